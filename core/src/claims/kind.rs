@@ -1,0 +1,116 @@
+//! What sort of statement a claim is, and where it was made.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What sort of statement a claim is; it decides how a comparison becomes a verdict.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Works on Windows.
+    Capability,
+    /// The API server must refuse it, with the right reason and field.
+    Rejection,
+    /// Known not to work on Windows.
+    Limitation,
+    /// The cluster must be so.
+    Requirement,
+    /// Recommended.
+    Advice,
+    /// Recorded, judged by a person.
+    Evidence,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 6] = [
+        Self::Capability,
+        Self::Rejection,
+        Self::Limitation,
+        Self::Requirement,
+        Self::Advice,
+        Self::Evidence,
+    ];
+
+    /// The kind's word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Capability => "capability",
+            Self::Rejection => "rejection",
+            Self::Limitation => "limitation",
+            Self::Requirement => "requirement",
+            Self::Advice => "advice",
+            Self::Evidence => "evidence",
+        }
+    }
+
+    /// The kind with this word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A document that makes a claim.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Document {
+    /// Windows containers in Kubernetes, 1.24.
+    Concept124,
+    /// The same page and the user guide, 1.27.
+    Concept127,
+    /// Intro to Windows support in Kubernetes, 1.14.
+    Intro114,
+    /// Guide for running Windows containers in Kubernetes.
+    Guide,
+    /// Hybrid cluster guide.
+    Hybrid,
+    /// Current documentation and API source.
+    Docs,
+}
+
+impl Document {
+    /// Every document.
+    pub const ALL: [Self; 6] = [
+        Self::Concept124,
+        Self::Concept127,
+        Self::Intro114,
+        Self::Guide,
+        Self::Hybrid,
+        Self::Docs,
+    ];
+
+    /// The document's word in `from`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Concept124 => "concept-124",
+            Self::Concept127 => "concept-127",
+            Self::Intro114 => "intro-114",
+            Self::Guide => "guide",
+            Self::Hybrid => "hybrid",
+            Self::Docs => "docs",
+        }
+    }
+
+    /// The document's title.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Concept124 => "Windows containers in Kubernetes (concept page, 1.24)",
+            Self::Concept127 => "Windows containers in Kubernetes (concept page and guide, 1.27)",
+            Self::Intro114 => "Intro to Windows support in Kubernetes (1.14)",
+            Self::Guide => "Guide for running Windows containers in Kubernetes",
+            Self::Hybrid => "Hybrid cluster guide",
+            Self::Docs => "current Kubernetes documentation and API source",
+        }
+    }
+
+    /// The document with this word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|document| document.as_str() == word)
+    }
+}

@@ -1,0 +1,62 @@
+//! Every time limit of a run, named.
+
+use std::time::Duration;
+
+/// Every time limit of a run; nothing else in the program holds a number of seconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Durations {
+    /// From sending an API request to the head of its answer.
+    pub api_answer: Duration,
+    /// From the head of an API answer to its end.
+    pub api_body: Duration,
+    /// All attempts of one API request together.
+    pub api_in_all: Duration,
+    /// First pause before a request is sent again; it doubles.
+    pub transport_pause: Duration,
+    /// From asking for an exec to its WebSocket standing.
+    pub exec_connect: Duration,
+    /// An exec's silence after which it is given up: more than one target's `http_total`.
+    pub exec_idle: Duration,
+    /// curl's connect time-out. A refusal takes 2 s on Windows, its system gives up after 21 s:
+    /// it must lie between 3 and 20 s (curl#14144).
+    pub http_connect: Duration,
+    /// curl's limit for one transfer.
+    pub http_total: Duration,
+    /// From applying a fixture to its standing; a Windows image takes minutes to pull.
+    pub fixture: Duration,
+    /// How long a look over the network may take to come right, from its fixtures' standing.
+    pub converge: Duration,
+    /// The pause between two looks of one check.
+    pub look_again: Duration,
+    /// All of tear-down.
+    pub tear_down: Duration,
+    /// A run's Lease, after which another may call it dead.
+    pub lease: Duration,
+    /// How often the Lease is renewed.
+    pub lease_renewal: Duration,
+    /// The largest difference accepted between what a pod may live and what a run may take.
+    pub pod_deadline: Duration,
+}
+
+impl Default for Durations {
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Self {
+            api_answer: seconds(10),
+            api_body: seconds(20),
+            api_in_all: seconds(60),
+            transport_pause: Duration::from_millis(100),
+            exec_connect: seconds(15),
+            exec_idle: seconds(30),
+            http_connect: seconds(4),
+            http_total: seconds(8),
+            fixture: seconds(20 * 60),
+            converge: seconds(60),
+            look_again: Duration::from_millis(500),
+            tear_down: seconds(120),
+            lease: seconds(12),
+            lease_renewal: seconds(3),
+            pod_deadline: seconds(4 * 3600),
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! How much of everything at once, and how much is kept.
+
+/// Bounds on what runs at once and on what is kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    /// API requests of looks under way at once.
+    pub api_in_flight: usize,
+    /// Attempts of a check whose verdict would be news.
+    pub attempts: u32,
+    /// Consecutive good rounds of a check over the network before it counts.
+    pub hold_rounds: u32,
+    /// Bytes kept of one answer of the API server; more is trouble, not truncation.
+    pub api_body: usize,
+    /// Bytes kept of one exec's output stream.
+    pub exec_output: usize,
+    /// Bytes of one answer kept in the record.
+    pub recorded_reply: usize,
+    /// Targets served by one exec.
+    pub targets_per_sweep: usize,
+    /// Times an exec is begun again when its transport failed.
+    pub exec_tries: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            api_in_flight: 16,
+            attempts: 2,
+            hold_rounds: 2,
+            api_body: 64 << 20,
+            exec_output: 1 << 20,
+            recorded_reply: 4 << 10,
+            targets_per_sweep: 64,
+            exec_tries: 4,
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! From a located tree to checked types, collecting all problems.
+
+use super::diagnostic::{Diagnostic, nearest};
+use super::tree::{Entry, Node, Value};
+
+/// Collects the problems of one file while its tree is decoded.
+pub struct Decoder<'f> {
+    file: &'f str,
+    found: Vec<Diagnostic>,
+}
+
+impl<'f> Decoder<'f> {
+    /// A decoder for the file as it was named.
+    pub fn new(file: &'f str) -> Self {
+        Self { file, found: Vec::new() }
+    }
+
+    /// The file being decoded.
+    pub fn file(&self) -> &'f str {
+        self.file
+    }
+
+    /// All problems found.
+    pub fn finish(self) -> Vec<Diagnostic> {
+        self.found
+    }
+
+    /// Notes a problem at a node.
+    pub fn report(&mut self, at: &Node, message: impl Into<String>, hint: Option<String>) {
+        self.report_at(at.line, at.column, message.into(), hint);
+    }
+
+    fn report_at(&mut self, line: u64, column: u64, message: String, hint: Option<String>) {
+        let file = self.file.to_owned();
+        self.found.push(Diagnostic { file, line, column, message, hint });
+    }
+
+    /// The fields of a mapping; `what` names it in messages.
+    pub fn fields<'n>(&mut self, node: &'n Node, what: &'static str) -> Option<Fields<'n>> {
+        match &node.value {
+            Value::Map(entries) => {
+                Some(Fields { what, node, entries, known: Vec::new() })
+            }
+            other => {
+                self.report(node, format!("{what} must be a mapping, not {}", kind(other)), None);
+                None
+            }
+        }
+    }
+
+    /// The items of a list.
+    pub fn list<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n [Node]> {
+        match &node.value {
+            Value::List(items) => Some(items),
+            other => {
+                self.report(node, format!("{what} must be a list, not {}", kind(other)), None);
+                None
+            }
+        }
+    }
+
+    /// Text that is not empty.
+    pub fn text<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n str> {
+        match &node.value {
+            Value::Text(text) if !text.trim().is_empty() => Some(text),
+            Value::Text(_) => {
+                self.report(node, format!("{what} must not be empty"), None);
+                None
+            }
+            other => {
+                let hint = "put it in quotes if it is meant as text".to_owned();
+                self.report(node, format!("{what} must be text, not {}", kind(other)), Some(hint));
+                None
+            }
+        }
+    }
+
+    /// A whole number from 1 to 65535.
+    pub fn count(&mut self, node: &Node, what: &str) -> Option<u16> {
+        if let Value::Int(n) = node.value
+            && let Ok(n) = u16::try_from(n)
+            && n > 0
+        {
+            return Some(n);
+        }
+        self.report(node, format!("{what} must be a whole number from 1 to 65535"), None);
+        None
+    }
+
+    /// Text that `parse` takes; a refusal is reported with the nearest of the `known` words.
+    pub fn word<T>(
+        &mut self,
+        node: &Node,
+        what: &str,
+        known: &[&str],
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
+        let text = self.text(node, what)?;
+        if let Some(value) = parse(text) {
+            return Some(value);
+        }
+        self.report(node, format!("unknown {what} `{text}`"), Some(did_you_mean(text, known)));
+        None
+    }
+
+    /// The single `key: value` of a mapping that stands for one of several things.
+    pub fn tagged<'n>(
+        &mut self,
+        node: &'n Node,
+        what: &'static str,
+        known: &[&str],
+    ) -> Option<&'n Entry> {
+        let fields = self.fields(node, what)?;
+        match fields.entries {
+            [entry] if known.contains(&entry.key.as_str()) => Some(entry),
+            [entry] => {
+                let hint = did_you_mean(&entry.key, known);
+                let message = format!("unknown {what} `{}`", entry.key);
+                self.report_at(entry.line, entry.column, message, Some(hint));
+                None
+            }
+            entries => {
+                let message = format!("{what} must have exactly one key, not {}", entries.len());
+                self.report(node, message, Some(format!("one of: {}", known.join(", "))));
+                None
+            }
+        }
+    }
+}
+
+/// The fields of one mapping; [`Fields::finish`] reports those nobody asked for.
+pub struct Fields<'n> {
+    what: &'static str,
+    node: &'n Node,
+    entries: &'n [Entry],
+    known: Vec<&'static str>,
+}
+
+impl<'n> Fields<'n> {
+    /// The value of a key that may be missing.
+    pub fn optional(&mut self, key: &'static str) -> Option<&'n Node> {
+        self.known.push(key);
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
+    }
+
+    /// The value of a key that must be there; its absence is reported.
+    pub fn required(&mut self, decoder: &mut Decoder<'_>, key: &'static str) -> Option<&'n Node> {
+        let found = self.optional(key);
+        if found.is_none() {
+            decoder.report(self.node, format!("{} has no `{key}`", self.what), None);
+        }
+        found
+    }
+
+    /// Reports every key that was not asked for, with the nearest that was.
+    pub fn finish(self, decoder: &mut Decoder<'_>) {
+        for entry in self.entries.iter().filter(|e| !self.known.contains(&e.key.as_str())) {
+            let message = format!("{} has an unknown key `{}`", self.what, entry.key);
+            let hint = did_you_mean(&entry.key, &self.known);
+            decoder.report_at(entry.line, entry.column, message, Some(hint));
+        }
+    }
+}
+
+fn did_you_mean(word: &str, known: &[&str]) -> String {
+    match nearest(word, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`? known are: {}", known.join(", ")),
+        None => format!("known are: {}", known.join(", ")),
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "empty",
+        Value::Bool(_) => "a boolean",
+        Value::Int(_) | Value::Float(_) => "a number",
+        Value::Text(_) => "text",
+        Value::List(_) => "a list",
+        Value::Map(_) => "a mapping",
+    }
+}

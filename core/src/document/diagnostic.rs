@@ -1,0 +1,87 @@
+//! What is wrong in a file a person wrote, where, and what to do about it.
+
+use std::fmt;
+
+use crate::text::printable;
+
+/// One problem at one place of a file.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Diagnostic {
+    /// The file as it was named.
+    pub file: String,
+    /// Line, from 1; 0 when the problem has no place.
+    pub line: u64,
+    /// Column in characters, from 1; 0 when the problem has no place.
+    pub column: u64,
+    /// What is wrong, in lower case.
+    pub message: String,
+    /// What to do next.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = printable(&self.file);
+        match (self.line, self.column) {
+            (0, _) => write!(f, "{file}: {}", printable(&self.message))?,
+            (line, column) => write!(f, "{file}:{line}:{column}: {}", printable(&self.message))?,
+        }
+        match &self.hint {
+            Some(hint) => write!(f, "\n  hint: {}", printable(hint)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// All problems of one or more files, in the order of their places; never empty.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub struct Diagnostics(Vec<Diagnostic>);
+
+impl Diagnostics {
+    /// The problems as an error, or `Ok` when there are none.
+    pub fn check(mut found: Vec<Diagnostic>) -> Result<(), Self> {
+        if found.is_empty() {
+            return Ok(());
+        }
+        found.sort();
+        found.dedup();
+        Err(Self(found))
+    }
+
+    /// The problems, sorted by file, line and column.
+    pub fn all(&self) -> &[Diagnostic] {
+        &self.0
+    }
+}
+
+impl From<Diagnostic> for Diagnostics {
+    fn from(one: Diagnostic) -> Self {
+        Self(vec![one])
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for one in &self.0 {
+            writeln!(f, "{one}")?;
+        }
+        match self.0.len() {
+            1 => write!(f, "1 problem"),
+            n => write!(f, "{n} problems"),
+        }
+    }
+}
+
+/// The known word most like `word`, if any is near enough to be what was meant.
+pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    // A name of a megabyte is nobody's typing mistake, and the comparison is quadratic
+    if word.len() > 200 {
+        return None;
+    }
+    known
+        .into_iter()
+        .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
+        .filter(|(likeness, _)| *likeness > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}

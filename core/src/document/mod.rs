@@ -1,0 +1,13 @@
+//! A YAML document with the place of every value, and the diagnostics found in it.
+//!
+//! Reading goes in two steps: [`parse`] gives a located tree or the one syntax error; a
+//! [`Decoder`] turns parts of the tree into checked types and collects *all* problems.
+//! It knows nothing of claims or cases.
+
+mod decode;
+mod diagnostic;
+mod tree;
+
+pub use decode::{Decoder, Fields};
+pub use diagnostic::{Diagnostic, Diagnostics, nearest};
+pub use tree::{Entry, Node, Value, parse};

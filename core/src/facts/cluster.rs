@@ -1,0 +1,159 @@
+//! Nodes, pools and versions.
+
+use std::borrow::Borrow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::build::WindowsBuild;
+use super::known::Known;
+
+/// The operating system of a node.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Os {
+    /// Linux.
+    Linux,
+    /// Windows.
+    Windows,
+}
+
+/// One node as the API shows it.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct NodeFact {
+    /// Its name.
+    pub name: String,
+    /// Its operating system, from `status.nodeInfo.operatingSystem`.
+    pub os: Os,
+    /// Its build, from `status.nodeInfo.kernelVersion`; never from the label, which is checked.
+    pub build: Option<WindowsBuild>,
+    /// Whether it is Ready and schedulable.
+    pub usable: bool,
+    /// Its `NoSchedule` and `NoExecute` taints, as in the API.
+    pub taints: Vec<serde_json::Value>,
+}
+
+/// The name of a pool: `linux`, `windows-2022`.
+#[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(transparent)]
+pub struct PoolName(String);
+
+impl PoolName {
+    /// The pool of all Linux nodes.
+    pub fn linux() -> Self {
+        Self("linux".to_owned())
+    }
+
+    /// The pool of one Windows build.
+    pub fn windows(build: WindowsBuild) -> Self {
+        Self(build.pool())
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for PoolName {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for PoolName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The nodes of one operating system and one build.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Pool {
+    /// Its operating system.
+    pub os: Os,
+    /// Its build, on Windows.
+    pub build: Option<WindowsBuild>,
+    /// Its usable nodes, sorted by name.
+    pub nodes: Vec<String>,
+    /// Its nodes that are not Ready or not schedulable.
+    pub unusable: Vec<String>,
+    /// The taints of its usable nodes, which pods placed there tolerate.
+    pub taints: Vec<serde_json::Value>,
+}
+
+/// What the cluster says of itself.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Facts {
+    /// `gitVersion` of the API server.
+    pub server: Known<String>,
+    /// UID of the namespace kube-system: the cluster's identity.
+    pub cluster: Known<String>,
+    /// The nodes, by name.
+    pub nodes: Known<Vec<NodeFact>>,
+}
+
+impl Facts {
+    /// The server's version as numbers; vendors' suffixes (`-gke.100`, `+k3s1`) do not count.
+    pub fn kubernetes(&self) -> Option<semver::Version> {
+        let text = self.server.value()?.trim_start_matches('v');
+        let numbers = text.split(['-', '+']).next()?;
+        semver::Version::parse(numbers).ok()
+    }
+
+    /// The pools; Windows nodes whose build cannot be read form none.
+    pub fn pools(&self) -> BTreeMap<PoolName, Pool> {
+        let mut pools = BTreeMap::<PoolName, Pool>::new();
+        for node in self.nodes.value().into_iter().flatten() {
+            let name = match (node.os, node.build) {
+                (Os::Linux, _) => PoolName::linux(),
+                (Os::Windows, Some(build)) => PoolName::windows(build),
+                (Os::Windows, None) => continue,
+            };
+            let pool = pools.entry(name).or_insert_with(|| Pool {
+                os: node.os,
+                build: node.build,
+                nodes: Vec::new(),
+                unusable: Vec::new(),
+                taints: Vec::new(),
+            });
+            if !node.usable {
+                pool.unusable.push(node.name.clone());
+                continue;
+            }
+            pool.nodes.push(node.name.clone());
+            for taint in &node.taints {
+                if !pool.taints.contains(taint) {
+                    pool.taints.push(taint.clone());
+                }
+            }
+        }
+        for pool in pools.values_mut() {
+            pool.nodes.sort();
+            pool.unusable.sort();
+        }
+        pools
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vendor_suffixes_do_not_hide_the_version() {
+        let facts = |version: &str| Facts {
+            server: Known::Fact { value: version.to_owned(), source: "/version".to_owned() },
+            cluster: Known::Unknown { because: "not asked".to_owned() },
+            nodes: Known::Unknown { because: "not asked".to_owned() },
+        };
+        for (text, minor) in [("v1.37.0", 37), ("v1.33.4-gke.100", 33), ("v1.32.2+k3s1", 32)] {
+            assert_eq!(facts(text).kubernetes().map(|v| v.minor), Some(minor), "{text}");
+        }
+        assert_eq!(facts("main").kubernetes(), None);
+    }
+}

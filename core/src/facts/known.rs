@@ -1,0 +1,31 @@
+//! A fact, or the reason why it is not known.
+
+use serde::{Deserialize, Serialize};
+
+/// A fact with its source, or why it is unknown; nothing is ever assumed from the latter.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Known<T> {
+    /// Read at `source`, a path of the API.
+    Fact {
+        /// What was read.
+        value: T,
+        /// Where it was read.
+        source: String,
+    },
+    /// Not to be had.
+    Unknown {
+        /// Why.
+        because: String,
+    },
+}
+
+impl<T> Known<T> {
+    /// The value, if known.
+    pub fn value(&self) -> Option<&T> {
+        match self {
+            Self::Fact { value, .. } => Some(value),
+            Self::Unknown { .. } => None,
+        }
+    }
+}

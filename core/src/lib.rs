@@ -1,0 +1,17 @@
+//! The pure part of winconform: no network, no clock, no files.
+//!
+//! One direction, each module using only those before it:
+//! `text` → `document` → `claims` → `facts` → `config` → `way` → `verdict` → `suite` → `plan` →
+//! `record` → `report`.
+
+pub mod text;
+pub mod document;
+pub mod claims;
+pub mod facts;
+pub mod config;
+pub mod way;
+pub mod verdict;
+pub mod suite;
+pub mod plan;
+pub mod record;
+pub mod report;

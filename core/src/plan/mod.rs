@@ -1,0 +1,7 @@
+//! The plan: cases and facts become checks with their points, scopes, fixtures and skips.
+
+mod build;
+mod check;
+
+pub use build::{image_role, plan};
+pub use check::{Check, CheckId, Fate, Plan, PlannedLook, Point};

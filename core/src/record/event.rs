@@ -1,0 +1,179 @@
+//! What happens in a run, as recorded.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::outcome::Exit;
+use crate::claims::{ClaimId, Kind};
+use crate::facts::Facts;
+use crate::plan::{CheckId, Fate, Point};
+use crate::verdict::{Conclusion, Verdict};
+use crate::way::{Comparison, FixtureKey, Reply, StandingFixture, Trouble};
+
+/// The version of the record's schema; a reader takes its own and older ones.
+pub const SCHEMA: u32 = 1;
+
+/// One line of a record.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Line {
+    /// Counts from 0 without gaps.
+    pub seq: u64,
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub event: Event,
+}
+
+/// What happened.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Event {
+    /// The first line of every record.
+    RunStarted(Started),
+    /// What the cluster says of itself.
+    Facts(Facts),
+    /// The checks of this run.
+    Plan(Vec<PlannedCheck>),
+    /// An object is about to be created: written before, so that a killed run leaves word of it.
+    Intent(ObjectName),
+    /// A fixture stands or does not.
+    Fixture {
+        /// Which.
+        key: FixtureKey,
+        /// How it went.
+        outcome: FixtureOutcome,
+        /// How long it took, in milliseconds.
+        took_ms: u64,
+    },
+    /// An attempt at a check came to its end.
+    Attempt(Attempted),
+    /// A check came to its conclusion.
+    Verdict {
+        /// Which.
+        check: CheckId,
+        /// What it came to.
+        conclusion: Conclusion,
+    },
+    /// A signal or the deadline asked the run to end.
+    Interrupted {
+        /// By what.
+        by: String,
+    },
+    /// Everything created was removed, or not.
+    TornDown(TornDown),
+    /// The last line of a record whose run was not killed.
+    RunEnded(Ended),
+}
+
+/// How a run began.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Started {
+    /// [`SCHEMA`] of the writer.
+    pub schema: u32,
+    /// The tool's version.
+    pub version: String,
+    /// The run's id.
+    pub run: String,
+    /// The kubeconfig context.
+    pub context: String,
+    /// SHA-256 of the suites.
+    pub suites: String,
+}
+
+/// A check as planned.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct PlannedCheck {
+    /// Its name.
+    pub id: CheckId,
+    /// The claim.
+    pub claim: ClaimId,
+    /// What kind of claim.
+    pub kind: Kind,
+    /// What is looked at, in words.
+    pub title: String,
+    /// What to look at when it fails.
+    pub hint: String,
+    /// Its point.
+    pub point: Point,
+    /// What was known beforehand.
+    pub fate: Fate,
+}
+
+/// An object of the cluster.
+#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ObjectName {
+    /// Its kind, such as `Deployment`.
+    pub kind: String,
+    /// Its namespace, unless it has none.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+}
+
+/// How a fixture went.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FixtureOutcome {
+    /// It stands.
+    Stands(StandingFixture),
+    /// It does not.
+    Failed(Trouble),
+}
+
+/// The last round of one attempt at a check.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Attempted {
+    /// The check.
+    pub check: CheckId,
+    /// From 1.
+    pub number: u32,
+    /// How many rounds of looking it took.
+    pub rounds: u32,
+    /// What this attempt alone came to.
+    pub verdict: Verdict,
+    /// Its own look and its controls, of the last round.
+    pub looks: Vec<LookRecord>,
+}
+
+/// One look as recorded.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct LookRecord {
+    /// `look`, or the control's name.
+    pub name: String,
+    /// The bounded raw reply, when there was one.
+    pub reply: Option<Reply>,
+    /// What was read from it.
+    pub observation: Option<serde_json::Value>,
+    /// How it compared.
+    pub comparison: Option<Comparison>,
+    /// Why nothing was seen.
+    pub trouble: Option<Trouble>,
+}
+
+/// What tear-down did.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct TornDown {
+    /// Objects removed.
+    pub removed: Vec<ObjectName>,
+    /// Objects that are still there.
+    pub left: Vec<ObjectName>,
+    /// What was in the way.
+    pub troubles: Vec<String>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Ended {
+    /// The exit code's meaning.
+    pub exit: Exit,
+    /// Requests sent to the API server, by verb and kind.
+    pub requests: Vec<(String, u64)>,
+}

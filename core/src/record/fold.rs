@@ -1,0 +1,192 @@
+//! A record read back: the state of its run.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::event::{
+    Attempted, Ended, Event, FixtureOutcome, Line, ObjectName, PlannedCheck, SCHEMA, Started,
+    TornDown,
+};
+use crate::facts::Facts;
+use crate::plan::CheckId;
+use crate::verdict::Conclusion;
+use crate::way::FixtureKey;
+
+/// Why a record cannot be read.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum RecordError {
+    /// Nothing is in it.
+    #[error("the record is empty")]
+    Empty,
+    /// A line is not one of a record.
+    #[error("line {line} is not a record's: {problem}")]
+    Malformed {
+        /// From 1.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Lines are missing or out of order.
+    #[error("line {line} has number {found} where {expected} was due: lines are missing or out of order")]
+    Gap {
+        /// From 1.
+        line: usize,
+        /// The number that was due.
+        expected: u64,
+        /// The number found.
+        found: u64,
+    },
+    /// The first line does not start a run.
+    #[error("the first line does not start a run")]
+    NoStart,
+    /// A newer tool wrote it.
+    #[error("its schema is {found}, this winconform reads up to {SCHEMA}: use a newer one")]
+    Newer {
+        /// The schema found.
+        found: u32,
+    },
+}
+
+/// One check of a run as far as it went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckView {
+    /// As planned.
+    pub planned: PlannedCheck,
+    /// Every attempt, in order.
+    pub attempts: Vec<Attempted>,
+    /// What it came to; `None` when the run was killed before.
+    pub conclusion: Option<Conclusion>,
+}
+
+/// A run as its record tells it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunView {
+    /// How it began.
+    pub started: Started,
+    /// When it began.
+    pub began: Timestamp,
+    /// When the last line was written.
+    pub last: Timestamp,
+    /// What the cluster says of itself.
+    pub facts: Option<Facts>,
+    /// The checks in their planned order, by their place in it.
+    pub checks: BTreeMap<usize, CheckView>,
+    /// How fixtures went, with the milliseconds each took.
+    pub fixtures: BTreeMap<FixtureKey, (FixtureOutcome, u64)>,
+    /// Objects whose creation was announced.
+    pub intents: Vec<ObjectName>,
+    /// What asked the run to end early.
+    pub interrupted: Option<String>,
+    /// What tear-down did.
+    pub torn_down: Option<TornDown>,
+    /// How it ended; `None` when it was killed.
+    pub ended: Option<Ended>,
+    /// Whether the last line was cut off, as a kill may leave it.
+    pub cut: bool,
+}
+
+/// Reads a whole record. A last line without its newline is what a kill leaves: it is dropped.
+pub fn read(text: &str) -> Result<RunView, RecordError> {
+    let (whole, cut) = match text.rsplit_once('\n') {
+        Some((whole, rest)) => (whole, !rest.is_empty()),
+        None => ("", !text.is_empty()),
+    };
+    let mut view: Option<RunView> = None;
+    let mut places = BTreeMap::new();
+    for (index, text) in whole.lines().enumerate() {
+        let line: Line = serde_json::from_str(text).map_err(|error| RecordError::Malformed {
+            line: index + 1,
+            problem: error.to_string(),
+        })?;
+        if line.seq != index as u64 {
+            let (expected, found) = (index as u64, line.seq);
+            return Err(RecordError::Gap { line: index + 1, expected, found });
+        }
+        match (&mut view, line.event) {
+            (None, Event::RunStarted(started)) => {
+                if started.schema > SCHEMA {
+                    return Err(RecordError::Newer { found: started.schema });
+                }
+                view = Some(RunView::new(started, line.at));
+            }
+            (None, _) => return Err(RecordError::NoStart),
+            (Some(view), event) => {
+                view.last = line.at;
+                view.take(event, &mut places).map_err(|problem| RecordError::Malformed {
+                    line: index + 1,
+                    problem,
+                })?;
+            }
+        }
+    }
+    let mut view = view.ok_or(RecordError::Empty)?;
+    view.cut = cut;
+    Ok(view)
+}
+
+impl RunView {
+    fn new(started: Started, at: Timestamp) -> Self {
+        Self {
+            started,
+            began: at,
+            last: at,
+            facts: None,
+            checks: BTreeMap::new(),
+            fixtures: BTreeMap::new(),
+            intents: Vec::new(),
+            interrupted: None,
+            torn_down: None,
+            ended: None,
+            cut: false,
+        }
+    }
+
+    fn take(
+        &mut self,
+        event: Event,
+        places: &mut BTreeMap<CheckId, usize>,
+    ) -> Result<(), String> {
+        match event {
+            Event::RunStarted(_) => return Err("a run started twice".to_owned()),
+            Event::Facts(facts) => self.facts = Some(facts),
+            Event::Plan(checks) => {
+                for planned in checks {
+                    let place = self.checks.len();
+                    if places.insert(planned.id.clone(), place).is_some() {
+                        return Err(format!("check `{}` is planned twice", planned.id));
+                    }
+                    let (attempts, conclusion) = (Vec::new(), None);
+                    self.checks.insert(place, CheckView { planned, attempts, conclusion });
+                }
+            }
+            Event::Intent(object) => self.intents.push(object),
+            Event::Fixture { key, outcome, took_ms } => {
+                self.fixtures.insert(key, (outcome, took_ms));
+            }
+            Event::Attempt(attempt) => {
+                let check = self.check(&attempt.check, places)?;
+                check.attempts.push(attempt);
+            }
+            Event::Verdict { check, conclusion } => {
+                let view = self.check(&check, places)?;
+                if view.conclusion.replace(conclusion).is_some() {
+                    return Err(format!("check `{check}` has two verdicts"));
+                }
+            }
+            Event::Interrupted { by } => self.interrupted = Some(by),
+            Event::TornDown(torn_down) => self.torn_down = Some(torn_down),
+            Event::RunEnded(ended) => self.ended = Some(ended),
+        }
+        Ok(())
+    }
+
+    fn check(
+        &mut self,
+        id: &CheckId,
+        places: &BTreeMap<CheckId, usize>,
+    ) -> Result<&mut CheckView, String> {
+        let place = places.get(id).ok_or_else(|| format!("check `{id}` was not planned"))?;
+        self.checks.get_mut(place).ok_or_else(|| format!("check `{id}` was not planned"))
+    }
+}

@@ -1,0 +1,18 @@
+//! One event as one line.
+
+use super::event::Line;
+
+/// The line with its newline. JSON escapes every control character but DEL and C1, which a
+/// terminal would still act on when a person looks at the file.
+pub fn to_line(line: &Line) -> serde_json::Result<String> {
+    let json = serde_json::to_string(line)?;
+    let mut text = String::with_capacity(json.len() + 1);
+    for character in json.chars() {
+        match character {
+            '\u{7f}'..='\u{9f}' => text.push_str(&format!("\\u{:04x}", u32::from(character))),
+            other => text.push(other),
+        }
+    }
+    text.push('\n');
+    Ok(text)
+}

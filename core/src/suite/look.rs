@@ -1,0 +1,140 @@
+//! The looks of cases, from YAML.
+
+use crate::document::{Decoder, Fields, Node};
+use crate::facts::Os;
+use crate::way::{
+    AdmissionAsk, AdmissionExpect, FixtureName, HttpAsk, HttpExpect, Look, StateAsk, StateExpect,
+    Target, Test,
+};
+
+/// Reads one test: `way: {ask: …, expect: …}`.
+pub(super) fn read_test(decoder: &mut Decoder<'_>, node: &Node) -> Option<Test> {
+    let entry = decoder.tagged(node, "test", &Test::NAMES)?;
+    let mut fields = decoder.fields(&entry.node, "a look")?;
+    let ask = fields.required(decoder, "ask");
+    let expect = fields.required(decoder, "expect");
+    fields.finish(decoder);
+    let (ask, expect) = (ask?, expect?);
+    match entry.key.as_str() {
+        "admission" => {
+            let (ask, expect) =
+                (read_admission_ask(decoder, ask), read_admission_expect(decoder, expect));
+            Some(Test::Admission(Look { ask: ask?, expect: expect? }))
+        }
+        "http" => {
+            let (ask, expect) = (read_http_ask(decoder, ask), read_http_expect(decoder, expect));
+            Some(Test::Http(Look { ask: ask?, expect: expect? }))
+        }
+        _ => read_state(decoder, ask, expect).map(Test::State),
+    }
+}
+
+fn read_fixture(decoder: &mut Decoder<'_>, node: &Node) -> Option<FixtureName> {
+    decoder.word(node, "fixture", &FixtureName::ALL.map(FixtureName::as_str), FixtureName::parse)
+}
+
+fn read_http_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpAsk> {
+    let mut fields = decoder.fields(node, "an http `ask`")?;
+    let of = fields.required(decoder, "of");
+    let target = fields.required(decoder, "target");
+    fields.finish(decoder);
+    let of = of.and_then(|node| read_fixture(decoder, node));
+    let target = target.and_then(|node| {
+        decoder.word(node, "target", &Target::ALL.map(Target::as_str), Target::parse)
+    });
+    Some(HttpAsk { of: of?, target: target? })
+}
+
+fn read_http_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpExpect> {
+    let entry = decoder.tagged(node, "expectation", &["answers"])?;
+    let mut fields = decoder.fields(&entry.node, "`answers`")?;
+    let body = required_text(decoder, &mut fields, "body");
+    fields.finish(decoder);
+    Some(HttpExpect::Answers { body: body? })
+}
+
+fn read_admission_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<AdmissionAsk> {
+    let mut fields = decoder.fields(node, "an admission `ask`")?;
+    let os = fields.optional("os");
+    let with = fields.optional("with");
+    let field = required_text(decoder, &mut fields, "field");
+    fields.finish(decoder);
+    let os = match os {
+        None => None,
+        Some(node) => Some(decoder.word(node, "os", &["linux", "windows"], |word| match word {
+            "linux" => Some(Os::Linux),
+            "windows" => Some(Os::Windows),
+            _ => None,
+        })?),
+    };
+    let with = match with {
+        None => serde_json::json!({}),
+        Some(node) => {
+            decoder.fields(node, "`with`")?;
+            node.to_json()
+        }
+    };
+    Some(AdmissionAsk { os, with, field: field? })
+}
+
+fn read_admission_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<AdmissionExpect> {
+    let entry = decoder.tagged(node, "expectation", &["refused", "accepted"])?;
+    let mut fields = decoder.fields(&entry.node, "the expectation")?;
+    if entry.key == "accepted" {
+        fields.finish(decoder);
+        return Some(AdmissionExpect::Accepted);
+    }
+    let reason = required_text(decoder, &mut fields, "reason");
+    let field = required_text(decoder, &mut fields, "field");
+    fields.finish(decoder);
+    Some(AdmissionExpect::Refused { reason: reason?, field: field? })
+}
+
+fn read_state(decoder: &mut Decoder<'_>, ask: &Node, expect: &Node) -> Option<Look<crate::way::State>> {
+    let asked = decoder.tagged(ask, "state `ask`", &["nodes", "pods"])?;
+    let expected = decoder.tagged(expect, "expectation", &["build-label-agrees", "ready"])?;
+    let ask_of = match asked.key.as_str() {
+        "nodes" => {
+            decoder.fields(&asked.node, "`nodes`")?.finish(decoder);
+            Some(StateAsk::Nodes)
+        }
+        _ => {
+            let mut fields = decoder.fields(&asked.node, "`pods`")?;
+            let of = fields.required(decoder, "of");
+            fields.finish(decoder);
+            of.and_then(|node| read_fixture(decoder, node)).map(StateAsk::Pods)
+        }
+    };
+    let expect_of = match expected.key.as_str() {
+        "build-label-agrees" => {
+            decoder.fields(&expected.node, "`build-label-agrees`")?.finish(decoder);
+            Some(StateExpect::BuildLabelAgrees)
+        }
+        _ => {
+            let mut fields = decoder.fields(&expected.node, "`ready`")?;
+            let pods = fields.required(decoder, "pods");
+            fields.finish(decoder);
+            pods.and_then(|node| decoder.count(node, "`pods`"))
+                .map(|pods| StateExpect::Ready { pods })
+        }
+    };
+    match (ask_of?, expect_of?) {
+        (ask @ StateAsk::Nodes, expect @ StateExpect::BuildLabelAgrees)
+        | (ask @ StateAsk::Pods(_), expect @ StateExpect::Ready { .. }) => Some(Look { ask, expect }),
+        (StateAsk::Nodes, StateExpect::Ready { .. })
+        | (StateAsk::Pods(_), StateExpect::BuildLabelAgrees) => {
+            let message = format!("`{}` is not to be seen of `{}`", expected.key, asked.key);
+            decoder.report(expect, message, None);
+            None
+        }
+    }
+}
+
+fn required_text(
+    decoder: &mut Decoder<'_>,
+    fields: &mut Fields<'_>,
+    key: &'static str,
+) -> Option<String> {
+    let node = fields.required(decoder, key)?;
+    decoder.text(node, &format!("`{key}`")).map(str::to_owned)
+}

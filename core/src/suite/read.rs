@@ -1,0 +1,160 @@
+//! All suite files read together; all their problems reported together.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use sha2::{Digest, Sha256};
+
+use super::case::{Case, read_case};
+use crate::claims::{Catalogue, Claim, ClaimId};
+use crate::document::{Decoder, Diagnostic, Diagnostics, Node, nearest, parse};
+use crate::verdict::{LedgerEntry, read_ledger};
+
+/// One file of a suites folder.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct SuiteFile {
+    /// Its path below the folder, with forward slashes: `net/service.yaml`.
+    pub path: String,
+    /// How it is named in messages.
+    pub shown: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// The claims, the ledger and the cases.
+#[derive(Clone, Debug)]
+pub struct Suites {
+    /// All claims.
+    pub claims: Catalogue,
+    /// The known limitations.
+    pub ledger: BTreeMap<ClaimId, LedgerEntry>,
+    /// The cases, in the order of their claims.
+    pub cases: Vec<Case>,
+    /// SHA-256 over paths and texts, in hexadecimal.
+    pub digest: String,
+}
+
+/// What a case may refer to.
+pub(super) struct Known<'k> {
+    claims: &'k Catalogue,
+    ledger: &'k BTreeMap<ClaimId, LedgerEntry>,
+}
+
+impl Known<'_> {
+    /// The claim named at a node.
+    pub(super) fn claim(&self, decoder: &mut Decoder<'_>, node: &Node) -> Option<&Claim> {
+        let text = decoder.text(node, "`claim`")?;
+        let found = self.claims.find(text);
+        if found.is_none() {
+            let near = nearest(text, self.claims.iter().map(|claim| claim.id.as_str()));
+            let hint = near.map(|near| format!("did you mean `{near}`?"));
+            decoder.report(node, format!("unknown claim `{text}`"), hint);
+        }
+        found
+    }
+
+    /// The ledger's entry of a claim.
+    pub(super) fn ledger(&self, claim: &ClaimId) -> Option<&LedgerEntry> {
+        self.ledger.get(claim)
+    }
+}
+
+impl Suites {
+    /// Reads all files of a suites folder: `claims.yaml`, `limitations.yaml`, and
+    /// `<area>/<topic>.yaml` with the cases of claims of that area.
+    pub fn read(mut files: Vec<SuiteFile>) -> Result<Self, Diagnostics> {
+        files.sort();
+        let mut found = Vec::new();
+        let claims = match file(&files, "claims.yaml", &mut found) {
+            Some(file) => Catalogue::read(&file.shown, &file.text, &mut found),
+            None => Catalogue::default(),
+        };
+        let ledger = match file(&files, "limitations.yaml", &mut found) {
+            Some(file) => read_ledger(&file.shown, &file.text, &claims, &mut found),
+            None => BTreeMap::new(),
+        };
+        let known = Known { claims: &claims, ledger: &ledger };
+        let mut cases = Vec::new();
+        for file in files.iter().filter(|file| file.path.contains('/')) {
+            read_cases(file, &known, &mut cases, &mut found);
+        }
+        cases.sort_by(|a: &Case, b| (&a.claim, &a.name).cmp(&(&b.claim, &b.name)));
+        Diagnostics::check(found)?;
+        Ok(Self { digest: digest(&files), claims, ledger, cases })
+    }
+
+    /// The cases of a claim.
+    pub fn cases_of(&self, claim: &ClaimId) -> impl Iterator<Item = &Case> {
+        self.cases.iter().filter(move |case| case.claim == *claim)
+    }
+}
+
+fn file<'f>(
+    files: &'f [SuiteFile],
+    path: &str,
+    found: &mut Vec<Diagnostic>,
+) -> Option<&'f SuiteFile> {
+    let file = files.iter().find(|file| file.path == path);
+    if file.is_none() {
+        found.push(Diagnostic {
+            file: path.to_owned(),
+            line: 0,
+            column: 0,
+            message: "is missing from the suites".to_owned(),
+            hint: Some("copy it from the project's own `suites/`".to_owned()),
+        });
+    }
+    file
+}
+
+fn read_cases(
+    file: &SuiteFile,
+    known: &Known<'_>,
+    cases: &mut Vec<Case>,
+    found: &mut Vec<Diagnostic>,
+) {
+    let root = match parse(&file.shown, &file.text) {
+        Ok(root) => root,
+        Err(error) => {
+            found.push(error);
+            return;
+        }
+    };
+    let mut decoder = Decoder::new(&file.shown);
+    if let Some(mut fields) = decoder.fields(&root, "a suite") {
+        let list = fields.required(&mut decoder, "cases");
+        fields.finish(&mut decoder);
+        let items = list.and_then(|node| decoder.list(node, "`cases`")).unwrap_or_default();
+        let mut seen: BTreeSet<_> = cases.iter().map(|c| (c.claim.clone(), c.name.clone())).collect();
+        for item in items {
+            let Some(case) = read_case(&mut decoder, item, known) else { continue };
+            let area = file.path.split('/').next().unwrap_or_default();
+            if case.claim.area() != area {
+                let hint = format!("its cases belong into `{}/`", case.claim.area());
+                decoder.report(item, format!("`{}` is not of `{area}`", case.claim), Some(hint));
+            }
+            if !seen.insert((case.claim.clone(), case.name.clone())) {
+                let hint = "give each case of a claim a `name`".to_owned();
+                let message = format!("a second case of `{}` of the same name", case.claim);
+                decoder.report(item, message, Some(hint));
+            }
+            cases.push(case);
+        }
+    }
+    found.extend(decoder.finish());
+}
+
+fn digest(files: &[SuiteFile]) -> String {
+    let mut hash = Sha256::new();
+    for file in files {
+        for part in [&file.path, &file.text] {
+            // The length divides the parts
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+    }
+    hash.finalize().iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

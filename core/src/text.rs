@@ -1,0 +1,65 @@
+//! Text from outside made fit for a terminal: bounded, on one line, without control characters.
+
+/// The longest piece of foreign text shown in one message, in characters.
+pub const SHOWN: usize = 400;
+
+/// Makes foreign text harmless: control, bidirectional and invisible characters are spelled out
+/// as `\u{…}`, line ends become `⏎`, and what exceeds [`SHOWN`] characters is counted, not shown.
+pub fn printable(raw: &str) -> String {
+    let mut shown = String::with_capacity(raw.len().min(SHOWN));
+    for (count, character) in raw.chars().enumerate() {
+        if count == SHOWN {
+            shown.push_str(&format!("… ({} bytes in all)", raw.len()));
+            break;
+        }
+        match character {
+            '\n' => shown.push('⏎'),
+            '\r' => {}
+            c if is_hostile(c) => shown.extend(c.escape_unicode()),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// Cuts text to at most `limit` bytes at a character boundary, in place; tells whether it did.
+pub fn bound(text: &mut String, limit: usize) -> bool {
+    if text.len() <= limit {
+        return false;
+    }
+    text.truncate(text.floor_char_boundary(limit));
+    true
+}
+
+/// Characters that change how the rest of a line looks: C0, C1, bidirectional controls
+/// (Unicode UAX #9), zero-width characters and non-characters.
+pub fn is_hostile(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{061C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}'
+            | '\u{2060}'..='\u{2069}' | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}'
+            | '\u{FFFE}' | '\u{FFFF}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_nul_and_bidi_are_spelled_out() {
+        assert_eq!(printable("a\u{1b}[31mb\0c\u{202e}d"), "a\\u{1b}[31mb\\u{0}c\\u{202e}d");
+    }
+
+    #[test]
+    fn a_megabyte_is_counted_not_shown() {
+        let shown = printable(&"x".repeat(1 << 20));
+        assert!(shown.len() < 2 * SHOWN && shown.ends_with("(1048576 bytes in all)"), "{shown}");
+    }
+
+    #[test]
+    fn bounding_respects_characters() {
+        let mut text = "aé".to_owned();
+        assert!(bound(&mut text, 2));
+        assert_eq!(text, "a");
+    }
+}

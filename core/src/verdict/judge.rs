@@ -1,0 +1,309 @@
+//! One round of looking judged: one exhaustive match.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::claims::Kind;
+use crate::way::{Comparison, Difference, Trouble};
+
+/// What a check came to.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// As documented.
+    Pass,
+    /// Not as documented.
+    Fail,
+    /// Does not work, as documented.
+    KnownLimitation,
+    /// Works, though documented not to.
+    LimitationLifted,
+    /// Not as recommended.
+    Warn,
+    /// Recorded for a person to judge.
+    Recorded,
+    /// Not looked at, for a stated reason.
+    Skip,
+    /// Could not be told.
+    Broken,
+}
+
+impl Verdict {
+    /// Every verdict.
+    pub const ALL: [Self; 8] = [
+        Self::Pass,
+        Self::Fail,
+        Self::KnownLimitation,
+        Self::LimitationLifted,
+        Self::Warn,
+        Self::Recorded,
+        Self::Skip,
+        Self::Broken,
+    ];
+
+    /// The verdict's word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::KnownLimitation => "known-limitation",
+            Self::LimitationLifted => "limitation-lifted",
+            Self::Warn => "warn",
+            Self::Recorded => "recorded",
+            Self::Skip => "skip",
+            Self::Broken => "broken",
+        }
+    }
+
+    /// Whether it is what a healthy cluster gives, so that there is no reason to look again.
+    pub fn is_expected(self) -> bool {
+        match self {
+            Self::Pass | Self::KnownLimitation | Self::Recorded | Self::Skip => true,
+            Self::Fail | Self::LimitationLifted | Self::Warn | Self::Broken => false,
+        }
+    }
+
+    /// Whether it says something about the cluster rather than about the looking.
+    pub fn is_conclusive(self) -> bool {
+        !matches!(self, Self::Skip | Self::Broken)
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Why a check was not looked at; closed.
+#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SkipReason {
+    /// The cluster has no usable node of the kind the check needs.
+    NoUsableNode {
+        /// Which kind or pool.
+        of: String,
+    },
+    /// The image table has no image for the pool's build.
+    NoImage {
+        /// Which pool.
+        pool: String,
+    },
+    /// The way of looking found that the question does not arise.
+    Inapplicable {
+        /// Why.
+        because: String,
+    },
+    /// The claim's ledger entry does not cover this cluster and says to skip then.
+    OutOfScope {
+        /// What of the scope is not met.
+        because: String,
+    },
+    /// The run was interrupted before.
+    Interrupted,
+}
+
+impl SkipReason {
+    /// Whether a cluster may well give this reason and still be conformant. The others leave a
+    /// claim that should have been tested untested.
+    pub fn is_legitimate(&self) -> bool {
+        match self {
+            Self::Inapplicable { .. } | Self::OutOfScope { .. } => true,
+            Self::NoUsableNode { .. } | Self::NoImage { .. } | Self::Interrupted => false,
+        }
+    }
+}
+
+impl fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoUsableNode { of } => write!(f, "the cluster has no usable {of} node"),
+            Self::NoImage { pool } => write!(f, "the image table has no image for {pool}"),
+            Self::Inapplicable { because } => write!(f, "the question does not arise: {because}"),
+            Self::OutOfScope { because } => write!(f, "out of the limitation's scope: {because}"),
+            Self::Interrupted => f.write_str("the run was interrupted before"),
+        }
+    }
+}
+
+/// What one look gave: a comparison, or why there is none.
+pub type Looked<'l> = Result<&'l Comparison, &'l Trouble>;
+
+/// Whether a limitation's ledger entry covers this cluster.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// It does; claims that are no limitations are always within.
+    Within,
+    /// It does not: the claim is judged as a capability.
+    AsCapability,
+}
+
+/// Judges one round of a check: its look and those of its controls.
+///
+/// A control that does not hold, or could not be looked at, leaves every kind but evidence
+/// unknown: without it a dead Service would confirm "nodes cannot reach Services", and a policy
+/// that refuses everything would confirm every rejection.
+pub fn judge(kind: Kind, looked: Looked<'_>, controls: &[Looked<'_>], scope: &Scope) -> Verdict {
+    use Comparison::{Holds, Inapplicable, Otherwise, Refuted};
+    let controls_hold = controls.iter().all(|control| control.is_ok_and(Comparison::holds));
+    let kind = match (kind, scope) {
+        (Kind::Limitation, Scope::AsCapability) => Kind::Capability,
+        (kind, Scope::Within | Scope::AsCapability) => kind,
+    };
+    match (kind, looked) {
+        (_, Err(_)) => Verdict::Broken,
+        (_, Ok(Inapplicable(_))) => Verdict::Skip,
+        (Kind::Evidence, Ok(Holds(_) | Refuted(_) | Otherwise(_))) => Verdict::Recorded,
+        (_, Ok(Holds(_) | Refuted(_) | Otherwise(_))) if !controls_hold => Verdict::Broken,
+        (
+            Kind::Capability | Kind::Requirement | Kind::Rejection | Kind::Advice,
+            Ok(Holds(_)),
+        ) => Verdict::Pass,
+        (
+            Kind::Capability | Kind::Requirement | Kind::Rejection,
+            Ok(Refuted(_) | Otherwise(_)),
+        ) => Verdict::Fail,
+        (Kind::Limitation, Ok(Holds(_))) => Verdict::KnownLimitation,
+        (Kind::Limitation, Ok(Refuted(_))) => Verdict::LimitationLifted,
+        (Kind::Limitation, Ok(Otherwise(_))) => Verdict::Fail,
+        (Kind::Advice, Ok(Refuted(_) | Otherwise(_))) => Verdict::Warn,
+    }
+}
+
+/// What a verdict rests on; data from which every sentence about it is made.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Because {
+    /// What should be seen and what was.
+    Seen(Difference),
+    /// Nothing could be seen.
+    Trouble(Trouble),
+    /// A control did not hold, so what was seen proves nothing.
+    Control {
+        /// The control's name.
+        name: String,
+        /// What should be seen there and what was.
+        difference: Difference,
+    },
+    /// A control could not be looked at.
+    ControlTrouble {
+        /// The control's name.
+        name: String,
+        /// Why.
+        trouble: Trouble,
+    },
+    /// It was not looked at.
+    Skipped(SkipReason),
+}
+
+/// What the verdict of a round rests on; `controls` with their names.
+pub fn because(looked: Looked<'_>, controls: &[(&str, Looked<'_>)]) -> Because {
+    match looked {
+        Err(trouble) => Because::Trouble(trouble.clone()),
+        Ok(Comparison::Inapplicable(because)) => {
+            Because::Skipped(SkipReason::Inapplicable { because: because.clone() })
+        }
+        Ok(
+            Comparison::Holds(difference)
+            | Comparison::Refuted(difference)
+            | Comparison::Otherwise(difference),
+        ) => controls
+            .iter()
+            .find_map(|(name, control)| control_amiss(name, *control))
+            .unwrap_or_else(|| Because::Seen(difference.clone())),
+    }
+}
+
+/// What is wrong with a control, if anything is.
+fn control_amiss(name: &str, control: Looked<'_>) -> Option<Because> {
+    let name = name.to_owned();
+    match control {
+        Ok(Comparison::Holds(_)) => None,
+        Ok(Comparison::Refuted(difference) | Comparison::Otherwise(difference)) => {
+            Some(Because::Control { name, difference: difference.clone() })
+        }
+        Ok(Comparison::Inapplicable(because)) => {
+            let expected = "a control that applies".to_owned();
+            let difference = Difference { expected, seen: because.clone() };
+            Some(Because::Control { name, difference })
+        }
+        Err(trouble) => Some(Because::ControlTrouble { name, trouble: trouble.clone() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::way::TroubleKind;
+
+    fn difference() -> Difference {
+        Difference { expected: "this".to_owned(), seen: "that".to_owned() }
+    }
+
+    fn columns() -> [Result<Comparison, Trouble>; 5] {
+        [
+            Ok(Comparison::Holds(difference())),
+            Ok(Comparison::Refuted(difference())),
+            Ok(Comparison::Otherwise(difference())),
+            Ok(Comparison::Inapplicable("old server".to_owned())),
+            Err(Trouble::new(TroubleKind::ExecTransport, "cut")),
+        ]
+    }
+
+    fn row(kind: Kind, controls: &[Looked<'_>], scope: &Scope) -> [Verdict; 5] {
+        columns().each_ref().map(|looked| judge(kind, looked.as_ref(), controls, scope))
+    }
+
+    #[test]
+    fn every_cell_of_the_table() {
+        use Verdict::{
+            Broken, Fail, KnownLimitation, LimitationLifted, Pass, Recorded, Skip, Warn,
+        };
+        for (kind, expected) in [
+            (Kind::Capability, [Pass, Fail, Fail, Skip, Broken]),
+            (Kind::Requirement, [Pass, Fail, Fail, Skip, Broken]),
+            (Kind::Rejection, [Pass, Fail, Fail, Skip, Broken]),
+            (Kind::Limitation, [KnownLimitation, LimitationLifted, Fail, Skip, Broken]),
+            (Kind::Advice, [Pass, Warn, Warn, Skip, Broken]),
+            (Kind::Evidence, [Recorded, Recorded, Recorded, Skip, Broken]),
+        ] {
+            assert_eq!(row(kind, &[], &Scope::Within), expected, "{kind}");
+            let holds = Comparison::Holds(difference());
+            assert_eq!(row(kind, &[Ok(&holds)], &Scope::Within), expected, "{kind} with control");
+        }
+    }
+
+    #[test]
+    fn without_its_control_nothing_is_told() {
+        use Verdict::{Broken, Recorded, Skip};
+        for control in &columns()[1..] {
+            let holds = Comparison::Holds(difference());
+            let controls = [Ok(&holds), control.as_ref()];
+            for kind in Kind::ALL {
+                let told = if kind == Kind::Evidence { Recorded } else { Broken };
+                assert_eq!(row(kind, &controls, &Scope::Within), [told, told, told, Skip, Broken]);
+            }
+        }
+    }
+
+    #[test]
+    fn out_of_scope_a_limitation_is_a_capability() {
+        for kind in Kind::ALL {
+            let expected = match kind {
+                Kind::Limitation => row(Kind::Capability, &[], &Scope::Within),
+                other => row(other, &[], &Scope::Within),
+            };
+            assert_eq!(row(kind, &[], &Scope::AsCapability), expected, "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_failed_control_is_named() {
+        let (holds, refuted) =
+            (Comparison::Holds(difference()), Comparison::Refuted(difference()));
+        let named = because(Ok(&holds), &[("first", Ok(&holds)), ("second", Ok(&refuted))]);
+        assert!(matches!(named, Because::Control { name, .. } if name == "second"));
+    }
+}

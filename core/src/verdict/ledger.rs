@@ -1,0 +1,203 @@
+//! The ledger of known limitations: where each holds, how its failure looks, and why.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use semver::VersionReq;
+
+use super::judge::{Scope, SkipReason};
+use crate::claims::{Catalogue, ClaimId, Kind};
+use crate::document::{Decoder, Diagnostic, Node, parse};
+use crate::facts::{Facts, WindowsBuild};
+use crate::way::{FailureClass, Signature};
+
+/// What becomes of a claim on a cluster that its ledger entry does not cover.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Outside {
+    /// It is judged as a capability.
+    Capability,
+    /// It is skipped.
+    Skip,
+}
+
+/// One known limitation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LedgerEntry {
+    /// The claim.
+    pub claim: ClaimId,
+    /// The builds it holds for; empty for all.
+    pub builds: BTreeSet<WindowsBuild>,
+    /// The Kubernetes versions it holds for.
+    pub kubernetes: VersionReq,
+    /// What becomes of the claim elsewhere.
+    pub outside: Outside,
+    /// How its failure looks.
+    pub signature: Signature,
+    /// Why it is so.
+    pub reason: String,
+    /// Who says so.
+    pub source: String,
+}
+
+impl LedgerEntry {
+    /// Whether the entry covers a pool's build on this cluster; an unknown server version covers
+    /// nothing and leaves the claim skipped, since nothing is assumed from it.
+    pub fn scope(&self, build: Option<WindowsBuild>, facts: &Facts) -> Result<Scope, SkipReason> {
+        let missed = match (build, facts.kubernetes()) {
+            (_, None) => {
+                let because = "the server's version is unknown".to_owned();
+                return Err(SkipReason::OutOfScope { because });
+            }
+            (_, Some(version)) if !self.kubernetes.matches(&version) => {
+                format!("Kubernetes {version} is not {}", self.kubernetes)
+            }
+            (Some(build), _) if !self.builds.is_empty() && !self.builds.contains(&build) => {
+                format!("build {build} is not among those it is known for")
+            }
+            (Some(_) | None, Some(_)) => return Ok(Scope::Within),
+        };
+        match self.outside {
+            Outside::Capability => Ok(Scope::AsCapability),
+            Outside::Skip => Err(SkipReason::OutOfScope { because: missed }),
+        }
+    }
+}
+
+/// Reads a ledger; what is valid is kept, the rest is reported to `found`.
+pub fn read_ledger(
+    file: &str,
+    text: &str,
+    claims: &Catalogue,
+    found: &mut Vec<Diagnostic>,
+) -> BTreeMap<ClaimId, LedgerEntry> {
+    let mut ledger = BTreeMap::new();
+    let root = match parse(file, text) {
+        Ok(root) => root,
+        Err(error) => {
+            found.push(error);
+            return ledger;
+        }
+    };
+    let mut decoder = Decoder::new(file);
+    if let Some(mut fields) = decoder.fields(&root, "the ledger") {
+        let list = fields.required(&mut decoder, "limitations");
+        fields.finish(&mut decoder);
+        let items = list.and_then(|node| decoder.list(node, "`limitations`")).unwrap_or_default();
+        for item in items {
+            let Some(entry) = read_entry(&mut decoder, item, claims) else { continue };
+            let claim = entry.claim.clone();
+            if ledger.insert(claim.clone(), entry).is_some() {
+                decoder.report(item, format!("limitation `{claim}` stands here twice"), None);
+            }
+        }
+    }
+    found.extend(decoder.finish());
+    ledger
+}
+
+fn read_entry(decoder: &mut Decoder<'_>, node: &Node, claims: &Catalogue) -> Option<LedgerEntry> {
+    let mut fields = decoder.fields(node, "a limitation")?;
+    let claim = fields.required(decoder, "claim");
+    let scope = fields.required(decoder, "scope");
+    let outside = fields.required(decoder, "outside");
+    let signature = fields.required(decoder, "signature");
+    let reason = fields.required(decoder, "reason");
+    let source = fields.required(decoder, "source");
+    fields.finish(decoder);
+    let claim = claim.and_then(|node| read_claim(decoder, node, claims));
+    let scope = scope.and_then(|node| read_scope(decoder, node));
+    let outside = outside.and_then(|node| {
+        decoder.word(node, "outside", &["capability", "skip"], |word| match word {
+            "capability" => Some(Outside::Capability),
+            "skip" => Some(Outside::Skip),
+            _ => None,
+        })
+    });
+    let signature = signature.and_then(|node| read_signature(decoder, node));
+    let reason = reason.and_then(|node| decoder.text(node, "`reason`"));
+    let source = source.and_then(|node| decoder.text(node, "`source`"));
+    let (builds, kubernetes) = scope?;
+    Some(LedgerEntry {
+        claim: claim?,
+        builds,
+        kubernetes,
+        outside: outside?,
+        signature: signature?,
+        reason: reason?.to_owned(),
+        source: source?.to_owned(),
+    })
+}
+
+fn read_claim(decoder: &mut Decoder<'_>, node: &Node, claims: &Catalogue) -> Option<ClaimId> {
+    let known: Vec<_> = claims
+        .iter()
+        .filter(|claim| claim.kind == Kind::Limitation)
+        .map(|claim| claim.id.as_str())
+        .collect();
+    let parse = |word: &str| claims.find(word).map(|claim| (claim.id.clone(), claim.kind));
+    let text = decoder.text(node, "`claim`")?.to_owned();
+    match parse(&text) {
+        Some((id, Kind::Limitation)) => Some(id),
+        Some((id, kind)) => {
+            let message = format!("claim `{id}` is a {kind}, not a limitation");
+            decoder.report(node, message, None);
+            None
+        }
+        None => {
+            let near = crate::document::nearest(&text, known);
+            let hint = near.map(|near| format!("did you mean `{near}`?"));
+            decoder.report(node, format!("unknown claim `{text}`"), hint);
+            None
+        }
+    }
+}
+
+fn read_scope(
+    decoder: &mut Decoder<'_>,
+    node: &Node,
+) -> Option<(BTreeSet<WindowsBuild>, VersionReq)> {
+    let mut fields = decoder.fields(node, "`scope`")?;
+    let builds = fields.optional("builds");
+    let kubernetes = fields.required(decoder, "kubernetes");
+    fields.finish(decoder);
+    let mut set = BTreeSet::new();
+    for item in builds.and_then(|node| decoder.list(node, "`builds`")).unwrap_or_default() {
+        let Some(text) = decoder.text(item, "a build") else { continue };
+        match WindowsBuild::parse_label(text) {
+            Some(build) => {
+                set.insert(build);
+            }
+            None => {
+                let hint = "as in the node label: 10.0.20348".to_owned();
+                decoder.report(item, format!("`{text}` is not a Windows build"), Some(hint));
+            }
+        }
+    }
+    let kubernetes = kubernetes.and_then(|node| {
+        let text = decoder.text(node, "`kubernetes`")?;
+        match text.parse() {
+            Ok(range) => Some(range),
+            Err(error) => {
+                let hint = "a range such as \">=1.24\"".to_owned();
+                let message = format!("`{text}` is not a range of versions: {error}");
+                decoder.report(node, message, Some(hint));
+                None
+            }
+        }
+    });
+    Some((set, kubernetes?))
+}
+
+fn read_signature(decoder: &mut Decoder<'_>, node: &Node) -> Option<Signature> {
+    let entry = decoder.tagged(node, "signature", &["failure"])?;
+    let known = FailureClass::ALL.map(FailureClass::as_str);
+    let items = decoder.list(&entry.node, "`failure`")?;
+    if items.is_empty() {
+        decoder.report(&entry.node, "`failure` names no class: nothing would match it", None);
+        return None;
+    }
+    let classes = items
+        .iter()
+        .filter_map(|item| decoder.word(item, "failure class", &known, FailureClass::parse))
+        .collect();
+    Some(Signature::Failure(classes))
+}

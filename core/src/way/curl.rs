@@ -1,0 +1,260 @@
+//! One curl session for many targets: what is sent, and how its output is taken apart.
+//!
+//! Everything goes by a configuration on standard input (`-K -`): nothing in it passes through a
+//! shell, `cmd /c` of a HostProcess exec included, and no URL limit applies. Transfers run one
+//! after the other, each with its own marker; bodies and `--parallel` exclude each other.
+
+use super::exchange::{ExecReply, ExecRequest, ExitStatus, HttpGet, HttpReply};
+use super::place::SourceKind;
+use super::trouble::{Trouble, TroubleKind};
+use crate::text::printable;
+use std::time::Duration;
+
+/// A curl that was found at a vantage.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Tool {
+    /// How it is called there.
+    pub program: String,
+    /// Its version as it says it.
+    pub version: String,
+}
+
+/// The programs to try at a vantage, best first, each asked for its version. A Windows pod of
+/// agnhost has curl 7.57 in its PATH beside the system's; a HostProcess exec needs full paths.
+pub fn candidates(kind: SourceKind) -> &'static [&'static str] {
+    match kind {
+        SourceKind::LinuxPod => &["curl"],
+        SourceKind::WindowsPod => &["C:\\Windows\\System32\\curl.exe", "curl.exe"],
+        SourceKind::WindowsNode => &["C:\\Windows\\System32\\curl.exe"],
+    }
+}
+
+/// The exec that asks a program for its version.
+pub fn ask_version(program: &str) -> ExecRequest {
+    ExecRequest { argv: vec![program.to_owned(), "--version".to_owned()], stdin: None }
+}
+
+/// The tool in the answer to [`ask_version`]; `Ok(None)` when the program is not there.
+pub fn detect(program: &str, reply: &ExecReply) -> Result<Option<Tool>, Trouble> {
+    match &reply.exit {
+        ExitStatus::Code(0) => {}
+        // 126 and 127 are a shell's and runc's; 1 is cmd's own in a HostProcess exec
+        ExitStatus::Code(1 | 126 | 127) => return Ok(None),
+        ExitStatus::Code(code) => {
+            let detail = format!("`{program} --version` ended with {code}");
+            return Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail));
+        }
+        ExitStatus::NotStarted(text) if is_missing(text) => return Ok(None),
+        ExitStatus::NotStarted(text) => {
+            return Err(Trouble::new(TroubleKind::ExecTransport, text.clone()));
+        }
+    }
+    let version = reply
+        .stdout
+        .strip_prefix("curl ")
+        .and_then(|rest| rest.split_whitespace().next())
+        .filter(|version| version.starts_with(|c: char| c.is_ascii_digit()));
+    match version {
+        Some(version) => {
+            Ok(Some(Tool { program: program.to_owned(), version: version.to_owned() }))
+        }
+        None => {
+            let detail = format!("`{program} --version` said `{}`", printable(&reply.stdout));
+            Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail))
+        }
+    }
+}
+
+/// Whether the runtime says that there is no such program, rather than that exec is in trouble
+/// (containerd with hcsshim: hcsshim#1472; with runc: "executable file not found").
+fn is_missing(text: &str) -> bool {
+    ["cannot find the file specified", "executable file not found", "no such file or directory"]
+        .iter()
+        .any(|words| text.to_ascii_lowercase().contains(words))
+}
+
+/// The exec that gets every target once. `token` must be unpredictable to whoever answers, since
+/// it divides the answers.
+pub fn session(
+    tool: &Tool,
+    gets: &[HttpGet],
+    token: &str,
+    connect: Duration,
+    total: Duration,
+) -> ExecRequest {
+    let mut config = String::new();
+    for (index, get) in gets.iter().enumerate() {
+        if index > 0 {
+            config.push_str("next\n");
+        }
+        // `next` resets all but the global options, so each transfer says everything
+        config.push_str(&format!(
+            "silent\nshow-error\ngloboff\nnoproxy = \"*\"\nconnect-timeout = {}\nmax-time = {}\n\
+             url = \"{}\"\nwrite-out = \"\\n@@{token} {index} %{{http_code}}\\n\"\n",
+            connect.as_secs().max(1),
+            total.as_secs().max(1),
+            get.url(),
+        ));
+    }
+    // -q first: no configuration of the image's own
+    let argv = [&tool.program, "-q", "-K", "-"].map(str::to_owned).to_vec();
+    ExecRequest { argv, stdin: Some(config) }
+}
+
+/// The replies in a session's output, one per target. The result lines are counted against the
+/// targets, since an exec can lose output and still end with 0 (kubernetes#124571).
+pub fn split(
+    gets: &[HttpGet],
+    token: &str,
+    reply: &ExecReply,
+) -> Result<Vec<HttpReply>, Trouble> {
+    let unrecognised = |why: String| {
+        let detail = format!(
+            "{why}; output `{}`, errors `{}`",
+            printable(&reply.stdout),
+            printable(&reply.stderr)
+        );
+        Trouble::new(TroubleKind::UnrecognisedOutput, detail)
+    };
+    match &reply.exit {
+        ExitStatus::NotStarted(text) if is_missing(text) => {
+            return Err(Trouble::new(TroubleKind::ToolMissing, text.clone()));
+        }
+        ExitStatus::NotStarted(text) => {
+            return Err(Trouble::new(TroubleKind::ExecTransport, text.clone()));
+        }
+        // 2 is curl's refusal of its options: nothing was asked
+        ExitStatus::Code(2) => return Err(unrecognised("curl refused its options".to_owned())),
+        ExitStatus::Code(_) => {}
+    }
+    let mut failures = failures(&reply.stderr);
+    let marker = format!("\n@@{token} ");
+    let mut rest = reply.stdout.as_str();
+    let mut replies = Vec::with_capacity(gets.len());
+    for index in 0..gets.len() {
+        let Some((body, after)) = rest.split_once(&marker) else {
+            return Err(unrecognised(format!("{} of {} results are there", index, gets.len())));
+        };
+        let (line, after) = after.split_once('\n').unwrap_or((after, ""));
+        let status = line
+            .trim_end()
+            .strip_prefix(&format!("{index} "))
+            .filter(|code| code.len() == 3)
+            .and_then(|code| code.parse::<u16>().ok())
+            .ok_or_else(|| unrecognised(format!("result line `{}`", printable(line))))?;
+        // In text mode Windows ends the line before the marker with CR LF
+        let body = body.strip_suffix('\r').unwrap_or(body);
+        replies.push((status, body.to_owned()));
+        rest = after;
+    }
+    if !rest.trim().is_empty() {
+        return Err(unrecognised("output after the last result".to_owned()));
+    }
+    let replies = replies
+        .into_iter()
+        .map(|(status, body)| match status {
+            0 => match failures.next() {
+                Some((code, text)) => Ok(HttpReply::Failed { code, text }),
+                None => Err(unrecognised("a failed transfer without its message".to_owned())),
+            },
+            status => Ok(HttpReply::Answered { status, body }),
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    match failures.next() {
+        None => Ok(replies),
+        // A transfer that began to answer and broke: its status alone must not count
+        Some((code, text)) => {
+            Err(unrecognised(format!("a message beside an answer: ({code}) {text}")))
+        }
+    }
+}
+
+/// curl's messages in their order: `curl: (7) Failed to connect …`.
+fn failures(stderr: &str) -> impl Iterator<Item = (u16, String)> {
+    stderr.lines().filter_map(|line| {
+        let (code, text) = line.trim_end().strip_prefix("curl: (")?.split_once(") ")?;
+        Some((code.parse().ok()?, text.to_owned()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gets(count: u8) -> Vec<HttpGet> {
+        let get = |n| HttpGet { host: [10, 96, 0, n].into(), port: 80, path: "/".to_owned() };
+        (0..count).map(get).collect()
+    }
+
+    fn reply(stdout: &str, stderr: &str, code: i64) -> ExecReply {
+        ExecReply {
+            stdout: stdout.to_owned(),
+            stderr: stderr.to_owned(),
+            exit: ExitStatus::Code(code),
+        }
+    }
+
+    #[test]
+    fn each_target_gets_its_own_answer() {
+        let out = "<H1>one</H1>\n@@t 0 200\n\n@@t 1 000\nthree\r\n@@t 2 200\r\n";
+        let err = "curl: (7) Failed to connect to 10.96.0.1 port 80: Timed out\r\n";
+        let replies = split(&gets(3), "t", &reply(out, err, 0)).expect("three results");
+        let text = "Failed to connect to 10.96.0.1 port 80: Timed out".to_owned();
+        assert_eq!(replies[0], HttpReply::Answered { status: 200, body: "<H1>one</H1>".into() });
+        assert_eq!(replies[1], HttpReply::Failed { code: 7, text });
+        assert_eq!(replies[2], HttpReply::Answered { status: 200, body: "three".into() });
+    }
+
+    #[test]
+    fn lost_output_is_trouble_even_with_exit_0() {
+        for out in ["", "body", "body\n@@t 0 200\n", "body\n@@t 0 200\nmore\n@@t 1 2"] {
+            let trouble = split(&gets(2), "t", &reply(out, "", 0)).expect_err(out);
+            assert_eq!(trouble.kind, TroubleKind::UnrecognisedOutput, "{out}");
+        }
+    }
+
+    #[test]
+    fn a_body_cannot_forge_a_result() {
+        let out = "x\n@@guess 0 200\ny\n@@t 0 404\n";
+        let replies = split(&gets(1), "t", &reply(out, "", 0)).expect("one result");
+        let body = "x\n@@guess 0 200\ny".to_owned();
+        assert_eq!(replies[0], HttpReply::Answered { status: 404, body });
+    }
+
+    #[test]
+    fn a_transfer_broken_in_the_middle_is_no_answer() {
+        let err = "curl: (18) transfer closed with 10 bytes remaining to read\n";
+        assert!(split(&gets(1), "t", &reply("par\n@@t 0 200\n", err, 18)).is_err());
+    }
+
+    #[test]
+    fn a_missing_program_is_told_from_exec_trouble() {
+        let not_started = |text: &str| ExecReply {
+            stdout: String::new(),
+            stderr: String::new(),
+            exit: ExitStatus::NotStarted(text.to_owned()),
+        };
+        let missing = "failed to exec in container: failed to start exec \"x\": \
+            hcs::System::CreateProcess: The system cannot find the file specified.: unknown";
+        assert_eq!(detect("curl.exe", &not_started(missing)), Ok(None));
+        let rpc = "hcs::System::CreateProcess 05f: The RPC server is unavailable.: unknown";
+        let trouble = detect("curl.exe", &not_started(rpc)).expect_err("trouble");
+        assert_eq!(trouble.kind, TroubleKind::ExecTransport);
+    }
+
+    #[test]
+    fn versions_are_read_as_curl_says_them() {
+        let said = "curl 8.9.1 (Windows) libcurl/8.9.1 Schannel\r\nRelease-Date: 2024-07-31\r\n";
+        let tool = detect("curl.exe", &reply(said, "", 0)).expect("recognised").expect("there");
+        assert_eq!(tool.version, "8.9.1");
+        assert!(detect("curl.exe", &reply("hello", "", 0)).is_err());
+    }
+
+    #[test]
+    fn nothing_that_cmd_would_read_is_in_the_arguments() {
+        let tool = Tool { program: "C:\\Windows\\System32\\curl.exe".into(), version: "8".into() };
+        let exec = session(&tool, &gets(2), "t", Duration::from_secs(4), Duration::from_secs(8));
+        let hostile = |arg: &String| arg.contains(['&', '|', '<', '>', '^', '%', ' ']);
+        assert!(!exec.argv.iter().any(hostile), "{:?}", exec.argv);
+    }
+}

@@ -1,0 +1,141 @@
+//! What a way asks a transport to do, and what comes back: raw and bounded.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+/// What a way asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Request {
+    /// One request to the API server.
+    Api(ApiRequest),
+    /// One HTTP GET from the look's vantage; many are served by one exec.
+    Get(HttpGet),
+}
+
+/// What came back.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reply {
+    /// Of the API server.
+    Api(ApiReply),
+    /// Of an HTTP GET.
+    Get(HttpReply),
+}
+
+/// What is done with an object.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verb {
+    /// GET.
+    Get,
+    /// POST.
+    Create,
+    /// PATCH with `application/apply-patch+yaml`.
+    Apply,
+    /// PUT.
+    Replace,
+    /// DELETE.
+    Delete,
+}
+
+/// One request to the API server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ApiRequest {
+    /// What is done.
+    pub verb: Verb,
+    /// Path and query, ready for the wire.
+    pub path: String,
+    /// Raw JSON; typed objects would drop fields unknown to them.
+    pub body: Option<Json>,
+}
+
+impl ApiRequest {
+    /// A read.
+    pub fn get(path: impl Into<String>) -> Self {
+        Self { verb: Verb::Get, path: path.into(), body: None }
+    }
+}
+
+/// An answer of the API server; its own errors included.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ApiReply {
+    /// HTTP status.
+    pub status: u16,
+    /// The body, whole: what exceeds the limit is trouble.
+    pub body: Json,
+}
+
+/// One HTTP GET to an address inside the cluster.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct HttpGet {
+    /// The target's address.
+    pub host: IpAddr,
+    /// The target's port.
+    pub port: u16,
+    /// Absolute path.
+    pub path: String,
+}
+
+impl HttpGet {
+    /// The URL, IPv6 addresses in brackets.
+    pub fn url(&self) -> String {
+        match self.host {
+            IpAddr::V4(host) => format!("http://{host}:{}{}", self.port, self.path),
+            IpAddr::V6(host) => format!("http://[{host}]:{}{}", self.port, self.path),
+        }
+    }
+}
+
+/// What one HTTP GET brought.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HttpReply {
+    /// An answer.
+    Answered {
+        /// HTTP status.
+        status: u16,
+        /// The body.
+        body: String,
+    },
+    /// None; the tool's code and words.
+    Failed {
+        /// curl's exit code for this transfer, as in its message.
+        code: u16,
+        /// curl's message after the code.
+        text: String,
+    },
+}
+
+/// A program run in a container through the API server.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ExecRequest {
+    /// The program and its arguments; no shell.
+    pub argv: Vec<String>,
+    /// What it reads.
+    pub stdin: Option<String>,
+}
+
+/// How an exec ended.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExitStatus {
+    /// The program ran and ended with this code.
+    Code(i64),
+    /// The program did not run; the kubelet's or the runtime's words.
+    NotStarted(String),
+}
+
+/// What an exec brought.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ExecReply {
+    /// Standard output, lossily decoded.
+    pub stdout: String,
+    /// Standard error, lossily decoded.
+    pub stderr: String,
+    /// How it ended.
+    pub exit: ExitStatus,
+}

@@ -1,0 +1,68 @@
+//! How a connection fails, and how a known limitation's failure looks.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+/// How a connection or its answer failed.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailureClass {
+    /// The name did not resolve.
+    Dns,
+    /// The target refused.
+    Refused,
+    /// Nothing answered in time.
+    Timeout,
+    /// There is no route.
+    NoRoute,
+    /// The connection was reset.
+    Reset,
+    /// TLS did not come about.
+    Tls,
+    /// An HTTP status other than 200.
+    HttpStatus,
+    /// Something else answered.
+    WrongAnswer,
+}
+
+impl FailureClass {
+    /// Every class.
+    pub const ALL: [Self; 8] = [
+        Self::Dns,
+        Self::Refused,
+        Self::Timeout,
+        Self::NoRoute,
+        Self::Reset,
+        Self::Tls,
+        Self::HttpStatus,
+        Self::WrongAnswer,
+    ];
+
+    /// The class's word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Dns => "dns",
+            Self::Refused => "refused",
+            Self::Timeout => "timeout",
+            Self::NoRoute => "no-route",
+            Self::Reset => "reset",
+            Self::Tls => "tls",
+            Self::HttpStatus => "http-status",
+            Self::WrongAnswer => "wrong-answer",
+        }
+    }
+
+    /// The class with this word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|class| class.as_str() == word)
+    }
+}
+
+/// How a known limitation's failure looks.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Signature {
+    /// The connection fails in one of these ways.
+    Failure(BTreeSet<FailureClass>),
+}

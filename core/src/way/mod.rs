@@ -1,0 +1,163 @@
+//! Ways of looking: what to ask, how to read what came back, how it compares.
+//!
+//! One file per way, sans I/O: [`Way::request`] says what a transport should do, [`Way::read`]
+//! makes an observation of the reply or says why it cannot, [`Way::compare`] holds it against the
+//! expectation. Nothing here decides pass or fail.
+
+mod admission;
+mod compare;
+pub mod curl;
+mod exchange;
+mod failure;
+mod http;
+mod place;
+mod state;
+mod trouble;
+
+pub use admission::{Admission, AdmissionAsk, AdmissionExpect, AdmissionSeen, Cause};
+pub use compare::{Comparison, Difference};
+pub use exchange::{
+    ApiReply, ApiRequest, ExecReply, ExecRequest, ExitStatus, HttpGet, HttpReply, Reply, Request,
+    Verb,
+};
+pub use failure::{FailureClass, Signature};
+pub use http::{Http, HttpAsk, HttpExpect, HttpSeen, Target};
+pub use place::{Bound, FixtureKey, FixtureName, Need, SourceKind, Standing, StandingFixture, VantageKey};
+pub use state::{NodeSeen, PodSeen, State, StateAsk, StateExpect, StateSeen};
+pub use trouble::{Trouble, TroubleKind};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A way of looking, without I/O.
+pub trait Way {
+    /// What is asked.
+    type Ask;
+    /// What should be seen.
+    type Expect;
+    /// What was seen.
+    type Seen: Serialize + DeserializeOwned;
+
+    /// What a transport should do, with targets bound to what stands.
+    fn request(ask: &Self::Ask, at: &Bound<'_>) -> Result<Request, Trouble>;
+    /// The observation in a reply; unrecognised output is trouble, never a default.
+    fn read(ask: &Self::Ask, at: &Bound<'_>, reply: &Reply) -> Result<Self::Seen, Trouble>;
+    /// The observation held against the expectation.
+    fn compare(expect: &Self::Expect, seen: &Self::Seen) -> Comparison;
+}
+
+/// A question with its expectation.
+#[derive(Debug)]
+pub struct Look<W: Way> {
+    /// What is asked.
+    pub ask: W::Ask,
+    /// What should be seen.
+    pub expect: W::Expect,
+}
+
+impl<W: Way> Clone for Look<W>
+where
+    W::Ask: Clone,
+    W::Expect: Clone,
+{
+    fn clone(&self) -> Self {
+        Self { ask: self.ask.clone(), expect: self.expect.clone() }
+    }
+}
+
+impl<W: Way> Look<W> {
+    fn take(&self, at: &Bound<'_>, reply: &Reply) -> Result<Taken, Trouble> {
+        let seen = W::read(&self.ask, at, reply)?;
+        let observation = serde_json::to_value(&seen).map_err(|error| {
+            Trouble::new(TroubleKind::UnrecognisedOutput, format!("cannot be recorded: {error}"))
+        })?;
+        Ok(Taken { comparison: W::compare(&self.expect, &seen), observation })
+    }
+}
+
+/// An observation and how it compares.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Taken {
+    /// What was seen, as recorded.
+    pub observation: serde_json::Value,
+    /// How it compares with what should be seen.
+    pub comparison: Comparison,
+}
+
+/// The closed set of tests; the only registry of ways.
+#[derive(Clone, Debug)]
+pub enum Test {
+    /// A dry-run creation.
+    Admission(Look<Admission>),
+    /// An HTTP request from a vantage.
+    Http(Look<Http>),
+    /// The state of objects.
+    State(Look<State>),
+}
+
+impl Test {
+    /// The keys of a test in a suite.
+    pub const NAMES: [&'static str; 3] = ["admission", "http", "state"];
+
+    /// What a transport should do.
+    pub fn request(&self, at: &Bound<'_>) -> Result<Request, Trouble> {
+        match self {
+            Self::Admission(look) => Admission::request(&look.ask, at),
+            Self::Http(look) => Http::request(&look.ask, at),
+            Self::State(look) => State::request(&look.ask, at),
+        }
+    }
+
+    /// The observation in a reply and how it compares.
+    pub fn take(&self, at: &Bound<'_>, reply: &Reply) -> Result<Taken, Trouble> {
+        match self {
+            Self::Admission(look) => look.take(at, reply),
+            Self::Http(look) => look.take(at, reply),
+            Self::State(look) => look.take(at, reply),
+        }
+    }
+
+    /// What must have happened to which fixtures before the look.
+    pub fn needs(&self) -> Vec<(FixtureName, Need)> {
+        let namespaces = (FixtureName::Namespaces, Need::Stands);
+        match self {
+            Self::Admission(_) => vec![namespaces],
+            Self::Http(look) => vec![(look.ask.of, Need::Stands)],
+            Self::State(look) => match look.ask {
+                StateAsk::Nodes => Vec::new(),
+                StateAsk::Pods(fixture) => vec![namespaces, (fixture, Need::Settled)],
+            },
+        }
+    }
+
+    /// Whether it looks from a vantage, so that a [`SourceKind`] is needed.
+    pub fn needs_source(&self) -> bool {
+        match self {
+            Self::Http(_) => true,
+            Self::Admission(_) | Self::State(_) => false,
+        }
+    }
+
+    /// Whether a look may take time to come right: what crosses the network converges, an answer
+    /// of the API server about itself does not.
+    pub fn converges(&self) -> bool {
+        match self {
+            Self::Http(_) => true,
+            Self::Admission(_) | Self::State(_) => false,
+        }
+    }
+
+    /// The same look, expecting the failure a known limitation shows; `None` where this way has
+    /// no such signature.
+    pub fn expecting(&self, signature: &Signature) -> Option<Self> {
+        match (self, signature) {
+            (Self::Http(look), Signature::Failure(classes)) => {
+                let HttpExpect::Answers { body } = &look.expect else { return None };
+                let expect =
+                    HttpExpect::Fails { classes: classes.clone(), instead_of: body.clone() };
+                Some(Self::Http(Look { ask: look.ask.clone(), expect }))
+            }
+            (Self::Admission(_) | Self::State(_), Signature::Failure(_)) => None,
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! The way `state`: what the API server says of objects.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use super::exchange::{ApiReply, ApiRequest, Reply, Request};
+use super::place::{Bound, FixtureName};
+use super::trouble::{Trouble, TroubleKind};
+use super::{Comparison, Difference, Way};
+use crate::facts::WindowsBuild;
+use crate::text::printable;
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum StateAsk {
+    /// The Windows nodes of the point's pool.
+    Nodes,
+    /// The pods of a fixture at the point's pool.
+    Pods(FixtureName),
+}
+
+/// What should be seen.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum StateExpect {
+    /// Every node's build label is there and agrees with its kernel version.
+    BuildLabelAgrees,
+    /// So many pods are Ready, on nodes of the pool, with the image of its build.
+    Ready {
+        /// How many.
+        pods: u16,
+    },
+}
+
+/// A node, as far as the label goes.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct NodeSeen {
+    /// Its name.
+    pub name: String,
+    /// The label `node.kubernetes.io/windows-build`.
+    pub label: Option<String>,
+    /// `status.nodeInfo.kernelVersion`.
+    pub kernel: String,
+}
+
+/// A pod, as far as readiness goes.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct PodSeen {
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub node: Option<String>,
+    /// Whether its condition Ready is True and it is not being deleted.
+    pub ready: bool,
+    /// The images of its containers.
+    pub images: Vec<String>,
+    /// Whether those are what the image table says for the pool.
+    pub image_of_build: bool,
+    /// Why it is not Ready, as far as its status says.
+    pub waiting: Option<String>,
+}
+
+/// What was seen.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StateSeen {
+    /// Nodes.
+    Nodes(Vec<NodeSeen>),
+    /// Pods.
+    Pods(Vec<PodSeen>),
+}
+
+/// The way `state`.
+#[derive(Debug)]
+pub enum State {}
+
+impl Way for State {
+    type Ask = StateAsk;
+    type Expect = StateExpect;
+    type Seen = StateSeen;
+
+    fn request(ask: &StateAsk, at: &Bound<'_>) -> Result<Request, Trouble> {
+        let path = match ask {
+            StateAsk::Nodes => "/api/v1/nodes?labelSelector=kubernetes.io%2Fos%3Dwindows".to_owned(),
+            StateAsk::Pods(fixture) => {
+                let namespace = &at.standing.namespace;
+                let pool = at.pool.map_or("", |pool| pool.as_str());
+                let run = &at.standing.run;
+                format!(
+                    "/api/v1/namespaces/{namespace}/pods?labelSelector=winconform%2Frun%3D{run}\
+                     %2Cwinconform%2Ffixture%3D{}%2Cwinconform%2Fpool%3D{pool}",
+                    fixture.as_str()
+                )
+            }
+        };
+        Ok(Request::Api(ApiRequest::get(path)))
+    }
+
+    fn read(ask: &StateAsk, at: &Bound<'_>, reply: &Reply) -> Result<StateSeen, Trouble> {
+        let items = items(reply)?;
+        match ask {
+            StateAsk::Nodes => {
+                let nodes = items.iter().map(read_node).collect::<Result<Vec<_>, _>>()?;
+                let of_pool = |node: &NodeSeen| WindowsBuild::parse_kernel(&node.kernel) == at.build;
+                Ok(StateSeen::Nodes(nodes.into_iter().filter(of_pool).collect()))
+            }
+            StateAsk::Pods(_) => {
+                let pods = items.iter().map(|pod| read_pod(pod, at)).collect::<Result<_, _>>()?;
+                Ok(StateSeen::Pods(pods))
+            }
+        }
+    }
+
+    fn compare(expect: &StateExpect, seen: &StateSeen) -> Comparison {
+        match (expect, seen) {
+            (StateExpect::BuildLabelAgrees, StateSeen::Nodes(nodes)) => compare_labels(nodes),
+            (StateExpect::Ready { pods }, StateSeen::Pods(seen)) => compare_ready(*pods, seen),
+            // A suite cannot ask one and expect the other; it is refused when read
+            (StateExpect::BuildLabelAgrees, StateSeen::Pods(_))
+            | (StateExpect::Ready { .. }, StateSeen::Nodes(_)) => {
+                Comparison::Inapplicable("the expectation is of another kind of object".to_owned())
+            }
+        }
+    }
+}
+
+fn compare_labels(nodes: &[NodeSeen]) -> Comparison {
+    if nodes.is_empty() {
+        return Comparison::Inapplicable("the pool has no nodes any more".to_owned());
+    }
+    let disagrees = |node: &&NodeSeen| {
+        let label = node.label.as_deref().and_then(WindowsBuild::parse_label);
+        label.is_none() || label != WindowsBuild::parse_kernel(&node.kernel)
+    };
+    let wrong: Vec<_> = nodes.iter().filter(disagrees).collect();
+    let shown = if wrong.is_empty() { nodes.iter().collect() } else { wrong.clone() };
+    let seen: Vec<_> = shown
+        .iter()
+        .map(|node| {
+            let label = match &node.label {
+                Some(label) => format!("label {}", printable(label)),
+                None => "no label".to_owned(),
+            };
+            format!("{}: {label}, kernel {}", printable(&node.name), printable(&node.kernel))
+        })
+        .collect();
+    let difference = Difference {
+        expected: "node.kubernetes.io/windows-build as the node's kernel version".to_owned(),
+        seen: seen.join("; "),
+    };
+    if wrong.is_empty() { Comparison::Holds(difference) } else { Comparison::Refuted(difference) }
+}
+
+fn compare_ready(expected: u16, pods: &[PodSeen]) -> Comparison {
+    let ready: Vec<_> = pods.iter().filter(|pod| pod.ready).collect();
+    let mut seen = format!("{} of {} Ready", ready.len(), pods.len());
+    for pod in pods.iter().filter(|pod| !pod.ready) {
+        let why = pod.waiting.as_deref().unwrap_or("no reason given");
+        seen.push_str(&format!("; {}: {}", printable(&pod.name), printable(why)));
+    }
+    for pod in pods.iter().filter(|pod| !pod.image_of_build) {
+        let images = printable(&pod.images.join(", "));
+        seen.push_str(&format!("; {} runs {images}", printable(&pod.name)));
+    }
+    let difference = Difference { expected: format!("{expected} pods Ready"), seen };
+    if ready.len() < usize::from(expected) {
+        Comparison::Refuted(difference)
+    } else if ready.iter().any(|pod| !pod.image_of_build) {
+        Comparison::Otherwise(difference)
+    } else {
+        Comparison::Holds(difference)
+    }
+}
+
+/// The items of a list; anything but a list is trouble.
+fn items(reply: &Reply) -> Result<&Vec<Json>, Trouble> {
+    let Reply::Api(ApiReply { status, body }) = reply else {
+        let detail = "an HTTP answer to a state look";
+        return Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail));
+    };
+    let words = body["message"].as_str().unwrap_or("no message");
+    match (status, body["items"].as_array()) {
+        (200, Some(items)) => Ok(items),
+        (403, _) => Err(Trouble::new(TroubleKind::Forbidden, words)),
+        (status, _) => {
+            let detail = format!("status {status}, not a list: {words}");
+            Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail))
+        }
+    }
+}
+
+fn text(value: &Json) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+fn name(object: &Json) -> Result<String, Trouble> {
+    text(&object["metadata"]["name"]).ok_or_else(|| {
+        Trouble::new(TroubleKind::UnrecognisedOutput, "an object without a name")
+    })
+}
+
+fn read_node(node: &Json) -> Result<NodeSeen, Trouble> {
+    Ok(NodeSeen {
+        name: name(node)?,
+        label: text(&node["metadata"]["labels"]["node.kubernetes.io/windows-build"]),
+        kernel: text(&node["status"]["nodeInfo"]["kernelVersion"]).unwrap_or_default(),
+    })
+}
+
+fn read_pod(pod: &Json, at: &Bound<'_>) -> Result<PodSeen, Trouble> {
+    let list = |value: &Json| value.as_array().cloned().unwrap_or_default();
+    let images: Vec<_> =
+        list(&pod["spec"]["containers"]).iter().filter_map(|c| text(&c["image"])).collect();
+    let is_ready = |c: &Json| c["type"] == "Ready" && c["status"] == "True";
+    let alive = pod["metadata"]["deletionTimestamp"].is_null();
+    let waiting = list(&pod["status"]["containerStatuses"])
+        .iter()
+        .find_map(|status| text(&status["state"]["waiting"]["reason"]))
+        .or_else(|| text(&pod["status"]["reason"]));
+    Ok(PodSeen {
+        name: name(pod)?,
+        node: text(&pod["spec"]["nodeName"]),
+        ready: alive && list(&pod["status"]["conditions"]).iter().any(is_ready),
+        image_of_build: !images.is_empty()
+            && images.iter().all(|image| Some(image.as_str()) == at.image),
+        images,
+        waiting,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn node(label: Option<&str>, kernel: &str) -> NodeSeen {
+        NodeSeen { name: "n".into(), label: label.map(str::to_owned), kernel: kernel.into() }
+    }
+
+    fn labels(nodes: Vec<NodeSeen>) -> Comparison {
+        State::compare(&StateExpect::BuildLabelAgrees, &StateSeen::Nodes(nodes))
+    }
+
+    #[test]
+    fn labels_must_be_there_and_agree() {
+        assert!(labels(vec![node(Some("10.0.20348"), "10.0.20348.2700")]).holds());
+        for wrong in [None, Some("10.0.17763"), Some("10.0.20348.2700"), Some("")] {
+            let all = vec![node(Some("10.0.20348"), "10.0.20348.1"), node(wrong, "10.0.20348.1")];
+            assert!(matches!(labels(all), Comparison::Refuted(_)), "{wrong:?}");
+        }
+        assert!(matches!(labels(vec![]), Comparison::Inapplicable(_)));
+    }
+
+    #[test]
+    fn ready_counts_pods_and_their_image() {
+        let pod = |ready, image_of_build| PodSeen {
+            name: "p".into(),
+            node: Some("n".into()),
+            ready,
+            images: vec!["i".into()],
+            image_of_build,
+            waiting: (!ready).then(|| "CrashLoopBackOff".into()),
+        };
+        let compare =
+            |pods| State::compare(&StateExpect::Ready { pods: 2 }, &StateSeen::Pods(pods));
+        assert!(compare(vec![pod(true, true), pod(true, true)]).holds());
+        assert!(matches!(compare(vec![pod(true, true), pod(false, true)]), Comparison::Refuted(_)));
+        assert!(matches!(compare(vec![]), Comparison::Refuted(_)));
+        let wrong_image = compare(vec![pod(true, true), pod(true, false)]);
+        assert!(matches!(wrong_image, Comparison::Otherwise(_)));
+    }
+
+    #[test]
+    fn what_is_no_list_is_trouble() {
+        for (status, body) in [(200, json!({})), (500, json!({"items": []})), (200, json!([]))] {
+            assert!(items(&Reply::Api(ApiReply { status, body })).is_err());
+        }
+    }
+}

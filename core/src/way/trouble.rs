@@ -1,0 +1,107 @@
+//! Why nothing could be seen.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::text::bound;
+
+/// The most text kept of one trouble, in bytes.
+const KEPT: usize = 4 << 10;
+
+/// What kind of trouble it is; closed.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TroubleKind {
+    /// The exec session broke before it ended.
+    ExecTransport,
+    /// The exec session ended without its exit status.
+    ExitStatusLost,
+    /// More output than is kept.
+    OutputTruncated,
+    /// Output of a form no reader knows.
+    UnrecognisedOutput,
+    /// The program is not there.
+    ToolMissing,
+    /// The image could not be pulled.
+    ImagePull,
+    /// The image is of a build the node cannot run.
+    BuildMismatch,
+    /// The scheduler found no node.
+    Unscheduled,
+    /// The API server does not allow it.
+    Forbidden,
+    /// The API server asked to come back later, until patience ended.
+    Throttled,
+    /// The API server did not answer properly, until patience ended.
+    ApiUnavailable,
+    /// What the look needs did not come to stand.
+    FixtureFailed,
+    /// A fact that the check needs could not be read.
+    FactUnknown,
+}
+
+impl TroubleKind {
+    /// Whether looking again soon cannot help.
+    pub fn is_lasting(self) -> bool {
+        match self {
+            Self::ToolMissing
+            | Self::ImagePull
+            | Self::BuildMismatch
+            | Self::Unscheduled
+            | Self::Forbidden
+            | Self::FixtureFailed
+            | Self::FactUnknown => true,
+            Self::ExecTransport
+            | Self::ExitStatusLost
+            | Self::OutputTruncated
+            | Self::UnrecognisedOutput
+            | Self::Throttled
+            | Self::ApiUnavailable => false,
+        }
+    }
+
+    /// The kind's word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ExecTransport => "exec-transport",
+            Self::ExitStatusLost => "exit-status-lost",
+            Self::OutputTruncated => "output-truncated",
+            Self::UnrecognisedOutput => "unrecognised-output",
+            Self::ToolMissing => "tool-missing",
+            Self::ImagePull => "image-pull",
+            Self::BuildMismatch => "build-mismatch",
+            Self::Unscheduled => "unscheduled",
+            Self::Forbidden => "forbidden",
+            Self::Throttled => "throttled",
+            Self::ApiUnavailable => "api-unavailable",
+            Self::FixtureFailed => "fixture-failed",
+            Self::FactUnknown => "fact-unknown",
+        }
+    }
+}
+
+/// Why nothing could be seen: the harness's, the transport's or the surroundings' trouble.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize, thiserror::Error)]
+#[serde(rename_all = "kebab-case")]
+pub struct Trouble {
+    /// What kind it is.
+    pub kind: TroubleKind,
+    /// What was seen of it; foreign text, bounded.
+    pub detail: String,
+}
+
+impl Trouble {
+    /// Trouble with bounded detail.
+    pub fn new(kind: TroubleKind, detail: impl Into<String>) -> Self {
+        let mut detail = detail.into();
+        bound(&mut detail, KEPT);
+        Self { kind, detail }
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind.as_str(), self.detail)
+    }
+}
