@@ -24,6 +24,8 @@ pub struct Durations {
     pub http_total: Duration,
     /// From applying a fixture to its standing; a Windows image takes minutes to pull.
     pub fixture: Duration,
+    /// How long the scheduler may find no node for a pod before that is final.
+    pub unscheduled: Duration,
     /// How long a look over the network may take to come right, from its fixtures' standing.
     pub converge: Duration,
     /// The pause between two looks of one check.
@@ -34,7 +36,7 @@ pub struct Durations {
     pub lease: Duration,
     /// How often the Lease is renewed.
     pub lease_renewal: Duration,
-    /// The largest difference accepted between what a pod may live and what a run may take.
+    /// How long a pod of ours lives at most, should nobody ever remove it.
     pub pod_deadline: Duration,
 }
 
@@ -51,6 +53,7 @@ impl Default for Durations {
             http_connect: seconds(4),
             http_total: seconds(8),
             fixture: seconds(20 * 60),
+            unscheduled: seconds(30),
             converge: seconds(60),
             look_again: Duration::from_millis(500),
             tear_down: seconds(120),

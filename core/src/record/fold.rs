@@ -70,6 +70,8 @@ pub struct RunView {
     pub last: Timestamp,
     /// What the cluster says of itself.
     pub facts: Option<Facts>,
+    /// Whether it came to a plan, even one without checks.
+    pub planned: bool,
     /// The checks in their planned order, by their place in it.
     pub checks: BTreeMap<usize, CheckView>,
     /// How fixtures went, with the milliseconds each took.
@@ -89,12 +91,12 @@ pub struct RunView {
 /// Reads a whole record. A last line without its newline is what a kill leaves: it is dropped.
 pub fn read(text: &str) -> Result<RunView, RecordError> {
     let (whole, cut) = match text.rsplit_once('\n') {
-        Some((whole, rest)) => (whole, !rest.is_empty()),
-        None => ("", !text.is_empty()),
+        Some((whole, rest)) => (Some(whole), !rest.is_empty()),
+        None => (None, !text.is_empty()),
     };
     let mut view: Option<RunView> = None;
     let mut places = BTreeMap::new();
-    for (index, text) in whole.lines().enumerate() {
+    for (index, text) in whole.into_iter().flat_map(|whole| whole.split('\n')).enumerate() {
         let line: Line = serde_json::from_str(text).map_err(|error| RecordError::Malformed {
             line: index + 1,
             problem: error.to_string(),
@@ -132,6 +134,7 @@ impl RunView {
             began: at,
             last: at,
             facts: None,
+            planned: false,
             checks: BTreeMap::new(),
             fixtures: BTreeMap::new(),
             intents: Vec::new(),
@@ -151,6 +154,7 @@ impl RunView {
             Event::RunStarted(_) => return Err("a run started twice".to_owned()),
             Event::Facts(facts) => self.facts = Some(facts),
             Event::Plan(checks) => {
+                self.planned = true;
                 for planned in checks {
                     let place = self.checks.len();
                     if places.insert(planned.id.clone(), place).is_some() {

@@ -100,11 +100,15 @@ impl Tally {
 /// what the next one sees.
 pub fn exit(view: &RunView) -> Exit {
     let tally = Tally::of(view);
-    let left = view.torn_down.as_ref().is_some_and(|torn| {
-        !torn.left.is_empty() || !torn.troubles.is_empty()
-    });
+    let left = match &view.torn_down {
+        Some(torn) => !torn.left.is_empty() || !torn.troubles.is_empty(),
+        // What was announced and never torn down is there still, for all that is known
+        None => !view.intents.is_empty(),
+    };
     if view.interrupted.is_some() {
         Exit::Interrupted
+    } else if !view.planned {
+        Exit::CouldNotTell
     } else if view.checks.is_empty() {
         Exit::NothingSelected
     } else if tally.count(Verdict::Fail) > 0 {

@@ -1,1 +1,17 @@
-//! To come.
+//! Reports: pure functions of what a record or the suites say, the same bytes each time.
+//!
+//! Each format is one file; what they share is the finding of a check, the blame of fixtures and
+//! how the run itself ended. Nothing here decides a verdict, reads a clock or writes a file.
+
+mod blame;
+pub mod claims;
+mod ending;
+mod finding;
+pub mod json;
+pub mod junit;
+mod layout;
+mod summary;
+pub mod terminal;
+mod xml;
+
+pub use finding::Finding;

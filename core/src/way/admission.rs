@@ -77,7 +77,8 @@ impl Way for Admission {
 
     fn request(ask: &AdmissionAsk, at: &Bound<'_>) -> Result<Request, Trouble> {
         at.fixture(FixtureName::Namespaces)?;
-        let namespace = &at.standing.namespace;
+        // PodSecurity must not answer in validation's place: the privileged namespace
+        let namespace = &at.standing.host_namespace;
         Ok(Request::Api(ApiRequest {
             verb: Verb::Create,
             path: format!(

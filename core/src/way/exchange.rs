@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::text::bound;
+
 /// What a way asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
@@ -22,6 +24,27 @@ pub enum Reply {
     Api(ApiReply),
     /// Of an HTTP GET.
     Get(HttpReply),
+}
+
+impl Reply {
+    /// The reply as it is recorded: at most about `limit` bytes of it.
+    pub fn bounded(self, limit: usize) -> Self {
+        match self {
+            Self::Api(ApiReply { status, body }) => {
+                let mut text = body.to_string();
+                let body = if bound(&mut text, limit) { Json::String(text) } else { body };
+                Self::Api(ApiReply { status, body })
+            }
+            Self::Get(HttpReply::Answered { status, mut body }) => {
+                bound(&mut body, limit);
+                Self::Get(HttpReply::Answered { status, body })
+            }
+            Self::Get(HttpReply::Failed { code, mut text }) => {
+                bound(&mut text, limit);
+                Self::Get(HttpReply::Failed { code, text })
+            }
+        }
+    }
 }
 
 /// What is done with an object.

@@ -162,8 +162,10 @@ pub struct StandingFixture {
 pub struct Standing {
     /// The run's id.
     pub run: String,
-    /// The namespace of samples and pod probers.
+    /// The namespace of samples and pod probers, at PodSecurity level baseline.
     pub namespace: String,
+    /// The namespace of HostProcess probers and dry runs, at level privileged.
+    pub host_namespace: String,
     /// The fixtures that stand.
     pub fixtures: BTreeMap<FixtureKey, StandingFixture>,
 }

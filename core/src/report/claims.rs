@@ -1,0 +1,320 @@
+//! What the suites say before any run: the claims, how each is checked, and a plan.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::ending::counted;
+use super::layout::{columns, pad};
+use crate::claims::{Claim, Kind};
+use crate::document::nearest;
+use crate::facts::Os;
+use crate::plan::{Check, Fate, Plan, PlannedLook};
+use crate::suite::{Case, Suites};
+use crate::text::printable;
+use crate::verdict::{LedgerEntry, Outside, Scope, Verdict};
+use crate::way::{AdmissionExpect, HttpExpect, Signature, StateAsk, StateExpect, Test};
+
+/// No claim has this id.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("no claim is called `{}`", printable(.id))]
+pub struct Unknown {
+    /// The id that was asked for.
+    pub id: String,
+    /// The claim most like it.
+    pub nearest: Option<String>,
+}
+
+/// The claims by area, with how many cases each has.
+pub fn list_text(suites: &Suites) -> String {
+    let mut text = String::new();
+    let mut area = "";
+    let widest = suites
+        .claims
+        .iter()
+        .map(|claim| columns(claim.id.as_str()))
+        .max();
+    let kinds = Kind::ALL
+        .into_iter()
+        .map(|kind| columns(kind.as_str()))
+        .max();
+    for claim in suites.claims.iter() {
+        if area != claim.id.area() {
+            let gap = if area.is_empty() { "" } else { "\n" };
+            area = claim.id.area();
+            let _ = writeln!(text, "{gap}{area}");
+        }
+        let cases = match suites.cases_of(&claim.id).count() {
+            0 => "not implemented".to_owned(),
+            count => counted(count, "case"),
+        };
+        let id = pad(claim.id.as_str(), widest.unwrap_or_default());
+        let kind = pad(claim.kind.as_str(), kinds.unwrap_or_default());
+        let _ = writeln!(text, "  {id}  {kind}  {cases}");
+    }
+    let all = suites.claims.len();
+    let implemented = suites
+        .claims
+        .iter()
+        .filter(|claim| is_implemented(suites, claim))
+        .count();
+    let missing = all - implemented;
+    let _ = writeln!(
+        text,
+        "\n{implemented} of {} implemented, {missing} not implemented",
+        counted(all, "claim")
+    );
+    text
+}
+
+/// The claims as a JSON array: id, kind, implemented, cases.
+pub fn list_json(suites: &Suites) -> String {
+    #[derive(Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    struct Listed<'s> {
+        id: &'s str,
+        kind: &'static str,
+        implemented: bool,
+        cases: usize,
+    }
+    let listed: Vec<_> = suites
+        .claims
+        .iter()
+        .map(|claim| Listed {
+            id: claim.id.as_str(),
+            kind: claim.kind.as_str(),
+            implemented: is_implemented(suites, claim),
+            cases: suites.cases_of(&claim.id).count(),
+        })
+        .collect();
+    super::json::pretty(&listed)
+}
+
+/// All that is known of one claim.
+pub fn explain(suites: &Suites, id: &str) -> Result<String, Unknown> {
+    let Some(claim) = suites.claims.find(id) else {
+        let known = suites.claims.iter().map(|claim| claim.id.as_str());
+        let nearest = nearest(id, known).map(str::to_owned);
+        return Err(Unknown {
+            id: id.to_owned(),
+            nearest,
+        });
+    };
+    let mut text = format!(
+        "{} ({})\n  {}\n",
+        claim.id,
+        claim.kind,
+        printable(&claim.statement)
+    );
+    text.push_str("\nfrom\n");
+    for document in &claim.from {
+        let _ = writeln!(text, "  {}", document.title());
+    }
+    for case in suites.cases_of(&claim.id) {
+        explain_case(&mut text, case);
+    }
+    if !is_implemented(suites, claim) {
+        text.push_str("\nnot implemented: no case checks it yet\n");
+    }
+    if let Some(entry) = suites.ledger.get(&claim.id) {
+        explain_entry(&mut text, entry);
+    }
+    Ok(text)
+}
+
+/// The checks of a plan in their order: where each looks from, what must stand, and every skip
+/// with its reason.
+pub fn plan_text(plan: &Plan) -> String {
+    let mut text = String::new();
+    let mut counts = [0; 3];
+    for check in &plan.checks {
+        let id = printable(check.id.as_str());
+        match &check.fate {
+            Fate::Look => {
+                counts[0] += 1;
+                let _ = writeln!(text, "look    {id}");
+                plan_looks(&mut text, check);
+            }
+            Fate::Skip(reason) => {
+                counts[1] += 1;
+                let reason = printable(&reason.to_string());
+                let _ = writeln!(text, "skip    {id}\n          because {reason}");
+            }
+            Fate::Broken(trouble) => {
+                counts[2] += 1;
+                let trouble = printable(&trouble.to_string());
+                let _ = writeln!(text, "broken  {id}\n          because {trouble}");
+            }
+        }
+    }
+    let fixtures = plan.fixtures();
+    if !fixtures.is_empty() {
+        text.push_str("\nfixtures\n");
+    }
+    for key in &fixtures {
+        let _ = writeln!(text, "  {}", printable(&key.to_string()));
+    }
+    let [look, skip, broken] = counts;
+    let all = counted(plan.checks.len(), "check");
+    let _ = writeln!(
+        text,
+        "\n{all}: {look} to look at, {skip} skipped, {broken} cannot be told"
+    );
+    text
+}
+
+fn is_implemented(suites: &Suites, claim: &Claim) -> bool {
+    suites.cases_of(&claim.id).next().is_some()
+}
+
+fn field(text: &mut String, word: &str, value: &str) {
+    let _ = writeln!(text, "  {} {}", pad(word, 10), printable(value));
+}
+
+fn explain_case(text: &mut String, case: &Case) {
+    let name = case
+        .name
+        .as_deref()
+        .map(|name| format!(" {}", printable(name)));
+    let _ = writeln!(text, "\ncase{}", name.unwrap_or_default());
+    field(text, "title", &case.title);
+    if case.over.windows_pools {
+        field(text, "over", "every Windows pool");
+    }
+    for source in &case.over.sources {
+        field(text, "from", source.as_str());
+    }
+    explain_look(text, &case.test);
+    for control in &case.controls {
+        let source = control
+            .source
+            .map(|source| format!(" from {}", source.as_str()));
+        field(
+            text,
+            "control",
+            &format!("{}{}", control.name, source.unwrap_or_default()),
+        );
+        if let Some(test) = &control.test {
+            explain_look(text, test);
+        }
+    }
+    field(text, "hint", &case.hint);
+}
+
+/// What a test asks and what should be seen.
+fn explain_look(out: &mut String, test: &Test) {
+    let (asks, expects) = match test {
+        Test::Admission(look) => {
+            let os = match look.ask.os {
+                None => "no spec.os",
+                Some(Os::Linux) => "spec.os.name linux",
+                Some(Os::Windows) => "spec.os.name windows",
+            };
+            let asks = format!("a dry run of a pod with {os} and {}", look.ask.with);
+            let expects = match &look.expect {
+                AdmissionExpect::Accepted => format!("accepted, {} as sent", look.ask.field),
+                AdmissionExpect::Refused { reason, field } => {
+                    format!("refused for {field} ({reason})")
+                }
+            };
+            (asks, expects)
+        }
+        Test::Http(look) => {
+            let asks = format!(
+                "a GET of {} of {}",
+                look.ask.target.as_str(),
+                look.ask.of.as_str()
+            );
+            let expects = match &look.expect {
+                HttpExpect::Answers { body } => format!("200 with `{body}`"),
+                HttpExpect::Fails { classes, .. } => {
+                    let classes: Vec<_> = classes.iter().map(|class| class.as_str()).collect();
+                    format!("failure by {}", classes.join(" or "))
+                }
+            };
+            (asks, expects)
+        }
+        Test::State(look) => {
+            let asks = match look.ask {
+                StateAsk::Nodes => "the state of the pool's nodes".to_owned(),
+                StateAsk::Pods(fixture) => format!("the state of the pods of {}", fixture.as_str()),
+            };
+            let expects = match look.expect {
+                StateExpect::BuildLabelAgrees => "build label and kernel version agree".to_owned(),
+                StateExpect::Ready { pods } => {
+                    format!(
+                        "{} Ready with the image of the build",
+                        counted(pods.into(), "pod")
+                    )
+                }
+            };
+            (asks, expects)
+        }
+    };
+    field(out, "asks", &asks);
+    field(out, "expects", &expects);
+}
+
+fn explain_entry(text: &mut String, entry: &LedgerEntry) {
+    text.push_str("\nknown limitation\n");
+    let builds: Vec<_> = entry.builds.iter().map(ToString::to_string).collect();
+    let builds = if builds.is_empty() {
+        "every build".to_owned()
+    } else {
+        builds.join(", ")
+    };
+    field(text, "builds", &builds);
+    field(text, "kubernetes", &entry.kubernetes.to_string());
+    field(
+        text,
+        "outside",
+        match entry.outside {
+            Outside::Capability => "judged as a capability",
+            Outside::Skip => "skipped",
+        },
+    );
+    let Signature::Failure(classes) = &entry.signature;
+    let classes: Vec<_> = classes.iter().map(|class| class.as_str()).collect();
+    field(
+        text,
+        "signature",
+        &format!("failure by {}", classes.join(" or ")),
+    );
+    field(text, "reason", &entry.reason);
+    field(text, "source", &entry.source);
+}
+
+fn plan_looks(text: &mut String, check: &Check) {
+    for (index, look) in check.looks.iter().enumerate() {
+        let role = match index {
+            0 => String::new(),
+            _ => format!("control {} ", printable(&look.name)),
+        };
+        let _ = writeln!(text, "          {role}{}", printable(&place(look)));
+    }
+    let needs = check.looks.iter().flat_map(|look| &look.needs);
+    let needs: BTreeSet<_> = needs.map(|(key, _)| key).collect();
+    if !needs.is_empty() {
+        let needs: Vec<_> = needs
+            .iter()
+            .map(|key| printable(&key.to_string()))
+            .collect();
+        let _ = writeln!(text, "          needs {}", needs.join(", "));
+    }
+    if check.scope == Scope::AsCapability {
+        let verdict = Verdict::KnownLimitation;
+        let _ = writeln!(
+            text,
+            "          out of scope as {verdict}: judged as a capability"
+        );
+    }
+}
+
+/// Where a look looks from.
+fn place(look: &PlannedLook) -> String {
+    match &look.from {
+        Some(vantage) => format!("from {vantage}"),
+        None => "asks the API server".to_owned(),
+    }
+}

@@ -1,0 +1,118 @@
+//! What is to be said of the run itself rather than of one of its checks.
+
+use crate::record::{Exit, ObjectName, RunView, Tally, exit};
+use crate::text::printable;
+
+/// Something that leaves the run's outcome in doubt, beside verdicts.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Reservation {
+    /// Its word.
+    pub(super) word: &'static str,
+    /// In one printable sentence.
+    pub(super) sentence: String,
+}
+
+/// Everything that leaves the run's outcome in doubt, beside verdicts.
+pub(super) fn reservations(view: &RunView) -> Vec<Reservation> {
+    let mut found = Vec::new();
+    let mut say = |word, sentence| found.push(Reservation { word, sentence });
+    if let Some(by) = &view.interrupted {
+        say(
+            "interrupted",
+            format!("the run was interrupted by {}", printable(by)),
+        );
+    }
+    if view.ended.is_none() {
+        let cut = if view.cut {
+            ", its last line cut off"
+        } else {
+            ""
+        };
+        say(
+            "killed",
+            format!("the record ends before the run did{cut}: the run was killed"),
+        );
+    }
+    if view.checks.is_empty() {
+        let (word, sentence) = match exit(view) {
+            Exit::NothingSelected => ("nothing-selected", "there was nothing to check"),
+            _ => ("nothing-planned", "the run ended before it had a plan"),
+        };
+        say(word, sentence.to_owned());
+    }
+    let untested: Vec<_> = Tally::of(view)
+        .untested
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    if !untested.is_empty() {
+        say(
+            "not-tested",
+            format!(
+                "{} not tested: {}",
+                claims(untested.len()),
+                untested.join(", ")
+            ),
+        );
+    }
+    match &view.torn_down {
+        None if view.intents.is_empty() => {}
+        None => say("not-torn-down", {
+            let left = objects(view.intents.len());
+            format!("nothing was torn down: up to {left} may be left in the cluster")
+        }),
+        Some(torn) if !torn.left.is_empty() => {
+            say(
+                "left-behind",
+                format!("{} left in the cluster", objects(torn.left.len())),
+            );
+        }
+        Some(torn) if !torn.troubles.is_empty() => {
+            let troubles: Vec<_> = torn
+                .troubles
+                .iter()
+                .map(|trouble| printable(trouble))
+                .collect();
+            say(
+                "tear-down-trouble",
+                format!("tear-down met trouble: {}", troubles.join("; ")),
+            );
+        }
+        Some(_) => {}
+    }
+    found
+}
+
+/// What may still be in the cluster.
+pub(super) fn left(view: &RunView) -> &[ObjectName] {
+    match &view.torn_down {
+        Some(torn) => &torn.left,
+        None => &view.intents,
+    }
+}
+
+/// An object in words, printable: `Deployment winconform-1/win-webserver`.
+pub(super) fn object(name: &ObjectName) -> String {
+    let kind = printable(&name.kind);
+    match &name.namespace {
+        Some(namespace) => format!("{kind} {}/{}", printable(namespace), printable(&name.name)),
+        None => format!("{kind} {}", printable(&name.name)),
+    }
+}
+
+/// `1 object`, `3 objects`.
+pub(super) fn objects(count: usize) -> String {
+    counted(count, "object")
+}
+
+fn claims(count: usize) -> String {
+    counted(count, "claim")
+}
+
+/// A count with its word, in the plural where it is not one.
+pub(super) fn counted(count: usize, word: &str) -> String {
+    match count {
+        1 => format!("1 {word}"),
+        count => format!("{count} {word}s"),
+    }
+}

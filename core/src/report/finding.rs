@@ -1,0 +1,204 @@
+//! One check's conclusion in words, generated from data.
+
+use crate::claims::ClaimId;
+use crate::plan::{CheckId, Point};
+use crate::record::{Attempted, PlannedCheck};
+use crate::text::printable;
+use crate::verdict::{Because, Conclusion, Verdict, because};
+use crate::way::{Comparison, Difference, Trouble};
+
+/// What is said of a check without a verdict.
+pub(super) const UNFINISHED: &str = "the run ended before it came to a verdict";
+
+/// What a check came to, with both sides and the next step. Fields but [`Finding::sentence`] and
+/// [`Finding::reason`] hold foreign text as recorded: each report makes it fit for its format.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Finding {
+    /// The claim.
+    pub claim: ClaimId,
+    /// The check.
+    pub check: CheckId,
+    /// What it came to; `None` when the run ended before.
+    pub verdict: Option<Verdict>,
+    /// The point, or what is looked at where there is none.
+    pub target: String,
+    /// What should be seen.
+    pub expected: Option<String>,
+    /// What was seen.
+    pub seen: Option<String>,
+    /// Why it could not be told or was not looked at.
+    pub cause: Option<String>,
+    /// What to look at next.
+    pub hint: String,
+    /// What was seen or why nothing was, on one printable line; empty for a pass and for what has
+    /// no verdict.
+    pub reason: String,
+    /// All of it in one printable sentence.
+    pub sentence: String,
+}
+
+impl Finding {
+    /// The finding of a check; without a conclusion it is that of a run that ended before.
+    pub fn of(planned: &PlannedCheck, conclusion: Option<&Conclusion>) -> Self {
+        match conclusion {
+            None => Self::make(planned, None, None, false),
+            Some(Conclusion {
+                verdict,
+                because,
+                flaky,
+            }) => Self::make(planned, Some(*verdict), Some(because), *flaky),
+        }
+    }
+
+    /// The finding of one attempt alone.
+    pub fn of_attempt(planned: &PlannedCheck, attempt: &Attempted) -> Self {
+        let because = because_of(attempt);
+        Self::make(planned, Some(attempt.verdict), because.as_ref(), false)
+    }
+
+    fn make(
+        planned: &PlannedCheck,
+        verdict: Option<Verdict>,
+        because: Option<&Because>,
+        flaky: bool,
+    ) -> Self {
+        let target = if planned.point == Point::default() {
+            planned.title.clone()
+        } else {
+            planned.point.to_string()
+        };
+        let (expected, seen, cause) = sides(because);
+        let detail = match verdict {
+            None => String::new(),
+            Some(verdict) => detail(verdict, because),
+        };
+        let (id, prefix) = (printable(planned.id.as_str()), prefix(verdict));
+        let mut sentence = format!("{id}: {prefix}");
+        if !detail.is_empty() {
+            sentence.push_str(": ");
+            sentence.push_str(&detail);
+        }
+        if flaky {
+            sentence.push_str(" (attempts disagreed)");
+        }
+        let reason = verdict.map_or_else(String::new, |verdict| reason(verdict, because));
+        Self {
+            claim: planned.claim.clone(),
+            check: planned.id.clone(),
+            verdict,
+            target,
+            expected,
+            seen,
+            cause,
+            hint: planned.hint.clone(),
+            reason,
+            sentence,
+        }
+    }
+}
+
+/// A verdict in a report's words; a check without one is `unfinished`.
+pub(super) fn word(verdict: Option<Verdict>) -> &'static str {
+    verdict.map_or("unfinished", Verdict::as_str)
+}
+
+/// What a verdict says of its claim.
+fn prefix(verdict: Option<Verdict>) -> &'static str {
+    match verdict {
+        None => UNFINISHED,
+        Some(Verdict::Pass) => "as documented",
+        Some(Verdict::Fail) => "not as documented",
+        Some(Verdict::KnownLimitation) => "does not work, as documented",
+        Some(Verdict::LimitationLifted) => "works, though documented not to",
+        Some(Verdict::Warn) => "not as recommended",
+        Some(Verdict::Recorded) => "recorded",
+        Some(Verdict::Skip) => "not looked at",
+        Some(Verdict::Broken) => "could not be told",
+    }
+}
+
+/// What was seen or why nothing was, on one printable line; empty for a pass.
+pub(super) fn reason(verdict: Verdict, because: Option<&Because>) -> String {
+    match (verdict, because) {
+        (Verdict::Pass, _) => String::new(),
+        (_, Some(Because::Seen(difference))) => printable(&difference.seen),
+        (_, because) => detail(verdict, because),
+    }
+}
+
+/// What a verdict rests on, on one printable line.
+fn detail(verdict: Verdict, because: Option<&Because>) -> String {
+    match because {
+        None => "the record does not say why".to_owned(),
+        Some(Because::Seen(difference)) if verdict.is_expected() => printable(&difference.seen),
+        Some(Because::Seen(difference)) => both(difference),
+        Some(Because::Trouble(trouble)) => in_words(trouble),
+        Some(Because::Control { name, difference }) => {
+            format!(
+                "control `{}` did not hold: {}",
+                printable(name),
+                both(difference)
+            )
+        }
+        Some(Because::ControlTrouble { name, trouble }) => {
+            let (name, trouble) = (printable(name), in_words(trouble));
+            format!("control `{name}` could not be looked at: {trouble}")
+        }
+        Some(Because::Skipped(reason)) => printable(&reason.to_string()),
+    }
+}
+
+fn both(difference: &Difference) -> String {
+    format!(
+        "expected {}, seen {}",
+        printable(&difference.expected),
+        printable(&difference.seen)
+    )
+}
+
+/// A trouble on one printable line.
+pub(super) fn in_words(trouble: &Trouble) -> String {
+    printable(&trouble.to_string())
+}
+
+/// What was expected, what was seen, and the cause apart from both.
+fn sides(because: Option<&Because>) -> (Option<String>, Option<String>, Option<String>) {
+    let two = |difference: &Difference, cause| {
+        (
+            Some(difference.expected.clone()),
+            Some(difference.seen.clone()),
+            cause,
+        )
+    };
+    match because {
+        None => (None, None, None),
+        Some(Because::Seen(difference)) => two(difference, None),
+        Some(Because::Trouble(trouble)) => (None, None, Some(trouble.to_string())),
+        Some(Because::Control { name, difference }) => {
+            two(difference, Some(format!("control `{name}` did not hold")))
+        }
+        Some(Because::ControlTrouble { name, trouble }) => (
+            None,
+            None,
+            Some(format!(
+                "control `{name}` could not be looked at: {trouble}"
+            )),
+        ),
+        Some(Because::Skipped(reason)) => (None, None, Some(reason.to_string())),
+    }
+}
+
+/// What an attempt rests on, from its recorded looks.
+fn because_of(attempt: &Attempted) -> Option<Because> {
+    let mut looks = attempt.looks.iter().filter_map(|look| {
+        let looked: Result<&Comparison, &Trouble> = match (&look.comparison, &look.trouble) {
+            (_, Some(trouble)) => Err(trouble),
+            (Some(comparison), None) => Ok(comparison),
+            (None, None) => return None,
+        };
+        Some((look.name.as_str(), looked))
+    });
+    let (_, own) = looks.next()?;
+    let controls: Vec<_> = looks.collect();
+    Some(because(own, &controls))
+}

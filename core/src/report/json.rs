@@ -1,0 +1,318 @@
+//! The report for programs: versioned, and apart from the record's own schema.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::blame::Blame;
+use super::ending::{left, reservations};
+use super::finding::{Finding, word};
+use super::summary::took_ms;
+use crate::facts::{Facts, Known};
+use crate::record::{CheckView, FixtureOutcome, ObjectName, RunView, Tally, exit};
+use crate::text::{bound, is_hostile};
+use crate::verdict::Verdict;
+use crate::way::FixtureKey;
+
+/// The version of this report's schema; a field may be added within a version, not changed.
+pub const SCHEMA: u32 = 1;
+
+/// The most bytes of one piece of foreign text.
+const KEPT: usize = 16 << 10;
+
+/// Renders a run as JSON, ending in a newline. Characters a terminal would act on are escaped.
+pub fn render(view: &RunView) -> String {
+    let blame = Blame::of(view);
+    let tally = Tally::of(view);
+    let exit = exit(view);
+    let report = Report {
+        schema: SCHEMA,
+        run: Run::of(view),
+        server: view.facts.as_ref().map(|facts| Server::of(&facts.server)),
+        pools: view.facts.as_ref().map(pools).unwrap_or_default(),
+        exit: ExitCode {
+            code: exit.code(),
+            meaning: exit.as_str(),
+        },
+        tally: counts(&tally),
+        flaky: tally.flaky,
+        untested: tally.untested.iter().map(ToString::to_string).collect(),
+        reservations: reservations(view)
+            .into_iter()
+            .map(|reservation| Reserved {
+                word: reservation.word,
+                sentence: reservation.sentence,
+            })
+            .collect(),
+        checks: view.checks.values().map(Check::of).collect(),
+        fixtures: view
+            .fixtures
+            .iter()
+            .map(|(key, how)| Fixture::of(key, how, &blame))
+            .collect(),
+        tear_down: TearDown::of(view),
+    };
+    pretty(&report)
+}
+
+/// A value as indented JSON with every hostile character escaped, ending in a newline.
+pub(super) fn pretty<T: Serialize>(value: &T) -> String {
+    let json = serde_json::to_string_pretty(value).expect("structs with text keys serialise");
+    let mut text = String::with_capacity(json.len() + 1);
+    for character in json.chars() {
+        // Outside of strings the only one is the newline, which inside is escaped already
+        if character != '\n' && is_hostile(character) {
+            let _ = write!(text, "\\u{:04x}", u32::from(character));
+        } else {
+            text.push(character);
+        }
+    }
+    text.push('\n');
+    text
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Report {
+    schema: u32,
+    run: Run,
+    server: Option<Server>,
+    pools: Vec<Pool>,
+    exit: ExitCode,
+    tally: BTreeMap<&'static str, usize>,
+    flaky: usize,
+    untested: Vec<String>,
+    reservations: Vec<Reserved>,
+    checks: Vec<Check>,
+    fixtures: Vec<Fixture>,
+    tear_down: TearDown,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Run {
+    id: String,
+    context: String,
+    version: String,
+    suites: String,
+    began: String,
+    last: String,
+    took_ms: u64,
+    ended: bool,
+    interrupted: Option<String>,
+}
+
+impl Run {
+    fn of(view: &RunView) -> Self {
+        Self {
+            id: kept(&view.started.run),
+            context: kept(&view.started.context),
+            version: kept(&view.started.version),
+            suites: kept(&view.started.suites),
+            began: view.began.to_string(),
+            last: view.last.to_string(),
+            took_ms: took_ms(view),
+            ended: view.ended.is_some(),
+            interrupted: view.interrupted.as_deref().map(kept),
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Server {
+    Version(String),
+    Unknown(String),
+}
+
+impl Server {
+    fn of(server: &Known<String>) -> Self {
+        match server {
+            Known::Fact { value, .. } => Self::Version(kept(value)),
+            Known::Unknown { because } => Self::Unknown(kept(because)),
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Pool {
+    name: String,
+    build: Option<String>,
+    nodes: usize,
+    unusable: usize,
+}
+
+fn pools(facts: &Facts) -> Vec<Pool> {
+    let pools = facts.pools();
+    let pools = pools.iter().map(|(name, pool)| Pool {
+        name: kept(name.as_str()),
+        build: pool.build.map(|build| build.to_string()),
+        nodes: pool.nodes.len(),
+        unusable: pool.unusable.len(),
+    });
+    pools.collect()
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct ExitCode {
+    code: u8,
+    meaning: &'static str,
+}
+
+/// Every verdict with its count, also those that did not occur.
+fn counts(tally: &Tally) -> BTreeMap<&'static str, usize> {
+    let verdicts = Verdict::ALL
+        .into_iter()
+        .map(|verdict| (verdict.as_str(), tally.count(verdict)));
+    verdicts.chain([(word(None), tally.unfinished)]).collect()
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Reserved {
+    word: &'static str,
+    sentence: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Check {
+    id: String,
+    claim: String,
+    kind: &'static str,
+    title: String,
+    point: Point,
+    verdict: &'static str,
+    flaky: bool,
+    sentence: String,
+    because: Because,
+    hint: String,
+    attempts: usize,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Point {
+    pool: Option<String>,
+    source: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Because {
+    expected: Option<String>,
+    seen: Option<String>,
+    cause: Option<String>,
+}
+
+impl Check {
+    fn of(check: &CheckView) -> Self {
+        let planned = &check.planned;
+        let finding = Finding::of(planned, check.conclusion.as_ref());
+        Self {
+            id: kept(planned.id.as_str()),
+            claim: planned.claim.to_string(),
+            kind: planned.kind.as_str(),
+            title: kept(&planned.title),
+            point: Point {
+                pool: planned.point.pool.as_ref().map(|pool| kept(pool.as_str())),
+                source: planned.point.source.map(crate::way::SourceKind::as_str),
+            },
+            verdict: word(finding.verdict),
+            flaky: check
+                .conclusion
+                .as_ref()
+                .is_some_and(|conclusion| conclusion.flaky),
+            sentence: finding.sentence,
+            because: Because {
+                expected: finding.expected.as_deref().map(kept),
+                seen: finding.seen.as_deref().map(kept),
+                cause: finding.cause.as_deref().map(kept),
+            },
+            hint: kept(&planned.hint),
+            attempts: check.attempts.len(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Fixture {
+    name: &'static str,
+    pool: Option<String>,
+    stands: bool,
+    cause: Option<String>,
+    took_ms: u64,
+    broke: Vec<String>,
+}
+
+impl Fixture {
+    fn of(key: &FixtureKey, how: &(FixtureOutcome, u64), blame: &Blame<'_>) -> Self {
+        let (outcome, took_ms) = how;
+        let checks = blame.roots.get(key).map(|broke| broke.checks.as_slice());
+        Self {
+            name: key.name.as_str(),
+            pool: key.pool.as_ref().map(|pool| kept(pool.as_str())),
+            stands: matches!(outcome, FixtureOutcome::Stands(_)),
+            cause: match outcome {
+                FixtureOutcome::Stands(_) => None,
+                FixtureOutcome::Failed(trouble) => Some(kept(&trouble.to_string())),
+            },
+            took_ms: *took_ms,
+            broke: checks
+                .unwrap_or_default()
+                .iter()
+                .map(|id| kept(id.as_str()))
+                .collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct TearDown {
+    done: bool,
+    removed: usize,
+    left: Vec<Object>,
+    troubles: Vec<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Object {
+    kind: String,
+    namespace: Option<String>,
+    name: String,
+}
+
+impl TearDown {
+    fn of(view: &RunView) -> Self {
+        let torn = view.torn_down.as_ref();
+        let object = |object: &ObjectName| Object {
+            kind: kept(&object.kind),
+            namespace: object.namespace.as_deref().map(kept),
+            name: kept(&object.name),
+        };
+        let troubles = torn
+            .map(|torn| torn.troubles.as_slice())
+            .unwrap_or_default();
+        Self {
+            done: torn.is_some(),
+            removed: torn.map_or(0, |torn| torn.removed.len()),
+            left: left(view).iter().map(object).collect(),
+            troubles: troubles.iter().map(|trouble| kept(trouble)).collect(),
+        }
+    }
+}
+
+/// Text as recorded as far as it is kept; how long it was is said when it is cut.
+fn kept(text: &str) -> String {
+    let mut kept = text.to_owned();
+    if bound(&mut kept, KEPT) {
+        let _ = write!(kept, "… ({} bytes in all)", text.len());
+    }
+    kept
+}

@@ -1,0 +1,233 @@
+//! The report for CI servers: `JUnit` XML as Jenkins, GitLab and their kind read it.
+//!
+//! One test suite per area, one test case per check. The verdict stands in the `type` of what is
+//! not a success and in properties; attempts beside the deciding one are flaky or rerun elements.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use quick_junit::{
+    FlakyOrRerun, NonSuccessKind, Property, Report, SerializeError, TestCase, TestCaseStatus,
+    TestRerun, TestSuite,
+};
+
+use super::ending::reservations;
+use super::finding::{Finding, word};
+use super::summary::{pools, server, took_ms};
+use super::xml::{clean, clean_line};
+use crate::record::{Attempted, CheckView, RunView, exit};
+use crate::verdict::Verdict;
+
+/// Why a run cannot be rendered.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// The XML writer gave up.
+    #[error("failed to write JUnit XML")]
+    Xml(#[source] SerializeError),
+}
+
+/// Renders a run as one `JUnit` document. What leaves the run itself in doubt, such as a kill or
+/// objects left behind, is a test case of its own in error, so that no report of it is all green.
+pub fn render(view: &RunView) -> Result<String, ReportError> {
+    let mut report = Report::new("winconform");
+    // The type is chrono's, which is not named here: both sides speak RFC 3339
+    report.timestamp = view.began.to_string().parse().ok();
+    report.set_time(Duration::from_millis(took_ms(view)));
+    let mut suites = BTreeMap::new();
+    for check in view.checks.values() {
+        let area = check.planned.claim.area();
+        suites
+            .entry(area)
+            .or_insert_with(|| suite(view, area))
+            .add_test_case(case(check));
+    }
+    report.add_test_suites(suites.into_values());
+    if let Some(case) = run(view) {
+        let mut suite = suite(view, "run");
+        suite.add_test_case(case);
+        report.add_test_suite(suite);
+    }
+    report.to_string().map_err(ReportError::Xml)
+}
+
+fn suite(view: &RunView, area: &str) -> TestSuite {
+    let mut suite = TestSuite::new(clean_line(&format!("winconform.{area}")));
+    suite.timestamp = view.began.to_string().parse().ok();
+    let exit = exit(view);
+    let pools = view
+        .facts
+        .as_ref()
+        .map(pools)
+        .unwrap_or_default()
+        .join(", ");
+    for (name, value) in [
+        ("winconform.version", view.started.version.as_str()),
+        ("winconform.run", &view.started.run),
+        ("winconform.context", &view.started.context),
+        ("winconform.server", &server(view.facts.as_ref())),
+        ("winconform.pools", &pools),
+        ("winconform.exit", exit.as_str()),
+        ("winconform.exit-code", &exit.code().to_string()),
+    ] {
+        suite.add_property(property(name, value));
+    }
+    suite
+}
+
+fn property(name: &str, value: &str) -> Property {
+    Property::new(clean_line(name), clean_line(value))
+}
+
+/// What is to be said of the run itself, when anything is.
+fn run(view: &RunView) -> Option<TestCase> {
+    let reservations = reservations(view);
+    let first = reservations.first()?;
+    let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+    let sentences: Vec<_> = reservations
+        .iter()
+        .map(|one| one.sentence.as_str())
+        .collect();
+    status.set_type(first.word);
+    status.set_message(clean_line(&sentences.join("; ")));
+    status.set_description(clean(&sentences.join("\n")));
+    let mut case = TestCase::new("the run ended as planned", status);
+    case.set_classname("winconform.run");
+    Some(case)
+}
+
+fn case(check: &CheckView) -> TestCase {
+    let planned = &check.planned;
+    let finding = Finding::of(planned, check.conclusion.as_ref());
+    let mut status = match finding.verdict {
+        Some(
+            Verdict::Pass
+            | Verdict::KnownLimitation
+            | Verdict::LimitationLifted
+            | Verdict::Warn
+            | Verdict::Recorded,
+        ) => TestCaseStatus::success(),
+        Some(Verdict::Fail) => TestCaseStatus::non_success(NonSuccessKind::Failure),
+        Some(Verdict::Broken) | None => TestCaseStatus::non_success(NonSuccessKind::Error),
+        Some(Verdict::Skip) => TestCaseStatus::skipped(),
+    };
+    status.set_type(word(finding.verdict));
+    match finding.verdict {
+        Some(Verdict::Skip) => status.set_message(clean_line(&finding.reason)),
+        _ => status.set_message(clean_line(&finding.sentence)),
+    };
+    status.set_description(clean(&description(&finding)));
+    let kind = match finding.verdict {
+        Some(Verdict::Fail | Verdict::Broken) | None => FlakyOrRerun::Rerun,
+        Some(_) => FlakyOrRerun::Flaky,
+    };
+    status.set_rerun_kind(kind);
+    for attempt in others(check) {
+        status.add_reruns(rerun(check, attempt, kind));
+    }
+    let mut case = TestCase::new(clean_line(&name(check)), status);
+    case.set_classname(clean_line(planned.claim.as_str()));
+    let attempts: Vec<_> = check
+        .attempts
+        .iter()
+        .map(|attempt| attempt.verdict.as_str())
+        .collect();
+    for (name, value) in [
+        ("winconform.verdict", word(finding.verdict)),
+        ("winconform.check", planned.id.as_str()),
+        ("winconform.kind", planned.kind.as_str()),
+        ("winconform.reason", &finding.reason),
+        ("winconform.attempts", &attempts.join(", ")),
+    ] {
+        if !value.is_empty() {
+            case.add_property(property(name, value));
+        }
+    }
+    if check
+        .conclusion
+        .as_ref()
+        .is_some_and(|conclusion| conclusion.flaky)
+    {
+        case.add_property(property("winconform.flaky", "true"));
+    }
+    case
+}
+
+/// The part of a check's id after its claim, which tells it from the claim's other checks; the
+/// title where that is nothing.
+fn name(check: &CheckView) -> String {
+    let planned = &check.planned;
+    let id = planned.id.as_str();
+    let rest = id.strip_prefix(planned.claim.as_str()).unwrap_or(id);
+    let point = rest
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
+    match (point, rest.strip_prefix('/')) {
+        (Some(point), _) => point.to_owned(),
+        (None, Some(case)) => case.to_owned(),
+        (None, None) if rest.is_empty() => planned.title.clone(),
+        (None, None) => rest.to_owned(),
+    }
+}
+
+fn description(finding: &Finding) -> String {
+    let hint = Some(finding.hint.clone());
+    let evidence = Some(format!("record.jsonl, check {}", finding.check));
+    let parts = [
+        ("cause", &finding.cause),
+        ("expected", &finding.expected),
+        ("seen", &finding.seen),
+        ("evidence", &evidence),
+        ("next", &hint),
+    ];
+    let lines = parts.into_iter().filter_map(|(word, value)| {
+        // Each on its line: a line end within foreign text must not look like another part
+        value
+            .as_ref()
+            .map(|value| format!("{word}: {}", clean_line(value)))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The attempts beside the one that decided: the last of the concluded verdict.
+fn others(check: &CheckView) -> impl Iterator<Item = &Attempted> {
+    let concluded = check
+        .conclusion
+        .as_ref()
+        .map(|conclusion| conclusion.verdict);
+    let deciding = check
+        .attempts
+        .iter()
+        .rposition(|attempt| Some(attempt.verdict) == concluded);
+    let others = check.attempts.iter().enumerate();
+    others
+        .filter(move |(place, _)| Some(*place) != deciding)
+        .map(|(_, attempt)| attempt)
+}
+
+/// An attempt as a flaky or rerun element, where there is one for its verdict. An attempt that
+/// broke is our trouble: it makes no success flaky. The property tells of all.
+fn rerun(check: &CheckView, attempt: &Attempted, kind: FlakyOrRerun) -> Option<TestRerun> {
+    let failed = match (attempt.verdict, kind) {
+        (Verdict::Fail, _) => NonSuccessKind::Failure,
+        (Verdict::Broken, FlakyOrRerun::Rerun) => NonSuccessKind::Error,
+        (
+            Verdict::Broken
+            | Verdict::Pass
+            | Verdict::KnownLimitation
+            | Verdict::LimitationLifted
+            | Verdict::Warn
+            | Verdict::Recorded
+            | Verdict::Skip,
+            _,
+        ) => return None,
+    };
+    let finding = Finding::of_attempt(&check.planned, attempt);
+    let mut rerun = TestRerun::new(failed);
+    rerun.set_type(attempt.verdict.as_str());
+    rerun.set_message(clean_line(&format!(
+        "attempt {}: {}",
+        attempt.number, finding.sentence
+    )));
+    rerun.set_description(clean(&description(&finding)));
+    Some(rerun)
+}

@@ -1,0 +1,427 @@
+//! The report a person reads when a run has ended, and the lines while it goes on.
+
+use std::collections::BTreeMap;
+
+use super::blame::{Blame, Broke};
+use super::ending::{Reservation, counted, left, object, objects, reservations};
+use super::finding::{Finding, UNFINISHED, in_words, reason, word};
+use super::layout::{NARROWEST, columns, fit, pad, wrap};
+use super::summary::{pools, seconds, server, tally};
+use crate::plan::CheckId;
+use crate::record::{CheckView, Event, Exit, FixtureOutcome, Line, RunView, exit};
+use crate::text::printable;
+use crate::verdict::Verdict;
+use crate::way::FixtureKey;
+
+/// Columns of the longest verdict, `limitation-lifted`, and of the gap after it.
+const VERDICT: usize = 19;
+/// Columns of the words before a finding's values.
+const LABEL: usize = 12;
+/// Columns a reason needs to say anything beside a check.
+const REASON: usize = 24;
+/// Lines of objects or checks that are listed; more are counted.
+const LISTED: usize = 20;
+/// Columns of a reason in a line of progress.
+const PROGRESS: usize = 120;
+
+/// Whether a report is coloured.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Colour {
+    /// With ANSI colours.
+    Always,
+    /// Without any escape sequence.
+    Never,
+}
+
+/// Renders a whole run for a terminal of so many columns. Foreign text comes out without control
+/// characters; the last line is the tally.
+pub fn render(view: &RunView, width: usize, colour: Colour) -> String {
+    let mut page = Page {
+        text: String::new(),
+        width: width.max(NARROWEST),
+        colour,
+    };
+    let blame = Blame::of(view);
+    page.header(view);
+    page.matrix(view);
+    page.findings(view, &blame);
+    page.fixtures(&blame);
+    page.ending(view);
+    let style = match exit(view) {
+        Exit::Conformant => Style::Good,
+        Exit::NotConformant => Style::Bad,
+        Exit::CouldNotTell | Exit::NothingSelected | Exit::Interrupted => Style::Doubt,
+    };
+    page.blank();
+    let tally = page.paint(&tally(view), style);
+    page.line(&tally);
+    page.text
+}
+
+/// One line for an event worth telling while the run goes on, without its newline.
+pub fn progress(line: &Line) -> Option<String> {
+    match &line.event {
+        Event::Plan(checks) => Some(format!(
+            "planned            {}",
+            counted(checks.len(), "check")
+        )),
+        Event::Fixture {
+            key,
+            outcome,
+            took_ms,
+        } => {
+            let (key, took) = (printable(&key.to_string()), seconds(*took_ms));
+            Some(match outcome {
+                FixtureOutcome::Stands(_) => format!("stands             {key} after {took}"),
+                FixtureOutcome::Failed(trouble) => {
+                    let trouble = fit(&in_words(trouble), PROGRESS);
+                    format!("failed             {key} after {took}: {trouble}")
+                }
+            })
+        }
+        Event::Verdict { check, conclusion } => {
+            let (verdict, check) = (conclusion.verdict, printable(check.as_str()));
+            let flaky = if conclusion.flaky { " (flaky)" } else { "" };
+            let mut line = format!("{}{check}{flaky}", pad(verdict.as_str(), VERDICT));
+            if !verdict.is_expected() {
+                let reason = reason(verdict, Some(&conclusion.because));
+                line.push_str(": ");
+                line.push_str(&fit(&reason, PROGRESS));
+            }
+            Some(line)
+        }
+        Event::Interrupted { by } => Some(format!(
+            "interrupted        by {}: tearing down",
+            printable(by)
+        )),
+        Event::TornDown(torn) => Some(match torn.left.len() {
+            0 => format!("torn down          {} removed", objects(torn.removed.len())),
+            left => format!(
+                "torn down          {} removed, {left} left",
+                objects(torn.removed.len())
+            ),
+        }),
+        Event::RunStarted(_)
+        | Event::Facts(_)
+        | Event::Intent(_)
+        | Event::Attempt(_)
+        | Event::RunEnded(_) => None,
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Style {
+    Good,
+    Known,
+    Bad,
+    Doubt,
+    News,
+    Quiet,
+    Title,
+}
+
+impl Style {
+    fn of(verdict: Option<Verdict>) -> Self {
+        match verdict {
+            Some(Verdict::Pass) => Self::Good,
+            Some(Verdict::KnownLimitation | Verdict::Recorded) => Self::Known,
+            Some(Verdict::Fail) => Self::Bad,
+            Some(Verdict::LimitationLifted | Verdict::Warn) => Self::News,
+            Some(Verdict::Skip) => Self::Quiet,
+            Some(Verdict::Broken) | None => Self::Doubt,
+        }
+    }
+
+    /// The parameters of its SGR sequence.
+    fn sgr(self) -> &'static str {
+        match self {
+            Self::Good => "32",
+            Self::Known => "36",
+            Self::Bad => "1;31",
+            Self::Doubt => "35",
+            Self::News => "33",
+            Self::Quiet => "2",
+            Self::Title => "1",
+        }
+    }
+}
+
+/// The report as far as it is written.
+struct Page {
+    text: String,
+    width: usize,
+    colour: Colour,
+}
+
+impl Page {
+    fn paint(&self, text: &str, style: Style) -> String {
+        match self.colour {
+            Colour::Always => format!("\u{1b}[{}m{text}\u{1b}[0m", style.sgr()),
+            Colour::Never => text.to_owned(),
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.text.push('\n');
+    }
+
+    fn blank(&mut self) {
+        self.text.push('\n');
+    }
+
+    fn title(&mut self, text: &str) {
+        let text = self.paint(text, Style::Title);
+        self.line(&text);
+    }
+
+    /// A word, then a value on as many lines as it takes, all of it indented.
+    fn field(&mut self, indent: usize, word: &str, value: &str) {
+        let margin = " ".repeat(indent);
+        let lines = wrap(value, self.width.saturating_sub(indent + LABEL));
+        for (index, line) in lines.iter().enumerate() {
+            let word = if index == 0 { word } else { "" };
+            self.line(&format!("{margin}{}{line}", pad(word, LABEL)));
+        }
+    }
+
+    fn header(&mut self, view: &RunView) {
+        let started = &view.started;
+        self.title(&fit(
+            &format!("winconform {}", printable(&started.version)),
+            self.width,
+        ));
+        self.field(
+            0,
+            "run",
+            &format!("{}, began {:.0}", printable(&started.run), view.began),
+        );
+        self.field(0, "context", &printable(&started.context));
+        self.field(0, "server", &server(view.facts.as_ref()));
+        let pools = view.facts.as_ref().map(pools).unwrap_or_default();
+        self.field(0, "pools", &pools.join(", "));
+    }
+
+    /// Every check on a line of its own, by area.
+    fn matrix(&mut self, view: &RunView) {
+        let mut area = None;
+        let widest = view
+            .checks
+            .values()
+            .map(|check| columns(&shown(&check.planned.id)))
+            .max();
+        for check in view.checks.values() {
+            let own = check.planned.claim.area();
+            if area != Some(own) {
+                area = Some(own);
+                self.blank();
+                self.title(own);
+            }
+            self.check(check, widest.unwrap_or_default());
+        }
+    }
+
+    fn check(&mut self, check: &CheckView, widest: usize) {
+        let verdict = check
+            .conclusion
+            .as_ref()
+            .map(|conclusion| conclusion.verdict);
+        let finding = Finding::of(&check.planned, check.conclusion.as_ref());
+        let flaky = check
+            .conclusion
+            .as_ref()
+            .is_some_and(|conclusion| conclusion.flaky);
+        let reason = match (flaky, finding.reason.is_empty()) {
+            (true, true) => "flaky".to_owned(),
+            (true, false) => format!("flaky: {}", finding.reason),
+            (false, _) => finding.reason,
+        };
+        let margin = 2 + VERDICT;
+        let id = shown(&check.planned.id);
+        let aside = self.width.saturating_sub(margin + widest + 2);
+        if reason.is_empty() {
+            self.entry(word(verdict), Style::of(verdict), &id);
+        } else if aside >= REASON {
+            let text = format!("{}  {}", pad(&id, widest), fit(&reason, aside));
+            let word = self.paint(&pad(word(verdict), VERDICT), Style::of(verdict));
+            self.line(&format!("  {word}{text}"));
+        } else {
+            self.entry(word(verdict), Style::of(verdict), &id);
+            let reason = fit(&reason, self.width.saturating_sub(margin));
+            self.line(&format!("{}{reason}", " ".repeat(margin)));
+        }
+    }
+
+    /// A verdict or its like, then what it is of, whole: an id that is cut names nothing.
+    fn entry(&mut self, word: &str, style: Style, text: &str) {
+        let margin = 2 + VERDICT;
+        let lines = wrap(text, self.width.saturating_sub(margin));
+        for (index, line) in lines.iter().enumerate() {
+            match index {
+                0 => {
+                    let word = self.paint(&pad(word, VERDICT), style);
+                    self.line(&format!("  {word}{line}"));
+                }
+                _ => self.line(&format!("{}{line}", " ".repeat(margin))),
+            }
+        }
+    }
+
+    /// Everything that is not as a healthy cluster gives it and has no failed fixture to blame.
+    fn findings(&mut self, view: &RunView, blame: &Blame<'_>) {
+        let news = view.checks.values().filter(|check| is_news(check));
+        let news: Vec<_> = news
+            .filter(|check| !blame.covers(&check.planned.id))
+            .collect();
+        if news.is_empty() {
+            return;
+        }
+        self.blank();
+        self.title("findings");
+        let mut together = BTreeMap::<_, Vec<_>>::new();
+        for check in news {
+            match shared_reason(check) {
+                Some(reason) => together
+                    .entry(reason)
+                    .or_default()
+                    .push(shown(&check.planned.id)),
+                None => self.finding(check),
+            }
+        }
+        for ((verdict, reason), checks) in together {
+            self.blank();
+            self.entry(
+                word(verdict),
+                Style::of(verdict),
+                &counted(checks.len(), "check"),
+            );
+            self.field(4, "because", &reason);
+            self.list(4, "checks", &checks);
+        }
+    }
+
+    fn finding(&mut self, check: &CheckView) {
+        let finding = Finding::of(&check.planned, check.conclusion.as_ref());
+        let id = shown(&finding.check);
+        self.blank();
+        self.entry(word(finding.verdict), Style::of(finding.verdict), &id);
+        let title = printable(&check.planned.title);
+        self.field(
+            4,
+            "claim",
+            &format!("{} ({}): {title}", finding.claim, check.planned.kind),
+        );
+        let sides = [
+            ("cause", finding.cause),
+            ("expected", finding.expected),
+            ("seen", finding.seen),
+        ];
+        for (word, value) in sides {
+            if let Some(value) = value {
+                self.field(4, word, &printable(&value));
+            }
+        }
+        if check.attempts.len() > 1 {
+            let verdicts: Vec<_> = check.attempts.iter().map(|a| a.verdict.as_str()).collect();
+            self.field(4, "attempts", &verdicts.join(", "));
+        }
+        self.field(4, "evidence", &format!("record.jsonl, check {id}"));
+        self.field(4, "next", &printable(&finding.hint));
+    }
+
+    fn fixtures(&mut self, blame: &Blame<'_>) {
+        if blame.roots.is_empty() {
+            return;
+        }
+        self.blank();
+        self.title("fixtures that failed");
+        for (key, broke) in &blame.roots {
+            self.fixture(key, broke);
+        }
+    }
+
+    fn fixture(&mut self, key: &FixtureKey, broke: &Broke<'_>) {
+        self.blank();
+        let (key, took) = (printable(&key.to_string()), seconds(broke.took_ms));
+        self.entry("failed", Style::Doubt, &format!("{key} after {took}"));
+        self.field(4, "cause", &in_words(broke.trouble));
+        let fixtures: Vec<_> = broke
+            .fixtures
+            .iter()
+            .map(|key| printable(&key.to_string()))
+            .collect();
+        self.list(4, "with it", &fixtures);
+        self.field(4, "broke", &counted(broke.checks.len(), "check"));
+        self.list(
+            4,
+            "",
+            &broke.checks.iter().map(|id| shown(id)).collect::<Vec<_>>(),
+        );
+        self.field(4, "evidence", &format!("record.jsonl, fixture {key}"));
+    }
+
+    /// A word, then one value per line as far as they are listed.
+    fn list(&mut self, indent: usize, word: &str, values: &[String]) {
+        for (index, value) in values.iter().take(LISTED).enumerate() {
+            self.field(indent, if index == 0 { word } else { "" }, value);
+        }
+        if values.len() > LISTED {
+            self.field(indent, "", &format!("and {} more", values.len() - LISTED));
+        }
+    }
+
+    fn ending(&mut self, view: &RunView) {
+        self.blank();
+        for Reservation { word: _, sentence } in reservations(view) {
+            for line in wrap(&sentence, self.width) {
+                let line = self.paint(&line, Style::Doubt);
+                self.line(&line);
+            }
+        }
+        let left: Vec<_> = left(view).iter().map(object).collect();
+        if !left.is_empty() {
+            self.list(2, "left", &left);
+            self.field(2, "next", "winconform cleanup");
+        }
+        if let Some(torn) = &view.torn_down {
+            if torn.left.is_empty() {
+                let removed = objects(torn.removed.len());
+                self.line(&format!("tear-down: {removed} removed, nothing left"));
+            }
+            let troubles: Vec<_> = torn
+                .troubles
+                .iter()
+                .map(|trouble| printable(trouble))
+                .collect();
+            self.list(2, "trouble", &troubles);
+        }
+    }
+}
+
+fn shown(id: &CheckId) -> String {
+    printable(id.as_str())
+}
+
+/// Whether a check is worth a finding: every verdict but those of a healthy cluster, and skips.
+fn is_news(check: &CheckView) -> bool {
+    match check.conclusion.as_ref() {
+        None => true,
+        Some(c) => !c.verdict.is_expected() || c.verdict == Verdict::Skip || c.flaky,
+    }
+}
+
+/// The verdict and reason of a check that many may share, so that it is told once.
+fn shared_reason(check: &CheckView) -> Option<(Option<Verdict>, String)> {
+    match check
+        .conclusion
+        .as_ref()
+        .map(|conclusion| conclusion.verdict)
+    {
+        None => Some((None, UNFINISHED.to_owned())),
+        Some(Verdict::Skip) => {
+            let reason = Finding::of(&check.planned, check.conclusion.as_ref()).reason;
+            Some((Some(Verdict::Skip), reason))
+        }
+        Some(_) => None,
+    }
+}

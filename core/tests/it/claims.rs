@@ -1,0 +1,139 @@
+//! What is said of the suites before any run, from the project's own suites.
+
+use std::path::Path;
+
+use winconform_core::config::Images;
+use winconform_core::facts::{Facts, Known, WindowsBuild};
+use winconform_core::plan::plan;
+use winconform_core::report::claims::{explain, list_json, list_text, plan_text};
+use winconform_core::suite::{SuiteFile, Suites};
+
+use crate::runs;
+
+/// A suites folder of three claims, so that snapshots do not change with the project's own.
+fn suites() -> Suites {
+    let file = |path: &str, text: &str| SuiteFile {
+        path: path.to_owned(),
+        shown: path.to_owned(),
+        text: text.to_owned(),
+    };
+    Suites::read(vec![
+        file(
+            "claims.yaml",
+            "claims:\n\
+             - {id: env.taint, kind: advice, from: [guide, hybrid], claim: nodes carry a taint}\n\
+             - {id: net.node-to-service-ip, kind: limitation, from: [guide], claim: nodes cannot reach Services}\n\
+             - {id: net.service-ip-from-pod, kind: capability, from: [guide, docs], claim: pods reach Services}\n\
+             - {id: reject.hostPID, kind: rejection, from: [concept-127], claim: hostPID is refused}\n",
+        ),
+        file(
+            "limitations.yaml",
+            "limitations:\n\
+             - claim: net.node-to-service-ip\n  \
+               scope: {builds: [\"10.0.17763\", \"10.0.20348\"], kubernetes: \">=1.14\"}\n  \
+               outside: capability\n  \
+               signature: {failure: [timeout, no-route]}\n  \
+               reason: the host does not translate what it sends\n  \
+               source: the user guide\n",
+        ),
+        file("net/service.yaml", include_str!("../../../suites/net/service.yaml")),
+        file("reject/pod.yaml", include_str!("../../../suites/reject/pod.yaml")),
+    ])
+    .expect("valid suites")
+}
+
+#[test]
+fn list() {
+    insta::assert_snapshot!(list_text(&suites()));
+    insta::assert_snapshot!(list_json(&suites()));
+}
+
+#[test]
+fn explained() {
+    let suites = suites();
+    for id in ["net.node-to-service-ip", "reject.hostPID", "env.taint"] {
+        insta::assert_snapshot!(explain(&suites, id).expect("a claim"));
+    }
+}
+
+#[test]
+fn an_unknown_claim_is_named_with_the_nearest() {
+    let unknown = explain(&suites(), "net.service-ip-from-pods").expect_err("no such claim");
+    assert_eq!(unknown.nearest.as_deref(), Some("net.service-ip-from-pod"));
+    assert_eq!(
+        unknown.to_string(),
+        "no claim is called `net.service-ip-from-pods`"
+    );
+    let hostile = explain(&suites(), "\u{1b}[31m").expect_err("no such claim");
+    assert_eq!(
+        (
+            hostile.nearest.as_deref(),
+            hostile.to_string().contains('\u{1b}')
+        ),
+        (None, false)
+    );
+}
+
+#[test]
+fn planned() {
+    let (suites, images) = (suites(), Images::default());
+    insta::assert_snapshot!(plan_text(&plan(&suites, &runs::facts(), &images)));
+    // Without an image for the one pool, and without nodes that are known
+    let mut facts = runs::facts();
+    if let Known::Fact { value, .. } = &mut facts.nodes {
+        for node in value.iter_mut().filter(|node| node.build.is_some()) {
+            node.build = WindowsBuild::parse_label("10.0.99999");
+        }
+    }
+    insta::assert_snapshot!(plan_text(&plan(&suites, &facts, &images)));
+    let nodes = Known::Unknown {
+        because: "403: nodes is forbidden".to_owned(),
+    };
+    let facts = Facts { nodes, ..facts };
+    insta::assert_snapshot!(plan_text(&plan(&suites, &facts, &images)));
+}
+
+#[test]
+fn the_projects_own_suites_are_listed_and_explained() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../suites");
+    let mut files = Vec::new();
+    for entry in walk(&root) {
+        let path = entry.strip_prefix(&root).expect("below the root");
+        let path = path.to_str().expect("UTF-8").replace('\\', "/");
+        let text = std::fs::read_to_string(&entry).expect("a suite file");
+        files.push(SuiteFile {
+            shown: path.clone(),
+            path,
+            text,
+        });
+    }
+    let suites = Suites::read(files).expect("valid suites");
+    let text = list_text(&suites);
+    let claims = suites.claims.len();
+    assert!(text.trim_end().ends_with("not implemented"), "{text}");
+    assert!(
+        text.contains(&format!(" of {claims} claims implemented, ")),
+        "{text}"
+    );
+    for claim in suites.claims.iter() {
+        assert!(text.contains(claim.id.as_str()));
+        assert!(explain(&suites, claim.id.as_str()).is_ok());
+    }
+}
+
+/// The YAML files below a folder.
+fn walk(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(walk(&path));
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "yaml")
+        {
+            found.push(path);
+        }
+    }
+    found
+}

@@ -1,0 +1,50 @@
+//! The report for programs.
+
+use serde_json::Value;
+use winconform_core::report::json::render;
+use winconform_core::text::is_hostile;
+
+use crate::runs;
+
+fn rendered(view: &winconform_core::record::RunView) -> String {
+    let text = render(view);
+    assert_eq!(text, render(view));
+    text
+}
+
+#[test]
+fn fixture_failed() {
+    insta::assert_snapshot!(rendered(&runs::fixture_failed().view()));
+}
+
+#[test]
+fn counts_and_checks_agree() {
+    for view in [
+        runs::healthy().view(),
+        runs::every_verdict().view(),
+        runs::killed(),
+        runs::setup_died().view(),
+        runs::hostile(),
+    ] {
+        let report: Value = serde_json::from_str(&rendered(&view)).expect("JSON");
+        let checks = report["checks"].as_array().expect("checks");
+        assert_eq!(checks.len(), view.checks.len());
+        for (word, count) in report["tally"].as_object().expect("a tally") {
+            let found = checks
+                .iter()
+                .filter(|check| check["verdict"] == word.as_str())
+                .count();
+            assert_eq!(count.as_u64(), Some(found as u64), "{word}");
+        }
+    }
+}
+
+#[test]
+fn hostile_text_is_escaped_not_lost() {
+    let text = rendered(&runs::hostile());
+    assert!(!text.contains(|c: char| c != '\n' && is_hostile(c)));
+    assert!(text.len() < 1 << 20, "{}", text.len());
+    let report: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(report["run"]["context"], runs::HOSTILE);
+    assert_eq!(report["checks"][0]["because"]["expected"], runs::HOSTILE);
+}

@@ -1,0 +1,8 @@
+//! Records written, read back and reported: the whole path from an event to a report's bytes.
+
+mod claims;
+mod json;
+mod junit;
+mod record;
+mod runs;
+mod terminal;

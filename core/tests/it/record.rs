@@ -1,0 +1,232 @@
+//! Records are read back as they were written, and refused when they were not.
+
+use serde_json::json;
+use winconform_core::claims::Kind;
+use winconform_core::record::{
+    Event, Exit, FixtureOutcome, Line, ObjectName, RecordError, SCHEMA, Started, Tally, TornDown,
+    exit, read, to_line,
+};
+use winconform_core::verdict::Verdict;
+use winconform_core::way::{ApiReply, Comparison, FixtureName, Reply, StandingFixture};
+
+use crate::runs::{self, Recorder, at, difference, facts, looked, plan, planned, saw};
+
+/// Every kind of event.
+fn events() -> Vec<Event> {
+    let check = planned("net.x", Kind::Capability, at(None), "title");
+    let mut reply = looked(Comparison::Inapplicable("old".to_owned()));
+    reply.reply = Some(Reply::Api(ApiReply {
+        status: 200,
+        body: json!({"kind": "Pod"}),
+    }));
+    let service = Some(("fd00::1".parse().expect("an address"), 80));
+    let outcome = FixtureOutcome::Stands(StandingFixture { service });
+    let object = || runs::object("Pod", Some("ns"), "p");
+    vec![
+        Event::RunStarted(runs::started()),
+        Event::Facts(facts()),
+        Event::Plan(plan()),
+        Event::Intent(object()),
+        Event::Intent(ObjectName {
+            namespace: None,
+            ..object()
+        }),
+        Event::Fixture {
+            key: runs::fixture(FixtureName::WinWebserver),
+            outcome,
+            took_ms: 7,
+        },
+        runs::failed(FixtureName::Namespaces, cut(), 0),
+        Event::Attempt(winconform_core::record::Attempted {
+            check: check.id.clone(),
+            number: 2,
+            rounds: 3,
+            verdict: Verdict::LimitationLifted,
+            looks: vec![
+                looked(Comparison::Otherwise(difference("\u{1b}", "\u{9b}\0"))),
+                reply,
+            ],
+        }),
+        Event::Verdict {
+            check: check.id,
+            conclusion: saw(Verdict::Warn, "a", "b\u{202e}"),
+        },
+        Event::Interrupted {
+            by: "SIGINT".to_owned(),
+        },
+        Event::TornDown(TornDown {
+            removed: vec![object()],
+            left: vec![object()],
+            troubles: vec!["t".to_owned()],
+        }),
+        runs::ended(Exit::CouldNotTell),
+    ]
+}
+
+fn cut() -> winconform_core::way::Trouble {
+    winconform_core::way::Trouble::new(winconform_core::way::TroubleKind::Unscheduled, "no node")
+}
+
+#[test]
+fn every_event_is_read_back_as_written() {
+    let mut recorder = Recorder::empty();
+    for event in events() {
+        let line = recorder.line(event);
+        let text = to_line(&line).expect("a line");
+        assert!(
+            text.ends_with('\n') && !text.trim_end().contains(char::is_control),
+            "{text}"
+        );
+        let back: Line = serde_json::from_str(&text).expect("a line");
+        assert_eq!(back, line);
+    }
+}
+
+#[test]
+fn a_run_is_folded_from_its_lines() {
+    let view = runs::healthy().view();
+    assert_eq!(view.started, runs::started());
+    assert_eq!(view.facts, Some(facts()));
+    assert_eq!(
+        view.checks
+            .values()
+            .map(|check| check.planned.clone())
+            .collect::<Vec<_>>(),
+        plan()
+    );
+    assert_eq!(view.intents.len(), 2);
+    assert_eq!(view.fixtures.len(), 2);
+    assert!(view.planned && view.torn_down.is_some() && view.ended.is_some() && !view.cut);
+    assert_eq!(exit(&view), Exit::Conformant);
+}
+
+#[test]
+fn what_a_kill_leaves_is_read_and_conforms_to_nothing() {
+    let view = runs::killed();
+    assert!(view.cut && view.ended.is_none());
+    assert_eq!(Tally::of(&view).unfinished, 4);
+    assert_eq!(exit(&view), Exit::CouldNotTell);
+}
+
+#[test]
+fn objects_announced_and_never_torn_down_leave_a_run_untold() {
+    let healthy = runs::healthy();
+    let lines: Vec<_> = healthy.text().split_inclusive('\n').collect();
+    let untorn = lines[..lines.len() - 2].concat();
+    let view = read(&untorn).expect("a record");
+    assert_eq!(Tally::of(&view).unfinished, 0);
+    assert_eq!(exit(&view), Exit::CouldNotTell);
+}
+
+#[test]
+fn without_a_plan_nothing_was_selected_or_not() {
+    assert_eq!(exit(&runs::setup_died().view()), Exit::CouldNotTell);
+    let mut recorder = Recorder::started();
+    recorder.push(Event::Plan(Vec::new()));
+    assert_eq!(exit(&recorder.view()), Exit::NothingSelected);
+}
+
+#[test]
+fn any_prefix_of_a_record_is_read() {
+    let healthy = runs::healthy();
+    let text = healthy.text();
+    let first = text.find('\n').expect("a line") + 1;
+    for end in first..text.len() {
+        if text.is_char_boundary(end) {
+            let view = read(&text[..end]).expect("a prefix is a record");
+            assert_eq!(view.cut, !text[..end].ends_with('\n'));
+        }
+    }
+}
+
+#[test]
+fn missing_and_swapped_lines_are_found() {
+    let healthy = runs::healthy();
+    let lines: Vec<_> = healthy.text().split_inclusive('\n').collect();
+    let without: String = lines
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| *i != 4)
+        .map(|(_, l)| *l)
+        .collect();
+    assert_eq!(
+        read(&without),
+        Err(RecordError::Gap {
+            line: 5,
+            expected: 4,
+            found: 5
+        })
+    );
+    let mut swapped = lines.clone();
+    swapped.swap(2, 3);
+    assert_eq!(
+        read(&swapped.concat()),
+        Err(RecordError::Gap {
+            line: 3,
+            expected: 2,
+            found: 3
+        })
+    );
+}
+
+#[test]
+fn what_is_no_record_is_refused() {
+    let newer = {
+        let mut recorder = Recorder::empty();
+        recorder.push(Event::RunStarted(Started {
+            schema: SCHEMA + 1,
+            ..runs::started()
+        }));
+        recorder.text().to_owned()
+    };
+    assert_eq!(read(&newer), Err(RecordError::Newer { found: SCHEMA + 1 }));
+    assert_eq!(read(""), Err(RecordError::Empty));
+    assert_eq!(read("half a line"), Err(RecordError::Empty));
+    let mut unstarted = Recorder::empty();
+    unstarted.push(Event::Facts(facts()));
+    assert_eq!(read(unstarted.text()), Err(RecordError::NoStart));
+    for garbage in ["garbage\n", "\n", "{}\n", "[1]\n", "{\"seq\":0}\n", "\0\n"] {
+        let found = read(garbage);
+        assert!(
+            matches!(found, Err(RecordError::Malformed { line: 1, .. })),
+            "{found:?}"
+        );
+        let found = read(&format!("{}{garbage}", Recorder::started().text()));
+        assert!(
+            matches!(found, Err(RecordError::Malformed { line: 2, .. })),
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_have_happened_is_refused() {
+    let check = planned("net.x", Kind::Capability, at(None), "title");
+    let verdict = || Event::Verdict {
+        check: check.id.clone(),
+        conclusion: saw(Verdict::Pass, "a", "a"),
+    };
+    for (events, problem) in [
+        (vec![Event::RunStarted(runs::started())], "started twice"),
+        (vec![verdict()], "was not planned"),
+        (
+            vec![Event::Plan(vec![check.clone(), check.clone()])],
+            "is planned twice",
+        ),
+        (
+            vec![Event::Plan(vec![check.clone()]), verdict(), verdict()],
+            "has two verdicts",
+        ),
+    ] {
+        let mut recorder = Recorder::started();
+        for event in events {
+            recorder.push(event);
+        }
+        match read(recorder.text()) {
+            Err(RecordError::Malformed { problem: found, .. }) => {
+                assert!(found.contains(problem), "{found}");
+            }
+            other => panic!("{problem}: {other:?}"),
+        }
+    }
+}

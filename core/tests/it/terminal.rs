@@ -1,0 +1,151 @@
+//! The report on a terminal.
+
+use unicode_width::UnicodeWidthStr;
+use winconform_core::record::{Event, Line, TornDown, read};
+use winconform_core::report::terminal::{Colour, progress, render};
+use winconform_core::text::is_hostile;
+
+use crate::runs;
+
+/// Rendered twice: the same bytes.
+fn rendered(view: &winconform_core::record::RunView, width: usize) -> String {
+    let text = render(view, width, Colour::Never);
+    assert_eq!(text, render(view, width, Colour::Never));
+    text
+}
+
+#[test]
+fn healthy() {
+    insta::assert_snapshot!(rendered(&runs::healthy().view(), 100));
+}
+
+#[test]
+fn healthy_and_narrow() {
+    insta::assert_snapshot!(rendered(&runs::healthy().view(), 60));
+}
+
+#[test]
+fn every_verdict() {
+    insta::assert_snapshot!(rendered(&runs::every_verdict().view(), 100));
+}
+
+#[test]
+fn fixture_failed() {
+    insta::assert_snapshot!(rendered(&runs::fixture_failed().view(), 100));
+}
+
+#[test]
+fn killed() {
+    insta::assert_snapshot!(rendered(&runs::killed(), 100));
+}
+
+#[test]
+fn setup_died() {
+    insta::assert_snapshot!(rendered(&runs::setup_died().view(), 100));
+}
+
+#[test]
+fn hostile_text_stays_text() {
+    let view = runs::hostile();
+    for width in [0, 40, 80, 100, 250] {
+        let text = rendered(&view, width);
+        assert!(
+            !text.contains(|c: char| c != '\n' && is_hostile(c)),
+            "at {width}"
+        );
+        assert!(text.len() < 200_000, "{} bytes at {width}", text.len());
+        for line in text.lines() {
+            // The tally is whole at any width: programs and people look for it
+            let limit = if line.contains("(exit ") {
+                usize::MAX
+            } else {
+                width.max(40)
+            };
+            assert!(
+                line.width() <= limit,
+                "{} columns at {width}: {line}",
+                line.width()
+            );
+        }
+        let forged = text
+            .lines()
+            .any(|line| line.starts_with("10 checks: 10 pass"));
+        assert!(!forged, "a foreign line end made a line of its own");
+    }
+}
+
+#[test]
+fn colours_are_asked_for() {
+    let view = runs::every_verdict().view();
+    let coloured = render(&view, 100, Colour::Always);
+    assert!(coloured.contains("\u{1b}[1;31mfail"));
+    let mut plain = coloured;
+    for code in ["0", "1", "2", "32", "33", "35", "36", "1;31"] {
+        plain = plain.replace(&format!("\u{1b}[{code}m"), "");
+    }
+    assert_eq!(plain, rendered(&view, 100));
+}
+
+#[test]
+fn the_last_line_is_the_tally() {
+    for (view, last) in [
+        (
+            runs::healthy().view(),
+            "6 checks: 5 pass, 1 known limitation (0 flaky) in 7.0 s — conformant (exit 0)",
+        ),
+        (
+            runs::fixture_failed().view(),
+            "6 checks: 2 pass, 3 broken, 1 fail (0 flaky) in 7.5 s — not conformant (exit 10)",
+        ),
+        (
+            runs::killed(),
+            "6 checks: 1 pass, 1 known limitation, 4 unfinished (0 flaky) in 3.5 s — could not \
+             tell (exit 11)",
+        ),
+    ] {
+        assert_eq!(rendered(&view, 40).lines().last(), Some(last));
+    }
+}
+
+#[test]
+fn progress_tells_what_matters_on_one_line() {
+    let run = runs::fixture_failed();
+    let lines = run
+        .text()
+        .lines()
+        .map(|line| serde_json::from_str::<Line>(line).expect("a line"));
+    let mut told: Vec<_> = lines.filter_map(|line| progress(&line)).collect();
+    let mut recorder = runs::Recorder::started();
+    for event in [
+        Event::Interrupted {
+            by: "SIGINT\u{1b}[2J".to_owned(),
+        },
+        Event::TornDown(TornDown {
+            removed: vec![],
+            left: vec![],
+            troubles: vec![],
+        }),
+    ] {
+        told.extend(progress(&recorder.line(event)));
+    }
+    for line in &told {
+        assert!(!line.contains(is_hostile), "{line}");
+    }
+    insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
+fn fixtures_blamed_in_a_circle_are_still_told() {
+    use winconform_core::way::{FixtureName, Trouble, TroubleKind};
+    let needs = |name| {
+        let detail = format!("{} does not stand", runs::fixture(name));
+        Trouble::new(TroubleKind::FixtureFailed, detail)
+    };
+    let mut recorder = runs::Recorder::started();
+    let (a, b) = (FixtureName::WinWebserver, FixtureName::WindowsPodProber);
+    recorder
+        .push(runs::failed(a, needs(b), 1))
+        .push(runs::failed(b, needs(a), 1));
+    let text = rendered(&read(recorder.text()).expect("a record"), 100);
+    assert!(text.contains("win-webserver in windows-2022"), "{text}");
+}

@@ -1,0 +1,68 @@
+//! The simulator's time: the one place that waits.
+//!
+//! `speed` shortens what a node takes by itself (pulling, starting, probing, backing off, waiting
+//! for a connection). It never shortens what somebody outside relies on in real time: a node's
+//! lease, `activeDeadlineSeconds`, a program's own `sleep`.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+/// Simulated durations over real ones.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    speed: f64,
+}
+
+impl Clock {
+    /// A clock that runs `speed` times as fast as the wall's; `speed` is finite and positive.
+    pub(crate) fn new(speed: f64) -> Self {
+        Self { speed }
+    }
+
+    /// Lets a simulated duration pass.
+    pub(crate) async fn pass(self, simulated: Duration) {
+        elapse(self.real(simulated)).await;
+    }
+
+    /// How long a simulated duration lasts on the wall.
+    pub(crate) fn real(self, simulated: Duration) -> Duration {
+        Duration::try_from_secs_f64(simulated.as_secs_f64() / self.speed).unwrap_or(Duration::MAX)
+    }
+}
+
+/// Lets a real duration pass, whatever the speed.
+pub(crate) async fn elapse(real: Duration) {
+    // A century is as good as for ever, and `Instant` cannot hold every `Duration`
+    const FOR_EVER: Duration = Duration::from_hours(100 * 365 * 24);
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a simulated duration is not a wait for something to happen; this is its one place"
+    )]
+    let passing = tokio::time::sleep_until(Instant::now() + real.min(FOR_EVER));
+    passing.await;
+}
+
+/// The wall's time, in the whole seconds that Kubernetes statuses carry.
+pub(crate) fn now() -> Timestamp {
+    let now = Timestamp::now();
+    Timestamp::from_second(now.as_second()).unwrap_or(now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn speed_divides() {
+        assert_eq!(
+            Clock::new(10.0).real(Duration::from_secs(5)),
+            Duration::from_millis(500)
+        );
+        assert_eq!(
+            Clock::new(1e-300).real(Duration::from_secs(5)),
+            Duration::MAX
+        );
+    }
+}

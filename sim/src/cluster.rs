@@ -1,0 +1,224 @@
+//! What the parts of a running simulator share.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::future::Future;
+use std::net::Ipv4Addr;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::chance::Chance;
+use crate::clock::{self, Clock};
+use crate::fault::FaultSwitch;
+use crate::pods::run::PodRun;
+use crate::program::View;
+use crate::topology::Pool;
+use crate::world::{self, Key, World};
+
+/// A running simulator.
+pub(crate) struct Cluster {
+    pub(crate) client: kube::Client,
+    pub(crate) clock: Clock,
+    pub(crate) chance: Chance,
+    pub(crate) faults: FaultSwitch,
+    pub(crate) nodes: BTreeMap<String, Arc<NodeState>>,
+    world: world::Shared,
+    turns: AtomicU64,
+    runs: Mutex<HashMap<Key, Arc<PodRun>>>,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) stop: CancellationToken,
+}
+
+impl Cluster {
+    pub(crate) fn new(
+        client: kube::Client,
+        clock: Clock,
+        seed: u64,
+        faults: FaultSwitch,
+        nodes: BTreeMap<String, Arc<NodeState>>,
+    ) -> Self {
+        let world = world::Shared::default();
+        world.change(|world| {
+            world.nodes = nodes
+                .values()
+                .map(|node| (node.name.clone(), node.view.clone()))
+                .collect();
+        });
+        Self {
+            client,
+            clock,
+            chance: Chance::new(seed),
+            faults,
+            nodes,
+            world,
+            turns: AtomicU64::new(seed),
+            runs: Mutex::default(),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        }
+    }
+
+    /// The world with the faults of this moment.
+    pub(crate) fn world(&self) -> Arc<World> {
+        let faults = self.faults.current();
+        let world = self.world.snapshot();
+        if world.faults == faults {
+            return world;
+        }
+        drop(world);
+        self.world.change(|world| world.faults = faults);
+        self.world.snapshot()
+    }
+
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
+        self.world.change(change)
+    }
+
+    pub(crate) fn view<'a>(&'a self, world: &'a World) -> View<'a> {
+        View {
+            world,
+            turns: &self.turns,
+        }
+    }
+
+    /// The pods that run, by name.
+    pub(crate) fn runs(&self) -> MutexGuard<'_, HashMap<Key, Arc<PodRun>>> {
+        locked(&self.runs)
+    }
+
+    /// Runs a task until it ends or the simulator stops.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let stop = self.stop.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = task => {}
+            }
+        });
+    }
+}
+
+/// Locks; a panic elsewhere leaves the value usable, since every change of it is a single step.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A node's state beyond what the network sees of it.
+pub(crate) struct NodeState {
+    pub(crate) name: String,
+    pub(crate) pool: Pool,
+    pub(crate) view: world::Node,
+    pub(crate) labels: BTreeMap<String, String>,
+    addresses: Mutex<Addresses>,
+    images: Mutex<BTreeMap<String, Arc<OnceCell<()>>>>,
+}
+
+impl NodeState {
+    pub(crate) fn new(name: String, view: world::Node, labels: BTreeMap<String, String>) -> Self {
+        let pool = view.pool;
+        Self {
+            name,
+            pool,
+            view,
+            labels,
+            addresses: Mutex::default(),
+            images: Mutex::default(),
+        }
+    }
+
+    /// An address for a pod, if one is free.
+    pub(crate) fn lease_address(&self) -> Option<Ipv4Addr> {
+        let [a, b, c] = self.view.pod_network;
+        locked(&self.addresses)
+            .lease()
+            .map(|last| Ipv4Addr::new(a, b, c, last))
+    }
+
+    pub(crate) fn release_address(&self, address: Ipv4Addr) {
+        locked(&self.addresses).taken.remove(&address.octets()[3]);
+    }
+
+    /// The place in the node's image store for one image: empty until it has been pulled.
+    pub(crate) fn image(&self, reference: &str) -> Arc<OnceCell<()>> {
+        Arc::clone(
+            locked(&self.images)
+                .entry(reference.to_owned())
+                .or_default(),
+        )
+    }
+}
+
+/// The last bytes of pod addresses: given out in turn, so that one is not soon used again.
+#[derive(Debug, Default)]
+struct Addresses {
+    taken: BTreeSet<u8>,
+    last: u8,
+}
+
+impl Addresses {
+    const FIRST: u8 = 4;
+    const LAST: u8 = 250;
+
+    fn lease(&mut self) -> Option<u8> {
+        let after = (self.last.max(Self::FIRST - 1) + 1)..=Self::LAST;
+        let free = after
+            .chain(Self::FIRST..=Self::LAST)
+            .find(|byte| !self.taken.contains(byte))?;
+        self.taken.insert(free);
+        self.last = free;
+        Some(free)
+    }
+}
+
+/// Repeats a request to the API server until it is answered for good, as a kubelet does.
+///
+/// A refusal (4xx, save 408 and 429) is an answer. It ends never by itself otherwise: the caller's
+/// task is cancelled when its pod or the simulator goes.
+pub(crate) async fn insist<T, F: Future<Output = kube::Result<T>>>(
+    what: &str,
+    mut request: impl FnMut() -> F,
+) -> kube::Result<T> {
+    let mut pause = Duration::from_millis(100);
+    loop {
+        match request().await {
+            Err(kube::Error::Api(status)) if is_final(status.code) => {
+                return Err(kube::Error::Api(status));
+            }
+            Err(error) => {
+                tracing::debug!(what, %error, "request is repeated");
+                clock::elapse(pause).await;
+                pause = (pause * 2).min(Duration::from_secs(5));
+            }
+            Ok(answer) => return Ok(answer),
+        }
+    }
+}
+
+fn is_final(code: u16) -> bool {
+    (400..500).contains(&code) && !matches!(code, 408 | 429)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_not_soon_used_again() {
+        let mut addresses = Addresses::default();
+        assert_eq!(addresses.lease(), Some(4));
+        assert_eq!(addresses.lease(), Some(5));
+        addresses.taken.remove(&4);
+        assert_eq!(addresses.lease(), Some(6));
+        for _ in 7..=250 {
+            addresses.lease();
+        }
+        assert_eq!(addresses.lease(), Some(4));
+        assert_eq!(addresses.lease(), None);
+        addresses.taken.remove(&9);
+        assert_eq!(addresses.lease(), Some(9));
+    }
+}

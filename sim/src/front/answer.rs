@@ -1,0 +1,152 @@
+//! What a troubled answer looks like on the wire: status, headers and body as real servers send
+//! them (Kubernetes 1.37's source; nginx for the load balancer's page).
+
+use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, TRANSFER_ENCODING};
+use http::{Response, StatusCode};
+use kube::client::Body;
+use serde_json::{Value, json};
+
+use super::asked::Expiry;
+use super::chance::Form;
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+const EXPIRED_WATCH: &str = "too old resource version: 1 (2)";
+const EXPIRED_LIST: &str = "The resourceVersion for the provided list is too old.";
+const EXPIRED_CONTINUE: &str = "The provided continue parameter is too old to display a consistent \
+     list result. You can start a new list without the continue parameter.";
+
+const BAD_GATEWAY: &str = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n\
+     <center><h1>502 Bad Gateway</h1></center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n";
+
+/// 429: a server that is not ready sends a Status, Priority and Fairness sends plain text.
+pub(super) fn too_many_requests(form: Form) -> Response<Body> {
+    let mut response = match form {
+        Form::Early => status(
+            StatusCode::TOO_MANY_REQUESTS,
+            "TooManyRequests",
+            "storage is (re)initializing",
+            &json!({ "retryAfterSeconds": 1 }),
+        ),
+        Form::Late => {
+            let text = "Too many requests, please try again later.\n";
+            let mut response = plain(
+                StatusCode::TOO_MANY_REQUESTS,
+                "text/plain; charset=utf-8",
+                text,
+            );
+            let headers = response.headers_mut();
+            headers.insert(
+                "x-content-type-options",
+                HeaderValue::from_static("nosniff"),
+            );
+            for name in [
+                "x-kubernetes-pf-flowschema-uid",
+                "x-kubernetes-pf-prioritylevel-uid",
+            ] {
+                let uid = HeaderValue::from_static("4b1f8b2e-6a51-4f0e-9d0f-0f6b3a6f7a11");
+                headers.insert(name, uid);
+            }
+            response
+        }
+    };
+    response
+        .headers_mut()
+        .insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
+/// 500 with a Status.
+pub(super) fn internal_error() -> Response<Body> {
+    let cause = "etcdserver: leader changed";
+    status(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "InternalError",
+        &format!("Internal error occurred: {cause}"),
+        &json!({ "causes": [{ "message": cause }] }),
+    )
+}
+
+/// An expired version: for a watch an event in a stream that began well, else 410.
+pub(super) fn gone(expiry: Expiry) -> Response<Body> {
+    let message = match expiry {
+        Expiry::Watch | Expiry::Never => EXPIRED_WATCH,
+        Expiry::List => EXPIRED_LIST,
+        Expiry::ContinuedList => EXPIRED_CONTINUE,
+    };
+    if expiry != Expiry::Watch {
+        return status(StatusCode::GONE, "Expired", message, &Value::Null);
+    }
+    let object = status_object(StatusCode::GONE, "Expired", message, &Value::Null);
+    let event = format!("{}\n", json!({ "type": "ERROR", "object": object }));
+    let mut response = Response::new(Body::from(event.into_bytes()));
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response
+        .headers_mut()
+        .insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+    response
+}
+
+/// 502 with a page of HTML.
+pub(super) fn html_502() -> Response<Body> {
+    plain(StatusCode::BAD_GATEWAY, "text/html", BAD_GATEWAY)
+}
+
+/// The front's own refusal of a request that no API server could be asked.
+pub(super) fn bad_request(message: &str) -> Response<Body> {
+    status(StatusCode::BAD_REQUEST, "BadRequest", message, &Value::Null)
+}
+
+/// The front's own answer when the API server cannot be reached.
+pub(super) fn unreachable(error: &dyn std::error::Error) -> Response<Body> {
+    let mut message = "the front failed to reach the API server".to_owned();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let text = error.to_string();
+        // An error that repeats its source is written once
+        if !message.contains(&text) {
+            message.push_str(": ");
+            message.push_str(&text);
+        }
+        next = error.source();
+    }
+    status(
+        StatusCode::BAD_GATEWAY,
+        "ServiceUnavailable",
+        &message,
+        &Value::Null,
+    )
+}
+
+fn status(code: StatusCode, reason: &str, message: &str, details: &Value) -> Response<Body> {
+    let object = status_object(code, reason, message, details);
+    let mut response = Response::new(Body::from(format!("{object}\n").into_bytes()));
+    *response.status_mut() = code;
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response
+}
+
+fn status_object(code: StatusCode, reason: &str, message: &str, details: &Value) -> Value {
+    let mut object = json!({
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": reason,
+        "code": code.as_u16(),
+    });
+    if !details.is_null() {
+        object["details"] = details.clone();
+    }
+    object
+}
+
+fn plain(code: StatusCode, kind: &'static str, text: &'static str) -> Response<Body> {
+    let mut response = Response::new(Body::from(text.as_bytes().to_vec()));
+    *response.status_mut() = code;
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}

@@ -1,0 +1,264 @@
+//! What a request asks an API server for, read from its method, path, query and headers.
+
+use http::header::{CONNECTION, UPGRADE};
+use http::request::Parts;
+use http::{HeaderMap, Method};
+
+use super::counts::RequestKind;
+
+/// What a request asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Asked {
+    pub(super) kind: RequestKind,
+    /// Whether a 410 can be the answer, and in which form.
+    pub(super) expiry: Expiry,
+    pub(super) session: Option<Session>,
+}
+
+/// How a server says that a version is too old.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Expiry {
+    Watch,
+    List,
+    ContinuedList,
+    Never,
+}
+
+/// A connection that leaves HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Session {
+    /// An exec over WebSocket, whose channels are known.
+    Exec,
+    /// Any other WebSocket.
+    WebSocket,
+    /// Another protocol, such as SPDY: its bytes are carried unread.
+    Raw,
+}
+
+impl Asked {
+    pub(super) fn read(head: &Parts) -> Self {
+        let path = Path::read(head.uri.path());
+        let query = head.uri.query().unwrap_or_default();
+        let watch = path.watch || matches!(parameter(query, "watch"), Some("1" | "true"));
+        let collection = path.name.is_none();
+        let verb = match head.method {
+            Method::GET | Method::HEAD if path.resource.is_none() => "get",
+            Method::GET if watch => "watch",
+            Method::GET | Method::HEAD if collection => "list",
+            Method::GET | Method::HEAD => "get",
+            Method::POST => "create",
+            Method::PUT => "update",
+            Method::PATCH => "patch",
+            Method::DELETE if collection => "deletecollection",
+            Method::DELETE => "delete",
+            _ => "other",
+        };
+        let expiry = match verb {
+            "watch" => Expiry::Watch,
+            "list" if parameter(query, "continue").is_some_and(|token| !token.is_empty()) => {
+                Expiry::ContinuedList
+            }
+            "list"
+                if parameter(query, "resourceVersion")
+                    .is_some_and(|version| !matches!(version, "" | "0")) =>
+            {
+                Expiry::List
+            }
+            _ => Expiry::Never,
+        };
+        Self {
+            kind: RequestKind {
+                verb,
+                resource: path.kind(),
+            },
+            expiry,
+            session: session(&head.headers, path.subresource == Some("exec")),
+        }
+    }
+}
+
+/// The parts of a path; what is no resource (`/healthz`, `/openapi/v3`) has only a first segment.
+#[derive(Debug, Default)]
+struct Path<'a> {
+    first: &'a str,
+    resource: Option<&'a str>,
+    name: Option<&'a str>,
+    subresource: Option<&'a str>,
+    watch: bool,
+}
+
+impl<'a> Path<'a> {
+    fn read(path: &'a str) -> Self {
+        let segments: Vec<&str> = path
+            .split('/')
+            .filter(|segment| !segment.is_empty())
+            .collect();
+        let first = segments.first().copied().unwrap_or_default();
+        let rest = match segments.as_slice() {
+            ["api", _version, rest @ ..] => rest,
+            ["apis", _group, _version, rest @ ..] => rest,
+            _ => &[],
+        };
+        let (watch, rest) = match rest {
+            ["watch", rest @ ..] => (true, rest),
+            rest => (false, rest),
+        };
+        // A namespace's own subresources are the two words below; all else is in the namespace
+        let rest = match rest {
+            ["namespaces", _name, "status" | "finalize"] => rest,
+            ["namespaces", _name, inside @ ..] if !inside.is_empty() => inside,
+            rest => rest,
+        };
+        Self {
+            first,
+            resource: rest.first().copied(),
+            name: rest.get(1).copied(),
+            subresource: rest.get(2).copied(),
+            watch,
+        }
+    }
+
+    fn kind(&self) -> String {
+        match (self.resource, self.subresource) {
+            (Some(resource), Some(subresource)) => format!("{resource}/{subresource}"),
+            (Some(resource), None) => resource.to_owned(),
+            (None, _) => format!("/{}", self.first),
+        }
+    }
+}
+
+/// The first value of a query parameter, as written.
+fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
+    query
+        .split('&')
+        .find_map(|pair| match pair.split_once('=') {
+            Some((key, value)) => (key == name).then_some(value),
+            None => (pair == name).then_some(""),
+        })
+}
+
+fn session(headers: &HeaderMap, exec: bool) -> Option<Session> {
+    if !lists(headers, &CONNECTION, "upgrade") || !headers.contains_key(UPGRADE) {
+        return None;
+    }
+    Some(match (lists(headers, &UPGRADE, "websocket"), exec) {
+        (true, true) => Session::Exec,
+        (true, false) => Session::WebSocket,
+        (false, _) => Session::Raw,
+    })
+}
+
+/// Whether a header that is a list holds a word.
+fn lists(headers: &HeaderMap, name: &http::HeaderName, word: &str) -> bool {
+    headers
+        .get_all(name)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|one| one.trim().eq_ignore_ascii_case(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::{Asked, Expiry, Session};
+
+    fn asked(method: &str, uri: &str) -> Asked {
+        let request = Request::builder()
+            .method(method)
+            .uri(uri)
+            .body(())
+            .expect("a request");
+        Asked::read(&request.into_parts().0)
+    }
+
+    #[test]
+    fn names_verb_and_resource() {
+        for (method, uri, kind) in [
+            ("GET", "/api/v1/pods", "list pods"),
+            ("GET", "/api/v1/namespaces", "list namespaces"),
+            ("GET", "/api/v1/namespaces/a", "get namespaces"),
+            (
+                "PUT",
+                "/api/v1/namespaces/a/finalize",
+                "update namespaces/finalize",
+            ),
+            (
+                "POST",
+                "/api/v1/namespaces/a/pods?dryRun=All",
+                "create pods",
+            ),
+            (
+                "GET",
+                "/api/v1/namespaces/a/pods/b/exec?command=x",
+                "get pods/exec",
+            ),
+            ("GET", "/api/v1/namespaces/a/pods?watch=true", "watch pods"),
+            ("GET", "/api/v1/watch/namespaces/a/pods", "watch pods"),
+            (
+                "DELETE",
+                "/apis/apps/v1/namespaces/a/deployments",
+                "deletecollection deployments",
+            ),
+            (
+                "PATCH",
+                "/apis/apps/v1/namespaces/a/deployments/b",
+                "patch deployments",
+            ),
+            ("GET", "/healthz", "get /healthz"),
+            ("GET", "/apis/apps/v1", "get /apis"),
+            ("GET", "/", "get /"),
+        ] {
+            assert_eq!(asked(method, uri).kind.to_string(), kind, "{method} {uri}");
+        }
+    }
+
+    #[test]
+    fn knows_what_can_expire() {
+        for (uri, expiry) in [
+            ("/api/v1/pods?watch=1&resourceVersion=0", Expiry::Watch),
+            ("/api/v1/pods?limit=5&continue=abc", Expiry::ContinuedList),
+            (
+                "/api/v1/pods?resourceVersion=12&resourceVersionMatch=Exact",
+                Expiry::List,
+            ),
+            ("/api/v1/pods?resourceVersion=0", Expiry::Never),
+            ("/api/v1/pods?limit=5&continue=", Expiry::Never),
+            (
+                "/api/v1/namespaces/a/pods/b?resourceVersion=12",
+                Expiry::Never,
+            ),
+        ] {
+            assert_eq!(asked("GET", uri).expiry, expiry, "{uri}");
+        }
+    }
+
+    #[test]
+    fn tells_sessions_apart() {
+        for (path, upgrade, session) in [
+            (
+                "/api/v1/namespaces/a/pods/b/exec",
+                "websocket",
+                Session::Exec,
+            ),
+            (
+                "/api/v1/namespaces/a/pods/b/attach",
+                "WebSocket",
+                Session::WebSocket,
+            ),
+            ("/api/v1/namespaces/a/pods/b/exec", "SPDY/3.1", Session::Raw),
+        ] {
+            let request = Request::get(path)
+                .header("connection", "keep-alive, Upgrade")
+                .header("upgrade", upgrade)
+                .body(())
+                .expect("a request");
+            assert_eq!(Asked::read(&request.into_parts().0).session, Some(session));
+        }
+        assert_eq!(
+            asked("GET", "/api/v1/namespaces/a/pods/b/exec").session,
+            None
+        );
+    }
+}

@@ -1,0 +1,267 @@
+//! A small API server for the tests: it echoes, streams, refuses and runs scripted exec sessions.
+
+use std::convert::Infallible;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use futures::{SinkExt, StreamExt};
+use http::{Request, Response, StatusCode};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body, Frame, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::{Notify, mpsc};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+type Answer = Response<BoxBody<Bytes, Infallible>>;
+
+/// The running server; it ends when dropped.
+pub(super) struct Upstream {
+    address: SocketAddr,
+    pub(super) state: Arc<State>,
+    _stop: DropGuard,
+}
+
+/// What it saw, and what the tests tell it.
+#[derive(Default)]
+pub(super) struct State {
+    seen: Mutex<Vec<String>>,
+    /// Lets `/stream` go on.
+    pub(super) go_on: Notify,
+    /// Says that the reader of `/stream`, or the client of an exec, has left.
+    pub(super) left: Notify,
+}
+
+impl Upstream {
+    pub(super) async fn start() -> Self {
+        // Fails only where another test of this process was first
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .await
+            .expect("a free port");
+        let address = listener.local_addr().expect("a bound address");
+        let state = Arc::new(State::default());
+        let stop = CancellationToken::new();
+        tokio::spawn(
+            stop.clone()
+                .run_until_cancelled_owned(accept(listener, Arc::clone(&state))),
+        );
+        Self {
+            address,
+            state,
+            _stop: stop.drop_guard(),
+        }
+    }
+
+    pub(super) fn config(&self) -> kube::Config {
+        let address = format!("http://{}", self.address);
+        let mut config = kube::Config::new(address.parse().expect("an address is a URI"));
+        config.auth_info.token = Some("secret".to_owned().into());
+        config
+    }
+
+    /// The requests so far, as `METHOD URI`.
+    pub(super) fn seen(&self) -> Vec<String> {
+        self.state
+            .seen
+            .lock()
+            .expect("no test panics while it holds this")
+            .clone()
+    }
+}
+
+async fn accept(listener: TcpListener, state: Arc<State>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let state = Arc::clone(&state);
+        tokio::spawn(async move {
+            let service = service_fn(|request| {
+                let state = Arc::clone(&state);
+                async move { Ok::<_, Infallible>(answer(state, request).await) }
+            });
+            let _ = http1::Builder::new()
+                .serve_connection(TokioIo::new(stream), service)
+                .with_upgrades()
+                .await;
+        });
+    }
+}
+
+async fn answer(state: Arc<State>, mut request: Request<Incoming>) -> Answer {
+    let line = format!("{} {}", request.method(), request.uri());
+    state
+        .seen
+        .lock()
+        .expect("no test panics while it holds this")
+        .push(line);
+    let path = request.uri().path().to_owned();
+    if path == "/stream" {
+        return stream(state);
+    }
+    if path.ends_with("/exec") && request.headers().contains_key("upgrade") {
+        return exec(state, &mut request);
+    }
+    let upgrade = hyper::upgrade::on(&mut request);
+    let (head, body) = request.into_parts();
+    let body = body.collect().await.expect("a whole body").to_bytes();
+    if head
+        .headers
+        .get("upgrade")
+        .is_some_and(|protocol| protocol == "SPDY/3.1")
+    {
+        tokio::spawn(async move {
+            let mut upgraded = TokioIo::new(upgrade.await.expect("an upgrade"));
+            let (mut read, mut write) = tokio::io::split(&mut upgraded);
+            let _ = tokio::io::copy(&mut read, &mut write).await;
+        });
+        return full(
+            Response::builder()
+                .status(101)
+                .header("upgrade", "SPDY/3.1")
+                .header("connection", "Upgrade"),
+            String::new(),
+        );
+    }
+    if head.method == "POST" && path.starts_with("/api") {
+        return create(&serde_json::from_slice(&body).expect("JSON"));
+    }
+    let headers: serde_json::Map<String, Value> = head
+        .headers
+        .iter()
+        .map(|(name, value)| (name.to_string(), value.to_str().unwrap_or_default().into()))
+        .collect();
+    let echo = json!({
+        "method": head.method.as_str(),
+        "uri": head.uri.to_string(),
+        "headers": headers,
+        "body": String::from_utf8_lossy(&body),
+    });
+    full(
+        Response::builder()
+            .header("x-upstream", "yes")
+            .header("warning", "299 - \"careful\""),
+        echo.to_string(),
+    )
+}
+
+/// One line, and another when a test says so; then nothing until the reader leaves.
+fn stream(state: Arc<State>) -> Answer {
+    let (lines, body) = mpsc::channel(1);
+    tokio::spawn(async move {
+        let _ = lines.send("one\n").await;
+        state.go_on.notified().await;
+        let _ = lines.send("two\n").await;
+        lines.closed().await;
+        state.left.notify_one();
+    });
+    Response::new(Lines(body).boxed())
+}
+
+/// Accepts a pod unless it is a Windows pod with `hostPID`.
+fn create(object: &Value) -> Answer {
+    let pod = object.pointer("/spec/template").unwrap_or(object);
+    if pod["spec"]["os"]["name"] == "windows" && !pod["spec"]["hostPID"].is_null() {
+        let status = json!({ "kind": "Status", "code": 422, "reason": "Invalid" });
+        return full(Response::builder().status(422), status.to_string());
+    }
+    let mut object = object.clone();
+    object["metadata"]["uid"] = "1".into();
+    full(Response::builder().status(201), object.to_string())
+}
+
+/// A scripted session: `?end=CODE` closes with it after output and exit status, `?wait` waits for
+/// the client, `?refuse` answers 403.
+fn exec(state: Arc<State>, request: &mut Request<Incoming>) -> Answer {
+    let query = request.uri().query().unwrap_or_default().to_owned();
+    if query == "refuse" {
+        let status = json!({ "kind": "Status", "code": 403, "reason": "Forbidden" });
+        return full(Response::builder().status(403), status.to_string());
+    }
+    let header = |name: &str| {
+        request
+            .headers()
+            .get(name)
+            .cloned()
+            .expect("a handshake's header")
+    };
+    let accept = derive_accept_key(header("sec-websocket-key").as_bytes());
+    let protocol = header("sec-websocket-protocol");
+    let upgrade = hyper::upgrade::on(request);
+    tokio::spawn(async move {
+        let upgraded = TokioIo::new(upgrade.await.expect("an upgrade"));
+        let mut socket = WebSocketStream::from_raw_socket(upgraded, Role::Server, None).await;
+        if let Some(code) = query.strip_prefix("end=") {
+            for message in [
+                &b"\x01"[..],
+                b"\x01hello",
+                b"\x02oops",
+                b"\x03{\"status\":\"Success\"}",
+            ] {
+                let _ = socket
+                    .send(Message::Binary(Bytes::from_static(message)))
+                    .await;
+            }
+            let code: u16 = code.parse().expect("a close code");
+            let frame = CloseFrame {
+                code: code.into(),
+                reason: "bye".into(),
+            };
+            let _ = socket.send(Message::Close(Some(frame))).await;
+        }
+        // Whatever comes goes back on the output's channel
+        while let Some(Ok(message)) = socket.next().await {
+            if let Message::Binary(bytes) = &message {
+                let mut back = vec![1];
+                back.extend_from_slice(&bytes[1..]);
+                let _ = socket.send(Message::Binary(back.into())).await;
+            } else if let Message::Close(Some(frame)) = &message {
+                state
+                    .seen
+                    .lock()
+                    .expect("no test panics here")
+                    .push(format!("close {}", frame.code));
+            }
+        }
+        state.left.notify_one();
+    });
+    full(
+        Response::builder()
+            .status(StatusCode::SWITCHING_PROTOCOLS)
+            .header("upgrade", "websocket")
+            .header("connection", "Upgrade")
+            .header("sec-websocket-accept", accept)
+            .header("sec-websocket-protocol", protocol),
+        String::new(),
+    )
+}
+
+fn full(response: http::response::Builder, body: String) -> Answer {
+    response
+        .body(Full::new(Bytes::from(body)).boxed())
+        .expect("valid headers")
+}
+
+/// A body of lines as they are sent.
+struct Lines(mpsc::Receiver<&'static str>);
+
+impl Body for Lines {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.0
+            .poll_recv(context)
+            .map(|line| line.map(|line| Ok(Frame::data(Bytes::from(line)))))
+    }
+}

@@ -1,0 +1,229 @@
+//! Which image a node can pull and run, and what containerd says when it cannot.
+
+use std::time::Duration;
+
+use crate::fault::{FaultSet, ProductFault};
+use crate::topology::{Build, Os, Pool};
+
+/// The images whose content the simulator knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Family {
+    /// `registry.k8s.io/e2e-test-images/agnhost`, of every system and build.
+    Agnhost,
+    /// `mcr.microsoft.com/windows/servercore`.
+    Servercore,
+    /// `mcr.microsoft.com/windows/nanoserver`.
+    Nanoserver,
+    /// `mcr.microsoft.com/windows/servercore/iis`.
+    Iis,
+    /// `busybox` for Linux.
+    Busybox,
+    /// `pause`, of every system and build.
+    Pause,
+    /// `windows-host-process-containers-base-image`: no files, any Windows build
+    /// (microsoft/windows-host-process-containers-base-image).
+    HostProcessBase,
+}
+
+/// An image that a node can run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Image {
+    pub(crate) family: Family,
+    /// The reference with its registry and tag, as containerd reports it.
+    pub(crate) reference: String,
+    /// About how long the first pull on a node takes.
+    pub(crate) pull: Duration,
+    /// The size that the `Pulled` event states.
+    pub(crate) bytes: u64,
+}
+
+/// The text with which a pull fails, as it stands behind `Failed to pull image "…": `.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PullFailure(pub(crate) String);
+
+/// Finds what a reference means on a node of a pool.
+pub(crate) fn resolve(
+    reference: &str,
+    pool: Pool,
+    faults: &FaultSet,
+) -> Result<Image, PullFailure> {
+    let full = normalise(reference);
+    let Some(family) = family(&full) else {
+        // containerd 2.1, core/remotes/docker: what a registry without that repository gives
+        return Err(PullFailure(format!(
+            "rpc error: code = NotFound desc = failed to pull and unpack image \"{full}\": \
+             failed to resolve reference \"{full}\": {full}: not found"
+        )));
+    };
+    let servercore = matches!(family, Family::Servercore | Family::Iis);
+    if servercore && faults.has(ProductFault::ImageMissing(pool)) || !fits(family, &full, pool) {
+        // containerd issue 6989, and the same for a system that the manifest list lacks
+        return Err(PullFailure(format!(
+            "rpc error: code = NotFound desc = failed to pull and unpack image \"{full}\": \
+             no match for platform in manifest: not found"
+        )));
+    }
+    let (seconds, bytes) = match (family, pool.os()) {
+        (Family::Iis, _) => (70, 2_115_000_000),
+        (Family::Servercore, _) => (60, 2_003_000_000),
+        (Family::Nanoserver, _) => (8, 118_000_000),
+        (Family::Agnhost, Os::Windows) => (9, 154_000_000),
+        (Family::Agnhost, Os::Linux) => (5, 54_000_000),
+        (Family::Busybox, _) => (2, 2_220_000),
+        (Family::Pause, _) => (1, 320_000),
+        (Family::HostProcessBase, _) => (1, 7_600),
+    };
+    Ok(Image {
+        family,
+        reference: full,
+        pull: Duration::from_secs(seconds),
+        bytes,
+    })
+}
+
+/// The reference as containerd writes it: with registry, and with a tag or digest.
+fn normalise(reference: &str) -> String {
+    let first = reference.split('/').next().unwrap_or_default();
+    let named = first.contains(['.', ':']) || first == "localhost";
+    let mut full = match (reference.contains('/'), named) {
+        (true, true) => reference.to_owned(),
+        (true, false) => format!("docker.io/{reference}"),
+        (false, _) => format!("docker.io/library/{reference}"),
+    };
+    let last = full.rsplit('/').next().unwrap_or_default();
+    if !last.contains([':', '@']) {
+        full.push_str(":latest");
+    }
+    full
+}
+
+fn family(full: &str) -> Option<Family> {
+    let path = full.split('@').next().unwrap_or_default();
+    let path = match path.rsplit_once(':') {
+        Some((path, tag)) if !tag.contains('/') => path,
+        _ => path,
+    };
+    if path.ends_with("windows/servercore/iis") {
+        return Some(Family::Iis);
+    }
+    match path.rsplit('/').next()? {
+        "agnhost" => Some(Family::Agnhost),
+        "servercore" => Some(Family::Servercore),
+        "nanoserver" => Some(Family::Nanoserver),
+        "busybox" => Some(Family::Busybox),
+        "pause" => Some(Family::Pause),
+        "windows-host-process-containers-base-image" => Some(Family::HostProcessBase),
+        _ => None,
+    }
+}
+
+/// Whether the image has a variant for the pool.
+fn fits(family: Family, full: &str, pool: Pool) -> bool {
+    match (family, pool) {
+        (Family::Agnhost | Family::Pause, _) | (Family::Busybox, Pool::Linux) => true,
+        (Family::HostProcessBase, Pool::Windows(_)) => true,
+        (Family::Busybox, Pool::Windows(_))
+        | (
+            Family::Servercore | Family::Nanoserver | Family::Iis | Family::HostProcessBase,
+            Pool::Linux,
+        ) => false,
+        (_, Pool::Windows(host)) => build_of_tag(full).is_some_and(|image| runs_on(image, host)),
+    }
+}
+
+/// The build that a tag names: `ltsc2022`, `windowsservercore-ltsc2022`, `1809`, `10.0.20348.2700`.
+fn build_of_tag(full: &str) -> Option<Build> {
+    let (_, tag) = full.rsplit_once(':')?;
+    Build::ALL.into_iter().find(|build| {
+        tag.ends_with(&format!("ltsc{}", build.year()))
+            || tag.starts_with(&build.label())
+            || (*build == Build::Ws2019 && tag.ends_with("1809"))
+    })
+}
+
+/// Microsoft's table of January 2025 (version-compatibility.md): a 2025 host runs 2022 and 2025
+/// images under process isolation, every other host its own build alone.
+fn runs_on(image: Build, host: Build) -> bool {
+    image == host || (host == Build::Ws2025 && image == Build::Ws2022)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERVERCORE: &str = "mcr.microsoft.com/windows/servercore:ltsc2022";
+
+    fn on(reference: &str, pool: Pool) -> Result<Family, String> {
+        resolve(reference, pool, &FaultSet::default())
+            .map(|image| image.family)
+            .map_err(|failure| failure.0)
+    }
+
+    #[test]
+    fn builds_must_match_except_2022_on_2025() {
+        let no_match = Err(format!(
+            "rpc error: code = NotFound desc = failed to pull and unpack image \"{SERVERCORE}\": \
+             no match for platform in manifest: not found"
+        ));
+        assert_eq!(
+            on(SERVERCORE, Pool::Windows(Build::Ws2022)),
+            Ok(Family::Servercore)
+        );
+        assert_eq!(
+            on(SERVERCORE, Pool::Windows(Build::Ws2025)),
+            Ok(Family::Servercore)
+        );
+        assert_eq!(on(SERVERCORE, Pool::Windows(Build::Ws2019)), no_match);
+        assert_eq!(on(SERVERCORE, Pool::Linux), no_match);
+    }
+
+    #[test]
+    fn agnhost_runs_everywhere_and_busybox_on_linux() {
+        for pool in [
+            Pool::Linux,
+            Pool::Windows(Build::Ws2019),
+            Pool::Windows(Build::Ws2025),
+        ] {
+            assert_eq!(
+                on("registry.k8s.io/e2e-test-images/agnhost:2.53", pool),
+                Ok(Family::Agnhost)
+            );
+        }
+        assert_eq!(on("busybox", Pool::Linux), Ok(Family::Busybox));
+        assert!(on("busybox", Pool::Windows(Build::Ws2022)).is_err());
+    }
+
+    #[test]
+    fn an_unknown_image_is_not_found() {
+        let text = on("nobody/nothing", Pool::Linux).expect_err("unknown");
+        assert!(
+            text.contains("docker.io/nobody/nothing:latest: not found"),
+            "{text}"
+        );
+        assert!(on("", Pool::Linux).is_err());
+        assert!(on("::::@/", Pool::Linux).is_err());
+    }
+
+    #[test]
+    fn the_iis_image_knows_its_build() {
+        let iis = "mcr.microsoft.com/windows/servercore/iis:windowsservercore-ltsc2019";
+        assert_eq!(on(iis, Pool::Windows(Build::Ws2019)), Ok(Family::Iis));
+        assert!(on(iis, Pool::Windows(Build::Ws2022)).is_err());
+    }
+
+    #[test]
+    fn image_missing_hits_servercore_on_its_pool_alone() {
+        let faults =
+            FaultSet::from_iter([ProductFault::ImageMissing(Pool::Windows(Build::Ws2022))]);
+        assert!(resolve(SERVERCORE, Pool::Windows(Build::Ws2022), &faults).is_err());
+        assert!(resolve(SERVERCORE, Pool::Windows(Build::Ws2025), &faults).is_ok());
+        assert!(
+            resolve(
+                "registry.k8s.io/agnhost:2",
+                Pool::Windows(Build::Ws2022),
+                &faults
+            )
+            .is_ok()
+        );
+    }
+}

@@ -1,0 +1,379 @@
+//! Joining: from a topology to nodes that a real API server holds for Ready, and back to nothing.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::{DeleteParams, ListParams};
+use kube::runtime::wait::await_condition;
+use kube::{Api, Client};
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::time::timeout;
+
+use crate::clock::Clock;
+use crate::cluster::{Cluster, NodeState, insist};
+use crate::fault::{FaultSet, FaultSwitch};
+use crate::kubelet::{self, ServingError};
+use crate::node::{self, LEASES, MANAGED};
+use crate::pods;
+use crate::topology::Topology;
+use crate::world;
+
+/// The first release whose API server passes exec to a kubelet as WebSocket.
+const OLDEST: (u32, u32) = (1, 36);
+
+/// As many as one /24 of loopback addresses holds.
+const MOST_NODES: usize = 250;
+
+/// How long the controllers may take to lift the taint of a new node before we go on without.
+const SETTLING: Duration = Duration::from_secs(15);
+
+/// How long leaving may take.
+const LEAVING: Duration = Duration::from_mins(1);
+
+/// What a simulator is to be.
+#[derive(Clone, Debug)]
+pub struct JoinOptions {
+    /// The nodes.
+    pub topology: Topology,
+    /// What is wrong from the start.
+    pub faults: FaultSet,
+    /// Fixes every source of chance, save the addresses that tell simulators apart.
+    pub seed: u64,
+    /// What nodes take by themselves is divided by this: pulls, starts, probes, back-offs,
+    /// time-outs. Leases, `activeDeadlineSeconds` and what a program sleeps stay as they are.
+    pub speed: f64,
+    /// Stands before each node's name, so that several simulators can join one cluster.
+    pub prefix: String,
+}
+
+/// Why nodes could not join.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum JoinError {
+    /// The speed divides by nothing, or backwards.
+    #[error("the speed `{0}` is not a positive number")]
+    Speed(f64),
+    /// More nodes than addresses.
+    #[error("{0} nodes are more than the 250 that one simulator can address")]
+    TooManyNodes(usize),
+    /// Two nodes of one name.
+    #[error("two nodes are called `{0}`")]
+    SameName(String),
+    /// The API server does not tell its version.
+    #[error("failed to ask the API server for its version")]
+    Version(#[source] kube::Error),
+    /// The API server cannot exec into simulated nodes.
+    #[error(
+        "the API server is Kubernetes {0}; before 1.36 it reaches kubelets by SPDY alone, which simulated \
+         nodes do not speak: exec and all that looks through it would not work"
+    )]
+    TooOld(String),
+    /// No socket for a kubelet.
+    #[error("failed to listen on `{address}` for the kubelet of `{node}`")]
+    Listen {
+        /// The node.
+        node: String,
+        /// Its address.
+        address: Ipv4Addr,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// No TLS for the kubelets.
+    #[error("failed to set up the kubelets")]
+    Serving(#[from] ServingError),
+    /// A node of that name is somebody else's.
+    #[error("a node `{0}` exists and is not this simulator's; choose a prefix")]
+    Taken(String),
+    /// The API server does not take a node.
+    #[error("failed to register node `{node}`")]
+    Register {
+        /// The node.
+        node: String,
+        /// Why.
+        source: kube::Error,
+    },
+}
+
+/// Why something of the nodes may have been left behind.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LeaveError {
+    /// The API server refused.
+    #[error("failed to delete {what} of the simulated nodes")]
+    Refused {
+        /// What may be left.
+        what: &'static str,
+        /// Why.
+        source: kube::Error,
+    },
+    /// The API server did not answer in time.
+    #[error("failed to delete the simulated nodes within a minute")]
+    TimedOut,
+}
+
+/// Nodes that have joined; they live until [`Joined::leave`], and go silent when this is dropped.
+pub struct Joined {
+    cluster: Arc<Cluster>,
+}
+
+impl Joined {
+    /// The names of the nodes.
+    pub fn nodes(&self) -> Vec<String> {
+        self.cluster.nodes.keys().cloned().collect()
+    }
+
+    /// Sets and lifts faults.
+    pub fn faults(&self) -> &FaultSwitch {
+        &self.cluster.faults
+    }
+
+    /// Takes the nodes out of the cluster: the nodes, their leases, and at once all pods bound to
+    /// them.
+    pub async fn leave(self) -> Result<(), LeaveError> {
+        self.cluster.stop.cancel();
+        self.cluster.tasks.close();
+        self.cluster.tasks.wait().await;
+        let names = self.nodes();
+        match timeout(LEAVING, remove(&self.cluster.client, &names)).await {
+            Ok(removed) => removed,
+            Err(_) => Err(LeaveError::TimedOut),
+        }
+    }
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        self.cluster.stop.cancel();
+    }
+}
+
+/// Joins simulated nodes to a cluster; returns once they are registered, Ready and serving.
+pub async fn join(client: Client, options: JoinOptions) -> Result<Joined, JoinError> {
+    let JoinOptions {
+        topology,
+        faults,
+        seed,
+        speed,
+        prefix,
+    } = options;
+    if !(speed.is_finite() && speed > 0.0) {
+        return Err(JoinError::Speed(speed));
+    }
+    let version = version(&client).await?;
+    let (nodes, listeners) = bind(&topology, &prefix).await?;
+    let addresses: Vec<IpAddr> = nodes
+        .values()
+        .map(|node| node.view.address.into())
+        .collect();
+    let tls = kubelet::listen_tls(&addresses)?;
+    let switch = FaultSwitch::new(faults);
+    let cluster = Arc::new(Cluster::new(client, Clock::new(speed), seed, switch, nodes));
+    for (name, listener) in listeners {
+        let node = Arc::clone(&cluster.nodes[&name]);
+        cluster.spawn(kubelet::serve(
+            Arc::clone(&cluster),
+            node,
+            listener,
+            tls.clone(),
+        ));
+    }
+    pods::watch::begin(&cluster);
+    let joined = Joined { cluster };
+    if let Err(error) = register(&joined.cluster, &version).await {
+        // What was registered before the failure goes again; the failure is the news
+        let own = !matches!(error, JoinError::Taken(_));
+        if own && let Err(left) = joined.leave().await {
+            tracing::warn!(%left, "nodes may be left behind");
+        }
+        return Err(error);
+    }
+    settle(&joined.cluster).await;
+    Ok(joined)
+}
+
+async fn version(client: &Client) -> Result<String, JoinError> {
+    let info = client
+        .apiserver_version()
+        .await
+        .map_err(JoinError::Version)?;
+    let number = |text: &str| -> u32 {
+        let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().unwrap_or(0)
+    };
+    if (number(&info.major), number(&info.minor)) < OLDEST {
+        return Err(JoinError::TooOld(info.git_version));
+    }
+    Ok(info.git_version)
+}
+
+type Nodes = BTreeMap<String, Arc<NodeState>>;
+
+async fn bind(
+    topology: &Topology,
+    prefix: &str,
+) -> Result<(Nodes, Vec<(String, TcpListener)>), JoinError> {
+    if topology.nodes.len() > MOST_NODES {
+        return Err(JoinError::TooManyNodes(topology.nodes.len()));
+    }
+    // Not of the seed: simulators that run side by side must differ
+    let [own, first_network, ..] = RandomState::new().hash_one(0).to_be_bytes();
+    let mut nodes = Nodes::new();
+    let mut listeners = Vec::new();
+    for (spec, number) in topology.nodes.iter().zip(1_u8..) {
+        let name = format!("{prefix}{}", spec.name);
+        let address = Ipv4Addr::new(127, 77, own, number);
+        let failed = |source| JoinError::Listen {
+            node: name.clone(),
+            address,
+            source,
+        };
+        let listener = TcpListener::bind((address, 0)).await.map_err(failed)?;
+        let kubelet_port = listener.local_addr().map_err(failed)?.port();
+        let pod_network = [10, 244, first_network.wrapping_add(number)];
+        let view = world::Node {
+            pool: spec.pool,
+            address,
+            kubelet_port,
+            pod_network,
+        };
+        let state = NodeState::new(name.clone(), view, node::labels(&name, spec.pool));
+        if nodes.insert(name.clone(), Arc::new(state)).is_some() {
+            return Err(JoinError::SameName(name));
+        }
+        listeners.push((name, listener));
+    }
+    Ok((nodes, listeners))
+}
+
+async fn register(cluster: &Arc<Cluster>, version: &str) -> Result<(), JoinError> {
+    let nodes: Api<Node> = Api::all(cluster.client.clone());
+    let refused = |node: &str, source| JoinError::Register {
+        node: node.to_owned(),
+        source,
+    };
+    let mut left = Vec::new();
+    for name in cluster.nodes.keys() {
+        let found = nodes
+            .get_opt(name)
+            .await
+            .map_err(|source| refused(name, source))?;
+        let Some(found) = found else { continue };
+        let label = found
+            .metadata
+            .labels
+            .and_then(|labels| labels.get(MANAGED.0).cloned());
+        if label.as_deref() != Some(MANAGED.1) {
+            return Err(JoinError::Taken(name.clone()));
+        }
+        left.push(name.clone());
+    }
+    // An earlier simulator was killed before it could leave
+    if let Err(LeaveError::Refused { source, .. }) = remove(&cluster.client, &left).await {
+        return Err(refused(&left.join(", "), source));
+    }
+    for (name, state) in &cluster.nodes {
+        node::register(cluster, state, version)
+            .await
+            .map_err(|source| refused(name, source))?;
+        node::keep(cluster, state, version);
+    }
+    Ok(())
+}
+
+/// Waits until the controllers have lifted the taint that every new node gets.
+async fn settle(cluster: &Cluster) {
+    let untainted = |node: Option<&Node>| {
+        let taints = node.and_then(|node| node.spec.as_ref()?.taints.as_ref());
+        node.is_some()
+            && !taints.is_some_and(|taints| {
+                taints
+                    .iter()
+                    .any(|taint| taint.key == "node.kubernetes.io/not-ready")
+            })
+    };
+    for name in cluster.nodes.keys() {
+        let nodes: Api<Node> = Api::all(cluster.client.clone());
+        let settled = timeout(SETTLING, await_condition(nodes, name, untainted)).await;
+        if !matches!(settled, Ok(Ok(_))) {
+            tracing::warn!(
+                node = name,
+                "the node keeps its not-ready taint: are there controllers?"
+            );
+            return;
+        }
+    }
+}
+
+async fn remove(client: &Client, names: &[String]) -> Result<(), LeaveError> {
+    let refused = |what| move |source| LeaveError::Refused { what, source };
+    let nodes: Api<Node> = Api::all(client.clone());
+    let leases: Api<Lease> = Api::namespaced(client.clone(), LEASES);
+    let now = DeleteParams {
+        grace_period_seconds: Some(0),
+        ..DeleteParams::default()
+    };
+    for name in names {
+        gone(insist("node", || nodes.delete(name, &now)).await).map_err(refused("nodes"))?;
+        gone(insist("lease", || leases.delete(name, &now)).await).map_err(refused("leases"))?;
+    }
+    // Nodes first: the scheduler places nothing more; twice, for what it placed meanwhile
+    for _ in 0..2 {
+        for name in names {
+            let bound = ListParams::default().fields(&format!("spec.nodeName={name}"));
+            let pods: Api<Pod> = Api::all(client.clone());
+            let found = insist("pods", || pods.list(&bound))
+                .await
+                .map_err(refused("pods"))?;
+            for pod in found {
+                let namespace = pod.metadata.namespace.unwrap_or_default();
+                let name = pod.metadata.name.unwrap_or_default();
+                let pods: Api<Pod> = Api::namespaced(client.clone(), &namespace);
+                gone(insist("pod", || pods.delete(&name, &now)).await).map_err(refused("pods"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// That something is not there any more is what deleting is for.
+fn gone<T>(deleted: kube::Result<T>) -> kube::Result<()> {
+    match deleted {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        other => other.map(drop),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_say_what_will_not_work() {
+        let text = JoinError::TooOld("v1.35.6".to_owned()).to_string();
+        assert!(text.contains("v1.35.6") && text.contains("exec"), "{text}");
+    }
+
+    #[tokio::test]
+    async fn nodes_have_addresses_and_names_of_their_own() {
+        let (nodes, listeners) = bind(&Topology::hybrid(), "x-")
+            .await
+            .expect("loopback can be bound");
+        assert_eq!(
+            nodes.keys().collect::<Vec<_>>(),
+            ["x-linux-a", "x-windows-2022-a"]
+        );
+        assert_eq!(listeners.len(), 2);
+        let mut doubled = Topology::hybrid();
+        doubled.nodes.extend(Topology::hybrid().nodes);
+        assert!(matches!(
+            bind(&doubled, "").await,
+            Err(JoinError::SameName(_))
+        ));
+    }
+}

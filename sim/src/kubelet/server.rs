@@ -1,0 +1,154 @@
+//! A node's server: one TLS listener, its requests routed by path.
+
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use rustls::ServerConfig;
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use thiserror::Error;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+
+use super::query::Query;
+use super::{exec, logs};
+use crate::clock;
+use crate::cluster::{Cluster, NodeState};
+use crate::pods::run::PodRun;
+use crate::world::Key;
+
+/// Why a kubelet cannot serve.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ServingError {
+    /// The self-signed certificate could not be made.
+    #[error("failed to make a serving certificate")]
+    Certificate(#[source] rcgen::Error),
+    /// The TLS library does not take it.
+    #[error("failed to set up TLS")]
+    Tls(#[source] rustls::Error),
+}
+
+/// What accepts TLS for all nodes: one self-signed certificate, which the API server does not check
+/// without `--kubelet-certificate-authority`.
+pub(crate) fn listen_tls(addresses: &[IpAddr]) -> Result<TlsAcceptor, ServingError> {
+    let names: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+    let made = rcgen::generate_simple_self_signed(names).map_err(ServingError::Certificate)?;
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(ServingError::Tls)?
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key)
+        .map_err(ServingError::Tls)?;
+    // Exec upgrades, which HTTP/2 does not
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// Serves a node's requests until the simulator stops.
+pub(crate) async fn serve(
+    cluster: Arc<Cluster>,
+    node: Arc<NodeState>,
+    listener: TcpListener,
+    tls: TlsAcceptor,
+) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let connection =
+                    connection(Arc::clone(&cluster), Arc::clone(&node), stream, tls.clone());
+                cluster.spawn(connection);
+            }
+            Err(error) => {
+                tracing::debug!(node = node.name, %error, "connection is lost");
+                // Out of descriptors: one of them is given back before long
+                clock::elapse(Duration::from_millis(50)).await;
+            }
+        }
+    }
+}
+
+async fn connection(
+    cluster: Arc<Cluster>,
+    node: Arc<NodeState>,
+    stream: TcpStream,
+    tls: TlsAcceptor,
+) {
+    let stream = match tls.accept(stream).await {
+        Ok(stream) => stream,
+        Err(error) => return tracing::debug!(node = node.name, %error, "TLS is not agreed on"),
+    };
+    let service = service_fn(|request| {
+        let answer = route(&cluster, &node, request);
+        async move { Ok::<_, Infallible>(answer) }
+    });
+    let served = http1::Builder::new()
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades()
+        .await;
+    if let Err(error) = served {
+        tracing::debug!(node = node.name, %error, "connection ends");
+    }
+}
+
+fn route(
+    cluster: &Arc<Cluster>,
+    node: &NodeState,
+    request: Request<Incoming>,
+) -> Response<Full<Bytes>> {
+    let query = Query::parse(request.uri().query());
+    let path = request.uri().path().to_owned();
+    let parts: Vec<&str> = path.split('/').skip(1).collect();
+    match parts.as_slice() {
+        ["healthz" | "healthz/ping"] => text(StatusCode::OK, "ok"),
+        ["exec", namespace, pod, container] | ["exec", namespace, pod, _, container] => {
+            let Some(run) = find(cluster, node, namespace, pod) else {
+                return text(StatusCode::NOT_FOUND, "pod does not exist");
+            };
+            if request.method() != Method::GET {
+                return text(
+                    StatusCode::NOT_IMPLEMENTED,
+                    "this simulated kubelet speaks WebSocket; SPDY is not served",
+                );
+            }
+            exec::begin(cluster, &run, container, &query, request)
+        }
+        ["containerLogs", namespace, pod, container] => {
+            let Some(run) = find(cluster, node, namespace, pod) else {
+                let words = format!("pod \"{pod}\" not found");
+                return text(StatusCode::NOT_FOUND, &words);
+            };
+            match logs::read(&run, container, &query) {
+                Ok(log) => answer(StatusCode::OK, log),
+                Err(words) => text(StatusCode::BAD_REQUEST, &words),
+            }
+        }
+        _ => text(StatusCode::NOT_FOUND, "404 page not found\n"),
+    }
+}
+
+fn find(cluster: &Cluster, node: &NodeState, namespace: &str, pod: &str) -> Option<Arc<PodRun>> {
+    let runs = cluster.runs();
+    let run = runs.get(&Key::new(namespace, pod))?;
+    (run.node.name == node.name).then(|| Arc::clone(run))
+}
+
+pub(super) fn text(status: StatusCode, words: &str) -> Response<Full<Bytes>> {
+    answer(status, words.as_bytes().to_vec())
+}
+
+fn answer(status: StatusCode, body: Vec<u8>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    response
+}

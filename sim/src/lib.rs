@@ -1,0 +1,40 @@
+//! A simulated hybrid Kubernetes cluster: nodes, their network, their programs, and what can be wrong with them.
+//!
+//! The nodes join a real API server as clients of it. Scheduling, controllers and admission are the real ones; what
+//! a kubelet, a container runtime, a network and the containers' programs do is simulated here. Nothing in this
+//! crate knows the tool that looks at the cluster.
+//!
+//! | to change | open |
+//! |---|---|
+//! | which nodes there are | `topology.rs` |
+//! | what can be wrong | `fault.rs`, and the place that asks for the fault |
+//! | how nodes join and leave | `join.rs`, `node.rs` |
+//! | how a pod lives | `pods/life.rs`, `pods/container.rs`, `pods/probe.rs`; what is told of it: `pods/book.rs` |
+//! | which images run where | `image.rs` |
+//! | what a connection comes to | `network.rs`, names in `names.rs` |
+//! | what a program prints | `program/` |
+//! | exec and logs | `kubelet/` |
+//! | trouble on the way to the API server | `front/` |
+//!
+//! Everything listens on loopback only. Time passes through `clock.rs` alone.
+
+mod chance;
+mod clock;
+mod cluster;
+mod fault;
+pub mod front;
+mod image;
+mod join;
+mod kubelet;
+mod names;
+mod network;
+mod node;
+mod pods;
+mod program;
+mod topology;
+mod world;
+
+pub use fault::{FaultInfo, FaultSet, FaultSwitch, ProductFault, UnknownFault};
+pub use join::{JoinError, JoinOptions, Joined, LeaveError, join};
+pub use kubelet::ServingError;
+pub use topology::{Build, NodeSpec, Os, Pool, Topology, UnknownPool};

@@ -1,0 +1,323 @@
+//! What containers run and what exec runs: a closed set of programs as pure functions.
+//!
+//! A program gets its arguments, its input and a snapshot of the world; it gives output, an exit
+//! code and how long it would have taken. Waiting, streaming and restarting are others' business.
+//! Each program's head says what its texts were taken from. What is not here is refused by name,
+//! never imitated.
+
+mod agnhost;
+pub(crate) mod curl;
+mod powershell;
+pub(crate) mod serve;
+mod shell;
+mod windows;
+
+pub(crate) use windows::CONTROL_C;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::image::Family;
+use crate::names;
+use crate::network::{self, Origin, Outcome, SocketTarget};
+use crate::topology::Os;
+use crate::world::World;
+use serve::Page;
+
+/// Where a program runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) os: Os,
+    pub(crate) family: Family,
+    /// Whether the container is a `HostProcess` container: on the host's file system, through `cmd
+    /// /c`.
+    pub(crate) host_process: bool,
+    pub(crate) origin: Origin,
+    pub(crate) hostname: String,
+}
+
+/// What a program sees of the cluster.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub(crate) world: &'a World,
+    /// Gives each connection a turn of its own.
+    pub(crate) turns: &'a AtomicU64,
+}
+
+impl View<'_> {
+    /// Resolves and connects; `None` where the name does not resolve.
+    fn reach(&self, from: &Origin, host: &str, port: u16) -> Option<Reached> {
+        let address = names::resolve(self.world, from, host)?;
+        let turn = self.turns.fetch_add(1, Ordering::Relaxed);
+        let outcome = network::connect(
+            self.world,
+            from,
+            SocketTarget {
+                address,
+                port,
+                turn,
+            },
+        );
+        Some(Reached { address, outcome })
+    }
+}
+
+/// A connection's end and what became of it.
+struct Reached {
+    address: std::net::IpAddr,
+    outcome: Outcome,
+}
+
+/// What a program that has ended leaves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ran {
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+    /// As the runtime tells it: 32 bits without sign.
+    pub(crate) code: u32,
+    /// Simulated time.
+    pub(crate) took: Duration,
+    /// Time it was asked to sleep, which passes as it does on the wall.
+    pub(crate) slept: Duration,
+}
+
+impl Ran {
+    fn code(code: u32) -> Self {
+        Self {
+            code,
+            ..Self::default()
+        }
+    }
+
+    fn prints(text: impl Into<String>) -> Self {
+        Self {
+            stdout: text.into().into_bytes(),
+            ..Self::default()
+        }
+    }
+
+    fn complains(text: impl Into<String>, code: u32) -> Self {
+        Self {
+            stderr: text.into().into_bytes(),
+            code,
+            ..Self::default()
+        }
+    }
+
+    /// This one, then that one: outputs and times add up, the last exit code counts.
+    fn then(mut self, next: Self) -> Self {
+        self.stdout.extend(next.stdout);
+        self.stderr.extend(next.stderr);
+        self.code = next.code;
+        self.took += next.took;
+        self.slept += next.slept;
+        self
+    }
+}
+
+/// What became of the attempt to run a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Started {
+    /// It listens, some time after it has started, and runs until it is ended.
+    Serves {
+        listening: BTreeMap<u16, Page>,
+        warm_up: Duration,
+        prints: String,
+    },
+    /// It runs until it is ended.
+    Stays { prints: String },
+    /// It has come to its end.
+    Ended(Ran),
+    /// There is no such program.
+    Refused(Refusal),
+}
+
+impl Started {
+    fn stays() -> Self {
+        Self::Stays {
+            prints: String::new(),
+        }
+    }
+}
+
+/// Why a program could not be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The container has no such file.
+    Missing(String),
+    /// The real container would have it; this simulator does not.
+    NotSimulated(String),
+}
+
+impl Refusal {
+    fn not_simulated(what: &str) -> Started {
+        Started::Refused(Self::NotSimulated(what.to_owned()))
+    }
+
+    /// What the runtime says of it: runc's text on Linux, hcsshim's on Windows (containerd issue
+    /// texts of the form `hcs::System::CreateProcess ID: …`).
+    pub(crate) fn text(&self, os: Os, container_id: &str) -> String {
+        match (self, os) {
+            (Self::Missing(file), Os::Linux) if file.contains('/') => {
+                format!("exec: \"{file}\": stat {file}: no such file or directory: unknown")
+            }
+            (Self::Missing(file), Os::Linux) => {
+                format!("exec: \"{file}\": executable file not found in $PATH: unknown")
+            }
+            (Self::Missing(_), Os::Windows) => format!(
+                "hcs::System::CreateProcess {container_id}: \
+                 The system cannot find the file specified.: unknown"
+            ),
+            (Self::NotSimulated(what), _) => format!("hybrid-sim does not simulate `{what}`"),
+        }
+    }
+}
+
+/// Whether a program reads its input to the end before it does anything.
+pub(crate) fn reads_input(argv: &[String]) -> bool {
+    let reads = |arg: &String| matches!(arg.as_str(), "cat" | "-K-" | "@-" | "--config=-");
+    // `-K -`, and `-sK -` with other letters before it
+    let config = |pair: &[String]| {
+        pair[1] == "-"
+            && (pair[0] == "--config" || pair[0].starts_with('-') && pair[0].ends_with('K'))
+    };
+    argv.iter().any(reads) || argv.windows(2).any(config)
+}
+
+/// Runs a program in a container, as the runtime does.
+pub(crate) fn start(place: &Place, argv: &[String], input: &[u8], view: &View<'_>) -> Started {
+    if place.host_process {
+        // hcsshim, internal/jobcontainers/jobcontainer.go: the command line of a job container runs
+        // through `cmd /c`
+        return windows::cmd(place, &windows::command_line(argv), input, view);
+    }
+    launch(place, argv, input, view)
+}
+
+/// Runs a program as a shell on that system does.
+fn launch(place: &Place, argv: &[String], input: &[u8], view: &View<'_>) -> Started {
+    let Some(file) = argv.first() else {
+        return Started::Refused(Refusal::Missing(String::new()));
+    };
+    match place.os {
+        Os::Linux => linux(place, file, argv, input, view),
+        Os::Windows => windows::launch(place, file, argv, input, view),
+    }
+}
+
+fn linux(place: &Place, file: &str, argv: &[String], input: &[u8], view: &View<'_>) -> Started {
+    let name = file.rsplit('/').next().unwrap_or_default();
+    let rest = argv.get(1..).unwrap_or_default();
+    let agnhost = place.family == Family::Agnhost;
+    match name {
+        "agnhost" if agnhost => agnhost::run(place, rest, view),
+        "curl" if agnhost => {
+            Started::Ended(curl::run(place, curl::Build::Alpine, rest, input, view))
+        }
+        "pause" if place.family == Family::Pause => Started::stays(),
+        _ if place.family == Family::Pause => Started::Refused(Refusal::Missing(file.to_owned())),
+        "sh" | "ash" | "bash" if name != "bash" || agnhost => match rest {
+            [flag, script, ..] if flag == "-c" => shell::run(place, script, view),
+            _ => Refusal::not_simulated("an interactive shell"),
+        },
+        "sleep" => shell::sleep(rest),
+        "true" => Started::Ended(Ran::code(0)),
+        "false" => Started::Ended(Ran::code(1)),
+        "echo" => Started::Ended(Ran::prints(format!("{}\n", rest.join(" ")))),
+        "hostname" => Started::Ended(Ran::prints(format!("{}\n", place.hostname))),
+        "cat" if rest.is_empty() => Started::Ended(Ran {
+            stdout: input.to_vec(),
+            ..Ran::default()
+        }),
+        "cat" | "ls" | "ps" | "env" | "id" | "ip" | "ping" | "nslookup" | "wget" | "nc" | "dig"
+        | "test" => Refusal::not_simulated(name),
+        _ => Started::Refused(Refusal::Missing(file.to_owned())),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::world::Key;
+
+    pub(crate) fn place(os: Os, family: Family) -> Place {
+        Place {
+            os,
+            family,
+            host_process: false,
+            origin: Origin::Pod(Key::new("test", "prober")),
+            hostname: "prober".to_owned(),
+        }
+    }
+
+    pub(crate) fn argv(args: &[&str]) -> Vec<String> {
+        args.iter().map(|arg| (*arg).to_owned()).collect()
+    }
+
+    pub(crate) fn run(place: &Place, args: &[&str]) -> Started {
+        let world = World::default();
+        let turns = AtomicU64::new(0);
+        start(
+            place,
+            &argv(args),
+            b"",
+            &View {
+                world: &world,
+                turns: &turns,
+            },
+        )
+    }
+
+    #[test]
+    fn exit_codes_and_output() {
+        let linux = place(Os::Linux, Family::Agnhost);
+        assert_eq!(
+            run(&linux, &["sh", "-c", "exit 7"]),
+            Started::Ended(Ran::code(7))
+        );
+        assert_eq!(
+            run(&linux, &["echo", "a", "b"]),
+            Started::Ended(Ran::prints("a b\n"))
+        );
+        let windows = place(Os::Windows, Family::Servercore);
+        assert_eq!(
+            run(&windows, &["cmd", "/c", "exit", "7"]),
+            Started::Ended(Ran::code(7))
+        );
+        assert_eq!(
+            run(&windows, &["cmd.exe", "/c", "echo hi"]),
+            Started::Ended(Ran::prints("hi\r\n"))
+        );
+    }
+
+    #[test]
+    fn missing_programs_are_told_as_the_runtime_tells_them() {
+        let text = |started, os| match started {
+            Started::Refused(refusal) => refusal.text(os, "05f"),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            text(run(&place(Os::Linux, Family::Agnhost), &["foo"]), Os::Linux),
+            "exec: \"foo\": executable file not found in $PATH: unknown"
+        );
+        assert_eq!(
+            text(
+                run(&place(Os::Windows, Family::Servercore), &["foo.exe"]),
+                Os::Windows
+            ),
+            "hcs::System::CreateProcess 05f: The system cannot find the file specified.: unknown"
+        );
+        assert!(matches!(
+            run(&place(Os::Linux, Family::Agnhost), &[]),
+            Started::Refused(_)
+        ));
+    }
+
+    #[test]
+    fn which_programs_wait_for_their_input() {
+        assert!(reads_input(&argv(&["curl", "-q", "-K", "-"])));
+        assert!(reads_input(&argv(&["curl.exe", "-sK", "-"])));
+        assert!(!reads_input(&argv(&["cmd", "/c", "exit 7"])));
+    }
+}

@@ -1,0 +1,180 @@
+//! The commands and their arguments.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use hybrid_sim::ProductFault;
+use hybrid_sim::front::FrontFault;
+
+/// Tells whether a live hybrid Kubernetes cluster does what Kubernetes documents for Windows.
+#[derive(Debug, Parser)]
+#[command(name = "winconform", version, max_term_width = 100, after_help = EXIT_CODES)]
+pub(super) struct Cli {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+    0  conformant             1  internal error     2  usage or invalid file
+   10  not conformant        11  could not tell    12  nothing selected
+   20  refused for safety    21  cluster unreachable
+  130  interrupted (reports are still written)";
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Check the cluster, remove everything again, and report
+    Run(RunArgs),
+    /// Show what a run would check on this cluster, and what it would skip and why
+    Plan(PlanArgs),
+    /// List all claims
+    List(ListArgs),
+    /// Explain one claim: who makes it, how it is checked, what is known of it
+    Explain(ExplainArgs),
+    /// Remove what a killed run left behind
+    Cleanup(CleanupArgs),
+    /// Make the reports of a run again from its record
+    Report(ReportArgs),
+    /// Join simulated nodes to a control plane, until interrupted
+    Simulate(SimulateArgs),
+}
+
+/// Which cluster.
+#[derive(Args, Debug)]
+pub(super) struct ClusterArgs {
+    /// The kubeconfig [default: $KUBECONFIG, then ~/.kube/config]
+    #[arg(long, value_name = "FILE")]
+    pub(super) kubeconfig: Option<PathBuf>,
+    /// Its context; needed when it has several
+    #[arg(long, value_name = "NAME")]
+    pub(super) context: Option<String>,
+}
+
+/// Which suites.
+#[derive(Args, Debug)]
+pub(super) struct SuitesArgs {
+    /// A folder of suites in place of the built-in ones
+    #[arg(long, value_name = "DIR")]
+    pub(super) suites: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct RunArgs {
+    #[command(flatten)]
+    pub(super) cluster: ClusterArgs,
+    #[command(flatten)]
+    pub(super) suites: SuitesArgs,
+    /// Write record.jsonl, junit.xml and report.json into this folder
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+    /// Run apart from runs without or with another id, which would otherwise be refused
+    #[arg(long, value_name = "NAME", value_parser = parse_id)]
+    pub(super) id: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct PlanArgs {
+    #[command(flatten)]
+    pub(super) cluster: ClusterArgs,
+    #[command(flatten)]
+    pub(super) suites: SuitesArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum ListFormat {
+    /// For people
+    Text,
+    /// One object per claim
+    Json,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ListArgs {
+    #[command(flatten)]
+    pub(super) suites: SuitesArgs,
+    /// The form of the list
+    #[arg(long, value_enum, default_value = "text")]
+    pub(super) format: ListFormat,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ExplainArgs {
+    #[command(flatten)]
+    pub(super) suites: SuitesArgs,
+    /// The claim's id, such as net.service-ip-from-pod
+    pub(super) claim: String,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct CleanupArgs {
+    #[command(flatten)]
+    pub(super) cluster: ClusterArgs,
+    /// Only what this run left; all runs' otherwise
+    #[arg(long, value_name = "ID")]
+    pub(super) run: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ReportArgs {
+    /// The record of a run
+    #[arg(value_name = "RECORD")]
+    pub(super) record: PathBuf,
+    /// Write junit.xml and report.json into this folder, too
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct SimulateArgs {
+    /// The kubeconfig of the control plane to join, of Kubernetes 1.36 or newer
+    #[arg(long, value_name = "KUBECONFIG")]
+    pub(super) join: PathBuf,
+    /// Break something, as NAME or NAME=PARAM; may be repeated (see --list-faults)
+    #[arg(long = "fault", value_name = "FAULT", value_parser = parse_fault)]
+    pub(super) faults: Vec<Fault>,
+    /// Write a kubeconfig for the faulty front that stands before the API server; faults that
+    /// are not of the nodes need it
+    #[arg(long, value_name = "FILE")]
+    pub(super) front: Option<PathBuf>,
+    /// How many times faster than real simulated pulls, starts and time-outs go
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = parse_speed)]
+    pub(super) speed: f64,
+    /// The seed of everything left to chance
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(super) seed: u64,
+}
+
+/// A fault of the simulated nodes or of the front.
+#[derive(Clone, Debug)]
+pub(super) enum Fault {
+    Product(ProductFault),
+    Front(FrontFault),
+}
+
+fn parse_fault(text: &str) -> Result<Fault, String> {
+    let product = text.parse::<ProductFault>().map_err(|error| error.to_string());
+    let front = text.parse::<FrontFault>().map_err(|error| error.to_string());
+    match (product, front) {
+        (Ok(fault), _) => Ok(Fault::Product(fault)),
+        (_, Ok(fault)) => Ok(Fault::Front(fault)),
+        (Err(product), Err(front)) => Err(format!("{product}\n  nor of the front: {front}")),
+    }
+}
+
+fn parse_speed(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(speed) if (0.01..=1000.0).contains(&speed) => Ok(speed),
+        _ => Err("a number from 0.01 to 1000".to_owned()),
+    }
+}
+
+/// Part of a Lease's name: a DNS label that leaves room for the prefix.
+fn parse_id(text: &str) -> Result<String, String> {
+    let valid = (1..=40).contains(&text.len())
+        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+        && !text.starts_with('-')
+        && !text.ends_with('-');
+    valid
+        .then(|| text.to_owned())
+        .ok_or_else(|| "1 to 40 of a-z, 0-9 and -, not at either end".to_owned())
+}

@@ -1,0 +1,68 @@
+//! `winconform cleanup`.
+
+use std::collections::BTreeSet;
+
+use winconform_core::config::{Durations, Limits};
+use winconform_core::text::printable;
+
+use super::args::CleanupArgs;
+use super::error::CliError;
+use super::screen::Screen;
+use crate::cluster::{LeaseError, acquire, connect, lease_names, remove_run};
+
+pub(super) async fn run(args: CleanupArgs, screen: &Screen) -> Result<u8, CliError> {
+    let cluster = connect(&args.cluster.into(), Durations::default(), Limits::default())
+        .await
+        .map_err(CliError::Connect)?;
+    // A live run renews its Lease: whoever can take it over knows that it is dead
+    let names: BTreeSet<_> =
+        lease_names(&cluster.api, args.run.as_deref()).await.map_err(CliError::CleanupHeld)?;
+    if !names.is_empty() {
+        screen.complain("Making sure that the run that left its Lease is dead …\n");
+    }
+    let holder = format!("cleanup/{}", std::process::id());
+    let mut held = Vec::new();
+    let mut refused: Option<LeaseError> = None;
+    for taken in futures::future::join_all(
+        names.iter().map(|name| {
+            acquire(&cluster.api, name, "cleanup", &holder, cluster.api.durations())
+        }),
+    )
+    .await
+    {
+        match taken {
+            Ok(lease) => held.push(lease),
+            Err(error) => refused = Some(error),
+        }
+    }
+    let removed = match refused {
+        Some(error) => Err(CliError::CleanupHeld(error)),
+        None => {
+            let budget = cluster.api.durations().tear_down;
+            remove_run(&cluster.api, args.run.as_deref(), budget).await.map_err(CliError::Clean)
+        }
+    };
+    let leases = held.len();
+    for lease in held {
+        if let Err(error) = lease.release().await {
+            screen.complain(&format!("warning: {}\n", printable(&error.to_string())));
+        }
+    }
+    let removed = removed?;
+    for object in &removed.removed {
+        screen.say(&format!("removed {object}\n"));
+    }
+    for left in &removed.left {
+        screen.say(&format!("left {}: {}\n", left.object, printable(&left.why)));
+    }
+    for (kind, trouble) in &removed.unlisted {
+        let trouble = printable(&trouble.to_string());
+        screen.say(&format!("could not look for {}: {trouble}\n", kind.plural));
+    }
+    screen.say(&format!(
+        "{} objects and {leases} Leases removed, {} left\n",
+        removed.removed.len(),
+        removed.left.len()
+    ));
+    Ok(if removed.is_clean() { 0 } else { 11 })
+}

@@ -1,0 +1,97 @@
+//! What can go wrong for a user, and the process exit code of each.
+
+use std::error::Error;
+use std::path::PathBuf;
+
+use hybrid_sim::JoinError;
+use hybrid_sim::front::FrontError;
+use winconform_core::document::Diagnostics;
+use winconform_core::record::RecordError;
+use winconform_core::report::junit::ReportError;
+use winconform_core::text::printable;
+
+use crate::cluster::{CleanError, ConnectError, LeaseError};
+use crate::engine::RunError;
+
+/// Everything a command can end with beside an outcome.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CliError {
+    #[error("{0}")]
+    Suites(Diagnostics),
+    #[error("{0}")]
+    Usage(String),
+    #[error("read `{}`", path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("write `{}`", path.display())]
+    Write { path: PathBuf, source: std::io::Error },
+    #[error("understand the record `{}`", path.display())]
+    Record { path: PathBuf, source: RecordError },
+    #[error("connect to the cluster")]
+    Connect(#[source] ConnectError),
+    #[error("run")]
+    Run(#[source] RunError),
+    #[error("clean up: another run is under way")]
+    CleanupHeld(#[source] LeaseError),
+    #[error("clean up")]
+    Clean(#[source] CleanError),
+    #[error("make the report")]
+    Report(#[source] ReportError),
+    #[error("join the simulated nodes")]
+    Join(#[source] JoinError),
+    #[error("start the faulty front")]
+    Front(#[source] FrontError),
+    #[error("listen for signals")]
+    Signals(#[source] std::io::Error),
+}
+
+impl CliError {
+    pub(super) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Suites(_)
+            | Self::Usage(_)
+            | Self::Read { .. }
+            | Self::Record { .. }
+            | Self::Join(_) => 2,
+            Self::Connect(error) => error.exit_code(),
+            Self::Run(RunError::Lease { source, .. }) => source.exit_code(),
+            Self::CleanupHeld(error) => error.exit_code(),
+            Self::Clean(_) => 21,
+            Self::Run(RunError::Journal(_) | RunError::Record(_))
+            | Self::Write { .. }
+            | Self::Report(_)
+            | Self::Front(_)
+            | Self::Signals(_) => 1,
+        }
+    }
+
+    /// The error with its causes, each once, fit for a terminal.
+    pub(super) fn render(&self) -> String {
+        let own = self.to_string();
+        if matches!(self, Self::Suites(_)) {
+            // Made line by line of printable parts already
+            return format!("error: the suites are not valid\n{own}\n");
+        }
+        let mut text = match self.source() {
+            None => format!("error: {}", lines(&own)),
+            Some(_) => format!("error: failed to {}", lines(&own)),
+        };
+        let mut above = own;
+        let mut source = self.source();
+        while let Some(error) = source {
+            let words = error.to_string();
+            // kube's errors say their source's text as well
+            if !above.contains(&words) {
+                text.push_str(&format!("\n  because: {}", lines(&words)));
+            }
+            above = words;
+            source = error.source();
+        }
+        text.push('\n');
+        text
+    }
+}
+
+/// Each line made printable, further lines indented.
+fn lines(text: &str) -> String {
+    text.lines().map(printable).collect::<Vec<_>>().join("\n    ")
+}

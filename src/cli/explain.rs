@@ -1,0 +1,16 @@
+//! `winconform explain`.
+
+use winconform_core::report::claims;
+
+use super::args::ExplainArgs;
+use super::error::CliError;
+use super::screen::Screen;
+use super::suites;
+
+pub(super) fn run(args: &ExplainArgs, screen: &Screen) -> Result<u8, CliError> {
+    let suites = suites::load(args.suites.suites.as_deref())?;
+    let text = claims::explain(&suites, &args.claim)
+        .map_err(|unknown| CliError::Usage(unknown.to_string()))?;
+    screen.say(&text);
+    Ok(0)
+}

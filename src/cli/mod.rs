@@ -1,0 +1,74 @@
+//! The command line: one file per command; the only code that prints, and the only one that
+//! knows exit codes.
+
+mod args;
+mod cleanup;
+mod error;
+mod explain;
+mod list;
+mod out;
+mod plan;
+mod report;
+mod run;
+mod screen;
+mod simulate;
+mod suites;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+use error::CliError;
+use screen::Screen;
+
+/// Parses the arguments, runs the command and gives the process exit code.
+pub fn main() -> ExitCode {
+    // Before anything else: rustls has no default while ring is the only provider built in
+    if rustls::crypto::ring::default_provider().install_default().is_err() {
+        tracing::debug!("a TLS provider was installed before");
+    }
+    let screen = Screen::new();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let text = error.render();
+            match error.use_stderr() {
+                true => screen.complain(&text.to_string()),
+                false => screen.say(&text.to_string()),
+            }
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            screen.complain(&format!("error: failed to start: {error}\n"));
+            return ExitCode::from(1);
+        }
+    };
+    let code = runtime.block_on(async {
+        match command(cli.command, &screen).await {
+            Ok(code) => code,
+            Err(error) => {
+                screen.complain(&error.render());
+                error.exit_code()
+            }
+        }
+    });
+    // Tasks that hang on a dead server must not hold the process
+    runtime.shutdown_background();
+    ExitCode::from(code)
+}
+
+async fn command(command: Command, screen: &Screen) -> Result<u8, CliError> {
+    match command {
+        Command::Run(args) => run::run(args, screen).await,
+        Command::Plan(args) => plan::run(args, screen).await,
+        Command::List(args) => list::run(&args, screen),
+        Command::Explain(args) => explain::run(&args, screen),
+        Command::Cleanup(args) => cleanup::run(args, screen).await,
+        Command::Report(args) => report::run(&args, screen),
+        Command::Simulate(args) => simulate::run(args, screen).await,
+    }
+}

@@ -1,0 +1,106 @@
+//! `winconform run`.
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use winconform_core::config::{Durations, Images, Limits};
+use winconform_core::record::read;
+use winconform_core::report::terminal;
+
+use super::args::{ClusterArgs, RunArgs};
+use super::error::CliError;
+use super::screen::Screen;
+use super::{out, suites};
+use crate::cluster::{ConnectOptions, connect};
+use crate::engine::{Journal, RunError, RunOptions, run as run_checks};
+
+pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
+    let suites = suites::load(args.suites.suites.as_deref())?;
+    let record = args.out.as_deref().map(out::prepare).transpose()?;
+    let cluster = connect(&args.cluster.into(), Durations::default(), Limits::default())
+        .await
+        .map_err(CliError::Connect)?;
+    let run = new_id();
+    let options = RunOptions {
+        lease: match &args.id {
+            Some(id) => format!("winconform-{id}"),
+            None => "winconform".to_owned(),
+        },
+        holder: holder(&run),
+        run,
+        images: Images::default(),
+    };
+    let progress = *screen;
+    let listener = move |line: &_| {
+        if let Some(text) = terminal::progress(line) {
+            progress.complain(&format!("{text}\n"));
+        }
+    };
+    let journal = Journal::create(record.as_deref(), Box::new(listener))
+        .map_err(|error| CliError::Run(RunError::Journal(error)))?;
+    let signals = count_signals().map_err(CliError::Signals)?;
+    let finished = run_checks(&cluster, &suites, &options, &journal, signals).await;
+
+    // Whatever came of it, what is on record is reported
+    let view = read(&journal.text());
+    let mut unwritten = None;
+    if let Ok(view) = &view {
+        if let Some(folder) = &args.out {
+            unwritten = out::write(folder, view).err();
+        }
+        if !view.checks.is_empty() {
+            let colour = if screen.colour { terminal::Colour::Always } else { terminal::Colour::Never };
+            screen.say(&terminal::render(view, screen.width, colour));
+        }
+    }
+    let finished = finished.map_err(CliError::Run)?;
+    if finished.abandoned {
+        let run = &options.run;
+        screen.complain(&format!(
+            "Not everything was removed. To remove the rest:\n  winconform cleanup --run {run}\n"
+        ));
+    }
+    match unwritten {
+        Some(error) => Err(error),
+        None => Ok(finished.exit.code()),
+    }
+}
+
+impl From<ClusterArgs> for ConnectOptions {
+    fn from(args: ClusterArgs) -> Self {
+        Self { context: args.context, kubeconfig: args.kubeconfig }
+    }
+}
+
+/// A run's id: a DNS label that begins with a letter.
+fn new_id() -> String {
+    const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
+    let random = rand::random::<u64>();
+    let letters = (0..7).map(|n| char::from(LETTERS[(random >> (5 * n)) as usize & 31]));
+    std::iter::once('r').chain(letters).collect()
+}
+
+/// Who holds the Lease: this machine, this process, this run.
+fn holder(run: &str) -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = host.trim();
+    let host = if host.is_empty() { "unknown-host" } else { host };
+    format!("{host}/{}/{run}", std::process::id())
+}
+
+/// Counts SIGINT and SIGTERM.
+fn count_signals() -> std::io::Result<watch::Receiver<u32>> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let (count, counted) = watch::channel(0);
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+                () = count.closed() => return,
+            }
+            count.send_modify(|count| *count += 1);
+        }
+    });
+    Ok(counted)
+}

@@ -1,0 +1,35 @@
+//! The terminal: standard output for results, standard error for everything else.
+
+use std::io::{IsTerminal, Write};
+
+/// Writes to the terminal. A reader that has gone (`| head`) is no reason to fail: the verdict
+/// is in the exit code.
+#[derive(Clone, Copy)]
+pub(super) struct Screen {
+    /// Whether standard output takes colours.
+    pub(super) colour: bool,
+    /// Its width in columns.
+    pub(super) width: usize,
+}
+
+impl Screen {
+    pub(super) fn new() -> Self {
+        // https://no-color.org
+        let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let colour = wanted && std::io::stdout().is_terminal();
+        let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+        Self { colour, width: columns.unwrap_or(100).clamp(60, 200) }
+    }
+
+    /// A result.
+    pub(super) fn say(self, text: &str) {
+        let mut out = std::io::stdout().lock();
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
+
+    /// Progress, warnings, errors.
+    pub(super) fn complain(self, text: &str) {
+        let mut err = std::io::stderr().lock();
+        let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+    }
+}

@@ -1,0 +1,76 @@
+//! `winconform simulate`.
+
+use hybrid_sim::front::{Front, FrontFault, FrontOptions};
+use hybrid_sim::{FaultSet, JoinOptions, ProductFault, Topology, join};
+use tokio::signal::unix::{SignalKind, signal};
+use winconform_core::config::{Durations, Limits};
+
+use super::args::{Fault, SimulateArgs};
+use super::error::CliError;
+use super::screen::Screen;
+use crate::cluster::{ConnectOptions, connect, kube_config};
+
+pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliError> {
+    let mut product: Vec<ProductFault> = Vec::new();
+    let mut before: Vec<FrontFault> = Vec::new();
+    for fault in args.faults {
+        match fault {
+            Fault::Product(fault) => product.push(fault),
+            Fault::Front(fault) => before.push(fault),
+        }
+    }
+    if let (Some(fault), None) = (before.first(), &args.front) {
+        return Err(CliError::Usage(format!(
+            "fault `{fault}` lies between harness and API server: give `--front FILE`, and run \
+             the harness with the kubeconfig written there"
+        )));
+    }
+    let options = ConnectOptions { context: None, kubeconfig: Some(args.join) };
+    let cluster = connect(&options, Durations::default(), Limits::default())
+        .await
+        .map_err(CliError::Connect)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(CliError::Signals)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(CliError::Signals)?;
+    let front = match &args.front {
+        None => None,
+        Some(path) => {
+            let config = kube_config(&options).await.map_err(CliError::Connect)?;
+            let front_options = FrontOptions { faults: before, seed: args.seed };
+            let front = Front::start(config, front_options).await.map_err(CliError::Front)?;
+            std::fs::write(path, front.kubeconfig())
+                .map_err(|source| CliError::Write { path: path.clone(), source })?;
+            Some(front)
+        }
+    };
+    let joined = join(
+        cluster.api.client().clone(),
+        JoinOptions {
+            topology: Topology::hybrid(),
+            faults: FaultSet::from_iter(product),
+            seed: args.seed,
+            speed: args.speed,
+            prefix: String::new(),
+        },
+    )
+    .await
+    .map_err(CliError::Join)?;
+    screen.say(&format!(
+        "joined {} simulated nodes: {}\n",
+        joined.nodes().len(),
+        joined.nodes().join(", ")
+    ));
+    screen.complain("Ctrl-C removes them.\n");
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    if let Some(front) = front {
+        front.stop().await;
+    }
+    if let Some(path) = &args.front {
+        let _ = std::fs::remove_file(path);
+    }
+    joined.leave().await.map_err(|error| CliError::Usage(error.to_string()))?;
+    screen.complain("The simulated nodes have left.\n");
+    Ok(0)
+}

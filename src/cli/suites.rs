@@ -1,0 +1,67 @@
+//! The suites: built in, or of a folder.
+
+use std::path::{Path, PathBuf};
+
+use include_dir::{Dir, include_dir};
+use winconform_core::suite::{SuiteFile, Suites};
+
+use super::error::CliError;
+
+/// The suites built into the binary.
+static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/suites");
+
+/// The largest suite file read, in bytes.
+const LARGEST: u64 = 4 << 20;
+
+/// Reads the suites of a folder, or the built-in ones.
+pub(super) fn load(folder: Option<&Path>) -> Result<Suites, CliError> {
+    let files = match folder {
+        None => built_in(&BUILT_IN),
+        Some(folder) => {
+            let mut files = Vec::new();
+            of_folder(folder, folder, &mut files)?;
+            files
+        }
+    };
+    Suites::read(files).map_err(CliError::Suites)
+}
+
+fn built_in(dir: &Dir<'_>) -> Vec<SuiteFile> {
+    let here = dir.files().filter_map(|file| {
+        let path = file.path().to_str()?.to_owned();
+        let text = file.contents_utf8()?.to_owned();
+        Some(SuiteFile { shown: format!("suites/{path}"), path, text })
+    });
+    here.chain(dir.dirs().flat_map(built_in)).collect()
+}
+
+fn of_folder(root: &Path, folder: &Path, files: &mut Vec<SuiteFile>) -> Result<(), CliError> {
+    let read = |path: &Path| {
+        let path = path.to_owned();
+        move |source| CliError::Read { path: path.clone(), source }
+    };
+    let mut entries = std::fs::read_dir(folder)
+        .map_err(read(folder))?
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(read(folder))?;
+    entries.sort_by_key(std::fs::DirEntry::path);
+    for entry in entries {
+        let path = entry.path();
+        let metadata = std::fs::metadata(&path).map_err(read(&path))?;
+        if metadata.is_dir() {
+            of_folder(root, &path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "yaml") {
+            if metadata.len() > LARGEST {
+                return Err(CliError::Usage(format!("`{}` is too large", path.display())));
+            }
+            let text = std::fs::read_to_string(&path).map_err(read(&path))?;
+            files.push(SuiteFile { path: below(root, &path), shown: path.display().to_string(), text });
+        }
+    }
+    Ok(())
+}
+
+fn below(root: &Path, path: &Path) -> String {
+    let rest: PathBuf = path.strip_prefix(root).unwrap_or(path).to_owned();
+    rest.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/")
+}

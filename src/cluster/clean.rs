@@ -1,0 +1,348 @@
+//! Removing what a run made, found by label over the one table of kinds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::time::Duration;
+
+use futures::StreamExt;
+use serde_json::{Value as Json, json};
+use tokio::time::Instant;
+use winconform_core::text::printable;
+use winconform_core::way::{ApiRequest, Trouble, TroubleKind, Verb};
+
+use super::kinds::{ALL, DEPLOYMENTS, Kind, LEASES, NAMESPACES, PODS, SERVICES};
+use super::labels;
+use super::wait::{Condition, poll_until};
+use crate::transport::{Api, encode};
+
+/// Objects in one answer.
+const PAGE: usize = 500;
+
+/// An object of ours.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct ObjectRef {
+    /// Its kind.
+    pub kind: &'static Kind,
+    /// Its namespace, if its kind has one.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+}
+
+impl fmt::Display for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.kind.kind)?;
+        if let Some(namespace) = &self.namespace {
+            write!(f, "{}/", printable(namespace))?;
+        }
+        f.write_str(&printable(&self.name))
+    }
+}
+
+/// An object that is still there.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Left {
+    /// The object.
+    pub object: ObjectRef,
+    /// Why it is.
+    pub why: String,
+}
+
+/// What a removal came to.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Removed {
+    /// What is gone.
+    pub removed: Vec<ObjectRef>,
+    /// What is still there.
+    pub left: Vec<Left>,
+    /// Kinds that could not be looked for, and why; objects of theirs may be left.
+    pub unlisted: Vec<(&'static Kind, Trouble)>,
+}
+
+impl Removed {
+    /// Whether nothing of ours can be left.
+    pub fn is_clean(&self) -> bool {
+        self.left.is_empty() && self.unlisted.is_empty()
+    }
+}
+
+/// Why nothing could be removed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CleanError {
+    /// The run's id cannot be one.
+    #[error("`{}` is not the id of a run", printable(run))]
+    NotARun {
+        /// What was given.
+        run: String,
+    },
+    /// No kind could be looked for.
+    #[error("nothing of ours could be looked for")]
+    Unlistable(#[source] Trouble),
+}
+
+/// Removes everything of one run, or of all, within `budget`: deployments, services and pods
+/// first, pods by force when half the budget is spent, then namespaces and Leases.
+pub async fn remove_run(
+    api: &Api,
+    run: Option<&str>,
+    budget: Duration,
+) -> Result<Removed, CleanError> {
+    if let Some(run) = run.filter(|run| !is_label_value(run)) {
+        return Err(CleanError::NotARun { run: run.to_owned() });
+    }
+    let begun = Instant::now();
+    let mut removal = Removal {
+        api,
+        selector: labels::selector(run),
+        run,
+        begun,
+        budget,
+        found: BTreeMap::new(),
+        refused: BTreeMap::new(),
+        unlisted: BTreeMap::new(),
+    };
+    removal.remove_all(&[&DEPLOYMENTS, &SERVICES, &PODS], budget * 3 / 4).await;
+    removal.remove_all(&[&NAMESPACES, &LEASES], budget).await;
+    removal.finish()
+}
+
+struct Removal<'a> {
+    api: &'a Api,
+    selector: String,
+    run: Option<&'a str>,
+    begun: Instant,
+    budget: Duration,
+    /// Everything ever seen, and how it stood last; `None` once gone.
+    found: BTreeMap<ObjectRef, Option<Standing>>,
+    refused: BTreeMap<ObjectRef, String>,
+    unlisted: BTreeMap<&'static Kind, Trouble>,
+}
+
+/// An object that was listed.
+#[derive(Clone, Debug)]
+struct Standing {
+    uid: String,
+    deleting: Deleting,
+    why: String,
+}
+
+/// How far an object's deletion is.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Deleting {
+    No,
+    Gracefully,
+    Forced,
+}
+
+impl Removal<'_> {
+    /// Deletes all objects of these kinds and waits until they are gone, `until` after the
+    /// removal's begin. Deletes again what a controller makes meanwhile.
+    async fn remove_all(&mut self, kinds: &[&'static Kind], until: Duration) {
+        let mut asked = BTreeMap::<String, Deleting>::new();
+        let limit = (self.begun + until).saturating_duration_since(Instant::now());
+        let first = self.api.durations().transport_pause;
+        let this = tokio::sync::Mutex::new((&mut *self, &mut asked));
+        // What is still there at the end is reported from `found`
+        let _ = poll_until(first, limit, "removal", async || {
+            let mut guard = this.lock().await;
+            let (removal, asked) = &mut *guard;
+            removal.look_and_delete(kinds, asked).await
+        })
+        .await;
+    }
+
+    async fn look_and_delete(
+        &mut self,
+        kinds: &[&'static Kind],
+        asked: &mut BTreeMap<String, Deleting>,
+    ) -> Condition<()> {
+        let lists = futures::future::join_all(kinds.iter().map(|kind| self.list(kind))).await;
+        for (kind, list) in kinds.iter().zip(lists) {
+            match list {
+                Ok(standing) => {
+                    self.unlisted.remove(*kind);
+                    let before = self.found.iter_mut().filter(|(object, _)| object.kind == *kind);
+                    before.for_each(|(_, standing)| *standing = None);
+                    self.found.extend(standing.into_iter().map(|(o, s)| (o, Some(s))));
+                }
+                Err(trouble) => {
+                    self.unlisted.insert(kind, trouble);
+                }
+            }
+        }
+        let force = self.begun.elapsed() >= self.budget / 2;
+        let mut wanted = Vec::new();
+        let mut left = 0;
+        for (object, standing) in &self.found {
+            let Some(standing) = standing.as_ref().filter(|_| kinds.contains(&object.kind)) else {
+                continue;
+            };
+            left += 1;
+            let pod = *object.kind == PODS;
+            let want = if force && pod { Deleting::Forced } else { Deleting::Gracefully };
+            let so_far = asked.get(&standing.uid).copied().unwrap_or(standing.deleting);
+            if so_far < want {
+                wanted.push((object.clone(), standing.uid.clone(), want));
+            }
+        }
+        let this = &*self;
+        let deleting = wanted.into_iter().map(|(object, uid, want)| async move {
+            let done = this.delete(&object, &uid, want).await;
+            (object, uid, want, done)
+        });
+        let many = self.api.limits().api_in_flight.max(1);
+        let done: Vec<_> = futures::stream::iter(deleting).buffer_unordered(many).collect().await;
+        for (object, uid, want, done) in done {
+            match done {
+                Ok(()) => {
+                    asked.insert(uid, want);
+                    self.refused.remove(&object);
+                }
+                Err(why) => {
+                    self.refused.insert(object, why);
+                }
+            }
+        }
+        let unlisted = kinds.iter().filter(|kind| self.unlisted.contains_key(*kind)).count();
+        match left {
+            0 if unlisted == 0 => Condition::Done(()),
+            // Asking again will not help where it is not allowed
+            0 if self.is_forbidden(kinds) => Condition::Done(()),
+            left => Condition::NotYet(format!("{left} objects are left")),
+        }
+    }
+
+    fn is_forbidden(&self, kinds: &[&'static Kind]) -> bool {
+        kinds
+            .iter()
+            .filter_map(|kind| self.unlisted.get(kind))
+            .all(|trouble| trouble.kind == TroubleKind::Forbidden)
+    }
+
+    /// All objects of a kind that bear our labels.
+    async fn list(&self, kind: &'static Kind) -> Result<Vec<(ObjectRef, Standing)>, Trouble> {
+        let base = format!("{}&limit={PAGE}", kind.list_path(&self.selector));
+        let mut objects = Vec::new();
+        let mut path = base.clone();
+        let mut tokens = BTreeSet::new();
+        loop {
+            let reply = self.api.send_within(&ApiRequest::get(&path), self.patience()).await?;
+            let message = printable(reply.body["message"].as_str().unwrap_or("no message"));
+            match reply.status {
+                200 => {}
+                401 | 403 => return Err(Trouble::new(TroubleKind::Forbidden, message)),
+                status => {
+                    let detail = format!("status {status}: {message}");
+                    return Err(Trouble::new(TroubleKind::ApiUnavailable, detail));
+                }
+            }
+            let items = reply.body["items"].as_array().into_iter().flatten();
+            objects.extend(items.filter_map(|item| self.read(kind, item)));
+            match reply.body["metadata"]["continue"].as_str() {
+                Some(token) if !token.is_empty() && tokens.insert(token.to_owned()) => {
+                    path = format!("{base}&continue={}", encode(token));
+                }
+                _ => return Ok(objects),
+            }
+        }
+    }
+
+    /// An item of a list. What lacks our labels is not ours, whatever the selector let through.
+    fn read(&self, kind: &'static Kind, item: &Json) -> Option<(ObjectRef, Standing)> {
+        let metadata = &item["metadata"];
+        let label = |name: &str| metadata["labels"][name].as_str();
+        let ours = label(labels::MANAGED_BY) == Some(labels::WINCONFORM)
+            && self.run.is_none_or(|run| label(labels::RUN) == Some(run));
+        if !ours {
+            return None;
+        }
+        let object = ObjectRef {
+            kind,
+            namespace: metadata["namespace"].as_str().map(str::to_owned),
+            name: metadata["name"].as_str()?.to_owned(),
+        };
+        let (deleting, why) = match metadata["deletionTimestamp"].as_str() {
+            None => (Deleting::No, "it was not deleted".to_owned()),
+            Some(since) if metadata["deletionGracePeriodSeconds"] == 0 => {
+                (Deleting::Forced, format!("it is being deleted since {}", printable(since)))
+            }
+            Some(since) => {
+                (Deleting::Gracefully, format!("it is being deleted since {}", printable(since)))
+            }
+        };
+        let why = match finalizers(item) {
+            Some(finalizers) => format!("{why}, held by {finalizers}"),
+            None => why,
+        };
+        let uid = metadata["uid"].as_str()?.to_owned();
+        Some((object, Standing { uid, deleting, why }))
+    }
+
+    async fn delete(&self, object: &ObjectRef, uid: &str, how: Deleting) -> Result<(), String> {
+        // Not another of the same name that came meanwhile
+        let mut body = json!({
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "propagationPolicy": "Background",
+            "preconditions": {"uid": uid},
+        });
+        if how == Deleting::Forced {
+            body["gracePeriodSeconds"] = json!(0);
+        }
+        let path = object.kind.object_path(object.namespace.as_deref(), &object.name);
+        let request = ApiRequest { verb: Verb::Delete, path, body: Some(body) };
+        match self.api.send_within(&request, self.patience()).await {
+            Ok(reply) if matches!(reply.status, 200..=202 | 404 | 409) => Ok(()),
+            Ok(reply) => {
+                let message = printable(reply.body["message"].as_str().unwrap_or("no message"));
+                Err(format!("its deletion was refused with {}: {message}", reply.status))
+            }
+            Err(trouble) => Err(trouble.to_string()),
+        }
+    }
+
+    /// The time that is left, never quite none.
+    fn patience(&self) -> Duration {
+        let left = self.budget.saturating_sub(self.begun.elapsed());
+        left.clamp(self.api.durations().transport_pause, self.api.durations().api_in_all)
+    }
+
+    fn finish(mut self) -> Result<Removed, CleanError> {
+        if self.found.is_empty()
+            && self.unlisted.len() == ALL.len()
+            && let Some((_, trouble)) = self.unlisted.pop_first()
+        {
+            return Err(CleanError::Unlistable(trouble));
+        }
+        let mut removed = Removed::default();
+        for (object, standing) in self.found {
+            match standing {
+                None => removed.removed.push(object),
+                Some(standing) => {
+                    let why = self.refused.remove(&object).unwrap_or(standing.why);
+                    removed.left.push(Left { object, why });
+                }
+            }
+        }
+        removed.unlisted = self.unlisted.into_iter().collect();
+        Ok(removed)
+    }
+}
+
+fn finalizers(item: &Json) -> Option<String> {
+    let metadata = item["metadata"]["finalizers"].as_array();
+    let spec = item["spec"]["finalizers"].as_array();
+    let names: Vec<_> = [metadata, spec].into_iter().flatten().flatten().collect();
+    let names: Vec<_> = names.iter().filter_map(|name| name.as_str()).map(printable).collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// Whether a text can be a label's value (apimachinery `validation.IsValidLabelValue`), and so
+/// adds nothing to a selector.
+fn is_label_value(text: &str) -> bool {
+    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    (1..=63).contains(&text.len())
+        && text.chars().all(inner)
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.ends_with(|c: char| c.is_ascii_alphanumeric())
+}

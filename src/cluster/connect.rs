@@ -1,0 +1,264 @@
+//! Reaching the cluster: a client for one context, and proof that its server answers.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kube::client::{AuthError, ClientBuilder};
+use kube::config::Config;
+use tokio::time::{Instant, timeout};
+use tower::util::MapFutureLayer;
+use winconform_core::config::{Durations, Limits};
+use winconform_core::text::printable;
+use winconform_core::way::{ApiReply, ApiRequest};
+
+use super::kubeconfig::{Chosen, KubeconfigError, Sources, choose, unusable};
+use crate::transport::{Api, Failure, Pace, causes, pause, words};
+
+/// From the first packet to a standing TCP and TLS connection.
+const CONNECT: Duration = Duration::from_secs(5);
+/// All tries to reach the server; someone waits at a terminal.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Tries to reach the server.
+const TRIES: u32 = 3;
+
+/// Which cluster.
+#[derive(Clone, Debug, Default)]
+pub struct ConnectOptions {
+    /// The context; may be left out only where there is one.
+    pub context: Option<String>,
+    /// The kubeconfig; else `$KUBECONFIG`, `~/.kube/config`, or the pod's own.
+    pub kubeconfig: Option<PathBuf>,
+}
+
+/// A cluster whose server answers.
+#[derive(Clone)]
+pub struct Cluster {
+    /// Its API server.
+    pub api: Api,
+    /// The client underneath.
+    pub client: kube::Client,
+    /// The context it was reached by.
+    pub context: String,
+}
+
+/// Why there is no cluster.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The kubeconfig gives no context to speak to.
+    #[error(transparent)]
+    Kubeconfig(#[from] KubeconfigError),
+    /// What the context says cannot be used for a client.
+    #[error("the context `{}` cannot be used: {why}", printable(context))]
+    Unusable {
+        /// The context.
+        context: String,
+        /// Why.
+        why: String,
+    },
+    /// No connection, or no answer.
+    #[error("the server {server} cannot be reached: {why}\n(check the address, the network and that the server runs)")]
+    Unreachable {
+        /// Its address.
+        server: String,
+        /// What happened.
+        why: String,
+    },
+    /// Its certificate is not trusted.
+    #[error("the certificate of {server} is not trusted: {why}\n(the certificate authority of the context belongs to another cluster, or is out of date)")]
+    Untrusted {
+        /// Its address.
+        server: String,
+        /// Why.
+        why: String,
+    },
+    /// TLS failed for another reason, such as a client certificate that was refused.
+    #[error("no TLS connection to {server}: {why}")]
+    Tls {
+        /// Its address.
+        server: String,
+        /// Why.
+        why: String,
+    },
+    /// No credential could be had.
+    #[error("no credential for {server}: {why}\n(log in again)")]
+    NoCredential {
+        /// Its address.
+        server: String,
+        /// Why.
+        why: String,
+    },
+    /// The server does not know who asks.
+    #[error("the server {server} does not accept the credential: {why}\n(it may have expired: log in again)")]
+    Unauthenticated {
+        /// Its address.
+        server: String,
+        /// Its words.
+        why: String,
+    },
+    /// The server does not let its version be read.
+    #[error("the server {server} refuses to be asked for its version: {why}")]
+    Forbidden {
+        /// Its address.
+        server: String,
+        /// Its words.
+        why: String,
+    },
+    /// Something answers that is no API server, or not now.
+    #[error("{server} does not answer as an API server does: {why}\n(is there a proxy in between?)")]
+    NotKubernetes {
+        /// Its address.
+        server: String,
+        /// What it said.
+        why: String,
+    },
+}
+
+impl ConnectError {
+    /// The exit code of the process: 2 for what is written wrong, 20 for a refusal to guess the
+    /// cluster, 21 for a cluster out of reach.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Kubeconfig(KubeconfigError::ContextNotNamed { .. }) => 20,
+            Self::Kubeconfig(_) | Self::Unusable { .. } => 2,
+            Self::Unreachable { .. }
+            | Self::Untrusted { .. }
+            | Self::Tls { .. }
+            | Self::NoCredential { .. }
+            | Self::Unauthenticated { .. }
+            | Self::Forbidden { .. }
+            | Self::NotKubernetes { .. } => 21,
+        }
+    }
+}
+
+/// Chooses the context, makes a client and asks the server for its version.
+pub async fn connect(
+    options: &ConnectOptions,
+    durations: Durations,
+    limits: Limits,
+) -> Result<Cluster, ConnectError> {
+    // It is the only provider built in; to have installed it before is fine
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let sources = Sources::of_process(options.kubeconfig.clone());
+    let Chosen { context, config } = choose(&sources, options.context.as_deref()).await?;
+    let server = address(&config);
+    let client = client(config, &durations).map_err(|error| match &error {
+        kube::Error::InferKubeconfig(error) => unusable(&context, error).into(),
+        // Certificates and keys may be quoted by TLS' own words
+        kube::Error::RustlsTls(_) => ConnectError::Unusable {
+            context: context.clone(),
+            why: "its certificates or key are not valid".to_owned(),
+        },
+        error => ConnectError::Unusable { context: context.clone(), why: words(error) },
+    })?;
+    let api = Api::new(client.clone(), durations, limits);
+    reach(&api, &server).await?;
+    Ok(Cluster { api, client, context })
+}
+
+/// The configuration of the chosen context, for a client of somebody else's.
+pub async fn kube_config(options: &ConnectOptions) -> Result<Config, ConnectError> {
+    let sources = Sources::of_process(options.kubeconfig.clone());
+    Ok(choose(&sources, options.context.as_deref()).await?.config)
+}
+
+/// A client under whose every request, watches included, lies a time-out for the answer's head.
+fn client(mut config: Config, durations: &Durations) -> Result<kube::Client, kube::Error> {
+    config.default_retry = false;
+    config.connect_timeout = Some(CONNECT);
+    config.read_timeout = None;
+    let head = durations.api_answer.max(durations.exec_connect);
+    let layer = MapFutureLayer::new(move |answer| async move {
+        match timeout(head, answer).await {
+            Ok(answer) => answer,
+            Err(elapsed) => Err(tower::BoxError::from(elapsed)),
+        }
+    });
+    Ok(ClientBuilder::try_from(config)?.with_layer(&layer).build())
+}
+
+/// Asks for the version until the server answers, but not for long.
+async fn reach(api: &Api, server: &str) -> Result<(), ConnectError> {
+    let request = ApiRequest::get("/version");
+    let deadline = Instant::now() + PATIENCE;
+    let mut pace = Pace::new(api.durations().transport_pause * 4);
+    for tried in 1.. {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let failure = match timeout(left, api.send_once(&request)).await {
+            Ok(Ok(reply)) => return read_version(&reply, server),
+            Ok(Err(failure)) => failure,
+            Err(_) => Failure::NoAnswer(PATIENCE),
+        };
+        let next = pace.step();
+        let (error, worth_it) = classify(failure, server);
+        if !worth_it || tried >= TRIES || Instant::now() + next >= deadline {
+            return Err(error);
+        }
+        pause(next).await;
+    }
+    unreachable!("the tries are bounded")
+}
+
+fn read_version(reply: &ApiReply, server: &str) -> Result<(), ConnectError> {
+    let server = server.to_owned();
+    let why = printable(reply.body["message"].as_str().unwrap_or("no message"));
+    match reply.status {
+        200 if reply.body["gitVersion"].is_string() => Ok(()),
+        401 => Err(ConnectError::Unauthenticated { server, why }),
+        403 => Err(ConnectError::Forbidden { server, why }),
+        status => {
+            let why = format!("status {status}: {}", printable(&reply.body.to_string()));
+            Err(ConnectError::NotKubernetes { server, why })
+        }
+    }
+}
+
+/// What a failure means, and whether another try is worth it.
+fn classify(failure: Failure, server: &str) -> (ConnectError, bool) {
+    let server = server.to_owned();
+    let why = words(&failure);
+    let error = match failure {
+        Failure::Connection(error) => return classify_connection(&error, server),
+        Failure::NoReply { status: 401, .. } => ConnectError::Unauthenticated { server, why },
+        Failure::NoReply { .. } | Failure::TooLarge(_) | Failure::Invalid(_) => {
+            ConnectError::NotKubernetes { server, why }
+        }
+        Failure::NoAnswer(_)
+        | Failure::Stalled(_)
+        | Failure::Broken(_)
+        | Failure::Throttled { .. } => ConnectError::Unreachable { server, why },
+    };
+    (error, true)
+}
+
+fn classify_connection(error: &kube::Error, server: String) -> (ConnectError, bool) {
+    let why = words(error);
+    if causes(error).any(<dyn std::error::Error>::is::<AuthError>) {
+        return (ConnectError::NoCredential { server, why }, false);
+    }
+    let tls = causes(error).find_map(|cause| cause.downcast_ref::<rustls::Error>());
+    match tls {
+        Some(rustls::Error::InvalidCertificate(reason)) => {
+            let why = printable(&reason.to_string());
+            (ConnectError::Untrusted { server, why }, false)
+        }
+        Some(_) => (ConnectError::Tls { server, why }, false),
+        None => (ConnectError::Unreachable { server, why }, true),
+    }
+}
+
+/// The server's address without a user name or password.
+fn address(config: &Config) -> String {
+    let url = &config.cluster_url;
+    let host = printable(url.host().unwrap_or_default());
+    match url.port_u16() {
+        Some(port) => format!("{host}:{port}"),
+        None => host,
+    }
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cluster").field("context", &self.context).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,119 @@
+//! What the cluster says of itself, each fact with where it was read or why it is unknown.
+
+use serde_json::Value as Json;
+use winconform_core::facts::{Facts, Known, NodeFact, Os, WindowsBuild};
+use winconform_core::text::printable;
+use winconform_core::way::{ApiReply, ApiRequest};
+
+use crate::transport::{Api, encode};
+
+const VERSION: &str = "/version";
+const IDENTITY: &str = "/api/v1/namespaces/kube-system";
+const NODES: &str = "/api/v1/nodes";
+
+/// Nodes in one answer.
+const PAGE: usize = 500;
+/// Times a list is begun again whose continuation expired.
+const LISTS: usize = 3;
+
+/// Asks for all facts at once.
+pub async fn collect(api: &Api) -> Facts {
+    let (server, cluster, nodes) = tokio::join!(
+        text(api, VERSION, "/gitVersion"),
+        text(api, IDENTITY, "/metadata/uid"),
+        nodes(api),
+    );
+    Facts {
+        server: known(server, VERSION),
+        cluster: known(cluster, IDENTITY),
+        nodes: known(nodes, NODES),
+    }
+}
+
+fn known<T>(read: Result<T, String>, source: &str) -> Known<T> {
+    match read {
+        Ok(value) => Known::Fact { value, source: source.to_owned() },
+        Err(because) => Known::Unknown { because: format!("{source}: {because}") },
+    }
+}
+
+/// A text at a place (RFC 6901) of the answer at a path.
+async fn text(api: &Api, path: &str, at: &str) -> Result<String, String> {
+    let reply = api.send(&ApiRequest::get(path)).await.map_err(|trouble| trouble.to_string())?;
+    if reply.status != 200 {
+        return Err(refusal(&reply));
+    }
+    match reply.body.pointer(at).and_then(Json::as_str) {
+        Some(text) if !text.is_empty() => Ok(printable(text)),
+        _ => Err(format!("the answer has no `{at}`")),
+    }
+}
+
+async fn nodes(api: &Api) -> Result<Vec<NodeFact>, String> {
+    for _ in 0..LISTS {
+        if let Some(mut nodes) = list_nodes(api).await? {
+            nodes.sort_by(|a, b| a.name.cmp(&b.name));
+            nodes.dedup_by(|a, b| a.name == b.name);
+            return Ok(nodes);
+        }
+    }
+    Err(format!("the list expired {LISTS} times before it was read"))
+}
+
+/// All pages of one list; `None` when its continuation expired.
+async fn list_nodes(api: &Api) -> Result<Option<Vec<NodeFact>>, String> {
+    let mut nodes = Vec::new();
+    let mut continuation = String::new();
+    loop {
+        let path = match continuation.as_str() {
+            "" => format!("{NODES}?limit={PAGE}"),
+            token => format!("{NODES}?limit={PAGE}&continue={}", encode(token)),
+        };
+        let reply = api.send(&ApiRequest::get(path)).await.map_err(|t| t.to_string())?;
+        let items = match (reply.status, reply.body["items"].as_array()) {
+            (200, Some(items)) => items,
+            // An empty list is null with some servers
+            (200, None) if reply.body["kind"] == "NodeList" => &Vec::new(),
+            (410, _) if !continuation.is_empty() => return Ok(None),
+            _ => return Err(refusal(&reply)),
+        };
+        nodes.extend(items.iter().filter_map(read_node));
+        match reply.body["metadata"]["continue"].as_str() {
+            None | Some("") => return Ok(Some(nodes)),
+            Some(token) if token == continuation => {
+                return Err("the list continues with itself".to_owned());
+            }
+            Some(token) => token.clone_into(&mut continuation),
+        }
+    }
+}
+
+/// A node; one that has not yet said what it is, is none.
+fn read_node(node: &Json) -> Option<NodeFact> {
+    let info = &node["status"]["nodeInfo"];
+    let (os, build) = match info["operatingSystem"].as_str()? {
+        "linux" => (Os::Linux, None),
+        "windows" => {
+            (Os::Windows, info["kernelVersion"].as_str().and_then(WindowsBuild::parse_kernel))
+        }
+        _ => return None,
+    };
+    let conditions = node["status"]["conditions"].as_array().into_iter().flatten();
+    let ready = conditions.into_iter().any(|c| c["type"] == "Ready" && c["status"] == "True");
+    let keeps_away = |taint: &&Json| {
+        matches!(taint["effect"].as_str(), Some("NoSchedule" | "NoExecute"))
+    };
+    let taints = node["spec"]["taints"].as_array().into_iter().flatten();
+    Some(NodeFact {
+        name: node["metadata"]["name"].as_str()?.to_owned(),
+        os,
+        build,
+        usable: ready && node["spec"]["unschedulable"] != true,
+        taints: taints.filter(keeps_away).cloned().collect(),
+    })
+}
+
+fn refusal(reply: &ApiReply) -> String {
+    let message = reply.body["message"].as_str().unwrap_or("no message");
+    format!("status {}: {}", reply.status, printable(message))
+}

@@ -1,0 +1,131 @@
+//! The one table of every kind we create: clean-up goes over it, and paths are built from it.
+
+use serde_json::Value as Json;
+
+use crate::transport::encode;
+
+/// A kind of object, as the API serves it.
+#[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Kind {
+    /// As in `kind`.
+    pub kind: &'static str,
+    /// API group; empty for the core.
+    pub group: &'static str,
+    /// Version in the group.
+    pub version: &'static str,
+    /// As in paths.
+    pub plural: &'static str,
+    /// Where its objects live.
+    pub scope: Scope,
+}
+
+/// Where objects of a kind live.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Scope {
+    /// In the cluster as a whole.
+    Cluster,
+    /// Each in a namespace.
+    Namespaced,
+}
+
+/// Namespaces of a run.
+pub const NAMESPACES: Kind = core("Namespace", "namespaces", Scope::Cluster);
+/// Services of fixtures.
+pub const SERVICES: Kind = core("Service", "services", Scope::Namespaced);
+/// Probers.
+pub const PODS: Kind = core("Pod", "pods", Scope::Namespaced);
+/// Samples.
+pub const DEPLOYMENTS: Kind = Kind {
+    kind: "Deployment",
+    group: "apps",
+    version: "v1",
+    plural: "deployments",
+    scope: Scope::Namespaced,
+};
+/// A run's Lease, in the namespace `default`.
+pub const LEASES: Kind = Kind {
+    kind: "Lease",
+    group: "coordination.k8s.io",
+    version: "v1",
+    plural: "leases",
+    scope: Scope::Namespaced,
+};
+
+/// Every kind we create.
+pub const ALL: [&Kind; 5] = [&DEPLOYMENTS, &SERVICES, &PODS, &NAMESPACES, &LEASES];
+
+impl Kind {
+    /// The kind of an object, if it is one of ours.
+    pub fn of(object: &Json) -> Option<&'static Self> {
+        ALL.into_iter().find(|kind| {
+            object["kind"] == kind.kind && object["apiVersion"] == kind.api_version().as_str()
+        })
+    }
+
+    /// As in `apiVersion`.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            self.version.to_owned()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
+    }
+
+    /// The path of all objects with these labels, in every namespace; `selector` is not yet
+    /// encoded.
+    pub fn list_path(&self, selector: &str) -> String {
+        format!("{}/{}?labelSelector={}", self.root(), self.plural, encode(selector))
+    }
+
+    /// The path at which objects are created; kinds of the cluster as a whole need no namespace.
+    pub fn collection_path(&self, namespace: Option<&str>) -> String {
+        match (self.scope, namespace) {
+            (Scope::Namespaced, Some(namespace)) => {
+                format!("{}/namespaces/{}/{}", self.root(), encode(namespace), self.plural)
+            }
+            _ => format!("{}/{}", self.root(), self.plural),
+        }
+    }
+
+    /// The path of one object.
+    pub fn object_path(&self, namespace: Option<&str>, name: &str) -> String {
+        format!("{}/{}", self.collection_path(namespace), encode(name))
+    }
+
+    fn root(&self) -> String {
+        if self.group.is_empty() {
+            format!("/api/{}", self.version)
+        } else {
+            format!("/apis/{}/{}", self.group, self.version)
+        }
+    }
+}
+
+const fn core(kind: &'static str, plural: &'static str, scope: Scope) -> Kind {
+    Kind { kind, group: "", version: "v1", plural, scope }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn paths_are_those_of_the_api() {
+        assert_eq!(NAMESPACES.object_path(None, "a"), "/api/v1/namespaces/a");
+        assert_eq!(PODS.object_path(Some("a"), "b/c"), "/api/v1/namespaces/a/pods/b%2Fc");
+        let lease = "/apis/coordination.k8s.io/v1/namespaces/default/leases/w";
+        assert_eq!(LEASES.object_path(Some("default"), "w"), lease);
+        assert_eq!(DEPLOYMENTS.list_path("a/b=c"), "/apis/apps/v1/deployments?labelSelector=a%2Fb%3Dc");
+    }
+
+    #[test]
+    fn an_object_is_of_a_kind_by_group_too() {
+        let of = |version: &str, kind: &str| Kind::of(&json!({"apiVersion": version, "kind": kind}));
+        for kind in ALL {
+            assert_eq!(of(&kind.api_version(), kind.kind), Some(kind));
+        }
+        assert_eq!(of("extensions/v1", "Deployment"), None);
+        assert_eq!(of("v1", "Secret"), None);
+    }
+}

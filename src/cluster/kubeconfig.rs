@@ -1,0 +1,445 @@
+//! From kubeconfig files to one context: every way this fails, worded for the person at the
+//! keyboard. What the files hold is never quoted; it may be a secret.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use kube::config::{Config, KubeConfigOptions, Kubeconfig, KubeconfigError as KubeError};
+use winconform_core::text::printable;
+
+/// Why there is no context to speak to.
+#[derive(Debug, thiserror::Error)]
+pub enum KubeconfigError {
+    /// No file.
+    #[error(
+        "no kubeconfig found; looked at {}\n(give one with --kubeconfig or $KUBECONFIG)",
+        quoted(tried)
+    )]
+    NotFound {
+        /// Where it was looked for.
+        tried: Vec<String>,
+    },
+    /// A file that cannot be read: a directory, no permission.
+    #[error("the kubeconfig `{}` cannot be read\n(check what it is and its permissions)", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file that is no kubeconfig.
+    #[error("the kubeconfig `{}`{} is malformed: {what}", path.display(), place(*at))]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Line and column.
+        at: Option<(u64, u64)>,
+        /// What is wrong, without what it holds.
+        what: String,
+    },
+    /// Files that contradict each other.
+    #[error("the kubeconfig files {} differ in kind or apiVersion and cannot be merged", quoted(files))]
+    Unmergeable {
+        /// The files.
+        files: Vec<String>,
+    },
+    /// No context at all.
+    #[error("the kubeconfig {} names no context", quoted(files))]
+    NoContext {
+        /// The files.
+        files: Vec<String>,
+    },
+    /// The named context is not there.
+    #[error("there is no context `{}`\n(known, nearest first: {})", printable(name), quoted(known))]
+    UnknownContext {
+        /// The name given.
+        name: String,
+        /// Those that are there, the nearest first.
+        known: Vec<String>,
+    },
+    /// Several contexts and none was named: the current one may not be the one that is meant.
+    #[error(
+        "no context was named and there are several; name the one to test with --context NAME\n\
+         (known{}: {})",
+        current.as_ref().map_or(String::new(), |name| format!(", current `{}`", printable(name))),
+        quoted(known)
+    )]
+    ContextNotNamed {
+        /// Those that are there.
+        known: Vec<String>,
+        /// The current one.
+        current: Option<String>,
+    },
+    /// The context names a cluster or user that is not there.
+    #[error("the context `{}` names the {what} `{}`, which is not there\n(known: {})",
+        printable(context), printable(name), quoted(known))]
+    Dangling {
+        /// The context.
+        context: String,
+        /// `cluster` or `user`.
+        what: &'static str,
+        /// The name that leads nowhere.
+        name: String,
+        /// Those that are there.
+        known: Vec<String>,
+    },
+    /// The cluster's address is missing or no URL.
+    #[error("the cluster of context `{}` has no usable server address", printable(context))]
+    NoServer {
+        /// The context.
+        context: String,
+    },
+    /// A certificate or key that cannot be loaded.
+    #[error("the {what} of context `{}` cannot be loaded: {why}", printable(context))]
+    Credential {
+        /// The context.
+        context: String,
+        /// Which certificate or key.
+        what: &'static str,
+        /// Why, without what it holds.
+        why: String,
+    },
+    /// In a cluster, but its service account cannot be used.
+    #[error("no kubeconfig, and this pod's service account cannot be used: {why}")]
+    InCluster {
+        /// Why.
+        why: String,
+    },
+}
+
+/// A configuration for one context.
+pub(super) struct Chosen {
+    pub(super) context: String,
+    pub(super) config: Config,
+}
+
+/// Where kubeconfigs come from.
+pub(super) struct Sources {
+    /// `--kubeconfig`.
+    pub(super) given: Option<PathBuf>,
+    /// `$KUBECONFIG`.
+    pub(super) variable: Option<std::ffi::OsString>,
+    /// The home directory.
+    pub(super) home: Option<PathBuf>,
+    /// Whether this is a pod: `$KUBERNETES_SERVICE_HOST` is set.
+    pub(super) in_pod: bool,
+}
+
+impl Sources {
+    /// Those of this process.
+    pub(super) fn of_process(given: Option<PathBuf>) -> Self {
+        Self {
+            given,
+            variable: std::env::var_os("KUBECONFIG"),
+            home: std::env::home_dir(),
+            in_pod: std::env::var_os("KUBERNETES_SERVICE_HOST").is_some(),
+        }
+    }
+
+    /// The files to read, in order.
+    fn paths(&self) -> Vec<PathBuf> {
+        if let Some(given) = &self.given {
+            return vec![given.clone()];
+        }
+        let listed: Vec<_> = self
+            .variable
+            .iter()
+            .flat_map(std::env::split_paths)
+            .filter(|path| !path.as_os_str().is_empty())
+            .collect();
+        if !listed.is_empty() {
+            return listed;
+        }
+        self.home.iter().map(|home| home.join(".kube").join("config")).collect()
+    }
+}
+
+/// The configuration of the named context, or of the only one.
+pub(super) async fn choose(
+    sources: &Sources,
+    context: Option<&str>,
+) -> Result<Chosen, KubeconfigError> {
+    let paths = sources.paths();
+    let mut read = Vec::new();
+    let mut merged: Option<Kubeconfig> = None;
+    for path in &paths {
+        let Some(file) = read_file(path)? else { continue };
+        read.push(path.display().to_string());
+        merged = Some(match merged {
+            None => file,
+            Some(earlier) => earlier
+                .merge(file)
+                .map_err(|_| KubeconfigError::Unmergeable { files: read.clone() })?,
+        });
+    }
+    let Some(kubeconfig) = merged else {
+        if sources.in_pod && sources.given.is_none() && context.is_none() {
+            let config = Config::incluster().map_err(|error| KubeconfigError::InCluster {
+                why: crate::transport::words(&error),
+            })?;
+            return Ok(Chosen { context: "in-cluster".to_owned(), config });
+        }
+        let tried = paths.iter().map(|path| path.display().to_string()).collect();
+        return Err(KubeconfigError::NotFound { tried });
+    };
+    let context = choose_context(&kubeconfig, context, &read)?;
+    check_references(&kubeconfig, &context)?;
+    let options = KubeConfigOptions { context: Some(context.clone()), ..Default::default() };
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options)
+        .await
+        .map_err(|error| unusable(&context, &error))?;
+    Ok(Chosen { context, config })
+}
+
+/// One file; `None` when it is not there, which `$KUBECONFIG` permits.
+fn read_file(path: &Path) -> Result<Option<Kubeconfig>, KubeconfigError> {
+    let malformed = |at, what: &str| KubeconfigError::Malformed {
+        path: path.to_owned(),
+        at,
+        what: what.to_owned(),
+    };
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(KubeconfigError::Unreadable { path: path.to_owned(), source }),
+    };
+    // kube panics on a UTF-16 file that ends within a character
+    if bytes.len() % 2 == 1 && matches!(bytes.as_slice(), [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]) {
+        return Err(malformed(None, "it is not UTF-16"));
+    }
+    match Kubeconfig::read_from(path) {
+        Ok(kubeconfig) => Ok(Some(kubeconfig)),
+        Err(KubeError::Parse(error)) => {
+            let at = error.location().map(|at| (at.line(), at.column()));
+            Err(malformed(at, "it is not the YAML of a kubeconfig"))
+        }
+        Err(KubeError::ReadConfig(source, path)) if source.kind() != io::ErrorKind::InvalidData => {
+            Err(KubeconfigError::Unreadable { path, source })
+        }
+        Err(KubeError::ReadConfig(..)) => Err(malformed(None, "it is not UTF-8")),
+        Err(_) => Err(malformed(None, "its documents cannot be merged")),
+    }
+}
+
+fn choose_context(
+    kubeconfig: &Kubeconfig,
+    named: Option<&str>,
+    files: &[String],
+) -> Result<String, KubeconfigError> {
+    let mut known: Vec<_> = kubeconfig.contexts.iter().map(|c| c.name.clone()).collect();
+    known.sort();
+    match (named, known.as_slice()) {
+        (Some(name), _) if known.iter().any(|known| known == name) => Ok(name.to_owned()),
+        (_, []) => Err(KubeconfigError::NoContext { files: files.to_vec() }),
+        (Some(name), _) => {
+            known.sort_by_cached_key(|known| distance(known, name));
+            Err(KubeconfigError::UnknownContext { name: name.to_owned(), known })
+        }
+        (None, [only]) => Ok(only.clone()),
+        (None, _) => {
+            let current = kubeconfig.current_context.clone().filter(|name| !name.is_empty());
+            Err(KubeconfigError::ContextNotNamed { known, current })
+        }
+    }
+}
+
+/// Both names a context gives must lead somewhere. kube takes a missing user for none at all.
+fn check_references(kubeconfig: &Kubeconfig, context: &str) -> Result<(), KubeconfigError> {
+    let named = kubeconfig.contexts.iter().find(|named| named.name == context);
+    let Some(body) = named.and_then(|named| named.context.as_ref()) else {
+        return Err(KubeconfigError::NoServer { context: context.to_owned() });
+    };
+    let clusters: Vec<_> = kubeconfig.clusters.iter().map(|c| c.name.clone()).collect();
+    let users: Vec<_> = kubeconfig.auth_infos.iter().map(|u| u.name.clone()).collect();
+    let user = body.user.as_ref().filter(|user| !user.is_empty());
+    for (what, name, known) in
+        [("cluster", Some(&body.cluster), clusters), ("user", user, users)]
+    {
+        if let Some(name) = name.filter(|name| !known.contains(name)) {
+            let (context, name) = (context.to_owned(), name.clone());
+            return Err(KubeconfigError::Dangling { context, what, name, known });
+        }
+    }
+    Ok(())
+}
+
+/// kube's trouble with the parts of a context, without what it quotes.
+pub(super) fn unusable(context: &str, error: &KubeError) -> KubeconfigError {
+    let (what, why) = match error {
+        KubeError::LoadCertificateAuthority(error) => {
+            ("certificate authority", load_words(error))
+        }
+        KubeError::LoadClientCertificate(error) => ("client certificate", load_words(error)),
+        KubeError::LoadClientKey(error) => ("client key", load_words(error)),
+        KubeError::ParseCertificates(_) => ("certificate authority", "it is not PEM".to_owned()),
+        KubeError::ParseProxyUrl(_) => ("proxy address", "it is not a URL".to_owned()),
+        _ => return KubeconfigError::NoServer { context: context.to_owned() },
+    };
+    KubeconfigError::Credential { context: context.to_owned(), what, why }
+}
+
+fn load_words(error: &kube::config::LoadDataError) -> String {
+    use kube::config::LoadDataError as E;
+    match error {
+        // The decoder's error would show a byte of it
+        E::DecodeBase64(_) => "it is not base64".to_owned(),
+        E::ReadFile(source, path) => format!("`{}`: {source}", path.display()),
+        E::NoBase64DataOrFile => "it is missing".to_owned(),
+    }
+}
+
+/// Levenshtein's distance: how many letters differ.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, letter) in one.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = at + 1;
+        for (column, counterpart) in other.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != *counterpart);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+fn place(at: Option<(u64, u64)>) -> String {
+    at.map_or(String::new(), |(line, column)| format!(" (line {line}, column {column})"))
+}
+
+fn quoted(names: &[String]) -> String {
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    let names: Vec<_> = names.iter().map(|name| format!("`{}`", printable(name))).collect();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use tempfile::TempDir;
+
+    const SECRET: &str = "s3cr3t";
+
+    fn file(contexts: &[(&str, &str, &str)]) -> String {
+        let contexts: Vec<_> = contexts
+            .iter()
+            .map(|(name, cluster, user)| {
+                format!("- name: {name}\n  context: {{cluster: {cluster}, user: {user}}}\n")
+            })
+            .collect();
+        format!(
+            "apiVersion: v1\nkind: Config\nclusters:\n- name: one\n  cluster:\n    server: \
+             https://127.0.0.1:1\nusers:\n- name: me\n  user: {{token: {SECRET}}}\ncontexts:\n{}",
+            contexts.concat()
+        )
+    }
+
+    async fn chosen(text: &[u8], context: Option<&str>) -> Result<String, KubeconfigError> {
+        let folder = TempDir::new().expect("a folder");
+        let path = folder.path().join("config");
+        fs::write(&path, text).expect("written");
+        let chosen = choose(&from(Some(path)), context).await;
+        if let Err(error) = &chosen {
+            assert!(!format!("{error}{error:?}").contains(SECRET), "{error}");
+        }
+        chosen.map(|chosen| chosen.context)
+    }
+
+    fn from(given: Option<PathBuf>) -> Sources {
+        Sources { given, variable: None, home: None, in_pod: false }
+    }
+
+    async fn said(text: &str, context: Option<&str>) -> String {
+        chosen(text.as_bytes(), context).await.expect_err("refused").to_string()
+    }
+
+    #[tokio::test]
+    async fn the_only_context_and_a_named_one_are_taken() {
+        let one = file(&[("a", "one", "me")]);
+        assert_eq!(chosen(one.as_bytes(), None).await.expect("chosen"), "a");
+        let two = file(&[("a", "one", "me"), ("b", "one", "me")]);
+        assert_eq!(chosen(two.as_bytes(), Some("b")).await.expect("chosen"), "b");
+    }
+
+    #[tokio::test]
+    async fn several_contexts_want_a_name_even_with_a_current_one() {
+        let two = file(&[("b", "one", "me"), ("a", "one", "me")]) + "current-context: b\n";
+        let error = chosen(two.as_bytes(), None).await.expect_err("refused");
+        assert!(matches!(error, KubeconfigError::ContextNotNamed { .. }));
+        assert!(error.to_string().contains("(known, current `b`: `a`, `b`)"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn an_unknown_context_lists_the_nearest_first() {
+        let contexts = [("alpha", "one", "me"), ("prod-win", "one", "me"), ("z", "one", "me")];
+        let said = said(&file(&contexts), Some("prod-wim")).await;
+        assert!(said.contains("no context `prod-wim`\n(known, nearest first: `prod-win`"), "{said}");
+    }
+
+    #[tokio::test]
+    async fn names_that_lead_nowhere() {
+        let cluster = said(&file(&[("a", "two", "me")]), None).await;
+        assert!(cluster.contains("names the cluster `two`, which is not there"), "{cluster}");
+        let user = said(&file(&[("a", "one", "you")]), None).await;
+        assert!(user.contains("names the user `you`") && user.contains("`me`"), "{user}");
+        assert!(said("apiVersion: v1\nkind: Config\n", None).await.contains("names no context"));
+        assert!(said("", None).await.contains("names no context"));
+    }
+
+    #[tokio::test]
+    async fn malformed_files_are_located_and_not_quoted() {
+        let broken = format!("apiVersion: v1\nusers:\n- name: [{SECRET}\n");
+        let error = said(&broken, None).await;
+        assert!(error.contains("malformed") && error.contains("(line "), "{error}");
+        let mistyped = format!("contexts: {SECRET}\n");
+        assert!(said(&mistyped, None).await.contains("(line 1, column"), "{error}");
+        for bytes in [&[0xFF, 0xFE, 0x41][..], &[0x80, 0x81]] {
+            let error = chosen(bytes, None).await.expect_err("refused");
+            assert!(matches!(error, KubeconfigError::Malformed { .. }), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn files_that_cannot_be_read_say_where() {
+        let folder = TempDir::new().expect("a folder");
+        let directory = choose(&from(Some(folder.path().to_owned())), None).await;
+        assert!(matches!(directory.err(), Some(KubeconfigError::Unreadable { .. })));
+        let missing = folder.path().join("none");
+        let error = choose(&from(Some(missing.clone())), None).await.err().expect("refused");
+        assert!(error.to_string().contains(&missing.display().to_string()), "{error}");
+    }
+
+    #[tokio::test]
+    async fn certificates_that_cannot_be_loaded() {
+        for (field, why) in [
+            ("certificate-authority: /nowhere/ca.crt", "/nowhere/ca.crt"),
+            ("certificate-authority-data: '!!s3cr3t!!'", "not base64"),
+            ("certificate-authority-data: czNjcjN0", "not PEM"),
+        ] {
+            let server = "server: https://127.0.0.1:1";
+            let with = file(&[("a", "one", "me")]).replace(server, &format!("{server}\n    {field}"));
+            let said = said(&with, None).await;
+            assert!(said.contains("certificate authority") && said.contains(why), "{said}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_variable_lists_files_and_the_first_wins() {
+        let folder = TempDir::new().expect("a folder");
+        let [one, two] = ["1", "2"].map(|name| folder.path().join(name));
+        fs::write(&one, file(&[("a", "one", "me")])).expect("written");
+        fs::write(&two, file(&[("b", "one", "me")])).expect("written");
+        let missing = folder.path().join("3");
+        let variable = std::env::join_paths([&missing, &one, &two]).expect("paths");
+        let sources = Sources { variable: Some(variable), ..from(None) };
+        let chosen = choose(&sources, Some("b")).await.expect("chosen");
+        assert_eq!(chosen.context, "b");
+        let variable = Some(missing.into_os_string());
+        let error = choose(&Sources { variable, ..from(None) }, None).await.err();
+        assert!(matches!(error, Some(KubeconfigError::NotFound { .. })));
+    }
+}

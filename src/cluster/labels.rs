@@ -1,0 +1,20 @@
+//! Every label of ours, in one place.
+
+/// Says that an object is ours; nothing without it is ever touched.
+pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// The value of [`MANAGED_BY`].
+pub const WINCONFORM: &str = "winconform";
+/// The run that made an object.
+pub const RUN: &str = "winconform/run";
+/// The fixture an object belongs to.
+pub const FIXTURE: &str = "winconform/fixture";
+/// The pool an object belongs to.
+pub const POOL: &str = "winconform/pool";
+
+/// A label selector for everything of ours, or of one run; not yet encoded for a query.
+pub fn selector(run: Option<&str>) -> String {
+    match run {
+        None => format!("{MANAGED_BY}={WINCONFORM}"),
+        Some(run) => format!("{MANAGED_BY}={WINCONFORM},{RUN}={run}"),
+    }
+}

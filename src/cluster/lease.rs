@@ -1,0 +1,383 @@
+//! A run's Lease: who is at work on this cluster, and whether they still live.
+//!
+//! Another's Lease is dead only when it has not changed for its duration by our own monotonic
+//! clock; the times written in it come from clocks that may differ.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value as Json, json};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use winconform_core::config::Durations;
+use winconform_core::text::printable;
+use winconform_core::way::{ApiReply, ApiRequest, Trouble, Verb};
+
+use super::kinds::LEASES;
+use super::labels;
+use super::wait::{Condition, poll_until};
+use crate::transport::{Api, encode, pause};
+
+/// Where Leases of runs live.
+pub const LEASE_NAMESPACE: &str = "default";
+
+/// How many times our own duration another's is believed.
+const BELIEVED: u32 = 10;
+/// Times an acquisition is begun again when Leases come and go meanwhile.
+const TRIES: usize = 3;
+
+/// Why a Lease is not held.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum LeaseError {
+    /// Another holds it and lives.
+    #[error("the Lease `{name}` is held by `{holder}`\n(wait for it to end, or see what it is with `kubectl -n default get lease {name}`)")]
+    Held {
+        /// The Lease.
+        name: String,
+        /// Who holds it.
+        holder: String,
+    },
+    /// There is a Lease of this name that is not ours to take.
+    #[error("there is a Lease `{name}` that was not made by winconform")]
+    Foreign {
+        /// The Lease.
+        name: String,
+    },
+    /// The server refused it.
+    #[error("the Lease `{name}` was refused with {status}: {message}")]
+    Refused {
+        /// The Lease.
+        name: String,
+        /// HTTP status.
+        status: u16,
+        /// Its words.
+        message: String,
+    },
+    /// The server could not be asked.
+    #[error("the Lease `{name}` could not be taken")]
+    Trouble {
+        /// The Lease.
+        name: String,
+        /// Why.
+        source: Trouble,
+    },
+}
+
+impl LeaseError {
+    /// The exit code of the process: 20 where going on could get in another run's way, 21 where
+    /// the server could not be asked.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Held { .. } | Self::Foreign { .. } | Self::Refused { .. } => 20,
+            Self::Trouble { .. } => 21,
+        }
+    }
+}
+
+/// The Leases of runs that are there: of one run, or of all.
+pub async fn lease_names(api: &Api, run: Option<&str>) -> Result<BTreeSet<String>, LeaseError> {
+    let selector = encode(&labels::selector(run));
+    let path = LEASES.collection_path(Some(LEASE_NAMESPACE));
+    let request = ApiRequest::get(format!("{path}?labelSelector={selector}"));
+    let all = "of all runs".to_owned();
+    let reply = match api.send(&request).await {
+        Ok(reply) => reply,
+        Err(source) => return Err(LeaseError::Trouble { name: all, source }),
+    };
+    let Some(items) = reply.body["items"].as_array() else {
+        let message = printable(reply.body["message"].as_str().unwrap_or("no message"));
+        return Err(LeaseError::Refused { name: all, status: reply.status, message });
+    };
+    let name = |lease: &Json| lease["metadata"]["name"].as_str().map(str::to_owned);
+    Ok(items.iter().filter_map(name).collect())
+}
+
+/// How a Lease stands.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum LeaseState {
+    /// Held.
+    Held,
+    /// No longer ours, because.
+    Lost(String),
+}
+
+/// A Lease that is held, and renewed in the background until this is dropped or released.
+#[derive(Debug)]
+pub struct LeaseHeld {
+    keeper: Keeper,
+    state: watch::Receiver<LeaseState>,
+    stop: CancellationToken,
+    renewing: Option<JoinHandle<Mark>>,
+}
+
+/// Which Lease, at which version, is ours.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Mark {
+    uid: String,
+    version: String,
+}
+
+#[derive(Clone, Debug)]
+struct Keeper {
+    api: Api,
+    name: String,
+    run: String,
+    holder: String,
+    lease: Duration,
+    renewal: Duration,
+}
+
+/// Takes the Lease `name` for a run; `holder` is what whoever is refused is told. Creates it, or
+/// takes it over when its holder is dead.
+pub async fn acquire(
+    api: &Api,
+    name: &str,
+    run: &str,
+    holder: &str,
+    durations: &Durations,
+) -> Result<LeaseHeld, LeaseError> {
+    let keeper = Keeper {
+        api: api.clone(),
+        name: name.to_owned(),
+        run: run.to_owned(),
+        holder: holder.to_owned(),
+        lease: durations.lease,
+        renewal: durations.lease_renewal,
+    };
+    let mark = keeper.acquire().await?;
+    let (send, state) = watch::channel(LeaseState::Held);
+    let stop = CancellationToken::new();
+    let renewing = tokio::spawn(keeper.clone().renew(mark, send, stop.clone()));
+    Ok(LeaseHeld { keeper, state, stop, renewing: Some(renewing) })
+}
+
+impl LeaseHeld {
+    /// How the Lease stands, as it changes.
+    pub fn state(&self) -> watch::Receiver<LeaseState> {
+        self.state.clone()
+    }
+
+    /// Stops renewing and deletes the Lease if it is still ours.
+    pub async fn release(mut self) -> Result<(), Trouble> {
+        self.stop.cancel();
+        let Some(renewing) = self.renewing.take() else { return Ok(()) };
+        // A renewal that panicked leaves a Lease that dies by itself
+        let Ok(mark) = renewing.await else { return Ok(()) };
+        if *self.state.borrow() != LeaseState::Held {
+            return Ok(());
+        }
+        self.keeper.delete(mark).await
+    }
+}
+
+impl Drop for LeaseHeld {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+impl Keeper {
+    async fn acquire(&self) -> Result<Mark, LeaseError> {
+        for _ in 0..TRIES {
+            let path = LEASES.collection_path(Some(LEASE_NAMESPACE));
+            let reply = self.ask(Verb::Create, path, Some(self.body(None))).await?;
+            match reply.status {
+                201 => return self.mark(&reply),
+                409 => {}
+                _ => return Err(self.refused(&reply)),
+            }
+            let found = self.ask(Verb::Get, self.path(), None).await?;
+            match found.status {
+                200 => {}
+                // Gone between the two
+                404 => continue,
+                _ => return Err(self.refused(&found)),
+            }
+            if found.body["metadata"]["labels"][labels::MANAGED_BY] != labels::WINCONFORM {
+                return Err(LeaseError::Foreign { name: self.name.clone() });
+            }
+            // Our own creation was sent twice
+            if found.body["spec"]["holderIdentity"] == self.holder.as_str() {
+                return self.mark(&found);
+            }
+            let Some(dead) = self.watch_die(&found).await? else { continue };
+            let taken = self.ask(Verb::Replace, self.path(), Some(self.body(Some(&dead)))).await?;
+            match taken.status {
+                200 => return self.mark(&taken),
+                // Another was quicker, or its holder woke up
+                404 | 409 => {}
+                _ => return Err(self.refused(&taken)),
+            }
+        }
+        Err(LeaseError::Held { name: self.name.clone(), holder: "another".to_owned() })
+    }
+
+    /// Watches another's Lease for its duration: its mark when it did not change, `None` when it
+    /// was deleted.
+    async fn watch_die(&self, found: &ApiReply) -> Result<Option<Mark>, LeaseError> {
+        let first = self.mark(found)?;
+        let duration = found.body["spec"]["leaseDurationSeconds"].as_u64();
+        let duration = duration.map_or(self.lease, Duration::from_secs).min(self.lease * BELIEVED);
+        let begun = Instant::now();
+        let ask = async || match self.ask(Verb::Get, self.path(), None).await {
+            Ok(reply) if reply.status == 404 => Condition::Done(Ok(None)),
+            Ok(reply) if reply.status != 200 => Condition::Done(Err(self.refused(&reply))),
+            Ok(reply) => match self.mark(&reply) {
+                Ok(mark) if mark != first => {
+                    let holder = reply.body["spec"]["holderIdentity"].as_str();
+                    let holder = printable(holder.unwrap_or("nobody"));
+                    Condition::Done(Err(LeaseError::Held { name: self.name.clone(), holder }))
+                }
+                Ok(mark) if begun.elapsed() >= duration => Condition::Done(Ok(Some(mark))),
+                Ok(_) => Condition::NotYet("it has not changed".to_owned()),
+                Err(error) => Condition::Done(Err(error)),
+            },
+            Err(error) => Condition::Done(Err(error)),
+        };
+        let limit = duration * 2 + self.renewal;
+        poll_until(self.renewal / 4, limit, "the Lease of another run", ask).await.unwrap_or_else(
+            |source| Err(LeaseError::Trouble { name: self.name.clone(), source }),
+        )
+    }
+
+    /// Renews until stopped or lost; gives the last mark.
+    async fn renew(
+        self,
+        mut mark: Mark,
+        state: watch::Sender<LeaseState>,
+        stop: CancellationToken,
+    ) -> Mark {
+        let mut renewed = Instant::now();
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return mark,
+                () = pause(self.renewal) => {}
+            }
+            match self.renew_once(&mark).await {
+                Ok(Some(next)) => {
+                    mark = next;
+                    renewed = Instant::now();
+                }
+                Ok(None) => {}
+                Err(why) => {
+                    state.send_replace(LeaseState::Lost(why));
+                    return mark;
+                }
+            }
+            if renewed.elapsed() >= self.lease {
+                let why = format!("it could not be renewed for {:?}", self.lease);
+                state.send_replace(LeaseState::Lost(why));
+                return mark;
+            }
+        }
+    }
+
+    /// Renews once: the new mark, nothing when the server could not be asked, or why it is lost.
+    async fn renew_once(&self, mark: &Mark) -> Result<Option<Mark>, String> {
+        let body = Some(self.body(Some(mark)));
+        let request = ApiRequest { verb: Verb::Replace, path: self.path(), body };
+        let Ok(reply) = self.api.send_within(&request, self.renewal).await else {
+            return Ok(None);
+        };
+        match reply.status {
+            200 => Ok(self.mark(&reply).ok()),
+            404 => Err("it was deleted".to_owned()),
+            409 => self.after_conflict(mark).await,
+            // Forbidden for a moment, or for good: the duration decides
+            _ => Ok(None),
+        }
+    }
+
+    /// After a conflict: another's change, or our own renewal that was sent twice.
+    async fn after_conflict(&self, mark: &Mark) -> Result<Option<Mark>, String> {
+        let request = ApiRequest::get(self.path());
+        let Ok(reply) = self.api.send_within(&request, self.renewal).await else {
+            return Ok(None);
+        };
+        match (reply.status, self.mark(&reply)) {
+            (404, _) => Err("it was deleted".to_owned()),
+            (200, Ok(found)) if found.uid == mark.uid && self.is_ours(&reply) => Ok(Some(found)),
+            (200, _) => {
+                let holder = reply.body["spec"]["holderIdentity"].as_str().unwrap_or("nobody");
+                Err(format!("it is held by `{}`", printable(holder)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Deletes the Lease if it is still ours.
+    async fn delete(&self, mut mark: Mark) -> Result<(), Trouble> {
+        for _ in 0..TRIES {
+            let body = json!({"preconditions": {"uid": mark.uid, "resourceVersion": mark.version}});
+            let request = ApiRequest { verb: Verb::Delete, path: self.path(), body: Some(body) };
+            if self.api.send_within(&request, self.lease).await?.status != 409 {
+                return Ok(());
+            }
+            match self.after_conflict(&mark).await {
+                Ok(Some(found)) => mark = found,
+                Ok(None) | Err(_) => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    fn is_ours(&self, reply: &ApiReply) -> bool {
+        reply.body["spec"]["holderIdentity"] == self.holder.as_str()
+    }
+
+    fn body(&self, over: Option<&Mark>) -> Json {
+        // MicroTime has exactly six digits of a second
+        let now = format!("{:.6}", Timestamp::now());
+        let mut body = json!({
+            "apiVersion": LEASES.api_version(),
+            "kind": LEASES.kind,
+            "metadata": {
+                "name": self.name,
+                "namespace": LEASE_NAMESPACE,
+                "labels": {labels::MANAGED_BY: labels::WINCONFORM, labels::RUN: self.run},
+            },
+            "spec": {
+                "holderIdentity": self.holder,
+                "leaseDurationSeconds": self.lease.as_secs().max(1),
+                "renewTime": now,
+            },
+        });
+        if let Some(mark) = over {
+            body["metadata"]["uid"] = json!(mark.uid);
+            body["metadata"]["resourceVersion"] = json!(mark.version);
+        }
+        body
+    }
+
+    fn path(&self) -> String {
+        LEASES.object_path(Some(LEASE_NAMESPACE), &self.name)
+    }
+
+    async fn ask(
+        &self,
+        verb: Verb,
+        path: String,
+        body: Option<Json>,
+    ) -> Result<ApiReply, LeaseError> {
+        let sent = self.api.send(&ApiRequest { verb, path, body }).await;
+        sent.map_err(|source| LeaseError::Trouble { name: self.name.clone(), source })
+    }
+
+    fn mark(&self, reply: &ApiReply) -> Result<Mark, LeaseError> {
+        let metadata = &reply.body["metadata"];
+        match (metadata["uid"].as_str(), metadata["resourceVersion"].as_str()) {
+            (Some(uid), Some(version)) => {
+                Ok(Mark { uid: uid.to_owned(), version: version.to_owned() })
+            }
+            _ => Err(self.refused(reply)),
+        }
+    }
+
+    fn refused(&self, reply: &ApiReply) -> LeaseError {
+        let message = printable(reply.body["message"].as_str().unwrap_or("no message"));
+        LeaseError::Refused { name: self.name.clone(), status: reply.status, message }
+    }
+}

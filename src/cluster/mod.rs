@@ -1,0 +1,24 @@
+//! kube, wrapped thinly: connecting, facts, applying, watching, waiting, the Lease, cleaning up.
+//!
+//! Out of scope: which objects a run needs, and what their state means for a check.
+
+mod apply;
+mod clean;
+mod connect;
+mod facts;
+mod kubeconfig;
+pub mod kinds;
+pub mod labels;
+mod lease;
+pub mod pods;
+mod wait;
+mod watch;
+
+pub use apply::{ApplyError, apply};
+pub use clean::{CleanError, Left, ObjectRef, Removed, remove_run};
+pub use connect::{Cluster, ConnectError, ConnectOptions, connect, kube_config};
+pub use facts::collect;
+pub use kubeconfig::KubeconfigError;
+pub use lease::{LEASE_NAMESPACE, LeaseError, LeaseHeld, LeaseState, acquire, lease_names};
+pub use wait::{Condition, poll_until, wait_until};
+pub use watch::{Objects, watch_pods};

@@ -1,0 +1,301 @@
+//! How a pod stands, read from its JSON; pure.
+
+use std::time::Duration;
+
+use serde_json::Value as Json;
+use tokio::time::Instant;
+use winconform_core::text::printable;
+use winconform_core::way::{Trouble, TroubleKind};
+
+use super::wait::Condition;
+
+/// A kubelet's words that the node cannot run an image of this build or platform: hcsshim
+/// `ErrComputeSystem…` (0xc0370101), and containerd's platform matcher.
+const MISMATCHES: [&str; 5] = [
+    "The container operating system does not match the host operating system",
+    "The operating system of the container does not match the operating system of the host",
+    "0xc0370101",
+    "no match for platform in manifest",
+    "no matching manifest for",
+];
+
+/// Waiting reasons of `pkg/kubelet/images`: the image does not come.
+const IMAGE_REASONS: [&str; 7] = [
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "InvalidImageName",
+    "ErrImageNeverPull",
+    "ImageInspectError",
+    "RegistryUnavailable",
+    "SignatureValidationFailed",
+];
+
+/// Waiting reasons of `pkg/kubelet/kuberuntime`: the container does not come to run.
+const CONTAINER_REASONS: [&str; 5] = [
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "RunContainerError",
+    "PostStartHookError",
+    "CrashLoopBackOff",
+];
+
+/// Whether a pod is Ready, or will never be. Being unschedulable is not yet `Never` here: a fresh
+/// pod may be so for a moment; [`PodWait`] knows how long it has lasted.
+pub fn readiness(pod: &Json) -> Condition<()> {
+    if !pod["metadata"]["deletionTimestamp"].is_null() {
+        return Condition::NotYet("it is being deleted".to_owned());
+    }
+    let status = &pod["status"];
+    if status["phase"] == "Failed" || status["phase"] == "Succeeded" {
+        return never(kind_of_failure(status), ended(status));
+    }
+    for container in containers(pod) {
+        let waiting = &container["state"]["waiting"];
+        let reason = text(&waiting["reason"]);
+        let said = told(reason, text(&waiting["message"]));
+        let name = printable(text(&container["name"]));
+        let last = text(&container["lastState"]["terminated"]["message"]);
+        if is_mismatch(text(&waiting["message"])) || is_mismatch(last) {
+            return never(TroubleKind::BuildMismatch, format!("container {name}: {said}"));
+        }
+        if IMAGE_REASONS.contains(&reason) {
+            return never(TroubleKind::ImagePull, format!("container {name}: {said}"));
+        }
+        if CONTAINER_REASONS.contains(&reason) {
+            let detail = crashes(pod).unwrap_or_else(|| format!("container {name}: {said}"));
+            return never(TroubleKind::FixtureFailed, detail);
+        }
+    }
+    if condition(pod, "Ready").is_some_and(|ready| ready["status"] == "True") {
+        return Condition::Done(());
+    }
+    Condition::NotYet(progress(pod))
+}
+
+/// Why the scheduler finds no node for a pod, while it finds none.
+pub fn unscheduled(pod: &Json) -> Option<String> {
+    let scheduled = condition(pod, "PodScheduled")?;
+    let unschedulable = scheduled["status"] == "False" && scheduled["reason"] == "Unschedulable";
+    unschedulable.then(|| printable(text(&scheduled["message"])))
+}
+
+/// Why a pod's container ended, when it has been restarted at least once.
+pub fn crashes(pod: &Json) -> Option<String> {
+    containers(pod).find_map(|container| {
+        let restarts = container["restartCount"].as_u64().filter(|count| *count > 0)?;
+        let state = ["lastState", "state"].map(|state| &container[state]["terminated"]);
+        let ended = state.into_iter().find(|ended| ended.is_object());
+        let how = match ended {
+            Some(ended) => {
+                let code = ended["exitCode"].as_i64().map_or("unknown".into(), |c| c.to_string());
+                format!("{}, exit code {code}", told(text(&ended["reason"]), text(&ended["message"])))
+            }
+            None => "unknown why".to_owned(),
+        };
+        let name = printable(text(&container["name"]));
+        Some(format!("container {name} ended ({how}) and was restarted {restarts} times"))
+    })
+}
+
+/// Waits for one pod to be Ready; remembers since when it has been unschedulable.
+///
+/// Since when is measured by our own clock from our first sight of it: the condition's
+/// `lastTransitionTime` is the server's, and clocks differ.
+#[derive(Clone, Copy, Debug)]
+pub struct PodWait {
+    patience: Duration,
+    unscheduled: Option<Instant>,
+}
+
+impl PodWait {
+    /// A wait that takes a pod for unschedulable after it has been so for `patience`.
+    pub fn new(patience: Duration) -> Self {
+        Self { patience, unscheduled: None }
+    }
+
+    /// Looks at the pod as it is `now`.
+    pub fn look(&mut self, pod: &Json, now: Instant) -> Condition<()> {
+        let Some(why) = unscheduled(pod) else {
+            self.unscheduled = None;
+            return readiness(pod);
+        };
+        let since = *self.unscheduled.get_or_insert(now);
+        if now.saturating_duration_since(since) >= self.patience {
+            return never(TroubleKind::Unscheduled, why);
+        }
+        readiness(pod)
+    }
+}
+
+fn never(kind: TroubleKind, detail: String) -> Condition<()> {
+    Condition::Never(Trouble::new(kind, detail))
+}
+
+/// What a pod that ended says of it: the kubelet's admission (`PodOSNotSupported`,
+/// `NodeAffinity`, `OutOfcpu`), an eviction, a deadline.
+fn ended(status: &Json) -> String {
+    let phase = printable(text(&status["phase"]));
+    let said = told(text(&status["reason"]), text(&status["message"]));
+    format!("the pod ended as {phase}: {said}")
+}
+
+fn kind_of_failure(status: &Json) -> TroubleKind {
+    if is_mismatch(text(&status["message"])) {
+        TroubleKind::BuildMismatch
+    } else {
+        TroubleKind::FixtureFailed
+    }
+}
+
+fn progress(pod: &Json) -> String {
+    if let Some(why) = unscheduled(pod) {
+        return format!("no node yet: {why}");
+    }
+    let waiting = containers(pod).find_map(|container| {
+        let waiting = &container["state"]["waiting"];
+        let said = told(text(&waiting["reason"]), text(&waiting["message"]));
+        waiting.is_object().then(|| format!("{}: {said}", printable(text(&container["name"]))))
+    });
+    waiting.unwrap_or_else(|| match condition(pod, "Ready") {
+        Some(ready) if !text(&ready["reason"]).is_empty() => {
+            told(text(&ready["reason"]), text(&ready["message"]))
+        }
+        _ => format!("phase {}", printable(text(&pod["status"]["phase"]))),
+    })
+}
+
+fn containers(pod: &Json) -> impl Iterator<Item = &Json> {
+    ["initContainerStatuses", "containerStatuses"]
+        .into_iter()
+        .filter_map(|key| pod["status"][key].as_array())
+        .flatten()
+}
+
+fn condition<'p>(pod: &'p Json, kind: &str) -> Option<&'p Json> {
+    pod["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == kind)
+}
+
+fn is_mismatch(message: &str) -> bool {
+    MISMATCHES.iter().any(|words| message.contains(words))
+}
+
+fn text(value: &Json) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn told(reason: &str, message: &str) -> String {
+    match (reason, message) {
+        ("", "") => "no reason given".to_owned(),
+        (reason, "") => printable(reason),
+        ("", message) => printable(message),
+        (reason, message) => format!("{}: {}", printable(reason), printable(message)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn waiting(reason: &str, message: &str) -> Json {
+        json!({"status": {"phase": "Pending", "containerStatuses": [{"name": "main",
+            "restartCount": 0, "state": {"waiting": {"reason": reason, "message": message}}}]}})
+    }
+
+    fn unschedulable() -> Json {
+        json!({"status": {"phase": "Pending", "conditions": [{"type": "PodScheduled",
+            "status": "False", "reason": "Unschedulable", "message": "0/2 nodes are available"}]}})
+    }
+
+    fn trouble(pod: &Json) -> Trouble {
+        match readiness(pod) {
+            Condition::Never(trouble) => trouble,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn ready_is_done_and_deleted_is_not() {
+        let mut pod = json!({"status": {"phase": "Running",
+            "conditions": [{"type": "Ready", "status": "True"}]}});
+        assert_eq!(readiness(&pod), Condition::Done(()));
+        pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        assert!(matches!(readiness(&pod), Condition::NotYet(_)));
+    }
+
+    #[test]
+    fn an_image_that_does_not_come() {
+        for reason in ["ErrImagePull", "ImagePullBackOff", "InvalidImageName"] {
+            let trouble = trouble(&waiting(reason, "not found"));
+            assert_eq!(trouble.kind, TroubleKind::ImagePull);
+            assert_eq!(trouble.detail, format!("container main: {reason}: not found"));
+        }
+    }
+
+    #[test]
+    fn an_image_of_another_build() {
+        for (reason, message) in [
+            ("ErrImagePull", "rpc error: no match for platform in manifest: not found"),
+            ("ImagePullBackOff", "Back-off: no matching manifest for windows(10.0.17763)/amd64"),
+            ("CreateContainerError", "hcs::CreateComputeSystem x: The container operating system \
+                does not match the host operating system.: unknown"),
+            ("RunContainerError", "hcs::CreateComputeSystem: 0xc0370101"),
+        ] {
+            assert_eq!(trouble(&waiting(reason, message)).kind, TroubleKind::BuildMismatch);
+        }
+        // In the crash loop that follows, only the last state tells
+        let mut pod = waiting("CrashLoopBackOff", "back-off 10s restarting failed container");
+        pod["status"]["containerStatuses"][0]["lastState"]["terminated"]["message"] =
+            json!("The container operating system does not match the host operating system.");
+        assert_eq!(trouble(&pod).kind, TroubleKind::BuildMismatch);
+    }
+
+    #[test]
+    fn a_pod_the_kubelet_does_not_take() {
+        for reason in ["PodOSNotSupported", "NodeAffinity", "OutOfcpu", "Evicted"] {
+            let pod = json!({"status": {"phase": "Failed", "reason": reason, "message": "why"}});
+            let trouble = trouble(&pod);
+            assert_eq!(trouble.kind, TroubleKind::FixtureFailed);
+            assert_eq!(trouble.detail, format!("the pod ended as Failed: {reason}: why"));
+        }
+    }
+
+    #[test]
+    fn a_container_that_cannot_be_made_and_one_that_crashes() {
+        let config = trouble(&waiting("CreateContainerConfigError", "configmap \"x\" not found"));
+        assert_eq!(config.kind, TroubleKind::FixtureFailed);
+        let mut pod = waiting("CrashLoopBackOff", "back-off");
+        pod["status"]["containerStatuses"][0]["restartCount"] = json!(3);
+        pod["status"]["containerStatuses"][0]["lastState"]["terminated"] =
+            json!({"reason": "Error", "exitCode": 1});
+        let said = "container main ended (Error, exit code 1) and was restarted 3 times";
+        assert_eq!(crashes(&pod).as_deref(), Some(said));
+        assert_eq!(trouble(&pod).detail, said);
+        assert_eq!(crashes(&waiting("ContainerCreating", "")), None);
+    }
+
+    #[test]
+    fn unschedulable_is_final_only_after_it_lasted() {
+        let mut wait = PodWait::new(Duration::from_secs(10));
+        let (pod, begun) = (unschedulable(), Instant::now());
+        let at = |seconds| begun + Duration::from_secs(seconds);
+        assert!(matches!(wait.look(&pod, at(0)), Condition::NotYet(_)));
+        assert!(matches!(wait.look(&pod, at(9)), Condition::NotYet(_)));
+        let fresh = json!({"status": {"phase": "Pending"}});
+        assert!(matches!(wait.look(&fresh, at(9)), Condition::NotYet(_)));
+        assert!(matches!(wait.look(&pod, at(12)), Condition::NotYet(_)));
+        let Condition::Never(trouble) = wait.look(&pod, at(22)) else { panic!("it lasted") };
+        assert_eq!(trouble.kind, TroubleKind::Unscheduled);
+        assert_eq!(trouble.detail, "0/2 nodes are available");
+    }
+
+    #[test]
+    fn hostile_and_empty_pods_are_not_yet() {
+        for pod in [json!({}), json!(null), json!({"status": {"containerStatuses": "x"}}),
+            json!({"status": {"conditions": [1, null], "containerStatuses": [[], 3]}})]
+        {
+            assert!(matches!(readiness(&pod), Condition::NotYet(_)), "{pod}");
+            assert_eq!(crashes(&pod), None);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The only way of waiting: for a condition, with an end, saying at last what it waited for.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
+use winconform_core::text::printable;
+use winconform_core::way::{Trouble, TroubleKind};
+
+use crate::transport::{Pace, pause};
+
+/// How a condition stands.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Condition<T> {
+    /// Met.
+    Done(T),
+    /// Not met; how far it is.
+    NotYet(String),
+    /// It will not be met, because.
+    Never(Trouble),
+}
+
+/// A condition may depend on time alone, so it is asked this often without news too.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Waits until `condition` is met by what `source` shows, at most for `limit`; `what` names it.
+/// The trouble of a time-out quotes the last status.
+pub async fn wait_until<S, T>(
+    source: &mut watch::Receiver<S>,
+    limit: Duration,
+    what: &str,
+    mut condition: impl FnMut(&S) -> Condition<T>,
+) -> Result<T, Trouble> {
+    let deadline = Instant::now() + limit;
+    loop {
+        // The borrow ends before the await
+        let stands = condition(&source.borrow_and_update());
+        let status = match stands {
+            Condition::Done(value) => return Ok(value),
+            Condition::Never(trouble) => return Err(trouble),
+            Condition::NotYet(status) => status,
+        };
+        let now = Instant::now();
+        if now >= deadline {
+            return Err(timed_out(what, limit, &status));
+        }
+        if let Ok(Err(_)) = timeout_at(deadline.min(now + ASK_AGAIN), source.changed()).await {
+            let detail = format!("{what}: nothing watches any more; last: {}", printable(&status));
+            return Err(Trouble::new(TroubleKind::FixtureFailed, detail));
+        }
+    }
+}
+
+/// Waits where there is no watch: asks again and again, with pauses that grow from `first`.
+pub async fn poll_until<T, F>(
+    first: Duration,
+    limit: Duration,
+    what: &str,
+    mut ask: impl FnMut() -> F,
+) -> Result<T, Trouble>
+where
+    F: Future<Output = Condition<T>>,
+{
+    let deadline = Instant::now() + limit;
+    let mut pace = Pace::new(first);
+    loop {
+        let status = match ask().await {
+            Condition::Done(value) => return Ok(value),
+            Condition::Never(trouble) => return Err(trouble),
+            Condition::NotYet(status) => status,
+        };
+        let now = Instant::now();
+        if now >= deadline {
+            return Err(timed_out(what, limit, &status));
+        }
+        pause(pace.step().min(deadline - now)).await;
+    }
+}
+
+fn timed_out(what: &str, limit: Duration, status: &str) -> Trouble {
+    let detail = format!("{what}: not within {limit:?}; last: {}", printable(status));
+    Trouble::new(TroubleKind::FixtureFailed, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    const LIMIT: Duration = Duration::from_secs(60);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_change_is_seen_at_once() {
+        let (send, mut receive) = watch::channel(0);
+        let begun = Instant::now();
+        let waiting = wait_until(&mut receive, LIMIT, "x", |n| match n {
+            0 => Condition::NotYet("zero".to_owned()),
+            n => Condition::Done(*n),
+        });
+        let (met, _) = tokio::join!(waiting, async { send.send(7) });
+        assert_eq!(met, Ok(7));
+        assert!(begun.elapsed() < ASK_AGAIN);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_timeout_quotes_the_last_status() {
+        let (_send, mut receive) = watch::channel(());
+        let begun = Instant::now();
+        let not_yet = |_: &()| Condition::<()>::NotYet("ContainerCreating".to_owned());
+        let trouble = wait_until(&mut receive, LIMIT, "sample", not_yet).await.expect_err("ends");
+        assert_eq!(trouble.kind, TroubleKind::FixtureFailed);
+        assert_eq!(trouble.detail, "sample: not within 60s; last: ContainerCreating");
+        assert_eq!(begun.elapsed(), LIMIT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn never_ends_the_wait_and_so_does_a_dead_watch() {
+        let (send, mut receive) = watch::channel(());
+        let why = Trouble::new(TroubleKind::BuildMismatch, "10.0.17763");
+        let never = |_: &()| Condition::<()>::Never(why.clone());
+        assert_eq!(wait_until(&mut receive, LIMIT, "x", never).await, Err(why.clone()));
+        drop(send);
+        let not_yet = |_: &()| Condition::<()>::NotYet(String::new());
+        let trouble = wait_until(&mut receive, LIMIT, "x", not_yet).await.expect_err("ends");
+        assert!(trouble.detail.contains("nothing watches"), "{trouble}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_depends_on_time_alone_is_asked_again() {
+        let (_send, mut receive) = watch::channel(());
+        let begun = Instant::now();
+        let late = |_: &()| match begun.elapsed() {
+            elapsed if elapsed > Duration::from_secs(10) => Condition::Done(()),
+            _ => Condition::NotYet(String::new()),
+        };
+        assert_eq!(wait_until(&mut receive, LIMIT, "x", late).await, Ok(()));
+        assert!(begun.elapsed() < Duration::from_secs(13));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn polling_pauses_and_ends() {
+        let asked = Cell::new(0);
+        let ask = async || {
+            asked.set(asked.get() + 1);
+            Condition::<()>::NotYet("still there".to_owned())
+        };
+        let first = Duration::from_millis(100);
+        let trouble = poll_until(first, LIMIT, "gone", ask).await.expect_err("ends");
+        assert!(trouble.detail.ends_with("still there"), "{trouble}");
+        assert!((20..40).contains(&asked.get()), "{}", asked.get());
+    }
+}

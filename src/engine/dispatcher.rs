@@ -1,0 +1,495 @@
+//! The dispatcher: a pure reducer that alone decides what happens next.
+//!
+//! [`Dispatcher::step`] takes what has happened and gives what to do. It performs nothing, knows
+//! no clock but the `now` it is handed, and is told of every effect by a later input. Judging is
+//! left to `verdict`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use winconform_core::config::{Durations, Limits};
+use winconform_core::plan::{Check, Fate, Plan};
+use winconform_core::record::{Attempted, LookRecord};
+use winconform_core::verdict::{
+    Because, Conclusion, SkipReason, Verdict, because, conclude, judge,
+};
+use winconform_core::way::{
+    FixtureKey, FixtureName, Need, Reply, Taken, Trouble, TroubleKind, VantageKey,
+};
+
+/// One look of one check, by their places in the plan.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub(super) struct LookIx {
+    /// The check.
+    pub(super) check: usize,
+    /// 0 is its own look, then its controls.
+    pub(super) look: usize,
+}
+
+/// What one look brought.
+#[derive(Clone, Debug)]
+pub(super) struct LookOutcome {
+    /// The raw reply, when there was one.
+    pub(super) reply: Option<Reply>,
+    /// The observation with its comparison, or why there is none.
+    pub(super) taken: Result<Taken, Trouble>,
+}
+
+/// What has happened.
+#[derive(Clone, Debug)]
+pub(super) enum Input {
+    /// The run begins.
+    Started,
+    /// A fixture stands.
+    Stands(FixtureKey),
+    /// A fixture will not stand.
+    Failed(FixtureKey, Trouble),
+    /// A look at the API server is done.
+    Asked(LookIx, LookOutcome),
+    /// A sweep is done.
+    Swept(VantageKey, Vec<(LookIx, LookOutcome)>),
+    /// The time asked for by [`Command::WakeAt`] has come.
+    Woken,
+    /// No new work: a signal.
+    Stop,
+}
+
+/// What to do.
+#[derive(Clone, Debug)]
+pub(super) enum Command {
+    /// Apply a fixture and tell when it stands or why not.
+    Apply(FixtureKey),
+    /// Look at the API server.
+    Ask(LookIx),
+    /// Look from a vantage, all in one session.
+    Sweep(VantageKey, Vec<LookIx>),
+    /// Tell when this time since the start has come.
+    WakeAt(Duration),
+    /// Write an attempt into the record.
+    Attempted(Attempted),
+    /// Write a verdict into the record.
+    Conclude(usize, Conclusion),
+    /// End whatever is under way, then remove everything: always the last command.
+    TearDown,
+}
+
+/// Decides what happens next.
+#[derive(Debug)]
+pub(super) struct Dispatcher {
+    checks: Vec<CheckState>,
+    fixtures: BTreeMap<FixtureKey, FixtureState>,
+    asking: BTreeSet<LookIx>,
+    ask_queue: BTreeSet<LookIx>,
+    sweeping: BTreeSet<VantageKey>,
+    sweep_queue: BTreeMap<VantageKey, BTreeSet<LookIx>>,
+    phase: Phase,
+    limits: Limits,
+    converge: Duration,
+    look_again: Duration,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Phase {
+    NotStarted,
+    Running,
+    /// Tear-down was commanded.
+    Over,
+}
+
+#[derive(Clone, Debug)]
+enum FixtureState {
+    Unapplied,
+    Applied,
+    Stands,
+    Failed(Trouble),
+}
+
+#[derive(Debug)]
+struct CheckState {
+    check: Check,
+    stage: Stage,
+    attempts: Vec<(Verdict, Because)>,
+    attempt_began: Duration,
+    rounds: u32,
+    good_rounds: u32,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// What it needs is not there yet.
+    Waiting,
+    /// The next round may begin at this time.
+    Due(Duration),
+    /// A round is under way; what its looks brought so far.
+    Round(Vec<Option<LookOutcome>>),
+    Done,
+}
+
+/// Whether what a check needs is there.
+enum Readiness {
+    NotYet,
+    Ready,
+    Never(Trouble),
+}
+
+impl Dispatcher {
+    /// A dispatcher for a plan.
+    pub(super) fn new(plan: Plan, durations: &Durations, limits: &Limits) -> Self {
+        let fixtures = plan.fixtures().into_iter().map(|key| (key, FixtureState::Unapplied));
+        let mut fixtures: BTreeMap<_, _> = fixtures.collect();
+        if !fixtures.is_empty() {
+            let namespaces = FixtureKey { name: FixtureName::Namespaces, pool: None };
+            fixtures.insert(namespaces, FixtureState::Unapplied);
+        }
+        Self {
+            checks: plan.checks.into_iter().map(CheckState::new).collect(),
+            fixtures,
+            asking: BTreeSet::new(),
+            ask_queue: BTreeSet::new(),
+            sweeping: BTreeSet::new(),
+            sweep_queue: BTreeMap::new(),
+            phase: Phase::NotStarted,
+            limits: limits.clone(),
+            converge: durations.converge,
+            look_again: durations.look_again,
+        }
+    }
+
+    /// The check at a place of the plan.
+    pub(super) fn check(&self, index: usize) -> Option<&Check> {
+        self.checks.get(index).map(|state| &state.check)
+    }
+
+    /// Takes what has happened at `now` since the start and gives what to do.
+    pub(super) fn step(&mut self, now: Duration, input: Input) -> Vec<Command> {
+        let mut commands = Vec::new();
+        match (self.phase, input) {
+            (Phase::NotStarted, Input::Started) => {
+                self.phase = Phase::Running;
+                self.conclude_by_fate(&mut commands);
+            }
+            (Phase::NotStarted | Phase::Running, Input::Stop) => {
+                self.phase = Phase::Running;
+                self.skip_the_rest(&mut commands);
+            }
+            (Phase::Running, Input::Stands(key)) => {
+                self.fixtures.insert(key, FixtureState::Stands);
+            }
+            (Phase::Running, Input::Failed(key, trouble)) => self.fail(key, &trouble),
+            (Phase::Running, Input::Asked(look, outcome)) => {
+                if self.asking.remove(&look) {
+                    self.take(now, look, outcome, &mut commands);
+                }
+            }
+            (Phase::Running, Input::Swept(from, outcomes)) => {
+                if self.sweeping.remove(&from) {
+                    for (look, outcome) in outcomes {
+                        self.take(now, look, outcome, &mut commands);
+                    }
+                }
+            }
+            (Phase::Running, Input::Started | Input::Woken) => {}
+            // Late news of what was under way changes nothing any more
+            (Phase::NotStarted | Phase::Over, _) => {}
+        }
+        if self.phase == Phase::Running {
+            self.advance(now, &mut commands);
+        }
+        commands
+    }
+
+    /// Gives everything to do that can be done now.
+    fn advance(&mut self, now: Duration, commands: &mut Vec<Command>) {
+        self.apply_fixtures(commands);
+        self.begin_rounds(now, commands);
+        self.ask(commands);
+        self.sweep(commands);
+        if self.checks.iter().all(|state| matches!(state.stage, Stage::Done)) {
+            self.phase = Phase::Over;
+            commands.push(Command::TearDown);
+            return;
+        }
+        let next = self.checks.iter().filter_map(|state| match state.stage {
+            Stage::Due(at) if at > now => Some(at),
+            Stage::Due(_) | Stage::Waiting | Stage::Round(_) | Stage::Done => None,
+        });
+        commands.extend(next.min().map(Command::WakeAt));
+    }
+
+    fn apply_fixtures(&mut self, commands: &mut Vec<Command>) {
+        let namespaces = FixtureKey { name: FixtureName::Namespaces, pool: None };
+        let may_apply = matches!(self.fixtures.get(&namespaces), Some(FixtureState::Stands));
+        for (key, state) in &mut self.fixtures {
+            if matches!(state, FixtureState::Unapplied) && (may_apply || *key == namespaces) {
+                *state = FixtureState::Applied;
+                commands.push(Command::Apply(key.clone()));
+            }
+        }
+    }
+
+    /// Notes a fixture's failure; without namespaces nothing else can stand either.
+    fn fail(&mut self, key: FixtureKey, trouble: &Trouble) {
+        if key.name == FixtureName::Namespaces {
+            for state in self.fixtures.values_mut() {
+                *state = FixtureState::Failed(trouble.clone());
+            }
+        }
+        self.fixtures.insert(key, FixtureState::Failed(trouble.clone()));
+    }
+
+    fn begin_rounds(&mut self, now: Duration, commands: &mut Vec<Command>) {
+        for index in 0..self.checks.len() {
+            let due = match self.checks[index].stage {
+                Stage::Waiting => true,
+                Stage::Due(at) => at <= now,
+                Stage::Round(_) | Stage::Done => false,
+            };
+            if !due {
+                continue;
+            }
+            match self.readiness(&self.checks[index].check) {
+                Readiness::NotYet => {}
+                Readiness::Never(trouble) => {
+                    let attempt = (Verdict::Broken, Because::Trouble(trouble));
+                    self.checks[index].attempts.push(attempt);
+                    self.finish(index, commands);
+                }
+                Readiness::Ready => self.begin_round(now, index),
+            }
+        }
+    }
+
+    fn readiness(&self, check: &Check) -> Readiness {
+        let needs = check.looks.iter().flat_map(|look| {
+            let prober = look.from.as_ref().map(|from| (from.prober(), Need::Stands));
+            look.needs.iter().cloned().chain(prober)
+        });
+        let mut readiness = Readiness::Ready;
+        for (key, need) in needs {
+            match (self.fixtures.get(&key), need) {
+                (Some(FixtureState::Stands), _) => {}
+                (Some(FixtureState::Failed(trouble)), Need::Settled)
+                    if trouble.kind == TroubleKind::FixtureFailed => {}
+                (Some(FixtureState::Failed(trouble)), Need::Stands | Need::Settled) => {
+                    let detail = format!("{key}: {}", trouble.detail);
+                    return Readiness::Never(Trouble::new(trouble.kind, detail));
+                }
+                (Some(FixtureState::Unapplied | FixtureState::Applied) | None, _) => {
+                    readiness = Readiness::NotYet;
+                }
+            }
+        }
+        readiness
+    }
+
+    fn begin_round(&mut self, now: Duration, index: usize) {
+        let state = &mut self.checks[index];
+        if state.rounds == 0 {
+            state.attempt_began = now;
+        }
+        state.rounds += 1;
+        state.stage = Stage::Round(vec![None; state.check.looks.len()]);
+        for (look, planned) in state.check.looks.iter().enumerate() {
+            let ix = LookIx { check: index, look };
+            match &planned.from {
+                Some(from) => {
+                    self.sweep_queue.entry(from.clone()).or_default().insert(ix);
+                }
+                None => {
+                    self.ask_queue.insert(ix);
+                }
+            }
+        }
+    }
+
+    fn ask(&mut self, commands: &mut Vec<Command>) {
+        while self.asking.len() < self.limits.api_in_flight
+            && let Some(look) = self.ask_queue.pop_first()
+        {
+            self.asking.insert(look);
+            commands.push(Command::Ask(look));
+        }
+    }
+
+    fn sweep(&mut self, commands: &mut Vec<Command>) {
+        for (from, queue) in &mut self.sweep_queue {
+            if queue.is_empty() || self.sweeping.contains(from) {
+                continue;
+            }
+            let mut looks = Vec::new();
+            while looks.len() < self.limits.targets_per_sweep
+                && let Some(look) = queue.pop_first()
+            {
+                looks.push(look);
+            }
+            self.sweeping.insert(from.clone());
+            commands.push(Command::Sweep(from.clone(), looks));
+        }
+    }
+
+    fn take(
+        &mut self,
+        now: Duration,
+        ix: LookIx,
+        outcome: LookOutcome,
+        commands: &mut Vec<Command>,
+    ) {
+        let Some(state) = self.checks.get_mut(ix.check) else { return };
+        let Stage::Round(looks) = &mut state.stage else { return };
+        if let Some(place) = looks.get_mut(ix.look) {
+            *place = Some(outcome);
+        }
+        let brought: Option<Vec<_>> = looks.iter().cloned().collect();
+        if let Some(brought) = brought {
+            self.judge_round(now, ix.check, brought, commands);
+        }
+    }
+
+    fn judge_round(
+        &mut self,
+        now: Duration,
+        index: usize,
+        brought: Vec<LookOutcome>,
+        commands: &mut Vec<Command>,
+    ) {
+        let state = &mut self.checks[index];
+        let (verdict, reason) = state.judge(&brought);
+        state.good_rounds = if verdict.is_expected() { state.good_rounds + 1 } else { 0 };
+        if !state.attempt_is_over(now, verdict, &reason, &self.limits, self.converge) {
+            state.stage = Stage::Due(now + self.look_again);
+            return;
+        }
+        state.attempts.push((verdict, reason));
+        commands.push(Command::Attempted(state.attempted(verdict, brought)));
+        let attempts = u32::try_from(state.attempts.len()).unwrap_or(u32::MAX);
+        if verdict.is_expected() || attempts >= self.limits.attempts {
+            self.finish(index, commands);
+        } else {
+            state.rounds = 0;
+            state.stage = Stage::Due(now + self.look_again);
+        }
+    }
+
+    fn finish(&mut self, index: usize, commands: &mut Vec<Command>) {
+        let state = &mut self.checks[index];
+        state.stage = Stage::Done;
+        if let Some(conclusion) = conclude(&state.attempts) {
+            commands.push(Command::Conclude(index, conclusion));
+        }
+    }
+
+    /// Concludes the checks whose verdict the plan already holds.
+    fn conclude_by_fate(&mut self, commands: &mut Vec<Command>) {
+        for index in 0..self.checks.len() {
+            let attempt = match &self.checks[index].check.fate {
+                Fate::Look => continue,
+                Fate::Skip(reason) => (Verdict::Skip, Because::Skipped(reason.clone())),
+                Fate::Broken(trouble) => (Verdict::Broken, Because::Trouble(trouble.clone())),
+            };
+            self.checks[index].attempts.push(attempt);
+            self.finish(index, commands);
+        }
+    }
+
+    /// Concludes every open check as skipped, whatever its attempts so far: an attempt that would
+    /// have been repeated is no verdict.
+    fn skip_the_rest(&mut self, commands: &mut Vec<Command>) {
+        for index in 0..self.checks.len() {
+            if !matches!(self.checks[index].stage, Stage::Done) {
+                let skipped = (Verdict::Skip, Because::Skipped(SkipReason::Interrupted));
+                self.checks[index].attempts = vec![skipped];
+                self.finish(index, commands);
+            }
+        }
+        self.ask_queue.clear();
+        self.sweep_queue.clear();
+        for state in self.fixtures.values_mut() {
+            if matches!(state, FixtureState::Unapplied) {
+                *state = FixtureState::Applied;
+            }
+        }
+    }
+}
+
+impl CheckState {
+    fn new(check: Check) -> Self {
+        Self {
+            check,
+            stage: Stage::Waiting,
+            attempts: Vec::new(),
+            attempt_began: Duration::ZERO,
+            rounds: 0,
+            good_rounds: 0,
+        }
+    }
+
+    fn judge(&self, brought: &[LookOutcome]) -> (Verdict, Because) {
+        let looked: Vec<_> = brought
+            .iter()
+            .map(|outcome| outcome.taken.as_ref().map(|taken| &taken.comparison))
+            .collect();
+        let (own, controls) = match looked.split_first() {
+            Some((own, controls)) => (*own, controls),
+            // A check to be looked at has its own look; without it nothing is told
+            None => {
+                let trouble = Trouble::new(TroubleKind::FixtureFailed, "the check has no look");
+                return (Verdict::Broken, Because::Trouble(trouble));
+            }
+        };
+        let names = self.check.looks.iter().skip(1).map(|look| look.name.as_str());
+        let named: Vec<_> = names.zip(controls.iter().copied()).collect();
+        let verdict = judge(self.check.kind, own, controls, &self.check.scope);
+        (verdict, because(own, &named))
+    }
+
+    /// Whether this round settles the attempt: it held as often as it must, or further rounds
+    /// cannot be expected to change it. Only what crosses the network takes time to come right,
+    /// and that time is granted once.
+    fn attempt_is_over(
+        &self,
+        now: Duration,
+        verdict: Verdict,
+        reason: &Because,
+        limits: &Limits,
+        converge: Duration,
+    ) -> bool {
+        let converges = self.check.looks.iter().any(|look| look.test.converges());
+        if !converges {
+            return true;
+        }
+        match verdict {
+            Verdict::Pass => self.good_rounds >= limits.hold_rounds,
+            Verdict::KnownLimitation
+            | Verdict::LimitationLifted
+            | Verdict::Recorded
+            | Verdict::Skip => true,
+            Verdict::Fail | Verdict::Warn | Verdict::Broken => {
+                let lasting = match reason {
+                    Because::Trouble(trouble) | Because::ControlTrouble { trouble, .. } => {
+                        trouble.kind.is_lasting()
+                    }
+                    Because::Seen(_) | Because::Control { .. } | Because::Skipped(_) => false,
+                };
+                lasting || !self.attempts.is_empty() || now >= self.attempt_began + converge
+            }
+        }
+    }
+
+    fn attempted(&self, verdict: Verdict, brought: Vec<LookOutcome>) -> Attempted {
+        let looks = self.check.looks.iter().zip(brought).map(|(look, outcome)| {
+            let (observation, comparison, trouble) = match outcome.taken {
+                Ok(taken) => (Some(taken.observation), Some(taken.comparison), None),
+                Err(trouble) => (None, None, Some(trouble)),
+            };
+            let (name, reply) = (look.name.clone(), outcome.reply);
+            LookRecord { name, reply, observation, comparison, trouble }
+        });
+        Attempted {
+            check: self.check.id.clone(),
+            number: u32::try_from(self.attempts.len()).unwrap_or(u32::MAX),
+            rounds: self.rounds,
+            verdict,
+            looks: looks.collect(),
+        }
+    }
+}

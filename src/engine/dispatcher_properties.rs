@@ -1,0 +1,274 @@
+//! What holds for the dispatcher whatever happens in whatever order.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use winconform_core::claims::{ClaimId, Kind};
+use winconform_core::config::{Durations, Limits};
+use winconform_core::facts::{PoolName, WindowsBuild};
+use winconform_core::plan::{Check, CheckId, Fate, Plan, PlannedLook, Point};
+use winconform_core::verdict::{Scope, SkipReason, Verdict};
+use winconform_core::way::{
+    AdmissionAsk, AdmissionExpect, Comparison, Difference, FixtureKey, FixtureName, HttpAsk,
+    HttpExpect, Look, Need, SourceKind, Taken, Target, Test, Trouble, TroubleKind, VantageKey,
+};
+
+use super::dispatcher::{Command, Dispatcher, Input, LookIx, LookOutcome};
+
+/// How one look turns out in a generated world.
+#[derive(Clone, Copy, Debug)]
+enum Turn {
+    Holds,
+    Refuted,
+    Otherwise,
+    Trouble,
+    Lasting,
+}
+
+fn outcome(turn: Turn) -> LookOutcome {
+    let difference = || Difference { expected: "this".to_owned(), seen: "that".to_owned() };
+    let taken = |comparison| Ok(Taken { observation: serde_json::Value::Null, comparison });
+    let taken = match turn {
+        Turn::Holds => taken(Comparison::Holds(difference())),
+        Turn::Refuted => taken(Comparison::Refuted(difference())),
+        Turn::Otherwise => taken(Comparison::Otherwise(difference())),
+        Turn::Trouble => Err(Trouble::new(TroubleKind::ExecTransport, "cut")),
+        Turn::Lasting => Err(Trouble::new(TroubleKind::ToolMissing, "no curl")),
+    };
+    LookOutcome { reply: None, taken }
+}
+
+fn pool(index: usize) -> PoolName {
+    let builds =
+        [WindowsBuild::SERVER_2019, WindowsBuild::SERVER_2022, WindowsBuild::SERVER_2025];
+    PoolName::windows(builds[index % builds.len()])
+}
+
+fn http(kind: SourceKind, pool: &PoolName) -> PlannedLook {
+    let ask = HttpAsk { of: FixtureName::WinWebserver, target: Target::ServiceIp };
+    let expect = HttpExpect::Answers { body: "marker".to_owned() };
+    let key = FixtureKey { name: FixtureName::WinWebserver, pool: Some(pool.clone()) };
+    PlannedLook {
+        name: "look".to_owned(),
+        from: Some(VantageKey { kind, pool: pool.clone() }),
+        needs: vec![(key, Need::Stands)],
+        test: Test::Http(Look { ask, expect }),
+    }
+}
+
+fn admission() -> PlannedLook {
+    let ask =
+        AdmissionAsk { os: None, with: serde_json::json!({}), field: "spec.hostPID".to_owned() };
+    let key = FixtureKey { name: FixtureName::Namespaces, pool: None };
+    PlannedLook {
+        name: "look".to_owned(),
+        from: None,
+        needs: vec![(key, Need::Stands)],
+        test: Test::Admission(Look { ask, expect: AdmissionExpect::Accepted }),
+    }
+}
+
+fn check(index: usize, form: usize) -> Check {
+    let pool = pool(form / 6);
+    let (kind, fate, looks) = match form % 6 {
+        0 => (Kind::Capability, Fate::Look, vec![http(SourceKind::WindowsPod, &pool)]),
+        1 => (
+            Kind::Limitation,
+            Fate::Look,
+            vec![http(SourceKind::WindowsNode, &pool), http(SourceKind::WindowsPod, &pool)],
+        ),
+        2 => (Kind::Rejection, Fate::Look, vec![admission(), admission(), admission()]),
+        3 => (Kind::Evidence, Fate::Look, vec![http(SourceKind::LinuxPod, &pool)]),
+        4 => {
+            let reason = SkipReason::NoUsableNode { of: "windows".to_owned() };
+            (Kind::Capability, Fate::Skip(reason), Vec::new())
+        }
+        _ => (Kind::Requirement, Fate::Look, vec![admission()]),
+    };
+    let claim = ClaimId::parse("net.claim").expect("an id");
+    Check {
+        id: CheckId::new(&claim, Some(&index.to_string()), &Point::default()),
+        claim,
+        kind,
+        title: String::new(),
+        hint: String::new(),
+        point: Point::default(),
+        build: None,
+        image: None,
+        scope: Scope::Within,
+        fate,
+        looks,
+    }
+}
+
+/// A world in which whatever was commanded comes to pass in an order chosen by `choices`.
+struct World {
+    dispatcher: Dispatcher,
+    limits: Limits,
+    now: Duration,
+    wake: Option<Duration>,
+    pending: Vec<Input>,
+    asking: BTreeSet<LookIx>,
+    sweeping: BTreeSet<VantageKey>,
+    verdicts: BTreeMap<usize, Verdict>,
+    applied: BTreeSet<FixtureKey>,
+    torn_down: bool,
+}
+
+impl World {
+    fn step(&mut self, input: Input, turns: &mut impl Iterator<Item = Turn>) {
+        match &input {
+            Input::Asked(look, _) => assert!(self.asking.remove(look)),
+            Input::Swept(from, _) => assert!(self.sweeping.remove(from)),
+            _ => {}
+        }
+        let commands = self.dispatcher.step(self.now, input);
+        for (index, command) in commands.iter().enumerate() {
+            assert!(!self.torn_down, "a command after tear-down: {command:?}");
+            self.obey(command, turns);
+            if matches!(command, Command::TearDown) {
+                assert_eq!(index + 1, commands.len(), "tear-down is the last command");
+            }
+        }
+    }
+
+    fn obey(&mut self, command: &Command, turns: &mut impl Iterator<Item = Turn>) {
+        let mut turn = || turns.next().unwrap_or(Turn::Holds);
+        match command {
+            Command::Apply(key) => {
+                assert!(self.applied.insert(key.clone()), "{key} is applied twice");
+                self.pending.push(match turn() {
+                    Turn::Lasting => {
+                        let trouble = Trouble::new(TroubleKind::ImagePull, "no such image");
+                        Input::Failed(key.clone(), trouble)
+                    }
+                    _ => Input::Stands(key.clone()),
+                });
+            }
+            Command::Ask(look) => {
+                assert!(self.asking.insert(*look), "{look:?} is asked twice at once");
+                assert!(self.asking.len() <= self.limits.api_in_flight, "too much at once");
+                self.pending.push(Input::Asked(*look, outcome(turn())));
+            }
+            Command::Sweep(from, looks) => {
+                assert!(self.sweeping.insert(from.clone()), "{from} sweeps twice at once");
+                assert!(!looks.is_empty() && looks.len() <= self.limits.targets_per_sweep);
+                let outcomes = looks.iter().map(|look| (*look, outcome(turn()))).collect();
+                self.pending.push(Input::Swept(from.clone(), outcomes));
+            }
+            Command::WakeAt(at) => {
+                assert!(*at > self.now, "to wake in the past");
+                self.wake = Some(*at);
+            }
+            Command::Attempted(_) => {}
+            Command::Conclude(check, conclusion) => {
+                let before = self.verdicts.insert(*check, conclusion.verdict);
+                assert!(before.is_none(), "check {check} is concluded twice");
+            }
+            Command::TearDown => self.torn_down = true,
+        }
+    }
+}
+
+fn run(forms: &[usize], turns: Vec<Turn>, choices: &[usize], stop_at: Option<usize>) -> World {
+    let checks: Vec<_> = forms.iter().enumerate().map(|(i, form)| check(i, *form)).collect();
+    let limits = Limits { api_in_flight: 2, targets_per_sweep: 2, ..Limits::default() };
+    let durations = Durations { converge: Duration::from_secs(3), ..Durations::default() };
+    let mut world = World {
+        dispatcher: Dispatcher::new(Plan { checks }, &durations, &limits),
+        limits,
+        now: Duration::ZERO,
+        wake: None,
+        pending: Vec::new(),
+        asking: BTreeSet::new(),
+        sweeping: BTreeSet::new(),
+        verdicts: BTreeMap::new(),
+        applied: BTreeSet::new(),
+        torn_down: false,
+    };
+    let mut turns = turns.into_iter();
+    world.step(Input::Started, &mut turns);
+    for step in 0..10_000 {
+        if world.torn_down {
+            break;
+        }
+        if stop_at == Some(step) {
+            world.step(Input::Stop, &mut turns);
+            continue;
+        }
+        let choice = choices[step % choices.len()];
+        let input = match (world.pending.is_empty(), world.wake) {
+            (false, _) => world.pending.remove(choice % world.pending.len()),
+            (true, Some(at)) => {
+                world.now = at;
+                world.wake = None;
+                Input::Woken
+            }
+            (true, None) => panic!("nothing is under way and the run is not over"),
+        };
+        world.now += Duration::from_millis(7);
+        world.step(input, &mut turns);
+    }
+    assert!(world.torn_down, "the run never ends");
+    // What was under way when tear-down began may still report; nothing may come of it
+    for input in std::mem::take(&mut world.pending) {
+        assert!(world.dispatcher.step(world.now, input).is_empty());
+    }
+    world
+}
+
+fn turn() -> impl Strategy<Value = Turn> {
+    prop_oneof![
+        4 => Just(Turn::Holds),
+        2 => Just(Turn::Refuted),
+        1 => Just(Turn::Otherwise),
+        1 => Just(Turn::Trouble),
+        1 => Just(Turn::Lasting),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_check_is_concluded_once_and_tear_down_is_last(
+        forms in prop::collection::vec(0_usize..18, 0..12),
+        turns in prop::collection::vec(turn(), 0..300),
+        choices in prop::collection::vec(0_usize..97, 1..40),
+        stop_at in prop::option::of(0_usize..40),
+    ) {
+        let world = run(&forms, turns, &choices, stop_at);
+        prop_assert_eq!(world.verdicts.len(), forms.len());
+    }
+
+    #[test]
+    fn trouble_alone_makes_no_pass_and_no_fail(
+        forms in prop::collection::vec(0_usize..18, 1..8),
+        lasting in prop::collection::vec(any::<bool>(), 1..300),
+        choices in prop::collection::vec(0_usize..97, 1..40),
+    ) {
+        // Fixtures stand (only `Lasting` fails them, as a pull would), every look is in trouble
+        let turns = lasting.iter().cycle().take(5_000);
+        let turns = turns.map(|l| if *l { Turn::Lasting } else { Turn::Trouble }).collect();
+        let world = run(&forms, turns, &choices, None);
+        for verdict in world.verdicts.values() {
+            prop_assert!(matches!(verdict, Verdict::Broken | Verdict::Skip), "{}", verdict);
+        }
+    }
+}
+
+#[test]
+fn a_healthy_check_is_looked_at_twice_and_passes() {
+    let world = run(&[0], Vec::new(), &[0], None);
+    assert_eq!(world.verdicts.get(&0), Some(&Verdict::Pass));
+}
+
+#[test]
+fn a_limitation_whose_control_fails_is_broken() {
+    // Namespaces, webserver and two probers stand; then node and pod both fail, for good
+    let stands = vec![Turn::Holds; 4];
+    let turns = stands.into_iter().chain([Turn::Holds, Turn::Refuted].repeat(200)).collect();
+    let world = run(&[1], turns, &[0], None);
+    assert_eq!(world.verdicts.get(&0), Some(&Verdict::Broken));
+}

@@ -1,0 +1,291 @@
+//! The executor: performs what the dispatcher commands and tells it what came of it.
+//!
+//! It decides nothing. Everything under way runs in tasks that one token ends.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use winconform_core::facts::WindowsBuild;
+use winconform_core::facts::PoolName;
+use winconform_core::plan::Plan;
+use winconform_core::record::{Event, FixtureOutcome};
+use winconform_core::way::{
+    Bound, FixtureKey, HttpGet, Reply, Request, Standing, StandingFixture, Test, Trouble,
+    TroubleKind, VantageKey,
+};
+
+use super::dispatcher::{Command, Dispatcher, Input, LookIx, LookOutcome};
+use super::fixtures::Fixtures;
+use super::journal::Journal;
+use super::vantage::Vantages;
+use crate::transport::Api;
+
+/// What comes back from tasks.
+enum Message {
+    Stood { key: FixtureKey, outcome: Result<StandingFixture, Trouble>, took: Duration },
+    Input(Input),
+}
+
+/// Performs commands.
+pub(super) struct Executor {
+    api: Api,
+    dispatcher: Dispatcher,
+    fixtures: Fixtures,
+    vantages: Vantages,
+    journal: Journal,
+    standing: Standing,
+    began: Instant,
+    wake: Option<Instant>,
+    tracker: TaskTracker,
+    cancel: CancellationToken,
+    sender: mpsc::UnboundedSender<Message>,
+    receiver: mpsc::UnboundedReceiver<Message>,
+}
+
+/// Everything one look needs, apart from the dispatcher's state.
+struct Looker {
+    ix: LookIx,
+    test: Test,
+    pool: Option<PoolName>,
+    build: Option<WindowsBuild>,
+    image: Option<String>,
+    standing: Arc<Standing>,
+    recorded: usize,
+}
+
+impl Executor {
+    pub(super) fn new(
+        plan: Plan,
+        began: Instant,
+        fixtures: Fixtures,
+        standing: Standing,
+        cancel: CancellationToken,
+    ) -> Self {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let api = fixtures.api.clone();
+        Self {
+            dispatcher: Dispatcher::new(plan, api.durations(), api.limits()),
+            vantages: Vantages::new(api.clone(), fixtures.run.clone()),
+            journal: fixtures.journal.clone(),
+            api,
+            fixtures,
+            standing,
+            began,
+            wake: None,
+            tracker: TaskTracker::new(),
+            cancel,
+            sender,
+            receiver,
+        }
+    }
+
+    /// Runs until the dispatcher commands tear-down. `stop` says why the run should end early,
+    /// once it should.
+    pub(super) async fn run(mut self, mut stop: watch::Receiver<Option<String>>) {
+        let mut stopped = false;
+        let mut input = Input::Started;
+        loop {
+            for command in self.dispatcher.step(self.began.elapsed(), input) {
+                if matches!(command, Command::TearDown) {
+                    self.cancel.cancel();
+                    self.tracker.close();
+                    self.tracker.wait().await;
+                    return;
+                }
+                self.perform(command);
+            }
+            input = loop {
+                let reason = stop.borrow_and_update().clone();
+                if let (Some(by), false) = (reason, stopped) {
+                    stopped = true;
+                    self.note(Event::Interrupted { by });
+                    break Input::Stop;
+                }
+                // Without anything to wake for, a far time: every end comes by message or stop
+                let far = Instant::now() + Duration::from_secs(24 * 3600);
+                let message = tokio::select! {
+                    message = timeout_at(self.wake.unwrap_or(far), self.receiver.recv()) => message,
+                    Ok(()) = stop.changed() => continue,
+                };
+                match message {
+                    Ok(Some(Message::Input(input))) => break input,
+                    Ok(Some(Message::Stood { key, outcome, took })) => {
+                        break self.stood(key, outcome, took);
+                    }
+                    Ok(None) => break Input::Stop,
+                    Err(_) => {
+                        self.wake = None;
+                        break Input::Woken;
+                    }
+                }
+            };
+        }
+    }
+
+    fn perform(&mut self, command: Command) {
+        match command {
+            Command::Apply(key) => self.raise(key),
+            Command::Ask(ix) => self.ask(ix),
+            Command::Sweep(from, looks) => self.sweep(from, &looks),
+            Command::WakeAt(at) => self.wake = Some(self.began + at),
+            Command::Attempted(attempt) => self.note(Event::Attempt(attempt)),
+            Command::Conclude(index, conclusion) => {
+                if let Some(check) = self.dispatcher.check(index) {
+                    let check = check.id.clone();
+                    self.note(Event::Verdict { check, conclusion });
+                }
+            }
+            Command::TearDown => {}
+        }
+    }
+
+    /// Writes an event; that the record's file failed is asked of the journal by the run.
+    fn note(&self, event: Event) {
+        if let Err(error) = self.journal.write(event) {
+            tracing::debug!(%error, "record");
+        }
+    }
+
+    fn raise(&self, key: FixtureKey) {
+        let (fixtures, sender, cancel) =
+            (self.fixtures.clone(), self.sender.clone(), self.cancel.clone());
+        self.tracker.spawn(async move {
+            let began = Instant::now();
+            // Not cancelled as a whole: what was sent must be answered before tear-down looks for it
+            let outcome = fixtures.stand(&key, &cancel).await;
+            let took = began.elapsed();
+            let _ = sender.send(Message::Stood { key, outcome, took });
+        });
+    }
+
+    fn stood(
+        &mut self,
+        key: FixtureKey,
+        outcome: Result<StandingFixture, Trouble>,
+        took: Duration,
+    ) -> Input {
+        let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let (recorded, input) = match outcome {
+            Ok(fixture) => {
+                self.standing.fixtures.insert(key.clone(), fixture.clone());
+                (FixtureOutcome::Stands(fixture), Input::Stands(key.clone()))
+            }
+            Err(trouble) => {
+                (FixtureOutcome::Failed(trouble.clone()), Input::Failed(key.clone(), trouble))
+            }
+        };
+        self.note(Event::Fixture { key, outcome: recorded, took_ms });
+        input
+    }
+
+    fn looker(&self, ix: LookIx, standing: &Arc<Standing>) -> Option<Looker> {
+        let check = self.dispatcher.check(ix.check)?;
+        Some(Looker {
+            ix,
+            test: check.looks.get(ix.look)?.test.clone(),
+            pool: check.point.pool.clone(),
+            build: check.build,
+            image: check.image.clone(),
+            standing: Arc::clone(standing),
+            recorded: self.api.limits().recorded_reply,
+        })
+    }
+
+    fn ask(&self, ix: LookIx) {
+        let standing = Arc::new(self.standing.clone());
+        let Some(looker) = self.looker(ix, &standing) else { return };
+        let (api, sender) = (self.api.clone(), self.sender.clone());
+        self.spawn(async move {
+            let reply = match looker.request() {
+                Ok(Request::Api(request)) => api.send(&request).await.map(Reply::Api),
+                Ok(Request::Get(_)) => Err(misdirected()),
+                Err(trouble) => Err(trouble),
+            };
+            let _ = sender.send(Message::Input(Input::Asked(ix, looker.outcome(reply))));
+        });
+    }
+
+    fn sweep(&self, from: VantageKey, looks: &[LookIx]) {
+        let standing = Arc::new(self.standing.clone());
+        let lookers: Vec<_> = looks.iter().filter_map(|ix| self.looker(*ix, &standing)).collect();
+        let (vantages, sender) = (self.vantages.clone(), self.sender.clone());
+        self.spawn(async move {
+            let outcomes = sweep_all(&vantages, &from, lookers).await;
+            let _ = sender.send(Message::Input(Input::Swept(from, outcomes)));
+        });
+    }
+
+    fn spawn(&self, look: impl Future<Output = ()> + Send + 'static) {
+        let cancel = self.cancel.clone();
+        self.tracker.spawn(async move { cancel.run_until_cancelled(look).await });
+    }
+}
+
+async fn sweep_all(
+    vantages: &Vantages,
+    from: &VantageKey,
+    lookers: Vec<Looker>,
+) -> Vec<(LookIx, LookOutcome)> {
+    let mut gets: Vec<HttpGet> = Vec::new();
+    let mut places = BTreeMap::new();
+    let mut outcomes = Vec::with_capacity(lookers.len());
+    for looker in lookers {
+        match looker.request() {
+            Ok(Request::Get(get)) => {
+                places.insert(gets.len(), looker);
+                gets.push(get);
+            }
+            Ok(Request::Api(_)) => outcomes.push((looker.ix, looker.outcome(Err(misdirected())))),
+            Err(trouble) => outcomes.push((looker.ix, looker.outcome(Err(trouble)))),
+        }
+    }
+    if gets.is_empty() {
+        return outcomes;
+    }
+    let replies = vantages.sweep(from, &gets).await;
+    for (place, looker) in places {
+        let reply = match &replies {
+            Ok(replies) => replies.get(place).cloned().map(Reply::Get).ok_or_else(|| {
+                Trouble::new(TroubleKind::UnrecognisedOutput, "the sweep has no result for it")
+            }),
+            Err(trouble) => Err(trouble.clone()),
+        };
+        outcomes.push((looker.ix, looker.outcome(reply)));
+    }
+    outcomes
+}
+
+/// A look that reached the wrong transport: the plan and the way disagree.
+fn misdirected() -> Trouble {
+    Trouble::new(TroubleKind::UnrecognisedOutput, "the look was given to the wrong transport")
+}
+
+impl Looker {
+    fn bound(&self) -> Bound<'_> {
+        Bound {
+            standing: &self.standing,
+            pool: self.pool.as_ref(),
+            build: self.build,
+            image: self.image.as_deref(),
+        }
+    }
+
+    fn request(&self) -> Result<Request, Trouble> {
+        self.test.request(&self.bound())
+    }
+
+    fn outcome(&self, reply: Result<Reply, Trouble>) -> LookOutcome {
+        match reply {
+            Ok(reply) => LookOutcome {
+                taken: self.test.take(&self.bound(), &reply),
+                reply: Some(reply.bounded(self.recorded)),
+            },
+            Err(trouble) => LookOutcome { reply: None, taken: Err(trouble) },
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The record being written: one line per event, out of the process before anything follows.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+use winconform_core::record::{Event, Line, to_line};
+
+/// What takes each line as it happens, besides the file: the terminal's progress.
+pub type Listener = Box<dyn Fn(&Line) + Send>;
+
+/// The record of the run under way. Clones write to the same one.
+#[derive(Clone)]
+pub struct Journal {
+    inner: Arc<Mutex<Inner>>,
+}
+
+struct Inner {
+    failed: watch::Sender<bool>,
+    /// The whole record, from which the reports are made even when its file fails.
+    text: String,
+    seq: u64,
+    file: Option<(File, PathBuf)>,
+    failure: Option<JournalError>,
+    listener: Listener,
+}
+
+/// Why an event is not in the record's file.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum JournalError {
+    /// The file cannot be created.
+    #[error("create the record `{}`", path.display())]
+    Create {
+        /// Its path.
+        path: PathBuf,
+        /// Why.
+        source: Arc<std::io::Error>,
+    },
+    /// The file took no more.
+    #[error("write the record `{}`", path.display())]
+    Write {
+        /// Its path.
+        path: PathBuf,
+        /// Why.
+        source: Arc<std::io::Error>,
+    },
+    /// An event is not expressible.
+    #[error("express an event as JSON")]
+    Express(#[source] Arc<serde_json::Error>),
+}
+
+impl Journal {
+    /// A record in memory and, when a path is given, in a new file there.
+    pub fn create(path: Option<&Path>, listener: Listener) -> Result<Self, JournalError> {
+        let file = match path {
+            None => None,
+            Some(path) => {
+                let file = File::create(path).map_err(|source| JournalError::Create {
+                    path: path.to_owned(),
+                    source: Arc::new(source),
+                })?;
+                Some((file, path.to_owned()))
+            }
+        };
+        let (failed, _) = watch::channel(false);
+        let inner = Inner { failed, text: String::new(), seq: 0, file, failure: None, listener };
+        Ok(Self { inner: Arc::new(Mutex::new(inner)) })
+    }
+
+    /// Writes an event. An error means it is not in the file: nothing that must be on record
+    /// before it happens may happen. The record in memory goes on.
+    pub fn write(&self, event: Event) -> Result<(), JournalError> {
+        let mut inner = self.lock();
+        let line = Line { seq: inner.seq, at: Timestamp::now(), event };
+        let text = to_line(&line).map_err(|error| JournalError::Express(Arc::new(error)))?;
+        inner.seq += 1;
+        inner.text.push_str(&text);
+        (inner.listener)(&line);
+        if let Some(failure) = &inner.failure {
+            return Err(failure.clone());
+        }
+        if let Some((file, path)) = &mut inner.file
+            && let Err(source) = file.write_all(text.as_bytes())
+        {
+            let failure = JournalError::Write { path: path.clone(), source: Arc::new(source) };
+            inner.failed.send_replace(true);
+            inner.failure = Some(failure.clone());
+            return Err(failure);
+        }
+        Ok(())
+    }
+
+    /// The record so far.
+    pub fn text(&self) -> String {
+        self.lock().text.clone()
+    }
+
+    /// Why the file is not whole, if it is not.
+    pub fn failure(&self) -> Option<JournalError> {
+        self.lock().failure.clone()
+    }
+
+    /// Waits until the file takes no more.
+    pub async fn failed(&self) {
+        let mut failed = self.lock().failed.subscribe();
+        // The sender lives as long as `self`
+        let _ = failed.wait_for(|failed| *failed).await;
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
+        // A panic while writing leaves at worst one line too few: the rest is still worth having
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use winconform_core::record::{SCHEMA, Started, read};
+
+    fn started() -> Event {
+        Event::RunStarted(Started {
+            schema: SCHEMA,
+            version: "0".to_owned(),
+            run: "r".to_owned(),
+            context: "c".to_owned(),
+            suites: "d".to_owned(),
+        })
+    }
+
+    #[test]
+    fn a_full_disk_is_told_and_the_record_in_memory_goes_on() {
+        let journal = Journal::create(Some(Path::new("/dev/full")), Box::new(|_| {}))
+            .expect("the device is there");
+        assert!(matches!(journal.write(started()), Err(JournalError::Write { .. })));
+        let by = "test".to_owned();
+        assert!(journal.write(Event::Interrupted { by }).is_err());
+        let view = read(&journal.text()).expect("whole in memory");
+        assert_eq!(view.interrupted.as_deref(), Some("test"));
+    }
+}

@@ -1,0 +1,279 @@
+//! Manifests: plain YAML built into the binary, and the three things done to it.
+//!
+//! [`own`] makes an object the run's, [`place`] puts its pods on a pool's nodes, [`image`] gives
+//! its containers the image of the pool's build. Nothing else is ever changed.
+
+use serde_json::{Value as Json, json};
+use winconform_core::config::{Durations, Images};
+use winconform_core::facts::{Pool, PoolName};
+use winconform_core::plan::image_role;
+use winconform_core::way::{FixtureKey, FixtureName, SourceKind, VantageKey};
+
+use crate::cluster::labels;
+use crate::transport::PodRef;
+
+/// The namespace in manifests that stands for the run's own.
+const NAMESPACE: &str = "winconform";
+/// The same for HostProcess probers.
+const HOST_NAMESPACE: &str = "winconform-host";
+/// How many of a pool's nodes its pods may be placed on.
+const NODES: usize = 64;
+
+/// Why a fixture's objects cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ManifestError {
+    /// The YAML built into the binary does not parse.
+    #[error("manifest of {fixture} is not valid YAML")]
+    Malformed {
+        /// Which fixture.
+        fixture: &'static str,
+        /// The parser's words.
+        source: Box<serde_saphyr::Error>,
+    },
+    /// The image table has none for the pool's build.
+    #[error("the image table has no image for {0}")]
+    NoImage(FixtureKey),
+}
+
+/// The run's namespace of samples and pod probers.
+pub(super) fn namespace(run: &str) -> String {
+    format!("{NAMESPACE}-{run}")
+}
+
+/// The run's namespace of HostProcess probers and dry runs.
+pub(super) fn host_namespace(run: &str) -> String {
+    format!("{HOST_NAMESPACE}-{run}")
+}
+
+/// The pod and container of a vantage's prober.
+pub(super) fn prober(run: &str, from: &VantageKey) -> PodRef {
+    let namespace = match from.kind {
+        SourceKind::LinuxPod | SourceKind::WindowsPod => namespace(run),
+        SourceKind::WindowsNode => host_namespace(run),
+    };
+    PodRef { namespace, name: name("prober", &from.prober()), container: "prober".to_owned() }
+}
+
+/// The objects of a fixture, ready to be applied.
+pub(super) fn objects(
+    key: &FixtureKey,
+    run: &str,
+    pool: Option<&Pool>,
+    images: &Images,
+    durations: &Durations,
+) -> Result<Vec<Json>, ManifestError> {
+    let text = match key.name {
+        FixtureName::Namespaces => include_str!("../../manifests/namespaces.yaml"),
+        FixtureName::WinWebserver => include_str!("../../manifests/win-webserver.yaml"),
+        FixtureName::LinuxPodProber => include_str!("../../manifests/probers/linux-pod.yaml"),
+        FixtureName::WindowsPodProber => include_str!("../../manifests/probers/windows-pod.yaml"),
+        FixtureName::WindowsNodeProber => include_str!("../../manifests/probers/windows-node.yaml"),
+    };
+    let mut objects: Vec<Json> = serde_saphyr::from_multiple(text).map_err(|source| {
+        ManifestError::Malformed { fixture: key.name.as_str(), source: Box::new(source) }
+    })?;
+    for object in &mut objects {
+        own(object, key, run);
+        let Some(spec) = pod_spec(object) else { continue };
+        if let Some(pool) = pool {
+            place(spec, pool);
+            let role = image_role(key.name).and_then(|role| images.of(role, pool.build));
+            image(spec, &role.ok_or_else(|| ManifestError::NoImage(key.clone()))?);
+        }
+        if object["kind"] == "Pod" {
+            // The end of what a run that was killed and never cleaned up costs
+            object["spec"]["activeDeadlineSeconds"] = json!(durations.pod_deadline.as_secs());
+        }
+    }
+    Ok(objects)
+}
+
+/// Makes an object the run's: its labels, its namespace, and a name per pool.
+fn own(object: &mut Json, key: &FixtureKey, run: &str) {
+    let labels = labels_of(key, run);
+    add_labels(object, &labels);
+    if !object["spec"]["template"].is_null() {
+        add_labels(&mut object["spec"]["template"], &labels);
+        add_to(&mut object["spec"]["selector"]["matchLabels"], &labels);
+    } else if object["kind"] == "Service" {
+        add_to(&mut object["spec"]["selector"], &labels);
+    }
+    let metadata = &mut object["metadata"];
+    if let Some(namespace) = metadata["namespace"].as_str() {
+        metadata["namespace"] = json!(format!("{namespace}-{run}"));
+        let plain = metadata["name"].as_str().unwrap_or_default().to_owned();
+        metadata["name"] = json!(name(&plain, key));
+    } else {
+        let plain = metadata["name"].as_str().unwrap_or_default().to_owned();
+        metadata["name"] = json!(format!("{plain}-{run}"));
+    }
+}
+
+fn labels_of(key: &FixtureKey, run: &str) -> Vec<(&'static str, String)> {
+    let mut all = vec![
+        (labels::MANAGED_BY, labels::WINCONFORM.to_owned()),
+        (labels::RUN, run.to_owned()),
+        (labels::FIXTURE, key.name.as_str().to_owned()),
+    ];
+    all.extend(key.pool.as_ref().map(|pool| (labels::POOL, pool.to_string())));
+    all
+}
+
+fn name(plain: &str, key: &FixtureKey) -> String {
+    let kind = match key.name {
+        FixtureName::WindowsNodeProber => "-node",
+        FixtureName::Namespaces
+        | FixtureName::WinWebserver
+        | FixtureName::LinuxPodProber
+        | FixtureName::WindowsPodProber => "",
+    };
+    match &key.pool {
+        Some(pool) => format!("{plain}{kind}-{pool}"),
+        None => plain.to_owned(),
+    }
+}
+
+fn add_labels(object: &mut Json, labels: &[(&'static str, String)]) {
+    add_to(&mut object["metadata"]["labels"], labels);
+}
+
+fn add_to(map: &mut Json, labels: &[(&'static str, String)]) {
+    for (key, value) in labels {
+        map[*key] = json!(value);
+    }
+}
+
+fn pod_spec(object: &mut Json) -> Option<&mut Json> {
+    match object["kind"].as_str() {
+        Some("Pod") => Some(&mut object["spec"]),
+        Some("Deployment") => Some(&mut object["spec"]["template"]["spec"]),
+        _ => None,
+    }
+}
+
+/// Puts pods on a pool's usable nodes, by name: labels are what is checked, not relied on. They
+/// tolerate whatever taints those nodes have (GKE's differ from the guide's).
+fn place(spec: &mut Json, pool: &Pool) {
+    let terms: Vec<_> = pool
+        .nodes
+        .iter()
+        .take(NODES)
+        .map(|node| {
+            json!({"matchFields": [
+                {"key": "metadata.name", "operator": "In", "values": [node]}
+            ]})
+        })
+        .collect();
+    spec["affinity"] = json!({"nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
+    }});
+    let tolerations: Vec<_> = pool
+        .taints
+        .iter()
+        .map(|taint| {
+            json!({
+                "key": taint["key"],
+                "operator": "Equal",
+                "value": taint["value"].as_str().unwrap_or_default(),
+                "effect": taint["effect"],
+            })
+        })
+        .collect();
+    if !tolerations.is_empty() {
+        spec["tolerations"] = json!(tolerations);
+    }
+}
+
+/// Gives every container the image.
+fn image(spec: &mut Json, image: &str) {
+    for container in spec["containers"].as_array_mut().into_iter().flatten() {
+        container["image"] = json!(image);
+    }
+}
+
+/// The pool a fixture stands in.
+pub(super) fn pool_of<'p>(
+    key: &FixtureKey,
+    pools: &'p std::collections::BTreeMap<PoolName, Pool>,
+) -> Option<&'p Pool> {
+    pools.get(key.pool.as_ref()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use winconform_core::facts::{Os, WindowsBuild};
+
+    fn pool() -> Pool {
+        Pool {
+            os: Os::Windows,
+            build: Some(WindowsBuild::SERVER_2019),
+            nodes: vec!["win-a".to_owned(), "win-b".to_owned()],
+            unusable: Vec::new(),
+            taints: vec![json!({"key": "os", "value": "windows", "effect": "NoSchedule"})],
+        }
+    }
+
+    fn objects_of(name: FixtureName) -> Vec<Json> {
+        let build = WindowsBuild::SERVER_2019;
+        let pool_name = name.per_pool().then(|| PoolName::windows(build));
+        let key = FixtureKey { name, pool: pool_name };
+        objects(&key, "r1", Some(&pool()), &Images::default(), &Durations::default())
+            .expect("the manifests built in are valid")
+    }
+
+    #[test]
+    fn everything_created_bears_the_run() {
+        for name in FixtureName::ALL {
+            for object in objects_of(name) {
+                let labels = &object["metadata"]["labels"];
+                assert_eq!(labels[labels::RUN], "r1", "{object}");
+                assert_eq!(labels[labels::MANAGED_BY], labels::WINCONFORM, "{object}");
+                let metadata = &object["metadata"];
+                let scope = metadata["namespace"].as_str().or(metadata["name"].as_str());
+                assert!(scope.is_some_and(|scope| scope.ends_with("-r1")), "{object}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_deployment_selects_its_own_pods_only() {
+        let objects = objects_of(FixtureName::WinWebserver);
+        let (deployment, service) = (&objects[0], &objects[1]);
+        let labels = &deployment["spec"]["template"]["metadata"]["labels"];
+        assert_eq!(&deployment["spec"]["selector"]["matchLabels"], labels);
+        assert_eq!(&service["spec"]["selector"], labels);
+        assert_eq!(labels[labels::POOL], "windows-2019");
+    }
+
+    #[test]
+    fn pods_go_to_the_pool_with_its_image_and_tolerations() {
+        let objects = objects_of(FixtureName::WinWebserver);
+        let spec = &objects[0]["spec"]["template"]["spec"];
+        assert_eq!(spec["containers"][0]["image"], "mcr.microsoft.com/windows/servercore:ltsc2019");
+        assert_eq!(spec["tolerations"][0]["key"], "os");
+        let affinity = &spec["affinity"]["nodeAffinity"];
+        let terms = &affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"];
+        assert_eq!(terms[1]["matchFields"][0]["values"][0], "win-b");
+    }
+
+    #[test]
+    fn dollars_stay_doubled_for_the_kubelet() {
+        let objects = objects_of(FixtureName::WinWebserver);
+        let script = &objects[0]["spec"]["template"]["spec"]["containers"][0]["args"][0];
+        let script = script.as_str().expect("a script");
+        assert!(!script.replace("$$", "").contains('$'), "{script}");
+    }
+
+    #[test]
+    fn probers_are_found_under_the_name_they_are_applied_with() {
+        for kind in SourceKind::ALL {
+            let build = WindowsBuild::SERVER_2019;
+            let from = VantageKey { kind, pool: PoolName::windows(build) };
+            let applied = &objects_of(kind.prober())[0]["metadata"];
+            let pod = prober("r1", &from);
+            assert_eq!((applied["namespace"].as_str(), applied["name"].as_str()),
+                (Some(pod.namespace.as_str()), Some(pod.name.as_str())));
+        }
+    }
+}

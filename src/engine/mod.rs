@@ -1,0 +1,18 @@
+//! The engine: one dispatcher that decides, one executor that performs, and the life of a run.
+//!
+//! `run` → facts, plan, Lease → `executor` ⇄ `dispatcher` → tear-down. Fixtures are brought up by
+//! `fixtures` from `manifest`s, sweeps made by `vantage`, and everything is put on record by
+//! `journal` as it happens. Out of scope: what a reply means and what a verdict is (core).
+
+mod dispatcher;
+#[cfg(test)]
+mod dispatcher_properties;
+mod executor;
+mod fixtures;
+mod journal;
+mod manifest;
+mod run;
+mod vantage;
+
+pub use journal::{Journal, JournalError, Listener};
+pub use run::{Finished, RunError, RunOptions, plan_of, run};

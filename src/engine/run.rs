@@ -1,0 +1,259 @@
+//! The life of one run, from its first event to its last.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use winconform_core::config::Images;
+use winconform_core::facts::Facts;
+use winconform_core::plan::{Check, Plan, plan};
+use winconform_core::record::{
+    Ended, Event, Exit, ObjectName, PlannedCheck, RecordError, SCHEMA, Started, TornDown, exit, read,
+};
+use winconform_core::suite::Suites;
+use winconform_core::way::Standing;
+
+use super::executor::Executor;
+use super::fixtures::Fixtures;
+use super::journal::{Journal, JournalError};
+use super::manifest;
+use crate::cluster::{
+    Cluster, LEASE_NAMESPACE, LeaseError, LeaseHeld, LeaseState, ObjectRef, acquire, collect, remove_run, watch_pods,
+};
+
+/// What a run is given beside its cluster and suites.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// The run's id: a DNS label, unique.
+    pub run: String,
+    /// The Lease that keeps two runs apart.
+    pub lease: String,
+    /// Who holds it: shown to whoever is refused.
+    pub holder: String,
+    /// The image table.
+    pub images: Images,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Finished {
+    /// What it came to.
+    pub exit: Exit,
+    /// Whether a second signal ended it before everything was removed.
+    pub abandoned: bool,
+}
+
+/// Why a run could not be, or could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Another run holds the Lease, or it could not be taken.
+    #[error("take the Lease `{name}` that keeps runs apart")]
+    Lease {
+        /// The Lease's name.
+        name: String,
+        /// Why.
+        source: LeaseError,
+    },
+    /// The record's file took no more. What was created has been removed.
+    #[error("keep the record; the run was ended and what it had created was removed")]
+    Journal(#[source] JournalError),
+    /// The record of this very run does not read back.
+    #[error("read back the record of this run")]
+    Record(#[source] RecordError),
+}
+
+/// Collects facts and plans, touching nothing.
+pub async fn plan_of(cluster: &Cluster, suites: &Suites, images: &Images) -> (Facts, Plan) {
+    let facts = collect(&cluster.api).await;
+    let plan = plan(suites, &facts, images);
+    (facts, plan)
+}
+
+/// Runs everything planned and removes everything created. `signals` counts the user's signals:
+/// after the first nothing new is begun, the second abandons the run as it stands.
+pub async fn run(
+    cluster: &Cluster,
+    suites: &Suites,
+    options: &RunOptions,
+    journal: &Journal,
+    signals: watch::Receiver<u32>,
+) -> Result<Finished, RunError> {
+    journal
+        .write(Event::RunStarted(Started {
+            schema: SCHEMA,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            run: options.run.clone(),
+            context: cluster.context.clone(),
+            suites: suites.digest.clone(),
+        }))
+        .map_err(RunError::Journal)?;
+    let mut abandon = signals.clone();
+    let second = async move {
+        // A closed channel never signals again
+        if abandon.wait_for(|count| *count >= 2).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        lived = live(cluster, suites, options, journal, signals) => lived,
+        () = second => Ok(Finished { exit: Exit::Interrupted, abandoned: true }),
+    }
+}
+
+async fn live(
+    cluster: &Cluster,
+    suites: &Suites,
+    options: &RunOptions,
+    journal: &Journal,
+    signals: watch::Receiver<u32>,
+) -> Result<Finished, RunError> {
+    let began = Instant::now();
+    let (facts, plan) = plan_of(cluster, suites, &options.images).await;
+    let pools = Arc::new(facts.pools());
+    journal.write(Event::Facts(facts)).map_err(RunError::Journal)?;
+    let planned = plan.checks.iter().map(planned).collect();
+    journal.write(Event::Plan(planned)).map_err(RunError::Journal)?;
+
+    // A run that creates nothing cannot get in another's way
+    let creates = !plan.fixtures().is_empty();
+    let lease = match creates {
+        true => Some(take_lease(cluster, options, journal).await?),
+        false => None,
+    };
+    let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
+    let pods = watch_pods(&cluster.api, &options.run, &tracker, cancel.clone());
+    let fixtures = Fixtures {
+        api: cluster.api.clone(),
+        run: options.run.clone(),
+        pools,
+        images: Arc::new(options.images.clone()),
+        journal: journal.clone(),
+        pods,
+    };
+    let standing = Standing {
+        run: options.run.clone(),
+        namespace: manifest::namespace(&options.run),
+        host_namespace: manifest::host_namespace(&options.run),
+        fixtures: BTreeMap::new(),
+    };
+    let (stop_sender, stop) = watch::channel(None);
+    let executor = Executor::new(plan, began, fixtures, standing, cancel.clone());
+    let reasons = watch_reasons(journal, signals, lease.as_ref().map(LeaseHeld::state), stop_sender);
+    tokio::select! {
+        () = executor.run(stop) => {}
+        () = reasons => {}
+    }
+    cancel.cancel();
+    tracker.close();
+    tracker.wait().await;
+    if creates {
+        let torn_down = tear_down(cluster, options, lease).await;
+        let _ = journal.write(Event::TornDown(torn_down));
+    }
+    let view = read(&journal.text()).map_err(RunError::Record)?;
+    let exit = exit(&view);
+    let _ = journal.write(Event::RunEnded(Ended { exit, requests: cluster.api.counts() }));
+    match journal.failure() {
+        Some(failure) => Err(RunError::Journal(failure)),
+        None => Ok(Finished { exit, abandoned: false }),
+    }
+}
+
+async fn take_lease(
+    cluster: &Cluster,
+    options: &RunOptions,
+    journal: &Journal,
+) -> Result<LeaseHeld, RunError> {
+    let intent = ObjectName {
+        kind: "Lease".to_owned(),
+        namespace: Some(LEASE_NAMESPACE.to_owned()),
+        name: options.lease.clone(),
+    };
+    journal.write(Event::Intent(intent)).map_err(RunError::Journal)?;
+    acquire(&cluster.api, &options.lease, &options.run, &options.holder, cluster.api.durations())
+        .await
+        .map_err(|source| RunError::Lease { name: options.lease.clone(), source })
+}
+
+/// Says why the run should end early, as soon as there is a reason; never returns.
+async fn watch_reasons(
+    journal: &Journal,
+    mut signals: watch::Receiver<u32>,
+    lease: Option<watch::Receiver<LeaseState>>,
+    stop: watch::Sender<Option<String>>,
+) {
+    let lost = async {
+        match lease {
+            Some(mut lease) => {
+                if lease.wait_for(|state| matches!(state, LeaseState::Lost(_))).await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            }
+            None => std::future::pending().await,
+        }
+    };
+    let signalled = async {
+        if signals.wait_for(|count| *count >= 1).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    let by = tokio::select! {
+        () = signalled => "a signal",
+        () = lost => "the loss of its Lease to another run",
+        () = journal.failed() => "its record, which takes no more",
+    };
+    stop.send_replace(Some(by.to_owned()));
+    stop.closed().await;
+    std::future::pending().await
+}
+
+async fn tear_down(
+    cluster: &Cluster,
+    options: &RunOptions,
+    lease: Option<LeaseHeld>,
+) -> TornDown {
+    let budget = cluster.api.durations().tear_down;
+    let removed = remove_run(&cluster.api, Some(&options.run), budget).await;
+    let mut troubles = Vec::new();
+    if let Some(lease) = lease
+        && let Err(error) = lease.release().await
+    {
+        troubles.push(error.to_string());
+    }
+    match removed {
+        Ok(removed) => {
+            let left = removed.left.iter().map(|left| name(&left.object)).collect();
+            let unlisted = removed.unlisted.iter();
+            troubles.extend(unlisted.map(|(kind, trouble)| format!("{}: {trouble}", kind.plural)));
+            troubles.extend(removed.left.iter().map(|left| format!("{}: {}", left.object, left.why)));
+            TornDown { removed: removed.removed.iter().map(name).collect(), left, troubles }
+        }
+        Err(error) => {
+            troubles.push(error.to_string());
+            TornDown { removed: Vec::new(), left: Vec::new(), troubles }
+        }
+    }
+}
+
+fn name(object: &ObjectRef) -> ObjectName {
+    ObjectName {
+        kind: object.kind.kind.to_owned(),
+        namespace: object.namespace.clone(),
+        name: object.name.clone(),
+    }
+}
+
+fn planned(check: &Check) -> PlannedCheck {
+    PlannedCheck {
+        id: check.id.clone(),
+        claim: check.claim.clone(),
+        kind: check.kind,
+        title: check.title.clone(),
+        hint: check.hint.clone(),
+        point: check.point.clone(),
+        fate: check.fate.clone(),
+    }
+}

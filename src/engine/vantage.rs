@@ -1,0 +1,73 @@
+//! Sweeps: one exec from one vantage that serves many looks.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use winconform_core::way::{HttpGet, HttpReply, Trouble, TroubleKind, VantageKey, curl};
+
+use super::manifest::prober;
+use crate::transport::Api;
+
+/// The vantages of a run, with the tool found at each. Clones share what was found.
+#[derive(Clone)]
+pub(super) struct Vantages {
+    api: Api,
+    run: String,
+    tools: Arc<Mutex<BTreeMap<VantageKey, curl::Tool>>>,
+}
+
+impl Vantages {
+    /// The vantages of a run.
+    pub(super) fn new(api: Api, run: String) -> Self {
+        Self { api, run, tools: Arc::default() }
+    }
+
+    /// Gets every target once from a vantage.
+    pub(super) async fn sweep(
+        &self,
+        from: &VantageKey,
+        gets: &[HttpGet],
+    ) -> Result<Vec<HttpReply>, Trouble> {
+        let tool = self.tool(from).await?;
+        // Divides the answers, so nobody who answers may foresee it
+        let token = format!("{:032x}", rand::random::<u128>());
+        let durations = self.api.durations();
+        let request =
+            curl::session(&tool, gets, &token, durations.http_connect, durations.http_total);
+        let mut tries = 1;
+        loop {
+            let reply = self.api.exec(&prober(&self.run, from), &request).await?;
+            match curl::split(gets, &token, &reply) {
+                // Output lost on the way (kubernetes#124571) is transport's trouble: ask again
+                Err(trouble)
+                    if trouble.kind == TroubleKind::UnrecognisedOutput
+                        && tries < self.api.limits().exec_tries =>
+                {
+                    tries += 1;
+                }
+                split => return split,
+            }
+        }
+    }
+
+    /// The tool of a vantage, looked for once.
+    async fn tool(&self, from: &VantageKey) -> Result<curl::Tool, Trouble> {
+        if let Some(tool) = self.lock().get(from) {
+            return Ok(tool.clone());
+        }
+        let pod = prober(&self.run, from);
+        for program in curl::candidates(from.kind) {
+            let reply = self.api.exec(&pod, &curl::ask_version(program)).await?;
+            if let Some(tool) = curl::detect(program, &reply)? {
+                self.lock().insert(from.clone(), tool.clone());
+                return Ok(tool);
+            }
+        }
+        let tried = curl::candidates(from.kind).join(", ");
+        Err(Trouble::new(TroubleKind::ToolMissing, format!("no curl at {from}; tried {tried}")))
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<VantageKey, curl::Tool>> {
+        self.tools.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,40 @@
+//! # The architecture, on one page
+//!
+//! ```text
+//! suites/*.yaml ─┐                                    ┌─ transport::api  ─┐
+//!                ├─ plan ─▶ engine ── commands ─▶ looks┤                   ├─▶ API server
+//! cluster::facts ┘           ▲  dispatcher             └─ transport::exec ─┘
+//!                            └── replies, time, signals ◀──────┘
+//!                               │
+//!                               ▼
+//!                            record ─▶ report: terminal, JUnit, JSON
+//! ```
+//!
+//! What was seen, what was expected and what is concluded are three types: a
+//! [way](winconform_core::way) reads a reply into an observation and compares it with its
+//! expectation; [`verdict`](winconform_core::verdict) alone concludes. Trouble of our own is a
+//! type of its own all the way to the exit code.
+//!
+//! One direction: `text` → `document` → `claims` → `facts` → `config` → `way` → `verdict` →
+//! `suite` → `plan` → `record` → `report` in the pure crate `winconform-core`, then [`transport`]
+//! → [`cluster`] → [`engine`] → [`cli`] here. `hybrid-sim` depends on neither. A test reads the
+//! `use` lines.
+//!
+//! | to change | open |
+//! |---|---|
+//! | what is claimed, how it is checked | `suites/` |
+//! | a way of looking | `core/src/way/`, one file each |
+//! | what a comparison comes to | `core/src/verdict/judge.rs` |
+//! | a known limitation's scope or signature | `suites/limitations.yaml` |
+//! | what runs when | `src/engine/dispatcher.rs`, a pure step function |
+//! | what is deployed | `manifests/`, `src/engine/manifest.rs` |
+//! | what is sent again, and for how long | `src/transport/` |
+//! | what is removed, and how | `src/cluster/clean.rs` |
+//! | a report | `core/src/report/`, one file each |
+//! | how simulated Windows behaves | `sim/src/network.rs`, `sim/src/program/` |
+//! | what can be broken | `sim/src/fault.rs`, `sim/src/front/` |
+
+pub mod cli;
+pub mod cluster;
+pub mod engine;
+pub mod transport;

@@ -1,0 +1,7 @@
+//! The command: installs the TLS provider, runs, exits.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    winconform::cli::main()
+}

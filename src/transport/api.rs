@@ -1,0 +1,306 @@
+//! Requests to the API server, in raw JSON, sent again while that may help.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+use tokio::time::{Instant, timeout_at};
+use winconform_core::config::{Durations, Limits};
+use winconform_core::way::{ApiReply, ApiRequest, Trouble, Verb};
+
+use super::attempt::{Failure, send_once};
+use super::counts::Counts;
+use super::pace::{Pace, pause};
+use super::path::kind_of;
+
+/// The API server of one cluster. Clones share their counts.
+///
+/// Every request may be sent twice: reads, server-side applies, dry runs and deletions by their
+/// nature; a creation that was sent twice answers 409, which is the caller's to read. Nothing is
+/// ever evicted. Dropping a future ends its request; no task outlives it.
+#[derive(Clone)]
+pub struct Api {
+    pub(super) client: Client,
+    pub(super) durations: Arc<Durations>,
+    pub(super) limits: Arc<Limits>,
+    pub(super) counts: Arc<Counts>,
+}
+
+impl Api {
+    /// The API server that `client` speaks to. The client's own retry must be off.
+    pub fn new(client: Client, durations: Durations, limits: Limits) -> Self {
+        let counts = Arc::new(Counts::default());
+        Self { client, durations: Arc::new(durations), limits: Arc::new(limits), counts }
+    }
+
+    /// Sends a request, again while it fails in transport, within `api_in_all`. Answers of the
+    /// server below 500, 429 aside, are replies, whatever they say.
+    pub async fn send(&self, request: &ApiRequest) -> Result<ApiReply, Trouble> {
+        self.send_within(request, self.durations.api_in_all).await
+    }
+
+    /// Like [`Api::send`], with less or more patience.
+    pub async fn send_within(
+        &self,
+        request: &ApiRequest,
+        patience: Duration,
+    ) -> Result<ApiReply, Trouble> {
+        let name = name(request);
+        let deadline = Instant::now() + patience;
+        let mut pace = Pace::new(self.durations.transport_pause);
+        self.counts.sent(&name);
+        loop {
+            let failure = match timeout_at(deadline, self.send_once(request)).await {
+                Ok(Ok(reply)) => return Ok(reply),
+                Ok(Err(failure)) => failure,
+                Err(_) => Failure::NoAnswer(patience),
+            };
+            let next = Instant::now() + self.pause_after(&failure, &mut pace);
+            if !failure.may_pass() || next >= deadline {
+                return Err(failure.trouble(&name));
+            }
+            pause(next - Instant::now()).await;
+            self.counts.resent(&name);
+        }
+    }
+
+    /// How many requests were sent, by verb and kind; `resent …` are those sent again, each
+    /// time, beyond that.
+    pub fn counts(&self) -> Vec<(String, u64)> {
+        self.counts.snapshot()
+    }
+
+    /// The time limits this was made with.
+    pub fn durations(&self) -> &Durations {
+        &self.durations
+    }
+
+    /// The bounds this was made with.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The client underneath, for watches.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Sends a request once, uncounted.
+    pub(crate) async fn send_once(&self, request: &ApiRequest) -> Result<ApiReply, Failure> {
+        let Durations { api_answer, api_body, .. } = *self.durations;
+        send_once(&self.client, request, api_answer, api_body, self.limits.api_body).await
+    }
+
+    /// The pause after a failure: as the server asks, but never more than an answer may take.
+    pub(super) fn pause_after(&self, failure: &Failure, pace: &mut Pace) -> Duration {
+        let own = pace.step();
+        match failure.retry_after() {
+            Some(asked) => asked.clamp(own, self.durations.api_answer.max(own)),
+            None => own,
+        }
+    }
+}
+
+impl fmt::Debug for Api {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Api").field("counts", &self.counts()).finish_non_exhaustive()
+    }
+}
+
+/// The name a request is counted under.
+fn name(request: &ApiRequest) -> String {
+    let verb = match request.verb {
+        Verb::Get => "get",
+        Verb::Create => "create",
+        Verb::Apply => "apply",
+        Verb::Replace => "replace",
+        Verb::Delete => "delete",
+    };
+    format!("{verb} {}", kind_of(&request.path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+    use std::convert::Infallible;
+    use std::sync::Mutex;
+
+    use http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::json;
+    use winconform_core::way::TroubleKind;
+
+    /// What the fake server does with one request.
+    #[derive(Clone)]
+    enum Answer {
+        Status(u16, &'static str),
+        After(u16, &'static str),
+        Broken,
+        Silence,
+        SilentBody,
+    }
+    use Answer::{After, Broken, Silence, SilentBody, Status};
+
+    /// An API before which the fake server gives these answers, the last one for ever.
+    fn api(answers: &[Answer]) -> (Api, Arc<Mutex<Vec<(String, Instant)>>>) {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&seen);
+        let answers = Arc::new(Mutex::new(VecDeque::from(answers.to_vec())));
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let line = format!("{} {}", request.method(), request.uri());
+            log.lock().expect("not poisoned").push((line, Instant::now()));
+            let mut answers = answers.lock().expect("not poisoned");
+            let answer = match answers.len() {
+                1 => answers[0].clone(),
+                _ => answers.pop_front().expect("there is a last answer"),
+            };
+            async move { act(answer).await }
+        });
+        let client = Client::new(service, "default");
+        (Api::new(client, Durations::default(), Limits::default()), seen)
+    }
+
+    type Streamed = http_body_util::Either<
+        http_body_util::Full<bytes::Bytes>,
+        http_body_util::StreamBody<
+            futures::stream::Pending<Result<http_body_frame::Frame, Infallible>>,
+        >,
+    >;
+
+    mod http_body_frame {
+        pub(super) type Frame = hyper::body::Frame<bytes::Bytes>;
+    }
+
+    async fn act(answer: Answer) -> Result<Response<Streamed>, std::io::Error> {
+        let full = |text: &'static str| Streamed::Left(text.into());
+        let response = Response::builder();
+        let response = match answer {
+            Status(status, body) => response.status(status).body(full(body)),
+            After(status, seconds) => {
+                response.status(status).header("Retry-After", seconds).body(full("{}"))
+            }
+            Broken => return Err(std::io::ErrorKind::ConnectionReset.into()),
+            Silence => std::future::pending().await,
+            SilentBody => {
+                let body = http_body_util::StreamBody::new(futures::stream::pending());
+                response.body(Streamed::Right(body))
+            }
+        };
+        Ok(response.expect("a response"))
+    }
+
+    fn request(verb: Verb) -> ApiRequest {
+        ApiRequest { verb, path: "/api/v1/namespaces/a/pods".to_owned(), body: Some(json!({})) }
+    }
+
+    async fn get(answers: &[Answer]) -> (Result<ApiReply, Trouble>, Vec<(String, u64)>, Duration) {
+        let (api, _) = api(answers);
+        let begun = Instant::now();
+        let sent = api.send(&request(Verb::Get)).await;
+        (sent, api.counts(), begun.elapsed())
+    }
+
+    fn counts(of: &[(&str, u64)]) -> Vec<(String, u64)> {
+        of.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
+    }
+
+    const OK: Answer = Status(200, r#"{"kind":"Pod"}"#);
+
+    #[tokio::test(start_paused = true)]
+    async fn what_passes_is_sent_again_and_counted_apart() {
+        let html = Status(502, "<html>bad gateway</html>");
+        let cut = Status(200, r#"{"kind":"#);
+        let status = Status(500, r#"{"message":"etcd"}"#);
+        let (sent, counted, _) = get(&[status, html, cut, Broken, OK]).await;
+        assert_eq!(sent.expect("a reply").body, json!({"kind": "Pod"}));
+        assert_eq!(counted, counts(&[("get pods", 1), ("resent get pods", 4)]));
+        let (_, counted, _) = get(&[OK]).await;
+        assert_eq!(counted, counts(&[("get pods", 1)]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn retry_after_is_kept_to_within_reason() {
+        let (_, _, took) = get(&[After(429, "3"), OK]).await;
+        assert_eq!(took, Duration::from_secs(3));
+        let (_, _, took) = get(&[After(503, "86400"), OK]).await;
+        assert_eq!(took, Durations::default().api_answer);
+        let (sent, _, took) = get(&[After(429, "nonsense"), OK]).await;
+        assert!(sent.is_ok() && took == Durations::default().transport_pause);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn patience_ends_with_the_right_trouble() {
+        let all = Durations::default().api_in_all;
+        for (answer, kind, words) in [
+            (After(429, "1"), TroubleKind::Throttled, "get pods: status 429"),
+            (Status(500, r#"{"message":"etcd"}"#), TroubleKind::ApiUnavailable, "status 500: etcd"),
+            (Status(502, "<html>"), TroubleKind::ApiUnavailable, "status 502: <html>"),
+            (Broken, TroubleKind::ApiUnavailable, "connection reset"),
+            (Silence, TroubleKind::ApiUnavailable, "no answer within"),
+            (SilentBody, TroubleKind::ApiUnavailable, "within"),
+        ] {
+            let (sent, _, took) = get(&[answer]).await;
+            let trouble = sent.expect_err("trouble");
+            assert_eq!(trouble.kind, kind, "{trouble}");
+            assert!(trouble.detail.contains(words), "{trouble}");
+            assert!(took <= all && took > all / 2, "{trouble} after {took:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn answers_below_500_are_replies() {
+        for status in [400, 401, 403, 404, 409, 410, 422] {
+            let (sent, counted, _) = get(&[Status(status, "{}")]).await;
+            assert_eq!(sent.expect("a reply").status, status);
+            assert_eq!(counted, counts(&[("get pods", 1)]));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_creation_sent_twice_shows_its_conflict() {
+        let (api, _) = api(&[Broken, Status(409, r#"{"reason":"AlreadyExists"}"#)]);
+        assert_eq!(api.send(&request(Verb::Create)).await.expect("a reply").status, 409);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn too_large_a_body_is_trouble_at_once() {
+        let (api, _) = api(&[OK]);
+        let limits = Limits { api_body: 4, ..Limits::default() };
+        let api = Api::new(api.client, Durations::default(), limits);
+        let trouble = api.send(&request(Verb::Get)).await.expect_err("too large");
+        assert_eq!(trouble.kind, TroubleKind::OutputTruncated);
+        assert_eq!(api.counts(), counts(&[("get pods", 1)]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn verbs_are_methods() {
+        let (api, seen) = api(&[OK]);
+        for verb in [Verb::Get, Verb::Create, Verb::Apply, Verb::Replace, Verb::Delete] {
+            api.send(&request(verb)).await.expect("a reply");
+        }
+        let path = "/api/v1/namespaces/a/pods";
+        let lines: Vec<_> =
+            seen.lock().expect("not poisoned").iter().map(|(line, _)| line.clone()).collect();
+        let apply = format!("PATCH {path}?fieldManager=winconform&force=true");
+        let put = format!("PUT {path}");
+        assert_eq!(lines[1..4], [format!("POST {path}"), apply, put]);
+    }
+
+    #[test]
+    fn futures_may_move_between_threads() {
+        fn is_send<T: Send>(_: &T) {}
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let _inside = runtime.enter();
+        let (api, _) = api(&[OK]);
+        is_send(&api.send(&request(Verb::Get)));
+        let pod = crate::transport::PodRef {
+            namespace: String::new(),
+            name: String::new(),
+            container: String::new(),
+        };
+        let exec = winconform_core::way::ExecRequest { argv: vec![], stdin: None };
+        is_send(&api.exec(&pod, &exec));
+    }
+}

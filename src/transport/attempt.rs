@@ -1,0 +1,210 @@
+//! One sending of one request, and why it may have to be sent again.
+
+use std::time::Duration;
+
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use http::{Method, Request};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use kube::client::{Body, Client};
+use serde_json::Value as Json;
+use tokio::time::timeout;
+use winconform_core::text::printable;
+use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
+
+use super::words::{causes, words};
+
+/// The name under which fields are owned (server-side apply).
+const FIELD_MANAGER: &str = "winconform";
+
+/// Why one sending brought no usable answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The request cannot be put on the wire.
+    #[error("the request is not valid")]
+    Invalid(#[source] http::Error),
+    /// No connection, or it broke.
+    #[error("the connection failed")]
+    Connection(#[source] kube::Error),
+    /// Connected, or not even that, and no answer in time.
+    #[error("no answer within {0:?}")]
+    NoAnswer(Duration),
+    /// The answer began and did not end in time.
+    #[error("the answer did not end within {0:?}")]
+    Stalled(Duration),
+    /// The answer began and broke.
+    #[error("the answer broke off: {0}")]
+    Broken(String),
+    /// The answer is larger than what is kept.
+    #[error("the answer is larger than {0} bytes")]
+    TooLarge(usize),
+    /// 429.
+    #[error("status 429: {text}")]
+    Throttled {
+        /// When to come back.
+        after: Option<Duration>,
+        /// The answer's words.
+        text: String,
+    },
+    /// 500, 502, 503 or 504, or no JSON.
+    #[error("status {status}: {text}")]
+    NoReply {
+        /// HTTP status.
+        status: u16,
+        /// When to come back.
+        after: Option<Duration>,
+        /// The answer's words.
+        text: String,
+    },
+}
+
+impl Failure {
+    /// How long the server asks to stay away.
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Throttled { after, .. } | Self::NoReply { after, .. } => *after,
+            _ => None,
+        }
+    }
+
+    /// Whether sending the same again may bring an answer.
+    pub(super) fn may_pass(&self) -> bool {
+        !matches!(self, Self::Invalid(_) | Self::TooLarge(_))
+    }
+
+    /// The trouble it is once patience ended; `what` names the request.
+    pub(super) fn trouble(&self, what: &str) -> Trouble {
+        let kind = match self {
+            Self::TooLarge(_) => TroubleKind::OutputTruncated,
+            Self::Throttled { .. } => TroubleKind::Throttled,
+            _ => TroubleKind::ApiUnavailable,
+        };
+        Trouble::new(kind, format!("{what}: {}", words(self)))
+    }
+}
+
+/// Sends a request once.
+pub(super) async fn send_once(
+    client: &Client,
+    request: &ApiRequest,
+    answer: Duration,
+    body: Duration,
+    limit: usize,
+) -> Result<ApiReply, Failure> {
+    let response = match timeout(answer, client.send(on_the_wire(request)?)).await {
+        Err(_) => return Err(Failure::NoAnswer(answer)),
+        Ok(Err(error)) => return Err(connection(error, answer)),
+        Ok(Ok(response)) => response,
+    };
+    let status = response.status().as_u16();
+    let after = retry_after(response.headers());
+    let read = timeout(body, read_body(response.into_body(), limit));
+    let bytes = read.await.unwrap_or(Err(Failure::Stalled(body)))?;
+    classify(status, after, &bytes)
+}
+
+/// What a head and a body amount to.
+fn classify(status: u16, after: Option<Duration>, bytes: &[u8]) -> Result<ApiReply, Failure> {
+    let parsed = serde_json::from_slice::<Json>(bytes).ok().filter(Json::is_object);
+    let text = || match &parsed {
+        Some(Json::Object(object)) if object.contains_key("message") => {
+            printable(object["message"].as_str().unwrap_or_default())
+        }
+        _ => printable(&String::from_utf8_lossy(bytes)),
+    };
+    match (status, &parsed) {
+        (429, _) => Err(Failure::Throttled { after, text: text() }),
+        (500 | 502..=504, _) | (_, None) => Err(Failure::NoReply { status, after, text: text() }),
+        (_, Some(_)) => {
+            Ok(ApiReply { status, body: parsed.expect("the arm's pattern says it is there") })
+        }
+    }
+}
+
+/// A bounded body.
+pub(super) async fn read_body(body: Body, limit: usize) -> Result<Vec<u8>, Failure> {
+    match Limited::new(body, limit).collect().await {
+        Ok(collected) => Ok(collected.to_bytes().to_vec()),
+        Err(error) if error.is::<LengthLimitError>() => Err(Failure::TooLarge(limit)),
+        Err(error) => Err(Failure::Broken(words(error.as_ref()))),
+    }
+}
+
+/// A failed sending; kube's stack has a time-out of its own for the head.
+pub(super) fn connection(error: kube::Error, answer: Duration) -> Failure {
+    if causes(&error).any(<dyn std::error::Error>::is::<tokio::time::error::Elapsed>) {
+        return Failure::NoAnswer(answer);
+    }
+    Failure::Connection(error)
+}
+
+/// `Retry-After` in seconds; the API server never sends a date.
+pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+fn on_the_wire(request: &ApiRequest) -> Result<Request<Body>, Failure> {
+    let (method, content) = match request.verb {
+        Verb::Get => (Method::GET, "application/json"),
+        Verb::Create => (Method::POST, "application/json"),
+        Verb::Apply => (Method::PATCH, "application/apply-patch+yaml"),
+        Verb::Replace => (Method::PUT, "application/json"),
+        Verb::Delete => (Method::DELETE, "application/json"),
+    };
+    let mut builder = Request::builder()
+        .method(method)
+        .uri(with_manager(request))
+        .header(ACCEPT, "application/json");
+    let body = match &request.body {
+        None => Body::empty(),
+        Some(body) => {
+            builder = builder.header(CONTENT_TYPE, content);
+            Body::from(body.to_string().into_bytes())
+        }
+    };
+    builder.body(body).map_err(Failure::Invalid)
+}
+
+/// The path with what a server-side apply must say.
+fn with_manager(request: &ApiRequest) -> String {
+    let mut path = request.path.clone();
+    if request.verb != Verb::Apply {
+        return path;
+    }
+    for (key, value) in [("fieldManager", FIELD_MANAGER), ("force", "true")] {
+        let query = path.split_once('?').map_or("", |(_, query)| query);
+        if !query.split('&').any(|pair| pair.split('=').next() == Some(key)) {
+            path.push(if query.is_empty() && !path.contains('?') { '?' } else { '&' });
+            path.push_str(&format!("{key}={value}"));
+        }
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_apply_says_who_manages_and_only_once() {
+        let path = |path: &str| {
+            with_manager(&ApiRequest { verb: Verb::Apply, path: path.to_owned(), body: None })
+        };
+        assert_eq!(path("/a"), "/a?fieldManager=winconform&force=true");
+        assert_eq!(path("/a?dryRun=All"), "/a?dryRun=All&fieldManager=winconform&force=true");
+        assert_eq!(path("/a?force=false"), "/a?force=false&fieldManager=winconform");
+        assert_eq!(with_manager(&ApiRequest::get("/a")), "/a");
+    }
+
+    #[test]
+    fn only_json_of_the_server_is_a_reply() {
+        for (status, body) in [(404, r#"{"kind":"Status"}"#), (401, "{}"), (409, "{}")] {
+            assert_eq!(classify(status, None, body.as_bytes()).expect("a reply").status, status);
+        }
+        for (status, body) in
+            [(502, "<html>"), (500, "{}"), (404, "404 page not found"), (200, ""), (200, "[]")]
+        {
+            assert!(classify(status, None, body.as_bytes()).is_err(), "{status} {body}");
+        }
+    }
+}

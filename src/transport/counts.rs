@@ -1,0 +1,34 @@
+//! How many requests were sent, for the record.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+/// Requests by verb and kind, and how many of them were sent again.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    by_name: Mutex<BTreeMap<String, u64>>,
+}
+
+impl Counts {
+    /// Counts a request's first sending.
+    pub(super) fn sent(&self, name: &str) {
+        self.add(name.to_owned());
+    }
+
+    /// Counts a request's sending again.
+    pub(super) fn resent(&self, name: &str) {
+        self.add(format!("resent {name}"));
+    }
+
+    /// All counts, sorted by name.
+    pub(super) fn snapshot(&self) -> Vec<(String, u64)> {
+        // A poisoned count is still a count
+        let counts = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.iter().map(|(name, count)| (name.clone(), *count)).collect()
+    }
+
+    fn add(&self, name: String) {
+        let mut counts = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);
+        *counts.entry(name).or_default() += 1;
+    }
+}

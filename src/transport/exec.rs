@@ -1,0 +1,417 @@
+//! Programs run in containers through the API server, over a WebSocket of our own.
+//!
+//! kube's `AttachedProcess` can wait for ever when the stream dies without a status. Here every
+//! end of a stream ends the exec, and one without an exit status is trouble, never success.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::{Sink, SinkExt, StreamExt};
+use tokio::time::{Instant, timeout_at};
+use tokio_tungstenite::tungstenite::{Error as SocketError, Message};
+use winconform_core::way::{ExecReply, ExecRequest, ExitStatus, Trouble, TroubleKind};
+
+use super::api::Api;
+use super::attempt::Failure;
+use super::pace::{Pace, pause};
+use super::path::encode;
+use super::session::{CLOSE, Frame, STDIN, Session, is_not_started};
+use super::upgrade::{Protocol, Socket, UpgradeError, connect};
+use super::words::words;
+
+/// The name execs are counted under.
+const COUNTED: &str = "exec pods/exec";
+
+/// Bytes of standard input in one message.
+const CHUNK: usize = 16 << 10;
+
+/// A container to run a program in.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct PodRef {
+    /// The pod's namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// The container.
+    pub container: String,
+}
+
+/// A try that brought no reply.
+struct Failed {
+    trouble: Trouble,
+    again: Again,
+    after: Option<Duration>,
+}
+
+/// Whether another try may bring a reply.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Again {
+    Worthwhile,
+    Useless,
+}
+
+impl Api {
+    /// Runs a program in a container. Looks change nothing, so one whose transport failed is
+    /// begun again, up to `exec_tries` times in all.
+    pub async fn exec(&self, pod: &PodRef, request: &ExecRequest) -> Result<ExecReply, Trouble> {
+        let path = path(pod, request);
+        let mut pace = Pace::new(self.durations.transport_pause * 4);
+        self.counts.sent(COUNTED);
+        for tried in 1.. {
+            let failed = match self.exec_once(&path, request).await {
+                Ok(reply) => return Ok(reply),
+                Err(failed) => failed,
+            };
+            if failed.again == Again::Useless || tried >= self.limits.exec_tries {
+                return Err(failed.trouble);
+            }
+            let asked = Failure::Throttled { after: failed.after, text: String::new() };
+            pause(self.pause_after(&asked, &mut pace)).await;
+            self.counts.resent(COUNTED);
+        }
+        unreachable!("the tries are bounded")
+    }
+
+    async fn exec_once(&self, path: &str, request: &ExecRequest) -> Result<ExecReply, Failed> {
+        let connecting = connect(&self.client, path, self.durations.exec_connect);
+        let (socket, protocol) = match connecting.await {
+            Ok(connected) => connected,
+            Err(error) => return read_refusal(error),
+        };
+        if request.stdin.is_some() && protocol == Protocol::V4 {
+            let detail = "the server speaks only v4.channel.k8s.io, which cannot end standard input";
+            let trouble = Trouble::new(TroubleKind::ExecTransport, detail);
+            return Err(Failed { trouble, again: Again::Useless, after: None });
+        }
+        self.converse(socket, request.stdin.as_deref()).await.map_err(|trouble| {
+            let again = match trouble.kind {
+                TroubleKind::OutputTruncated => Again::Useless,
+                _ => Again::Worthwhile,
+            };
+            Failed { trouble, again, after: None }
+        })
+    }
+
+    /// Writes standard input and reads until the stream ends.
+    async fn converse(&self, socket: Socket, stdin: Option<&str>) -> Result<ExecReply, Trouble> {
+        let idle = self.durations.exec_idle;
+        // What may still come behind an exit status
+        let tail = self.durations.transport_pause * 4;
+        let (mut sink, mut stream) = socket.split();
+        let mut session = Session::default();
+        let mut deadline = Instant::now() + idle;
+        let lost = {
+            let mut feeding = std::pin::pin!(feed(&mut sink, stdin));
+            let mut fed = false;
+            loop {
+                let message = tokio::select! {
+                    // A broken write shows in reading too, with what the server still said
+                    _ = &mut feeding, if !fed => {
+                        fed = true;
+                        deadline = Instant::now() + idle;
+                        continue;
+                    }
+                    message = timeout_at(deadline, stream.next()) => message,
+                };
+                let data = match message {
+                    Err(_) => {
+                        let detail = format!("silent for {idle:?}");
+                        break Trouble::new(TroubleKind::ExecTransport, detail);
+                    }
+                    Ok(None | Some(Ok(Message::Close(_)))) => {
+                        let detail = "the session was closed without an exit status";
+                        break Trouble::new(TroubleKind::ExitStatusLost, detail);
+                    }
+                    Ok(Some(Err(error))) => break broken(&error),
+                    Ok(Some(Ok(Message::Binary(data)))) => data,
+                    Ok(Some(Ok(Message::Text(text)))) => Bytes::from(text),
+                    // A living connection is no living program
+                    Ok(Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)))) => {
+                        continue;
+                    }
+                };
+                if session.take(&data, self.limits.exec_output)? == Frame::Data {
+                    deadline = Instant::now() + if session.is_over() { tail } else { idle };
+                }
+            }
+        };
+        session.finish(lost)
+    }
+}
+
+/// Writes all of standard input and its end.
+async fn feed<S>(sink: &mut S, stdin: Option<&str>) -> Result<(), SocketError>
+where
+    S: Sink<Message, Error = SocketError> + Unpin,
+{
+    let Some(stdin) = stdin else { return Ok(()) };
+    for chunk in stdin.as_bytes().chunks(CHUNK) {
+        sink.send(Message::Binary([&[STDIN], chunk].concat().into())).await?;
+    }
+    sink.send(Message::Binary(Bytes::from_static(&[CLOSE, STDIN]))).await
+}
+
+fn broken(error: &SocketError) -> Trouble {
+    match error {
+        SocketError::ConnectionClosed | SocketError::AlreadyClosed => {
+            let detail = "the session was closed without an exit status";
+            Trouble::new(TroubleKind::ExitStatusLost, detail)
+        }
+        SocketError::Capacity(_) => {
+            Trouble::new(TroubleKind::OutputTruncated, "a message larger than any is kept")
+        }
+        other => Trouble::new(TroubleKind::ExecTransport, words_of(other)),
+    }
+}
+
+fn words_of(error: &SocketError) -> String {
+    winconform_core::text::printable(&error.to_string())
+}
+
+/// What a refused upgrade means.
+fn read_refusal(error: UpgradeError) -> Result<ExecReply, Failed> {
+    let said = words(&error);
+    let (kind, again, after) = match error {
+        UpgradeError::Refused { status: 500..=599, text, .. } if is_not_started(&text) => {
+            let exit = ExitStatus::NotStarted(text);
+            return Ok(ExecReply { stdout: String::new(), stderr: String::new(), exit });
+        }
+        UpgradeError::Refused { status, after, .. } => match status {
+            401 | 403 => (TroubleKind::Forbidden, Again::Useless, None),
+            429 => (TroubleKind::Throttled, Again::Worthwhile, after),
+            500..=599 => (TroubleKind::ApiUnavailable, Again::Worthwhile, after),
+            _ => (TroubleKind::ExecTransport, Again::Worthwhile, None),
+        },
+        UpgradeError::Failed(_) => (TroubleKind::ExecTransport, Again::Worthwhile, None),
+    };
+    Err(Failed { trouble: Trouble::new(kind, format!("exec: {said}")), again, after })
+}
+
+fn path(pod: &PodRef, request: &ExecRequest) -> String {
+    let stdin = request.stdin.is_some();
+    let mut path = format!(
+        "/api/v1/namespaces/{}/pods/{}/exec?container={}&stdin={stdin}&stdout=true&stderr=true",
+        encode(&pod.namespace),
+        encode(&pod.name),
+        encode(&pod.container),
+    );
+    for argument in &request.argv {
+        write!(path, "&command={}", encode_argument(argument))
+            .expect("writing to a String does not fail");
+    }
+    path
+}
+
+/// An argument as a query value; there dots are no steps.
+fn encode_argument(argument: &str) -> String {
+    if argument.bytes().all(|byte| byte == b'.') { argument.to_owned() } else { encode(argument) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use http::Request;
+    use hyper_util::rt::TokioIo;
+    use kube::Client;
+    use kube::client::Body;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+    use tokio_tungstenite::accept_hdr_async;
+    use tokio_tungstenite::tungstenite::handshake::server;
+    use winconform_core::config::{Durations, Limits};
+
+    /// What the fake server does with one try.
+    #[derive(Clone)]
+    enum Script {
+        /// Speaks this protocol, sends these messages and ends so.
+        Speaks(&'static str, Vec<Vec<u8>>, End),
+        /// Answers with these bytes.
+        Says(&'static str),
+    }
+
+    #[derive(Clone, Copy)]
+    enum End {
+        Close,
+        Reset,
+        Silence,
+        /// Answers with what it read up to the end of standard input.
+        Echo,
+    }
+    use Script::{Says, Speaks};
+
+    const V5: &str = "v5.channel.k8s.io";
+    const SUCCESS: &str = r#"{"status":"Success"}"#;
+
+    fn message(channel: u8, text: &str) -> Vec<u8> {
+        [&[channel], text.as_bytes()].concat()
+    }
+
+    async fn serve(mut io: DuplexStream, script: Script) {
+        let (protocol, messages, end) = match script {
+            Says(bytes) => {
+                let mut head = [0; 4096];
+                let _ = io.read(&mut head).await;
+                let _ = io.write_all(bytes.as_bytes()).await;
+                return;
+            }
+            Speaks(protocol, messages, end) => (protocol, messages, end),
+        };
+        #[expect(clippy::result_large_err, reason = "the callback's type is tungstenite's")]
+        let choose = |request: &server::Request, mut response: server::Response| {
+            assert!(request.headers()["sec-websocket-protocol"].to_str().is_ok());
+            let chosen = protocol.parse().expect("a header");
+            response.headers_mut().insert("sec-websocket-protocol", chosen);
+            Ok(response)
+        };
+        let mut socket = accept_hdr_async(io, choose).await.expect("a handshake");
+        for message in messages {
+            socket.send(Message::Binary(message.into())).await.expect("sent");
+        }
+        match end {
+            End::Close => {
+                let _ = socket.close(None).await;
+                while socket.next().await.is_some_and(|message| message.is_ok()) {}
+            }
+            End::Reset => {}
+            End::Silence => std::future::pending().await,
+            End::Echo => {
+                let mut read = vec![1];
+                while let Some(Ok(Message::Binary(data))) = socket.next().await {
+                    match data.as_ref() {
+                        [CLOSE, STDIN] => break,
+                        [STDIN, data @ ..] => read.extend_from_slice(data),
+                        other => panic!("{other:?}"),
+                    }
+                }
+                socket.send(Message::Binary(read.into())).await.expect("sent");
+                let status = Message::Binary(message(3, SUCCESS).into());
+                socket.send(status).await.expect("sent");
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Runs `true` before a server that follows the scripts, the last one for ever.
+    async fn run(scripts: Vec<Script>, stdin: Option<&str>) -> (Result<ExecReply, Trouble>, usize) {
+        let tries = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&tries);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let tried = count.fetch_add(1, Ordering::Relaxed);
+            let script = scripts[tried.min(scripts.len() - 1)].clone();
+            async move {
+                let (ours, theirs) = tokio::io::duplex(1 << 16);
+                tokio::spawn(serve(theirs, script));
+                let (mut sender, connection) =
+                    hyper::client::conn::http1::handshake(TokioIo::new(ours)).await?;
+                tokio::spawn(connection.with_upgrades());
+                sender.send_request(request).await
+            }
+        });
+        let limits = Limits { exec_output: 1000, ..Limits::default() };
+        let api = Api::new(Client::new(service, "default"), Durations::default(), limits);
+        let pod = PodRef { namespace: "a".into(), name: "b".into(), container: "main".into() };
+        let argv = vec!["true".to_owned()];
+        let reply = api.exec(&pod, &ExecRequest { argv, stdin: stdin.map(str::to_owned) }).await;
+        let tried = tries.load(Ordering::Relaxed);
+        let resent = api.counts().iter().find(|(name, _)| name.starts_with("resent")).cloned();
+        assert_eq!(resent.map_or(0, |(_, count)| count), tried as u64 - 1);
+        (reply, tried)
+    }
+
+    fn done(end: End) -> Script {
+        Speaks(V5, vec![message(1, "out"), message(2, "err"), message(3, SUCCESS)], end)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_program_that_ran_is_told_however_the_stream_ends() {
+        for end in [End::Close, End::Reset, End::Silence] {
+            let (reply, tried) = run(vec![done(end)], None).await;
+            let reply = reply.expect("a reply");
+            assert_eq!((reply.stdout.as_str(), reply.stderr.as_str()), ("out", "err"));
+            assert_eq!((reply.exit, tried), (ExitStatus::Code(0), 1));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn standard_input_is_written_and_ended() {
+        let stdin = "é".repeat(400);
+        let (reply, _) = run(vec![Speaks(V5, vec![], End::Echo)], Some(&stdin)).await;
+        assert_eq!(reply.expect("a reply").stdout, stdin);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn v4_cannot_end_standard_input() {
+        let v4 = Speaks("v4.channel.k8s.io", vec![message(3, SUCCESS)], End::Close);
+        assert!(run(vec![v4.clone()], None).await.0.is_ok());
+        let (reply, tried) = run(vec![v4], Some("url = x")).await;
+        assert_eq!(reply.expect_err("trouble").kind, TroubleKind::ExecTransport);
+        assert_eq!(tried, 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_exit_status_is_never_success() {
+        let output = vec![message(1, "200 OK")];
+        for (end, kind) in [
+            (End::Close, TroubleKind::ExitStatusLost),
+            (End::Reset, TroubleKind::ExecTransport),
+            (End::Silence, TroubleKind::ExecTransport),
+        ] {
+            let (reply, tried) = run(vec![Speaks(V5, output.clone(), end)], None).await;
+            assert_eq!(reply.expect_err("trouble").kind, kind);
+            assert_eq!(tried, Limits::default().exec_tries as usize);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_broken_try_is_begun_again() {
+        let busy = "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length: 2\r\n\r\n{}";
+        let cut = Speaks(V5, vec![message(1, "half")], End::Reset);
+        let (reply, tried) = run(vec![cut, Says(busy), done(End::Close)], None).await;
+        assert_eq!((reply.expect("a reply").stdout.as_str(), tried), ("out", 3));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn refusals_are_told_apart() {
+        for (said, kind, tries) in [
+            ("HTTP/1.1 403 Forbidden\r\nContent-Length: 17\r\n\r\n{\"message\":\"rbac\"}",
+                TroubleKind::Forbidden, 1),
+            ("HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n{}", TroubleKind::ExecTransport, 4),
+            ("HTTP/1.1 429 Slow\r\nContent-Length: 2\r\n\r\n{}", TroubleKind::Throttled, 4),
+            ("HTTP/1.1 502 Bad\r\nContent-Length: 6\r\n\r\n<html>", TroubleKind::ApiUnavailable, 4),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nOK", TroubleKind::ExecTransport, 4),
+            ("nonsense", TroubleKind::ExecTransport, 4),
+        ] {
+            let (reply, tried) = run(vec![Says(said)], None).await;
+            assert_eq!((reply.expect_err("trouble").kind, tried), (kind, tries), "{said}");
+        }
+        let body = r#"{"message":"failed to exec in container: executable file not found in $PATH"}"#;
+        let head = format!("HTTP/1.1 500 Error\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let (reply, tried) = run(vec![Says(head.leak())], None).await;
+        assert!(matches!(reply.expect("a reply").exit, ExitStatus::NotStarted(_)));
+        assert_eq!(tried, 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn too_much_output_is_trouble_at_once() {
+        let flood = Speaks(V5, vec![message(1, &"x".repeat(2000))], End::Silence);
+        let (reply, tried) = run(vec![flood], None).await;
+        let kind = reply.expect_err("trouble").kind;
+        assert_eq!((kind, tried), (TroubleKind::OutputTruncated, 1));
+    }
+
+    #[test]
+    fn arguments_stay_arguments() {
+        let pod = PodRef { namespace: "a/b".into(), name: "c".into(), container: "d&e".into() };
+        let argv = ["C:\\curl.exe", "-K", "-", "a b&command=x", "."].map(str::to_owned);
+        let path = path(&pod, &ExecRequest { argv: argv.to_vec(), stdin: Some(String::new()) });
+        assert_eq!(
+            path,
+            "/api/v1/namespaces/a%2Fb/pods/c/exec?container=d%26e&stdin=true&stdout=true\
+             &stderr=true&command=C%3A%5Ccurl.exe&command=-K&command=-\
+             &command=a%20b%26command%3Dx&command=."
+        );
+    }
+}

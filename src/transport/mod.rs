@@ -1,0 +1,23 @@
+//! The only I/O of looking: requests to the API server and programs run through it.
+//!
+//! Each takes a request of `winconform_core::way` and gives a reply or trouble. What fails on the
+//! way is sent again here, bounded and counted, and never shows in a verdict. Out of scope: what a
+//! reply means, and whether a look that was answered is repeated.
+
+mod api;
+mod attempt;
+mod counts;
+mod exec;
+mod pace;
+mod path;
+mod session;
+mod upgrade;
+mod words;
+
+pub use api::Api;
+pub use exec::PodRef;
+pub use path::encode;
+
+pub(crate) use attempt::Failure;
+pub(crate) use pace::{Pace, pause};
+pub(crate) use words::{causes, words};

@@ -1,0 +1,89 @@
+//! An error's chain of causes in words, without what could be a secret.
+
+use std::error::Error;
+
+use kube::client::AuthError;
+use winconform_core::text::printable;
+
+/// The errors of a chain, outermost first. `io::Error` hides the error it wraps from `source()`.
+pub(crate) fn causes<'e>(
+    error: &'e (dyn Error + 'static),
+) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error: &&'e (dyn Error + 'static)| {
+        let error: &'e (dyn Error + 'static) = *error;
+        let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        match wrapped {
+            Some(wrapped) => Some(wrapped as &(dyn Error + 'static)),
+            None => error.source(),
+        }
+    })
+}
+
+/// A chain in words: each cause once, though kube's errors repeat their source's text.
+pub(crate) fn words(error: &(dyn Error + 'static)) -> String {
+    if let Some(error) = causes(error).find_map(|cause| cause.downcast_ref::<AuthError>()) {
+        return auth_words(error);
+    }
+    let texts: Vec<_> = causes(error).map(ToString::to_string).collect();
+    let mut shown = String::new();
+    for (at, text) in texts.iter().enumerate() {
+        // What a later cause says too is left to that one
+        let mut own = text.as_str();
+        if let Some(next) = texts.get(at + 1) {
+            own = own.strip_suffix(next.as_str()).unwrap_or(own);
+        }
+        let own = own.trim_end_matches([':', ' ']);
+        let wrapper = matches!(own, "ServiceError" | "HyperError" | "client error (Connect)" | "");
+        if wrapper || shown.contains(own) {
+            continue;
+        }
+        if !shown.is_empty() {
+            shown.push_str(": ");
+        }
+        shown.push_str(own);
+    }
+    if shown.is_empty() {
+        shown.push_str("no reason given");
+    }
+    printable(&shown)
+}
+
+/// A credential plugin's trouble. What it printed on standard output may be the credential.
+fn auth_words(error: &AuthError) -> String {
+    match error {
+        AuthError::AuthExecRun { cmd, out } => {
+            let said = String::from_utf8_lossy(&out.stderr);
+            let cmd = cmd.split_whitespace().next().unwrap_or("the credential plugin");
+            format!("`{}` ended with {}: {}", printable(cmd), out.status, printable(said.trim()))
+        }
+        AuthError::AuthExecStart(source) => {
+            format!("the credential plugin could not be started: {source}")
+        }
+        AuthError::AuthExecParse(_) => {
+            "what the credential plugin printed is not an ExecCredential".to_owned()
+        }
+        AuthError::ReadTokenFile(source, path) => {
+            format!("the token file `{}` cannot be read: {source}", path.display())
+        }
+        AuthError::InvalidBearerToken(_) => "the token holds characters no header may".to_owned(),
+        AuthError::InvalidBasicAuth(_) => {
+            "the user name or password holds characters no header may".to_owned()
+        }
+        AuthError::ExecPluginFailed => "the credential plugin gave no credential".to_owned(),
+        // The rest may quote what was parsed
+        _ => "the credentials of the kubeconfig cannot be used".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+
+    #[test]
+    fn a_chain_is_told_once() {
+        let inner = io::Error::new(io::ErrorKind::ConnectionRefused, "connection refused");
+        let error = kube::Error::Service(Box::new(inner));
+        assert_eq!(words(&error), "connection refused");
+    }
+}
