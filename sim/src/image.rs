@@ -120,8 +120,9 @@ fn family(full: &str) -> Option<Family> {
 /// Whether the image has a variant for the pool.
 fn fits(family: Family, full: &str, pool: Pool) -> bool {
     match (family, pool) {
-        (Family::Agnhost | Family::Pause, _) | (Family::Busybox, Pool::Linux) => true,
-        (Family::HostProcessBase, Pool::Windows(_)) => true,
+        (Family::Agnhost | Family::Pause, _)
+        | (Family::Busybox, Pool::Linux)
+        | (Family::HostProcessBase, Pool::Windows(_)) => true,
         (Family::Busybox, Pool::Windows(_))
         | (
             Family::Servercore | Family::Nanoserver | Family::Iis | Family::HostProcessBase,

@@ -28,8 +28,8 @@ pub(super) enum CliError {
     Record { path: PathBuf, source: RecordError },
     #[error("connect to the cluster")]
     Connect(#[source] ConnectError),
-    #[error("run")]
-    Run(#[source] RunError),
+    #[error(transparent)]
+    Run(RunError),
     #[error("clean up: another run is under way")]
     CleanupHeld(#[source] LeaseError),
     #[error("clean up")]

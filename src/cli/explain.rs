@@ -9,8 +9,13 @@ use super::suites;
 
 pub(super) fn run(args: &ExplainArgs, screen: &Screen) -> Result<u8, CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
-    let text = claims::explain(&suites, &args.claim)
-        .map_err(|unknown| CliError::Usage(unknown.to_string()))?;
+    let text = claims::explain(&suites, &args.claim).map_err(|unknown| {
+        let next = match &unknown.nearest {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "see `winconform list`".to_owned(),
+        };
+        CliError::Usage(format!("{unknown}\n({next})"))
+    })?;
     screen.say(&text);
     Ok(0)
 }

@@ -1,5 +1,7 @@
 //! `winconform report`.
 
+use std::io::ErrorKind;
+
 use winconform_core::record::read;
 use winconform_core::report::terminal;
 
@@ -10,16 +12,28 @@ use super::screen::Screen;
 
 pub(super) fn run(args: &ReportArgs, screen: &Screen) -> Result<u8, CliError> {
     let path = &args.record;
-    let text = std::fs::read_to_string(path)
+    args.out.as_deref().map(out::prepare).transpose()?;
+    let text = std::fs::read(path)
+        .and_then(as_text)
         .map_err(|source| CliError::Read { path: path.clone(), source })?;
     let view =
         read(&text).map_err(|source| CliError::Record { path: path.clone(), source })?;
     if let Some(folder) = &args.out {
-        std::fs::create_dir_all(folder)
-            .map_err(|source| CliError::Write { path: folder.clone(), source })?;
         out::write(folder, &view)?;
     }
     let colour = if screen.colour { terminal::Colour::Always } else { terminal::Colour::Never };
     screen.say(&terminal::render(&view, screen.width, colour));
     Ok(0)
+}
+
+/// The record's text. A kill may cut its last line within a character.
+fn as_text(bytes: Vec<u8>) -> std::io::Result<String> {
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(text),
+        Err(error) if whole > 0 && error.utf8_error().valid_up_to() >= whole => {
+            Ok(String::from_utf8_lossy(error.as_bytes()).into_owned())
+        }
+        Err(_) => Err(std::io::Error::new(ErrorKind::InvalidData, "it is not UTF-8")),
+    }
 }

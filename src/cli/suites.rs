@@ -48,11 +48,23 @@ fn of_folder(root: &Path, folder: &Path, files: &mut Vec<SuiteFile>) -> Result<(
     for entry in entries {
         let path = entry.path();
         let metadata = std::fs::metadata(&path).map_err(read(&path))?;
+        let ending = path.extension().unwrap_or_default();
         if metadata.is_dir() {
             of_folder(root, &path, files)?;
-        } else if path.extension().is_some_and(|extension| extension == "yaml") {
+        } else if ending == "yml" {
+            // Left out in silence, its cases would be missed by nobody
+            let shown = path.display();
+            return Err(CliError::Usage(format!("suites end in .yaml: rename `{shown}`")));
+        } else if ending == "yaml" {
+            let shown = path.display();
+            if !metadata.is_file() {
+                return Err(CliError::Usage(format!("`{shown}` is not a regular file")));
+            }
             if metadata.len() > LARGEST {
-                return Err(CliError::Usage(format!("`{}` is too large", path.display())));
+                let bytes = metadata.len();
+                return Err(CliError::Usage(format!(
+                    "`{shown}` has {bytes} bytes; a suite may have {LARGEST}"
+                )));
             }
             let text = std::fs::read_to_string(&path).map_err(read(&path))?;
             files.push(SuiteFile { path: below(root, &path), shown: path.display().to_string(), text });

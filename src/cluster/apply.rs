@@ -67,3 +67,46 @@ pub async fn apply(api: &Api, object: &Json) -> Result<Json, ApplyError> {
         Err(source) => Err(ApplyError::Trouble { object: shown, source }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fake::Fake;
+    use super::*;
+    use serde_json::json;
+
+    fn pod() -> Json {
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "b"}})
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_applied_comes_back() {
+        let fake = Fake::default();
+        let applied = apply(&fake.api(), &pod()).await.expect("applied");
+        assert!(applied["metadata"]["uid"].is_string());
+        assert_eq!(fake.log(), ["PATCH /api/v1/namespaces/b/pods/a"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn refusals_are_quoted_and_told_from_trouble() {
+        let fake = Fake::default();
+        fake.script("PATCH", 403, json!({"message": "violates PodSecurity \"baseline\""}));
+        let said = apply(&fake.api(), &pod()).await.expect_err("refused").to_string();
+        assert_eq!(said, "`Pod b/a` was refused with 403: violates PodSecurity \"baseline\"");
+        let fake = Fake::default();
+        fake.script("PATCH", 503, json!({}));
+        let error = apply(&fake.api(), &pod()).await.expect_err("trouble");
+        assert!(matches!(error, ApplyError::Trouble { .. }));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_not_in_the_table_is_not_sent() {
+        let fake = Fake::default();
+        let mut homeless = pod();
+        homeless["metadata"]["namespace"].take();
+        for object in [json!({"apiVersion": "v1", "kind": "Secret"}), json!([]), homeless] {
+            let error = apply(&fake.api(), &object).await.expect_err("unsuitable");
+            assert!(matches!(error, ApplyError::Unsuitable { .. }));
+        }
+        assert!(fake.log().is_empty());
+    }
+}

@@ -48,6 +48,12 @@ pub struct Left {
     pub why: String,
 }
 
+impl fmt::Display for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.object, self.why)
+    }
+}
+
 /// What a removal came to.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Removed {
@@ -81,7 +87,7 @@ pub enum CleanError {
 }
 
 /// Removes everything of one run, or of all, within `budget`: deployments, services and pods
-/// first, pods by force when half the budget is spent, then namespaces and Leases.
+/// first, pods by force when half the budget is spent, then namespaces, then Leases.
 pub async fn remove_run(
     api: &Api,
     run: Option<&str>,
@@ -102,7 +108,9 @@ pub async fn remove_run(
         unlisted: BTreeMap::new(),
     };
     removal.remove_all(&[&DEPLOYMENTS, &SERVICES, &PODS], budget * 3 / 4).await;
-    removal.remove_all(&[&NAMESPACES, &LEASES], budget).await;
+    removal.remove_all(&[&NAMESPACES], budget * 7 / 8).await;
+    // Last, so that no other run begins meanwhile
+    removal.remove_all(&[&LEASES], budget).await;
     removal.finish()
 }
 
@@ -345,4 +353,129 @@ fn is_label_value(text: &str) -> bool {
         && text.chars().all(inner)
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.ends_with(|c: char| c.is_ascii_alphanumeric())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fake::Fake;
+    use super::*;
+
+    const BUDGET: Duration = Duration::from_secs(120);
+    const POD: &str = "/api/v1/namespaces/w-r1/pods/prober";
+
+    fn object(name: &str, namespace: Option<&str>, run: Option<&str>) -> Json {
+        let mut object = json!({"metadata": {"name": name}});
+        if let Some(namespace) = namespace {
+            object["metadata"]["namespace"] = json!(namespace);
+        }
+        if let Some(run) = run {
+            object["metadata"]["labels"] =
+                json!({labels::MANAGED_BY: labels::WINCONFORM, labels::RUN: run});
+        }
+        object
+    }
+
+    /// Two runs, each with one object per kind, and a user's pod.
+    fn fake() -> Fake {
+        let fake = Fake::default();
+        for run in ["r1", "r2"] {
+            let namespace = format!("w-{run}");
+            let inside = Some(namespace.as_str());
+            fake.put(&format!("/api/v1/namespaces/{namespace}"), object(&namespace, None, Some(run)));
+            for (kind, name) in [(&PODS, "prober"), (&SERVICES, "web"), (&DEPLOYMENTS, "web")] {
+                fake.put(&kind.object_path(inside, name), object(name, inside, Some(run)));
+            }
+            let lease = format!("winconform-{run}");
+            let path = LEASES.object_path(Some("default"), &lease);
+            fake.put(&path, object(&lease, Some("default"), Some(run)));
+        }
+        let users = PODS.object_path(Some("default"), "users");
+        fake.put(&users, object("users", Some("default"), None));
+        fake
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_run_is_removed_and_nothing_else() {
+        let fake = fake();
+        let begun = Instant::now();
+        let removed = remove_run(&fake.api(), Some("r1"), BUDGET).await.expect("removed");
+        assert!(removed.is_clean());
+        let names: Vec<_> = removed.removed.iter().map(ToString::to_string).collect();
+        assert_eq!(names.len(), 5, "{names:?}");
+        assert!(names.contains(&"Pod w-r1/prober".to_owned()));
+        assert!(begun.elapsed() < Duration::from_secs(1));
+        for (run, left) in [("r1", false), ("r2", true)] {
+            assert_eq!(fake.get(&format!("/api/v1/namespaces/w-{run}")).is_some(), left);
+        }
+        assert!(fake.get("/api/v1/namespaces/default/pods/users").is_some());
+        let deletions: Vec<_> = fake.log().into_iter().filter(|l| l.starts_with("DELETE")).collect();
+        assert!(deletions[4].contains("/leases/") && deletions[3].contains("/namespaces/w-r1"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_runs_are_removed_and_a_users_pod_is_not() {
+        let fake = fake();
+        let removed = remove_run(&fake.api(), None, BUDGET).await.expect("removed");
+        assert_eq!((removed.removed.len(), removed.is_clean()), (10, true));
+        assert!(fake.get("/api/v1/namespaces/default/pods/users").is_some());
+        let again = remove_run(&fake.api(), None, BUDGET).await.expect("nothing to do");
+        assert_eq!(again, Removed::default());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pod_that_does_not_go_is_forced_after_half_the_budget() {
+        let fake = fake();
+        fake.stick(POD);
+        let begun = Instant::now();
+        let removed = remove_run(&fake.api(), Some("r1"), BUDGET).await.expect("removed");
+        assert!(removed.is_clean());
+        let took = begun.elapsed();
+        assert!((BUDGET / 2..BUDGET * 3 / 4).contains(&took), "{took:?}");
+        let tries = fake.log().iter().filter(|line| **line == format!("DELETE {POD}")).count();
+        assert_eq!(tries, 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_left_is_told_with_its_reason() {
+        let fake = fake();
+        fake.stick("/api/v1/namespaces/w-r1");
+        let mut namespace = object("w-r1", None, Some("r1"));
+        namespace["spec"]["finalizers"] = json!(["kubernetes"]);
+        fake.put("/api/v1/namespaces/w-r1", namespace);
+        fake.script("DELETE /api/v1/namespaces/w-r1/services", 403, json!({"message": "rbac"}));
+        let begun = Instant::now();
+        let removed = remove_run(&fake.api(), Some("r1"), BUDGET).await.expect("reported");
+        let left: Vec<_> = removed.left.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            left,
+            [
+                "Namespace w-r1: it is being deleted since 2026-01-01T00:00:00Z, held by kubernetes",
+                "Service w-r1/web: its deletion was refused with 403: rbac",
+            ]
+        );
+        assert!(begun.elapsed() <= BUDGET + Duration::from_secs(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_kind_that_cannot_be_listed_does_not_stop_the_others() {
+        let fake = fake();
+        fake.script("GET /apis/apps/v1/deployments", 403, json!({"message": "rbac"}));
+        let begun = Instant::now();
+        let removed = remove_run(&fake.api(), Some("r1"), BUDGET).await.expect("reported");
+        assert_eq!(removed.removed.len(), 4);
+        let [(kind, trouble)] = removed.unlisted.as_slice() else { panic!("{removed:?}") };
+        assert_eq!((kind.plural, trouble.kind), ("deployments", TroubleKind::Forbidden));
+        assert!(begun.elapsed() < Duration::from_secs(1));
+        fake.script("GET", 403, json!({"message": "rbac"}));
+        let error = remove_run(&fake.api(), None, BUDGET).await.expect_err("nothing");
+        assert!(matches!(error, CleanError::Unlistable(_)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_run_that_would_widen_the_selector_is_refused() {
+        for run in ["", "a,b", "a=b", "a b", "-a", "!"] {
+            let error = remove_run(&fake().api(), Some(run), BUDGET).await.expect_err("refused");
+            assert!(matches!(error, CleanError::NotARun { .. }), "{run}");
+        }
+    }
 }

@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use kube::client::{AuthError, ClientBuilder};
 use kube::config::Config;
 use tokio::time::{Instant, timeout};
+use tower::BoxError;
 use tower::util::MapFutureLayer;
 use winconform_core::config::{Durations, Limits};
 use winconform_core::text::printable;
@@ -168,13 +171,20 @@ fn client(mut config: Config, durations: &Durations) -> Result<kube::Client, kub
     config.connect_timeout = Some(CONNECT);
     config.read_timeout = None;
     let head = durations.api_answer.max(durations.exec_connect);
-    let layer = MapFutureLayer::new(move |answer| async move {
-        match timeout(head, answer).await {
-            Ok(answer) => answer,
-            Err(elapsed) => Err(tower::BoxError::from(elapsed)),
-        }
-    });
-    Ok(ClientBuilder::try_from(config)?.with_layer(&layer).build())
+    Ok(ClientBuilder::try_from(config)?.with_layer(&head_timeout(head)).build())
+}
+
+/// A time-out for the head of an answer; its body, a watch's above all, may take longer.
+fn head_timeout<F, R>(
+    limit: Duration,
+) -> MapFutureLayer<impl Fn(F) -> BoxFuture<'static, Result<R, BoxError>> + Clone>
+where
+    F: Future<Output = Result<R, BoxError>> + Send + 'static,
+{
+    MapFutureLayer::new(move |answer| {
+        let ends = async move { timeout(limit, answer).await.map_err(BoxError::from)? };
+        ends.boxed()
+    })
 }
 
 /// Asks for the version until the server answers, but not for long.
@@ -260,5 +270,102 @@ fn address(config: &Config) -> String {
 impl std::fmt::Debug for Cluster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Cluster").field("context", &self.context).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+
+    use http::{Request, Response};
+    use http_body_util::Full;
+    use kube::client::Body;
+
+    /// What the fake server does.
+    #[derive(Clone, Copy)]
+    enum Server {
+        Answers(u16, &'static str),
+        Refuses,
+        Hangs,
+        HasAnotherAuthority,
+        WantsACertificate,
+    }
+    use Server::{Answers, HasAnotherAuthority, Hangs, Refuses, WantsACertificate};
+
+    async fn reached(server: Server) -> Result<(), ConnectError> {
+        let service = tower::service_fn(move |_: Request<Body>| async move {
+            match server {
+                Answers(status, body) => {
+                    let body = Full::new(bytes::Bytes::from_static(body.as_bytes()));
+                    Ok(Response::builder().status(status).body(body).expect("a response"))
+                }
+                Refuses => Err(io::Error::from(io::ErrorKind::ConnectionRefused)),
+                Hangs => std::future::pending().await,
+                HasAnotherAuthority => {
+                    let unknown = rustls::CertificateError::UnknownIssuer;
+                    Err(io::Error::other(rustls::Error::InvalidCertificate(unknown)))
+                }
+                WantsACertificate => {
+                    let alert = rustls::AlertDescription::CertificateRequired;
+                    Err(io::Error::other(rustls::Error::AlertReceived(alert)))
+                }
+            }
+        });
+        let client = kube::Client::new(service, "default");
+        let api = Api::new(client, Durations::default(), Limits::default());
+        reach(&api, "10.0.0.1:6443").await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_tells_its_version_is_reached() {
+        let version = r#"{"major":"1","minor":"37","gitVersion":"v1.37.0"}"#;
+        reached(Answers(200, version)).await.expect("reached");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_way_of_not_reaching_it_has_its_words() {
+        for (server, begin, words) in [
+            (Refuses, "the server 10.0.0.1:6443 cannot be reached", "connection refused"),
+            (Hangs, "the server 10.0.0.1:6443 cannot be reached", "no answer within 10s"),
+            (HasAnotherAuthority, "the certificate of 10.0.0.1:6443 is not trusted", "UnknownIssuer"),
+            (WantsACertificate, "no TLS connection to 10.0.0.1:6443", "CertificateRequired"),
+            (Answers(401, r#"{"message":"Unauthorized"}"#),
+                "the server 10.0.0.1:6443 does not accept the credential", "Unauthorized"),
+            (Answers(403, r#"{"message":"rbac"}"#), "the server 10.0.0.1:6443 refuses", "rbac"),
+            (Answers(502, "<html>"), "10.0.0.1:6443 does not answer as an API server does",
+                "status 502: <html>"),
+            (Answers(200, "{}"), "10.0.0.1:6443 does not answer as an API server does", "200"),
+        ] {
+            let begun = Instant::now();
+            let error = reached(server).await.expect_err("not reached");
+            let said = error.to_string();
+            assert!(said.starts_with(begin) && said.contains(words), "{said}");
+            assert_eq!(error.exit_code(), 21);
+            assert!(begun.elapsed() <= PATIENCE, "{said}: {:?}", begun.elapsed());
+        }
+    }
+
+    #[test]
+    fn exit_codes_tell_a_wrong_file_from_a_refusal_to_guess() {
+        let known = vec!["a".to_owned(), "b".to_owned()];
+        let unnamed = KubeconfigError::ContextNotNamed { known: known.clone(), current: None };
+        assert_eq!(ConnectError::from(unnamed).exit_code(), 20);
+        let unknown = KubeconfigError::UnknownContext { name: "c".to_owned(), known };
+        assert_eq!(ConnectError::from(unknown).exit_code(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn every_request_of_the_client_ends_though_the_server_says_nothing() {
+        let silent = tower::service_fn(|_: Request<Body>| {
+            std::future::pending::<Result<Response<Full<bytes::Bytes>>, BoxError>>()
+        });
+        let layered = ClientBuilder::new(silent, "default")
+            .with_layer(&head_timeout(Duration::from_secs(15)))
+            .build();
+        let begun = Instant::now();
+        let error = layered.send(Request::new(Body::empty())).await.expect_err("ends");
+        assert_eq!(begun.elapsed(), Duration::from_secs(15));
+        assert!(words(&error).contains("elapsed"), "{error}");
     }
 }

@@ -117,3 +117,67 @@ fn refusal(reply: &ApiReply) -> String {
     let message = reply.body["message"].as_str().unwrap_or("no message");
     format!("status {}: {}", reply.status, printable(message))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fake::Fake;
+    use super::*;
+    use serde_json::json;
+
+    fn node(name: &str, os: &str, ready: &str) -> Json {
+        json!({
+            "metadata": {"name": name, "labels": {"kubernetes.io/os": "windows"}},
+            "spec": {"taints": [{"key": "os", "value": "windows", "effect": "NoSchedule"},
+                {"key": "x", "effect": "PreferNoSchedule"}]},
+            "status": {
+                "conditions": [{"type": "Ready", "status": ready}],
+                "nodeInfo": {"operatingSystem": os, "kernelVersion": "10.0.20348.2700"},
+            },
+        })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn facts_are_read_with_their_sources() {
+        let fake = Fake::default();
+        fake.put(VERSION, json!({"gitVersion": "v1.37.0"}));
+        fake.put(IDENTITY, json!({"metadata": {"name": "kube-system"}}));
+        let mut cordoned = node("w1", "windows", "True");
+        cordoned["spec"]["unschedulable"] = json!(true);
+        for node in [node("w2", "windows", "Unknown"), cordoned, node("l1", "linux", "True"),
+            node("new", "", "False")]
+        {
+            fake.put(&format!("{NODES}/{}", node["metadata"]["name"]), node);
+        }
+        let facts = collect(&fake.api()).await;
+        assert_eq!(facts.kubernetes().map(|version| version.minor), Some(37));
+        assert!(matches!(facts.cluster, Known::Fact { source, .. } if source == IDENTITY));
+        let nodes = facts.nodes.value().expect("known");
+        let shown: Vec<_> = nodes.iter().map(|n| (n.name.as_str(), n.os, n.usable)).collect();
+        let expected = [("l1", Os::Linux, true), ("w1", Os::Windows, false), ("w2", Os::Windows, false)];
+        assert_eq!(shown, expected);
+        assert_eq!(nodes[1].build, Some(WindowsBuild::SERVER_2022));
+        assert_eq!(nodes[0].build, None);
+        assert_eq!(nodes[0].taints.len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_cannot_be_read_is_unknown_and_the_rest_is_not() {
+        let fake = Fake::default();
+        fake.put(VERSION, json!({"gitVersion": "v1.37.0"}));
+        fake.script("GET /api/v1/nodes", 403, json!({"message": "nodes is forbidden"}));
+        fake.script("GET /api/v1/namespaces", 503, json!({"message": "etcd"}));
+        let facts = collect(&fake.api()).await;
+        assert!(facts.server.value().is_some());
+        let Known::Unknown { because } = facts.nodes else { panic!("not to be known") };
+        assert_eq!(because, "/api/v1/nodes: status 403: nodes is forbidden");
+        assert!(matches!(facts.cluster, Known::Unknown { .. }));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_that_never_ends_is_unknown() {
+        let fake = Fake::default();
+        let page = json!({"kind": "NodeList", "metadata": {"continue": "x"}, "items": []});
+        fake.script("GET /api/v1/nodes", 200, page);
+        assert_eq!(nodes(&fake.api()).await, Err("the list continues with itself".to_owned()));
+    }
+}

@@ -188,6 +188,11 @@ pub(super) async fn choose(
     let config = Config::from_custom_kubeconfig(kubeconfig, &options)
         .await
         .map_err(|error| unusable(&context, &error))?;
+    // kube takes what holds no certificate for an authority that trusts none
+    if config.root_cert.as_ref().is_some_and(Vec::is_empty) {
+        let why = "it holds no certificate".to_owned();
+        return Err(KubeconfigError::Credential { context, what: "certificate authority", why });
+    }
     Ok(Chosen { context, config })
 }
 
@@ -418,7 +423,7 @@ mod tests {
         for (field, why) in [
             ("certificate-authority: /nowhere/ca.crt", "/nowhere/ca.crt"),
             ("certificate-authority-data: '!!s3cr3t!!'", "not base64"),
-            ("certificate-authority-data: czNjcjN0", "not PEM"),
+            ("certificate-authority-data: czNjcjN0", "holds no certificate"),
         ] {
             let server = "server: https://127.0.0.1:1";
             let with = file(&[("a", "one", "me")]).replace(server, &format!("{server}\n    {field}"));

@@ -92,7 +92,7 @@ pub async fn lease_names(api: &Api, run: Option<&str>) -> Result<BTreeSet<String
         return Err(LeaseError::Refused { name: all, status: reply.status, message });
     };
     let name = |lease: &Json| lease["metadata"]["name"].as_str().map(str::to_owned);
-    Ok(items.iter().filter_map(name).collect())
+    Ok(items.iter().filter(|lease| is_managed(lease)).filter_map(name).collect())
 }
 
 /// How a Lease stands.
@@ -126,6 +126,8 @@ struct Keeper {
     name: String,
     run: String,
     holder: String,
+    /// When it was taken, as written there; with the holder it tells our Lease from any other.
+    acquired: String,
     lease: Duration,
     renewal: Duration,
 }
@@ -144,6 +146,7 @@ pub async fn acquire(
         name: name.to_owned(),
         run: run.to_owned(),
         holder: holder.to_owned(),
+        acquired: micro_time(),
         lease: durations.lease,
         renewal: durations.lease_renewal,
     };
@@ -196,11 +199,11 @@ impl Keeper {
                 404 => continue,
                 _ => return Err(self.refused(&found)),
             }
-            if found.body["metadata"]["labels"][labels::MANAGED_BY] != labels::WINCONFORM {
+            if !is_managed(&found.body) {
                 return Err(LeaseError::Foreign { name: self.name.clone() });
             }
             // Our own creation was sent twice
-            if found.body["spec"]["holderIdentity"] == self.holder.as_str() {
+            if self.is_ours(&found) {
                 return self.mark(&found);
             }
             let Some(dead) = self.watch_die(&found).await? else { continue };
@@ -325,12 +328,12 @@ impl Keeper {
     }
 
     fn is_ours(&self, reply: &ApiReply) -> bool {
-        reply.body["spec"]["holderIdentity"] == self.holder.as_str()
+        let spec = &reply.body["spec"];
+        spec["holderIdentity"] == self.holder.as_str()
+            && spec["acquireTime"] == self.acquired.as_str()
     }
 
     fn body(&self, over: Option<&Mark>) -> Json {
-        // MicroTime has exactly six digits of a second
-        let now = format!("{:.6}", Timestamp::now());
         let mut body = json!({
             "apiVersion": LEASES.api_version(),
             "kind": LEASES.kind,
@@ -342,7 +345,8 @@ impl Keeper {
             "spec": {
                 "holderIdentity": self.holder,
                 "leaseDurationSeconds": self.lease.as_secs().max(1),
-                "renewTime": now,
+                "acquireTime": self.acquired,
+                "renewTime": micro_time(),
             },
         });
         if let Some(mark) = over {
@@ -379,5 +383,118 @@ impl Keeper {
     fn refused(&self, reply: &ApiReply) -> LeaseError {
         let message = printable(reply.body["message"].as_str().unwrap_or("no message"));
         LeaseError::Refused { name: self.name.clone(), status: reply.status, message }
+    }
+}
+
+/// Now, as a MicroTime: exactly six digits of a second.
+fn micro_time() -> String {
+    format!("{:.6}", Timestamp::now())
+}
+
+fn is_managed(object: &Json) -> bool {
+    object["metadata"]["labels"][labels::MANAGED_BY] == labels::WINCONFORM
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fake::Fake;
+    use super::*;
+
+    const PATH: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/winconform";
+
+    async fn take(fake: &Fake, holder: &str) -> Result<LeaseHeld, LeaseError> {
+        acquire(&fake.api(), "winconform", "r1", holder, &Durations::default()).await
+    }
+
+    fn anothers(fake: &Fake, holder: &str) {
+        let spec = json!({"holderIdentity": holder, "leaseDurationSeconds": 20});
+        let labels = json!({labels::MANAGED_BY: labels::WINCONFORM});
+        fake.put(PATH, json!({"metadata": {"name": "winconform", "labels": labels}, "spec": spec}));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_is_renewed_while_held_and_gone_once_released() {
+        let fake = Fake::default();
+        let held = take(&fake, "a").await.expect("held");
+        let first = fake.get(PATH).expect("there");
+        pause(Durations::default().lease * 3).await;
+        let later = fake.get(PATH).expect("there");
+        assert_ne!(first["metadata"]["resourceVersion"], later["metadata"]["resourceVersion"]);
+        assert_eq!(first["spec"]["acquireTime"], later["spec"]["acquireTime"]);
+        assert_eq!(*held.state().borrow(), LeaseState::Held);
+        held.release().await.expect("released");
+        assert_eq!(fake.get(PATH), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_that_changes_is_held_whoever_holds_it() {
+        let fake = Fake::default();
+        let held = take(&fake, "a").await.expect("held");
+        for holder in ["b", "a"] {
+            let error = take(&fake, holder).await.expect_err("held");
+            assert!(matches!(error, LeaseError::Held { holder, .. } if holder == "a"));
+        }
+        assert_eq!(*held.state().borrow(), LeaseState::Held);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_that_does_not_change_for_its_duration_is_dead() {
+        let fake = Fake::default();
+        anothers(&fake, "dead");
+        let begun = Instant::now();
+        let held = take(&fake, "b").await.expect("taken over");
+        assert!(begun.elapsed() >= Duration::from_secs(20), "{:?}", begun.elapsed());
+        assert_eq!(fake.get(PATH).expect("there")["spec"]["holderIdentity"], "b");
+        held.release().await.expect("released");
+        assert_eq!(fake.get(PATH), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_of_others_is_left_alone() {
+        let fake = Fake::default();
+        fake.put(PATH, json!({"metadata": {"name": "winconform"}, "spec": {}}));
+        let error = take(&fake, "b").await.expect_err("foreign");
+        assert!(matches!(error, LeaseError::Foreign { .. }));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn losing_it_is_told_and_anothers_is_not_deleted() {
+        let fake = Fake::default();
+        let held = take(&fake, "a").await.expect("held");
+        anothers(&fake, "thief");
+        let mut state = held.state();
+        let lost = state.wait_for(|state| *state != LeaseState::Held).await.expect("told").clone();
+        assert_eq!(lost, LeaseState::Lost("it is held by `thief`".to_owned()));
+        held.release().await.expect("nothing to release");
+        assert_eq!(fake.get(PATH).expect("there")["spec"]["holderIdentity"], "thief");
+        let held = {
+            fake.remove(PATH);
+            take(&fake, "a").await.expect("held")
+        };
+        fake.remove(PATH);
+        let mut state = held.state();
+        let lost = state.wait_for(|state| *state != LeaseState::Held).await.expect("told").clone();
+        assert_eq!(lost, LeaseState::Lost("it was deleted".to_owned()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_is_away_for_the_duration_loses_it() {
+        let fake = Fake::default();
+        let held = take(&fake, "a").await.expect("held");
+        fake.script("PUT", 503, json!({}));
+        let mut state = held.state();
+        let begun = Instant::now();
+        let lost = state.wait_for(|state| *state != LeaseState::Held).await.expect("told").clone();
+        assert!(matches!(lost, LeaseState::Lost(why) if why.contains("renewed")));
+        assert!(begun.elapsed() >= Durations::default().lease);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn names_are_those_of_ours() {
+        let fake = Fake::default();
+        anothers(&fake, "a");
+        fake.put(&PATH.replace("winconform", "other"), json!({"metadata": {"name": "other"}}));
+        let names = lease_names(&fake.api(), None).await.expect("names");
+        assert_eq!(names.into_iter().collect::<Vec<_>>(), ["winconform"]);
     }
 }

@@ -5,9 +5,11 @@
 mod apply;
 mod clean;
 mod connect;
+#[cfg(test)]
+mod fake;
 mod facts;
-mod kubeconfig;
 pub mod kinds;
+mod kubeconfig;
 pub mod labels;
 mod lease;
 pub mod pods;

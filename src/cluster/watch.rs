@@ -150,3 +150,116 @@ fn keyed(mut object: DynamicObject) -> Option<(String, Json)> {
     let key = format!("{namespace}/{}", object.metadata.name.as_deref()?);
     Some((key, serde_json::to_value(object).ok()?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::convert::Infallible;
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use http::{Request, Response};
+    use http_body_util::StreamBody;
+    use hyper::body::Frame;
+    use kube::client::Body;
+    use serde_json::json;
+    use winconform_core::config::{Durations, Limits};
+
+    /// What the fake server does with one request.
+    enum Answer {
+        Whole(u16, String),
+        /// A list whose body begins and goes no further.
+        Begun,
+        /// A watch that goes on after these events.
+        Watch(Vec<Json>),
+    }
+
+    fn pod(name: &str, version: u32) -> Json {
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "a",
+            "resourceVersion": version.to_string(), "managedFields": []}})
+    }
+
+    fn list(version: u32, pods: &[Json]) -> Answer {
+        let metadata = json!({"resourceVersion": version.to_string()});
+        let list = json!({"apiVersion": "v1", "kind": "PodList", "metadata": metadata, "items": pods});
+        Answer::Whole(200, list.to_string())
+    }
+
+    fn status(code: u16) -> Json {
+        json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "x",
+            "reason": "Expired", "code": code})
+    }
+
+    fn api(answers: Vec<Answer>, log: Arc<Mutex<Vec<String>>>) -> Api {
+        let answers = Arc::new(Mutex::new(answers.into_iter()));
+        let service = tower::service_fn(move |request: Request<Body>| {
+            log.lock().expect("not poisoned").push(request.uri().to_string());
+            let answer = answers.lock().expect("not poisoned").next();
+            async move {
+                let (status, text, ends) = match answer {
+                    Some(Answer::Whole(status, text)) => (status, text, true),
+                    Some(Answer::Begun) => (200, "{".to_owned(), false),
+                    Some(Answer::Watch(events)) => {
+                        (200, events.iter().map(|event| format!("{event}\n")).collect(), false)
+                    }
+                    None => std::future::pending().await,
+                };
+                let begin = futures::stream::iter([Ok::<_, Infallible>(Frame::data(Bytes::from(text)))]);
+                let body = if ends {
+                    begin.boxed()
+                } else {
+                    begin.chain(futures::stream::pending()).boxed()
+                };
+                let response = Response::builder().status(status);
+                Ok::<_, Infallible>(response.body(StreamBody::new(body)).expect("a response"))
+            }
+        });
+        let client = kube::Client::new(service, "default");
+        Api::new(client, Durations::default(), Limits::default())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whatever_breaks_is_begun_again() {
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let event = |kind: &str, object: Json| json!({"type": kind, "object": object});
+        let answers = vec![
+            Answer::Begun,
+            Answer::Whole(502, "<html>".to_owned()),
+            Answer::Whole(500, status(500).to_string()),
+            list(5, &[pod("one", 4)]),
+            Answer::Whole(410, status(410).to_string()),
+            list(7, &[pod("two", 6)]),
+            Answer::Watch(vec![event("ADDED", pod("three", 8)), event("ERROR", status(410))]),
+            list(9, &[pod("two", 6), pod("three", 8)]),
+            Answer::Watch(vec![event("DELETED", pod("two", 10)), event("ADDED", pod("four", 11))]),
+        ];
+        let api = api(answers, Arc::clone(&log));
+        let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
+        let mut pods = watch_pods(&api, "r1", &tracker, cancel.clone());
+        // What came between may have been replaced before it was looked at
+        for expected in [vec!["a/one"], vec!["a/four", "a/three"]] {
+            let there = pods.wait_for(|pods| pods.keys().eq(&expected));
+            let found = timeout(Duration::from_secs(600), there).await.unwrap_or_else(|_| {
+                panic!("no {expected:?} after {:?}", log.lock().expect("not poisoned"))
+            });
+            let found = found.expect("watching").clone();
+            assert!(found[expected[0]]["metadata"]["managedFields"].is_null());
+        }
+        let log = log.lock().expect("not poisoned").clone();
+        assert!(log[0].contains("labelSelector=app.kubernetes.io%2Fmanaged-by%3Dwinconform%2C"));
+        assert!(log[8].contains("resourceVersion=9"), "{}", log[8]);
+        cancel.cancel();
+        tracker.close();
+        tracker.wait().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_task_ends_when_nobody_looks() {
+        let api = api(vec![list(5, &[])], Arc::default());
+        let tracker = TaskTracker::new();
+        drop(watch_pods(&api, "r1", &tracker, CancellationToken::new()));
+        tracker.close();
+        tracker.wait().await;
+    }
+}

@@ -129,7 +129,7 @@ enum Stage {
 enum Readiness {
     NotYet,
     Ready,
-    Never(Trouble),
+    Never(FixtureKey, Trouble),
 }
 
 impl Dispatcher {
@@ -175,7 +175,9 @@ impl Dispatcher {
             (Phase::Running, Input::Stands(key)) => {
                 self.fixtures.insert(key, FixtureState::Stands);
             }
-            (Phase::Running, Input::Failed(key, trouble)) => self.fail(key, &trouble),
+            (Phase::Running, Input::Failed(key, trouble)) => {
+                self.fixtures.insert(key, FixtureState::Failed(trouble));
+            }
             (Phase::Running, Input::Asked(look, outcome)) => {
                 if self.asking.remove(&look) {
                     self.take(now, look, outcome, &mut commands);
@@ -227,16 +229,6 @@ impl Dispatcher {
         }
     }
 
-    /// Notes a fixture's failure; without namespaces nothing else can stand either.
-    fn fail(&mut self, key: FixtureKey, trouble: &Trouble) {
-        if key.name == FixtureName::Namespaces {
-            for state in self.fixtures.values_mut() {
-                *state = FixtureState::Failed(trouble.clone());
-            }
-        }
-        self.fixtures.insert(key, FixtureState::Failed(trouble.clone()));
-    }
-
     fn begin_rounds(&mut self, now: Duration, commands: &mut Vec<Command>) {
         for index in 0..self.checks.len() {
             let due = match self.checks[index].stage {
@@ -249,8 +241,8 @@ impl Dispatcher {
             }
             match self.readiness(&self.checks[index].check) {
                 Readiness::NotYet => {}
-                Readiness::Never(trouble) => {
-                    let attempt = (Verdict::Broken, Because::Trouble(trouble));
+                Readiness::Never(fixture, trouble) => {
+                    let attempt = (Verdict::Broken, Because::Fixture { fixture, trouble });
                     self.checks[index].attempts.push(attempt);
                     self.finish(index, commands);
                 }
@@ -264,6 +256,9 @@ impl Dispatcher {
             let prober = look.from.as_ref().map(|from| (from.prober(), Need::Stands));
             look.needs.iter().cloned().chain(prober)
         });
+        // Whatever stands, stands in a namespace: without them nothing else is even applied
+        let namespaces = FixtureKey { name: FixtureName::Namespaces, pool: None };
+        let needs = needs.flat_map(|need| [(namespaces.clone(), Need::Stands), need]);
         let mut readiness = Readiness::Ready;
         for (key, need) in needs {
             match (self.fixtures.get(&key), need) {
@@ -271,8 +266,7 @@ impl Dispatcher {
                 (Some(FixtureState::Failed(trouble)), Need::Settled)
                     if trouble.kind == TroubleKind::FixtureFailed => {}
                 (Some(FixtureState::Failed(trouble)), Need::Stands | Need::Settled) => {
-                    let detail = format!("{key}: {}", trouble.detail);
-                    return Readiness::Never(Trouble::new(trouble.kind, detail));
+                    return Readiness::Never(key, trouble.clone());
                 }
                 (Some(FixtureState::Unapplied | FixtureState::Applied) | None, _) => {
                     readiness = Readiness::NotYet;
@@ -465,9 +459,9 @@ impl CheckState {
             | Verdict::Skip => true,
             Verdict::Fail | Verdict::Warn | Verdict::Broken => {
                 let lasting = match reason {
-                    Because::Trouble(trouble) | Because::ControlTrouble { trouble, .. } => {
-                        trouble.kind.is_lasting()
-                    }
+                    Because::Trouble(trouble)
+                    | Because::Fixture { trouble, .. }
+                    | Because::ControlTrouble { trouble, .. } => trouble.kind.is_lasting(),
                     Because::Seen(_) | Because::Control { .. } | Because::Skipped(_) => false,
                 };
                 lasting || !self.attempts.is_empty() || now >= self.attempt_began + converge

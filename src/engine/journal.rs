@@ -32,7 +32,7 @@ struct Inner {
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum JournalError {
     /// The file cannot be created.
-    #[error("create the record `{}`", path.display())]
+    #[error("the record `{}` cannot be created", path.display())]
     Create {
         /// Its path.
         path: PathBuf,
@@ -40,7 +40,7 @@ pub enum JournalError {
         source: Arc<std::io::Error>,
     },
     /// The file took no more.
-    #[error("write the record `{}`", path.display())]
+    #[error("the record `{}` cannot be written", path.display())]
     Write {
         /// Its path.
         path: PathBuf,
@@ -48,7 +48,7 @@ pub enum JournalError {
         source: Arc<std::io::Error>,
     },
     /// An event is not expressible.
-    #[error("express an event as JSON")]
+    #[error("an event cannot be expressed as JSON")]
     Express(#[source] Arc<serde_json::Error>),
 }
 

@@ -1,10 +1,11 @@
 //! All claims, read from `suites/claims.yaml`.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry::{Occupied, Vacant};
 
 use super::id::ClaimId;
 use super::kind::{Document, Kind};
-use crate::document::{Decoder, Diagnostic, Node, parse};
+use crate::document::{Decoder, Diagnostic, Node, Unread, parse};
 
 /// One documented statement.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +24,7 @@ pub struct Claim {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Catalogue {
     claims: BTreeMap<ClaimId, Claim>,
+    unread: Unread,
 }
 
 impl Catalogue {
@@ -33,25 +35,47 @@ impl Catalogue {
             Ok(root) => root,
             Err(error) => {
                 found.push(error);
-                return catalogue;
+                return Self::unread();
             }
         };
         let mut decoder = Decoder::new(file);
         if let Some(mut fields) = decoder.fields(&root, "the claims file") {
             let list = fields.required(&mut decoder, "claims");
             fields.finish(&mut decoder);
-            let items = list.and_then(|node| decoder.list(node, "`claims`")).unwrap_or_default();
-            for item in items {
-                if let Some(claim) = read_claim(&mut decoder, item) {
-                    let id = claim.id.clone();
-                    if catalogue.claims.insert(id.clone(), claim).is_some() {
-                        decoder.report(item, format!("claim `{id}` stands here twice"), None);
-                    }
+            let items = list.and_then(|node| decoder.list(node, "`claims`"));
+            for item in items.unwrap_or_default() {
+                match read_claim(&mut decoder, item) {
+                    None => catalogue.unread.note(item, "id"),
+                    Some(claim) => match catalogue.claims.entry(claim.id.clone()) {
+                        Vacant(place) => {
+                            place.insert(claim);
+                        }
+                        Occupied(_) => {
+                            let message = format!("claim `{}` stands here twice", claim.id);
+                            let hint = "give each an id of its own, or remove one".to_owned();
+                            decoder.report(item, message, Some(hint));
+                        }
+                    },
                 }
             }
+            if items.is_none() {
+                catalogue.unread = Unread::whole();
+            }
+        } else {
+            catalogue.unread = Unread::whole();
         }
         found.extend(decoder.finish());
         catalogue
+    }
+
+    /// The catalogue of a file that could not be read at all.
+    pub fn unread() -> Self {
+        Self { claims: BTreeMap::new(), unread: Unread::whole() }
+    }
+
+    /// Whether a claim of this id may stand where the file could not be read.
+    pub fn may_hold(&self, id: &str) -> bool {
+        self.unread.may_hold(id)
     }
 
     /// The claims in the order of their ids.

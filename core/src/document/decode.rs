@@ -68,8 +68,9 @@ impl<'f> Decoder<'f> {
                 None
             }
             other => {
-                let hint = "put it in quotes if it is meant as text".to_owned();
-                self.report(node, format!("{what} must be text, not {}", kind(other)), Some(hint));
+                let scalar = matches!(other, Value::Bool(_) | Value::Int(_) | Value::Float(_));
+                let hint = scalar.then(|| "put it in quotes if it is meant as text".to_owned());
+                self.report(node, format!("{what} must be text, not {}", kind(other)), hint);
                 None
             }
         }
@@ -152,13 +153,17 @@ impl<'n> Fields<'n> {
         found
     }
 
-    /// Reports every key that was not asked for, with the nearest that was.
-    pub fn finish(self, decoder: &mut Decoder<'_>) {
-        for entry in self.entries.iter().filter(|e| !self.known.contains(&e.key.as_str())) {
+    /// Reports every key that was not asked for, with the nearest that was; gives their number.
+    pub fn finish(self, decoder: &mut Decoder<'_>) -> usize {
+        let known = |entry: &&Entry| self.known.contains(&entry.key.as_str());
+        let mut unknown = 0;
+        for entry in self.entries.iter().filter(|entry| !known(entry)) {
             let message = format!("{} has an unknown key `{}`", self.what, entry.key);
             let hint = did_you_mean(&entry.key, &self.known);
             decoder.report_at(entry.line, entry.column, message, Some(hint));
+            unknown += 1;
         }
+        unknown
     }
 }
 

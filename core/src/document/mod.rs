@@ -7,7 +7,9 @@
 mod decode;
 mod diagnostic;
 mod tree;
+mod unread;
 
 pub use decode::{Decoder, Fields};
 pub use diagnostic::{Diagnostic, Diagnostics, nearest};
 pub use tree::{Entry, Node, Value, parse};
+pub use unread::Unread;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::{Options, Spanned};
+use serde_saphyr::{Error, Options, Spanned};
 
 use super::diagnostic::Diagnostic;
 
@@ -87,15 +87,31 @@ pub fn parse(file: &str, text: &str) -> Result<Node, Diagnostic> {
         .map(Node::from_spanned)
         .map_err(|error| {
             let (line, column) = error.location().map_or((0, 0), |at| (at.line(), at.column()));
-            let message = error.without_snippet().to_string();
-            Diagnostic {
-                file: file.to_owned(),
-                line,
-                column,
-                message: format!("not valid YAML: {}", message.lines().next().unwrap_or_default()),
-                hint: None,
-            }
+            let (what, hint) = words(error.without_snippet(), line, column);
+            let message = format!("not valid YAML: {what}");
+            Diagnostic { file: file.to_owned(), line, column, message, hint }
         })
+}
+
+/// What is wrong with the YAML, and what to do, without the place, which is told apart.
+fn words(error: &Error, line: u64, column: u64) -> (String, Option<String>) {
+    match error {
+        Error::DuplicateMappingKey { key, .. } => {
+            let key = key.as_ref().map(|key| format!(" `{key}`")).unwrap_or_default();
+            (format!("the key{key} stands here twice"), None)
+        }
+        Error::MultipleDocuments { .. } => {
+            let hint = "a file holds one document: remove the `---`, or make two files".to_owned();
+            ("a second document begins here".to_owned(), Some(hint))
+        }
+        Error::Budget { .. } => ("it unfolds into more than is read of one file".to_owned(), None),
+        error => {
+            let text = error.to_string();
+            let first = text.lines().next().unwrap_or_default();
+            let place = format!(" at line {line}, column {column}");
+            (first.strip_suffix(&place).unwrap_or(first).to_owned(), None)
+        }
+    }
 }
 
 impl<'de> Deserialize<'de> for Value {
@@ -199,6 +215,6 @@ mod tests {
     #[test]
     fn duplicate_keys_are_refused() {
         let error = parse("a.yaml", "one: 1\none: 2").expect_err("duplicate");
-        assert!(error.message.contains("duplicate"), "{error}");
+        assert!(error.message.ends_with("the key `one` stands here twice"), "{error}");
     }
 }

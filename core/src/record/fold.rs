@@ -17,7 +17,7 @@ use crate::way::FixtureKey;
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum RecordError {
     /// Nothing is in it.
-    #[error("the record is empty")]
+    #[error("it has no whole line: it is empty, or no record")]
     Empty,
     /// A line is not one of a record.
     #[error("line {line} is not a record's: {problem}")]

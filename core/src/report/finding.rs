@@ -133,6 +133,9 @@ fn detail(verdict: Verdict, because: Option<&Because>) -> String {
         Some(Because::Seen(difference)) if verdict.is_expected() => printable(&difference.seen),
         Some(Because::Seen(difference)) => both(difference),
         Some(Because::Trouble(trouble)) => in_words(trouble),
+        Some(Because::Fixture { fixture, trouble }) => {
+            printable(&format!("{fixture} does not stand: {trouble}"))
+        }
         Some(Because::Control { name, difference }) => {
             format!(
                 "control `{}` did not hold: {}",
@@ -174,6 +177,9 @@ fn sides(because: Option<&Because>) -> (Option<String>, Option<String>, Option<S
         None => (None, None, None),
         Some(Because::Seen(difference)) => two(difference, None),
         Some(Because::Trouble(trouble)) => (None, None, Some(trouble.to_string())),
+        Some(Because::Fixture { fixture, trouble }) => {
+            (None, None, Some(format!("{fixture} does not stand: {trouble}")))
+        }
         Some(Because::Control { name, difference }) => {
             two(difference, Some(format!("control `{name}` did not hold")))
         }

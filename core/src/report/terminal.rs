@@ -345,12 +345,6 @@ impl Page {
         let (key, took) = (printable(&key.to_string()), seconds(broke.took_ms));
         self.entry("failed", Style::Doubt, &format!("{key} after {took}"));
         self.field(4, "cause", &in_words(broke.trouble));
-        let fixtures: Vec<_> = broke
-            .fixtures
-            .iter()
-            .map(|key| printable(&key.to_string()))
-            .collect();
-        self.list(4, "with it", &fixtures);
         self.field(4, "broke", &counted(broke.checks.len(), "check"));
         self.list(
             4,

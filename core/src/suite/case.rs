@@ -1,12 +1,12 @@
 //! How a claim is checked.
 
-use crate::claims::{ClaimId, Kind};
-use crate::document::{Decoder, Node};
-use crate::verdict::LedgerEntry;
-use crate::way::{SourceKind, Test};
+use std::collections::BTreeSet;
 
 use super::look::read_test;
-use super::read::Known;
+use super::read::{Known, Listed};
+use crate::claims::{Claim, ClaimId, Kind};
+use crate::document::{Decoder, Node};
+use crate::way::{SourceKind, Test};
 
 /// How a claim is checked: what it is repeated over, what is looked at, and its controls.
 #[derive(Clone, Debug)]
@@ -66,7 +66,10 @@ pub(super) fn read_case(
     fields.finish(decoder);
 
     let claim = claim_node.and_then(|node| known.claim(decoder, node));
-    let name = name.and_then(|node| decoder.text(node, "`name`")).map(str::to_owned);
+    let name = match name {
+        None => Some(None),
+        Some(node) => read_name(decoder, node).map(Some),
+    };
     let title = title.and_then(|node| decoder.text(node, "`title`")).map(str::to_owned);
     let hint = hint.and_then(|node| decoder.text(node, "`hint`")).map(str::to_owned);
     let over = match over_node {
@@ -74,27 +77,51 @@ pub(super) fn read_case(
         Some(node) => read_over(decoder, node),
     };
     let test = test_node.and_then(|node| read_test(decoder, node));
-    let controls = match controls_node {
-        None => Some(Vec::new()),
-        Some(node) => decoder.list(node, "`controls`").map(|items| {
-            items.iter().filter_map(|item| read_control(decoder, item)).collect::<Vec<_>>()
-        }),
+    let written = match controls_node {
+        None => Some([].as_slice()),
+        Some(node) => decoder.list(node, "`controls`"),
     };
-    let (claim, over, test, controls) = (claim?, over?, test?, controls?);
-    let case = Case {
+    let controls: Vec<_> = written
+        .into_iter()
+        .flatten()
+        .map(|node| (node, read_control(decoder, node)))
+        .collect();
+
+    // Each check has all it needs or is left out, so that one problem hides no other
+    if let (Some(over), Some(test)) = (&over, &test) {
+        check_axes(decoder, over_node.unwrap_or(node), over, test, &controls);
+        check_controls(decoder, over, test, &controls);
+    }
+    if let (Some(claim), Some([])) = (claim, written) {
+        check_controlled(decoder, controls_node.unwrap_or(node), claim.kind);
+    }
+    if let (Some(claim), Some(test)) = (claim, &test) {
+        check_ledger(decoder, claim_node.unwrap_or(node), claim, test, &known.ledger(&claim.id));
+    }
+    let claim = claim?;
+    Some(Case {
         claim: claim.id.clone(),
         kind: claim.kind,
-        name,
+        name: name?,
         title: title?,
-        over,
-        test,
-        controls,
+        over: over?,
+        test: test?,
+        controls: controls.into_iter().map(|(_, control)| control).collect::<Option<_>>()?,
         hint: hint?,
-    };
-    let sound = check_axes(decoder, over_node.unwrap_or(node), &case)
-        & check_controls(decoder, controls_node.unwrap_or(node), &case)
-        & check_ledger(decoder, claim_node.unwrap_or(node), &case, known.ledger(&case.claim));
-    sound.then_some(case)
+    })
+}
+
+/// A name: a part of check ids, which are to be typed and told apart.
+fn read_name(decoder: &mut Decoder<'_>, node: &Node) -> Option<String> {
+    let text = decoder.text(node, "`name`")?;
+    let valid = text.len() <= LONGEST_NAME
+        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    if !valid {
+        let hint = format!("a-z, 0-9 and -, at most {LONGEST_NAME} of them");
+        decoder.report(node, format!("`{text}` is not a name"), Some(hint));
+        return None;
+    }
+    Some(text.to_owned())
 }
 
 fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> {
@@ -103,20 +130,29 @@ fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> {
     let source = fields.optional("source");
     fields.finish(decoder);
     let windows_pools = match pool {
-        None => false,
+        None => Some(false),
         Some(node) => decoder.word(node, "pool axis", &["windows"], |word| {
             (word == "windows").then_some(true)
-        })?,
+        }),
     };
-    let mut sources = Vec::new();
-    for item in source.and_then(|node| decoder.list(node, "`source`")).unwrap_or_default() {
-        let source = read_source(decoder, item)?;
-        if sources.contains(&source) {
-            decoder.report(item, format!("source `{}` stands here twice", source.as_str()), None);
+    let written = match source {
+        None => Some([].as_slice()),
+        Some(node) => decoder.list(node, "`source`"),
+    };
+    let mut sources = Some(Vec::new());
+    for item in written? {
+        let source = read_source(decoder, item);
+        match (&mut sources, source) {
+            (Some(sources), Some(source)) if sources.contains(&source) => {
+                let message = format!("source `{}` stands here twice", source.as_str());
+                decoder.report(item, message, Some("remove one".to_owned()));
+            }
+            (Some(sources), Some(source)) => sources.push(source),
+            (_, None) => sources = None,
+            (None, Some(_)) => {}
         }
-        sources.push(source);
     }
-    Some(Over { windows_pools, sources })
+    Some(Over { windows_pools: windows_pools?, sources: sources? })
 }
 
 fn read_source(decoder: &mut Decoder<'_>, node: &Node) -> Option<SourceKind> {
@@ -128,31 +164,45 @@ fn read_control(decoder: &mut Decoder<'_>, node: &Node) -> Option<Control> {
     let name = fields.required(decoder, "name");
     let source = fields.optional("source");
     let test = fields.optional("test");
-    fields.finish(decoder);
+    let extra = fields.finish(decoder);
+    let name = name.and_then(|node| read_name(decoder, node));
     if source.is_none() && test.is_none() {
-        let hint = "give it a `source` or a `test` of its own".to_owned();
-        decoder.report(node, "a control like its case controls nothing", Some(hint));
+        // A mistyped key is reported already
+        if extra == 0 {
+            report_idle(decoder, node);
+        }
         return None;
     }
-    let name = name.and_then(|node| decoder.text(node, "`name`")).map(str::to_owned);
     let source = match source {
-        None => None,
-        Some(node) => Some(read_source(decoder, node)?),
+        None => Some(None),
+        Some(node) => read_source(decoder, node).map(Some),
     };
     let test = match test {
-        None => None,
-        Some(node) => Some(read_test(decoder, node)?),
+        None => Some(None),
+        Some(node) => read_test(decoder, node).map(Some),
     };
-    Some(Control { name: name?, source, test })
+    Some(Control { name: name?, source: source?, test: test? })
 }
 
-fn check_axes(decoder: &mut Decoder<'_>, node: &Node, case: &Case) -> bool {
-    let mut sound = true;
+fn report_idle(decoder: &mut Decoder<'_>, node: &Node) {
+    let hint = "give it a `source` or a `test` of its own".to_owned();
+    decoder.report(node, "a control like its case controls nothing", Some(hint));
+}
+
+/// What stands in a list of controls, each with what was read of it.
+type Controls<'n> = [(&'n Node, Option<Control>)];
+
+fn check_axes(
+    decoder: &mut Decoder<'_>,
+    node: &Node,
+    over: &Over,
+    test: &Test,
+    controls: &Controls<'_>,
+) {
     let mut refuse = |message: &str, hint: &str| {
         decoder.report(node, message, Some(hint.to_owned()));
-        sound = false;
     };
-    match (case.test.needs_source(), case.over.sources.is_empty()) {
+    match (test.needs_source(), over.sources.is_empty()) {
         (true, true) => refuse("this test looks from somewhere, but the case has no source", {
             "add `source: [linux-pod, windows-pod]` to `over`"
         }),
@@ -161,57 +211,81 @@ fn check_axes(decoder: &mut Decoder<'_>, node: &Node, case: &Case) -> bool {
         }),
         (true, false) | (false, true) => {}
     }
-    let tests = std::iter::once(&case.test).chain(case.controls.iter().flat_map(|c| &c.test));
-    let per_pool = tests.flat_map(Test::needs).any(|(fixture, _)| fixture.per_pool());
-    if per_pool && !case.over.windows_pools {
+    let of_controls = controls.iter().filter_map(|(_, control)| control.as_ref()?.test.as_ref());
+    let mut needs = std::iter::once(test).chain(of_controls).flat_map(Test::needs);
+    if needs.any(|(fixture, _)| fixture.per_pool()) && !over.windows_pools {
         refuse("its fixture stands once per pool, but the case has no pool", {
             "add `pool: windows` to `over`"
         });
     }
-    sound
 }
 
-fn check_controls(decoder: &mut Decoder<'_>, node: &Node, case: &Case) -> bool {
-    let mut names: Vec<_> = case.controls.iter().map(|control| &control.name).collect();
-    names.sort();
-    let twice = names.windows(2).find(|pair| pair[0] == pair[1]);
-    if let Some(pair) = twice {
-        decoder.report(node, format!("control `{}` stands here twice", pair[0]), None);
-        return false;
-    }
-    match case.kind {
-        Kind::Limitation | Kind::Rejection if case.controls.is_empty() => {
-            let message = format!("the case of a {} needs controls", case.kind);
-            let hint = match case.kind {
-                Kind::Limitation => "the same look from where it should work",
-                _ => "the same object without the field, and the field without `os`",
+fn check_controls(decoder: &mut Decoder<'_>, over: &Over, test: &Test, controls: &Controls<'_>) {
+    let mut names = BTreeSet::new();
+    for (node, control) in controls {
+        let Some(control) = control else { continue };
+        if control.name == OWN_LOOK || !names.insert(&control.name) {
+            let (message, hint) = match control.name.as_str() {
+                OWN_LOOK => (format!("`{OWN_LOOK}` is the name of the case's own look"), None),
+                name => (format!("control `{name}` stands here twice"), Some("rename one")),
             };
-            decoder.report(node, message, Some(hint.to_owned()));
-            false
+            decoder.report(node, message, hint.map(str::to_owned));
         }
-        _ => true,
+        match (control.test.as_ref().unwrap_or(test).needs_source(), control.source) {
+            (false, Some(_)) => {
+                let hint = "remove `source`, and give it a `test` of its own".to_owned();
+                let message = "this control asks the API server: a source means nothing to it";
+                decoder.report(node, message, Some(hint));
+            }
+            (true, None) if over.sources.is_empty() => {
+                let hint = "give it a `source`".to_owned();
+                let message = "this control looks from somewhere, but has no source";
+                decoder.report(node, message, Some(hint));
+            }
+            (true, Some(source)) if control.test.is_none() && over.sources.contains(&source) => {
+                report_idle(decoder, node);
+            }
+            (true, _) | (false, None) => {}
+        }
     }
+}
+
+/// Failures as expected and refusals prove something only beside what works.
+fn check_controlled(decoder: &mut Decoder<'_>, node: &Node, kind: Kind) {
+    let hint = match kind {
+        Kind::Limitation => "the same look from where it should work",
+        Kind::Rejection => "the same object without the field, and the field without `os`",
+        Kind::Capability | Kind::Requirement | Kind::Advice | Kind::Evidence => return,
+    };
+    decoder.report(node, format!("the case of a {kind} needs controls"), Some(hint.to_owned()));
 }
 
 fn check_ledger(
     decoder: &mut Decoder<'_>,
     node: &Node,
-    case: &Case,
-    entry: Option<&LedgerEntry>,
-) -> bool {
-    if case.kind != Kind::Limitation {
-        return true;
+    claim: &Claim,
+    test: &Test,
+    listed: &Listed<'_>,
+) {
+    if claim.kind != Kind::Limitation {
+        return;
     }
-    let Some(entry) = entry else {
-        let message = format!("limitation `{}` has no entry in the ledger", case.claim);
-        let hint = "add it to limitations.yaml with scope, signature, reason and source".to_owned();
-        decoder.report(node, message, Some(hint));
-        return false;
+    let (message, hint) = match listed {
+        Listed::Entry(entry) if test.expecting(&entry.signature).is_none() => (
+            format!("this test cannot show the signature the ledger has for `{}`", claim.id),
+            "how a connection fails is seen by tests of the way `http`",
+        ),
+        Listed::Not => (
+            format!("limitation `{}` has no entry in the ledger", claim.id),
+            "add it to limitations.yaml with scope, outside, signature, reason and source",
+        ),
+        Listed::Entry(_) | Listed::Unread => return,
     };
-    if case.test.expecting(&entry.signature).is_none() {
-        let message = format!("the ledger's signature of `{}` is not one of this test", case.claim);
-        decoder.report(node, message, None);
-        return false;
-    }
-    true
+    decoder.report(node, message, Some(hint.to_owned()));
 }
+
+/// The name of a case's own look in the record.
+const OWN_LOOK: &str = "look";
+
+/// A name is part of ids that people type.
+const LONGEST_NAME: usize = 60;

@@ -14,23 +14,31 @@ pub(super) fn read_test(decoder: &mut Decoder<'_>, node: &Node) -> Option<Test> 
     let ask = fields.required(decoder, "ask");
     let expect = fields.required(decoder, "expect");
     fields.finish(decoder);
-    let (ask, expect) = (ask?, expect?);
     match entry.key.as_str() {
         "admission" => {
-            let (ask, expect) =
-                (read_admission_ask(decoder, ask), read_admission_expect(decoder, expect));
+            let ask = ask.and_then(|node| read_admission_ask(decoder, node));
+            let expect = expect.and_then(|node| read_admission_expect(decoder, node));
             Some(Test::Admission(Look { ask: ask?, expect: expect? }))
         }
         "http" => {
-            let (ask, expect) = (read_http_ask(decoder, ask), read_http_expect(decoder, expect));
+            let ask = ask.and_then(|node| read_http_ask(decoder, node));
+            let expect = expect.and_then(|node| read_http_expect(decoder, node));
             Some(Test::Http(Look { ask: ask?, expect: expect? }))
         }
-        _ => read_state(decoder, ask, expect).map(Test::State),
+        _ => read_state(decoder, ask?, expect?).map(Test::State),
     }
 }
 
-fn read_fixture(decoder: &mut Decoder<'_>, node: &Node) -> Option<FixtureName> {
-    decoder.word(node, "fixture", &FixtureName::ALL.map(FixtureName::as_str), FixtureName::parse)
+/// A fixture that can be looked at in this way.
+fn read_fixture(
+    decoder: &mut Decoder<'_>,
+    node: &Node,
+    looked_at: &[FixtureName],
+) -> Option<FixtureName> {
+    let known: Vec<_> = looked_at.iter().map(|name| name.as_str()).collect();
+    decoder.word(node, "fixture for this look", &known, |word| {
+        FixtureName::parse(word).filter(|name| looked_at.contains(name))
+    })
 }
 
 fn read_http_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpAsk> {
@@ -38,7 +46,7 @@ fn read_http_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpAsk> {
     let of = fields.required(decoder, "of");
     let target = fields.required(decoder, "target");
     fields.finish(decoder);
-    let of = of.and_then(|node| read_fixture(decoder, node));
+    let of = of.and_then(|node| read_fixture(decoder, node, &SERVING));
     let target = target.and_then(|node| {
         decoder.word(node, "target", &Target::ALL.map(Target::as_str), Target::parse)
     });
@@ -60,21 +68,21 @@ fn read_admission_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<Admissio
     let field = required_text(decoder, &mut fields, "field");
     fields.finish(decoder);
     let os = match os {
-        None => None,
-        Some(node) => Some(decoder.word(node, "os", &["linux", "windows"], |word| match word {
-            "linux" => Some(Os::Linux),
-            "windows" => Some(Os::Windows),
-            _ => None,
-        })?),
-    };
-    let with = match with {
-        None => serde_json::json!({}),
+        None => Some(None),
         Some(node) => {
-            decoder.fields(node, "`with`")?;
-            node.to_json()
+            let read = decoder.word(node, "os", &["linux", "windows"], |word| match word {
+                "linux" => Some(Os::Linux),
+                "windows" => Some(Os::Windows),
+                _ => None,
+            });
+            read.map(Some)
         }
     };
-    Some(AdmissionAsk { os, with, field: field? })
+    let with = match with {
+        None => Some(serde_json::json!({})),
+        Some(node) => decoder.fields(node, "`with`").map(|_| node.to_json()),
+    };
+    Some(AdmissionAsk { os: os?, with: with?, field: field? })
 }
 
 fn read_admission_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<AdmissionExpect> {
@@ -91,8 +99,9 @@ fn read_admission_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<Admis
 }
 
 fn read_state(decoder: &mut Decoder<'_>, ask: &Node, expect: &Node) -> Option<Look<crate::way::State>> {
-    let asked = decoder.tagged(ask, "state `ask`", &["nodes", "pods"])?;
-    let expected = decoder.tagged(expect, "expectation", &["build-label-agrees", "ready"])?;
+    let asked = decoder.tagged(ask, "state `ask`", &["nodes", "pods"]);
+    let expected = decoder.tagged(expect, "expectation", &["build-label-agrees", "ready"]);
+    let (asked, expected) = (asked?, expected?);
     let ask_of = match asked.key.as_str() {
         "nodes" => {
             decoder.fields(&asked.node, "`nodes`")?.finish(decoder);
@@ -102,7 +111,7 @@ fn read_state(decoder: &mut Decoder<'_>, ask: &Node, expect: &Node) -> Option<Lo
             let mut fields = decoder.fields(&asked.node, "`pods`")?;
             let of = fields.required(decoder, "of");
             fields.finish(decoder);
-            of.and_then(|node| read_fixture(decoder, node)).map(StateAsk::Pods)
+            of.and_then(|node| read_fixture(decoder, node, &WITH_PODS)).map(StateAsk::Pods)
         }
     };
     let expect_of = match expected.key.as_str() {
@@ -124,7 +133,8 @@ fn read_state(decoder: &mut Decoder<'_>, ask: &Node, expect: &Node) -> Option<Lo
         (StateAsk::Nodes, StateExpect::Ready { .. })
         | (StateAsk::Pods(_), StateExpect::BuildLabelAgrees) => {
             let message = format!("`{}` is not to be seen of `{}`", expected.key, asked.key);
-            decoder.report(expect, message, None);
+            let hint = "of `nodes`: `build-label-agrees`; of `pods`: `ready`".to_owned();
+            decoder.report(expect, message, Some(hint));
             None
         }
     }
@@ -138,3 +148,14 @@ fn required_text(
     let node = fields.required(decoder, key)?;
     decoder.text(node, &format!("`{key}`")).map(str::to_owned)
 }
+
+/// The fixtures that answer HTTP.
+const SERVING: [FixtureName; 1] = [FixtureName::WinWebserver];
+
+/// The fixtures that have pods.
+const WITH_PODS: [FixtureName; 4] = [
+    FixtureName::WinWebserver,
+    FixtureName::LinuxPodProber,
+    FixtureName::WindowsPodProber,
+    FixtureName::WindowsNodeProber,
+];

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::case::{Case, read_case};
 use crate::claims::{Catalogue, Claim, ClaimId};
-use crate::document::{Decoder, Diagnostic, Diagnostics, Node, nearest, parse};
+use crate::document::{Decoder, Diagnostic, Diagnostics, Node, Unread, nearest, parse};
 use crate::verdict::{LedgerEntry, read_ledger};
 
 /// One file of a suites folder.
@@ -38,6 +38,17 @@ pub struct Suites {
 pub(super) struct Known<'k> {
     claims: &'k Catalogue,
     ledger: &'k BTreeMap<ClaimId, LedgerEntry>,
+    unread: &'k Unread,
+}
+
+/// What the ledger says of a claim.
+pub(super) enum Listed<'k> {
+    /// This.
+    Entry(&'k LedgerEntry),
+    /// Perhaps something, which could not be read.
+    Unread,
+    /// Nothing.
+    Not,
 }
 
 impl Known<'_> {
@@ -45,17 +56,24 @@ impl Known<'_> {
     pub(super) fn claim(&self, decoder: &mut Decoder<'_>, node: &Node) -> Option<&Claim> {
         let text = decoder.text(node, "`claim`")?;
         let found = self.claims.find(text);
-        if found.is_none() {
+        if found.is_none() && !self.claims.may_hold(text) {
             let near = nearest(text, self.claims.iter().map(|claim| claim.id.as_str()));
-            let hint = near.map(|near| format!("did you mean `{near}`?"));
-            decoder.report(node, format!("unknown claim `{text}`"), hint);
+            let hint = match near {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "claims stand in claims.yaml first".to_owned(),
+            };
+            decoder.report(node, format!("unknown claim `{text}`"), Some(hint));
         }
         found
     }
 
     /// The ledger's entry of a claim.
-    pub(super) fn ledger(&self, claim: &ClaimId) -> Option<&LedgerEntry> {
-        self.ledger.get(claim)
+    pub(super) fn ledger(&self, claim: &ClaimId) -> Listed<'_> {
+        match self.ledger.get(claim) {
+            Some(entry) => Listed::Entry(entry),
+            None if self.unread.may_hold(claim.as_str()) => Listed::Unread,
+            None => Listed::Not,
+        }
     }
 }
 
@@ -67,16 +85,26 @@ impl Suites {
         let mut found = Vec::new();
         let claims = match file(&files, "claims.yaml", &mut found) {
             Some(file) => Catalogue::read(&file.shown, &file.text, &mut found),
-            None => Catalogue::default(),
+            None => Catalogue::unread(),
         };
-        let ledger = match file(&files, "limitations.yaml", &mut found) {
+        let (ledger, unread) = match file(&files, "limitations.yaml", &mut found) {
             Some(file) => read_ledger(&file.shown, &file.text, &claims, &mut found),
-            None => BTreeMap::new(),
+            None => (BTreeMap::new(), Unread::whole()),
         };
-        let known = Known { claims: &claims, ledger: &ledger };
+        let known = Known { claims: &claims, ledger: &ledger, unread: &unread };
         let mut cases = Vec::new();
-        for file in files.iter().filter(|file| file.path.contains('/')) {
-            read_cases(file, &known, &mut cases, &mut found);
+        for file in &files {
+            match file.path.as_str() {
+                "claims.yaml" | "limitations.yaml" => {}
+                path if path.contains('/') => read_cases(file, &known, &mut cases, &mut found),
+                _ => found.push(Diagnostic {
+                    file: file.shown.clone(),
+                    line: 0,
+                    column: 0,
+                    message: "is neither claims.yaml nor limitations.yaml".to_owned(),
+                    hint: Some("cases belong into a folder named for their area".to_owned()),
+                }),
+            }
         }
         cases.sort_by(|a: &Case, b| (&a.claim, &a.name).cmp(&(&b.claim, &b.name)));
         Diagnostics::check(found)?;
@@ -131,7 +159,8 @@ fn read_cases(
             let area = file.path.split('/').next().unwrap_or_default();
             if case.claim.area() != area {
                 let hint = format!("its cases belong into `{}/`", case.claim.area());
-                decoder.report(item, format!("`{}` is not of `{area}`", case.claim), Some(hint));
+                let message = format!("`{}` is not of the area `{area}`", case.claim);
+                decoder.report(item, message, Some(hint));
             }
             if !seen.insert((case.claim.clone(), case.name.clone())) {
                 let hint = "give each case of a claim a `name`".to_owned();

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::claims::Kind;
-use crate::way::{Comparison, Difference, Trouble};
+use crate::way::{Comparison, Difference, FixtureKey, Trouble};
 
 /// What a check came to.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -180,6 +180,13 @@ pub enum Because {
     Seen(Difference),
     /// Nothing could be seen.
     Trouble(Trouble),
+    /// A fixture it needs did not come to stand.
+    Fixture {
+        /// Which.
+        fixture: FixtureKey,
+        /// Why.
+        trouble: Trouble,
+    },
     /// A control did not hold, so what was seen proves nothing.
     Control {
         /// The control's name.

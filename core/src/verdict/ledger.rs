@@ -1,12 +1,13 @@
 //! The ledger of known limitations: where each holds, how its failure looks, and why.
 
+use std::collections::btree_map::Entry::{Occupied, Vacant};
 use std::collections::{BTreeMap, BTreeSet};
 
 use semver::VersionReq;
 
 use super::judge::{Scope, SkipReason};
 use crate::claims::{Catalogue, ClaimId, Kind};
-use crate::document::{Decoder, Diagnostic, Node, parse};
+use crate::document::{Decoder, Diagnostic, Node, Unread, nearest, parse};
 use crate::facts::{Facts, WindowsBuild};
 use crate::way::{FailureClass, Signature};
 
@@ -62,36 +63,50 @@ impl LedgerEntry {
     }
 }
 
-/// Reads a ledger; what is valid is kept, the rest is reported to `found`.
+/// Reads a ledger; what is valid is kept, the rest is reported to `found` and noted.
 pub fn read_ledger(
     file: &str,
     text: &str,
     claims: &Catalogue,
     found: &mut Vec<Diagnostic>,
-) -> BTreeMap<ClaimId, LedgerEntry> {
+) -> (BTreeMap<ClaimId, LedgerEntry>, Unread) {
     let mut ledger = BTreeMap::new();
+    let mut unread = Unread::default();
     let root = match parse(file, text) {
         Ok(root) => root,
         Err(error) => {
             found.push(error);
-            return ledger;
+            return (ledger, Unread::whole());
         }
     };
     let mut decoder = Decoder::new(file);
     if let Some(mut fields) = decoder.fields(&root, "the ledger") {
         let list = fields.required(&mut decoder, "limitations");
         fields.finish(&mut decoder);
-        let items = list.and_then(|node| decoder.list(node, "`limitations`")).unwrap_or_default();
-        for item in items {
-            let Some(entry) = read_entry(&mut decoder, item, claims) else { continue };
-            let claim = entry.claim.clone();
-            if ledger.insert(claim.clone(), entry).is_some() {
-                decoder.report(item, format!("limitation `{claim}` stands here twice"), None);
+        let items = list.and_then(|node| decoder.list(node, "`limitations`"));
+        for item in items.unwrap_or_default() {
+            match read_entry(&mut decoder, item, claims) {
+                None => unread.note(item, "claim"),
+                Some(entry) => match ledger.entry(entry.claim.clone()) {
+                    Vacant(place) => {
+                        place.insert(entry);
+                    }
+                    Occupied(_) => {
+                        let message = format!("limitation `{}` stands here twice", entry.claim);
+                        let hint = "a claim has one entry: make one of both".to_owned();
+                        decoder.report(item, message, Some(hint));
+                    }
+                },
             }
         }
+        if items.is_none() {
+            unread = Unread::whole();
+        }
+    } else {
+        unread = Unread::whole();
     }
     found.extend(decoder.finish());
-    ledger
+    (ledger, unread)
 }
 
 fn read_entry(decoder: &mut Decoder<'_>, node: &Node, claims: &Catalogue) -> Option<LedgerEntry> {
@@ -106,7 +121,7 @@ fn read_entry(decoder: &mut Decoder<'_>, node: &Node, claims: &Catalogue) -> Opt
     let claim = claim.and_then(|node| read_claim(decoder, node, claims));
     let scope = scope.and_then(|node| read_scope(decoder, node));
     let outside = outside.and_then(|node| {
-        decoder.word(node, "outside", &["capability", "skip"], |word| match word {
+        decoder.word(node, "word for `outside`", &["capability", "skip"], |word| match word {
             "capability" => Some(Outside::Capability),
             "skip" => Some(Outside::Skip),
             _ => None,
@@ -138,14 +153,19 @@ fn read_claim(decoder: &mut Decoder<'_>, node: &Node, claims: &Catalogue) -> Opt
     match parse(&text) {
         Some((id, Kind::Limitation)) => Some(id),
         Some((id, kind)) => {
-            let message = format!("claim `{id}` is a {kind}, not a limitation");
-            decoder.report(node, message, None);
+            let message = format!("claim `{id}` is of kind {kind}, not limitation");
+            let hint = "remove the entry, or change the claim's kind".to_owned();
+            decoder.report(node, message, Some(hint));
             None
         }
+        // Whatever hides it is reported in its place
+        None if claims.may_hold(&text) => None,
         None => {
-            let near = crate::document::nearest(&text, known);
-            let hint = near.map(|near| format!("did you mean `{near}`?"));
-            decoder.report(node, format!("unknown claim `{text}`"), hint);
+            let hint = match nearest(&text, known) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "limitations stand in claims.yaml first".to_owned(),
+            };
+            decoder.report(node, format!("unknown claim `{text}`"), Some(hint));
             None
         }
     }

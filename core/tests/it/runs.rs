@@ -502,23 +502,13 @@ pub(crate) fn fixture_failed() -> Recorder {
         Trouble::new(TroubleKind::ImagePull, detail)
     };
     recorder.push(failed(FixtureName::WinWebserver, trouble(), 12_340));
-    let stands_not = |name| {
-        Trouble::new(
-            TroubleKind::FixtureFailed,
-            format!("{} does not stand", fixture(name)),
-        )
-    };
-    recorder.push(failed(
-        FixtureName::WindowsNodeProber,
-        stands_not(FixtureName::WinWebserver),
-        3,
-    ));
     for (place, (check, healthy)) in plan.iter().zip(healthy_conclusions()).enumerate() {
-        let broken = |trouble| conclusion(Broken, Because::Trouble(trouble));
+        let webserver = || Because::Fixture {
+            fixture: fixture(FixtureName::WinWebserver),
+            trouble: trouble(),
+        };
         let conclusion = match place {
-            1 => broken(stands_not(FixtureName::WindowsNodeProber)),
-            2 => broken(stands_not(FixtureName::WinWebserver)),
-            3 => broken(trouble()),
+            1..=3 => conclusion(Broken, webserver()),
             5 => saw(
                 Fail,
                 "2 pods Ready",

@@ -95,7 +95,7 @@ fn the_last_line_is_the_tally() {
         ),
         (
             runs::fixture_failed().view(),
-            "6 checks: 2 pass, 3 broken, 1 fail (0 flaky) in 7.5 s — not conformant (exit 10)",
+            "6 checks: 2 pass, 3 broken, 1 fail (0 flaky) in 7.0 s — not conformant (exit 10)",
         ),
         (
             runs::killed(),

@@ -40,7 +40,17 @@ async fn win_webserver(scene: &Scene, replicas: usize) -> String {
 }
 
 fn host_process(scene: &Scene) -> Value {
-    let container = json!({"image": SERVERCORE, "command": ["ping", "-t", "localhost"]});
+    // The image holds nothing: the program is the host's own
+    let image =
+        "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image:v1.0.0";
+    let shell = r"C:\Windows\System32\WindowsPowerShell\v1.0\powershell.exe";
+    let args = [
+        "-NoLogo",
+        "-NonInteractive",
+        "-Command",
+        "Start-Sleep -Seconds 86400",
+    ];
+    let container = json!({"image": image, "command": [shell], "args": args});
     let mut spec = scene.spec("windows-2022-a", &container);
     spec["hostNetwork"] = true.into();
     spec["os"] = json!({"name": "windows"});

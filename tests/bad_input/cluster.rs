@@ -1,0 +1,246 @@
+//! A server that answers as an API server does, up to a point.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::symlink;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value as Json, json};
+use tokio::sync::watch;
+
+use crate::kubeconfig;
+use crate::server::{Answer, Asked, Server, status};
+use crate::tool::{Said, Tool, check};
+
+/// The kinds a run makes and how their lists end.
+const KINDS: [(&str, &str); 5] = [
+    ("/namespaces", "Namespace"),
+    ("/pods", "Pod"),
+    ("/services", "Service"),
+    ("/deployments", "Deployment"),
+    ("/leases", "Lease"),
+];
+
+/// The objects of a cluster by path.
+#[derive(Clone, Default)]
+struct Objects(Arc<Mutex<BTreeMap<String, Json>>>);
+
+impl Objects {
+    /// Answers a request as an API server without admission and controllers.
+    fn answer(&self, asked: &Asked) -> Answer {
+        let mut objects = self.0.lock().expect("no script panics");
+        let version = objects.len() + 1;
+        let stored = |mut object: Json| {
+            object["metadata"]["uid"] = json!("9e1b");
+            object["metadata"]["resourceVersion"] = json!(version.to_string());
+            object
+        };
+        match asked.method.as_str() {
+            "POST" | "PATCH" | "PUT" => {
+                let name = asked.body["metadata"]["name"].as_str().unwrap_or_default();
+                let path = match asked.method.as_str() {
+                    "POST" => format!("{}/{name}", asked.path),
+                    _ => asked.path.clone(),
+                };
+                let object = stored(asked.body.clone());
+                objects.insert(path, object.clone());
+                Answer::Json(if asked.method == "POST" { 201 } else { 200 }, object)
+            }
+            "DELETE" => match objects.remove(&asked.path) {
+                Some(object) => Answer::Json(200, object),
+                None => status(404, "not found"),
+            },
+            _ if asked.query.contains("watch=") => Answer::Open,
+            _ if asked.path.ends_with("/serviceaccounts/default") => {
+                Answer::Json(200, json!({"kind": "ServiceAccount"}))
+            }
+            _ => match KINDS.iter().find(|(plural, _)| asked.path.ends_with(plural)) {
+                Some((_, kind)) => {
+                    let items: Vec<_> =
+                        objects.values().filter(|object| object["kind"] == *kind).collect();
+                    Answer::Json(200, json!({
+                        "kind": format!("{kind}List"), "apiVersion": "v1",
+                        "metadata": {"resourceVersion": "1"}, "items": items,
+                    }))
+                }
+                None => match objects.get(&asked.path) {
+                    Some(object) => Answer::Json(200, object.clone()),
+                    None => status(404, "not found"),
+                },
+            },
+        }
+    }
+
+    fn left(&self) -> Vec<String> {
+        self.0.lock().expect("no script panics").keys().cloned().collect()
+    }
+}
+
+fn node(name: &str, os: &str, kernel: &str) -> Json {
+    json!({
+        "metadata": {"name": name, "labels": {"node.kubernetes.io/windows-build": kernel}},
+        "spec": {"taints": [{"key": name, "value": kernel, "effect": "NoSchedule"}]},
+        "status": {
+            "nodeInfo": {"operatingSystem": os, "kernelVersion": kernel},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    })
+}
+
+fn nodes(items: &[Json]) -> Answer {
+    Answer::Json(200, json!({"kind": "NodeList", "apiVersion": "v1", "metadata": {}, "items": items}))
+}
+
+fn hybrid() -> Answer {
+    nodes(&[node("a", "linux", "6.1.0"), node("b", "windows", "10.0.20348.2700")])
+}
+
+/// A cluster of which `script` may answer first.
+fn cluster(script: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static) -> (Server, Objects) {
+    let objects = Objects::default();
+    let stored = objects.clone();
+    let server = Server::http(move |asked| {
+        script(asked).unwrap_or_else(|| match asked.path.as_str() {
+            "/version" => Answer::Json(200, json!({"gitVersion": "v1.36.0"})),
+            "/api/v1/namespaces/kube-system" => {
+                Answer::Json(200, json!({"kind": "Namespace", "metadata": {"uid": "1-2-3"}}))
+            }
+            "/api/v1/nodes" => hybrid(),
+            _ => stored.answer(asked),
+        })
+    });
+    (server, objects)
+}
+
+fn tool(server: &Server) -> Tool {
+    let tool = Tool::new();
+    tool.write("config", kubeconfig::of(&format!("http://{}", server.address), ""));
+    tool
+}
+
+/// What `plan` says when the list of nodes is answered so.
+fn plan(answer: impl Fn() -> Answer + Send + Sync + 'static) -> Said {
+    let (server, _) = cluster(move |asked| (asked.path == "/api/v1/nodes").then(&answer));
+    tool(&server).run(&["plan", "--kubeconfig", "config"])
+}
+
+#[test]
+fn hostile_nodes_are_planned_for_without_harm() {
+    let said = plan(|| {
+        let huge = "9".repeat(1 << 20);
+        nodes(&[
+            node("lin\u{1b}[31m", "linux", "\u{202e}\0"),
+            node("win\u{1b}]0;owned\u{7}", "windows", "10.0.20348.2700\u{1b}[2J"),
+            node("\u{202e}niw", "windows", &huge),
+            node("", "windows", "10.0.99999.1 \0"),
+            node("sun", "\u{1b}[31msolaris", "5.11"),
+            json!({"metadata": null, "status": []}),
+            json!(null),
+        ])
+    });
+    check("plan-hostile-nodes", &said.all());
+}
+
+#[test]
+fn a_list_of_nodes_that_cannot_be_had_leaves_its_checks_broken() {
+    check("plan-nodes-403", &plan(|| status(403, "nodes is \u{1b}[31mforbidden")).all());
+    check("plan-nodes-wrong-kind", &plan(|| {
+        Answer::Json(200, json!({"kind": "PodList", "metadata": {}}))
+    }).all());
+    check("plan-no-nodes", &plan(|| nodes(&[])).all());
+}
+
+/// Takes as long as one request is sent again, once for both.
+#[test]
+fn lists_of_nodes_that_break_off() {
+    let html = std::thread::spawn(|| plan(|| Answer::Text(500, "<html>\u{1b}[31moops</html>")));
+    let cut = plan(|| Answer::Text(200, r#"{"kind": "NodeList", "items": [{"#));
+    check("plan-nodes-cut", &cut.all());
+    check("plan-nodes-500", &html.join().expect("it did not panic").all());
+}
+
+#[test]
+fn a_run_that_may_make_no_lease_is_refused() {
+    let (server, objects) = cluster(|asked| {
+        (asked.method == "POST" && asked.path.ends_with("/leases"))
+            .then(|| status(403, "leases.coordination.k8s.io is \u{1b}[31mforbidden: User \"me\""))
+    });
+    let said = tool(&server).run(&["run", "--kubeconfig", "config"]);
+    check("run-lease-403", &said.all());
+    assert_eq!((said.code, objects.left()), (Some(20), Vec::new()));
+}
+
+#[test]
+fn a_run_beside_another_is_refused() {
+    let asked_for = Mutex::new(0);
+    let (server, objects) = cluster(move |asked| {
+        if !asked.path.contains("/leases") {
+            return None;
+        }
+        if asked.method == "POST" {
+            return Some(status(409, "it is there"));
+        }
+        let mut version = asked_for.lock().expect("no script panics");
+        *version += 1;
+        Some(Answer::Json(200, json!({
+            "kind": "Lease",
+            "metadata": {
+                "name": "winconform", "uid": "1", "resourceVersion": version.to_string(),
+                "labels": {"app.kubernetes.io/managed-by": "winconform"},
+            },
+            "spec": {"holderIdentity": "ci-7\u{1b}[31m/42/rabcdefg", "leaseDurationSeconds": 12},
+        })))
+    });
+    let said = tool(&server).run(&["run", "--kubeconfig", "config"]);
+    check("run-lease-held", &said.all());
+    assert_eq!((said.code, objects.left()), (Some(20), Vec::new()));
+}
+
+#[test]
+fn a_disk_that_is_full_from_the_start() {
+    let (server, objects) = cluster(|_| None);
+    let tool = tool(&server);
+    std::fs::create_dir(tool.path("out")).expect("a folder");
+    symlink("/dev/full", tool.path("out/record.jsonl")).expect("a link");
+    let said = tool.run(&["run", "--kubeconfig", "config", "--out", "out"]);
+    check("run-disk-full", &said.all());
+    assert_eq!((said.code, objects.left()), (Some(1), Vec::new()));
+}
+
+/// The record is a pipe whose reader goes when the first namespace is announced; the namespace is
+/// not answered before, so that something is left to be written.
+#[test]
+fn a_record_that_takes_no_more_ends_the_run_and_leaves_nothing() {
+    let (gone, until) = watch::channel(false);
+    let (server, objects) = cluster(|_| None);
+    drop(server);
+    let stored = objects.clone();
+    let (server, _) = cluster(move |asked| {
+        let first = asked.method == "PATCH" && asked.path.contains("/namespaces/");
+        let stored = match asked.path.as_str() {
+            "/version" | "/api/v1/namespaces/kube-system" | "/api/v1/nodes" => return None,
+            _ => stored.answer(asked),
+        };
+        Some(if first { Answer::After(until.clone(), Box::new(stored)) } else { stored })
+    });
+    let tool = tool(&server);
+    std::fs::create_dir(tool.path("out")).expect("a folder");
+    let record = tool.path("out/record.jsonl");
+    assert!(Command::new("mkfifo").arg(&record).status().expect("mkfifo starts").success());
+    let arguments = ["run", "--kubeconfig", "config", "--out", "out"];
+    let child = tool.command(&arguments).stderr(Stdio::piped()).spawn().expect("the tool starts");
+    let mut lines = BufReader::new(File::open(record).expect("opened")).lines();
+    let announced = |line: &str| line.contains("intent") && line.contains("Namespace");
+    assert!(lines.any(|line| announced(&line.expect("UTF-8"))), "no namespace was announced");
+    assert!(!objects.left().is_empty(), "the Lease stands");
+    drop(lines);
+    gone.send(true).expect("the server is there");
+
+    let said = Said::from(child.wait_with_output().expect("it ends"));
+    said.assert_harmless();
+    let error = said.stderr.rsplit_once("error: ").map(|(_, error)| error).unwrap_or_default();
+    check("run-record-breaks", &format!("{error}exit {:?}\n", said.code));
+    assert_eq!((said.code, objects.left()), (Some(1), Vec::new()), "{}", said.stderr);
+}

@@ -1,0 +1,59 @@
+//! Arguments and folders that will not do: nothing is begun.
+
+use std::fs;
+
+use crate::kubeconfig;
+use crate::tool::{Tool, check};
+
+/// A kubeconfig that would be reached for after the arguments: nothing listens there.
+fn tool() -> Tool {
+    let tool = Tool::new();
+    tool.write("config", kubeconfig::of("http://127.0.0.1:1", ""));
+    tool
+}
+
+#[test]
+fn a_folder_for_reports_that_cannot_be_written() {
+    let tool = tool();
+    tool.write("file", "kept");
+    for (name, out) in [
+        ("a-file", "file"),
+        ("below-a-file", "file/below"),
+        ("proc", "/proc/winconform"),
+        ("hostile", "file/\u{1b}[31m"),
+        ("empty", ""),
+    ] {
+        let said = tool.run(&["run", "--kubeconfig", "config", "--out", out]);
+        check(&format!("out-{name}"), &said.errors());
+        assert_eq!(said.code, Some(2), "{name}");
+    }
+    assert_eq!(fs::read(tool.path("file")).expect("still there"), b"kept");
+}
+
+#[test]
+fn arguments_that_are_none() {
+    let tool = tool();
+    let long = "x".repeat(64);
+    for (name, arguments) in [
+        ("nothing", [].as_slice()),
+        ("command", &["rnu"]),
+        ("flag", &["run", "--contxt", "lab"]),
+        ("hostile", &["run", "--\u{1b}[31m\u{202e}"]),
+        ("id-upper-case", &["run", "--id", "Nightly"]),
+        ("id-empty", &["run", "--id", ""]),
+        ("id-ends-in-dash", &["run", "--id", "a-"]),
+        ("id-too-long", &["run", "--id", &long]),
+        ("id-hostile", &["run", "--id", "\u{1b}]0;owned\u{7}"]),
+        ("format", &["list", "--format", "yaml"]),
+        ("speed", &["simulate", "--join", "config", "--speed", "NaN"]),
+        ("fault", &["simulate", "--join", "config", "--fault", "\u{1b}[31m"]),
+        ("front", &["simulate", "--join", "config", "--fault", "api-429"]),
+        ("claim", &["explain", "net.service-ip-from-pot"]),
+        ("claim-hostile", &["explain", "\u{1b}[31m\u{202e}"]),
+        ("no-record", &["report"]),
+    ] {
+        let said = tool.run(arguments);
+        assert_eq!(said.code, Some(2), "{name}: {}", said.stderr);
+        check(&format!("arguments-{name}"), &said.errors());
+    }
+}
