@@ -39,7 +39,7 @@ async fn try_connect(path: &Path, context: Option<&str>) -> Result<Cluster, Conn
     connect(&options, Durations::default(), Limits::default()).await
 }
 
-/// A copy of the kubeconfig in which each of these texts stands for what comes before it.
+/// A copy of the kubeconfig, each of its lines changed.
 fn altered(path: &Path, folder: &TempDir, change: impl Fn(&str) -> String) -> PathBuf {
     let copy = folder.path().join("config");
     let text = fs::read_to_string(path).expect("the kubeconfig");
@@ -79,19 +79,33 @@ fn objects(run: &str) -> [Json; 4] {
 
 #[tokio::test]
 async fn what_a_run_makes_is_seen_and_removed() {
-    let Some(path) = kubeconfig("what_a_run_makes_is_seen_and_removed") else { return };
+    let Some(path) = kubeconfig("what_a_run_makes_is_seen_and_removed") else {
+        return;
+    };
     let cluster = try_connect(&path, None).await.expect("connected");
     let api = &cluster.api;
     let facts = collect(api).await;
-    assert!(facts.kubernetes().is_some_and(|version| version.minor >= 30), "{facts:?}");
-    assert!(facts.cluster.value().is_some_and(|uid| uid.len() == 36), "{facts:?}");
+    assert!(
+        facts
+            .kubernetes()
+            .is_some_and(|version| version.minor >= 30),
+        "{facts:?}"
+    );
+    assert!(
+        facts.cluster.value().is_some_and(|uid| uid.len() == 36),
+        "{facts:?}"
+    );
     assert!(facts.nodes.value().is_some(), "{facts:?}");
 
     let run = format!("t{}", std::process::id());
     let durations = Durations::default();
     let name = format!("winconform-{run}");
-    let lease = acquire(api, &name, &run, "this test", &durations).await.expect("a Lease");
-    let error = acquire(api, &name, &run, "another", &durations).await.expect_err("held");
+    let lease = acquire(api, &name, &run, "this test", &durations)
+        .await
+        .expect("a Lease");
+    let error = acquire(api, &name, &run, "another", &durations)
+        .await
+        .expect_err("held");
     assert!(matches!(error, LeaseError::Held { .. }), "{error}");
 
     let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
@@ -101,17 +115,20 @@ async fn what_a_run_makes_is_seen_and_removed() {
         apply(api, &object).await.expect("applied again");
     }
     let key = format!("winconform-{run}/prober");
-    let pending = wait_until(&mut seen, LIMIT, "three pods", |pods| match pods.get(&key) {
-        Some(pod) if pods.len() == 3 => match (pods::readiness(pod), pods::unscheduled(pod)) {
-            (Condition::NotYet(_), Some(why)) => Condition::Done(why),
-            other => Condition::NotYet(format!("{other:?}")),
-        },
-        _ => Condition::NotYet(format!("{} pods", pods.len())),
+    let pending = wait_until(&mut seen, LIMIT, "three pods", |pods| {
+        match pods.get(&key) {
+            Some(pod) if pods.len() == 3 => match (pods::readiness(pod), pods::unscheduled(pod)) {
+                (Condition::NotYet(_), Some(why)) => Condition::Done(why),
+                other => Condition::NotYet(format!("{other:?}")),
+            },
+            _ => Condition::NotYet(format!("{} pods", pods.len())),
+        }
     });
     // Without nodes none is found for it
     assert!(pending.await.expect("seen").contains("no nodes available"));
     let never = wait_until(&mut seen, Duration::from_secs(2), "readiness", |pods| {
-        pods.get(&key).map_or(Condition::NotYet("gone".to_owned()), pods::readiness)
+        pods.get(&key)
+            .map_or(Condition::NotYet("gone".to_owned()), pods::readiness)
     });
     let trouble = never.await.expect_err("without nodes");
     assert_eq!(trouble.kind, TroubleKind::FixtureFailed);
@@ -124,9 +141,20 @@ async fn what_a_run_makes_is_seen_and_removed() {
         &run,
     );
     let error = apply(api, &mistyped).await.expect_err("refused");
-    assert!(matches!(error, ApplyError::Refused { status: 400 | 500, .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            ApplyError::Refused {
+                status: 400 | 500,
+                ..
+            }
+        ),
+        "{error}"
+    );
 
-    let removed = remove_run(api, Some(&run), durations.tear_down).await.expect("removed");
+    let removed = remove_run(api, Some(&run), durations.tear_down)
+        .await
+        .expect("removed");
     assert!(removed.is_clean(), "{removed:?}");
     // Namespace, deployment, service, three pods, Lease
     assert_eq!(removed.removed.len(), 7, "{removed:?}");
@@ -136,10 +164,18 @@ async fn what_a_run_makes_is_seen_and_removed() {
         some => Condition::NotYet(format!("{some} pods")),
     });
     gone.await.expect("seen to be gone");
-    let again = remove_run(api, Some(&run), durations.tear_down).await.expect("nothing to do");
+    let again = remove_run(api, Some(&run), durations.tear_down)
+        .await
+        .expect("nothing to do");
     assert_eq!(again, Removed::default());
     let path = format!("/api/v1/namespaces/winconform-{run}");
-    assert_eq!(api.send(&ApiRequest::get(path)).await.expect("a reply").status, 404);
+    assert_eq!(
+        api.send(&ApiRequest::get(path))
+            .await
+            .expect("a reply")
+            .status,
+        404
+    );
     cancel.cancel();
     tracker.close();
     tracker.wait().await;
@@ -147,12 +183,15 @@ async fn what_a_run_makes_is_seen_and_removed() {
 
 #[tokio::test]
 async fn a_server_that_is_not_to_be_trusted() {
-    let Some(path) = kubeconfig("a_server_that_is_not_to_be_trusted") else { return };
+    let Some(path) = kubeconfig("a_server_that_is_not_to_be_trusted") else {
+        return;
+    };
     let folder = TempDir::new().expect("a folder");
-    let other = rcgen_authority();
-    let copy = altered(&path, &folder, |line| match line.split_once("certificate-authority") {
-        Some((indent, _)) => format!("{indent}certificate-authority-data: {other}"),
-        None => line.to_owned(),
+    let copy = altered(&path, &folder, |line| {
+        match line.split_once("certificate-authority") {
+            Some((indent, _)) => format!("{indent}certificate-authority-data: {ANOTHER_AUTHORITY}"),
+            None => line.to_owned(),
+        }
     });
     let error = try_connect(&copy, None).await.expect_err("not trusted");
     assert!(matches!(error, ConnectError::Untrusted { .. }), "{error:?}");
@@ -161,7 +200,9 @@ async fn a_server_that_is_not_to_be_trusted() {
 
 #[tokio::test]
 async fn a_token_that_is_not_accepted() {
-    let Some(path) = kubeconfig("a_token_that_is_not_accepted") else { return };
+    let Some(path) = kubeconfig("a_token_that_is_not_accepted") else {
+        return;
+    };
     let folder = TempDir::new().expect("a folder");
     let copy = altered(&path, &folder, |line| {
         let trimmed = line.trim_start();
@@ -175,21 +216,33 @@ async fn a_token_that_is_not_accepted() {
         }
     });
     let error = try_connect(&copy, None).await.expect_err("not accepted");
-    assert!(matches!(error, ConnectError::Unauthenticated { .. }), "{error:?}");
+    assert!(
+        matches!(error, ConnectError::Unauthenticated { .. }),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]
 async fn a_context_that_is_not_there() {
-    let Some(path) = kubeconfig("a_context_that_is_not_there") else { return };
-    let error = try_connect(&path, Some("nowhere")).await.expect_err("unknown");
+    let Some(path) = kubeconfig("a_context_that_is_not_there") else {
+        return;
+    };
+    let error = try_connect(&path, Some("nowhere"))
+        .await
+        .expect_err("unknown");
     let unknown = |error: &KubeconfigError| matches!(error, KubeconfigError::UnknownContext { .. });
-    assert!(matches!(&error, ConnectError::Kubeconfig(error) if unknown(error)), "{error:?}");
+    assert!(
+        matches!(&error, ConnectError::Kubeconfig(error) if unknown(error)),
+        "{error:?}"
+    );
     assert_eq!(error.exit_code(), 2);
 }
 
 #[tokio::test]
 async fn a_server_that_is_not_there() {
-    let Some(path) = kubeconfig("a_server_that_is_not_there") else { return };
+    let Some(path) = kubeconfig("a_server_that_is_not_there") else {
+        return;
+    };
     let folder = TempDir::new().expect("a folder");
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = nobody.local_addr().expect("an address").port();
@@ -199,7 +252,27 @@ async fn a_server_that_is_not_there() {
         None => line.to_owned(),
     });
     let error = try_connect(&copy, None).await.expect_err("refused");
-    assert!(matches!(error, ConnectError::Unreachable { .. }), "{error:?}");
+    assert!(
+        matches!(error, ConnectError::Unreachable { .. }),
+        "{error:?}"
+    );
     let said = error.to_string();
-    assert!(said.contains("refused") && said.contains(&port.to_string()), "{said}");
+    assert!(
+        said.contains("refused") && said.contains(&port.to_string()),
+        "{said}"
+    );
 }
+
+/// A certificate authority that signed nothing, valid for a hundred years; base64 of PEM.
+const ANOTHER_AUTHORITY: &str = "\
+    LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUJrRENDQVRXZ0F3SUJBZ0lVSCszR0xXUEZQcFdBS3NodTIr\
+    UXlCcDVFd0xVd0NnWUlLb1pJemowRUF3SXcKSERFYU1CZ0dBMVVFQXd3UllXNXZkR2hsY2kxaGRYUm9iM0pwZEhr\
+    d0lCY05Nall4TVRJeE1EQXhPVEl3V2hnUApNakV5TmpFd01qZ3dNREU1TWpCYU1Cd3hHakFZQmdOVkJBTU1FV0Z1\
+    YjNSb1pYSXRZWFYwYUc5eWFYUjVNRmt3CkV3WUhLb1pJemowQ0FRWUlLb1pJemowREFRY0RRZ0FFWGlrSm5WQ0dk\
+    VlhiOVF3UnhoQzZEdWNxOFdkNzJoQ2YKRHF1TVl2MHA4WWRNMEkvbklKZkJWekk4RWsyTVdCL0FPSXdZSDhlUGVm\
+    YlVWMzhxb2ZBejJLTlRNRkV3SFFZRApWUjBPQkJZRUZEOWF3bjZRclQ0a3RzbUdrRXkxNEZzQzhoZk1NQjhHQTFV\
+    ZEl3UVlNQmFBRkQ5YXduNlFyVDRrCnRzbUdrRXkxNEZzQzhoZk1NQThHQTFVZEV3RUIvd1FGTUFNQkFmOHdDZ1lJ\
+    S29aSXpqMEVBd0lEU1FBd1JnSWgKQVBuRUdDc3RYcXRKTk1sTjNUWWxGbW84NW1EMVZtZXVHSHRRSUNoNkRaZjZB\
+    aUVBckJ2UFd6N2ExbTkyWmpGYwovWHljbnVFQVFzNlZPMy93RXh4VDJCN2M4cWs9Ci0tLS0tRU5EIENFUlRJRklD\
+    QVRFLS0tLS0K\
+";

@@ -7,15 +7,12 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use hybrid_sim::ProductFault;
 use hybrid_sim::front::{Front, FrontFault, FrontOptions};
-use hybrid_sim::{FaultSet, JoinOptions, Joined, ProductFault, Topology, join};
-use libtest_mimic::{Arguments, Failed, Trial};
-use tokio::runtime::Runtime;
-use winconform::cluster::{Cluster, ConnectOptions, connect, kube_config, remove_run};
+use winconform::cluster::{connect, kube_config, remove_run};
 use winconform::engine::{Journal, RunOptions, run};
 use winconform_core::config::{Durations, Images, Limits};
 use winconform_core::document::Diagnostics;
@@ -23,11 +20,12 @@ use winconform_core::record::{Exit, RunView, read};
 use winconform_core::suite::{SuiteFile, Suites};
 use winconform_core::verdict::Verdict;
 
-const VARIABLE: &str = "WINCONFORM_TEST_KUBECONFIG";
-/// Simulated durations go by so much faster.
-const SPEED: f64 = 40.0;
+use world::{Outcome, Trials, World, options};
+
+mod world;
+
 /// Runs at once while harness faults are tried.
-const AT_ONCE: usize = 6;
+const AT_ONCE: usize = 10;
 
 const LABEL: &str = "env.windows-build-label[pool=windows-2022]";
 const REJECT: &str = "reject.hostPID";
@@ -70,17 +68,12 @@ const PRODUCT: &[Product] = &[
         turns: &[(REJECT, Verdict::Fail)],
         exit: Exit::NotConformant,
     },
-    // A webhook that adds a forbidden field makes the control speak
+    // A webhook that adds a forbidden field makes the control speak. The front alters what is
+    // created by POST; what is applied by PATCH reaches the server as it is
     Product {
         fault: "admission-injects=spec.hostIPC:true",
-        turns: &[
-            (REJECT, Verdict::Broken),
-            (SAMPLE, Verdict::Fail),
-            (FROM_LINUX, Verdict::Broken),
-            (FROM_WINDOWS, Verdict::Broken),
-            (FROM_NODE, Verdict::Broken),
-        ],
-        exit: Exit::NotConformant,
+        turns: &[(REJECT, Verdict::Broken)],
+        exit: Exit::CouldNotTell,
     },
     Product {
         fault: "servercore-crashes=windows-2022",
@@ -141,88 +134,33 @@ const HARNESS: [&str; 8] = [
 ];
 
 /// Faults under which nothing on these checks may pass, whatever the harness meets.
-const BROKEN_WORLD: [&str; 4] = [
+const BROKEN_WORLD: [&str; 3] = [
     "node-label-wrong=windows-2022",
     "admission-allows=spec.hostPID",
     "kube-proxy-dead=windows-2022",
-    "servercore-crashes=windows-2022",
 ];
 
 fn main() {
-    let mut arguments = Arguments::from_args();
-    // Trials share the simulated nodes, whose faults are set per trial
-    arguments.test_threads = Some(1);
-    let kubeconfig = std::env::var_os(VARIABLE).map(PathBuf::from);
     let seeds = std::env::var("WINCONFORM_TEST_SEEDS").ok().and_then(|n| n.parse().ok());
     let seeds: u64 = seeds.unwrap_or(20);
-    let runtime = Arc::new(Runtime::new().expect("a runtime starts"));
-    let given = kubeconfig.is_some() && !arguments.list;
-    let world = given.then(|| {
-        let path = kubeconfig.expect("asked above");
-        Arc::new(runtime.block_on(World::join(path)))
-    });
-    let mut trials = Vec::new();
-    let mut add = |name: String, trial: Box<dyn FnOnce(&World, &Runtime) -> Outcome + Send>| {
-        let trial = match &world {
-            Some(world) => {
-                let (world, runtime) = (Arc::clone(world), Arc::clone(&runtime));
-                Trial::test(name, move || trial(&world, &runtime).map_err(Failed::from))
-            }
-            None => {
-                if !arguments.list {
-                    println!("not run: {name}: {VARIABLE} is not set");
-                }
-                Trial::test(name, || Ok(())).with_ignored_flag(true)
-            }
-        };
-        trials.push(trial);
-    };
+    let mut trials = Trials::new("faults-");
     for product in PRODUCT {
         let name = format!("product::{}", product.fault);
-        add(name, Box::new(|world, runtime| runtime.block_on(world.product(product))));
+        trials.add(name, async |world: &World| world.product(product).await);
     }
     for fault in HARNESS {
         let name = format!("harness::{fault}");
-        add(name, Box::new(move |w, runtime| runtime.block_on(w.harness(fault, seeds, &[]))));
+        trials.add(name, async move |world: &World| world.harness(fault, seeds, &[]).await);
         let name = format!("harness_in_a_broken_world::{fault}");
-        add(name, Box::new(move |w, runtime| {
-            runtime.block_on(w.harness(fault, seeds.div_ceil(5), &BROKEN_WORLD))
-        }));
+        let few = seeds.div_ceil(5);
+        trials.add(name, async move |world: &World| {
+            world.harness(fault, few, &BROKEN_WORLD).await
+        });
     }
-    let conclusion = libtest_mimic::run(&arguments, trials);
-    if let Some(world) = world.and_then(Arc::into_inner) {
-        runtime.block_on(world.joined.leave()).expect("the simulated nodes leave");
-    }
-    conclusion.exit();
-}
-
-type Outcome = Result<(), String>;
-
-/// Two simulated nodes on the control plane given.
-struct World {
-    kubeconfig: PathBuf,
-    joined: Joined,
-    /// Beside every front: to see what the harness left.
-    direct: Cluster,
+    trials.run()
 }
 
 impl World {
-    async fn join(kubeconfig: PathBuf) -> Self {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let direct = connect(&options(&kubeconfig), Durations::default(), Limits::default())
-            .await
-            .expect("the control plane answers");
-        let options = JoinOptions {
-            topology: Topology::hybrid(),
-            faults: FaultSet::default(),
-            seed: 1,
-            speed: SPEED,
-            prefix: "faults-".to_owned(),
-        };
-        let joined = join(direct.api.client().clone(), options).await.expect("the nodes join");
-        Self { kubeconfig, joined, direct }
-    }
-
     /// Runs the tool through a front with these faults.
     async fn run(&self, faults: Vec<FrontFault>, seed: u64) -> RunView {
         let config = kube_config(&options(&self.kubeconfig)).await.expect("a configuration");
@@ -250,7 +188,9 @@ impl World {
         let view = read(&journal.text()).expect("a readable record");
         // What tear-down said must be true; what it could not remove is removed here
         let torn_down = view.torn_down.as_ref().expect("tear-down is on record");
-        let left = remove_run(&self.direct.api, Some(&run_id), Duration::from_secs(60)).await;
+        let direct = connect(&options(&self.kubeconfig), durations(), Limits::default()).await;
+        let direct = direct.expect("the control plane answers without a front");
+        let left = remove_run(&direct.api, Some(&run_id), Duration::from_secs(60)).await;
         let left = left.expect("the control plane answers");
         if torn_down.left.is_empty() && torn_down.troubles.is_empty() {
             assert!(left.removed.is_empty(), "{run_id} said it left nothing: {:?}", left.removed);
@@ -306,10 +246,10 @@ impl World {
         let (mut told, mut untold) = (0, 0);
         for (seed, view) in &views {
             for (check, seen) in verdicts(view) {
-                if seen == Verdict::Broken {
-                    untold += 1;
-                } else if expected.get(check) == Some(&seen) {
+                if expected.get(check) == Some(&seen) {
                     told += 1;
+                } else if seen == Verdict::Broken {
+                    untold += 1;
                 } else {
                     let wanted = expected.get(check);
                     let what = described(view);
@@ -319,12 +259,8 @@ impl World {
         }
         println!("{fault}: {} runs, {told} verdicts right, {untold} broken, none wrong", views.len());
         // Patience that always gives up would be right too, and useless
-        if told < untold { Err(format!("{untold} of {} broken", told + untold)) } else { Ok(()) }
+        if untold * 20 > told + untold { Err(format!("{untold} of {} broken", told + untold)) } else { Ok(()) }
     }
-}
-
-fn options(kubeconfig: &std::path::Path) -> ConnectOptions {
-    ConnectOptions { context: None, kubeconfig: Some(kubeconfig.to_owned()) }
 }
 
 /// The run's own limits, nearer than for a real cluster: the simulated one is faster, too.
@@ -338,6 +274,7 @@ fn durations() -> Durations {
         exec_connect: seconds(4),
         exec_idle: seconds(8),
         fixture: seconds(120),
+        settle: seconds(1),
         converge: seconds(5),
         look_again: Duration::from_millis(100),
         ..Durations::default()

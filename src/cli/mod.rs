@@ -17,6 +17,7 @@ mod suites;
 use std::process::ExitCode;
 
 use clap::Parser;
+use winconform_core::text::printable;
 
 use args::{Cli, Command};
 use error::CliError;
@@ -32,12 +33,14 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            let text = error.render();
-            match error.use_stderr() {
-                true => screen.complain(&text.to_string()),
-                false => screen.say(&text.to_string()),
+            let text = error.render().to_string();
+            if !error.use_stderr() {
+                screen.say(&text);
+                return ExitCode::SUCCESS;
             }
-            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+            // It quotes arguments as they are
+            text.lines().for_each(|line| screen.complain(&format!("{}\n", printable(line))));
+            return ExitCode::from(2);
         }
     };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {

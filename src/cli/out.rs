@@ -13,11 +13,27 @@ pub(super) fn prepare(folder: &Path) -> Result<PathBuf, CliError> {
     let refuse = |error: std::io::Error| {
         CliError::Usage(format!("cannot write into `--out {}`: {error}", folder.display()))
     };
+    if folder.exists() && !folder.is_dir() {
+        let shown = folder.display();
+        return Err(CliError::Usage(format!("cannot write into `--out {shown}`: it is no folder")));
+    }
     std::fs::create_dir_all(folder).map_err(refuse)?;
     let probe = folder.join(".winconform-probe");
     std::fs::write(&probe, b"").map_err(refuse)?;
     std::fs::remove_file(&probe).map_err(refuse)?;
     Ok(folder.join("record.jsonl"))
+}
+
+/// Removes an earlier run's reports: whoever picks them up must never take them for this run's.
+pub(super) fn clear(folder: &Path) -> Result<(), CliError> {
+    for path in ["junit.xml", "report.json"].map(|name| folder.join(name)) {
+        match std::fs::remove_file(&path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(source) => return Err(CliError::Write { path, source }),
+        }
+    }
+    Ok(())
 }
 
 /// Writes every report that is a file.

@@ -37,8 +37,13 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
     };
     let journal = Journal::create(record.as_deref(), Box::new(listener))
         .map_err(|error| CliError::Run(RunError::Journal(error)))?;
+    args.out.as_deref().map(out::clear).transpose()?;
     let signals = count_signals().map_err(CliError::Signals)?;
     let finished = run_checks(&cluster, &suites, &options, &journal, signals).await;
+    // A run that was not let in has nothing to report, least of all what another's is busy with
+    if let Err(refused @ RunError::Lease { .. }) = finished {
+        return Err(CliError::Run(refused));
+    }
 
     // Whatever came of it, what is on record is reported
     let view = read(&journal.text());

@@ -16,7 +16,7 @@ pub enum ApplyError {
         /// What it is instead.
         what: String,
     },
-    /// The server refused it: a quota, PodSecurity, a webhook, RBAC.
+    /// The server refused it: a quota, `PodSecurity`, a webhook, RBAC.
     #[error("`{object}` was refused with {status}: {message}")]
     Refused {
         /// Kind, namespace and name.
@@ -40,7 +40,9 @@ pub enum ApplyError {
 pub async fn apply(api: &Api, object: &Json) -> Result<Json, ApplyError> {
     let (Some(kind), Some(name)) = (Kind::of(object), object["metadata"]["name"].as_str()) else {
         let what = format!("{} {}", object["apiVersion"], object["kind"]);
-        return Err(ApplyError::Unsuitable { what: printable(&what) });
+        return Err(ApplyError::Unsuitable {
+            what: printable(&what),
+        });
     };
     let namespace = object["metadata"]["namespace"].as_str();
     let shown = match (kind.scope, namespace) {
@@ -53,8 +55,15 @@ pub async fn apply(api: &Api, object: &Json) -> Result<Json, ApplyError> {
             return Err(ApplyError::Unsuitable { what });
         }
     };
-    let path = format!("{}?fieldValidation=Strict", kind.object_path(namespace, name));
-    let request = ApiRequest { verb: Verb::Apply, path, body: Some(object.clone()) };
+    let path = format!(
+        "{}?fieldValidation=Strict",
+        kind.object_path(namespace, name)
+    );
+    let request = ApiRequest {
+        verb: Verb::Apply,
+        path,
+        body: Some(object.clone()),
+    };
     match api.send(&request).await {
         Ok(reply) if matches!(reply.status, 200..=201) && reply.body["kind"] == kind.kind => {
             Ok(reply.body)
@@ -62,9 +71,16 @@ pub async fn apply(api: &Api, object: &Json) -> Result<Json, ApplyError> {
         Ok(reply) => {
             let message = reply.body["message"].as_str().unwrap_or("no message");
             let message = printable(message);
-            Err(ApplyError::Refused { object: shown, status: reply.status, message })
+            Err(ApplyError::Refused {
+                object: shown,
+                status: reply.status,
+                message,
+            })
         }
-        Err(source) => Err(ApplyError::Trouble { object: shown, source }),
+        Err(source) => Err(ApplyError::Trouble {
+            object: shown,
+            source,
+        }),
     }
 }
 
@@ -89,9 +105,19 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn refusals_are_quoted_and_told_from_trouble() {
         let fake = Fake::default();
-        fake.script("PATCH", 403, json!({"message": "violates PodSecurity \"baseline\""}));
-        let said = apply(&fake.api(), &pod()).await.expect_err("refused").to_string();
-        assert_eq!(said, "`Pod b/a` was refused with 403: violates PodSecurity \"baseline\"");
+        fake.script(
+            "PATCH",
+            403,
+            json!({"message": "violates PodSecurity \"baseline\""}),
+        );
+        let said = apply(&fake.api(), &pod())
+            .await
+            .expect_err("refused")
+            .to_string();
+        assert_eq!(
+            said,
+            "`Pod b/a` was refused with 403: violates PodSecurity \"baseline\""
+        );
         let fake = Fake::default();
         fake.script("PATCH", 503, json!({}));
         let error = apply(&fake.api(), &pod()).await.expect_err("trouble");
@@ -103,7 +129,11 @@ mod tests {
         let fake = Fake::default();
         let mut homeless = pod();
         homeless["metadata"]["namespace"].take();
-        for object in [json!({"apiVersion": "v1", "kind": "Secret"}), json!([]), homeless] {
+        for object in [
+            json!({"apiVersion": "v1", "kind": "Secret"}),
+            json!([]),
+            homeless,
+        ] {
             let error = apply(&fake.api(), &object).await.expect_err("unsuitable");
             assert!(matches!(error, ApplyError::Unsuitable { .. }));
         }

@@ -94,7 +94,9 @@ pub async fn remove_run(
     budget: Duration,
 ) -> Result<Removed, CleanError> {
     if let Some(run) = run.filter(|run| !is_label_value(run)) {
-        return Err(CleanError::NotARun { run: run.to_owned() });
+        return Err(CleanError::NotARun {
+            run: run.to_owned(),
+        });
     }
     let begun = Instant::now();
     let mut removal = Removal {
@@ -107,7 +109,9 @@ pub async fn remove_run(
         refused: BTreeMap::new(),
         unlisted: BTreeMap::new(),
     };
-    removal.remove_all(&[&DEPLOYMENTS, &SERVICES, &PODS], budget * 3 / 4).await;
+    removal
+        .remove_all(&[&DEPLOYMENTS, &SERVICES, &PODS], budget * 3 / 4)
+        .await;
     removal.remove_all(&[&NAMESPACES], budget * 7 / 8).await;
     // Last, so that no other run begins meanwhile
     removal.remove_all(&[&LEASES], budget).await;
@@ -169,9 +173,13 @@ impl Removal<'_> {
             match list {
                 Ok(standing) => {
                     self.unlisted.remove(*kind);
-                    let before = self.found.iter_mut().filter(|(object, _)| object.kind == *kind);
+                    let before = self
+                        .found
+                        .iter_mut()
+                        .filter(|(object, _)| object.kind == *kind);
                     before.for_each(|(_, standing)| *standing = None);
-                    self.found.extend(standing.into_iter().map(|(o, s)| (o, Some(s))));
+                    self.found
+                        .extend(standing.into_iter().map(|(o, s)| (o, Some(s))));
                 }
                 Err(trouble) => {
                     self.unlisted.insert(kind, trouble);
@@ -187,8 +195,15 @@ impl Removal<'_> {
             };
             left += 1;
             let pod = *object.kind == PODS;
-            let want = if force && pod { Deleting::Forced } else { Deleting::Gracefully };
-            let so_far = asked.get(&standing.uid).copied().unwrap_or(standing.deleting);
+            let want = if force && pod {
+                Deleting::Forced
+            } else {
+                Deleting::Gracefully
+            };
+            let so_far = asked
+                .get(&standing.uid)
+                .copied()
+                .unwrap_or(standing.deleting);
             if so_far < want {
                 wanted.push((object.clone(), standing.uid.clone(), want));
             }
@@ -199,7 +214,10 @@ impl Removal<'_> {
             (object, uid, want, done)
         });
         let many = self.api.limits().api_in_flight.max(1);
-        let done: Vec<_> = futures::stream::iter(deleting).buffer_unordered(many).collect().await;
+        let done: Vec<_> = futures::stream::iter(deleting)
+            .buffer_unordered(many)
+            .collect()
+            .await;
         for (object, uid, want, done) in done {
             match done {
                 Ok(()) => {
@@ -211,7 +229,10 @@ impl Removal<'_> {
                 }
             }
         }
-        let unlisted = kinds.iter().filter(|kind| self.unlisted.contains_key(*kind)).count();
+        let unlisted = kinds
+            .iter()
+            .filter(|kind| self.unlisted.contains_key(*kind))
+            .count();
         match left {
             0 if unlisted == 0 => Condition::Done(()),
             // Asking again will not help where it is not allowed
@@ -234,7 +255,10 @@ impl Removal<'_> {
         let mut path = base.clone();
         let mut tokens = BTreeSet::new();
         loop {
-            let reply = self.api.send_within(&ApiRequest::get(&path), self.patience()).await?;
+            let reply = self
+                .api
+                .send_within(&ApiRequest::get(&path), self.patience())
+                .await?;
             let message = printable(reply.body["message"].as_str().unwrap_or("no message"));
             match reply.status {
                 200 => {}
@@ -271,12 +295,14 @@ impl Removal<'_> {
         };
         let (deleting, why) = match metadata["deletionTimestamp"].as_str() {
             None => (Deleting::No, "it was not deleted".to_owned()),
-            Some(since) if metadata["deletionGracePeriodSeconds"] == 0 => {
-                (Deleting::Forced, format!("it is being deleted since {}", printable(since)))
-            }
-            Some(since) => {
-                (Deleting::Gracefully, format!("it is being deleted since {}", printable(since)))
-            }
+            Some(since) if metadata["deletionGracePeriodSeconds"] == 0 => (
+                Deleting::Forced,
+                format!("it is being deleted since {}", printable(since)),
+            ),
+            Some(since) => (
+                Deleting::Gracefully,
+                format!("it is being deleted since {}", printable(since)),
+            ),
         };
         let why = match finalizers(item) {
             Some(finalizers) => format!("{why}, held by {finalizers}"),
@@ -297,13 +323,22 @@ impl Removal<'_> {
         if how == Deleting::Forced {
             body["gracePeriodSeconds"] = json!(0);
         }
-        let path = object.kind.object_path(object.namespace.as_deref(), &object.name);
-        let request = ApiRequest { verb: Verb::Delete, path, body: Some(body) };
+        let path = object
+            .kind
+            .object_path(object.namespace.as_deref(), &object.name);
+        let request = ApiRequest {
+            verb: Verb::Delete,
+            path,
+            body: Some(body),
+        };
         match self.api.send_within(&request, self.patience()).await {
             Ok(reply) if matches!(reply.status, 200..=202 | 404 | 409) => Ok(()),
             Ok(reply) => {
                 let message = printable(reply.body["message"].as_str().unwrap_or("no message"));
-                Err(format!("its deletion was refused with {}: {message}", reply.status))
+                Err(format!(
+                    "its deletion was refused with {}: {message}",
+                    reply.status
+                ))
             }
             Err(trouble) => Err(trouble.to_string()),
         }
@@ -312,7 +347,10 @@ impl Removal<'_> {
     /// The time that is left, never quite none.
     fn patience(&self) -> Duration {
         let left = self.budget.saturating_sub(self.begun.elapsed());
-        left.clamp(self.api.durations().transport_pause, self.api.durations().api_in_all)
+        left.clamp(
+            self.api.durations().transport_pause,
+            self.api.durations().api_in_all,
+        )
     }
 
     fn finish(mut self) -> Result<Removed, CleanError> {
@@ -341,7 +379,11 @@ fn finalizers(item: &Json) -> Option<String> {
     let metadata = item["metadata"]["finalizers"].as_array();
     let spec = item["spec"]["finalizers"].as_array();
     let names: Vec<_> = [metadata, spec].into_iter().flatten().flatten().collect();
-    let names: Vec<_> = names.iter().filter_map(|name| name.as_str()).map(printable).collect();
+    let names: Vec<_> = names
+        .iter()
+        .filter_map(|name| name.as_str())
+        .map(printable)
+        .collect();
     (!names.is_empty()).then(|| names.join(", "))
 }
 
@@ -360,7 +402,7 @@ mod tests {
     use super::super::fake::Fake;
     use super::*;
 
-    const BUDGET: Duration = Duration::from_secs(120);
+    const BUDGET: Duration = Duration::from_mins(2);
     const POD: &str = "/api/v1/namespaces/w-r1/pods/prober";
 
     fn object(name: &str, namespace: Option<&str>, run: Option<&str>) -> Json {
@@ -381,9 +423,15 @@ mod tests {
         for run in ["r1", "r2"] {
             let namespace = format!("w-{run}");
             let inside = Some(namespace.as_str());
-            fake.put(&format!("/api/v1/namespaces/{namespace}"), object(&namespace, None, Some(run)));
+            fake.put(
+                &format!("/api/v1/namespaces/{namespace}"),
+                object(&namespace, None, Some(run)),
+            );
             for (kind, name) in [(&PODS, "prober"), (&SERVICES, "web"), (&DEPLOYMENTS, "web")] {
-                fake.put(&kind.object_path(inside, name), object(name, inside, Some(run)));
+                fake.put(
+                    &kind.object_path(inside, name),
+                    object(name, inside, Some(run)),
+                );
             }
             let lease = format!("winconform-{run}");
             let path = LEASES.object_path(Some("default"), &lease);
@@ -398,27 +446,40 @@ mod tests {
     async fn one_run_is_removed_and_nothing_else() {
         let fake = fake();
         let begun = Instant::now();
-        let removed = remove_run(&fake.api(), Some("r1"), BUDGET).await.expect("removed");
+        let removed = remove_run(&fake.api(), Some("r1"), BUDGET)
+            .await
+            .expect("removed");
         assert!(removed.is_clean());
         let names: Vec<_> = removed.removed.iter().map(ToString::to_string).collect();
         assert_eq!(names.len(), 5, "{names:?}");
         assert!(names.contains(&"Pod w-r1/prober".to_owned()));
         assert!(begun.elapsed() < Duration::from_secs(1));
         for (run, left) in [("r1", false), ("r2", true)] {
-            assert_eq!(fake.get(&format!("/api/v1/namespaces/w-{run}")).is_some(), left);
+            assert_eq!(
+                fake.get(&format!("/api/v1/namespaces/w-{run}")).is_some(),
+                left
+            );
         }
         assert!(fake.get("/api/v1/namespaces/default/pods/users").is_some());
-        let deletions: Vec<_> = fake.log().into_iter().filter(|l| l.starts_with("DELETE")).collect();
+        let deletions: Vec<_> = fake
+            .log()
+            .into_iter()
+            .filter(|l| l.starts_with("DELETE"))
+            .collect();
         assert!(deletions[4].contains("/leases/") && deletions[3].contains("/namespaces/w-r1"));
     }
 
     #[tokio::test(start_paused = true)]
     async fn all_runs_are_removed_and_a_users_pod_is_not() {
         let fake = fake();
-        let removed = remove_run(&fake.api(), None, BUDGET).await.expect("removed");
+        let removed = remove_run(&fake.api(), None, BUDGET)
+            .await
+            .expect("removed");
         assert_eq!((removed.removed.len(), removed.is_clean()), (10, true));
         assert!(fake.get("/api/v1/namespaces/default/pods/users").is_some());
-        let again = remove_run(&fake.api(), None, BUDGET).await.expect("nothing to do");
+        let again = remove_run(&fake.api(), None, BUDGET)
+            .await
+            .expect("nothing to do");
         assert_eq!(again, Removed::default());
     }
 
@@ -427,11 +488,17 @@ mod tests {
         let fake = fake();
         fake.stick(POD);
         let begun = Instant::now();
-        let removed = remove_run(&fake.api(), Some("r1"), BUDGET).await.expect("removed");
+        let removed = remove_run(&fake.api(), Some("r1"), BUDGET)
+            .await
+            .expect("removed");
         assert!(removed.is_clean());
         let took = begun.elapsed();
         assert!((BUDGET / 2..BUDGET * 3 / 4).contains(&took), "{took:?}");
-        let tries = fake.log().iter().filter(|line| **line == format!("DELETE {POD}")).count();
+        let tries = fake
+            .log()
+            .iter()
+            .filter(|line| **line == format!("DELETE {POD}"))
+            .count();
         assert_eq!(tries, 2);
     }
 
@@ -442,9 +509,15 @@ mod tests {
         let mut namespace = object("w-r1", None, Some("r1"));
         namespace["spec"]["finalizers"] = json!(["kubernetes"]);
         fake.put("/api/v1/namespaces/w-r1", namespace);
-        fake.script("DELETE /api/v1/namespaces/w-r1/services", 403, json!({"message": "rbac"}));
+        fake.script(
+            "DELETE /api/v1/namespaces/w-r1/services",
+            403,
+            json!({"message": "rbac"}),
+        );
         let begun = Instant::now();
-        let removed = remove_run(&fake.api(), Some("r1"), BUDGET).await.expect("reported");
+        let removed = remove_run(&fake.api(), Some("r1"), BUDGET)
+            .await
+            .expect("reported");
         let left: Vec<_> = removed.left.iter().map(ToString::to_string).collect();
         assert_eq!(
             left,
@@ -459,22 +532,37 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_kind_that_cannot_be_listed_does_not_stop_the_others() {
         let fake = fake();
-        fake.script("GET /apis/apps/v1/deployments", 403, json!({"message": "rbac"}));
+        fake.script(
+            "GET /apis/apps/v1/deployments",
+            403,
+            json!({"message": "rbac"}),
+        );
         let begun = Instant::now();
-        let removed = remove_run(&fake.api(), Some("r1"), BUDGET).await.expect("reported");
+        let removed = remove_run(&fake.api(), Some("r1"), BUDGET)
+            .await
+            .expect("reported");
         assert_eq!(removed.removed.len(), 4);
-        let [(kind, trouble)] = removed.unlisted.as_slice() else { panic!("{removed:?}") };
-        assert_eq!((kind.plural, trouble.kind), ("deployments", TroubleKind::Forbidden));
+        let [(kind, trouble)] = removed.unlisted.as_slice() else {
+            panic!("{removed:?}")
+        };
+        assert_eq!(
+            (kind.plural, trouble.kind),
+            ("deployments", TroubleKind::Forbidden)
+        );
         assert!(begun.elapsed() < Duration::from_secs(1));
         fake.script("GET", 403, json!({"message": "rbac"}));
-        let error = remove_run(&fake.api(), None, BUDGET).await.expect_err("nothing");
+        let error = remove_run(&fake.api(), None, BUDGET)
+            .await
+            .expect_err("nothing");
         assert!(matches!(error, CleanError::Unlistable(_)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_run_that_would_widen_the_selector_is_refused() {
         for run in ["", "a,b", "a=b", "a b", "-a", "!"] {
-            let error = remove_run(&fake().api(), Some(run), BUDGET).await.expect_err("refused");
+            let error = remove_run(&fake().api(), Some(run), BUDGET)
+                .await
+                .expect_err("refused");
             assert!(matches!(error, CleanError::NotARun { .. }), "{run}");
         }
     }

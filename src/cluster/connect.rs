@@ -59,7 +59,9 @@ pub enum ConnectError {
         why: String,
     },
     /// No connection, or no answer.
-    #[error("the server {server} cannot be reached: {why}\n(check the address, the network and that the server runs)")]
+    #[error(
+        "the server {server} cannot be reached: {why}\n(check the address, the network and that the server runs)"
+    )]
     Unreachable {
         /// Its address.
         server: String,
@@ -67,7 +69,9 @@ pub enum ConnectError {
         why: String,
     },
     /// Its certificate is not trusted.
-    #[error("the certificate of {server} is not trusted: {why}\n(the certificate authority of the context belongs to another cluster, or is out of date)")]
+    #[error(
+        "the certificate of {server} is not trusted: {why}\n(the certificate authority of the context belongs to another cluster, or is out of date)"
+    )]
     Untrusted {
         /// Its address.
         server: String,
@@ -91,7 +95,9 @@ pub enum ConnectError {
         why: String,
     },
     /// The server does not know who asks.
-    #[error("the server {server} does not accept the credential: {why}\n(it may have expired: log in again)")]
+    #[error(
+        "the server {server} does not accept the credential: {why}\n(it may have expired: log in again)"
+    )]
     Unauthenticated {
         /// Its address.
         server: String,
@@ -107,7 +113,9 @@ pub enum ConnectError {
         why: String,
     },
     /// Something answers that is no API server, or not now.
-    #[error("{server} does not answer as an API server does: {why}\n(is there a proxy in between?)")]
+    #[error(
+        "{server} does not answer as an API server does: {why}\n(is there a proxy in between?)"
+    )]
     NotKubernetes {
         /// Its address.
         server: String,
@@ -152,11 +160,18 @@ pub async fn connect(
             context: context.clone(),
             why: "its certificates or key are not valid".to_owned(),
         },
-        error => ConnectError::Unusable { context: context.clone(), why: words(error) },
+        error => ConnectError::Unusable {
+            context: context.clone(),
+            why: words(error),
+        },
     })?;
     let api = Api::new(client.clone(), durations, limits);
     reach(&api, &server).await?;
-    Ok(Cluster { api, client, context })
+    Ok(Cluster {
+        api,
+        client,
+        context,
+    })
 }
 
 /// The configuration of the chosen context, for a client of somebody else's.
@@ -171,7 +186,9 @@ fn client(mut config: Config, durations: &Durations) -> Result<kube::Client, kub
     config.connect_timeout = Some(CONNECT);
     config.read_timeout = None;
     let head = durations.api_answer.max(durations.exec_connect);
-    Ok(ClientBuilder::try_from(config)?.with_layer(&head_timeout(head)).build())
+    Ok(ClientBuilder::try_from(config)?
+        .with_layer(&head_timeout(head))
+        .build())
 }
 
 /// A time-out for the head of an answer; its body, a watch's above all, may take longer.
@@ -269,7 +286,9 @@ fn address(config: &Config) -> String {
 
 impl std::fmt::Debug for Cluster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cluster").field("context", &self.context).finish_non_exhaustive()
+        f.debug_struct("Cluster")
+            .field("context", &self.context)
+            .finish_non_exhaustive()
     }
 }
 
@@ -291,14 +310,17 @@ mod tests {
         HasAnotherAuthority,
         WantsACertificate,
     }
-    use Server::{Answers, HasAnotherAuthority, Hangs, Refuses, WantsACertificate};
+    use Server::{Answers, Hangs, HasAnotherAuthority, Refuses, WantsACertificate};
 
     async fn reached(server: Server) -> Result<(), ConnectError> {
         let service = tower::service_fn(move |_: Request<Body>| async move {
             match server {
                 Answers(status, body) => {
                     let body = Full::new(bytes::Bytes::from_static(body.as_bytes()));
-                    Ok(Response::builder().status(status).body(body).expect("a response"))
+                    Ok(Response::builder()
+                        .status(status)
+                        .body(body)
+                        .expect("a response"))
                 }
                 Refuses => Err(io::Error::from(io::ErrorKind::ConnectionRefused)),
                 Hangs => std::future::pending().await,
@@ -326,16 +348,46 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn each_way_of_not_reaching_it_has_its_words() {
         for (server, begin, words) in [
-            (Refuses, "the server 10.0.0.1:6443 cannot be reached", "connection refused"),
-            (Hangs, "the server 10.0.0.1:6443 cannot be reached", "no answer within 10s"),
-            (HasAnotherAuthority, "the certificate of 10.0.0.1:6443 is not trusted", "UnknownIssuer"),
-            (WantsACertificate, "no TLS connection to 10.0.0.1:6443", "CertificateRequired"),
-            (Answers(401, r#"{"message":"Unauthorized"}"#),
-                "the server 10.0.0.1:6443 does not accept the credential", "Unauthorized"),
-            (Answers(403, r#"{"message":"rbac"}"#), "the server 10.0.0.1:6443 refuses", "rbac"),
-            (Answers(502, "<html>"), "10.0.0.1:6443 does not answer as an API server does",
-                "status 502: <html>"),
-            (Answers(200, "{}"), "10.0.0.1:6443 does not answer as an API server does", "200"),
+            (
+                Refuses,
+                "the server 10.0.0.1:6443 cannot be reached",
+                "connection refused",
+            ),
+            (
+                Hangs,
+                "the server 10.0.0.1:6443 cannot be reached",
+                "no answer within 10s",
+            ),
+            (
+                HasAnotherAuthority,
+                "the certificate of 10.0.0.1:6443 is not trusted",
+                "UnknownIssuer",
+            ),
+            (
+                WantsACertificate,
+                "no TLS connection to 10.0.0.1:6443",
+                "CertificateRequired",
+            ),
+            (
+                Answers(401, r#"{"message":"Unauthorized"}"#),
+                "the server 10.0.0.1:6443 does not accept the credential",
+                "Unauthorized",
+            ),
+            (
+                Answers(403, r#"{"message":"rbac"}"#),
+                "the server 10.0.0.1:6443 refuses",
+                "rbac",
+            ),
+            (
+                Answers(502, "<html>"),
+                "10.0.0.1:6443 does not answer as an API server does",
+                "status 502: <html>",
+            ),
+            (
+                Answers(200, "{}"),
+                "10.0.0.1:6443 does not answer as an API server does",
+                "200",
+            ),
         ] {
             let begun = Instant::now();
             let error = reached(server).await.expect_err("not reached");
@@ -349,9 +401,15 @@ mod tests {
     #[test]
     fn exit_codes_tell_a_wrong_file_from_a_refusal_to_guess() {
         let known = vec!["a".to_owned(), "b".to_owned()];
-        let unnamed = KubeconfigError::ContextNotNamed { known: known.clone(), current: None };
+        let unnamed = KubeconfigError::ContextNotNamed {
+            known: known.clone(),
+            current: None,
+        };
         assert_eq!(ConnectError::from(unnamed).exit_code(), 20);
-        let unknown = KubeconfigError::UnknownContext { name: "c".to_owned(), known };
+        let unknown = KubeconfigError::UnknownContext {
+            name: "c".to_owned(),
+            known,
+        };
         assert_eq!(ConnectError::from(unknown).exit_code(), 2);
     }
 
@@ -364,7 +422,10 @@ mod tests {
             .with_layer(&head_timeout(Duration::from_secs(15)))
             .build();
         let begun = Instant::now();
-        let error = layered.send(Request::new(Body::empty())).await.expect_err("ends");
+        let error = layered
+            .send(Request::new(Body::empty()))
+            .await
+            .expect_err("ends");
         assert_eq!(begun.elapsed(), Duration::from_secs(15));
         assert!(words(&error).contains("elapsed"), "{error}");
     }

@@ -32,14 +32,22 @@ pub async fn collect(api: &Api) -> Facts {
 
 fn known<T>(read: Result<T, String>, source: &str) -> Known<T> {
     match read {
-        Ok(value) => Known::Fact { value, source: source.to_owned() },
-        Err(because) => Known::Unknown { because: format!("{source}: {because}") },
+        Ok(value) => Known::Fact {
+            value,
+            source: source.to_owned(),
+        },
+        Err(because) => Known::Unknown {
+            because: format!("{source}: {because}"),
+        },
     }
 }
 
 /// A text at a place (RFC 6901) of the answer at a path.
 async fn text(api: &Api, path: &str, at: &str) -> Result<String, String> {
-    let reply = api.send(&ApiRequest::get(path)).await.map_err(|trouble| trouble.to_string())?;
+    let reply = api
+        .send(&ApiRequest::get(path))
+        .await
+        .map_err(|trouble| trouble.to_string())?;
     if reply.status != 200 {
         return Err(refusal(&reply));
     }
@@ -69,7 +77,10 @@ async fn list_nodes(api: &Api) -> Result<Option<Vec<NodeFact>>, String> {
             "" => format!("{NODES}?limit={PAGE}"),
             token => format!("{NODES}?limit={PAGE}&continue={}", encode(token)),
         };
-        let reply = api.send(&ApiRequest::get(path)).await.map_err(|t| t.to_string())?;
+        let reply = api
+            .send(&ApiRequest::get(path))
+            .await
+            .map_err(|t| t.to_string())?;
         let items = match (reply.status, reply.body["items"].as_array()) {
             (200, Some(items)) => items,
             // An empty list is null with some servers
@@ -93,16 +104,23 @@ fn read_node(node: &Json) -> Option<NodeFact> {
     let info = &node["status"]["nodeInfo"];
     let (os, build) = match info["operatingSystem"].as_str()? {
         "linux" => (Os::Linux, None),
-        "windows" => {
-            (Os::Windows, info["kernelVersion"].as_str().and_then(WindowsBuild::parse_kernel))
-        }
+        "windows" => (
+            Os::Windows,
+            info["kernelVersion"]
+                .as_str()
+                .and_then(WindowsBuild::parse_kernel),
+        ),
         _ => return None,
     };
-    let conditions = node["status"]["conditions"].as_array().into_iter().flatten();
-    let ready = conditions.into_iter().any(|c| c["type"] == "Ready" && c["status"] == "True");
-    let keeps_away = |taint: &&Json| {
-        matches!(taint["effect"].as_str(), Some("NoSchedule" | "NoExecute"))
-    };
+    let conditions = node["status"]["conditions"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    let ready = conditions
+        .into_iter()
+        .any(|c| c["type"] == "Ready" && c["status"] == "True");
+    let keeps_away =
+        |taint: &&Json| matches!(taint["effect"].as_str(), Some("NoSchedule" | "NoExecute"));
     let taints = node["spec"]["taints"].as_array().into_iter().flatten();
     Some(NodeFact {
         name: node["metadata"]["name"].as_str()?.to_owned(),
@@ -143,17 +161,27 @@ mod tests {
         fake.put(IDENTITY, json!({"metadata": {"name": "kube-system"}}));
         let mut cordoned = node("w1", "windows", "True");
         cordoned["spec"]["unschedulable"] = json!(true);
-        for node in [node("w2", "windows", "Unknown"), cordoned, node("l1", "linux", "True"),
-            node("new", "", "False")]
-        {
+        for node in [
+            node("w2", "windows", "Unknown"),
+            cordoned,
+            node("l1", "linux", "True"),
+            node("new", "", "False"),
+        ] {
             fake.put(&format!("{NODES}/{}", node["metadata"]["name"]), node);
         }
         let facts = collect(&fake.api()).await;
         assert_eq!(facts.kubernetes().map(|version| version.minor), Some(37));
         assert!(matches!(facts.cluster, Known::Fact { source, .. } if source == IDENTITY));
         let nodes = facts.nodes.value().expect("known");
-        let shown: Vec<_> = nodes.iter().map(|n| (n.name.as_str(), n.os, n.usable)).collect();
-        let expected = [("l1", Os::Linux, true), ("w1", Os::Windows, false), ("w2", Os::Windows, false)];
+        let shown: Vec<_> = nodes
+            .iter()
+            .map(|n| (n.name.as_str(), n.os, n.usable))
+            .collect();
+        let expected = [
+            ("l1", Os::Linux, true),
+            ("w1", Os::Windows, false),
+            ("w2", Os::Windows, false),
+        ];
         assert_eq!(shown, expected);
         assert_eq!(nodes[1].build, Some(WindowsBuild::SERVER_2022));
         assert_eq!(nodes[0].build, None);
@@ -164,11 +192,17 @@ mod tests {
     async fn what_cannot_be_read_is_unknown_and_the_rest_is_not() {
         let fake = Fake::default();
         fake.put(VERSION, json!({"gitVersion": "v1.37.0"}));
-        fake.script("GET /api/v1/nodes", 403, json!({"message": "nodes is forbidden"}));
+        fake.script(
+            "GET /api/v1/nodes",
+            403,
+            json!({"message": "nodes is forbidden"}),
+        );
         fake.script("GET /api/v1/namespaces", 503, json!({"message": "etcd"}));
         let facts = collect(&fake.api()).await;
         assert!(facts.server.value().is_some());
-        let Known::Unknown { because } = facts.nodes else { panic!("not to be known") };
+        let Known::Unknown { because } = facts.nodes else {
+            panic!("not to be known")
+        };
         assert_eq!(because, "/api/v1/nodes: status 403: nodes is forbidden");
         assert!(matches!(facts.cluster, Known::Unknown { .. }));
     }
@@ -178,6 +212,9 @@ mod tests {
         let fake = Fake::default();
         let page = json!({"kind": "NodeList", "metadata": {"continue": "x"}, "items": []});
         fake.script("GET /api/v1/nodes", 200, page);
-        assert_eq!(nodes(&fake.api()).await, Err("the list continues with itself".to_owned()));
+        assert_eq!(
+            nodes(&fake.api()).await,
+            Err("the list continues with itself".to_owned())
+        );
     }
 }

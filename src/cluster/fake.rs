@@ -45,7 +45,10 @@ impl Fake {
                     None => (parts.uri.path(), ""),
                 };
                 let (status, body) =
-                    state.lock().expect("not poisoned").answer(&parts.method, path, query, body);
+                    state
+                        .lock()
+                        .expect("not poisoned")
+                        .answer(&parts.method, path, query, body);
                 let response = Response::builder().status(status);
                 let body = Full::new(bytes::Bytes::from(body.to_string()));
                 Ok::<_, Infallible>(response.body(body).expect("a response"))
@@ -72,7 +75,9 @@ impl Fake {
     }
 
     pub(super) fn script(&self, request: &str, status: u16, body: Json) {
-        self.lock().scripted.push((request.to_owned(), status, body));
+        self.lock()
+            .scripted
+            .push((request.to_owned(), status, body));
     }
 
     pub(super) fn log(&self) -> Vec<String> {
@@ -88,7 +93,10 @@ impl State {
     fn answer(&mut self, method: &Method, path: &str, query: &str, body: Json) -> (u16, Json) {
         let line = format!("{method} {path}");
         self.log.push(line.clone());
-        let at = self.scripted.iter().position(|(request, ..)| line.starts_with(request));
+        let at = self
+            .scripted
+            .iter()
+            .position(|(request, ..)| line.starts_with(request));
         if let Some(at) = at {
             let (_, status, body) = &self.scripted[at];
             return (*status, body.clone());
@@ -135,7 +143,9 @@ impl State {
     }
 
     fn delete(&mut self, path: &str, options: &Json) -> (u16, Json) {
-        let Some(object) = self.objects.get_mut(path) else { return failure(404, "NotFound") };
+        let Some(object) = self.objects.get_mut(path) else {
+            return failure(404, "NotFound");
+        };
         for key in ["uid", "resourceVersion"] {
             let wanted = &options["preconditions"][key];
             if !wanted.is_null() && *wanted != object["metadata"][key] {
@@ -156,19 +166,25 @@ impl State {
     fn list(&self, path: &str, _: &str) -> Json {
         let (root, plural) = path.rsplit_once('/').unwrap_or_default();
         let of_kind = |at: &str| {
-            let inside = at.strip_prefix(root).is_some_and(|rest| {
+            at.strip_prefix(root).is_some_and(|rest| {
                 let parts: Vec<_> = rest.split('/').collect();
                 matches!(parts.as_slice(), ["", kind, _] if *kind == plural)
                     || matches!(parts.as_slice(), ["", "namespaces", _, kind, _] if *kind == plural)
-            });
-            inside
+            })
         };
-        let items: Vec<_> =
-            self.objects.iter().filter(|(at, _)| of_kind(at)).map(|(_, o)| o.clone()).collect();
+        let items: Vec<_> = self
+            .objects
+            .iter()
+            .filter(|(at, _)| of_kind(at))
+            .map(|(_, o)| o.clone())
+            .collect();
         json!({"kind": "List", "metadata": {}, "items": items})
     }
 }
 
 fn failure(code: u16, reason: &str) -> (u16, Json) {
-    (code, json!({"kind": "Status", "status": "Failure", "reason": reason, "message": reason}))
+    (
+        code,
+        json!({"kind": "Status", "status": "Failure", "reason": reason, "message": reason}),
+    )
 }

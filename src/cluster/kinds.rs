@@ -74,14 +74,24 @@ impl Kind {
     /// The path of all objects with these labels, in every namespace; `selector` is not yet
     /// encoded.
     pub fn list_path(&self, selector: &str) -> String {
-        format!("{}/{}?labelSelector={}", self.root(), self.plural, encode(selector))
+        format!(
+            "{}/{}?labelSelector={}",
+            self.root(),
+            self.plural,
+            encode(selector)
+        )
     }
 
     /// The path at which objects are created; kinds of the cluster as a whole need no namespace.
     pub fn collection_path(&self, namespace: Option<&str>) -> String {
         match (self.scope, namespace) {
             (Scope::Namespaced, Some(namespace)) => {
-                format!("{}/namespaces/{}/{}", self.root(), encode(namespace), self.plural)
+                format!(
+                    "{}/namespaces/{}/{}",
+                    self.root(),
+                    encode(namespace),
+                    self.plural
+                )
             }
             _ => format!("{}/{}", self.root(), self.plural),
         }
@@ -102,7 +112,13 @@ impl Kind {
 }
 
 const fn core(kind: &'static str, plural: &'static str, scope: Scope) -> Kind {
-    Kind { kind, group: "", version: "v1", plural, scope }
+    Kind {
+        kind,
+        group: "",
+        version: "v1",
+        plural,
+        scope,
+    }
 }
 
 #[cfg(test)]
@@ -113,15 +129,22 @@ mod tests {
     #[test]
     fn paths_are_those_of_the_api() {
         assert_eq!(NAMESPACES.object_path(None, "a"), "/api/v1/namespaces/a");
-        assert_eq!(PODS.object_path(Some("a"), "b/c"), "/api/v1/namespaces/a/pods/b%2Fc");
+        assert_eq!(
+            PODS.object_path(Some("a"), "b/c"),
+            "/api/v1/namespaces/a/pods/b%2Fc"
+        );
         let lease = "/apis/coordination.k8s.io/v1/namespaces/default/leases/w";
         assert_eq!(LEASES.object_path(Some("default"), "w"), lease);
-        assert_eq!(DEPLOYMENTS.list_path("a/b=c"), "/apis/apps/v1/deployments?labelSelector=a%2Fb%3Dc");
+        assert_eq!(
+            DEPLOYMENTS.list_path("a/b=c"),
+            "/apis/apps/v1/deployments?labelSelector=a%2Fb%3Dc"
+        );
     }
 
     #[test]
     fn an_object_is_of_a_kind_by_group_too() {
-        let of = |version: &str, kind: &str| Kind::of(&json!({"apiVersion": version, "kind": kind}));
+        let of =
+            |version: &str, kind: &str| Kind::of(&json!({"apiVersion": version, "kind": kind}));
         for kind in ALL {
             assert_eq!(of(&kind.api_version(), kind.kind), Some(kind));
         }

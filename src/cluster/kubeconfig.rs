@@ -38,7 +38,10 @@ pub enum KubeconfigError {
         what: String,
     },
     /// Files that contradict each other.
-    #[error("the kubeconfig files {} differ in kind or apiVersion and cannot be merged", quoted(files))]
+    #[error(
+        "the kubeconfig files {} differ in kind or apiVersion and cannot be merged",
+        quoted(files)
+    )]
     Unmergeable {
         /// The files.
         files: Vec<String>,
@@ -50,7 +53,11 @@ pub enum KubeconfigError {
         files: Vec<String>,
     },
     /// The named context is not there.
-    #[error("there is no context `{}`\n(known, nearest first: {})", printable(name), quoted(known))]
+    #[error(
+        "there is no context `{}`\n(known, nearest first: {})",
+        printable(name),
+        quoted(known)
+    )]
     UnknownContext {
         /// The name given.
         name: String,
@@ -71,8 +78,12 @@ pub enum KubeconfigError {
         current: Option<String>,
     },
     /// The context names a cluster or user that is not there.
-    #[error("the context `{}` names the {what} `{}`, which is not there\n(known: {})",
-        printable(context), printable(name), quoted(known))]
+    #[error(
+        "the context `{}` names the {what} `{}`, which is not there\n(known: {})",
+        printable(context),
+        printable(name),
+        quoted(known)
+    )]
     Dangling {
         /// The context.
         context: String,
@@ -84,13 +95,19 @@ pub enum KubeconfigError {
         known: Vec<String>,
     },
     /// The cluster's address is missing or no URL.
-    #[error("the cluster of context `{}` has no usable server address", printable(context))]
+    #[error(
+        "the cluster of context `{}` has no usable server address",
+        printable(context)
+    )]
     NoServer {
         /// The context.
         context: String,
     },
     /// A certificate or key that cannot be loaded.
-    #[error("the {what} of context `{}` cannot be loaded: {why}", printable(context))]
+    #[error(
+        "the {what} of context `{}` cannot be loaded: {why}",
+        printable(context)
+    )]
     Credential {
         /// The context.
         context: String,
@@ -150,7 +167,10 @@ impl Sources {
         if !listed.is_empty() {
             return listed;
         }
-        self.home.iter().map(|home| home.join(".kube").join("config")).collect()
+        self.home
+            .iter()
+            .map(|home| home.join(".kube").join("config"))
+            .collect()
     }
 }
 
@@ -163,13 +183,17 @@ pub(super) async fn choose(
     let mut read = Vec::new();
     let mut merged: Option<Kubeconfig> = None;
     for path in &paths {
-        let Some(file) = read_file(path)? else { continue };
+        let Some(file) = read_file(path)? else {
+            continue;
+        };
         read.push(path.display().to_string());
         merged = Some(match merged {
             None => file,
             Some(earlier) => earlier
                 .merge(file)
-                .map_err(|_| KubeconfigError::Unmergeable { files: read.clone() })?,
+                .map_err(|_| KubeconfigError::Unmergeable {
+                    files: read.clone(),
+                })?,
         });
     }
     let Some(kubeconfig) = merged else {
@@ -177,21 +201,34 @@ pub(super) async fn choose(
             let config = Config::incluster().map_err(|error| KubeconfigError::InCluster {
                 why: crate::transport::words(&error),
             })?;
-            return Ok(Chosen { context: "in-cluster".to_owned(), config });
+            return Ok(Chosen {
+                context: "in-cluster".to_owned(),
+                config,
+            });
         }
-        let tried = paths.iter().map(|path| path.display().to_string()).collect();
+        let tried = paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
         return Err(KubeconfigError::NotFound { tried });
     };
     let context = choose_context(&kubeconfig, context, &read)?;
     check_references(&kubeconfig, &context)?;
-    let options = KubeConfigOptions { context: Some(context.clone()), ..Default::default() };
+    let options = KubeConfigOptions {
+        context: Some(context.clone()),
+        ..Default::default()
+    };
     let config = Config::from_custom_kubeconfig(kubeconfig, &options)
         .await
         .map_err(|error| unusable(&context, &error))?;
     // kube takes what holds no certificate for an authority that trusts none
     if config.root_cert.as_ref().is_some_and(Vec::is_empty) {
         let why = "it holds no certificate".to_owned();
-        return Err(KubeconfigError::Credential { context, what: "certificate authority", why });
+        return Err(KubeconfigError::Credential {
+            context,
+            what: "certificate authority",
+            why,
+        });
     }
     Ok(Chosen { context, config })
 }
@@ -206,7 +243,12 @@ fn read_file(path: &Path) -> Result<Option<Kubeconfig>, KubeconfigError> {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(KubeconfigError::Unreadable { path: path.to_owned(), source }),
+        Err(source) => {
+            return Err(KubeconfigError::Unreadable {
+                path: path.to_owned(),
+                source,
+            });
+        }
     };
     // kube panics on a UTF-16 file that ends within a character
     if bytes.len() % 2 == 1 && matches!(bytes.as_slice(), [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]) {
@@ -235,14 +277,22 @@ fn choose_context(
     known.sort();
     match (named, known.as_slice()) {
         (Some(name), _) if known.iter().any(|known| known == name) => Ok(name.to_owned()),
-        (_, []) => Err(KubeconfigError::NoContext { files: files.to_vec() }),
+        (_, []) => Err(KubeconfigError::NoContext {
+            files: files.to_vec(),
+        }),
         (Some(name), _) => {
             known.sort_by_cached_key(|known| distance(known, name));
-            Err(KubeconfigError::UnknownContext { name: name.to_owned(), known })
+            Err(KubeconfigError::UnknownContext {
+                name: name.to_owned(),
+                known,
+            })
         }
         (None, [only]) => Ok(only.clone()),
         (None, _) => {
-            let current = kubeconfig.current_context.clone().filter(|name| !name.is_empty());
+            let current = kubeconfig
+                .current_context
+                .clone()
+                .filter(|name| !name.is_empty());
             Err(KubeconfigError::ContextNotNamed { known, current })
         }
     }
@@ -250,19 +300,34 @@ fn choose_context(
 
 /// Both names a context gives must lead somewhere. kube takes a missing user for none at all.
 fn check_references(kubeconfig: &Kubeconfig, context: &str) -> Result<(), KubeconfigError> {
-    let named = kubeconfig.contexts.iter().find(|named| named.name == context);
+    let named = kubeconfig
+        .contexts
+        .iter()
+        .find(|named| named.name == context);
     let Some(body) = named.and_then(|named| named.context.as_ref()) else {
-        return Err(KubeconfigError::NoServer { context: context.to_owned() });
+        return Err(KubeconfigError::NoServer {
+            context: context.to_owned(),
+        });
     };
     let clusters: Vec<_> = kubeconfig.clusters.iter().map(|c| c.name.clone()).collect();
-    let users: Vec<_> = kubeconfig.auth_infos.iter().map(|u| u.name.clone()).collect();
+    let users: Vec<_> = kubeconfig
+        .auth_infos
+        .iter()
+        .map(|u| u.name.clone())
+        .collect();
     let user = body.user.as_ref().filter(|user| !user.is_empty());
-    for (what, name, known) in
-        [("cluster", Some(&body.cluster), clusters), ("user", user, users)]
-    {
+    for (what, name, known) in [
+        ("cluster", Some(&body.cluster), clusters),
+        ("user", user, users),
+    ] {
         if let Some(name) = name.filter(|name| !known.contains(name)) {
             let (context, name) = (context.to_owned(), name.clone());
-            return Err(KubeconfigError::Dangling { context, what, name, known });
+            return Err(KubeconfigError::Dangling {
+                context,
+                what,
+                name,
+                known,
+            });
         }
     }
     Ok(())
@@ -271,16 +336,22 @@ fn check_references(kubeconfig: &Kubeconfig, context: &str) -> Result<(), Kubeco
 /// kube's trouble with the parts of a context, without what it quotes.
 pub(super) fn unusable(context: &str, error: &KubeError) -> KubeconfigError {
     let (what, why) = match error {
-        KubeError::LoadCertificateAuthority(error) => {
-            ("certificate authority", load_words(error))
-        }
+        KubeError::LoadCertificateAuthority(error) => ("certificate authority", load_words(error)),
         KubeError::LoadClientCertificate(error) => ("client certificate", load_words(error)),
         KubeError::LoadClientKey(error) => ("client key", load_words(error)),
         KubeError::ParseCertificates(_) => ("certificate authority", "it is not PEM".to_owned()),
         KubeError::ParseProxyUrl(_) => ("proxy address", "it is not a URL".to_owned()),
-        _ => return KubeconfigError::NoServer { context: context.to_owned() },
+        _ => {
+            return KubeconfigError::NoServer {
+                context: context.to_owned(),
+            };
+        }
     };
-    KubeconfigError::Credential { context: context.to_owned(), what, why }
+    KubeconfigError::Credential {
+        context: context.to_owned(),
+        what,
+        why,
+    }
 }
 
 fn load_words(error: &kube::config::LoadDataError) -> String {
@@ -310,14 +381,19 @@ fn distance(one: &str, other: &str) -> usize {
 }
 
 fn place(at: Option<(u64, u64)>) -> String {
-    at.map_or(String::new(), |(line, column)| format!(" (line {line}, column {column})"))
+    at.map_or(String::new(), |(line, column)| {
+        format!(" (line {line}, column {column})")
+    })
 }
 
 fn quoted(names: &[String]) -> String {
     if names.is_empty() {
         return "none".to_owned();
     }
-    let names: Vec<_> = names.iter().map(|name| format!("`{}`", printable(name))).collect();
+    let names: Vec<_> = names
+        .iter()
+        .map(|name| format!("`{}`", printable(name)))
+        .collect();
     names.join(", ")
 }
 
@@ -355,11 +431,19 @@ mod tests {
     }
 
     fn from(given: Option<PathBuf>) -> Sources {
-        Sources { given, variable: None, home: None, in_pod: false }
+        Sources {
+            given,
+            variable: None,
+            home: None,
+            in_pod: false,
+        }
     }
 
     async fn said(text: &str, context: Option<&str>) -> String {
-        chosen(text.as_bytes(), context).await.expect_err("refused").to_string()
+        chosen(text.as_bytes(), context)
+            .await
+            .expect_err("refused")
+            .to_string()
     }
 
     #[tokio::test]
@@ -367,7 +451,10 @@ mod tests {
         let one = file(&[("a", "one", "me")]);
         assert_eq!(chosen(one.as_bytes(), None).await.expect("chosen"), "a");
         let two = file(&[("a", "one", "me"), ("b", "one", "me")]);
-        assert_eq!(chosen(two.as_bytes(), Some("b")).await.expect("chosen"), "b");
+        assert_eq!(
+            chosen(two.as_bytes(), Some("b")).await.expect("chosen"),
+            "b"
+        );
     }
 
     #[tokio::test]
@@ -375,23 +462,43 @@ mod tests {
         let two = file(&[("b", "one", "me"), ("a", "one", "me")]) + "current-context: b\n";
         let error = chosen(two.as_bytes(), None).await.expect_err("refused");
         assert!(matches!(error, KubeconfigError::ContextNotNamed { .. }));
-        assert!(error.to_string().contains("(known, current `b`: `a`, `b`)"), "{error}");
+        assert!(
+            error.to_string().contains("(known, current `b`: `a`, `b`)"),
+            "{error}"
+        );
     }
 
     #[tokio::test]
     async fn an_unknown_context_lists_the_nearest_first() {
-        let contexts = [("alpha", "one", "me"), ("prod-win", "one", "me"), ("z", "one", "me")];
+        let contexts = [
+            ("alpha", "one", "me"),
+            ("prod-win", "one", "me"),
+            ("z", "one", "me"),
+        ];
         let said = said(&file(&contexts), Some("prod-wim")).await;
-        assert!(said.contains("no context `prod-wim`\n(known, nearest first: `prod-win`"), "{said}");
+        assert!(
+            said.contains("no context `prod-wim`\n(known, nearest first: `prod-win`"),
+            "{said}"
+        );
     }
 
     #[tokio::test]
     async fn names_that_lead_nowhere() {
         let cluster = said(&file(&[("a", "two", "me")]), None).await;
-        assert!(cluster.contains("names the cluster `two`, which is not there"), "{cluster}");
+        assert!(
+            cluster.contains("names the cluster `two`, which is not there"),
+            "{cluster}"
+        );
         let user = said(&file(&[("a", "one", "you")]), None).await;
-        assert!(user.contains("names the user `you`") && user.contains("`me`"), "{user}");
-        assert!(said("apiVersion: v1\nkind: Config\n", None).await.contains("names no context"));
+        assert!(
+            user.contains("names the user `you`") && user.contains("`me`"),
+            "{user}"
+        );
+        assert!(
+            said("apiVersion: v1\nkind: Config\n", None)
+                .await
+                .contains("names no context")
+        );
         assert!(said("", None).await.contains("names no context"));
     }
 
@@ -399,12 +506,21 @@ mod tests {
     async fn malformed_files_are_located_and_not_quoted() {
         let broken = format!("apiVersion: v1\nusers:\n- name: [{SECRET}\n");
         let error = said(&broken, None).await;
-        assert!(error.contains("malformed") && error.contains("(line "), "{error}");
+        assert!(
+            error.contains("malformed") && error.contains("(line "),
+            "{error}"
+        );
         let mistyped = format!("contexts: {SECRET}\n");
-        assert!(said(&mistyped, None).await.contains("(line 1, column"), "{error}");
+        assert!(
+            said(&mistyped, None).await.contains("(line 1, column"),
+            "{error}"
+        );
         for bytes in [&[0xFF, 0xFE, 0x41][..], &[0x80, 0x81]] {
             let error = chosen(bytes, None).await.expect_err("refused");
-            assert!(matches!(error, KubeconfigError::Malformed { .. }), "{error}");
+            assert!(
+                matches!(error, KubeconfigError::Malformed { .. }),
+                "{error}"
+            );
         }
     }
 
@@ -412,10 +528,19 @@ mod tests {
     async fn files_that_cannot_be_read_say_where() {
         let folder = TempDir::new().expect("a folder");
         let directory = choose(&from(Some(folder.path().to_owned())), None).await;
-        assert!(matches!(directory.err(), Some(KubeconfigError::Unreadable { .. })));
+        assert!(matches!(
+            directory.err(),
+            Some(KubeconfigError::Unreadable { .. })
+        ));
         let missing = folder.path().join("none");
-        let error = choose(&from(Some(missing.clone())), None).await.err().expect("refused");
-        assert!(error.to_string().contains(&missing.display().to_string()), "{error}");
+        let error = choose(&from(Some(missing.clone())), None)
+            .await
+            .err()
+            .expect("refused");
+        assert!(
+            error.to_string().contains(&missing.display().to_string()),
+            "{error}"
+        );
     }
 
     #[tokio::test]
@@ -423,12 +548,19 @@ mod tests {
         for (field, why) in [
             ("certificate-authority: /nowhere/ca.crt", "/nowhere/ca.crt"),
             ("certificate-authority-data: '!!s3cr3t!!'", "not base64"),
-            ("certificate-authority-data: czNjcjN0", "holds no certificate"),
+            (
+                "certificate-authority-data: czNjcjN0",
+                "holds no certificate",
+            ),
         ] {
             let server = "server: https://127.0.0.1:1";
-            let with = file(&[("a", "one", "me")]).replace(server, &format!("{server}\n    {field}"));
+            let with =
+                file(&[("a", "one", "me")]).replace(server, &format!("{server}\n    {field}"));
             let said = said(&with, None).await;
-            assert!(said.contains("certificate authority") && said.contains(why), "{said}");
+            assert!(
+                said.contains("certificate authority") && said.contains(why),
+                "{said}"
+            );
         }
     }
 
@@ -440,11 +572,22 @@ mod tests {
         fs::write(&two, file(&[("b", "one", "me")])).expect("written");
         let missing = folder.path().join("3");
         let variable = std::env::join_paths([&missing, &one, &two]).expect("paths");
-        let sources = Sources { variable: Some(variable), ..from(None) };
+        let sources = Sources {
+            variable: Some(variable),
+            ..from(None)
+        };
         let chosen = choose(&sources, Some("b")).await.expect("chosen");
         assert_eq!(chosen.context, "b");
         let variable = Some(missing.into_os_string());
-        let error = choose(&Sources { variable, ..from(None) }, None).await.err();
+        let error = choose(
+            &Sources {
+                variable,
+                ..from(None)
+            },
+            None,
+        )
+        .await
+        .err();
         assert!(matches!(error, Some(KubeconfigError::NotFound { .. })));
     }
 }

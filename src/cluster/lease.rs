@@ -33,7 +33,9 @@ const TRIES: usize = 3;
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LeaseError {
     /// Another holds it and lives.
-    #[error("the Lease `{name}` is held by `{holder}`\n(wait for it to end, or see what it is with `kubectl -n default get lease {name}`)")]
+    #[error(
+        "the Lease `{name}` is held by `{holder}`\n(wait for it to end, or see what it is with `kubectl -n default get lease {name}`)"
+    )]
     Held {
         /// The Lease.
         name: String,
@@ -82,17 +84,18 @@ pub async fn lease_names(api: &Api, run: Option<&str>) -> Result<BTreeSet<String
     let selector = encode(&labels::selector(run));
     let path = LEASES.collection_path(Some(LEASE_NAMESPACE));
     let request = ApiRequest::get(format!("{path}?labelSelector={selector}"));
-    let all = "of all runs".to_owned();
-    let reply = match api.send(&request).await {
-        Ok(reply) => reply,
-        Err(source) => return Err(LeaseError::Trouble { name: all, source }),
-    };
+    let all = "of all runs";
+    let sent = api.send(&request).await;
+    let reply = sent.map_err(|source| trouble(all, source))?;
     let Some(items) = reply.body["items"].as_array() else {
-        let message = printable(reply.body["message"].as_str().unwrap_or("no message"));
-        return Err(LeaseError::Refused { name: all, status: reply.status, message });
+        return Err(refused(all, &reply));
     };
     let name = |lease: &Json| lease["metadata"]["name"].as_str().map(str::to_owned);
-    Ok(items.iter().filter(|lease| is_managed(lease)).filter_map(name).collect())
+    Ok(items
+        .iter()
+        .filter(|lease| is_managed(lease))
+        .filter_map(name)
+        .collect())
 }
 
 /// How a Lease stands.
@@ -154,7 +157,12 @@ pub async fn acquire(
     let (send, state) = watch::channel(LeaseState::Held);
     let stop = CancellationToken::new();
     let renewing = tokio::spawn(keeper.clone().renew(mark, send, stop.clone()));
-    Ok(LeaseHeld { keeper, state, stop, renewing: Some(renewing) })
+    Ok(LeaseHeld {
+        keeper,
+        state,
+        stop,
+        renewing: Some(renewing),
+    })
 }
 
 impl LeaseHeld {
@@ -166,9 +174,13 @@ impl LeaseHeld {
     /// Stops renewing and deletes the Lease if it is still ours.
     pub async fn release(mut self) -> Result<(), Trouble> {
         self.stop.cancel();
-        let Some(renewing) = self.renewing.take() else { return Ok(()) };
+        let Some(renewing) = self.renewing.take() else {
+            return Ok(());
+        };
         // A renewal that panicked leaves a Lease that dies by itself
-        let Ok(mark) = renewing.await else { return Ok(()) };
+        let Ok(mark) = renewing.await else {
+            return Ok(());
+        };
         if *self.state.borrow() != LeaseState::Held {
             return Ok(());
         }
@@ -200,14 +212,20 @@ impl Keeper {
                 _ => return Err(self.refused(&found)),
             }
             if !is_managed(&found.body) {
-                return Err(LeaseError::Foreign { name: self.name.clone() });
+                return Err(LeaseError::Foreign {
+                    name: self.name.clone(),
+                });
             }
             // Our own creation was sent twice
             if self.is_ours(&found) {
                 return self.mark(&found);
             }
-            let Some(dead) = self.watch_die(&found).await? else { continue };
-            let taken = self.ask(Verb::Replace, self.path(), Some(self.body(Some(&dead)))).await?;
+            let Some(dead) = self.watch_die(&found).await? else {
+                continue;
+            };
+            let taken = self
+                .ask(Verb::Replace, self.path(), Some(self.body(Some(&dead))))
+                .await?;
             match taken.status {
                 200 => return self.mark(&taken),
                 // Another was quicker, or its holder woke up
@@ -215,7 +233,10 @@ impl Keeper {
                 _ => return Err(self.refused(&taken)),
             }
         }
-        Err(LeaseError::Held { name: self.name.clone(), holder: "another".to_owned() })
+        Err(LeaseError::Held {
+            name: self.name.clone(),
+            holder: "another".to_owned(),
+        })
     }
 
     /// Watches another's Lease for its duration: its mark when it did not change, `None` when it
@@ -223,16 +244,18 @@ impl Keeper {
     async fn watch_die(&self, found: &ApiReply) -> Result<Option<Mark>, LeaseError> {
         let first = self.mark(found)?;
         let duration = found.body["spec"]["leaseDurationSeconds"].as_u64();
-        let duration = duration.map_or(self.lease, Duration::from_secs).min(self.lease * BELIEVED);
+        let duration = duration
+            .map_or(self.lease, Duration::from_secs)
+            .min(self.lease * BELIEVED)
+            .max(self.renewal * 2);
         let begun = Instant::now();
         let ask = async || match self.ask(Verb::Get, self.path(), None).await {
             Ok(reply) if reply.status == 404 => Condition::Done(Ok(None)),
             Ok(reply) if reply.status != 200 => Condition::Done(Err(self.refused(&reply))),
             Ok(reply) => match self.mark(&reply) {
                 Ok(mark) if mark != first => {
-                    let holder = reply.body["spec"]["holderIdentity"].as_str();
-                    let holder = printable(holder.unwrap_or("nobody"));
-                    Condition::Done(Err(LeaseError::Held { name: self.name.clone(), holder }))
+                    let (name, holder) = (self.name.clone(), holder(&reply));
+                    Condition::Done(Err(LeaseError::Held { name, holder }))
                 }
                 Ok(mark) if begun.elapsed() >= duration => Condition::Done(Ok(Some(mark))),
                 Ok(_) => Condition::NotYet("it has not changed".to_owned()),
@@ -241,9 +264,9 @@ impl Keeper {
             Err(error) => Condition::Done(Err(error)),
         };
         let limit = duration * 2 + self.renewal;
-        poll_until(self.renewal / 4, limit, "the Lease of another run", ask).await.unwrap_or_else(
-            |source| Err(LeaseError::Trouble { name: self.name.clone(), source }),
-        )
+        poll_until(self.renewal / 4, limit, "the Lease of another run", ask)
+            .await
+            .unwrap_or_else(|source| Err(trouble(&self.name, source)))
     }
 
     /// Renews until stopped or lost; gives the last mark.
@@ -281,7 +304,11 @@ impl Keeper {
     /// Renews once: the new mark, nothing when the server could not be asked, or why it is lost.
     async fn renew_once(&self, mark: &Mark) -> Result<Option<Mark>, String> {
         let body = Some(self.body(Some(mark)));
-        let request = ApiRequest { verb: Verb::Replace, path: self.path(), body };
+        let request = ApiRequest {
+            verb: Verb::Replace,
+            path: self.path(),
+            body,
+        };
         let Ok(reply) = self.api.send_within(&request, self.renewal).await else {
             return Ok(None);
         };
@@ -303,10 +330,7 @@ impl Keeper {
         match (reply.status, self.mark(&reply)) {
             (404, _) => Err("it was deleted".to_owned()),
             (200, Ok(found)) if found.uid == mark.uid && self.is_ours(&reply) => Ok(Some(found)),
-            (200, _) => {
-                let holder = reply.body["spec"]["holderIdentity"].as_str().unwrap_or("nobody");
-                Err(format!("it is held by `{}`", printable(holder)))
-            }
+            (200, _) => Err(format!("it is held by `{}`", holder(&reply))),
             _ => Ok(None),
         }
     }
@@ -315,7 +339,11 @@ impl Keeper {
     async fn delete(&self, mut mark: Mark) -> Result<(), Trouble> {
         for _ in 0..TRIES {
             let body = json!({"preconditions": {"uid": mark.uid, "resourceVersion": mark.version}});
-            let request = ApiRequest { verb: Verb::Delete, path: self.path(), body: Some(body) };
+            let request = ApiRequest {
+                verb: Verb::Delete,
+                path: self.path(),
+                body: Some(body),
+            };
             if self.api.send_within(&request, self.lease).await?.status != 409 {
                 return Ok(());
             }
@@ -367,26 +395,54 @@ impl Keeper {
         body: Option<Json>,
     ) -> Result<ApiReply, LeaseError> {
         let sent = self.api.send(&ApiRequest { verb, path, body }).await;
-        sent.map_err(|source| LeaseError::Trouble { name: self.name.clone(), source })
+        sent.map_err(|source| trouble(&self.name, source))
     }
 
     fn mark(&self, reply: &ApiReply) -> Result<Mark, LeaseError> {
         let metadata = &reply.body["metadata"];
-        match (metadata["uid"].as_str(), metadata["resourceVersion"].as_str()) {
-            (Some(uid), Some(version)) => {
-                Ok(Mark { uid: uid.to_owned(), version: version.to_owned() })
-            }
+        match (
+            metadata["uid"].as_str(),
+            metadata["resourceVersion"].as_str(),
+        ) {
+            (Some(uid), Some(version)) => Ok(Mark {
+                uid: uid.to_owned(),
+                version: version.to_owned(),
+            }),
             _ => Err(self.refused(reply)),
         }
     }
 
     fn refused(&self, reply: &ApiReply) -> LeaseError {
-        let message = printable(reply.body["message"].as_str().unwrap_or("no message"));
-        LeaseError::Refused { name: self.name.clone(), status: reply.status, message }
+        refused(&self.name, reply)
     }
 }
 
-/// Now, as a MicroTime: exactly six digits of a second.
+fn refused(name: &str, reply: &ApiReply) -> LeaseError {
+    let message = printable(reply.body["message"].as_str().unwrap_or("no message"));
+    LeaseError::Refused {
+        name: name.to_owned(),
+        status: reply.status,
+        message,
+    }
+}
+
+fn trouble(name: &str, source: Trouble) -> LeaseError {
+    LeaseError::Trouble {
+        name: name.to_owned(),
+        source,
+    }
+}
+
+/// Who holds a Lease, as it says.
+fn holder(reply: &ApiReply) -> String {
+    printable(
+        reply.body["spec"]["holderIdentity"]
+            .as_str()
+            .unwrap_or("nobody"),
+    )
+}
+
+/// Now, as a `MicroTime`: exactly six digits of a second.
 fn micro_time() -> String {
     format!("{:.6}", Timestamp::now())
 }
@@ -403,13 +459,23 @@ mod tests {
     const PATH: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/winconform";
 
     async fn take(fake: &Fake, holder: &str) -> Result<LeaseHeld, LeaseError> {
-        acquire(&fake.api(), "winconform", "r1", holder, &Durations::default()).await
+        acquire(
+            &fake.api(),
+            "winconform",
+            "r1",
+            holder,
+            &Durations::default(),
+        )
+        .await
     }
 
     fn anothers(fake: &Fake, holder: &str) {
         let spec = json!({"holderIdentity": holder, "leaseDurationSeconds": 20});
         let labels = json!({labels::MANAGED_BY: labels::WINCONFORM});
-        fake.put(PATH, json!({"metadata": {"name": "winconform", "labels": labels}, "spec": spec}));
+        fake.put(
+            PATH,
+            json!({"metadata": {"name": "winconform", "labels": labels}, "spec": spec}),
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -419,7 +485,10 @@ mod tests {
         let first = fake.get(PATH).expect("there");
         pause(Durations::default().lease * 3).await;
         let later = fake.get(PATH).expect("there");
-        assert_ne!(first["metadata"]["resourceVersion"], later["metadata"]["resourceVersion"]);
+        assert_ne!(
+            first["metadata"]["resourceVersion"],
+            later["metadata"]["resourceVersion"]
+        );
         assert_eq!(first["spec"]["acquireTime"], later["spec"]["acquireTime"]);
         assert_eq!(*held.state().borrow(), LeaseState::Held);
         held.release().await.expect("released");
@@ -443,8 +512,15 @@ mod tests {
         anothers(&fake, "dead");
         let begun = Instant::now();
         let held = take(&fake, "b").await.expect("taken over");
-        assert!(begun.elapsed() >= Duration::from_secs(20), "{:?}", begun.elapsed());
-        assert_eq!(fake.get(PATH).expect("there")["spec"]["holderIdentity"], "b");
+        assert!(
+            begun.elapsed() >= Duration::from_secs(20),
+            "{:?}",
+            begun.elapsed()
+        );
+        assert_eq!(
+            fake.get(PATH).expect("there")["spec"]["holderIdentity"],
+            "b"
+        );
         held.release().await.expect("released");
         assert_eq!(fake.get(PATH), None);
     }
@@ -452,7 +528,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_lease_of_others_is_left_alone() {
         let fake = Fake::default();
-        fake.put(PATH, json!({"metadata": {"name": "winconform"}, "spec": {}}));
+        fake.put(
+            PATH,
+            json!({"metadata": {"name": "winconform"}, "spec": {}}),
+        );
         let error = take(&fake, "b").await.expect_err("foreign");
         assert!(matches!(error, LeaseError::Foreign { .. }));
     }
@@ -463,17 +542,28 @@ mod tests {
         let held = take(&fake, "a").await.expect("held");
         anothers(&fake, "thief");
         let mut state = held.state();
-        let lost = state.wait_for(|state| *state != LeaseState::Held).await.expect("told").clone();
+        let lost = state
+            .wait_for(|state| *state != LeaseState::Held)
+            .await
+            .expect("told")
+            .clone();
         assert_eq!(lost, LeaseState::Lost("it is held by `thief`".to_owned()));
         held.release().await.expect("nothing to release");
-        assert_eq!(fake.get(PATH).expect("there")["spec"]["holderIdentity"], "thief");
+        assert_eq!(
+            fake.get(PATH).expect("there")["spec"]["holderIdentity"],
+            "thief"
+        );
         let held = {
             fake.remove(PATH);
             take(&fake, "a").await.expect("held")
         };
         fake.remove(PATH);
         let mut state = held.state();
-        let lost = state.wait_for(|state| *state != LeaseState::Held).await.expect("told").clone();
+        let lost = state
+            .wait_for(|state| *state != LeaseState::Held)
+            .await
+            .expect("told")
+            .clone();
         assert_eq!(lost, LeaseState::Lost("it was deleted".to_owned()));
     }
 
@@ -484,7 +574,11 @@ mod tests {
         fake.script("PUT", 503, json!({}));
         let mut state = held.state();
         let begun = Instant::now();
-        let lost = state.wait_for(|state| *state != LeaseState::Held).await.expect("told").clone();
+        let lost = state
+            .wait_for(|state| *state != LeaseState::Held)
+            .await
+            .expect("told")
+            .clone();
         assert!(matches!(lost, LeaseState::Lost(why) if why.contains("renewed")));
         assert!(begun.elapsed() >= Durations::default().lease);
     }
@@ -493,7 +587,10 @@ mod tests {
     async fn names_are_those_of_ours() {
         let fake = Fake::default();
         anothers(&fake, "a");
-        fake.put(&PATH.replace("winconform", "other"), json!({"metadata": {"name": "other"}}));
+        fake.put(
+            &PATH.replace("winconform", "other"),
+            json!({"metadata": {"name": "other"}}),
+        );
         let names = lease_names(&fake.api(), None).await.expect("names");
         assert_eq!(names.into_iter().collect::<Vec<_>>(), ["winconform"]);
     }

@@ -5,9 +5,9 @@
 mod apply;
 mod clean;
 mod connect;
+mod facts;
 #[cfg(test)]
 mod fake;
-mod facts;
 pub mod kinds;
 mod kubeconfig;
 pub mod labels;

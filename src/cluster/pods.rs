@@ -56,7 +56,10 @@ pub fn readiness(pod: &Json) -> Condition<()> {
         let name = printable(text(&container["name"]));
         let last = text(&container["lastState"]["terminated"]["message"]);
         if is_mismatch(text(&waiting["message"])) || is_mismatch(last) {
-            return never(TroubleKind::BuildMismatch, format!("container {name}: {said}"));
+            return never(
+                TroubleKind::BuildMismatch,
+                format!("container {name}: {said}"),
+            );
         }
         if IMAGE_REASONS.contains(&reason) {
             return never(TroubleKind::ImagePull, format!("container {name}: {said}"));
@@ -82,18 +85,27 @@ pub fn unscheduled(pod: &Json) -> Option<String> {
 /// Why a pod's container ended, when it has been restarted at least once.
 pub fn crashes(pod: &Json) -> Option<String> {
     containers(pod).find_map(|container| {
-        let restarts = container["restartCount"].as_u64().filter(|count| *count > 0)?;
+        let restarts = container["restartCount"]
+            .as_u64()
+            .filter(|count| *count > 0)?;
         let state = ["lastState", "state"].map(|state| &container[state]["terminated"]);
         let ended = state.into_iter().find(|ended| ended.is_object());
         let how = match ended {
             Some(ended) => {
-                let code = ended["exitCode"].as_i64().map_or("unknown".into(), |c| c.to_string());
-                format!("{}, exit code {code}", told(text(&ended["reason"]), text(&ended["message"])))
+                let code = ended["exitCode"]
+                    .as_i64()
+                    .map_or("unknown".into(), |c| c.to_string());
+                format!(
+                    "{}, exit code {code}",
+                    told(text(&ended["reason"]), text(&ended["message"]))
+                )
             }
             None => "unknown why".to_owned(),
         };
         let name = printable(text(&container["name"]));
-        Some(format!("container {name} ended ({how}) and was restarted {restarts} times"))
+        Some(format!(
+            "container {name} ended ({how}) and was restarted {restarts} times"
+        ))
     })
 }
 
@@ -110,7 +122,10 @@ pub struct PodWait {
 impl PodWait {
     /// A wait that takes a pod for unschedulable after it has been so for `patience`.
     pub fn new(patience: Duration) -> Self {
-        Self { patience, unscheduled: None }
+        Self {
+            patience,
+            unscheduled: None,
+        }
     }
 
     /// Looks at the pod as it is `now`.
@@ -154,7 +169,9 @@ fn progress(pod: &Json) -> String {
     let waiting = containers(pod).find_map(|container| {
         let waiting = &container["state"]["waiting"];
         let said = told(text(&waiting["reason"]), text(&waiting["message"]));
-        waiting.is_object().then(|| format!("{}: {said}", printable(text(&container["name"]))))
+        waiting
+            .is_object()
+            .then(|| format!("{}: {said}", printable(text(&container["name"]))))
     });
     waiting.unwrap_or_else(|| match condition(pod, "Ready") {
         Some(ready) if !text(&ready["reason"]).is_empty() => {
@@ -172,7 +189,10 @@ fn containers(pod: &Json) -> impl Iterator<Item = &Json> {
 }
 
 fn condition<'p>(pod: &'p Json, kind: &str) -> Option<&'p Json> {
-    pod["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == kind)
+    pod["status"]["conditions"]
+        .as_array()?
+        .iter()
+        .find(|condition| condition["type"] == kind)
 }
 
 fn is_mismatch(message: &str) -> bool {
@@ -228,23 +248,41 @@ mod tests {
         for reason in ["ErrImagePull", "ImagePullBackOff", "InvalidImageName"] {
             let trouble = trouble(&waiting(reason, "not found"));
             assert_eq!(trouble.kind, TroubleKind::ImagePull);
-            assert_eq!(trouble.detail, format!("container main: {reason}: not found"));
+            assert_eq!(
+                trouble.detail,
+                format!("container main: {reason}: not found")
+            );
         }
     }
 
     #[test]
     fn an_image_of_another_build() {
         for (reason, message) in [
-            ("ErrImagePull", "rpc error: no match for platform in manifest: not found"),
-            ("ImagePullBackOff", "Back-off: no matching manifest for windows(10.0.17763)/amd64"),
-            ("CreateContainerError", "hcs::CreateComputeSystem x: The container operating system \
-                does not match the host operating system.: unknown"),
+            (
+                "ErrImagePull",
+                "rpc error: no match for platform in manifest: not found",
+            ),
+            (
+                "ImagePullBackOff",
+                "Back-off: no matching manifest for windows(10.0.17763)/amd64",
+            ),
+            (
+                "CreateContainerError",
+                "hcs::CreateComputeSystem x: The container operating system \
+                does not match the host operating system.: unknown",
+            ),
             ("RunContainerError", "hcs::CreateComputeSystem: 0xc0370101"),
         ] {
-            assert_eq!(trouble(&waiting(reason, message)).kind, TroubleKind::BuildMismatch);
+            assert_eq!(
+                trouble(&waiting(reason, message)).kind,
+                TroubleKind::BuildMismatch
+            );
         }
         // In the crash loop that follows, only the last state tells
-        let mut pod = waiting("CrashLoopBackOff", "back-off 10s restarting failed container");
+        let mut pod = waiting(
+            "CrashLoopBackOff",
+            "back-off 10s restarting failed container",
+        );
         pod["status"]["containerStatuses"][0]["lastState"]["terminated"]["message"] =
             json!("The container operating system does not match the host operating system.");
         assert_eq!(trouble(&pod).kind, TroubleKind::BuildMismatch);
@@ -256,13 +294,19 @@ mod tests {
             let pod = json!({"status": {"phase": "Failed", "reason": reason, "message": "why"}});
             let trouble = trouble(&pod);
             assert_eq!(trouble.kind, TroubleKind::FixtureFailed);
-            assert_eq!(trouble.detail, format!("the pod ended as Failed: {reason}: why"));
+            assert_eq!(
+                trouble.detail,
+                format!("the pod ended as Failed: {reason}: why")
+            );
         }
     }
 
     #[test]
     fn a_container_that_cannot_be_made_and_one_that_crashes() {
-        let config = trouble(&waiting("CreateContainerConfigError", "configmap \"x\" not found"));
+        let config = trouble(&waiting(
+            "CreateContainerConfigError",
+            "configmap \"x\" not found",
+        ));
         assert_eq!(config.kind, TroubleKind::FixtureFailed);
         let mut pod = waiting("CrashLoopBackOff", "back-off");
         pod["status"]["containerStatuses"][0]["restartCount"] = json!(3);
@@ -284,16 +328,21 @@ mod tests {
         let fresh = json!({"status": {"phase": "Pending"}});
         assert!(matches!(wait.look(&fresh, at(9)), Condition::NotYet(_)));
         assert!(matches!(wait.look(&pod, at(12)), Condition::NotYet(_)));
-        let Condition::Never(trouble) = wait.look(&pod, at(22)) else { panic!("it lasted") };
+        let Condition::Never(trouble) = wait.look(&pod, at(22)) else {
+            panic!("it lasted")
+        };
         assert_eq!(trouble.kind, TroubleKind::Unscheduled);
         assert_eq!(trouble.detail, "0/2 nodes are available");
     }
 
     #[test]
     fn hostile_and_empty_pods_are_not_yet() {
-        for pod in [json!({}), json!(null), json!({"status": {"containerStatuses": "x"}}),
-            json!({"status": {"conditions": [1, null], "containerStatuses": [[], 3]}})]
-        {
+        for pod in [
+            json!({}),
+            json!(null),
+            json!({"status": {"containerStatuses": "x"}}),
+            json!({"status": {"conditions": [1, null], "containerStatuses": [[], 3]}}),
+        ] {
             assert!(matches!(readiness(&pod), Condition::NotYet(_)), "{pod}");
             assert_eq!(crashes(&pod), None);
         }

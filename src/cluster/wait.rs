@@ -45,7 +45,10 @@ pub async fn wait_until<S, T>(
             return Err(timed_out(what, limit, &status));
         }
         if let Ok(Err(_)) = timeout_at(deadline.min(now + ASK_AGAIN), source.changed()).await {
-            let detail = format!("{what}: nothing watches any more; last: {}", printable(&status));
+            let detail = format!(
+                "{what}: nothing watches any more; last: {}",
+                printable(&status)
+            );
             return Err(Trouble::new(TroubleKind::FixtureFailed, detail));
         }
     }
@@ -87,7 +90,7 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    const LIMIT: Duration = Duration::from_secs(60);
+    const LIMIT: Duration = Duration::from_mins(1);
 
     #[tokio::test(start_paused = true)]
     async fn a_change_is_seen_at_once() {
@@ -106,10 +109,15 @@ mod tests {
     async fn a_timeout_quotes_the_last_status() {
         let (_send, mut receive) = watch::channel(());
         let begun = Instant::now();
-        let not_yet = |_: &()| Condition::<()>::NotYet("ContainerCreating".to_owned());
-        let trouble = wait_until(&mut receive, LIMIT, "sample", not_yet).await.expect_err("ends");
+        let not_yet = |(): &()| Condition::<()>::NotYet("ContainerCreating".to_owned());
+        let trouble = wait_until(&mut receive, LIMIT, "sample", not_yet)
+            .await
+            .expect_err("ends");
         assert_eq!(trouble.kind, TroubleKind::FixtureFailed);
-        assert_eq!(trouble.detail, "sample: not within 60s; last: ContainerCreating");
+        assert_eq!(
+            trouble.detail,
+            "sample: not within 60s; last: ContainerCreating"
+        );
         assert_eq!(begun.elapsed(), LIMIT);
     }
 
@@ -117,11 +125,16 @@ mod tests {
     async fn never_ends_the_wait_and_so_does_a_dead_watch() {
         let (send, mut receive) = watch::channel(());
         let why = Trouble::new(TroubleKind::BuildMismatch, "10.0.17763");
-        let never = |_: &()| Condition::<()>::Never(why.clone());
-        assert_eq!(wait_until(&mut receive, LIMIT, "x", never).await, Err(why.clone()));
+        let never = |(): &()| Condition::<()>::Never(why.clone());
+        assert_eq!(
+            wait_until(&mut receive, LIMIT, "x", never).await,
+            Err(why.clone())
+        );
         drop(send);
-        let not_yet = |_: &()| Condition::<()>::NotYet(String::new());
-        let trouble = wait_until(&mut receive, LIMIT, "x", not_yet).await.expect_err("ends");
+        let not_yet = |(): &()| Condition::<()>::NotYet(String::new());
+        let trouble = wait_until(&mut receive, LIMIT, "x", not_yet)
+            .await
+            .expect_err("ends");
         assert!(trouble.detail.contains("nothing watches"), "{trouble}");
     }
 
@@ -129,7 +142,7 @@ mod tests {
     async fn what_depends_on_time_alone_is_asked_again() {
         let (_send, mut receive) = watch::channel(());
         let begun = Instant::now();
-        let late = |_: &()| match begun.elapsed() {
+        let late = |(): &()| match begun.elapsed() {
             elapsed if elapsed > Duration::from_secs(10) => Condition::Done(()),
             _ => Condition::NotYet(String::new()),
         };
@@ -145,7 +158,9 @@ mod tests {
             Condition::<()>::NotYet("still there".to_owned())
         };
         let first = Duration::from_millis(100);
-        let trouble = poll_until(first, LIMIT, "gone", ask).await.expect_err("ends");
+        let trouble = poll_until(first, LIMIT, "gone", ask)
+            .await
+            .expect_err("ends");
         assert!(trouble.detail.ends_with("still there"), "{trouble}");
         assert!((20..40).contains(&asked.get()), "{}", asked.get());
     }

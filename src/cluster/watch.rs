@@ -52,11 +52,7 @@ pub fn watch_pods(
     receive
 }
 
-async fn keep_watching(
-    api: &Api,
-    config: watcher::Config,
-    send: &watch::Sender<Arc<Objects>>,
-) {
+async fn keep_watching(api: &Api, config: watcher::Config, send: &watch::Sender<Arc<Objects>>) {
     let gvk = GroupVersionKind::gvk(PODS.group, PODS.version, PODS.kind);
     let resource = ApiResource::from_gvk_with_plural(&gvk, PODS.plural);
     let durations = api.durations();
@@ -100,8 +96,8 @@ async fn keep_watching(
 /// not as an event), or has nothing to go on from.
 fn begins_anew(error: &watcher::Error) -> bool {
     match error {
-        watcher::Error::WatchStartFailed(kube::Error::Api(status)) => status.code == 410,
-        watcher::Error::WatchError(status) => status.code == 410,
+        watcher::Error::WatchStartFailed(kube::Error::Api(status))
+        | watcher::Error::WatchError(status) => status.code == 410,
         watcher::Error::InitialListFailed(_) | watcher::Error::NoResourceVersion => true,
         watcher::Error::WatchStartFailed(_) | watcher::Error::WatchFailed(_) => false,
     }
@@ -182,7 +178,8 @@ mod tests {
 
     fn list(version: u32, pods: &[Json]) -> Answer {
         let metadata = json!({"resourceVersion": version.to_string()});
-        let list = json!({"apiVersion": "v1", "kind": "PodList", "metadata": metadata, "items": pods});
+        let list =
+            json!({"apiVersion": "v1", "kind": "PodList", "metadata": metadata, "items": pods});
         Answer::Whole(200, list.to_string())
     }
 
@@ -194,18 +191,22 @@ mod tests {
     fn api(answers: Vec<Answer>, log: Arc<Mutex<Vec<String>>>) -> Api {
         let answers = Arc::new(Mutex::new(answers.into_iter()));
         let service = tower::service_fn(move |request: Request<Body>| {
-            log.lock().expect("not poisoned").push(request.uri().to_string());
+            log.lock()
+                .expect("not poisoned")
+                .push(request.uri().to_string());
             let answer = answers.lock().expect("not poisoned").next();
             async move {
                 let (status, text, ends) = match answer {
                     Some(Answer::Whole(status, text)) => (status, text, true),
                     Some(Answer::Begun) => (200, "{".to_owned(), false),
                     Some(Answer::Watch(events)) => {
-                        (200, events.iter().map(|event| format!("{event}\n")).collect(), false)
+                        let lines: Vec<_> = events.iter().map(ToString::to_string).collect();
+                        (200, lines.join("\n") + "\n", false)
                     }
                     None => std::future::pending().await,
                 };
-                let begin = futures::stream::iter([Ok::<_, Infallible>(Frame::data(Bytes::from(text)))]);
+                let begin =
+                    futures::stream::iter([Ok::<_, Infallible>(Frame::data(Bytes::from(text)))]);
                 let body = if ends {
                     begin.boxed()
                 } else {
@@ -230,9 +231,15 @@ mod tests {
             list(5, &[pod("one", 4)]),
             Answer::Whole(410, status(410).to_string()),
             list(7, &[pod("two", 6)]),
-            Answer::Watch(vec![event("ADDED", pod("three", 8)), event("ERROR", status(410))]),
+            Answer::Watch(vec![
+                event("ADDED", pod("three", 8)),
+                event("ERROR", status(410)),
+            ]),
             list(9, &[pod("two", 6), pod("three", 8)]),
-            Answer::Watch(vec![event("DELETED", pod("two", 10)), event("ADDED", pod("four", 11))]),
+            Answer::Watch(vec![
+                event("DELETED", pod("two", 10)),
+                event("ADDED", pod("four", 11)),
+            ]),
         ];
         let api = api(answers, Arc::clone(&log));
         let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
@@ -240,9 +247,14 @@ mod tests {
         // What came between may have been replaced before it was looked at
         for expected in [vec!["a/one"], vec!["a/four", "a/three"]] {
             let there = pods.wait_for(|pods| pods.keys().eq(&expected));
-            let found = timeout(Duration::from_secs(600), there).await.unwrap_or_else(|_| {
-                panic!("no {expected:?} after {:?}", log.lock().expect("not poisoned"))
-            });
+            let found = timeout(Duration::from_mins(10), there)
+                .await
+                .unwrap_or_else(|_| {
+                    panic!(
+                        "no {expected:?} after {:?}",
+                        log.lock().expect("not poisoned")
+                    )
+                });
             let found = found.expect("watching").clone();
             assert!(found[expected[0]]["metadata"]["managedFields"].is_null());
         }

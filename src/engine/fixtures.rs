@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value as Json;
 use tokio::sync::watch;
@@ -77,7 +78,7 @@ impl Fixtures {
             }
             FixtureName::WinWebserver => {
                 let replicas = applied[0]["spec"]["replicas"].as_u64().unwrap_or(1);
-                self.wait_for_pods(key, replicas).await?;
+                self.wait_for_pods(key, usize::try_from(replicas).unwrap_or(usize::MAX)).await?;
                 let service = applied.iter().find(|object| object["kind"] == "Service");
                 Ok(StandingFixture { service: service.and_then(service_address) })
             }
@@ -119,7 +120,7 @@ impl Fixtures {
         .await
     }
 
-    async fn wait_for_pods(&mut self, key: &FixtureKey, count: u64) -> Result<(), Trouble> {
+    async fn wait_for_pods(&mut self, key: &FixtureKey, count: usize) -> Result<(), Trouble> {
         let pool = key.pool.as_ref().map_or("", |pool| pool.as_str());
         let of_fixture = |pod: &Json| {
             let labels = &pod["metadata"]["labels"];
@@ -129,28 +130,55 @@ impl Fixtures {
         };
         let what = format!("pods of {key}");
         let durations = self.api.durations().clone();
+        // The sample has no readiness probe: it is Ready while it is about to crash, too
+        let settle = match key.name {
+            FixtureName::WinWebserver => durations.settle,
+            FixtureName::Namespaces
+            | FixtureName::LinuxPodProber
+            | FixtureName::WindowsPodProber
+            | FixtureName::WindowsNodeProber => Duration::ZERO,
+        };
         let mut waits = BTreeMap::new();
+        let mut ready_since: Option<(Instant, BTreeMap<String, u64>)> = None;
         wait_until(&mut self.pods, durations.fixture, &what, |pods| {
             let now = Instant::now();
-            let mut ready = 0;
+            let mut ready = BTreeMap::new();
             let mut waiting = Vec::new();
             for (name, pod) in pods.iter().filter(|(_, pod)| of_fixture(pod)) {
                 let wait = waits
                     .entry(name.clone())
                     .or_insert_with(|| PodWait::new(durations.unscheduled));
                 match wait.look(pod, now) {
-                    Condition::Done(()) => ready += 1,
+                    Condition::Done(()) => {
+                        ready.insert(name.clone(), restarts(pod));
+                    }
                     Condition::NotYet(status) => waiting.push(status),
                     Condition::Never(trouble) => return Condition::Never(trouble),
                 }
             }
-            if ready >= count {
+            let status = format!("{} of {count} Ready; {}", ready.len(), waiting.join("; "));
+            if ready.len() < count {
+                ready_since = None;
+                return Condition::NotYet(status);
+            }
+            let since = match ready_since.take() {
+                Some((since, same)) if same == ready => since,
+                _ => now,
+            };
+            ready_since = Some((since, ready));
+            if now.saturating_duration_since(since) >= settle {
                 return Condition::Done(());
             }
-            Condition::NotYet(format!("{ready} of {count} Ready; {}", waiting.join("; ")))
+            Condition::NotYet(status)
         })
         .await
     }
+}
+
+/// How often a pod's containers were started again.
+fn restarts(pod: &Json) -> u64 {
+    let statuses = pod["status"]["containerStatuses"].as_array().into_iter().flatten();
+    statuses.filter_map(|status| status["restartCount"].as_u64()).sum()
 }
 
 /// An object's kind, namespace and name.

@@ -120,7 +120,17 @@ async fn live(
     // A run that creates nothing cannot get in another's way
     let creates = !plan.fixtures().is_empty();
     let lease = match creates {
-        true => Some(take_lease(cluster, options, journal).await?),
+        true => Some(take_lease(cluster, options, journal).await.inspect_err(|error| {
+            // Nothing was created: the record says so, lest a reader send anyone to clean up
+            let by = error.to_string();
+            let nothing = TornDown { removed: Vec::new(), left: Vec::new(), troubles: Vec::new() };
+            let ended = Ended { exit: Exit::Interrupted, requests: cluster.api.counts() };
+            for event in
+                [Event::Interrupted { by }, Event::TornDown(nothing), Event::RunEnded(ended)]
+            {
+                let _ = journal.write(event);
+            }
+        })?),
         false => None,
     };
     let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());

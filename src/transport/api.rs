@@ -31,7 +31,12 @@ impl Api {
     /// The API server that `client` speaks to. The client's own retry must be off.
     pub fn new(client: Client, durations: Durations, limits: Limits) -> Self {
         let counts = Arc::new(Counts::default());
-        Self { client, durations: Arc::new(durations), limits: Arc::new(limits), counts }
+        Self {
+            client,
+            durations: Arc::new(durations),
+            limits: Arc::new(limits),
+            counts,
+        }
     }
 
     /// Sends a request, again while it fails in transport, within `api_in_all`. Answers of the
@@ -88,8 +93,19 @@ impl Api {
 
     /// Sends a request once, uncounted.
     pub(crate) async fn send_once(&self, request: &ApiRequest) -> Result<ApiReply, Failure> {
-        let Durations { api_answer, api_body, .. } = *self.durations;
-        send_once(&self.client, request, api_answer, api_body, self.limits.api_body).await
+        let Durations {
+            api_answer,
+            api_body,
+            ..
+        } = *self.durations;
+        send_once(
+            &self.client,
+            request,
+            api_answer,
+            api_body,
+            self.limits.api_body,
+        )
+        .await
     }
 
     /// The pause after a failure: as the server asks, but never more than an answer may take.
@@ -104,7 +120,9 @@ impl Api {
 
 impl fmt::Debug for Api {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Api").field("counts", &self.counts()).finish_non_exhaustive()
+        f.debug_struct("Api")
+            .field("counts", &self.counts())
+            .finish_non_exhaustive()
     }
 }
 
@@ -144,13 +162,13 @@ mod tests {
     use Answer::{After, Broken, Silence, SilentBody, Status};
 
     /// An API before which the fake server gives these answers, the last one for ever.
-    fn api(answers: &[Answer]) -> (Api, Arc<Mutex<Vec<(String, Instant)>>>) {
+    fn api(answers: &[Answer]) -> (Api, Arc<Mutex<Vec<String>>>) {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&seen);
         let answers = Arc::new(Mutex::new(VecDeque::from(answers.to_vec())));
         let service = tower::service_fn(move |request: Request<Body>| {
             let line = format!("{} {}", request.method(), request.uri());
-            log.lock().expect("not poisoned").push((line, Instant::now()));
+            log.lock().expect("not poisoned").push(line);
             let mut answers = answers.lock().expect("not poisoned");
             let answer = match answers.len() {
                 1 => answers[0].clone(),
@@ -159,7 +177,10 @@ mod tests {
             async move { act(answer).await }
         });
         let client = Client::new(service, "default");
-        (Api::new(client, Durations::default(), Limits::default()), seen)
+        (
+            Api::new(client, Durations::default(), Limits::default()),
+            seen,
+        )
     }
 
     type Streamed = http_body_util::Either<
@@ -178,9 +199,10 @@ mod tests {
         let response = Response::builder();
         let response = match answer {
             Status(status, body) => response.status(status).body(full(body)),
-            After(status, seconds) => {
-                response.status(status).header("Retry-After", seconds).body(full("{}"))
-            }
+            After(status, seconds) => response
+                .status(status)
+                .header("Retry-After", seconds)
+                .body(full("{}")),
             Broken => return Err(std::io::ErrorKind::ConnectionReset.into()),
             Silence => std::future::pending().await,
             SilentBody => {
@@ -192,7 +214,11 @@ mod tests {
     }
 
     fn request(verb: Verb) -> ApiRequest {
-        ApiRequest { verb, path: "/api/v1/namespaces/a/pods".to_owned(), body: Some(json!({})) }
+        ApiRequest {
+            verb,
+            path: "/api/v1/namespaces/a/pods".to_owned(),
+            body: Some(json!({})),
+        }
     }
 
     async fn get(answers: &[Answer]) -> (Result<ApiReply, Trouble>, Vec<(String, u64)>, Duration) {
@@ -203,7 +229,9 @@ mod tests {
     }
 
     fn counts(of: &[(&str, u64)]) -> Vec<(String, u64)> {
-        of.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
+        of.iter()
+            .map(|(name, count)| ((*name).to_owned(), *count))
+            .collect()
     }
 
     const OK: Answer = Status(200, r#"{"kind":"Pod"}"#);
@@ -234,9 +262,21 @@ mod tests {
     async fn patience_ends_with_the_right_trouble() {
         let all = Durations::default().api_in_all;
         for (answer, kind, words) in [
-            (After(429, "1"), TroubleKind::Throttled, "get pods: status 429"),
-            (Status(500, r#"{"message":"etcd"}"#), TroubleKind::ApiUnavailable, "status 500: etcd"),
-            (Status(502, "<html>"), TroubleKind::ApiUnavailable, "status 502: <html>"),
+            (
+                After(429, "1"),
+                TroubleKind::Throttled,
+                "get pods: status 429",
+            ),
+            (
+                Status(500, r#"{"message":"etcd"}"#),
+                TroubleKind::ApiUnavailable,
+                "status 500: etcd",
+            ),
+            (
+                Status(502, "<html>"),
+                TroubleKind::ApiUnavailable,
+                "status 502: <html>",
+            ),
             (Broken, TroubleKind::ApiUnavailable, "connection reset"),
             (Silence, TroubleKind::ApiUnavailable, "no answer within"),
             (SilentBody, TroubleKind::ApiUnavailable, "within"),
@@ -261,13 +301,22 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_creation_sent_twice_shows_its_conflict() {
         let (api, _) = api(&[Broken, Status(409, r#"{"reason":"AlreadyExists"}"#)]);
-        assert_eq!(api.send(&request(Verb::Create)).await.expect("a reply").status, 409);
+        assert_eq!(
+            api.send(&request(Verb::Create))
+                .await
+                .expect("a reply")
+                .status,
+            409
+        );
     }
 
     #[tokio::test(start_paused = true)]
     async fn too_large_a_body_is_trouble_at_once() {
         let (api, _) = api(&[OK]);
-        let limits = Limits { api_body: 4, ..Limits::default() };
+        let limits = Limits {
+            api_body: 4,
+            ..Limits::default()
+        };
         let api = Api::new(api.client, Durations::default(), limits);
         let trouble = api.send(&request(Verb::Get)).await.expect_err("too large");
         assert_eq!(trouble.kind, TroubleKind::OutputTruncated);
@@ -277,12 +326,17 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn verbs_are_methods() {
         let (api, seen) = api(&[OK]);
-        for verb in [Verb::Get, Verb::Create, Verb::Apply, Verb::Replace, Verb::Delete] {
+        for verb in [
+            Verb::Get,
+            Verb::Create,
+            Verb::Apply,
+            Verb::Replace,
+            Verb::Delete,
+        ] {
             api.send(&request(verb)).await.expect("a reply");
         }
         let path = "/api/v1/namespaces/a/pods";
-        let lines: Vec<_> =
-            seen.lock().expect("not poisoned").iter().map(|(line, _)| line.clone()).collect();
+        let lines = seen.lock().expect("not poisoned").clone();
         let apply = format!("PATCH {path}?fieldManager=winconform&force=true");
         let put = format!("PUT {path}");
         assert_eq!(lines[1..4], [format!("POST {path}"), apply, put]);
@@ -291,7 +345,9 @@ mod tests {
     #[test]
     fn futures_may_move_between_threads() {
         fn is_send<T: Send>(_: &T) {}
-        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .expect("a runtime");
         let _inside = runtime.enter();
         let (api, _) = api(&[OK]);
         is_send(&api.send(&request(Verb::Get)));
@@ -300,7 +356,10 @@ mod tests {
             name: String::new(),
             container: String::new(),
         };
-        let exec = winconform_core::way::ExecRequest { argv: vec![], stdin: None };
+        let exec = winconform_core::way::ExecRequest {
+            argv: vec![],
+            stdin: None,
+        };
         is_send(&api.exec(&pod, &exec));
     }
 }

@@ -104,20 +104,40 @@ pub(super) async fn send_once(
 
 /// What a head and a body amount to.
 fn classify(status: u16, after: Option<Duration>, bytes: &[u8]) -> Result<ApiReply, Failure> {
-    let parsed = serde_json::from_slice::<Json>(bytes).ok().filter(Json::is_object);
-    let text = || match &parsed {
-        Some(Json::Object(object)) if object.contains_key("message") => {
-            printable(object["message"].as_str().unwrap_or_default())
-        }
-        _ => printable(&String::from_utf8_lossy(bytes)),
+    let parsed = serde_json::from_slice::<Json>(bytes)
+        .ok()
+        .filter(Json::is_object);
+    let text = match parsed {
+        Some(body) if !may_pass(status, &body) => return Ok(ApiReply { status, body }),
+        Some(body) if body["message"].is_string() => body["message"].as_str().map(printable),
+        _ => None,
     };
-    match (status, &parsed) {
-        (429, _) => Err(Failure::Throttled { after, text: text() }),
-        (500 | 502..=504, _) | (_, None) => Err(Failure::NoReply { status, after, text: text() }),
-        (_, Some(_)) => {
-            Ok(ApiReply { status, body: parsed.expect("the arm's pattern says it is there") })
-        }
+    let text = text.unwrap_or_else(|| printable(&String::from_utf8_lossy(bytes)));
+    match status {
+        429 => Err(Failure::Throttled { after, text }),
+        _ => Err(Failure::NoReply {
+            status,
+            after,
+            text,
+        }),
     }
+}
+
+/// Whether the same may be answered otherwise the next time.
+fn may_pass(status: u16, body: &Json) -> bool {
+    match status {
+        500 => !is_for_good(body),
+        429 | 502..=504 => true,
+        _ => false,
+    }
+}
+
+/// Whether a 500 is one of the server's ways to refuse an object: it has no field of that name
+/// (apimachinery `managedfields`, for a server-side apply).
+fn is_for_good(status: &Json) -> bool {
+    status["message"]
+        .as_str()
+        .is_some_and(|message| message.contains("typed patch object"))
 }
 
 /// A bounded body.
@@ -139,7 +159,13 @@ pub(super) fn connection(error: kube::Error, answer: Duration) -> Failure {
 
 /// `Retry-After` in seconds; the API server never sends a date.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    let seconds = headers
+        .get(RETRY_AFTER)?
+        .to_str()
+        .ok()?
+        .trim()
+        .parse()
+        .ok()?;
     Some(Duration::from_secs(seconds))
 }
 
@@ -173,9 +199,16 @@ fn with_manager(request: &ApiRequest) -> String {
     }
     for (key, value) in [("fieldManager", FIELD_MANAGER), ("force", "true")] {
         let query = path.split_once('?').map_or("", |(_, query)| query);
-        if !query.split('&').any(|pair| pair.split('=').next() == Some(key)) {
-            path.push(if query.is_empty() && !path.contains('?') { '?' } else { '&' });
-            path.push_str(&format!("{key}={value}"));
+        if !query
+            .split('&')
+            .any(|pair| pair.split('=').next() == Some(key))
+        {
+            path.push(if query.is_empty() && !path.contains('?') {
+                '?'
+            } else {
+                '&'
+            });
+            path.extend([key, "=", value]);
         }
     }
     path
@@ -188,23 +221,52 @@ mod tests {
     #[test]
     fn an_apply_says_who_manages_and_only_once() {
         let path = |path: &str| {
-            with_manager(&ApiRequest { verb: Verb::Apply, path: path.to_owned(), body: None })
+            with_manager(&ApiRequest {
+                verb: Verb::Apply,
+                path: path.to_owned(),
+                body: None,
+            })
         };
         assert_eq!(path("/a"), "/a?fieldManager=winconform&force=true");
-        assert_eq!(path("/a?dryRun=All"), "/a?dryRun=All&fieldManager=winconform&force=true");
-        assert_eq!(path("/a?force=false"), "/a?force=false&fieldManager=winconform");
+        assert_eq!(
+            path("/a?dryRun=All"),
+            "/a?dryRun=All&fieldManager=winconform&force=true"
+        );
+        assert_eq!(
+            path("/a?force=false"),
+            "/a?force=false&fieldManager=winconform"
+        );
         assert_eq!(with_manager(&ApiRequest::get("/a")), "/a");
     }
 
     #[test]
     fn only_json_of_the_server_is_a_reply() {
         for (status, body) in [(404, r#"{"kind":"Status"}"#), (401, "{}"), (409, "{}")] {
-            assert_eq!(classify(status, None, body.as_bytes()).expect("a reply").status, status);
+            assert_eq!(
+                classify(status, None, body.as_bytes())
+                    .expect("a reply")
+                    .status,
+                status
+            );
         }
-        for (status, body) in
-            [(502, "<html>"), (500, "{}"), (404, "404 page not found"), (200, ""), (200, "[]")]
-        {
-            assert!(classify(status, None, body.as_bytes()).is_err(), "{status} {body}");
+        for (status, body) in [
+            (502, "<html>"),
+            (500, "{}"),
+            (404, "404 page not found"),
+            (200, ""),
+            (200, "[]"),
+        ] {
+            assert!(
+                classify(status, None, body.as_bytes()).is_err(),
+                "{status} {body}"
+            );
         }
+        let typo = r#"{"message":"failed to create typed patch object (a/b; /v1, Kind=Pod): .spec.x: field not declared in schema"}"#;
+        assert_eq!(
+            classify(500, None, typo.as_bytes())
+                .expect("a refusal")
+                .status,
+            500
+        );
     }
 }

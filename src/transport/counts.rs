@@ -24,7 +24,10 @@ impl Counts {
     pub(super) fn snapshot(&self) -> Vec<(String, u64)> {
         // A poisoned count is still a count
         let counts = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);
-        counts.iter().map(|(name, count)| (name.clone(), *count)).collect()
+        counts
+            .iter()
+            .map(|(name, count)| (name.clone(), *count))
+            .collect()
     }
 
     fn add(&self, name: String) {

@@ -66,7 +66,10 @@ impl Api {
             if failed.again == Again::Useless || tried >= self.limits.exec_tries {
                 return Err(failed.trouble);
             }
-            let asked = Failure::Throttled { after: failed.after, text: String::new() };
+            let asked = Failure::Throttled {
+                after: failed.after,
+                text: String::new(),
+            };
             pause(self.pause_after(&asked, &mut pace)).await;
             self.counts.resent(COUNTED);
         }
@@ -80,17 +83,28 @@ impl Api {
             Err(error) => return read_refusal(error),
         };
         if request.stdin.is_some() && protocol == Protocol::V4 {
-            let detail = "the server speaks only v4.channel.k8s.io, which cannot end standard input";
+            let detail =
+                "the server speaks only v4.channel.k8s.io, which cannot end standard input";
             let trouble = Trouble::new(TroubleKind::ExecTransport, detail);
-            return Err(Failed { trouble, again: Again::Useless, after: None });
+            return Err(Failed {
+                trouble,
+                again: Again::Useless,
+                after: None,
+            });
         }
-        self.converse(socket, request.stdin.as_deref()).await.map_err(|trouble| {
-            let again = match trouble.kind {
-                TroubleKind::OutputTruncated => Again::Useless,
-                _ => Again::Worthwhile,
-            };
-            Failed { trouble, again, after: None }
-        })
+        self.converse(socket, request.stdin.as_deref())
+            .await
+            .map_err(|trouble| {
+                let again = match trouble.kind {
+                    TroubleKind::OutputTruncated => Again::Useless,
+                    _ => Again::Worthwhile,
+                };
+                Failed {
+                    trouble,
+                    again,
+                    after: None,
+                }
+            })
     }
 
     /// Writes standard input and reads until the stream ends.
@@ -147,9 +161,11 @@ where
 {
     let Some(stdin) = stdin else { return Ok(()) };
     for chunk in stdin.as_bytes().chunks(CHUNK) {
-        sink.send(Message::Binary([&[STDIN], chunk].concat().into())).await?;
+        sink.send(Message::Binary([&[STDIN], chunk].concat().into()))
+            .await?;
     }
-    sink.send(Message::Binary(Bytes::from_static(&[CLOSE, STDIN]))).await
+    sink.send(Message::Binary(Bytes::from_static(&[CLOSE, STDIN])))
+        .await
 }
 
 fn broken(error: &SocketError) -> Trouble {
@@ -158,9 +174,10 @@ fn broken(error: &SocketError) -> Trouble {
             let detail = "the session was closed without an exit status";
             Trouble::new(TroubleKind::ExitStatusLost, detail)
         }
-        SocketError::Capacity(_) => {
-            Trouble::new(TroubleKind::OutputTruncated, "a message larger than any is kept")
-        }
+        SocketError::Capacity(_) => Trouble::new(
+            TroubleKind::OutputTruncated,
+            "a message larger than any is kept",
+        ),
         other => Trouble::new(TroubleKind::ExecTransport, words_of(other)),
     }
 }
@@ -173,9 +190,17 @@ fn words_of(error: &SocketError) -> String {
 fn read_refusal(error: UpgradeError) -> Result<ExecReply, Failed> {
     let said = words(&error);
     let (kind, again, after) = match error {
-        UpgradeError::Refused { status: 500..=599, text, .. } if is_not_started(&text) => {
+        UpgradeError::Refused {
+            status: 500..=599,
+            text,
+            ..
+        } if is_not_started(&text) => {
             let exit = ExitStatus::NotStarted(text);
-            return Ok(ExecReply { stdout: String::new(), stderr: String::new(), exit });
+            return Ok(ExecReply {
+                stdout: String::new(),
+                stderr: String::new(),
+                exit,
+            });
         }
         UpgradeError::Refused { status, after, .. } => match status {
             401 | 403 => (TroubleKind::Forbidden, Again::Useless, None),
@@ -185,7 +210,11 @@ fn read_refusal(error: UpgradeError) -> Result<ExecReply, Failed> {
         },
         UpgradeError::Failed(_) => (TroubleKind::ExecTransport, Again::Worthwhile, None),
     };
-    Err(Failed { trouble: Trouble::new(kind, format!("exec: {said}")), again, after })
+    Err(Failed {
+        trouble: Trouble::new(kind, format!("exec: {said}")),
+        again,
+        after,
+    })
 }
 
 fn path(pod: &PodRef, request: &ExecRequest) -> String {
@@ -205,7 +234,11 @@ fn path(pod: &PodRef, request: &ExecRequest) -> String {
 
 /// An argument as a query value; there dots are no steps.
 fn encode_argument(argument: &str) -> String {
-    if argument.bytes().all(|byte| byte == b'.') { argument.to_owned() } else { encode(argument) }
+    if argument.bytes().all(|byte| byte == b'.') {
+        argument.to_owned()
+    } else {
+        encode(argument)
+    }
 }
 
 #[cfg(test)]
@@ -259,16 +292,24 @@ mod tests {
             }
             Speaks(protocol, messages, end) => (protocol, messages, end),
         };
-        #[expect(clippy::result_large_err, reason = "the callback's type is tungstenite's")]
+        #[expect(
+            clippy::result_large_err,
+            reason = "the callback's type is tungstenite's"
+        )]
         let choose = |request: &server::Request, mut response: server::Response| {
             assert!(request.headers()["sec-websocket-protocol"].to_str().is_ok());
             let chosen = protocol.parse().expect("a header");
-            response.headers_mut().insert("sec-websocket-protocol", chosen);
+            response
+                .headers_mut()
+                .insert("sec-websocket-protocol", chosen);
             Ok(response)
         };
         let mut socket = accept_hdr_async(io, choose).await.expect("a handshake");
         for message in messages {
-            socket.send(Message::Binary(message.into())).await.expect("sent");
+            socket
+                .send(Message::Binary(message.into()))
+                .await
+                .expect("sent");
         }
         match end {
             End::Close => {
@@ -286,7 +327,10 @@ mod tests {
                         other => panic!("{other:?}"),
                     }
                 }
-                socket.send(Message::Binary(read.into())).await.expect("sent");
+                socket
+                    .send(Message::Binary(read.into()))
+                    .await
+                    .expect("sent");
                 let status = Message::Binary(message(3, SUCCESS).into());
                 socket.send(status).await.expect("sent");
                 std::future::pending::<()>().await;
@@ -296,8 +340,8 @@ mod tests {
 
     /// Runs `true` before a server that follows the scripts, the last one for ever.
     async fn run(scripts: Vec<Script>, stdin: Option<&str>) -> (Result<ExecReply, Trouble>, usize) {
-        let tries = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&tries);
+        let begun = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&begun);
         let service = tower::service_fn(move |request: Request<Body>| {
             let tried = count.fetch_add(1, Ordering::Relaxed);
             let script = scripts[tried.min(scripts.len() - 1)].clone();
@@ -310,19 +354,46 @@ mod tests {
                 sender.send_request(request).await
             }
         });
-        let limits = Limits { exec_output: 1000, ..Limits::default() };
-        let api = Api::new(Client::new(service, "default"), Durations::default(), limits);
-        let pod = PodRef { namespace: "a".into(), name: "b".into(), container: "main".into() };
+        let limits = Limits {
+            exec_output: 1000,
+            ..Limits::default()
+        };
+        let api = Api::new(
+            Client::new(service, "default"),
+            Durations::default(),
+            limits,
+        );
+        let pod = PodRef {
+            namespace: "a".into(),
+            name: "b".into(),
+            container: "main".into(),
+        };
         let argv = vec!["true".to_owned()];
-        let reply = api.exec(&pod, &ExecRequest { argv, stdin: stdin.map(str::to_owned) }).await;
-        let tried = tries.load(Ordering::Relaxed);
-        let resent = api.counts().iter().find(|(name, _)| name.starts_with("resent")).cloned();
+        let reply = api
+            .exec(
+                &pod,
+                &ExecRequest {
+                    argv,
+                    stdin: stdin.map(str::to_owned),
+                },
+            )
+            .await;
+        let tried = begun.load(Ordering::Relaxed);
+        let resent = api
+            .counts()
+            .iter()
+            .find(|(name, _)| name.starts_with("resent"))
+            .cloned();
         assert_eq!(resent.map_or(0, |(_, count)| count), tried as u64 - 1);
         (reply, tried)
     }
 
     fn done(end: End) -> Script {
-        Speaks(V5, vec![message(1, "out"), message(2, "err"), message(3, SUCCESS)], end)
+        Speaks(
+            V5,
+            vec![message(1, "out"), message(2, "err"), message(3, SUCCESS)],
+            end,
+        )
     }
 
     #[tokio::test(start_paused = true)]
@@ -330,7 +401,10 @@ mod tests {
         for end in [End::Close, End::Reset, End::Silence] {
             let (reply, tried) = run(vec![done(end)], None).await;
             let reply = reply.expect("a reply");
-            assert_eq!((reply.stdout.as_str(), reply.stderr.as_str()), ("out", "err"));
+            assert_eq!(
+                (reply.stdout.as_str(), reply.stderr.as_str()),
+                ("out", "err")
+            );
             assert_eq!((reply.exit, tried), (ExitStatus::Code(0), 1));
         }
     }
@@ -367,7 +441,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_broken_try_is_begun_again() {
-        let busy = "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length: 2\r\n\r\n{}";
+        let busy =
+            "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length: 2\r\n\r\n{}";
         let cut = Speaks(V5, vec![message(1, "half")], End::Reset);
         let (reply, tried) = run(vec![cut, Says(busy), done(End::Close)], None).await;
         assert_eq!((reply.expect("a reply").stdout.as_str(), tried), ("out", 3));
@@ -376,21 +451,51 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn refusals_are_told_apart() {
         for (said, kind, tries) in [
-            ("HTTP/1.1 403 Forbidden\r\nContent-Length: 17\r\n\r\n{\"message\":\"rbac\"}",
-                TroubleKind::Forbidden, 1),
-            ("HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n{}", TroubleKind::ExecTransport, 4),
-            ("HTTP/1.1 429 Slow\r\nContent-Length: 2\r\n\r\n{}", TroubleKind::Throttled, 4),
-            ("HTTP/1.1 502 Bad\r\nContent-Length: 6\r\n\r\n<html>", TroubleKind::ApiUnavailable, 4),
-            ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nOK", TroubleKind::ExecTransport, 4),
+            (
+                "HTTP/1.1 403 Forbidden\r\nContent-Length: 17\r\n\r\n{\"message\":\"rbac\"}",
+                TroubleKind::Forbidden,
+                1,
+            ),
+            (
+                "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n{}",
+                TroubleKind::ExecTransport,
+                4,
+            ),
+            (
+                "HTTP/1.1 429 Slow\r\nContent-Length: 2\r\n\r\n{}",
+                TroubleKind::Throttled,
+                4,
+            ),
+            (
+                "HTTP/1.1 502 Bad\r\nContent-Length: 6\r\n\r\n<html>",
+                TroubleKind::ApiUnavailable,
+                4,
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nOK",
+                TroubleKind::ExecTransport,
+                4,
+            ),
             ("nonsense", TroubleKind::ExecTransport, 4),
         ] {
             let (reply, tried) = run(vec![Says(said)], None).await;
-            assert_eq!((reply.expect_err("trouble").kind, tried), (kind, tries), "{said}");
+            assert_eq!(
+                (reply.expect_err("trouble").kind, tried),
+                (kind, tries),
+                "{said}"
+            );
         }
-        let body = r#"{"message":"failed to exec in container: executable file not found in $PATH"}"#;
-        let head = format!("HTTP/1.1 500 Error\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let body =
+            r#"{"message":"failed to exec in container: executable file not found in $PATH"}"#;
+        let head = format!(
+            "HTTP/1.1 500 Error\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
         let (reply, tried) = run(vec![Says(head.leak())], None).await;
-        assert!(matches!(reply.expect("a reply").exit, ExitStatus::NotStarted(_)));
+        assert!(matches!(
+            reply.expect("a reply").exit,
+            ExitStatus::NotStarted(_)
+        ));
         assert_eq!(tried, 1);
     }
 
@@ -404,9 +509,19 @@ mod tests {
 
     #[test]
     fn arguments_stay_arguments() {
-        let pod = PodRef { namespace: "a/b".into(), name: "c".into(), container: "d&e".into() };
+        let pod = PodRef {
+            namespace: "a/b".into(),
+            name: "c".into(),
+            container: "d&e".into(),
+        };
         let argv = ["C:\\curl.exe", "-K", "-", "a b&command=x", "."].map(str::to_owned);
-        let path = path(&pod, &ExecRequest { argv: argv.to_vec(), stdin: Some(String::new()) });
+        let path = path(
+            &pod,
+            &ExecRequest {
+                argv: argv.to_vec(),
+                stdin: Some(String::new()),
+            },
+        );
         assert_eq!(
             path,
             "/api/v1/namespaces/a%2Fb/pods/c/exec?container=d%26e&stdin=true&stdout=true\

@@ -15,7 +15,10 @@ pub(crate) struct Pace {
 impl Pace {
     /// Pauses that double from `first` to 32 times that.
     pub(crate) fn new(first: Duration) -> Self {
-        Self { next: first, longest: first * 2u32.pow(DOUBLINGS) }
+        Self {
+            next: first,
+            longest: first * 2u32.pow(DOUBLINGS),
+        }
     }
 
     /// The next pause.

@@ -31,8 +31,7 @@ pub(super) fn kind_of(path: &str) -> String {
         ["namespaces", _, kind, _, below @ ..] if !below.is_empty() => {
             format!("{kind}/{}", below.join("/"))
         }
-        ["namespaces", _, kind, ..] => (*kind).to_owned(),
-        [kind, ..] => (*kind).to_owned(),
+        ["namespaces", _, kind, ..] | [kind, ..] => (*kind).to_owned(),
     }
 }
 

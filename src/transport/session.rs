@@ -37,7 +37,9 @@ pub(super) enum Frame {
 impl Session {
     /// Takes one message; `limit` bounds each output.
     pub(super) fn take(&mut self, message: &[u8], limit: usize) -> Result<Frame, Trouble> {
-        let Some((&channel, data)) = message.split_first() else { return Ok(Frame::Empty) };
+        let Some((&channel, data)) = message.split_first() else {
+            return Ok(Frame::Empty);
+        };
         if data.is_empty() {
             return Ok(Frame::Empty);
         }
@@ -69,10 +71,16 @@ impl Session {
 
     /// The reply, once the stream ended; `lost` is the trouble when it brought no exit status.
     pub(super) fn finish(self, lost: Trouble) -> Result<ExecReply, Trouble> {
-        let Some(status) = &self.status else { return Err(lost) };
+        let Some(status) = &self.status else {
+            return Err(lost);
+        };
         let exit = exit_status(status)?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Ok(ExecReply { stdout: text(&self.stdout), stderr: text(&self.stderr), exit })
+        Ok(ExecReply {
+            stdout: text(&self.stdout),
+            stderr: text(&self.stderr),
+            exit,
+        })
     }
 }
 
@@ -127,7 +135,7 @@ pub(super) fn is_not_started(message: &str) -> bool {
 }
 
 /// Whether these are words of the way to the kubelet, not of the program: what
-/// `k8s.io/apiserver` `StreamTranslatorHandler` puts into its InternalError.
+/// `k8s.io/apiserver` `StreamTranslatorHandler` puts into its `InternalError`.
 fn is_transport(message: &str) -> bool {
     [
         "error dialing backend",
@@ -167,35 +175,55 @@ mod tests {
 
     fn exit(status: &Json) -> Result<ExitStatus, TroubleKind> {
         let reply = session(&[(3, &status.to_string())]).finish(lost());
-        reply.map(|reply| reply.exit).map_err(|trouble| trouble.kind)
+        reply
+            .map(|reply| reply.exit)
+            .map_err(|trouble| trouble.kind)
     }
 
     #[test]
     fn output_is_kept_apart_and_the_status_may_come_in_pieces() {
-        let pieces = [(1, "out"), (2, "err"), (3, r#"{"status":"#), (3, r#""Success"}"#), (1, "!")];
+        let pieces = [
+            (1, "out"),
+            (2, "err"),
+            (3, r#"{"status":"#),
+            (3, r#""Success"}"#),
+            (1, "!"),
+        ];
         let reply = session(&pieces).finish(lost()).expect("a status");
-        let ExecReply { stdout, stderr, exit } = reply;
-        assert_eq!((stdout.as_str(), stderr.as_str(), exit), ("out!", "err", ExitStatus::Code(0)));
+        let ExecReply {
+            stdout,
+            stderr,
+            exit,
+        } = reply;
+        assert_eq!(
+            (stdout.as_str(), stderr.as_str(), exit),
+            ("out!", "err", ExitStatus::Code(0))
+        );
     }
 
     #[test]
     fn without_a_status_nothing_is_known() {
         assert_eq!(session(&[(1, "200 OK")]).finish(lost()), Err(lost()));
         assert_eq!(session(&[(3, "{\"status\":")]).finish(lost()), Err(lost()));
-        assert_eq!(exit(&json!({"kind": "Status"})), Err(TroubleKind::ExitStatusLost));
+        assert_eq!(
+            exit(&json!({"kind": "Status"})),
+            Err(TroubleKind::ExitStatusLost)
+        );
     }
 
     #[test]
     fn exit_codes_are_read_and_never_guessed() {
-        let failure = |causes: Json| {
-            json!({"status": "Failure", "reason": "NonZeroExitCode", "details": {"causes": causes}})
-        };
+        let failure = |causes: Json| json!({"status": "Failure", "reason": "NonZeroExitCode", "details": {"causes": causes}});
         let code = json!([{"reason": "ExitCode", "message": "28"}]);
         assert_eq!(exit(&failure(code)), Ok(ExitStatus::Code(28)));
         // Windows: 0xC0000005
         let code = json!([{"reason": "ExitCode", "message": "3221225477"}]);
         assert_eq!(exit(&failure(code)), Ok(ExitStatus::Code(3_221_225_477)));
-        for none in [json!([]), json!(null), json!([{"reason": "ExitCode", "message": "x"}])] {
+        for none in [
+            json!([]),
+            json!(null),
+            json!([{"reason": "ExitCode", "message": "x"}]),
+        ] {
             assert_eq!(exit(&failure(none)), Err(TroubleKind::ExitStatusLost));
         }
     }
@@ -210,14 +238,21 @@ mod tests {
             "hcs::System::CreateProcess x: The system cannot find the file specified.: unknown",
             "something new",
         ] {
-            assert!(matches!(exit(&failure(message)), Ok(ExitStatus::NotStarted(_))), "{message}");
+            assert!(
+                matches!(exit(&failure(message)), Ok(ExitStatus::NotStarted(_))),
+                "{message}"
+            );
         }
         for message in [
             "Internal error occurred: error dialing backend: dial tcp 10.0.0.1:10250: connect: \
              connection refused",
             "Internal error occurred: error reading from error stream: read: connection reset",
         ] {
-            assert_eq!(exit(&failure(message)), Err(TroubleKind::ExecTransport), "{message}");
+            assert_eq!(
+                exit(&failure(message)),
+                Err(TroubleKind::ExecTransport),
+                "{message}"
+            );
         }
     }
 

@@ -79,9 +79,10 @@ pub(super) async fn connect(
             .header(SEC_WEBSOCKET_PROTOCOL, Protocol::BOTH)
             .body(Body::empty())
             .map_err(|error| UpgradeError::Failed(words(&error)))?;
-        let response = client.send(request).await.map_err(|error| {
-            UpgradeError::Failed(words(&connection(error, limit)))
-        })?;
+        let response = client
+            .send(request)
+            .await
+            .map_err(|error| UpgradeError::Failed(words(&connection(error, limit))))?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             return Err(refusal(response).await);
         }
@@ -90,11 +91,16 @@ pub(super) async fn connect(
             .await
             .map_err(|error| UpgradeError::Failed(words(&error)))?;
         let io = TokioIo::new(upgraded);
-        Ok((WebSocketStream::from_raw_socket(io, Role::Client, None).await, protocol))
+        Ok((
+            WebSocketStream::from_raw_socket(io, Role::Client, None).await,
+            protocol,
+        ))
     };
     match timeout(limit, connecting).await {
         Ok(connected) => connected,
-        Err(_) => Err(UpgradeError::Failed(format!("no WebSocket within {limit:?}"))),
+        Err(_) => Err(UpgradeError::Failed(format!(
+            "no WebSocket within {limit:?}"
+        ))),
     }
 }
 
@@ -110,21 +116,31 @@ async fn refusal(response: Response<Body>) -> UpgradeError {
         }
         Err(error) => words(&error),
     };
-    UpgradeError::Refused { status, after, text: winconform_core::text::printable(&text) }
+    UpgradeError::Refused {
+        status,
+        after,
+        text: winconform_core::text::printable(&text),
+    }
 }
 
 fn verify(headers: &HeaderMap, key: &str) -> Result<Protocol, UpgradeError> {
     let is = |name, value: &str| {
-        headers.get(name).is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(value.as_bytes()))
+        headers
+            .get(name)
+            .is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(value.as_bytes()))
     };
-    let accepted = headers.get(SEC_WEBSOCKET_ACCEPT).is_some_and(|accept| {
-        accept.as_bytes() == derive_accept_key(key.as_bytes()).as_bytes()
-    });
-    let protocol = headers.get(SEC_WEBSOCKET_PROTOCOL).and_then(|p| p.to_str().ok());
+    let accepted = headers
+        .get(SEC_WEBSOCKET_ACCEPT)
+        .is_some_and(|accept| accept.as_bytes() == derive_accept_key(key.as_bytes()).as_bytes());
+    let protocol = headers
+        .get(SEC_WEBSOCKET_PROTOCOL)
+        .and_then(|p| p.to_str().ok());
     match protocol.and_then(Protocol::parse) {
         Some(protocol) if is(UPGRADE, "websocket") && is(CONNECTION, "upgrade") && accepted => {
             Ok(protocol)
         }
-        _ => Err(UpgradeError::Failed("what answered is no exec of Kubernetes".to_owned())),
+        _ => Err(UpgradeError::Failed(
+            "what answered is no exec of Kubernetes".to_owned(),
+        )),
     }
 }

@@ -11,7 +11,9 @@ pub(crate) fn causes<'e>(
 ) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
     std::iter::successors(Some(error), |error: &&'e (dyn Error + 'static)| {
         let error: &'e (dyn Error + 'static) = *error;
-        let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        let wrapped = error
+            .downcast_ref::<std::io::Error>()
+            .and_then(std::io::Error::get_ref);
         match wrapped {
             Some(wrapped) => Some(wrapped as &(dyn Error + 'static)),
             None => error.source(),
@@ -33,7 +35,10 @@ pub(crate) fn words(error: &(dyn Error + 'static)) -> String {
             own = own.strip_suffix(next.as_str()).unwrap_or(own);
         }
         let own = own.trim_end_matches([':', ' ']);
-        let wrapper = matches!(own, "ServiceError" | "HyperError" | "client error (Connect)" | "");
+        let wrapper = matches!(
+            own,
+            "ServiceError" | "HyperError" | "client error (Connect)" | ""
+        );
         if wrapper || shown.contains(own) {
             continue;
         }
@@ -53,8 +58,16 @@ fn auth_words(error: &AuthError) -> String {
     match error {
         AuthError::AuthExecRun { cmd, out } => {
             let said = String::from_utf8_lossy(&out.stderr);
-            let cmd = cmd.split_whitespace().next().unwrap_or("the credential plugin");
-            format!("`{}` ended with {}: {}", printable(cmd), out.status, printable(said.trim()))
+            let cmd = cmd
+                .split_whitespace()
+                .next()
+                .unwrap_or("the credential plugin");
+            format!(
+                "`{}` ended with {}: {}",
+                printable(cmd),
+                out.status,
+                printable(said.trim())
+            )
         }
         AuthError::AuthExecStart(source) => {
             format!("the credential plugin could not be started: {source}")
@@ -63,7 +76,10 @@ fn auth_words(error: &AuthError) -> String {
             "what the credential plugin printed is not an ExecCredential".to_owned()
         }
         AuthError::ReadTokenFile(source, path) => {
-            format!("the token file `{}` cannot be read: {source}", path.display())
+            format!(
+                "the token file `{}` cannot be read: {source}",
+                path.display()
+            )
         }
         AuthError::InvalidBearerToken(_) => "the token holds characters no header may".to_owned(),
         AuthError::InvalidBasicAuth(_) => {

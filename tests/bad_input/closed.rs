@@ -13,17 +13,36 @@ fn unread() -> Stdio {
 }
 
 fn code(command: &mut Command) -> Option<i32> {
-    command.spawn().expect("the tool starts").wait_with_output().expect("it ends").status.code()
+    command
+        .spawn()
+        .expect("the tool starts")
+        .wait_with_output()
+        .expect("it ends")
+        .status
+        .code()
 }
 
 #[test]
 fn nobody_reads_standard_output() {
     let tool = Tool::new();
-    for arguments in [["list"].as_slice(), &["--help"], &["--version"], &["explain", "net.service-ip-from-pod"]] {
-        let child = tool.command(arguments).stdout(unread()).spawn().expect("the tool starts");
+    for arguments in [
+        ["list"].as_slice(),
+        &["--help"],
+        &["--version"],
+        &["explain", "net.service-ip-from-pod"],
+    ] {
+        let child = tool
+            .command(arguments)
+            .stdout(unread())
+            .spawn()
+            .expect("the tool starts");
         let output = child.wait_with_output().expect("it ends");
         let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!((said.as_ref(), output.status.code()), ("", Some(0)), "{arguments:?}");
+        assert_eq!(
+            (said.as_ref(), output.status.code()),
+            ("", Some(0)),
+            "{arguments:?}"
+        );
     }
 }
 
@@ -37,7 +56,11 @@ fn nobody_reads_standard_error() {
         (&["plan", "--kubeconfig", "nowhere"], 2),
         (&["no-such-command"], 2),
     ] {
-        assert_eq!(code(tool.command(arguments).stderr(unread())), Some(expected), "{arguments:?}");
+        assert_eq!(
+            code(tool.command(arguments).stderr(unread())),
+            Some(expected),
+            "{arguments:?}"
+        );
         let both = code(tool.command(arguments).stdout(unread()).stderr(unread()));
         assert_eq!(both, Some(expected), "{arguments:?}");
     }

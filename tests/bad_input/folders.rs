@@ -46,8 +46,14 @@ fn arguments_that_are_none() {
         ("id-hostile", &["run", "--id", "\u{1b}]0;owned\u{7}"]),
         ("format", &["list", "--format", "yaml"]),
         ("speed", &["simulate", "--join", "config", "--speed", "NaN"]),
-        ("fault", &["simulate", "--join", "config", "--fault", "\u{1b}[31m"]),
-        ("front", &["simulate", "--join", "config", "--fault", "api-429"]),
+        (
+            "fault",
+            &["simulate", "--join", "config", "--fault", "\u{1b}[31m"],
+        ),
+        (
+            "front",
+            &["simulate", "--join", "config", "--fault", "gone"],
+        ),
         ("claim", &["explain", "net.service-ip-from-pot"]),
         ("claim-hostile", &["explain", "\u{1b}[31m\u{202e}"]),
         ("no-record", &["report"]),

@@ -49,7 +49,11 @@ fn met(name: &str, server: &Server) {
 
 #[test]
 fn files_that_are_no_kubeconfig() {
-    refused("malformed", format!("apiVersion: v1\nusers:\n- name: [{SECRET}\n"), &[]);
+    refused(
+        "malformed",
+        format!("apiVersion: v1\nusers:\n- name: [{SECRET}\n"),
+        &[],
+    );
     refused("mistyped", format!("contexts: {SECRET}\n"), &[]);
     refused("empty", "", &[]);
     refused("binary", (0..=255).collect::<Vec<u8>>(), &[]);
@@ -61,10 +65,13 @@ fn files_that_are_no_kubeconfig() {
 fn no_file() {
     let tool = Tool::new();
     planned("missing", &tool, &[], "");
-    check("kubeconfig-none-at-home", &tool.run(&["plan"]).errors().replace(
-        tool.path("").to_str().expect("UTF-8"),
-        "HOME/",
-    ));
+    check(
+        "kubeconfig-none-at-home",
+        &tool
+            .run(&["plan"])
+            .errors()
+            .replace(tool.path("").to_str().expect("UTF-8"), "HOME/"),
+    );
     fs::create_dir(tool.path("config")).expect("a folder");
     planned("a-folder", &tool, &[], "");
 }
@@ -84,26 +91,56 @@ fn no_permission_unless_root() {
 fn contexts_that_lead_nowhere() {
     let one = of("http://127.0.0.1:1", "");
     refused("unknown-context", &one, &["--context", "lap"]);
-    refused("hostile-context", &one, &["--context", "\u{1b}[31mlab\u{202e}"]);
+    refused(
+        "hostile-context",
+        &one,
+        &["--context", "\u{1b}[31mlab\u{202e}"],
+    );
     let two = format!("{one}- name: prod\n  context: {{cluster: one, user: me}}\n");
     refused("several-contexts", &two, &[]);
-    refused("several-and-a-current", two + "current-context: prod\n", &[]);
-    refused("missing-cluster", one.replace("{cluster: one", "{cluster: two"), &[]);
+    refused(
+        "several-and-a-current",
+        two + "current-context: prod\n",
+        &[],
+    );
+    refused(
+        "missing-cluster",
+        one.replace("{cluster: one", "{cluster: two"),
+        &[],
+    );
     refused("missing-user", one.replace("user: me}", "user: you}"), &[]);
     refused("no-server", one.replace("http://127.0.0.1:1", "''"), &[]);
-    refused("bad-server", one.replace("http://127.0.0.1:1", "'http://[::1'"), &[]);
-    refused("hostile-names", one.replace("name: lab", r#"name: "l\e[31mab\u202e""#).replace("user: me}", "user: you}"), &[]);
+    refused(
+        "bad-server",
+        one.replace("http://127.0.0.1:1", "'http://[::1'"),
+        &[],
+    );
+    refused(
+        "hostile-names",
+        one.replace("name: lab", r#"name: "l\e[31mab\u202e""#)
+            .replace("user: me}", "user: you}"),
+        &[],
+    );
 }
 
 #[test]
 fn certificates_that_cannot_be_loaded() {
     for (name, field) in [
-        ("bad-base64", format!("certificate-authority-data: '!!{SECRET}!!'")),
+        (
+            "bad-base64",
+            format!("certificate-authority-data: '!!{SECRET}!!'"),
+        ),
         ("no-pem", "certificate-authority-data: czNjcjN0".to_owned()),
-        ("missing-authority", "certificate-authority: nowhere.crt".to_owned()),
+        (
+            "missing-authority",
+            "certificate-authority: nowhere.crt".to_owned(),
+        ),
     ] {
         let tool = Tool::new();
-        tool.write("config", of("https://127.0.0.1:1", &format!("    {field}\n")));
+        tool.write(
+            "config",
+            of("https://127.0.0.1:1", &format!("    {field}\n")),
+        );
         let arguments = ["plan", "--kubeconfig", "config"];
         let said = tool.run(&arguments).errors();
         assert!(!said.contains(SECRET), "{said}");
@@ -120,28 +157,62 @@ fn an_authority_of_another_cluster() {
     let tool = Tool::new();
     tool.write("other.crt", other);
     let authority = "    certificate-authority: other.crt\n";
-    tool.write("config", of(&format!("https://{}", server.address), authority));
+    tool.write(
+        "config",
+        of(&format!("https://{}", server.address), authority),
+    );
     planned("wrong-authority", &tool, &[], &server.address.to_string());
     // TLS with whom speaks none
     let plain = Server::http(|_| Answer::Text(200, "ok"));
-    tool.write("config", of(&format!("https://{}", plain.address), authority));
+    tool.write(
+        "config",
+        of(&format!("https://{}", plain.address), authority),
+    );
     planned("no-tls", &tool, &[], &plain.address.to_string());
 }
 
 #[test]
 fn servers_that_refuse() {
     met("401", &Server::http(|_| status(401, "Unauthorized")));
-    met("403", &Server::http(|_| status(403, "forbidden: User \"me\" cannot get path \"/version\"")));
-    met("404", &Server::http(|_| Answer::Text(404, "404 page not found\n")));
+    met(
+        "403",
+        &Server::http(|_| status(403, "forbidden: User \"me\" cannot get path \"/version\"")),
+    );
+    met(
+        "404",
+        &Server::http(|_| Answer::Text(404, "404 page not found\n")),
+    );
 }
 
 #[test]
 fn servers_that_are_no_api_server() {
-    met("502", &Server::http(|_| Answer::Text(502, "<html><h1>502 Bad Gateway</h1></html>\n")));
-    met("other-json", &Server::http(|_| Answer::Json(200, json!({"hello": "\u{1b}[2J world"}))));
-    met("hostile", &Server::http(|_| status(401, "\u{1b}]0;owned\u{7}\0\u{202e}")));
-    met("greeting", &Server::rude(Manners::Greeting));
-    met("curt", &Server::rude(Manners::Curt));
+    met(
+        "502",
+        &Server::http(|_| Answer::Text(502, "<html><h1>502 Bad Gateway</h1></html>\n")),
+    );
+    met(
+        "other-json",
+        &Server::http(|_| Answer::Json(200, json!({"hello": "\u{1b}[2J world"}))),
+    );
+    met(
+        "hostile",
+        &Server::http(|_| status(401, "\u{1b}]0;owned\u{7}\0\u{202e}")),
+    );
+    met("foreign", &Server::mannered(Manners::Foreign));
+    met("rude", &Server::mannered(Manners::Rude));
+}
+
+/// Whether it is seen as closed or as reset is a matter of chance.
+#[test]
+fn a_server_that_closes_at_once() {
+    let server = Server::mannered(Manners::Curt);
+    let tool = Tool::new();
+    tool.write("config", of(&format!("http://{}", server.address), ""));
+    let said = tool.run(&["plan", "--kubeconfig", "config"]);
+    let errors = said.errors();
+    let why = format!("the server {} cannot be reached: ", server.address);
+    assert!(errors.contains(&why), "{errors}");
+    assert_eq!(said.code, Some(21));
 }
 
 #[test]
@@ -157,5 +228,5 @@ fn nothing_listens() {
 /// Takes as long as the tool is patient.
 #[test]
 fn a_server_that_says_nothing() {
-    met("silent", &Server::rude(Manners::Silent));
+    met("silent", &Server::mannered(Manners::Silent));
 }

@@ -15,7 +15,7 @@ use hyper_util::rt::TokioIo;
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::{Value as Json, json};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -55,8 +55,10 @@ pub(crate) enum Manners {
     Silent,
     /// Closes at once.
     Curt,
-    /// Speaks first, as SSH does.
-    Greeting,
+    /// Closes when it is asked.
+    Rude,
+    /// Answers in another protocol.
+    Foreign,
 }
 
 /// A server on a port of its own until it is dropped.
@@ -101,13 +103,19 @@ impl Server {
     }
 
     /// Speaks no HTTP.
-    pub(crate) fn rude(manners: Manners) -> Self {
+    pub(crate) fn mannered(manners: Manners) -> Self {
         Self::start(move |mut stream| {
             Box::pin(async move {
+                // What lies unread when it closes would make it a reset, now and then
+                let mut asked = [0; 1 << 16];
                 match manners {
                     Manners::Curt => {}
                     Manners::Silent => std::future::pending().await,
-                    Manners::Greeting => {
+                    Manners::Rude => {
+                        let _ = stream.read(&mut asked).await;
+                    }
+                    Manners::Foreign => {
+                        let _ = stream.read(&mut asked).await;
                         let _ = stream.write_all(b"SSH-2.0-OpenSSH_9.9\r\n").await;
                         let _ = stream.shutdown().await;
                     }
@@ -120,15 +128,19 @@ impl Server {
         serve: impl Fn(TcpStream) -> futures::future::BoxFuture<'static, ()> + Send + 'static,
     ) -> Self {
         let runtime = Runtime::new().expect("a runtime");
-        let listener =
-            runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a port of this machine");
+        let listener = runtime
+            .block_on(TcpListener::bind("127.0.0.1:0"))
+            .expect("a port of this machine");
         let address = listener.local_addr().expect("it is bound");
         runtime.spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 tokio::spawn(serve(stream));
             }
         });
-        Self { address, runtime: Some(runtime) }
+        Self {
+            address,
+            runtime: Some(runtime),
+        }
     }
 }
 
@@ -171,9 +183,11 @@ async fn answer(
         answer = *then;
     }
     let (status, content, body) = match answer {
-        Answer::Json(status, json) => {
-            (status, "application/json", Either::Left(json.to_string().into()))
-        }
+        Answer::Json(status, json) => (
+            status,
+            "application/json",
+            Either::Left(json.to_string().into()),
+        ),
         Answer::Text(status, text) => (status, "text/html", Either::Left(text.into())),
         Answer::Open | Answer::After(..) => (200, "application/json", Either::Right(())),
     };
@@ -181,6 +195,10 @@ async fn answer(
         Either::Left(bytes) => Full::<Bytes>::new(bytes).boxed_unsync(),
         Either::Right(()) => StreamBody::new(futures::stream::pending()).boxed_unsync(),
     };
-    let response = Response::builder().status(status).header("Content-Type", content);
-    Ok(response.body(body).expect("a status and a header that are valid"))
+    let response = Response::builder()
+        .status(status)
+        .header("Content-Type", content);
+    Ok(response
+        .body(body)
+        .expect("a status and a header that are valid"))
 }

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use crate::tool::{Said, Tool, check};
 
 fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad_input/suites").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/bad_input/suites")
+        .join(name)
 }
 
 /// The sound folder, with whatever else is laid over it.
@@ -31,7 +33,13 @@ fn the_sound_folder_is_sound() {
 fn every_mistake_is_told_with_its_place() {
     let mut names: Vec<_> = fs::read_dir(folder(""))
         .expect("the folder of mistakes")
-        .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .into_string()
+                .expect("UTF-8")
+        })
         .filter(|name| name != "sound")
         .collect();
     names.sort();

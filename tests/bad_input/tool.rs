@@ -13,7 +13,9 @@ pub(crate) struct Tool {
 
 impl Tool {
     pub(crate) fn new() -> Self {
-        Self { folder: TempDir::new().expect("a temporary folder") }
+        Self {
+            folder: TempDir::new().expect("a temporary folder"),
+        }
     }
 
     /// A path in the folder.
@@ -84,7 +86,11 @@ impl Said {
     /// Standard error and the exit code, for a snapshot.
     pub(crate) fn errors(&self) -> String {
         self.assert_harmless();
-        assert!(self.stdout.is_empty(), "results beside an error: {}", self.stdout);
+        assert!(
+            self.stdout.is_empty(),
+            "results beside an error: {}",
+            self.stdout
+        );
         self.code_after(&self.stderr)
     }
 
@@ -96,9 +102,11 @@ impl Said {
 
     /// Nothing that was said changes how a terminal shows the rest.
     pub(crate) fn assert_harmless(&self) {
-        for (stream, text) in [("standard output", &self.stdout), ("standard error", &self.stderr)] {
-            let hostile =
-                |c: &char| *c != '\n' && winconform_core::text::is_hostile(*c);
+        for (stream, text) in [
+            ("standard output", &self.stdout),
+            ("standard error", &self.stderr),
+        ] {
+            let hostile = |c: &char| *c != '\n' && winconform_core::text::is_hostile(*c);
             let found = text.chars().find(hostile);
             assert_eq!(found, None, "on {stream}: {}", text.escape_debug());
             assert!(!text.contains("panicked"), "{text}");
@@ -117,7 +125,8 @@ impl Said {
 #[track_caller]
 pub(crate) fn check(name: &str, text: &str) {
     let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad_input/snapshots"));
+    settings
+        .set_snapshot_path(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad_input/snapshots"));
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.bind(|| insta::assert_snapshot!(name, text));

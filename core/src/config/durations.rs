@@ -24,6 +24,8 @@ pub struct Durations {
     pub http_total: Duration,
     /// From applying a fixture to its standing; a Windows image takes minutes to pull.
     pub fixture: Duration,
+    /// How long a workload without a readiness probe must stay Ready before it stands.
+    pub settle: Duration,
     /// How long the scheduler may find no node for a pod before that is final.
     pub unscheduled: Duration,
     /// How long a look over the network may take to come right, from its fixtures' standing.
@@ -53,6 +55,7 @@ impl Default for Durations {
             http_connect: seconds(4),
             http_total: seconds(8),
             fixture: seconds(20 * 60),
+            settle: seconds(2),
             unscheduled: seconds(30),
             converge: seconds(60),
             look_again: Duration::from_millis(500),

@@ -104,10 +104,12 @@ fn words(error: &Error, line: u64, column: u64) -> (String, Option<String>) {
             let hint = "a file holds one document: remove the `---`, or make two files".to_owned();
             ("a second document begins here".to_owned(), Some(hint))
         }
-        Error::Budget { .. } => ("it unfolds into more than is read of one file".to_owned(), None),
         error => {
             let text = error.to_string();
             let first = text.lines().next().unwrap_or_default();
+            if first.starts_with("budget breached") {
+                return ("it unfolds into more than is read of one file".to_owned(), None);
+            }
             let place = format!(" at line {line}, column {column}");
             (first.strip_suffix(&place).unwrap_or(first).to_owned(), None)
         }

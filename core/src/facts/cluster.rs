@@ -105,14 +105,15 @@ impl Facts {
         semver::Version::parse(numbers).ok()
     }
 
-    /// The pools; Windows nodes whose build cannot be read form none.
+    /// The pools. Windows nodes whose build cannot be read form one of their own, `windows-unknown`:
+    /// they are not to vanish.
     pub fn pools(&self) -> BTreeMap<PoolName, Pool> {
         let mut pools = BTreeMap::<PoolName, Pool>::new();
         for node in self.nodes.value().into_iter().flatten() {
             let name = match (node.os, node.build) {
                 (Os::Linux, _) => PoolName::linux(),
                 (Os::Windows, Some(build)) => PoolName::windows(build),
-                (Os::Windows, None) => continue,
+                (Os::Windows, None) => PoolName("windows-unknown".to_owned()),
             };
             let pool = pools.entry(name).or_insert_with(|| Pool {
                 os: node.os,

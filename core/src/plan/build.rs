@@ -168,3 +168,129 @@ pub fn image_role(fixture: FixtureName) -> Option<Image> {
 fn unknown(what: &str, because: &str) -> Trouble {
     Trouble::new(TroubleKind::FactUnknown, format!("{what}: {because}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::{NodeFact, WindowsBuild};
+    use crate::suite::SuiteFile;
+    use crate::way::{HttpExpect, Test};
+
+    fn suites() -> Suites {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../suites/");
+        let paths = [
+            "claims.yaml",
+            "limitations.yaml",
+            "env/nodes.yaml",
+            "reject/pod.yaml",
+            "sample/win-webserver.yaml",
+            "net/service.yaml",
+        ];
+        let file = |path: &str| SuiteFile {
+            path: path.to_owned(),
+            shown: path.to_owned(),
+            text: std::fs::read_to_string(format!("{root}{path}")).expect("a suite"),
+        };
+        Suites::read(paths.map(file).into()).expect("valid")
+    }
+
+    fn node(name: &str, os: Os, build: Option<WindowsBuild>, usable: bool) -> NodeFact {
+        NodeFact { name: name.to_owned(), os, build, usable, taints: Vec::new() }
+    }
+
+    fn facts(version: &str, nodes: Vec<NodeFact>) -> Facts {
+        let fact = |value: &str| Known::Fact { value: value.to_owned(), source: "/".to_owned() };
+        let source = "/api/v1/nodes".to_owned();
+        Facts {
+            server: fact(version),
+            cluster: fact("uid"),
+            nodes: Known::Fact { value: nodes, source },
+        }
+    }
+
+    fn hybrid(usable: bool) -> Vec<NodeFact> {
+        let linux = node("lin", Os::Linux, None, true);
+        let windows = node("win", Os::Windows, Some(WindowsBuild::SERVER_2022), usable);
+        vec![linux, windows]
+    }
+
+    fn fates(facts: &Facts) -> Vec<(String, Fate)> {
+        let plan = plan(&suites(), facts, &Images::default());
+        plan.checks.into_iter().map(|check| (check.id.to_string(), check.fate)).collect()
+    }
+
+    #[test]
+    fn no_case_vanishes_without_windows_nodes() {
+        let facts = facts("v1.37.0", vec![node("lin", Os::Linux, None, true)]);
+        let fates = fates(&facts);
+        assert_eq!(fates.len(), suites().cases.len());
+        for (id, fate) in fates {
+            let skipped = matches!(fate, Fate::Skip(SkipReason::NoUsableNode { .. }));
+            assert_eq!(skipped, id != "reject.hostPID", "{id}: {fate:?}");
+        }
+    }
+
+    #[test]
+    fn a_pool_without_usable_nodes_is_still_asked_about_its_labels() {
+        for (id, fate) in fates(&facts("v1.37.0", hybrid(false))) {
+            let asks = id.starts_with("env.") || id.starts_with("reject.");
+            assert_eq!(fate == Fate::Look, asks, "{id}: {fate:?}");
+        }
+    }
+
+    #[test]
+    fn unknown_nodes_break_what_needs_them_and_nothing_else() {
+        let mut facts = facts("v1.37.0", Vec::new());
+        facts.nodes = Known::Unknown { because: "403".to_owned() };
+        for (id, fate) in fates(&facts) {
+            let broken = matches!(fate, Fate::Broken(_));
+            assert_eq!(broken, id != "reject.hostPID", "{id}: {fate:?}");
+        }
+    }
+
+    #[test]
+    fn ids_hold_no_node_names() {
+        for (id, _) in fates(&facts("v1.37.0", hybrid(true))) {
+            assert!(!id.contains("lin,") && !id.ends_with("win]"), "{id}");
+        }
+    }
+
+    fn limitation(facts: &Facts) -> Check {
+        let plan = plan(&suites(), facts, &Images::default());
+        let found = plan.checks.into_iter().find(|check| check.kind == crate::claims::Kind::Limitation);
+        found.expect("the suites have a limitation")
+    }
+
+    fn expects_failure(look: &PlannedLook) -> bool {
+        matches!(&look.test, Test::Http(look) if matches!(look.expect, HttpExpect::Fails { .. }))
+    }
+
+    #[test]
+    fn a_limitation_expects_its_signature_and_its_control_the_answer() {
+        let check = limitation(&facts("v1.37.0", hybrid(true)));
+        assert_eq!(check.scope, Scope::Within);
+        assert!(expects_failure(&check.looks[0]) && !expects_failure(&check.looks[1]));
+        assert_ne!(check.looks[0].from, check.looks[1].from);
+    }
+
+    #[test]
+    fn out_of_scope_a_limitation_is_looked_at_as_a_capability() {
+        let mut nodes = hybrid(true);
+        nodes[1].build = WindowsBuild::parse_label("10.0.25398");
+        let facts = facts("v1.37.0", nodes);
+        // The image table has none for that build: ask the scope alone
+        let suites = suites();
+        let entry = suites.ledger.values().next().expect("an entry");
+        let build = WindowsBuild::parse_label("10.0.25398");
+        assert_eq!(entry.scope(build, &facts), Ok(Scope::AsCapability));
+        assert!(fates(&facts).iter().any(|(_, fate)| {
+            matches!(fate, Fate::Skip(SkipReason::NoImage { .. }))
+        }));
+    }
+
+    #[test]
+    fn an_unknown_server_version_covers_nothing() {
+        let check = limitation(&facts("main", hybrid(true)));
+        assert!(matches!(check.fate, Fate::Skip(SkipReason::OutOfScope { .. })));
+    }
+}

@@ -99,7 +99,7 @@ pub fn read(text: &str) -> Result<RunView, RecordError> {
     for (index, text) in whole.into_iter().flat_map(|whole| whole.split('\n')).enumerate() {
         let line: Line = serde_json::from_str(text).map_err(|error| RecordError::Malformed {
             line: index + 1,
-            problem: error.to_string(),
+            problem: problem(&error),
         })?;
         if line.seq != index as u64 {
             let (expected, found) = (index as u64, line.seq);
@@ -125,6 +125,16 @@ pub fn read(text: &str) -> Result<RunView, RecordError> {
     let mut view = view.ok_or(RecordError::Empty)?;
     view.cut = cut;
     Ok(view)
+}
+
+/// JSON's trouble with one line, which it calls line 1 whichever it is.
+fn problem(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    match text.strip_suffix(&place) {
+        Some(what) => format!("{what}, at column {}", error.column()),
+        None => text,
+    }
 }
 
 impl RunView {

@@ -1,0 +1,101 @@
+//! Simulated nodes joined to the control plane that tests are given, if any is.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hybrid_sim::{FaultSet, JoinOptions, Joined, Topology, join};
+use libtest_mimic::{Arguments, Failed, Trial};
+use tokio::runtime::Runtime;
+use winconform::cluster::{ConnectOptions, connect};
+use winconform_core::config::{Durations, Limits};
+
+/// Where tests find a control plane.
+pub(crate) const VARIABLE: &str = "WINCONFORM_TEST_KUBECONFIG";
+/// Simulated durations go by so much faster.
+const SPEED: f64 = 40.0;
+
+/// What a trial comes to.
+pub(crate) type Outcome = Result<(), String>;
+
+/// Two simulated nodes on the control plane given.
+pub(crate) struct World {
+    /// Its kubeconfig.
+    pub(crate) kubeconfig: PathBuf,
+    /// The nodes.
+    pub(crate) joined: Joined,
+}
+
+impl World {
+    async fn join(kubeconfig: PathBuf, prefix: &str) -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let direct = connect(&options(&kubeconfig), Durations::default(), Limits::default())
+            .await
+            .expect("the control plane answers");
+        let options = JoinOptions {
+            topology: Topology::hybrid(),
+            faults: FaultSet::default(),
+            seed: 1,
+            speed: SPEED,
+            prefix: prefix.to_owned(),
+        };
+        let joined = join(direct.api.client().clone(), options).await.expect("the nodes join");
+        Self { kubeconfig, joined }
+    }
+}
+
+/// The trials of one test binary, and the world they share.
+pub(crate) struct Trials {
+    arguments: Arguments,
+    runtime: Arc<Runtime>,
+    world: Option<Arc<World>>,
+    trials: Vec<Trial>,
+}
+
+impl Trials {
+    /// Joins the nodes when a control plane is given.
+    pub(crate) fn new(prefix: &str) -> Self {
+        let mut arguments = Arguments::from_args();
+        // They share the simulated nodes
+        arguments.test_threads = Some(1);
+        let runtime = Arc::new(Runtime::new().expect("a runtime starts"));
+        let given = std::env::var_os(VARIABLE).filter(|_| !arguments.list);
+        let world = given.map(|path| {
+            Arc::new(runtime.block_on(World::join(PathBuf::from(path), prefix)))
+        });
+        Self { arguments, runtime, world, trials: Vec::new() }
+    }
+
+    /// Adds a trial. Without a control plane it is ignored, and named as not run.
+    pub(crate) fn add<F>(&mut self, name: String, trial: F)
+    where
+        F: AsyncFnOnce(&World) -> Outcome + Send + 'static,
+    {
+        let trial = match &self.world {
+            Some(world) => {
+                let (world, runtime) = (Arc::clone(world), Arc::clone(&self.runtime));
+                Trial::test(name, move || runtime.block_on(trial(&world)).map_err(Failed::from))
+            }
+            None => {
+                if !self.arguments.list {
+                    println!("not run: {name}: {VARIABLE} is not set");
+                }
+                Trial::test(name, || Ok(())).with_ignored_flag(true)
+            }
+        };
+        self.trials.push(trial);
+    }
+
+    /// Runs the trials, lets the nodes leave, and exits.
+    pub(crate) fn run(self) -> ! {
+        let conclusion = libtest_mimic::run(&self.arguments, self.trials);
+        if let Some(world) = self.world.and_then(Arc::into_inner) {
+            self.runtime.block_on(world.joined.leave()).expect("the simulated nodes leave");
+        }
+        conclusion.exit()
+    }
+}
+
+/// How to connect with a kubeconfig.
+pub(crate) fn options(kubeconfig: &Path) -> ConnectOptions {
+    ConnectOptions { context: None, kubeconfig: Some(kubeconfig.to_owned()) }
+}
