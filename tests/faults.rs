@@ -52,7 +52,11 @@ struct Product {
 }
 
 const PRODUCT: &[Product] = &[
-    Product { fault: "none", turns: &[], exit: Exit::Conformant },
+    Product {
+        fault: "none",
+        turns: &[],
+        exit: Exit::Conformant,
+    },
     Product {
         fault: "node-label-wrong=windows-2022",
         turns: &[(LABEL, Verdict::Fail)],
@@ -141,7 +145,9 @@ const BROKEN_WORLD: [&str; 3] = [
 ];
 
 fn main() {
-    let seeds = std::env::var("WINCONFORM_TEST_SEEDS").ok().and_then(|n| n.parse().ok());
+    let seeds = std::env::var("WINCONFORM_TEST_SEEDS")
+        .ok()
+        .and_then(|n| n.parse().ok());
     let seeds: u64 = seeds.unwrap_or(20);
     let mut trials = Trials::new("faults-");
     for product in PRODUCT {
@@ -150,7 +156,9 @@ fn main() {
     }
     for fault in HARNESS {
         let name = format!("harness::{fault}");
-        trials.add(name, async move |world: &World| world.harness(fault, seeds, &[]).await);
+        trials.add(name, async move |world: &World| {
+            world.harness(fault, seeds, &[]).await
+        });
         let name = format!("harness_in_a_broken_world::{fault}");
         let few = seeds.div_ceil(5);
         trials.add(name, async move |world: &World| {
@@ -163,14 +171,24 @@ fn main() {
 impl World {
     /// Runs the tool through a front with these faults.
     async fn run(&self, faults: Vec<FrontFault>, seed: u64) -> RunView {
-        let config = kube_config(&options(&self.kubeconfig)).await.expect("a configuration");
-        let front =
-            Front::start(config, FrontOptions { faults: Vec::new(), seed }).await.expect("a front");
+        let config = kube_config(&options(&self.kubeconfig))
+            .await
+            .expect("a configuration");
+        let front = Front::start(
+            config,
+            FrontOptions {
+                faults: Vec::new(),
+                seed,
+            },
+        )
+        .await
+        .expect("a front");
         let folder = tempfile::tempdir().expect("a folder");
         let kubeconfig = folder.path().join("kubeconfig");
         std::fs::write(&kubeconfig, front.kubeconfig()).expect("written");
-        let cluster =
-            connect(&options(&kubeconfig), durations(), Limits::default()).await.expect("connects");
+        let cluster = connect(&options(&kubeconfig), durations(), Limits::default())
+            .await
+            .expect("connects");
         // From here on: connecting has its own tests
         front.set(faults);
         let run_id = format!("r{:08x}", rand::random::<u32>());
@@ -193,7 +211,11 @@ impl World {
         let left = remove_run(&direct.api, Some(&run_id), Duration::from_secs(60)).await;
         let left = left.expect("the control plane answers");
         if torn_down.left.is_empty() && torn_down.troubles.is_empty() {
-            assert!(left.removed.is_empty(), "{run_id} said it left nothing: {:?}", left.removed);
+            assert!(
+                left.removed.is_empty(),
+                "{run_id} said it left nothing: {:?}",
+                left.removed
+            );
         }
         view
     }
@@ -235,14 +257,20 @@ impl World {
         let mut before = self.set(broken);
         before.insert(0, fault.parse().expect("a fault of the front"));
         let mut expected: BTreeMap<_, _> = HEALTHY.into_iter().collect();
-        for product in PRODUCT.iter().filter(|product| broken.contains(&product.fault)) {
+        for product in PRODUCT
+            .iter()
+            .filter(|product| broken.contains(&product.fault))
+        {
             expected.extend(product.turns.iter().copied());
         }
         let runs = (0..seeds).map(|seed| {
             let before = before.clone();
             async move { (seed, self.run(before, seed).await) }
         });
-        let views: Vec<_> = futures::stream::iter(runs).buffer_unordered(AT_ONCE).collect().await;
+        let views: Vec<_> = futures::stream::iter(runs)
+            .buffer_unordered(AT_ONCE)
+            .collect()
+            .await;
         let (mut told, mut untold) = (0, 0);
         for (seed, view) in &views {
             for (check, seen) in verdicts(view) {
@@ -253,13 +281,22 @@ impl World {
                 } else {
                     let wanted = expected.get(check);
                     let what = described(view);
-                    return Err(format!("seed {seed}: {check}: {seen}, not {wanted:?}\n{what}"));
+                    return Err(format!(
+                        "seed {seed}: {check}: {seen}, not {wanted:?}\n{what}"
+                    ));
                 }
             }
         }
-        println!("{fault}: {} runs, {told} verdicts right, {untold} broken, none wrong", views.len());
+        println!(
+            "{fault}: {} runs, {told} verdicts right, {untold} broken, none wrong",
+            views.len()
+        );
         // Patience that always gives up would be right too, and useless
-        if untold * 20 > told + untold { Err(format!("{untold} of {} broken", told + untold)) } else { Ok(()) }
+        if untold * 20 > told + untold {
+            Err(format!("{untold} of {} broken", told + untold))
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -301,12 +338,18 @@ fn suites() -> Result<Suites, Diagnostics> {
 
 fn verdicts(view: &RunView) -> BTreeMap<&str, Verdict> {
     let of = |check: &'_ winconform_core::record::CheckView| {
-        check.conclusion.as_ref().map(|conclusion| conclusion.verdict)
+        check
+            .conclusion
+            .as_ref()
+            .map(|conclusion| conclusion.verdict)
     };
     view.checks
         .values()
         .map(|check| {
-            (check.planned.id.as_str(), of(check).expect("every check came to a verdict"))
+            (
+                check.planned.id.as_str(),
+                of(check).expect("every check came to a verdict"),
+            )
         })
         .collect()
 }

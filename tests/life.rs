@@ -16,8 +16,13 @@ use world::{Outcome, Trials, World};
 mod world;
 
 /// Moments of a run, by a part of the progress line that tells of them.
-const MOMENTS: [&str; 5] =
-    ["planned", "stands             namespaces", "linux-pod-prober", "sample.win-webserver", "torn"];
+const MOMENTS: [&str; 5] = [
+    "planned",
+    "stands             namespaces",
+    "linux-pod-prober",
+    "sample.win-webserver",
+    "torn",
+];
 
 fn main() {
     let mut trials = Trials::new("life-");
@@ -25,7 +30,9 @@ fn main() {
     for signal in ["INT", "TERM"] {
         for moment in &MOMENTS[..4] {
             let name = format!("sig{}_at::{moment}", signal.to_lowercase());
-            trials.add(name, async move |world: &World| signalled(world, signal, moment).await);
+            trials.add(name, async move |world: &World| {
+                signalled(world, signal, moment).await
+            });
         }
     }
     for moment in &MOMENTS[..4] {
@@ -53,7 +60,11 @@ impl Run {
             .spawn()
             .expect("the binary starts");
         let progress = BufReader::new(child.stderr.take().expect("piped")).lines();
-        Self { child, progress, told: Vec::new() }
+        Self {
+            child,
+            progress,
+            told: Vec::new(),
+        }
     }
 
     /// Reads progress until a line holds `part`.
@@ -70,7 +81,10 @@ impl Run {
 
     async fn signal(&self, signal: &str) {
         let pid = self.child.id().expect("it runs").to_string();
-        let sent = Command::new("kill").args([&format!("-{signal}"), &pid]).status().await;
+        let sent = Command::new("kill")
+            .args([&format!("-{signal}"), &pid])
+            .status()
+            .await;
         assert!(sent.expect("kill runs").success());
     }
 
@@ -86,25 +100,33 @@ impl Run {
 
 fn binary(world: &World, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_winconform"));
-    command.args(arguments).env("KUBECONFIG", &world.kubeconfig).stdin(Stdio::null());
+    command
+        .args(arguments)
+        .env("KUBECONFIG", &world.kubeconfig)
+        .stdin(Stdio::null());
     command
 }
 
 async fn output(mut command: Command) -> (Option<i32>, String) {
     let output = command.output().await.expect("it runs");
     let text = [output.stdout, output.stderr].concat();
-    (output.status.code(), String::from_utf8_lossy(&text).into_owned())
+    (
+        output.status.code(),
+        String::from_utf8_lossy(&text).into_owned(),
+    )
 }
 
 /// Everything there is, by the names kubectl gives it, but for what changes by itself.
 async fn everything(world: &World) -> BTreeSet<String> {
     let kubectl = |arguments: &[&str]| {
         let mut command = Command::new("kubectl");
-        command.arg("--kubeconfig").arg(&world.kubeconfig).args(arguments);
+        command
+            .arg("--kubeconfig")
+            .arg(&world.kubeconfig)
+            .args(arguments);
         command
     };
-    let (code, kinds) =
-        output(kubectl(&["api-resources", "--verbs=list", "-o", "name"])).await;
+    let (code, kinds) = output(kubectl(&["api-resources", "--verbs=list", "-o", "name"])).await;
     assert_eq!(code, Some(0), "{kinds}");
     // Events and node Leases come and go; IPAddresses are the server's own bookkeeping, which it
     // mends some time after a Service has gone (kubernetes `ipallocator` repair)
@@ -112,22 +134,31 @@ async fn everything(world: &World) -> BTreeSet<String> {
     let stays = |kind: &&str| !changing.iter().any(|other| kind.starts_with(other));
     let kinds: Vec<_> = kinds.lines().filter(stays).collect();
     let template = "jsonpath={range .items[*]}{.kind}{\" \"}{.metadata.namespace}{\"/\"}{.metadata.name}{\"\\n\"}{end}";
-    let (code, all) =
-        output(kubectl(&["get", &kinds.join(","), "-A", "-o", template])).await;
+    let (code, all) = output(kubectl(&["get", &kinds.join(","), "-A", "-o", template])).await;
     assert_eq!(code, Some(0), "{all}");
-    let (code, leases) =
-        output(kubectl(&["get", "leases", "-n", "default", "-o", template])).await;
+    let (code, leases) = output(kubectl(&["get", "leases", "-n", "default", "-o", template])).await;
     assert_eq!(code, Some(0), "{leases}");
-    all.lines().chain(leases.lines()).map(str::to_owned).collect()
+    all.lines()
+        .chain(leases.lines())
+        .map(str::to_owned)
+        .collect()
 }
 
 fn unchanged(before: &BTreeSet<String>, after: &BTreeSet<String>) -> Outcome {
     let left: Vec<_> = after.difference(before).collect();
-    if left.is_empty() { Ok(()) } else { Err(format!("left behind: {left:#?}")) }
+    if left.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("left behind: {left:#?}"))
+    }
 }
 
 fn equal<T: PartialEq + std::fmt::Debug>(seen: T, expected: T, told: &str) -> Outcome {
-    if seen == expected { Ok(()) } else { Err(format!("{seen:?}, not {expected:?}:\n{told}")) }
+    if seen == expected {
+        Ok(())
+    } else {
+        Err(format!("{seen:?}, not {expected:?}:\n{told}"))
+    }
 }
 
 fn written(out: &Path) -> Outcome {
@@ -211,14 +242,20 @@ async fn abandoned(world: &World) -> Outcome {
 
 async fn refused(world: &World) -> Outcome {
     let before = everything(world).await;
-    let (out, other) =
-        (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    let (out, other) = (
+        tempfile::tempdir().expect("a folder"),
+        tempfile::tempdir().expect("a folder"),
+    );
     let mut run = Run::start(world, out.path());
     run.until("namespaces").await?;
     let second = Run::start(world, other.path()).end();
     let cleanup = output(binary(world, &["cleanup"]));
     let ((code, told), (cleanup_code, cleanup_told)) = tokio::join!(second, cleanup);
-    let pid = run.child.id().map(|pid| format!("/{pid}/")).unwrap_or_default();
+    let pid = run
+        .child
+        .id()
+        .map(|pid| format!("/{pid}/"))
+        .unwrap_or_default();
     let (first_code, first_told) = run.end().await;
     equal(code, Some(20), &told)?;
     if !told.contains(&pid) {

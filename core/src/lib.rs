@@ -4,14 +4,14 @@
 //! `text` → `document` → `claims` → `facts` → `config` → `way` → `verdict` → `suite` → `plan` →
 //! `record` → `report`.
 
-pub mod text;
-pub mod document;
 pub mod claims;
-pub mod facts;
 pub mod config;
-pub mod way;
-pub mod verdict;
-pub mod suite;
+pub mod document;
+pub mod facts;
 pub mod plan;
 pub mod record;
 pub mod report;
+pub mod suite;
+pub mod text;
+pub mod verdict;
+pub mod way;

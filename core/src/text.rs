@@ -47,13 +47,19 @@ mod tests {
 
     #[test]
     fn escapes_nul_and_bidi_are_spelled_out() {
-        assert_eq!(printable("a\u{1b}[31mb\0c\u{202e}d"), "a\\u{1b}[31mb\\u{0}c\\u{202e}d");
+        assert_eq!(
+            printable("a\u{1b}[31mb\0c\u{202e}d"),
+            "a\\u{1b}[31mb\\u{0}c\\u{202e}d"
+        );
     }
 
     #[test]
     fn a_megabyte_is_counted_not_shown() {
         let shown = printable(&"x".repeat(1 << 20));
-        assert!(shown.len() < 2 * SHOWN && shown.ends_with("(1048576 bytes in all)"), "{shown}");
+        assert!(
+            shown.len() < 2 * SHOWN && shown.ends_with("(1048576 bytes in all)"),
+            "{shown}"
+        );
     }
 
     #[test]

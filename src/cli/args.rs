@@ -152,8 +152,12 @@ pub(super) enum Fault {
 }
 
 fn parse_fault(text: &str) -> Result<Fault, String> {
-    let product = text.parse::<ProductFault>().map_err(|error| error.to_string());
-    let front = text.parse::<FrontFault>().map_err(|error| error.to_string());
+    let product = text
+        .parse::<ProductFault>()
+        .map_err(|error| error.to_string());
+    let front = text
+        .parse::<FrontFault>()
+        .map_err(|error| error.to_string());
     match (product, front) {
         (Ok(fault), _) => Ok(Fault::Product(fault)),
         (_, Ok(fault)) => Ok(Fault::Front(fault)),
@@ -171,7 +175,9 @@ fn parse_speed(text: &str) -> Result<f64, String> {
 /// Part of a Lease's name: a DNS label that leaves room for the prefix.
 fn parse_id(text: &str) -> Result<String, String> {
     let valid = (1..=40).contains(&text.len())
-        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+        && text
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
         && !text.starts_with('-')
         && !text.ends_with('-');
     valid

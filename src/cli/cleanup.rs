@@ -11,23 +11,32 @@ use super::screen::Screen;
 use crate::cluster::{LeaseError, acquire, connect, lease_names, remove_run};
 
 pub(super) async fn run(args: CleanupArgs, screen: &Screen) -> Result<u8, CliError> {
-    let cluster = connect(&args.cluster.into(), Durations::default(), Limits::default())
-        .await
-        .map_err(CliError::Connect)?;
+    let cluster = connect(
+        &args.cluster.into(),
+        Durations::default(),
+        Limits::default(),
+    )
+    .await
+    .map_err(CliError::Connect)?;
     // A live run renews its Lease: whoever can take it over knows that it is dead
-    let names: BTreeSet<_> =
-        lease_names(&cluster.api, args.run.as_deref()).await.map_err(CliError::CleanupHeld)?;
+    let names: BTreeSet<_> = lease_names(&cluster.api, args.run.as_deref())
+        .await
+        .map_err(CliError::CleanupHeld)?;
     if !names.is_empty() {
         screen.complain("Making sure that the run that left its Lease is dead …\n");
     }
     let holder = format!("cleanup/{}", std::process::id());
     let mut held = Vec::new();
     let mut refused: Option<LeaseError> = None;
-    for taken in futures::future::join_all(
-        names.iter().map(|name| {
-            acquire(&cluster.api, name, "cleanup", &holder, cluster.api.durations())
-        }),
-    )
+    for taken in futures::future::join_all(names.iter().map(|name| {
+        acquire(
+            &cluster.api,
+            name,
+            "cleanup",
+            &holder,
+            cluster.api.durations(),
+        )
+    }))
     .await
     {
         match taken {
@@ -39,7 +48,9 @@ pub(super) async fn run(args: CleanupArgs, screen: &Screen) -> Result<u8, CliErr
         Some(error) => Err(CliError::CleanupHeld(error)),
         None => {
             let budget = cluster.api.durations().tear_down;
-            remove_run(&cluster.api, args.run.as_deref(), budget).await.map_err(CliError::Clean)
+            remove_run(&cluster.api, args.run.as_deref(), budget)
+                .await
+                .map_err(CliError::Clean)
         }
     };
     let leases = held.len();

@@ -21,9 +21,15 @@ pub(super) enum CliError {
     #[error("{0}")]
     Usage(String),
     #[error("read `{}`", path.display())]
-    Read { path: PathBuf, source: std::io::Error },
+    Read {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error("write `{}`", path.display())]
-    Write { path: PathBuf, source: std::io::Error },
+    Write {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error("understand the record `{}`", path.display())]
     Record { path: PathBuf, source: RecordError },
     #[error("connect to the cluster")]
@@ -93,5 +99,8 @@ impl CliError {
 
 /// Each line made printable, further lines indented.
 fn lines(text: &str) -> String {
-    text.lines().map(printable).collect::<Vec<_>>().join("\n    ")
+    text.lines()
+        .map(printable)
+        .collect::<Vec<_>>()
+        .join("\n    ")
 }

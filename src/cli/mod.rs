@@ -26,7 +26,10 @@ use screen::Screen;
 /// Parses the arguments, runs the command and gives the process exit code.
 pub fn main() -> ExitCode {
     // Before anything else: rustls has no default while ring is the only provider built in
-    if rustls::crypto::ring::default_provider().install_default().is_err() {
+    if rustls::crypto::ring::default_provider()
+        .install_default()
+        .is_err()
+    {
         tracing::debug!("a TLS provider was installed before");
     }
     let screen = Screen::new();
@@ -39,11 +42,15 @@ pub fn main() -> ExitCode {
                 return ExitCode::SUCCESS;
             }
             // It quotes arguments as they are
-            text.lines().for_each(|line| screen.complain(&format!("{}\n", printable(line))));
+            text.lines()
+                .for_each(|line| screen.complain(&format!("{}\n", printable(line))));
             return ExitCode::from(2);
         }
     };
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => {
             screen.complain(&format!("error: failed to start: {error}\n"));

@@ -11,11 +11,16 @@ use super::error::CliError;
 /// Makes the folder and tells whether files can be made in it, before anything is begun.
 pub(super) fn prepare(folder: &Path) -> Result<PathBuf, CliError> {
     let refuse = |error: std::io::Error| {
-        CliError::Usage(format!("cannot write into `--out {}`: {error}", folder.display()))
+        CliError::Usage(format!(
+            "cannot write into `--out {}`: {error}",
+            folder.display()
+        ))
     };
     if folder.exists() && !folder.is_dir() {
         let shown = folder.display();
-        return Err(CliError::Usage(format!("cannot write into `--out {shown}`: it is no folder")));
+        return Err(CliError::Usage(format!(
+            "cannot write into `--out {shown}`: it is no folder"
+        )));
     }
     std::fs::create_dir_all(folder).map_err(refuse)?;
     let probe = folder.join(".winconform-probe");
@@ -38,7 +43,10 @@ pub(super) fn clear(folder: &Path) -> Result<(), CliError> {
 
 /// Writes every report that is a file.
 pub(super) fn write(folder: &Path, view: &RunView) -> Result<(), CliError> {
-    write_whole(&folder.join("junit.xml"), &junit::render(view).map_err(CliError::Report)?)?;
+    write_whole(
+        &folder.join("junit.xml"),
+        &junit::render(view).map_err(CliError::Report)?,
+    )?;
     write_whole(&folder.join("report.json"), &json::render(view))
 }
 
@@ -52,6 +60,9 @@ fn write_whole(path: &Path, text: &str) -> Result<(), CliError> {
     });
     written.map_err(|source| {
         let _ = std::fs::remove_file(&part);
-        CliError::Write { path: path.to_owned(), source }
+        CliError::Write {
+            path: path.to_owned(),
+            source,
+        }
     })
 }

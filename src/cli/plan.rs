@@ -12,9 +12,13 @@ use crate::engine::plan_of;
 
 pub(super) async fn run(args: PlanArgs, screen: &Screen) -> Result<u8, CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
-    let cluster = connect(&args.cluster.into(), Durations::default(), Limits::default())
-        .await
-        .map_err(CliError::Connect)?;
+    let cluster = connect(
+        &args.cluster.into(),
+        Durations::default(),
+        Limits::default(),
+    )
+    .await
+    .map_err(CliError::Connect)?;
     let (_, plan) = plan_of(&cluster, &suites, &Images::default()).await;
     screen.say(&claims::plan_text(&plan));
     Ok(0)

@@ -15,25 +15,40 @@ pub(super) fn run(args: &ReportArgs, screen: &Screen) -> Result<u8, CliError> {
     args.out.as_deref().map(out::prepare).transpose()?;
     let text = std::fs::read(path)
         .and_then(as_text)
-        .map_err(|source| CliError::Read { path: path.clone(), source })?;
-    let view =
-        read(&text).map_err(|source| CliError::Record { path: path.clone(), source })?;
+        .map_err(|source| CliError::Read {
+            path: path.clone(),
+            source,
+        })?;
+    let view = read(&text).map_err(|source| CliError::Record {
+        path: path.clone(),
+        source,
+    })?;
     if let Some(folder) = &args.out {
         out::write(folder, &view)?;
     }
-    let colour = if screen.colour { terminal::Colour::Always } else { terminal::Colour::Never };
+    let colour = if screen.colour {
+        terminal::Colour::Always
+    } else {
+        terminal::Colour::Never
+    };
     screen.say(&terminal::render(&view, screen.width, colour));
     Ok(0)
 }
 
 /// The record's text. A kill may cut its last line within a character.
 fn as_text(bytes: Vec<u8>) -> std::io::Result<String> {
-    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let whole = bytes
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |at| at + 1);
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text),
         Err(error) if whole > 0 && error.utf8_error().valid_up_to() >= whole => {
             Ok(String::from_utf8_lossy(error.as_bytes()).into_owned())
         }
-        Err(_) => Err(std::io::Error::new(ErrorKind::InvalidData, "it is not UTF-8")),
+        Err(_) => Err(std::io::Error::new(
+            ErrorKind::InvalidData,
+            "it is not UTF-8",
+        )),
     }
 }

@@ -16,9 +16,13 @@ use crate::engine::{Journal, RunError, RunOptions, run as run_checks};
 pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
     let record = args.out.as_deref().map(out::prepare).transpose()?;
-    let cluster = connect(&args.cluster.into(), Durations::default(), Limits::default())
-        .await
-        .map_err(CliError::Connect)?;
+    let cluster = connect(
+        &args.cluster.into(),
+        Durations::default(),
+        Limits::default(),
+    )
+    .await
+    .map_err(CliError::Connect)?;
     let run = new_id();
     let options = RunOptions {
         lease: match &args.id {
@@ -53,7 +57,11 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
             unwritten = out::write(folder, view).err();
         }
         if !view.checks.is_empty() {
-            let colour = if screen.colour { terminal::Colour::Always } else { terminal::Colour::Never };
+            let colour = if screen.colour {
+                terminal::Colour::Always
+            } else {
+                terminal::Colour::Never
+            };
             screen.say(&terminal::render(view, screen.width, colour));
         }
     }
@@ -72,7 +80,10 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
 
 impl From<ClusterArgs> for ConnectOptions {
     fn from(args: ClusterArgs) -> Self {
-        Self { context: args.context, kubeconfig: args.kubeconfig }
+        Self {
+            context: args.context,
+            kubeconfig: args.kubeconfig,
+        }
     }
 }
 
@@ -88,7 +99,11 @@ fn new_id() -> String {
 fn holder(run: &str) -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = host.trim();
-    let host = if host.is_empty() { "unknown-host" } else { host };
+    let host = if host.is_empty() {
+        "unknown-host"
+    } else {
+        host
+    };
     format!("{host}/{}/{run}", std::process::id())
 }
 

@@ -17,8 +17,13 @@ impl Screen {
         // https://no-color.org
         let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         let colour = wanted && std::io::stdout().is_terminal();
-        let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
-        Self { colour, width: columns.unwrap_or(100).clamp(60, 200) }
+        let columns = std::env::var("COLUMNS")
+            .ok()
+            .and_then(|text| text.parse().ok());
+        Self {
+            colour,
+            width: columns.unwrap_or(100).clamp(60, 200),
+        }
     }
 
     /// A result.

@@ -25,7 +25,10 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
              the harness with the kubeconfig written there"
         )));
     }
-    let options = ConnectOptions { context: None, kubeconfig: Some(args.join) };
+    let options = ConnectOptions {
+        context: None,
+        kubeconfig: Some(args.join),
+    };
     let cluster = connect(&options, Durations::default(), Limits::default())
         .await
         .map_err(CliError::Connect)?;
@@ -35,10 +38,17 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
         None => None,
         Some(path) => {
             let config = kube_config(&options).await.map_err(CliError::Connect)?;
-            let front_options = FrontOptions { faults: before, seed: args.seed };
-            let front = Front::start(config, front_options).await.map_err(CliError::Front)?;
-            std::fs::write(path, front.kubeconfig())
-                .map_err(|source| CliError::Write { path: path.clone(), source })?;
+            let front_options = FrontOptions {
+                faults: before,
+                seed: args.seed,
+            };
+            let front = Front::start(config, front_options)
+                .await
+                .map_err(CliError::Front)?;
+            std::fs::write(path, front.kubeconfig()).map_err(|source| CliError::Write {
+                path: path.clone(),
+                source,
+            })?;
             Some(front)
         }
     };
@@ -70,7 +80,10 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
     if let Some(path) = &args.front {
         let _ = std::fs::remove_file(path);
     }
-    joined.leave().await.map_err(|error| CliError::Usage(error.to_string()))?;
+    joined
+        .leave()
+        .await
+        .map_err(|error| CliError::Usage(error.to_string()))?;
     screen.complain("The simulated nodes have left.\n");
     Ok(0)
 }

@@ -30,7 +30,11 @@ fn built_in(dir: &Dir<'_>) -> Vec<SuiteFile> {
     let here = dir.files().filter_map(|file| {
         let path = file.path().to_str()?.to_owned();
         let text = file.contents_utf8()?.to_owned();
-        Some(SuiteFile { shown: format!("suites/{path}"), path, text })
+        Some(SuiteFile {
+            shown: format!("suites/{path}"),
+            path,
+            text,
+        })
     });
     here.chain(dir.dirs().flat_map(built_in)).collect()
 }
@@ -38,7 +42,10 @@ fn built_in(dir: &Dir<'_>) -> Vec<SuiteFile> {
 fn of_folder(root: &Path, folder: &Path, files: &mut Vec<SuiteFile>) -> Result<(), CliError> {
     let read = |path: &Path| {
         let path = path.to_owned();
-        move |source| CliError::Read { path: path.clone(), source }
+        move |source| CliError::Read {
+            path: path.clone(),
+            source,
+        }
     };
     let mut entries = std::fs::read_dir(folder)
         .map_err(read(folder))?
@@ -54,7 +61,9 @@ fn of_folder(root: &Path, folder: &Path, files: &mut Vec<SuiteFile>) -> Result<(
         } else if ending == "yml" {
             // Left out in silence, its cases would be missed by nobody
             let shown = path.display();
-            return Err(CliError::Usage(format!("suites end in .yaml: rename `{shown}`")));
+            return Err(CliError::Usage(format!(
+                "suites end in .yaml: rename `{shown}`"
+            )));
         } else if ending == "yaml" {
             let shown = path.display();
             if !metadata.is_file() {
@@ -67,7 +76,11 @@ fn of_folder(root: &Path, folder: &Path, files: &mut Vec<SuiteFile>) -> Result<(
                 )));
             }
             let text = std::fs::read_to_string(&path).map_err(read(&path))?;
-            files.push(SuiteFile { path: below(root, &path), shown: path.display().to_string(), text });
+            files.push(SuiteFile {
+                path: below(root, &path),
+                shown: path.display().to_string(),
+                text,
+            });
         }
     }
     Ok(())
@@ -75,5 +88,8 @@ fn of_folder(root: &Path, folder: &Path, files: &mut Vec<SuiteFile>) -> Result<(
 
 fn below(root: &Path, path: &Path) -> String {
     let rest: PathBuf = path.strip_prefix(root).unwrap_or(path).to_owned();
-    rest.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/")
+    rest.iter()
+        .map(|part| part.to_string_lossy())
+        .collect::<Vec<_>>()
+        .join("/")
 }

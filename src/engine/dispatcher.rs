@@ -135,10 +135,16 @@ enum Readiness {
 impl Dispatcher {
     /// A dispatcher for a plan.
     pub(super) fn new(plan: Plan, durations: &Durations, limits: &Limits) -> Self {
-        let fixtures = plan.fixtures().into_iter().map(|key| (key, FixtureState::Unapplied));
+        let fixtures = plan
+            .fixtures()
+            .into_iter()
+            .map(|key| (key, FixtureState::Unapplied));
         let mut fixtures: BTreeMap<_, _> = fixtures.collect();
         if !fixtures.is_empty() {
-            let namespaces = FixtureKey { name: FixtureName::Namespaces, pool: None };
+            let namespaces = FixtureKey {
+                name: FixtureName::Namespaces,
+                pool: None,
+            };
             fixtures.insert(namespaces, FixtureState::Unapplied);
         }
         Self {
@@ -206,7 +212,11 @@ impl Dispatcher {
         self.begin_rounds(now, commands);
         self.ask(commands);
         self.sweep(commands);
-        if self.checks.iter().all(|state| matches!(state.stage, Stage::Done)) {
+        if self
+            .checks
+            .iter()
+            .all(|state| matches!(state.stage, Stage::Done))
+        {
             self.phase = Phase::Over;
             commands.push(Command::TearDown);
             return;
@@ -219,7 +229,10 @@ impl Dispatcher {
     }
 
     fn apply_fixtures(&mut self, commands: &mut Vec<Command>) {
-        let namespaces = FixtureKey { name: FixtureName::Namespaces, pool: None };
+        let namespaces = FixtureKey {
+            name: FixtureName::Namespaces,
+            pool: None,
+        };
         let may_apply = matches!(self.fixtures.get(&namespaces), Some(FixtureState::Stands));
         for (key, state) in &mut self.fixtures {
             if matches!(state, FixtureState::Unapplied) && (may_apply || *key == namespaces) {
@@ -257,7 +270,10 @@ impl Dispatcher {
             look.needs.iter().cloned().chain(prober)
         });
         // Whatever stands, stands in a namespace: without them nothing else is even applied
-        let namespaces = FixtureKey { name: FixtureName::Namespaces, pool: None };
+        let namespaces = FixtureKey {
+            name: FixtureName::Namespaces,
+            pool: None,
+        };
         let needs = needs.flat_map(|need| [(namespaces.clone(), Need::Stands), need]);
         let mut readiness = Readiness::Ready;
         for (key, need) in needs {
@@ -328,8 +344,12 @@ impl Dispatcher {
         outcome: LookOutcome,
         commands: &mut Vec<Command>,
     ) {
-        let Some(state) = self.checks.get_mut(ix.check) else { return };
-        let Stage::Round(looks) = &mut state.stage else { return };
+        let Some(state) = self.checks.get_mut(ix.check) else {
+            return;
+        };
+        let Stage::Round(looks) = &mut state.stage else {
+            return;
+        };
         if let Some(place) = looks.get_mut(ix.look) {
             *place = Some(outcome);
         }
@@ -348,7 +368,11 @@ impl Dispatcher {
     ) {
         let state = &mut self.checks[index];
         let (verdict, reason) = state.judge(&brought);
-        state.good_rounds = if verdict.is_expected() { state.good_rounds + 1 } else { 0 };
+        state.good_rounds = if verdict.is_expected() {
+            state.good_rounds + 1
+        } else {
+            0
+        };
         if !state.attempt_is_over(now, verdict, &reason, &self.limits, self.converge) {
             state.stage = Stage::Due(now + self.look_again);
             return;
@@ -430,7 +454,12 @@ impl CheckState {
                 return (Verdict::Broken, Because::Trouble(trouble));
             }
         };
-        let names = self.check.looks.iter().skip(1).map(|look| look.name.as_str());
+        let names = self
+            .check
+            .looks
+            .iter()
+            .skip(1)
+            .map(|look| look.name.as_str());
         let named: Vec<_> = names.zip(controls.iter().copied()).collect();
         let verdict = judge(self.check.kind, own, controls, &self.check.scope);
         (verdict, because(own, &named))
@@ -476,7 +505,13 @@ impl CheckState {
                 Err(trouble) => (None, None, Some(trouble)),
             };
             let (name, reply) = (look.name.clone(), outcome.reply);
-            LookRecord { name, reply, observation, comparison, trouble }
+            LookRecord {
+                name,
+                reply,
+                observation,
+                comparison,
+                trouble,
+            }
         });
         Attempted {
             check: self.check.id.clone(),

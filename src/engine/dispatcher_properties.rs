@@ -27,8 +27,16 @@ enum Turn {
 }
 
 fn outcome(turn: Turn) -> LookOutcome {
-    let difference = || Difference { expected: "this".to_owned(), seen: "that".to_owned() };
-    let taken = |comparison| Ok(Taken { observation: serde_json::Value::Null, comparison });
+    let difference = || Difference {
+        expected: "this".to_owned(),
+        seen: "that".to_owned(),
+    };
+    let taken = |comparison| {
+        Ok(Taken {
+            observation: serde_json::Value::Null,
+            comparison,
+        })
+    };
     let taken = match turn {
         Turn::Holds => taken(Comparison::Holds(difference())),
         Turn::Refuted => taken(Comparison::Refuted(difference())),
@@ -40,48 +48,88 @@ fn outcome(turn: Turn) -> LookOutcome {
 }
 
 fn pool(index: usize) -> PoolName {
-    let builds =
-        [WindowsBuild::SERVER_2019, WindowsBuild::SERVER_2022, WindowsBuild::SERVER_2025];
+    let builds = [
+        WindowsBuild::SERVER_2019,
+        WindowsBuild::SERVER_2022,
+        WindowsBuild::SERVER_2025,
+    ];
     PoolName::windows(builds[index % builds.len()])
 }
 
 fn http(kind: SourceKind, pool: &PoolName) -> PlannedLook {
-    let ask = HttpAsk { of: FixtureName::WinWebserver, target: Target::ServiceIp };
-    let expect = HttpExpect::Answers { body: "marker".to_owned() };
-    let key = FixtureKey { name: FixtureName::WinWebserver, pool: Some(pool.clone()) };
+    let ask = HttpAsk {
+        of: FixtureName::WinWebserver,
+        target: Target::ServiceIp,
+    };
+    let expect = HttpExpect::Answers {
+        body: "marker".to_owned(),
+    };
+    let key = FixtureKey {
+        name: FixtureName::WinWebserver,
+        pool: Some(pool.clone()),
+    };
     PlannedLook {
         name: "look".to_owned(),
-        from: Some(VantageKey { kind, pool: pool.clone() }),
+        from: Some(VantageKey {
+            kind,
+            pool: pool.clone(),
+        }),
         needs: vec![(key, Need::Stands)],
         test: Test::Http(Look { ask, expect }),
     }
 }
 
 fn admission() -> PlannedLook {
-    let ask =
-        AdmissionAsk { os: None, with: serde_json::json!({}), field: "spec.hostPID".to_owned() };
-    let key = FixtureKey { name: FixtureName::Namespaces, pool: None };
+    let ask = AdmissionAsk {
+        os: None,
+        with: serde_json::json!({}),
+        field: "spec.hostPID".to_owned(),
+    };
+    let key = FixtureKey {
+        name: FixtureName::Namespaces,
+        pool: None,
+    };
     PlannedLook {
         name: "look".to_owned(),
         from: None,
         needs: vec![(key, Need::Stands)],
-        test: Test::Admission(Look { ask, expect: AdmissionExpect::Accepted }),
+        test: Test::Admission(Look {
+            ask,
+            expect: AdmissionExpect::Accepted,
+        }),
     }
 }
 
 fn check(index: usize, form: usize) -> Check {
     let pool = pool(form / 6);
     let (kind, fate, looks) = match form % 6 {
-        0 => (Kind::Capability, Fate::Look, vec![http(SourceKind::WindowsPod, &pool)]),
+        0 => (
+            Kind::Capability,
+            Fate::Look,
+            vec![http(SourceKind::WindowsPod, &pool)],
+        ),
         1 => (
             Kind::Limitation,
             Fate::Look,
-            vec![http(SourceKind::WindowsNode, &pool), http(SourceKind::WindowsPod, &pool)],
+            vec![
+                http(SourceKind::WindowsNode, &pool),
+                http(SourceKind::WindowsPod, &pool),
+            ],
         ),
-        2 => (Kind::Rejection, Fate::Look, vec![admission(), admission(), admission()]),
-        3 => (Kind::Evidence, Fate::Look, vec![http(SourceKind::LinuxPod, &pool)]),
+        2 => (
+            Kind::Rejection,
+            Fate::Look,
+            vec![admission(), admission(), admission()],
+        ),
+        3 => (
+            Kind::Evidence,
+            Fate::Look,
+            vec![http(SourceKind::LinuxPod, &pool)],
+        ),
         4 => {
-            let reason = SkipReason::NoUsableNode { of: "windows".to_owned() };
+            let reason = SkipReason::NoUsableNode {
+                of: "windows".to_owned(),
+            };
             (Kind::Capability, Fate::Skip(reason), Vec::new())
         }
         _ => (Kind::Requirement, Fate::Look, vec![admission()]),
@@ -148,11 +196,17 @@ impl World {
             }
             Command::Ask(look) => {
                 assert!(self.asking.insert(*look), "{look:?} is asked twice at once");
-                assert!(self.asking.len() <= self.limits.api_in_flight, "too much at once");
+                assert!(
+                    self.asking.len() <= self.limits.api_in_flight,
+                    "too much at once"
+                );
                 self.pending.push(Input::Asked(*look, outcome(turn())));
             }
             Command::Sweep(from, looks) => {
-                assert!(self.sweeping.insert(from.clone()), "{from} sweeps twice at once");
+                assert!(
+                    self.sweeping.insert(from.clone()),
+                    "{from} sweeps twice at once"
+                );
                 assert!(!looks.is_empty() && looks.len() <= self.limits.targets_per_sweep);
                 let outcomes = looks.iter().map(|look| (*look, outcome(turn()))).collect();
                 self.pending.push(Input::Swept(from.clone(), outcomes));
@@ -172,9 +226,20 @@ impl World {
 }
 
 fn run(forms: &[usize], turns: Vec<Turn>, choices: &[usize], stop_at: Option<usize>) -> World {
-    let checks: Vec<_> = forms.iter().enumerate().map(|(i, form)| check(i, *form)).collect();
-    let limits = Limits { api_in_flight: 2, targets_per_sweep: 2, ..Limits::default() };
-    let durations = Durations { converge: Duration::from_secs(3), ..Durations::default() };
+    let checks: Vec<_> = forms
+        .iter()
+        .enumerate()
+        .map(|(i, form)| check(i, *form))
+        .collect();
+    let limits = Limits {
+        api_in_flight: 2,
+        targets_per_sweep: 2,
+        ..Limits::default()
+    };
+    let durations = Durations {
+        converge: Duration::from_secs(3),
+        ..Durations::default()
+    };
     let mut world = World {
         dispatcher: Dispatcher::new(Plan { checks }, &durations, &limits),
         limits,
@@ -268,7 +333,10 @@ fn a_healthy_check_is_looked_at_twice_and_passes() {
 fn a_limitation_whose_control_fails_is_broken() {
     // Namespaces, webserver and two probers stand; then node and pod both fail, for good
     let stands = vec![Turn::Holds; 4];
-    let turns = stands.into_iter().chain([Turn::Holds, Turn::Refuted].repeat(200)).collect();
+    let turns = stands
+        .into_iter()
+        .chain([Turn::Holds, Turn::Refuted].repeat(200))
+        .collect();
     let world = run(&[1], turns, &[0], None);
     assert_eq!(world.verdicts.get(&0), Some(&Verdict::Broken));
 }

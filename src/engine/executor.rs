@@ -10,8 +10,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use winconform_core::facts::WindowsBuild;
 use winconform_core::facts::PoolName;
+use winconform_core::facts::WindowsBuild;
 use winconform_core::plan::Plan;
 use winconform_core::record::{Event, FixtureOutcome};
 use winconform_core::way::{
@@ -27,7 +27,11 @@ use crate::transport::Api;
 
 /// What comes back from tasks.
 enum Message {
-    Stood { key: FixtureKey, outcome: Result<StandingFixture, Trouble>, took: Duration },
+    Stood {
+        key: FixtureKey,
+        outcome: Result<StandingFixture, Trouble>,
+        took: Duration,
+    },
     Input(Input),
 }
 
@@ -152,8 +156,11 @@ impl Executor {
     }
 
     fn raise(&self, key: FixtureKey) {
-        let (fixtures, sender, cancel) =
-            (self.fixtures.clone(), self.sender.clone(), self.cancel.clone());
+        let (fixtures, sender, cancel) = (
+            self.fixtures.clone(),
+            self.sender.clone(),
+            self.cancel.clone(),
+        );
         self.tracker.spawn(async move {
             let began = Instant::now();
             // Not cancelled as a whole: what was sent must be answered before tear-down looks for it
@@ -175,11 +182,16 @@ impl Executor {
                 self.standing.fixtures.insert(key.clone(), fixture.clone());
                 (FixtureOutcome::Stands(fixture), Input::Stands(key.clone()))
             }
-            Err(trouble) => {
-                (FixtureOutcome::Failed(trouble.clone()), Input::Failed(key.clone(), trouble))
-            }
+            Err(trouble) => (
+                FixtureOutcome::Failed(trouble.clone()),
+                Input::Failed(key.clone(), trouble),
+            ),
         };
-        self.note(Event::Fixture { key, outcome: recorded, took_ms });
+        self.note(Event::Fixture {
+            key,
+            outcome: recorded,
+            took_ms,
+        });
         input
     }
 
@@ -198,7 +210,9 @@ impl Executor {
 
     fn ask(&self, ix: LookIx) {
         let standing = Arc::new(self.standing.clone());
-        let Some(looker) = self.looker(ix, &standing) else { return };
+        let Some(looker) = self.looker(ix, &standing) else {
+            return;
+        };
         let (api, sender) = (self.api.clone(), self.sender.clone());
         self.spawn(async move {
             let reply = match looker.request() {
@@ -212,7 +226,10 @@ impl Executor {
 
     fn sweep(&self, from: VantageKey, looks: &[LookIx]) {
         let standing = Arc::new(self.standing.clone());
-        let lookers: Vec<_> = looks.iter().filter_map(|ix| self.looker(*ix, &standing)).collect();
+        let lookers: Vec<_> = looks
+            .iter()
+            .filter_map(|ix| self.looker(*ix, &standing))
+            .collect();
         let (vantages, sender) = (self.vantages.clone(), self.sender.clone());
         self.spawn(async move {
             let outcomes = sweep_all(&vantages, &from, lookers).await;
@@ -222,7 +239,8 @@ impl Executor {
 
     fn spawn(&self, look: impl Future<Output = ()> + Send + 'static) {
         let cancel = self.cancel.clone();
-        self.tracker.spawn(async move { cancel.run_until_cancelled(look).await });
+        self.tracker
+            .spawn(async move { cancel.run_until_cancelled(look).await });
     }
 }
 
@@ -251,7 +269,10 @@ async fn sweep_all(
     for (place, looker) in places {
         let reply = match &replies {
             Ok(replies) => replies.get(place).cloned().map(Reply::Get).ok_or_else(|| {
-                Trouble::new(TroubleKind::UnrecognisedOutput, "the sweep has no result for it")
+                Trouble::new(
+                    TroubleKind::UnrecognisedOutput,
+                    "the sweep has no result for it",
+                )
             }),
             Err(trouble) => Err(trouble.clone()),
         };
@@ -262,7 +283,10 @@ async fn sweep_all(
 
 /// A look that reached the wrong transport: the plan and the way disagree.
 fn misdirected() -> Trouble {
-    Trouble::new(TroubleKind::UnrecognisedOutput, "the look was given to the wrong transport")
+    Trouble::new(
+        TroubleKind::UnrecognisedOutput,
+        "the look was given to the wrong transport",
+    )
 }
 
 impl Looker {
@@ -285,7 +309,10 @@ impl Looker {
                 taken: self.test.take(&self.bound(), &reply),
                 reply: Some(reply.bounded(self.recorded)),
             },
-            Err(trouble) => LookOutcome { reply: None, taken: Err(trouble) },
+            Err(trouble) => LookOutcome {
+                reply: None,
+                taken: Err(trouble),
+            },
         }
     }
 }

@@ -61,7 +61,10 @@ impl Fixtures {
             applied.push(apply(&self.api, object).await.map_err(as_trouble)?);
         }
         let standing = self.wait_until_standing(key, &applied);
-        cancel.run_until_cancelled(standing).await.unwrap_or_else(|| Err(ended()))
+        cancel
+            .run_until_cancelled(standing)
+            .await
+            .unwrap_or_else(|| Err(ended()))
     }
 
     async fn wait_until_standing(
@@ -78,9 +81,12 @@ impl Fixtures {
             }
             FixtureName::WinWebserver => {
                 let replicas = applied[0]["spec"]["replicas"].as_u64().unwrap_or(1);
-                self.wait_for_pods(key, usize::try_from(replicas).unwrap_or(usize::MAX)).await?;
+                self.wait_for_pods(key, usize::try_from(replicas).unwrap_or(usize::MAX))
+                    .await?;
                 let service = applied.iter().find(|object| object["kind"] == "Service");
-                Ok(StandingFixture { service: service.and_then(service_address) })
+                Ok(StandingFixture {
+                    service: service.and_then(service_address),
+                })
             }
             FixtureName::LinuxPodProber
             | FixtureName::WindowsPodProber
@@ -94,10 +100,12 @@ impl Fixtures {
     /// Writes the intent; without it on record nothing is created, since nothing would lead a
     /// later clean-up's reader to it.
     fn announce(&self, object: &Json) -> Result<(), Trouble> {
-        self.journal.write(Event::Intent(object_name(object))).map_err(|error| {
-            let detail = format!("not created, since it could not be announced: {error}");
-            Trouble::new(TroubleKind::FixtureFailed, detail)
-        })
+        self.journal
+            .write(Event::Intent(object_name(object)))
+            .map_err(|error| {
+                let detail = format!("not created, since it could not be announced: {error}");
+                Trouble::new(TroubleKind::FixtureFailed, detail)
+            })
     }
 
     /// Pods are refused until the controller manager has made the default service account.
@@ -108,14 +116,16 @@ impl Fixtures {
         let what = format!("service account of namespace {name}");
         let durations = self.api.durations();
         let (first, limit) = (durations.transport_pause, durations.fixture);
-        poll_until(first, limit, &what, async || match self.api.send(&request).await {
-            Ok(reply) if reply.status == 200 => Condition::Done(()),
-            Ok(reply) if reply.status == 403 => Condition::Never(Trouble::new(
-                TroubleKind::Forbidden,
-                reply.body["message"].as_str().unwrap_or("may not be read"),
-            )),
-            Ok(reply) => Condition::NotYet(format!("status {}", reply.status)),
-            Err(trouble) => Condition::NotYet(trouble.to_string()),
+        poll_until(first, limit, &what, async || {
+            match self.api.send(&request).await {
+                Ok(reply) if reply.status == 200 => Condition::Done(()),
+                Ok(reply) if reply.status == 403 => Condition::Never(Trouble::new(
+                    TroubleKind::Forbidden,
+                    reply.body["message"].as_str().unwrap_or("may not be read"),
+                )),
+                Ok(reply) => Condition::NotYet(format!("status {}", reply.status)),
+                Err(trouble) => Condition::NotYet(trouble.to_string()),
+            }
         })
         .await
     }
@@ -177,8 +187,13 @@ impl Fixtures {
 
 /// How often a pod's containers were started again.
 fn restarts(pod: &Json) -> u64 {
-    let statuses = pod["status"]["containerStatuses"].as_array().into_iter().flatten();
-    statuses.filter_map(|status| status["restartCount"].as_u64()).sum()
+    let statuses = pod["status"]["containerStatuses"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    statuses
+        .filter_map(|status| status["restartCount"].as_u64())
+        .sum()
 }
 
 /// An object's kind, namespace and name.
@@ -203,9 +218,10 @@ fn service_address(service: &Json) -> Option<(IpAddr, u16)> {
 
 fn as_trouble(error: ApplyError) -> Trouble {
     match error {
-        ApplyError::Trouble { object, source } => {
-            Trouble::new(source.kind, format!("`{object}` could not be applied: {}", source.detail))
-        }
+        ApplyError::Trouble { object, source } => Trouble::new(
+            source.kind,
+            format!("`{object}` could not be applied: {}", source.detail),
+        ),
         // What the cluster's policies refuse is not for us to judge
         refused => Trouble::new(TroubleKind::Forbidden, refused.to_string()),
     }

@@ -66,15 +66,28 @@ impl Journal {
             }
         };
         let (failed, _) = watch::channel(false);
-        let inner = Inner { failed, text: String::new(), seq: 0, file, failure: None, listener };
-        Ok(Self { inner: Arc::new(Mutex::new(inner)) })
+        let inner = Inner {
+            failed,
+            text: String::new(),
+            seq: 0,
+            file,
+            failure: None,
+            listener,
+        };
+        Ok(Self {
+            inner: Arc::new(Mutex::new(inner)),
+        })
     }
 
     /// Writes an event. An error means it is not in the file: nothing that must be on record
     /// before it happens may happen. The record in memory goes on.
     pub fn write(&self, event: Event) -> Result<(), JournalError> {
         let mut inner = self.lock();
-        let line = Line { seq: inner.seq, at: Timestamp::now(), event };
+        let line = Line {
+            seq: inner.seq,
+            at: Timestamp::now(),
+            event,
+        };
         let text = to_line(&line).map_err(|error| JournalError::Express(Arc::new(error)))?;
         inner.seq += 1;
         inner.text.push_str(&text);
@@ -85,7 +98,10 @@ impl Journal {
         if let Some((file, path)) = &mut inner.file
             && let Err(source) = file.write_all(text.as_bytes())
         {
-            let failure = JournalError::Write { path: path.clone(), source: Arc::new(source) };
+            let failure = JournalError::Write {
+                path: path.clone(),
+                source: Arc::new(source),
+            };
             inner.failed.send_replace(true);
             inner.failure = Some(failure.clone());
             return Err(failure);
@@ -135,7 +151,10 @@ mod tests {
     fn a_full_disk_is_told_and_the_record_in_memory_goes_on() {
         let journal = Journal::create(Some(Path::new("/dev/full")), Box::new(|_| {}))
             .expect("the device is there");
-        assert!(matches!(journal.write(started()), Err(JournalError::Write { .. })));
+        assert!(matches!(
+            journal.write(started()),
+            Err(JournalError::Write { .. })
+        ));
         let by = "test".to_owned();
         assert!(journal.write(Event::Interrupted { by }).is_err());
         let view = read(&journal.text()).expect("whole in memory");

@@ -51,7 +51,11 @@ pub(super) fn prober(run: &str, from: &VantageKey) -> PodRef {
         SourceKind::LinuxPod | SourceKind::WindowsPod => namespace(run),
         SourceKind::WindowsNode => host_namespace(run),
     };
-    PodRef { namespace, name: name("prober", &from.prober()), container: "prober".to_owned() }
+    PodRef {
+        namespace,
+        name: name("prober", &from.prober()),
+        container: "prober".to_owned(),
+    }
 }
 
 /// The objects of a fixture, ready to be applied.
@@ -69,16 +73,23 @@ pub(super) fn objects(
         FixtureName::WindowsPodProber => include_str!("../../manifests/probers/windows-pod.yaml"),
         FixtureName::WindowsNodeProber => include_str!("../../manifests/probers/windows-node.yaml"),
     };
-    let mut objects: Vec<Json> = serde_saphyr::from_multiple(text).map_err(|source| {
-        ManifestError::Malformed { fixture: key.name.as_str(), source: Box::new(source) }
-    })?;
+    let mut objects: Vec<Json> =
+        serde_saphyr::from_multiple(text).map_err(|source| ManifestError::Malformed {
+            fixture: key.name.as_str(),
+            source: Box::new(source),
+        })?;
     for object in &mut objects {
         own(object, key, run);
-        let Some(spec) = pod_spec(object) else { continue };
+        let Some(spec) = pod_spec(object) else {
+            continue;
+        };
         if let Some(pool) = pool {
             place(spec, pool);
             let role = image_role(key.name).and_then(|role| images.of(role, pool.build));
-            image(spec, &role.ok_or_else(|| ManifestError::NoImage(key.clone()))?);
+            image(
+                spec,
+                &role.ok_or_else(|| ManifestError::NoImage(key.clone()))?,
+            );
         }
         if object["kind"] == "Pod" {
             // The end of what a run that was killed and never cleaned up costs
@@ -115,7 +126,11 @@ fn labels_of(key: &FixtureKey, run: &str) -> Vec<(&'static str, String)> {
         (labels::RUN, run.to_owned()),
         (labels::FIXTURE, key.name.as_str().to_owned()),
     ];
-    all.extend(key.pool.as_ref().map(|pool| (labels::POOL, pool.to_string())));
+    all.extend(
+        key.pool
+            .as_ref()
+            .map(|pool| (labels::POOL, pool.to_string())),
+    );
     all
 }
 
@@ -217,9 +232,18 @@ mod tests {
     fn objects_of(name: FixtureName) -> Vec<Json> {
         let build = WindowsBuild::SERVER_2019;
         let pool_name = name.per_pool().then(|| PoolName::windows(build));
-        let key = FixtureKey { name, pool: pool_name };
-        objects(&key, "r1", Some(&pool()), &Images::default(), &Durations::default())
-            .expect("the manifests built in are valid")
+        let key = FixtureKey {
+            name,
+            pool: pool_name,
+        };
+        objects(
+            &key,
+            "r1",
+            Some(&pool()),
+            &Images::default(),
+            &Durations::default(),
+        )
+        .expect("the manifests built in are valid")
     }
 
     #[test]
@@ -231,7 +255,10 @@ mod tests {
                 assert_eq!(labels[labels::MANAGED_BY], labels::WINCONFORM, "{object}");
                 let metadata = &object["metadata"];
                 let scope = metadata["namespace"].as_str().or(metadata["name"].as_str());
-                assert!(scope.is_some_and(|scope| scope.ends_with("-r1")), "{object}");
+                assert!(
+                    scope.is_some_and(|scope| scope.ends_with("-r1")),
+                    "{object}"
+                );
             }
         }
     }
@@ -250,10 +277,14 @@ mod tests {
     fn pods_go_to_the_pool_with_its_image_and_tolerations() {
         let objects = objects_of(FixtureName::WinWebserver);
         let spec = &objects[0]["spec"]["template"]["spec"];
-        assert_eq!(spec["containers"][0]["image"], "mcr.microsoft.com/windows/servercore:ltsc2019");
+        assert_eq!(
+            spec["containers"][0]["image"],
+            "mcr.microsoft.com/windows/servercore:ltsc2019"
+        );
         assert_eq!(spec["tolerations"][0]["key"], "os");
         let affinity = &spec["affinity"]["nodeAffinity"];
-        let terms = &affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"];
+        let terms =
+            &affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"];
         assert_eq!(terms[1]["matchFields"][0]["values"][0], "win-b");
     }
 
@@ -269,11 +300,16 @@ mod tests {
     fn probers_are_found_under_the_name_they_are_applied_with() {
         for kind in SourceKind::ALL {
             let build = WindowsBuild::SERVER_2019;
-            let from = VantageKey { kind, pool: PoolName::windows(build) };
+            let from = VantageKey {
+                kind,
+                pool: PoolName::windows(build),
+            };
             let applied = &objects_of(kind.prober())[0]["metadata"];
             let pod = prober("r1", &from);
-            assert_eq!((applied["namespace"].as_str(), applied["name"].as_str()),
-                (Some(pod.namespace.as_str()), Some(pod.name.as_str())));
+            assert_eq!(
+                (applied["namespace"].as_str(), applied["name"].as_str()),
+                (Some(pod.namespace.as_str()), Some(pod.name.as_str()))
+            );
         }
     }
 }

@@ -11,7 +11,8 @@ use winconform_core::config::Images;
 use winconform_core::facts::Facts;
 use winconform_core::plan::{Check, Plan, plan};
 use winconform_core::record::{
-    Ended, Event, Exit, ObjectName, PlannedCheck, RecordError, SCHEMA, Started, TornDown, exit, read,
+    Ended, Event, Exit, ObjectName, PlannedCheck, RecordError, SCHEMA, Started, TornDown, exit,
+    read,
 };
 use winconform_core::suite::Suites;
 use winconform_core::way::Standing;
@@ -21,7 +22,8 @@ use super::fixtures::Fixtures;
 use super::journal::{Journal, JournalError};
 use super::manifest;
 use crate::cluster::{
-    Cluster, LEASE_NAMESPACE, LeaseError, LeaseHeld, LeaseState, ObjectRef, acquire, collect, remove_run, watch_pods,
+    Cluster, LEASE_NAMESPACE, LeaseError, LeaseHeld, LeaseState, ObjectRef, acquire, collect,
+    remove_run, watch_pods,
 };
 
 /// What a run is given beside its cluster and suites.
@@ -113,24 +115,41 @@ async fn live(
     let began = Instant::now();
     let (facts, plan) = plan_of(cluster, suites, &options.images).await;
     let pools = Arc::new(facts.pools());
-    journal.write(Event::Facts(facts)).map_err(RunError::Journal)?;
+    journal
+        .write(Event::Facts(facts))
+        .map_err(RunError::Journal)?;
     let planned = plan.checks.iter().map(planned).collect();
-    journal.write(Event::Plan(planned)).map_err(RunError::Journal)?;
+    journal
+        .write(Event::Plan(planned))
+        .map_err(RunError::Journal)?;
 
     // A run that creates nothing cannot get in another's way
     let creates = !plan.fixtures().is_empty();
     let lease = match creates {
-        true => Some(take_lease(cluster, options, journal).await.inspect_err(|error| {
-            // Nothing was created: the record says so, lest a reader send anyone to clean up
-            let by = error.to_string();
-            let nothing = TornDown { removed: Vec::new(), left: Vec::new(), troubles: Vec::new() };
-            let ended = Ended { exit: Exit::Interrupted, requests: cluster.api.counts() };
-            for event in
-                [Event::Interrupted { by }, Event::TornDown(nothing), Event::RunEnded(ended)]
-            {
-                let _ = journal.write(event);
-            }
-        })?),
+        true => Some(
+            take_lease(cluster, options, journal)
+                .await
+                .inspect_err(|error| {
+                    // Nothing was created: the record says so, lest a reader send anyone to clean up
+                    let by = error.to_string();
+                    let nothing = TornDown {
+                        removed: Vec::new(),
+                        left: Vec::new(),
+                        troubles: Vec::new(),
+                    };
+                    let ended = Ended {
+                        exit: Exit::Interrupted,
+                        requests: cluster.api.counts(),
+                    };
+                    for event in [
+                        Event::Interrupted { by },
+                        Event::TornDown(nothing),
+                        Event::RunEnded(ended),
+                    ] {
+                        let _ = journal.write(event);
+                    }
+                })?,
+        ),
         false => None,
     };
     let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
@@ -151,7 +170,12 @@ async fn live(
     };
     let (stop_sender, stop) = watch::channel(None);
     let executor = Executor::new(plan, began, fixtures, standing, cancel.clone());
-    let reasons = watch_reasons(journal, signals, lease.as_ref().map(LeaseHeld::state), stop_sender);
+    let reasons = watch_reasons(
+        journal,
+        signals,
+        lease.as_ref().map(LeaseHeld::state),
+        stop_sender,
+    );
     tokio::select! {
         () = executor.run(stop) => {}
         () = reasons => {}
@@ -165,10 +189,16 @@ async fn live(
     }
     let view = read(&journal.text()).map_err(RunError::Record)?;
     let exit = exit(&view);
-    let _ = journal.write(Event::RunEnded(Ended { exit, requests: cluster.api.counts() }));
+    let _ = journal.write(Event::RunEnded(Ended {
+        exit,
+        requests: cluster.api.counts(),
+    }));
     match journal.failure() {
         Some(failure) => Err(RunError::Journal(failure)),
-        None => Ok(Finished { exit, abandoned: false }),
+        None => Ok(Finished {
+            exit,
+            abandoned: false,
+        }),
     }
 }
 
@@ -182,10 +212,21 @@ async fn take_lease(
         namespace: Some(LEASE_NAMESPACE.to_owned()),
         name: options.lease.clone(),
     };
-    journal.write(Event::Intent(intent)).map_err(RunError::Journal)?;
-    acquire(&cluster.api, &options.lease, &options.run, &options.holder, cluster.api.durations())
-        .await
-        .map_err(|source| RunError::Lease { name: options.lease.clone(), source })
+    journal
+        .write(Event::Intent(intent))
+        .map_err(RunError::Journal)?;
+    acquire(
+        &cluster.api,
+        &options.lease,
+        &options.run,
+        &options.holder,
+        cluster.api.durations(),
+    )
+    .await
+    .map_err(|source| RunError::Lease {
+        name: options.lease.clone(),
+        source,
+    })
 }
 
 /// Says why the run should end early, as soon as there is a reason; never returns.
@@ -198,7 +239,11 @@ async fn watch_reasons(
     let lost = async {
         match lease {
             Some(mut lease) => {
-                if lease.wait_for(|state| matches!(state, LeaseState::Lost(_))).await.is_err() {
+                if lease
+                    .wait_for(|state| matches!(state, LeaseState::Lost(_)))
+                    .await
+                    .is_err()
+                {
                     std::future::pending::<()>().await;
                 }
             }
@@ -220,11 +265,7 @@ async fn watch_reasons(
     std::future::pending().await
 }
 
-async fn tear_down(
-    cluster: &Cluster,
-    options: &RunOptions,
-    lease: Option<LeaseHeld>,
-) -> TornDown {
+async fn tear_down(cluster: &Cluster, options: &RunOptions, lease: Option<LeaseHeld>) -> TornDown {
     let budget = cluster.api.durations().tear_down;
     let removed = remove_run(&cluster.api, Some(&options.run), budget).await;
     let mut troubles = Vec::new();
@@ -238,12 +279,25 @@ async fn tear_down(
             let left = removed.left.iter().map(|left| name(&left.object)).collect();
             let unlisted = removed.unlisted.iter();
             troubles.extend(unlisted.map(|(kind, trouble)| format!("{}: {trouble}", kind.plural)));
-            troubles.extend(removed.left.iter().map(|left| format!("{}: {}", left.object, left.why)));
-            TornDown { removed: removed.removed.iter().map(name).collect(), left, troubles }
+            troubles.extend(
+                removed
+                    .left
+                    .iter()
+                    .map(|left| format!("{}: {}", left.object, left.why)),
+            );
+            TornDown {
+                removed: removed.removed.iter().map(name).collect(),
+                left,
+                troubles,
+            }
         }
         Err(error) => {
             troubles.push(error.to_string());
-            TornDown { removed: Vec::new(), left: Vec::new(), troubles }
+            TornDown {
+                removed: Vec::new(),
+                left: Vec::new(),
+                troubles,
+            }
         }
     }
 }

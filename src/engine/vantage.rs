@@ -19,7 +19,11 @@ pub(super) struct Vantages {
 impl Vantages {
     /// The vantages of a run.
     pub(super) fn new(api: Api, run: String) -> Self {
-        Self { api, run, tools: Arc::default() }
+        Self {
+            api,
+            run,
+            tools: Arc::default(),
+        }
     }
 
     /// Gets every target once from a vantage.
@@ -32,8 +36,13 @@ impl Vantages {
         // Divides the answers, so nobody who answers may foresee it
         let token = format!("{:032x}", rand::random::<u128>());
         let durations = self.api.durations();
-        let request =
-            curl::session(&tool, gets, &token, durations.http_connect, durations.http_total);
+        let request = curl::session(
+            &tool,
+            gets,
+            &token,
+            durations.http_connect,
+            durations.http_total,
+        );
         let mut tries = 1;
         loop {
             let reply = self.api.exec(&prober(&self.run, from), &request).await?;
@@ -64,7 +73,10 @@ impl Vantages {
             }
         }
         let tried = curl::candidates(from.kind).join(", ");
-        Err(Trouble::new(TroubleKind::ToolMissing, format!("no curl at {from}; tried {tried}")))
+        Err(Trouble::new(
+            TroubleKind::ToolMissing,
+            format!("no curl at {from}; tried {tried}"),
+        ))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<VantageKey, curl::Tool>> {

@@ -28,9 +28,13 @@ pub(crate) struct World {
 impl World {
     async fn join(kubeconfig: PathBuf, prefix: &str) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let direct = connect(&options(&kubeconfig), Durations::default(), Limits::default())
-            .await
-            .expect("the control plane answers");
+        let direct = connect(
+            &options(&kubeconfig),
+            Durations::default(),
+            Limits::default(),
+        )
+        .await
+        .expect("the control plane answers");
         let options = JoinOptions {
             topology: Topology::hybrid(),
             faults: FaultSet::default(),
@@ -38,7 +42,9 @@ impl World {
             speed: SPEED,
             prefix: prefix.to_owned(),
         };
-        let joined = join(direct.api.client().clone(), options).await.expect("the nodes join");
+        let joined = join(direct.api.client().clone(), options)
+            .await
+            .expect("the nodes join");
         Self { kubeconfig, joined }
     }
 }
@@ -59,10 +65,14 @@ impl Trials {
         arguments.test_threads = Some(1);
         let runtime = Arc::new(Runtime::new().expect("a runtime starts"));
         let given = std::env::var_os(VARIABLE).filter(|_| !arguments.list);
-        let world = given.map(|path| {
-            Arc::new(runtime.block_on(World::join(PathBuf::from(path), prefix)))
-        });
-        Self { arguments, runtime, world, trials: Vec::new() }
+        let world =
+            given.map(|path| Arc::new(runtime.block_on(World::join(PathBuf::from(path), prefix))));
+        Self {
+            arguments,
+            runtime,
+            world,
+            trials: Vec::new(),
+        }
     }
 
     /// Adds a trial. Without a control plane it is ignored, and named as not run.
@@ -73,7 +83,9 @@ impl Trials {
         let trial = match &self.world {
             Some(world) => {
                 let (world, runtime) = (Arc::clone(world), Arc::clone(&self.runtime));
-                Trial::test(name, move || runtime.block_on(trial(&world)).map_err(Failed::from))
+                Trial::test(name, move || {
+                    runtime.block_on(trial(&world)).map_err(Failed::from)
+                })
             }
             None => {
                 if !self.arguments.list {
@@ -89,7 +101,9 @@ impl Trials {
     pub(crate) fn run(self) -> ! {
         let conclusion = libtest_mimic::run(&self.arguments, self.trials);
         if let Some(world) = self.world.and_then(Arc::into_inner) {
-            self.runtime.block_on(world.joined.leave()).expect("the simulated nodes leave");
+            self.runtime
+                .block_on(world.joined.leave())
+                .expect("the simulated nodes leave");
         }
         conclusion.exit()
     }
@@ -97,5 +111,8 @@ impl Trials {
 
 /// How to connect with a kubeconfig.
 pub(crate) fn options(kubeconfig: &Path) -> ConnectOptions {
-    ConnectOptions { context: None, kubeconfig: Some(kubeconfig.to_owned()) }
+    ConnectOptions {
+        context: None,
+        kubeconfig: Some(kubeconfig.to_owned()),
+    }
 }

@@ -70,7 +70,10 @@ impl Catalogue {
 
     /// The catalogue of a file that could not be read at all.
     pub fn unread() -> Self {
-        Self { claims: BTreeMap::new(), unread: Unread::whole() }
+        Self {
+            claims: BTreeMap::new(),
+            unread: Unread::whole(),
+        }
     }
 
     /// Whether a claim of this id may stand where the file could not be read.
@@ -115,9 +118,8 @@ fn read_claim(decoder: &mut Decoder<'_>, node: &Node) -> Option<Claim> {
         }
         id
     });
-    let kind = kind.and_then(|node| {
-        decoder.word(node, "kind", &Kind::ALL.map(Kind::as_str), Kind::parse)
-    });
+    let kind =
+        kind.and_then(|node| decoder.word(node, "kind", &Kind::ALL.map(Kind::as_str), Kind::parse));
     let from = from.and_then(|node| {
         let known = Document::ALL.map(Document::as_str);
         let items = decoder.list(node, "`from`")?;
@@ -131,5 +133,10 @@ fn read_claim(decoder: &mut Decoder<'_>, node: &Node) -> Option<Claim> {
         Some(documents)
     });
     let statement = statement.and_then(|node| decoder.text(node, "`claim`"));
-    Some(Claim { id: id?, kind: kind?, from: from?, statement: statement?.to_owned() })
+    Some(Claim {
+        id: id?,
+        kind: kind?,
+        from: from?,
+        statement: statement?.to_owned(),
+    })
 }

@@ -68,10 +68,16 @@ mod tests {
 
     #[test]
     fn ids_are_area_and_words() {
-        for good in ["net.dns-service", "reject.hostPID", "reject.pod.seLinuxOptions"] {
+        for good in [
+            "net.dns-service",
+            "reject.hostPID",
+            "reject.pod.seLinuxOptions",
+        ] {
             assert!(ClaimId::parse(good).is_some(), "{good}");
         }
-        for bad in ["", "net", "net.", ".x", "Net.x", "net..x", "net.X", "net.x y", "net.x/y"] {
+        for bad in [
+            "", "net", "net.", ".x", "Net.x", "net..x", "net.X", "net.x y", "net.x/y",
+        ] {
             assert!(ClaimId::parse(bad).is_none(), "{bad}");
         }
     }

@@ -111,6 +111,8 @@ impl Document {
 
     /// The document with this word.
     pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|document| document.as_str() == word)
+        Self::ALL
+            .into_iter()
+            .find(|document| document.as_str() == word)
     }
 }

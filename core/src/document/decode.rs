@@ -12,7 +12,10 @@ pub struct Decoder<'f> {
 impl<'f> Decoder<'f> {
     /// A decoder for the file as it was named.
     pub fn new(file: &'f str) -> Self {
-        Self { file, found: Vec::new() }
+        Self {
+            file,
+            found: Vec::new(),
+        }
     }
 
     /// The file being decoded.
@@ -32,17 +35,30 @@ impl<'f> Decoder<'f> {
 
     fn report_at(&mut self, line: u64, column: u64, message: String, hint: Option<String>) {
         let file = self.file.to_owned();
-        self.found.push(Diagnostic { file, line, column, message, hint });
+        self.found.push(Diagnostic {
+            file,
+            line,
+            column,
+            message,
+            hint,
+        });
     }
 
     /// The fields of a mapping; `what` names it in messages.
     pub fn fields<'n>(&mut self, node: &'n Node, what: &'static str) -> Option<Fields<'n>> {
         match &node.value {
-            Value::Map(entries) => {
-                Some(Fields { what, node, entries, known: Vec::new() })
-            }
+            Value::Map(entries) => Some(Fields {
+                what,
+                node,
+                entries,
+                known: Vec::new(),
+            }),
             other => {
-                self.report(node, format!("{what} must be a mapping, not {}", kind(other)), None);
+                self.report(
+                    node,
+                    format!("{what} must be a mapping, not {}", kind(other)),
+                    None,
+                );
                 None
             }
         }
@@ -53,7 +69,11 @@ impl<'f> Decoder<'f> {
         match &node.value {
             Value::List(items) => Some(items),
             other => {
-                self.report(node, format!("{what} must be a list, not {}", kind(other)), None);
+                self.report(
+                    node,
+                    format!("{what} must be a list, not {}", kind(other)),
+                    None,
+                );
                 None
             }
         }
@@ -70,7 +90,11 @@ impl<'f> Decoder<'f> {
             other => {
                 let scalar = matches!(other, Value::Bool(_) | Value::Int(_) | Value::Float(_));
                 let hint = scalar.then(|| "put it in quotes if it is meant as text".to_owned());
-                self.report(node, format!("{what} must be text, not {}", kind(other)), hint);
+                self.report(
+                    node,
+                    format!("{what} must be text, not {}", kind(other)),
+                    hint,
+                );
                 None
             }
         }
@@ -84,7 +108,11 @@ impl<'f> Decoder<'f> {
         {
             return Some(n);
         }
-        self.report(node, format!("{what} must be a whole number from 1 to 65535"), None);
+        self.report(
+            node,
+            format!("{what} must be a whole number from 1 to 65535"),
+            None,
+        );
         None
     }
 
@@ -100,7 +128,11 @@ impl<'f> Decoder<'f> {
         if let Some(value) = parse(text) {
             return Some(value);
         }
-        self.report(node, format!("unknown {what} `{text}`"), Some(did_you_mean(text, known)));
+        self.report(
+            node,
+            format!("unknown {what} `{text}`"),
+            Some(did_you_mean(text, known)),
+        );
         None
     }
 
@@ -141,7 +173,10 @@ impl<'n> Fields<'n> {
     /// The value of a key that may be missing.
     pub fn optional(&mut self, key: &'static str) -> Option<&'n Node> {
         self.known.push(key);
-        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
+        self.entries
+            .iter()
+            .find(|entry| entry.key == key)
+            .map(|entry| &entry.node)
     }
 
     /// The value of a key that must be there; its absence is reported.

@@ -62,9 +62,12 @@ impl Node {
             Value::Float(n) => Json::from(*n),
             Value::Text(text) => Json::String(text.clone()),
             Value::List(items) => Json::Array(items.iter().map(Self::to_json).collect()),
-            Value::Map(entries) => {
-                Json::Object(entries.iter().map(|e| (e.key.clone(), e.node.to_json())).collect())
-            }
+            Value::Map(entries) => Json::Object(
+                entries
+                    .iter()
+                    .map(|e| (e.key.clone(), e.node.to_json()))
+                    .collect(),
+            ),
         }
     }
 
@@ -86,10 +89,18 @@ pub fn parse(file: &str, text: &str) -> Result<Node, Diagnostic> {
     serde_saphyr::from_str_with_options::<Spanned<Value>>(text, options)
         .map(Node::from_spanned)
         .map_err(|error| {
-            let (line, column) = error.location().map_or((0, 0), |at| (at.line(), at.column()));
+            let (line, column) = error
+                .location()
+                .map_or((0, 0), |at| (at.line(), at.column()));
             let (what, hint) = words(error.without_snippet(), line, column);
             let message = format!("not valid YAML: {what}");
-            Diagnostic { file: file.to_owned(), line, column, message, hint }
+            Diagnostic {
+                file: file.to_owned(),
+                line,
+                column,
+                message,
+                hint,
+            }
         })
 }
 
@@ -97,7 +108,10 @@ pub fn parse(file: &str, text: &str) -> Result<Node, Diagnostic> {
 fn words(error: &Error, line: u64, column: u64) -> (String, Option<String>) {
     match error {
         Error::DuplicateMappingKey { key, .. } => {
-            let key = key.as_ref().map(|key| format!(" `{key}`")).unwrap_or_default();
+            let key = key
+                .as_ref()
+                .map(|key| format!(" `{key}`"))
+                .unwrap_or_default();
             (format!("the key{key} stands here twice"), None)
         }
         Error::MultipleDocuments { .. } => {
@@ -108,7 +122,10 @@ fn words(error: &Error, line: u64, column: u64) -> (String, Option<String>) {
             let text = error.to_string();
             let first = text.lines().next().unwrap_or_default();
             if first.starts_with("budget breached") {
-                return ("it unfolds into more than is read of one file".to_owned(), None);
+                return (
+                    "it unfolds into more than is read of one file".to_owned(),
+                    None,
+                );
             }
             let place = format!(" at line {line}, column {column}");
             (first.strip_suffix(&place).unwrap_or(first).to_owned(), None)
@@ -194,9 +211,16 @@ mod tests {
     #[test]
     fn every_value_knows_its_place() {
         let node = parse("a.yaml", "one: 1\ntwo:\n  - {three: yes}\n").expect("valid");
-        let Value::Map(entries) = &node.value else { panic!("a mapping") };
-        assert_eq!((entries[0].line, entries[0].column, entries[0].node.column), (1, 1, 6));
-        let Value::List(items) = &entries[1].node.value else { panic!("a list") };
+        let Value::Map(entries) = &node.value else {
+            panic!("a mapping")
+        };
+        assert_eq!(
+            (entries[0].line, entries[0].column, entries[0].node.column),
+            (1, 1, 6)
+        );
+        let Value::List(items) = &entries[1].node.value else {
+            panic!("a list")
+        };
         assert_eq!((items[0].line, items[0].column), (3, 5));
         assert_eq!(items[0].to_json(), serde_json::json!({"three": "yes"}));
     }
@@ -217,6 +241,9 @@ mod tests {
     #[test]
     fn duplicate_keys_are_refused() {
         let error = parse("a.yaml", "one: 1\none: 2").expect_err("duplicate");
-        assert!(error.message.ends_with("the key `one` stands here twice"), "{error}");
+        assert!(
+            error.message.ends_with("the key `one` stands here twice"),
+            "{error}"
+        );
     }
 }

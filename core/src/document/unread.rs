@@ -15,7 +15,10 @@ pub struct Unread {
 impl Unread {
     /// Nothing of the file could be read.
     pub fn whole() -> Self {
-        Self { whole: true, names: BTreeSet::new() }
+        Self {
+            whole: true,
+            names: BTreeSet::new(),
+        }
     }
 
     /// Notes an entry that could not be read, by the text under its key `name`.

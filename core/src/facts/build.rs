@@ -15,11 +15,23 @@ pub struct WindowsBuild {
 
 impl WindowsBuild {
     /// Windows Server 2019 (1809).
-    pub const SERVER_2019: Self = Self { major: 10, minor: 0, build: 17763 };
+    pub const SERVER_2019: Self = Self {
+        major: 10,
+        minor: 0,
+        build: 17763,
+    };
     /// Windows Server 2022.
-    pub const SERVER_2022: Self = Self { major: 10, minor: 0, build: 20348 };
+    pub const SERVER_2022: Self = Self {
+        major: 10,
+        minor: 0,
+        build: 20348,
+    };
     /// Windows Server 2025.
-    pub const SERVER_2025: Self = Self { major: 10, minor: 0, build: 26100 };
+    pub const SERVER_2025: Self = Self {
+        major: 10,
+        minor: 0,
+        build: 26100,
+    };
 
     /// Reads `MAJOR.MINOR.BUILD` with nothing after it: a label's value.
     pub fn parse_label(text: &str) -> Option<Self> {
@@ -37,11 +49,19 @@ impl WindowsBuild {
 
     fn from_parts<'t>(parts: &mut impl Iterator<Item = &'t str>) -> Option<Self> {
         // `parse` alone would take a plus sign
-        let mut number = || parts.next().filter(|p| p.bytes().all(|b| b.is_ascii_digit()));
+        let mut number = || {
+            parts
+                .next()
+                .filter(|p| p.bytes().all(|b| b.is_ascii_digit()))
+        };
         let major = number()?.parse().ok()?;
         let minor = number()?.parse().ok()?;
         let build = number()?.parse().ok()?;
-        Some(Self { major, minor, build })
+        Some(Self {
+            major,
+            minor,
+            build,
+        })
     }
 
     /// The pool name of this build: `windows-2022`, or by number when it has no product name.
@@ -84,7 +104,14 @@ mod tests {
         let b = Some(WindowsBuild::SERVER_2022);
         assert_eq!(WindowsBuild::parse_label("10.0.20348"), b);
         assert_eq!(WindowsBuild::parse_kernel("10.0.20348.2700"), b);
-        for bad in ["", "10.0", "10.0.20348.2700", "10.0.x", "10.0.+1", " 10.0.20348"] {
+        for bad in [
+            "",
+            "10.0",
+            "10.0.20348.2700",
+            "10.0.x",
+            "10.0.+1",
+            " 10.0.20348",
+        ] {
             assert_eq!(WindowsBuild::parse_label(bad), None, "{bad}");
         }
         assert_eq!(WindowsBuild::parse_kernel("6.1.0-18-amd64"), None);

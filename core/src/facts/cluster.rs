@@ -148,12 +148,27 @@ mod tests {
     #[test]
     fn vendor_suffixes_do_not_hide_the_version() {
         let facts = |version: &str| Facts {
-            server: Known::Fact { value: version.to_owned(), source: "/version".to_owned() },
-            cluster: Known::Unknown { because: "not asked".to_owned() },
-            nodes: Known::Unknown { because: "not asked".to_owned() },
+            server: Known::Fact {
+                value: version.to_owned(),
+                source: "/version".to_owned(),
+            },
+            cluster: Known::Unknown {
+                because: "not asked".to_owned(),
+            },
+            nodes: Known::Unknown {
+                because: "not asked".to_owned(),
+            },
         };
-        for (text, minor) in [("v1.37.0", 37), ("v1.33.4-gke.100", 33), ("v1.32.2+k3s1", 32)] {
-            assert_eq!(facts(text).kubernetes().map(|v| v.minor), Some(minor), "{text}");
+        for (text, minor) in [
+            ("v1.37.0", 37),
+            ("v1.33.4-gke.100", 33),
+            ("v1.32.2+k3s1", 32),
+        ] {
+            assert_eq!(
+                facts(text).kubernetes().map(|v| v.minor),
+                Some(minor),
+                "{text}"
+            );
         }
         assert_eq!(facts("main").kubernetes(), None);
     }

@@ -14,8 +14,17 @@ use crate::way::{
 /// Plans every case of the suites on a cluster: one check per point, each to be looked at or with
 /// its reason why not. No case vanishes: one without any point is a skipped check.
 pub fn plan(suites: &Suites, facts: &Facts, images: &Images) -> Plan {
-    let surroundings = Surroundings { suites, facts, images, pools: facts.pools() };
-    let checks = suites.cases.iter().flat_map(|case| surroundings.checks(case)).collect();
+    let surroundings = Surroundings {
+        suites,
+        facts,
+        images,
+        pools: facts.pools(),
+    };
+    let checks = suites
+        .cases
+        .iter()
+        .flat_map(|case| surroundings.checks(case))
+        .collect();
     Plan { checks }
 }
 
@@ -37,9 +46,9 @@ impl Surroundings<'_> {
             let point = Point::default();
             let fate = match &self.facts.nodes {
                 Known::Unknown { because } => Fate::Broken(unknown("nodes", because)),
-                Known::Fact { .. } => {
-                    Fate::Skip(SkipReason::NoUsableNode { of: "windows".to_owned() })
-                }
+                Known::Fact { .. } => Fate::Skip(SkipReason::NoUsableNode {
+                    of: "windows".to_owned(),
+                }),
             };
             return vec![self.check(case, point, Scope::Within, fate, Vec::new())];
         }
@@ -48,13 +57,19 @@ impl Surroundings<'_> {
             sources => sources.iter().copied().map(Some).collect(),
         };
         let points = pools.into_iter().flat_map(|pool| {
-            sources.clone().into_iter().map(move |source| Point { pool: pool.clone(), source })
+            sources.clone().into_iter().map(move |source| Point {
+                pool: pool.clone(),
+                source,
+            })
         });
         points.map(|point| self.check_at(case, point)).collect()
     }
 
     fn check_at(&self, case: &Case, point: Point) -> Check {
-        let build = point.pool.as_ref().and_then(|pool| self.pools.get(pool)?.build);
+        let build = point
+            .pool
+            .as_ref()
+            .and_then(|pool| self.pools.get(pool)?.build);
         let entry = self.suites.ledger.get(&case.claim);
         let scope = match entry {
             None => Scope::Within,
@@ -78,7 +93,10 @@ impl Surroundings<'_> {
         )];
         for control in &case.controls {
             let test = control.test.clone().unwrap_or_else(|| case.test.clone());
-            let source = control.source.or(point.source).filter(|_| test.needs_source());
+            let source = control
+                .source
+                .or(point.source)
+                .filter(|_| test.needs_source());
             looks.push(self.look(&control.name, source, test, &point));
         }
         match looks.iter().find_map(|look| self.hindrance(look)) {
@@ -119,14 +137,20 @@ impl Surroundings<'_> {
     fn hindrance(&self, look: &PlannedLook) -> Option<SkipReason> {
         let prober = look.from.as_ref().map(VantageKey::prober);
         let fixtures = look.needs.iter().map(|(key, _)| key.clone()).chain(prober);
-        fixtures.filter_map(|key| Some((key.name, key.pool?))).find_map(|(fixture, name)| {
-            let pool = self.pools.get(&name).filter(|pool| !pool.nodes.is_empty());
-            let Some(pool) = pool else {
-                return Some(SkipReason::NoUsableNode { of: name.to_string() });
-            };
-            let image = self.images.of(image_role(fixture)?, pool.build);
-            image.is_none().then(|| SkipReason::NoImage { pool: name.to_string() })
-        })
+        fixtures
+            .filter_map(|key| Some((key.name, key.pool?)))
+            .find_map(|(fixture, name)| {
+                let pool = self.pools.get(&name).filter(|pool| !pool.nodes.is_empty());
+                let Some(pool) = pool else {
+                    return Some(SkipReason::NoUsableNode {
+                        of: name.to_string(),
+                    });
+                };
+                let image = self.images.of(image_role(fixture)?, pool.build);
+                image.is_none().then(|| SkipReason::NoImage {
+                    pool: name.to_string(),
+                })
+            })
     }
 
     fn check(
@@ -137,7 +161,10 @@ impl Surroundings<'_> {
         fate: Fate,
         looks: Vec<PlannedLook>,
     ) -> Check {
-        let build = point.pool.as_ref().and_then(|pool| self.pools.get(pool)?.build);
+        let build = point
+            .pool
+            .as_ref()
+            .and_then(|pool| self.pools.get(pool)?.build);
         Check {
             id: CheckId::new(&case.claim, case.name.as_deref(), &point),
             claim: case.claim.clone(),
@@ -195,16 +222,28 @@ mod tests {
     }
 
     fn node(name: &str, os: Os, build: Option<WindowsBuild>, usable: bool) -> NodeFact {
-        NodeFact { name: name.to_owned(), os, build, usable, taints: Vec::new() }
+        NodeFact {
+            name: name.to_owned(),
+            os,
+            build,
+            usable,
+            taints: Vec::new(),
+        }
     }
 
     fn facts(version: &str, nodes: Vec<NodeFact>) -> Facts {
-        let fact = |value: &str| Known::Fact { value: value.to_owned(), source: "/".to_owned() };
+        let fact = |value: &str| Known::Fact {
+            value: value.to_owned(),
+            source: "/".to_owned(),
+        };
         let source = "/api/v1/nodes".to_owned();
         Facts {
             server: fact(version),
             cluster: fact("uid"),
-            nodes: Known::Fact { value: nodes, source },
+            nodes: Known::Fact {
+                value: nodes,
+                source,
+            },
         }
     }
 
@@ -216,7 +255,10 @@ mod tests {
 
     fn fates(facts: &Facts) -> Vec<(String, Fate)> {
         let plan = plan(&suites(), facts, &Images::default());
-        plan.checks.into_iter().map(|check| (check.id.to_string(), check.fate)).collect()
+        plan.checks
+            .into_iter()
+            .map(|check| (check.id.to_string(), check.fate))
+            .collect()
     }
 
     #[test]
@@ -241,7 +283,9 @@ mod tests {
     #[test]
     fn unknown_nodes_break_what_needs_them_and_nothing_else() {
         let mut facts = facts("v1.37.0", Vec::new());
-        facts.nodes = Known::Unknown { because: "403".to_owned() };
+        facts.nodes = Known::Unknown {
+            because: "403".to_owned(),
+        };
         for (id, fate) in fates(&facts) {
             let broken = matches!(fate, Fate::Broken(_));
             assert_eq!(broken, id != "reject.hostPID", "{id}: {fate:?}");
@@ -257,7 +301,10 @@ mod tests {
 
     fn limitation(facts: &Facts) -> Check {
         let plan = plan(&suites(), facts, &Images::default());
-        let found = plan.checks.into_iter().find(|check| check.kind == crate::claims::Kind::Limitation);
+        let found = plan
+            .checks
+            .into_iter()
+            .find(|check| check.kind == crate::claims::Kind::Limitation);
         found.expect("the suites have a limitation")
     }
 
@@ -283,14 +330,19 @@ mod tests {
         let entry = suites.ledger.values().next().expect("an entry");
         let build = WindowsBuild::parse_label("10.0.25398");
         assert_eq!(entry.scope(build, &facts), Ok(Scope::AsCapability));
-        assert!(fates(&facts).iter().any(|(_, fate)| {
-            matches!(fate, Fate::Skip(SkipReason::NoImage { .. }))
-        }));
+        assert!(
+            fates(&facts)
+                .iter()
+                .any(|(_, fate)| { matches!(fate, Fate::Skip(SkipReason::NoImage { .. })) })
+        );
     }
 
     #[test]
     fn an_unknown_server_version_covers_nothing() {
         let check = limitation(&facts("main", hybrid(true)));
-        assert!(matches!(check.fate, Fate::Skip(SkipReason::OutOfScope { .. })));
+        assert!(matches!(
+            check.fate,
+            Fate::Skip(SkipReason::OutOfScope { .. })
+        ));
     }
 }

@@ -51,7 +51,9 @@ pub struct Point {
 impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pool = self.pool.as_ref().map(|pool| format!("pool={pool}"));
-        let source = self.source.map(|source| format!("source={}", source.as_str()));
+        let source = self
+            .source
+            .map(|source| format!("source={}", source.as_str()));
         let parts: Vec<_> = [pool, source].into_iter().flatten().collect();
         f.write_str(&parts.join(","))
     }

@@ -28,7 +28,9 @@ pub enum RecordError {
         problem: String,
     },
     /// Lines are missing or out of order.
-    #[error("line {line} has number {found} where {expected} was due: lines are missing or out of order")]
+    #[error(
+        "line {line} has number {found} where {expected} was due: lines are missing or out of order"
+    )]
     Gap {
         /// From 1.
         line: usize,
@@ -96,29 +98,40 @@ pub fn read(text: &str) -> Result<RunView, RecordError> {
     };
     let mut view: Option<RunView> = None;
     let mut places = BTreeMap::new();
-    for (index, text) in whole.into_iter().flat_map(|whole| whole.split('\n')).enumerate() {
+    for (index, text) in whole
+        .into_iter()
+        .flat_map(|whole| whole.split('\n'))
+        .enumerate()
+    {
         let line: Line = serde_json::from_str(text).map_err(|error| RecordError::Malformed {
             line: index + 1,
             problem: problem(&error),
         })?;
         if line.seq != index as u64 {
             let (expected, found) = (index as u64, line.seq);
-            return Err(RecordError::Gap { line: index + 1, expected, found });
+            return Err(RecordError::Gap {
+                line: index + 1,
+                expected,
+                found,
+            });
         }
         match (&mut view, line.event) {
             (None, Event::RunStarted(started)) => {
                 if started.schema > SCHEMA {
-                    return Err(RecordError::Newer { found: started.schema });
+                    return Err(RecordError::Newer {
+                        found: started.schema,
+                    });
                 }
                 view = Some(RunView::new(started, line.at));
             }
             (None, _) => return Err(RecordError::NoStart),
             (Some(view), event) => {
                 view.last = line.at;
-                view.take(event, &mut places).map_err(|problem| RecordError::Malformed {
-                    line: index + 1,
-                    problem,
-                })?;
+                view.take(event, &mut places)
+                    .map_err(|problem| RecordError::Malformed {
+                        line: index + 1,
+                        problem,
+                    })?;
             }
         }
     }
@@ -155,11 +168,7 @@ impl RunView {
         }
     }
 
-    fn take(
-        &mut self,
-        event: Event,
-        places: &mut BTreeMap<CheckId, usize>,
-    ) -> Result<(), String> {
+    fn take(&mut self, event: Event, places: &mut BTreeMap<CheckId, usize>) -> Result<(), String> {
         match event {
             Event::RunStarted(_) => return Err("a run started twice".to_owned()),
             Event::Facts(facts) => self.facts = Some(facts),
@@ -171,11 +180,22 @@ impl RunView {
                         return Err(format!("check `{}` is planned twice", planned.id));
                     }
                     let (attempts, conclusion) = (Vec::new(), None);
-                    self.checks.insert(place, CheckView { planned, attempts, conclusion });
+                    self.checks.insert(
+                        place,
+                        CheckView {
+                            planned,
+                            attempts,
+                            conclusion,
+                        },
+                    );
                 }
             }
             Event::Intent(object) => self.intents.push(object),
-            Event::Fixture { key, outcome, took_ms } => {
+            Event::Fixture {
+                key,
+                outcome,
+                took_ms,
+            } => {
                 self.fixtures.insert(key, (outcome, took_ms));
             }
             Event::Attempt(attempt) => {
@@ -200,7 +220,11 @@ impl RunView {
         id: &CheckId,
         places: &BTreeMap<CheckId, usize>,
     ) -> Result<&mut CheckView, String> {
-        let place = places.get(id).ok_or_else(|| format!("check `{id}` was not planned"))?;
-        self.checks.get_mut(place).ok_or_else(|| format!("check `{id}` was not planned"))
+        let place = places
+            .get(id)
+            .ok_or_else(|| format!("check `{id}` was not planned"))?;
+        self.checks
+            .get_mut(place)
+            .ok_or_else(|| format!("check `{id}` was not planned"))
     }
 }

@@ -28,15 +28,26 @@ pub(super) struct Broke<'v> {
 impl<'v> Blame<'v> {
     /// The failed fixtures of a run with their checks.
     pub(super) fn of(view: &'v RunView) -> Self {
-        let failed = view.fixtures.iter().filter_map(|(key, (outcome, took_ms))| match outcome {
-            FixtureOutcome::Failed(trouble) => {
-                Some((key, Broke { trouble, took_ms: *took_ms, checks: Vec::new() }))
-            }
-            FixtureOutcome::Stands(_) => None,
-        });
+        let failed = view
+            .fixtures
+            .iter()
+            .filter_map(|(key, (outcome, took_ms))| match outcome {
+                FixtureOutcome::Failed(trouble) => Some((
+                    key,
+                    Broke {
+                        trouble,
+                        took_ms: *took_ms,
+                        checks: Vec::new(),
+                    },
+                )),
+                FixtureOutcome::Stands(_) => None,
+            });
         let mut roots: BTreeMap<_, _> = failed.collect();
         for check in view.checks.values() {
-            let because = check.conclusion.as_ref().map(|conclusion| &conclusion.because);
+            let because = check
+                .conclusion
+                .as_ref()
+                .map(|conclusion| &conclusion.because);
             if let Some(Because::Fixture { fixture, .. }) = because
                 && let Some(broke) = roots.get_mut(fixture)
             {
@@ -48,6 +59,8 @@ impl<'v> Blame<'v> {
 
     /// Whether a check was broken by one of the fixtures.
     pub(super) fn covers(&self, check: &CheckId) -> bool {
-        self.roots.values().any(|broke| broke.checks.contains(&check))
+        self.roots
+            .values()
+            .any(|broke| broke.checks.contains(&check))
     }
 }

@@ -177,9 +177,11 @@ fn sides(because: Option<&Because>) -> (Option<String>, Option<String>, Option<S
         None => (None, None, None),
         Some(Because::Seen(difference)) => two(difference, None),
         Some(Because::Trouble(trouble)) => (None, None, Some(trouble.to_string())),
-        Some(Because::Fixture { fixture, trouble }) => {
-            (None, None, Some(format!("{fixture} does not stand: {trouble}")))
-        }
+        Some(Because::Fixture { fixture, trouble }) => (
+            None,
+            None,
+            Some(format!("{fixture} does not stand: {trouble}")),
+        ),
         Some(Because::Control { name, difference }) => {
             two(difference, Some(format!("control `{name}` did not hold")))
         }

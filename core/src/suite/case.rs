@@ -50,11 +50,7 @@ pub struct Control {
 }
 
 /// Reads one case; problems are reported to the decoder.
-pub(super) fn read_case(
-    decoder: &mut Decoder<'_>,
-    node: &Node,
-    known: &Known<'_>,
-) -> Option<Case> {
+pub(super) fn read_case(decoder: &mut Decoder<'_>, node: &Node, known: &Known<'_>) -> Option<Case> {
     let mut fields = decoder.fields(node, "a case")?;
     let claim_node = fields.required(decoder, "claim");
     let name = fields.optional("name");
@@ -70,8 +66,12 @@ pub(super) fn read_case(
         None => Some(None),
         Some(node) => read_name(decoder, node).map(Some),
     };
-    let title = title.and_then(|node| decoder.text(node, "`title`")).map(str::to_owned);
-    let hint = hint.and_then(|node| decoder.text(node, "`hint`")).map(str::to_owned);
+    let title = title
+        .and_then(|node| decoder.text(node, "`title`"))
+        .map(str::to_owned);
+    let hint = hint
+        .and_then(|node| decoder.text(node, "`hint`"))
+        .map(str::to_owned);
     let over = match over_node {
         None => Some(Over::default()),
         Some(node) => read_over(decoder, node),
@@ -96,7 +96,13 @@ pub(super) fn read_case(
         check_controlled(decoder, controls_node.unwrap_or(node), claim.kind);
     }
     if let (Some(claim), Some(test)) = (claim, &test) {
-        check_ledger(decoder, claim_node.unwrap_or(node), claim, test, &known.ledger(&claim.id));
+        check_ledger(
+            decoder,
+            claim_node.unwrap_or(node),
+            claim,
+            test,
+            &known.ledger(&claim.id),
+        );
     }
     let claim = claim?;
     Some(Case {
@@ -106,7 +112,10 @@ pub(super) fn read_case(
         title: title?,
         over: over?,
         test: test?,
-        controls: controls.into_iter().map(|(_, control)| control).collect::<Option<_>>()?,
+        controls: controls
+            .into_iter()
+            .map(|(_, control)| control)
+            .collect::<Option<_>>()?,
         hint: hint?,
     })
 }
@@ -115,7 +124,9 @@ pub(super) fn read_case(
 fn read_name(decoder: &mut Decoder<'_>, node: &Node) -> Option<String> {
     let text = decoder.text(node, "`name`")?;
     let valid = text.len() <= LONGEST_NAME
-        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+        && text
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
     if !valid {
         let hint = format!("a-z, 0-9 and -, at most {LONGEST_NAME} of them");
         decoder.report(node, format!("`{text}` is not a name"), Some(hint));
@@ -152,11 +163,19 @@ fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> {
             (None, Some(_)) => {}
         }
     }
-    Some(Over { windows_pools: windows_pools?, sources: sources? })
+    Some(Over {
+        windows_pools: windows_pools?,
+        sources: sources?,
+    })
 }
 
 fn read_source(decoder: &mut Decoder<'_>, node: &Node) -> Option<SourceKind> {
-    decoder.word(node, "source", &SourceKind::ALL.map(SourceKind::as_str), SourceKind::parse)
+    decoder.word(
+        node,
+        "source",
+        &SourceKind::ALL.map(SourceKind::as_str),
+        SourceKind::parse,
+    )
 }
 
 fn read_control(decoder: &mut Decoder<'_>, node: &Node) -> Option<Control> {
@@ -181,7 +200,11 @@ fn read_control(decoder: &mut Decoder<'_>, node: &Node) -> Option<Control> {
         None => Some(None),
         Some(node) => read_test(decoder, node).map(Some),
     };
-    Some(Control { name: name?, source: source?, test: test? })
+    Some(Control {
+        name: name?,
+        source: source?,
+        test: test?,
+    })
 }
 
 fn report_idle(decoder: &mut Decoder<'_>, node: &Node) {
@@ -203,20 +226,27 @@ fn check_axes(
         decoder.report(node, message, Some(hint.to_owned()));
     };
     match (test.needs_source(), over.sources.is_empty()) {
-        (true, true) => refuse("this test looks from somewhere, but the case has no source", {
-            "add `source: [linux-pod, windows-pod]` to `over`"
-        }),
-        (false, false) => refuse("this test asks the API server: sources mean nothing to it", {
-            "remove `source` from `over`"
-        }),
+        (true, true) => refuse(
+            "this test looks from somewhere, but the case has no source",
+            { "add `source: [linux-pod, windows-pod]` to `over`" },
+        ),
+        (false, false) => refuse(
+            "this test asks the API server: sources mean nothing to it",
+            { "remove `source` from `over`" },
+        ),
         (true, false) | (false, true) => {}
     }
-    let of_controls = controls.iter().filter_map(|(_, control)| control.as_ref()?.test.as_ref());
-    let mut needs = std::iter::once(test).chain(of_controls).flat_map(Test::needs);
+    let of_controls = controls
+        .iter()
+        .filter_map(|(_, control)| control.as_ref()?.test.as_ref());
+    let mut needs = std::iter::once(test)
+        .chain(of_controls)
+        .flat_map(Test::needs);
     if needs.any(|(fixture, _)| fixture.per_pool()) && !over.windows_pools {
-        refuse("its fixture stands once per pool, but the case has no pool", {
-            "add `pool: windows` to `over`"
-        });
+        refuse(
+            "its fixture stands once per pool, but the case has no pool",
+            { "add `pool: windows` to `over`" },
+        );
     }
 }
 
@@ -226,12 +256,21 @@ fn check_controls(decoder: &mut Decoder<'_>, over: &Over, test: &Test, controls:
         let Some(control) = control else { continue };
         if control.name == OWN_LOOK || !names.insert(&control.name) {
             let (message, hint) = match control.name.as_str() {
-                OWN_LOOK => (format!("`{OWN_LOOK}` is the name of the case's own look"), None),
-                name => (format!("control `{name}` stands here twice"), Some("rename one")),
+                OWN_LOOK => (
+                    format!("`{OWN_LOOK}` is the name of the case's own look"),
+                    None,
+                ),
+                name => (
+                    format!("control `{name}` stands here twice"),
+                    Some("rename one"),
+                ),
             };
             decoder.report(node, message, hint.map(str::to_owned));
         }
-        match (control.test.as_ref().unwrap_or(test).needs_source(), control.source) {
+        match (
+            control.test.as_ref().unwrap_or(test).needs_source(),
+            control.source,
+        ) {
             (false, Some(_)) => {
                 let hint = "remove `source`, and give it a `test` of its own".to_owned();
                 let message = "this control asks the API server: a source means nothing to it";
@@ -257,7 +296,11 @@ fn check_controlled(decoder: &mut Decoder<'_>, node: &Node, kind: Kind) {
         Kind::Rejection => "the same object without the field, and the field without `os`",
         Kind::Capability | Kind::Requirement | Kind::Advice | Kind::Evidence => return,
     };
-    decoder.report(node, format!("the case of a {kind} needs controls"), Some(hint.to_owned()));
+    decoder.report(
+        node,
+        format!("the case of a {kind} needs controls"),
+        Some(hint.to_owned()),
+    );
 }
 
 fn check_ledger(
@@ -272,7 +315,10 @@ fn check_ledger(
     }
     let (message, hint) = match listed {
         Listed::Entry(entry) if test.expecting(&entry.signature).is_none() => (
-            format!("this test cannot show the signature the ledger has for `{}`", claim.id),
+            format!(
+                "this test cannot show the signature the ledger has for `{}`",
+                claim.id
+            ),
             "how a connection fails is seen by tests of the way `http`",
         ),
         Listed::Not => (

@@ -18,12 +18,18 @@ pub(super) fn read_test(decoder: &mut Decoder<'_>, node: &Node) -> Option<Test> 
         "admission" => {
             let ask = ask.and_then(|node| read_admission_ask(decoder, node));
             let expect = expect.and_then(|node| read_admission_expect(decoder, node));
-            Some(Test::Admission(Look { ask: ask?, expect: expect? }))
+            Some(Test::Admission(Look {
+                ask: ask?,
+                expect: expect?,
+            }))
         }
         "http" => {
             let ask = ask.and_then(|node| read_http_ask(decoder, node));
             let expect = expect.and_then(|node| read_http_expect(decoder, node));
-            Some(Test::Http(Look { ask: ask?, expect: expect? }))
+            Some(Test::Http(Look {
+                ask: ask?,
+                expect: expect?,
+            }))
         }
         _ => read_state(decoder, ask?, expect?).map(Test::State),
     }
@@ -48,9 +54,17 @@ fn read_http_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpAsk> {
     fields.finish(decoder);
     let of = of.and_then(|node| read_fixture(decoder, node, &SERVING));
     let target = target.and_then(|node| {
-        decoder.word(node, "target", &Target::ALL.map(Target::as_str), Target::parse)
+        decoder.word(
+            node,
+            "target",
+            &Target::ALL.map(Target::as_str),
+            Target::parse,
+        )
     });
-    Some(HttpAsk { of: of?, target: target? })
+    Some(HttpAsk {
+        of: of?,
+        target: target?,
+    })
 }
 
 fn read_http_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpExpect> {
@@ -82,7 +96,11 @@ fn read_admission_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<Admissio
         None => Some(serde_json::json!({})),
         Some(node) => decoder.fields(node, "`with`").map(|_| node.to_json()),
     };
-    Some(AdmissionAsk { os: os?, with: with?, field: field? })
+    Some(AdmissionAsk {
+        os: os?,
+        with: with?,
+        field: field?,
+    })
 }
 
 fn read_admission_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<AdmissionExpect> {
@@ -95,10 +113,17 @@ fn read_admission_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<Admis
     let reason = required_text(decoder, &mut fields, "reason");
     let field = required_text(decoder, &mut fields, "field");
     fields.finish(decoder);
-    Some(AdmissionExpect::Refused { reason: reason?, field: field? })
+    Some(AdmissionExpect::Refused {
+        reason: reason?,
+        field: field?,
+    })
 }
 
-fn read_state(decoder: &mut Decoder<'_>, ask: &Node, expect: &Node) -> Option<Look<crate::way::State>> {
+fn read_state(
+    decoder: &mut Decoder<'_>,
+    ask: &Node,
+    expect: &Node,
+) -> Option<Look<crate::way::State>> {
     let asked = decoder.tagged(ask, "state `ask`", &["nodes", "pods"]);
     let expected = decoder.tagged(expect, "expectation", &["build-label-agrees", "ready"]);
     let (asked, expected) = (asked?, expected?);
@@ -111,12 +136,15 @@ fn read_state(decoder: &mut Decoder<'_>, ask: &Node, expect: &Node) -> Option<Lo
             let mut fields = decoder.fields(&asked.node, "`pods`")?;
             let of = fields.required(decoder, "of");
             fields.finish(decoder);
-            of.and_then(|node| read_fixture(decoder, node, &WITH_PODS)).map(StateAsk::Pods)
+            of.and_then(|node| read_fixture(decoder, node, &WITH_PODS))
+                .map(StateAsk::Pods)
         }
     };
     let expect_of = match expected.key.as_str() {
         "build-label-agrees" => {
-            decoder.fields(&expected.node, "`build-label-agrees`")?.finish(decoder);
+            decoder
+                .fields(&expected.node, "`build-label-agrees`")?
+                .finish(decoder);
             Some(StateExpect::BuildLabelAgrees)
         }
         _ => {
@@ -129,7 +157,9 @@ fn read_state(decoder: &mut Decoder<'_>, ask: &Node, expect: &Node) -> Option<Lo
     };
     match (ask_of?, expect_of?) {
         (ask @ StateAsk::Nodes, expect @ StateExpect::BuildLabelAgrees)
-        | (ask @ StateAsk::Pods(_), expect @ StateExpect::Ready { .. }) => Some(Look { ask, expect }),
+        | (ask @ StateAsk::Pods(_), expect @ StateExpect::Ready { .. }) => {
+            Some(Look { ask, expect })
+        }
         (StateAsk::Nodes, StateExpect::Ready { .. })
         | (StateAsk::Pods(_), StateExpect::BuildLabelAgrees) => {
             let message = format!("`{}` is not to be seen of `{}`", expected.key, asked.key);

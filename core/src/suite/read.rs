@@ -91,7 +91,11 @@ impl Suites {
             Some(file) => read_ledger(&file.shown, &file.text, &claims, &mut found),
             None => (BTreeMap::new(), Unread::whole()),
         };
-        let known = Known { claims: &claims, ledger: &ledger, unread: &unread };
+        let known = Known {
+            claims: &claims,
+            ledger: &ledger,
+            unread: &unread,
+        };
         let mut cases = Vec::new();
         for file in &files {
             match file.path.as_str() {
@@ -108,7 +112,12 @@ impl Suites {
         }
         cases.sort_by(|a: &Case, b| (&a.claim, &a.name).cmp(&(&b.claim, &b.name)));
         Diagnostics::check(found)?;
-        Ok(Self { digest: digest(&files), claims, ledger, cases })
+        Ok(Self {
+            digest: digest(&files),
+            claims,
+            ledger,
+            cases,
+        })
     }
 
     /// The cases of a claim.
@@ -152,10 +161,17 @@ fn read_cases(
     if let Some(mut fields) = decoder.fields(&root, "a suite") {
         let list = fields.required(&mut decoder, "cases");
         fields.finish(&mut decoder);
-        let items = list.and_then(|node| decoder.list(node, "`cases`")).unwrap_or_default();
-        let mut seen: BTreeSet<_> = cases.iter().map(|c| (c.claim.clone(), c.name.clone())).collect();
+        let items = list
+            .and_then(|node| decoder.list(node, "`cases`"))
+            .unwrap_or_default();
+        let mut seen: BTreeSet<_> = cases
+            .iter()
+            .map(|c| (c.claim.clone(), c.name.clone()))
+            .collect();
         for item in items {
-            let Some(case) = read_case(&mut decoder, item, known) else { continue };
+            let Some(case) = read_case(&mut decoder, item, known) else {
+                continue;
+            };
             let area = file.path.split('/').next().unwrap_or_default();
             if case.claim.area() != area {
                 let hint = format!("its cases belong into `{}/`", case.claim.area());
@@ -182,8 +198,10 @@ fn digest(files: &[SuiteFile]) -> String {
             hash.update(part);
         }
     }
-    hash.finalize().iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hash.finalize()
+        .iter()
+        .fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }

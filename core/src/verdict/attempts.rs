@@ -19,10 +19,18 @@ pub struct Conclusion {
 /// The conclusion of all attempts, in their order: the last that says something about the
 /// cluster, else the last. Attempts that broke do not make a check flaky: they are our trouble.
 pub fn conclude(attempts: &[(Verdict, Because)]) -> Option<Conclusion> {
-    let told = || attempts.iter().filter(|(verdict, _)| verdict.is_conclusive());
+    let told = || {
+        attempts
+            .iter()
+            .filter(|(verdict, _)| verdict.is_conclusive())
+    };
     let (verdict, because) = told().next_back().or(attempts.last())?;
     let flaky = told().any(|(other, _)| other != verdict);
-    Some(Conclusion { verdict: *verdict, because: because.clone(), flaky })
+    Some(Conclusion {
+        verdict: *verdict,
+        because: because.clone(),
+        flaky,
+    })
 }
 
 #[cfg(test)]

@@ -147,7 +147,9 @@ pub enum Scope {
 /// that refuses everything would confirm every rejection.
 pub fn judge(kind: Kind, looked: Looked<'_>, controls: &[Looked<'_>], scope: &Scope) -> Verdict {
     use Comparison::{Holds, Inapplicable, Otherwise, Refuted};
-    let controls_hold = controls.iter().all(|control| control.is_ok_and(Comparison::holds));
+    let controls_hold = controls
+        .iter()
+        .all(|control| control.is_ok_and(Comparison::holds));
     let kind = match (kind, scope) {
         (Kind::Limitation, Scope::AsCapability) => Kind::Capability,
         (kind, Scope::Within | Scope::AsCapability) => kind,
@@ -157,14 +159,12 @@ pub fn judge(kind: Kind, looked: Looked<'_>, controls: &[Looked<'_>], scope: &Sc
         (_, Ok(Inapplicable(_))) => Verdict::Skip,
         (Kind::Evidence, Ok(Holds(_) | Refuted(_) | Otherwise(_))) => Verdict::Recorded,
         (_, Ok(Holds(_) | Refuted(_) | Otherwise(_))) if !controls_hold => Verdict::Broken,
-        (
-            Kind::Capability | Kind::Requirement | Kind::Rejection | Kind::Advice,
-            Ok(Holds(_)),
-        ) => Verdict::Pass,
-        (
-            Kind::Capability | Kind::Requirement | Kind::Rejection,
-            Ok(Refuted(_) | Otherwise(_)),
-        ) => Verdict::Fail,
+        (Kind::Capability | Kind::Requirement | Kind::Rejection | Kind::Advice, Ok(Holds(_))) => {
+            Verdict::Pass
+        }
+        (Kind::Capability | Kind::Requirement | Kind::Rejection, Ok(Refuted(_) | Otherwise(_))) => {
+            Verdict::Fail
+        }
         (Kind::Limitation, Ok(Holds(_))) => Verdict::KnownLimitation,
         (Kind::Limitation, Ok(Refuted(_))) => Verdict::LimitationLifted,
         (Kind::Limitation, Ok(Otherwise(_))) => Verdict::Fail,
@@ -209,9 +209,9 @@ pub enum Because {
 pub fn because(looked: Looked<'_>, controls: &[(&str, Looked<'_>)]) -> Because {
     match looked {
         Err(trouble) => Because::Trouble(trouble.clone()),
-        Ok(Comparison::Inapplicable(because)) => {
-            Because::Skipped(SkipReason::Inapplicable { because: because.clone() })
-        }
+        Ok(Comparison::Inapplicable(because)) => Because::Skipped(SkipReason::Inapplicable {
+            because: because.clone(),
+        }),
         Ok(
             Comparison::Holds(difference)
             | Comparison::Refuted(difference)
@@ -229,14 +229,23 @@ fn control_amiss(name: &str, control: Looked<'_>) -> Option<Because> {
     match control {
         Ok(Comparison::Holds(_)) => None,
         Ok(Comparison::Refuted(difference) | Comparison::Otherwise(difference)) => {
-            Some(Because::Control { name, difference: difference.clone() })
+            Some(Because::Control {
+                name,
+                difference: difference.clone(),
+            })
         }
         Ok(Comparison::Inapplicable(because)) => {
             let expected = "a control that applies".to_owned();
-            let difference = Difference { expected, seen: because.clone() };
+            let difference = Difference {
+                expected,
+                seen: because.clone(),
+            };
             Some(Because::Control { name, difference })
         }
-        Err(trouble) => Some(Because::ControlTrouble { name, trouble: trouble.clone() }),
+        Err(trouble) => Some(Because::ControlTrouble {
+            name,
+            trouble: trouble.clone(),
+        }),
     }
 }
 
@@ -246,7 +255,10 @@ mod tests {
     use crate::way::TroubleKind;
 
     fn difference() -> Difference {
-        Difference { expected: "this".to_owned(), seen: "that".to_owned() }
+        Difference {
+            expected: "this".to_owned(),
+            seen: "that".to_owned(),
+        }
     }
 
     fn columns() -> [Result<Comparison, Trouble>; 5] {
@@ -260,7 +272,9 @@ mod tests {
     }
 
     fn row(kind: Kind, controls: &[Looked<'_>], scope: &Scope) -> [Verdict; 5] {
-        columns().each_ref().map(|looked| judge(kind, looked.as_ref(), controls, scope))
+        columns()
+            .each_ref()
+            .map(|looked| judge(kind, looked.as_ref(), controls, scope))
     }
 
     #[test]
@@ -272,13 +286,20 @@ mod tests {
             (Kind::Capability, [Pass, Fail, Fail, Skip, Broken]),
             (Kind::Requirement, [Pass, Fail, Fail, Skip, Broken]),
             (Kind::Rejection, [Pass, Fail, Fail, Skip, Broken]),
-            (Kind::Limitation, [KnownLimitation, LimitationLifted, Fail, Skip, Broken]),
+            (
+                Kind::Limitation,
+                [KnownLimitation, LimitationLifted, Fail, Skip, Broken],
+            ),
             (Kind::Advice, [Pass, Warn, Warn, Skip, Broken]),
             (Kind::Evidence, [Recorded, Recorded, Recorded, Skip, Broken]),
         ] {
             assert_eq!(row(kind, &[], &Scope::Within), expected, "{kind}");
             let holds = Comparison::Holds(difference());
-            assert_eq!(row(kind, &[Ok(&holds)], &Scope::Within), expected, "{kind} with control");
+            assert_eq!(
+                row(kind, &[Ok(&holds)], &Scope::Within),
+                expected,
+                "{kind} with control"
+            );
         }
     }
 
@@ -289,8 +310,15 @@ mod tests {
             let holds = Comparison::Holds(difference());
             let controls = [Ok(&holds), control.as_ref()];
             for kind in Kind::ALL {
-                let told = if kind == Kind::Evidence { Recorded } else { Broken };
-                assert_eq!(row(kind, &controls, &Scope::Within), [told, told, told, Skip, Broken]);
+                let told = if kind == Kind::Evidence {
+                    Recorded
+                } else {
+                    Broken
+                };
+                assert_eq!(
+                    row(kind, &controls, &Scope::Within),
+                    [told, told, told, Skip, Broken]
+                );
             }
         }
     }
@@ -308,9 +336,14 @@ mod tests {
 
     #[test]
     fn a_failed_control_is_named() {
-        let (holds, refuted) =
-            (Comparison::Holds(difference()), Comparison::Refuted(difference()));
-        let named = because(Ok(&holds), &[("first", Ok(&holds)), ("second", Ok(&refuted))]);
+        let (holds, refuted) = (
+            Comparison::Holds(difference()),
+            Comparison::Refuted(difference()),
+        );
+        let named = because(
+            Ok(&holds),
+            &[("first", Ok(&holds)), ("second", Ok(&refuted))],
+        );
         assert!(matches!(named, Because::Control { name, .. } if name == "second"));
     }
 }

@@ -121,11 +121,16 @@ fn read_entry(decoder: &mut Decoder<'_>, node: &Node, claims: &Catalogue) -> Opt
     let claim = claim.and_then(|node| read_claim(decoder, node, claims));
     let scope = scope.and_then(|node| read_scope(decoder, node));
     let outside = outside.and_then(|node| {
-        decoder.word(node, "word for `outside`", &["capability", "skip"], |word| match word {
-            "capability" => Some(Outside::Capability),
-            "skip" => Some(Outside::Skip),
-            _ => None,
-        })
+        decoder.word(
+            node,
+            "word for `outside`",
+            &["capability", "skip"],
+            |word| match word {
+                "capability" => Some(Outside::Capability),
+                "skip" => Some(Outside::Skip),
+                _ => None,
+            },
+        )
     });
     let signature = signature.and_then(|node| read_signature(decoder, node));
     let reason = reason.and_then(|node| decoder.text(node, "`reason`"));
@@ -148,7 +153,11 @@ fn read_claim(decoder: &mut Decoder<'_>, node: &Node, claims: &Catalogue) -> Opt
         .filter(|claim| claim.kind == Kind::Limitation)
         .map(|claim| claim.id.as_str())
         .collect();
-    let parse = |word: &str| claims.find(word).map(|claim| (claim.id.clone(), claim.kind));
+    let parse = |word: &str| {
+        claims
+            .find(word)
+            .map(|claim| (claim.id.clone(), claim.kind))
+    };
     let text = decoder.text(node, "`claim`")?.to_owned();
     match parse(&text) {
         Some((id, Kind::Limitation)) => Some(id),
@@ -180,8 +189,13 @@ fn read_scope(
     let kubernetes = fields.required(decoder, "kubernetes");
     fields.finish(decoder);
     let mut set = BTreeSet::new();
-    for item in builds.and_then(|node| decoder.list(node, "`builds`")).unwrap_or_default() {
-        let Some(text) = decoder.text(item, "a build") else { continue };
+    for item in builds
+        .and_then(|node| decoder.list(node, "`builds`"))
+        .unwrap_or_default()
+    {
+        let Some(text) = decoder.text(item, "a build") else {
+            continue;
+        };
         match WindowsBuild::parse_label(text) {
             Some(build) => {
                 set.insert(build);
@@ -212,7 +226,11 @@ fn read_signature(decoder: &mut Decoder<'_>, node: &Node) -> Option<Signature> {
     let known = FailureClass::ALL.map(FailureClass::as_str);
     let items = decoder.list(&entry.node, "`failure`")?;
     if items.is_empty() {
-        decoder.report(&entry.node, "`failure` names no class: nothing would match it", None);
+        decoder.report(
+            &entry.node,
+            "`failure` names no class: nothing would match it",
+            None,
+        );
         return None;
     }
     let classes = items

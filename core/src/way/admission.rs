@@ -81,9 +81,7 @@ impl Way for Admission {
         let namespace = &at.standing.host_namespace;
         Ok(Request::Api(ApiRequest {
             verb: Verb::Create,
-            path: format!(
-                "/api/v1/namespaces/{namespace}/pods?dryRun=All&fieldValidation=Strict"
-            ),
+            path: format!("/api/v1/namespaces/{namespace}/pods?dryRun=All&fieldValidation=Strict"),
             body: Some(ask.pod()),
         }))
     }
@@ -97,7 +95,11 @@ impl Way for Admission {
             200..=202 if reply.body["kind"] == "Pod" => {
                 let sent = at_path(&ask.pod(), &ask.field).cloned();
                 let kept = at_path(&reply.body, &ask.field).cloned();
-                if sent == kept { Ok(AdmissionSeen::Accepted) } else { Ok(AdmissionSeen::FieldDropped) }
+                if sent == kept {
+                    Ok(AdmissionSeen::Accepted)
+                } else {
+                    Ok(AdmissionSeen::FieldDropped)
+                }
             }
             // The harness' own permissions are no answer of admission; both come as 403
             403 if is_denied_access(&reply.body) => {
@@ -129,7 +131,10 @@ impl Way for Admission {
         match expect {
             AdmissionExpect::Accepted => {
                 let expected = "accepted".to_owned();
-                let difference = Difference { expected, seen: seen_words };
+                let difference = Difference {
+                    expected,
+                    seen: seen_words,
+                };
                 match seen {
                     AdmissionSeen::Accepted => Comparison::Holds(difference),
                     AdmissionSeen::Refused { .. } => Comparison::Refuted(difference),
@@ -138,14 +143,19 @@ impl Way for Admission {
             }
             AdmissionExpect::Refused { reason, field } => {
                 let expected = format!("refused for {field} ({reason})");
-                let difference = Difference { expected, seen: seen_words };
+                let difference = Difference {
+                    expected,
+                    seen: seen_words,
+                };
                 match seen {
                     AdmissionSeen::Accepted | AdmissionSeen::FieldDropped => {
                         Comparison::Refuted(difference)
                     }
                     // Contains, not equals: other fields may add causes of their own
                     AdmissionSeen::Refused { causes, .. }
-                        if causes.iter().any(|c| c.reason == *reason && c.field == *field) =>
+                        if causes
+                            .iter()
+                            .any(|c| c.reason == *reason && c.field == *field) =>
                     {
                         Comparison::Holds(difference)
                     }
@@ -201,10 +211,13 @@ fn merge(target: &mut Json, patch: &Json) {
 
 /// The value at a path such as `spec.hostPID` or `spec.containers[0].securityContext`.
 fn at_path<'j>(object: &'j Json, path: &str) -> Option<&'j Json> {
-    path.split('.').try_fold(object, |at, part| match part.split_once('[') {
-        None => at.get(part),
-        Some((key, index)) => at.get(key)?.get(index.strip_suffix(']')?.parse::<usize>().ok()?),
-    })
+    path.split('.')
+        .try_fold(object, |at, part| match part.split_once('[') {
+            None => at.get(part),
+            Some((key, index)) => at
+                .get(key)?
+                .get(index.strip_suffix(']')?.parse::<usize>().ok()?),
+        })
 }
 
 fn message(reply: &ApiReply) -> String {
@@ -216,7 +229,9 @@ fn message(reply: &ApiReply) -> String {
 
 /// Whether a 403 is RBAC's. Its wording is fixed (apiserver `responsewriters.forbiddenMessage`).
 fn is_denied_access(status: &Json) -> bool {
-    status["message"].as_str().is_some_and(|m| m.contains("cannot create resource \"pods\""))
+    status["message"]
+        .as_str()
+        .is_some_and(|m| m.contains("cannot create resource \"pods\""))
 }
 
 fn causes(status: &Json) -> Vec<Cause> {
@@ -244,7 +259,12 @@ mod tests {
 
     fn read(status: u16, body: Json) -> Result<AdmissionSeen, Trouble> {
         let standing = super::super::Standing::default();
-        let at = Bound { standing: &standing, pool: None, build: None, image: None };
+        let at = Bound {
+            standing: &standing,
+            pool: None,
+            build: None,
+            image: None,
+        };
         Admission::read(&ask(), &at, &Reply::Api(ApiReply { status, body }))
     }
 
@@ -271,16 +291,25 @@ mod tests {
     #[test]
     fn a_refusal_of_another_field_is_otherwise() {
         let seen = read(422, refusal("spec.hostIPC")).expect("read");
-        assert!(matches!(Admission::compare(&expect(), &seen), Comparison::Otherwise(_)));
+        assert!(matches!(
+            Admission::compare(&expect(), &seen),
+            Comparison::Otherwise(_)
+        ));
     }
 
     #[test]
     fn accepted_and_accepted_with_the_field_dropped_are_told_apart() {
         let kept = json!({"kind": "Pod", "spec": {"hostPID": true}});
         assert_eq!(read(201, kept), Ok(AdmissionSeen::Accepted));
-        assert_eq!(read(201, json!({"kind": "Pod", "spec": {}})), Ok(AdmissionSeen::FieldDropped));
+        assert_eq!(
+            read(201, json!({"kind": "Pod", "spec": {}})),
+            Ok(AdmissionSeen::FieldDropped)
+        );
         for seen in [AdmissionSeen::Accepted, AdmissionSeen::FieldDropped] {
-            assert!(matches!(Admission::compare(&expect(), &seen), Comparison::Refuted(_)));
+            assert!(matches!(
+                Admission::compare(&expect(), &seen),
+                Comparison::Refuted(_)
+            ));
         }
     }
 
@@ -288,14 +317,24 @@ mod tests {
     fn a_lack_of_permission_is_trouble_and_a_policy_is_not() {
         let rbac = "pods is forbidden: User \"x\" cannot create resource \"pods\" in API group";
         let body = |message: &str| json!({"kind": "Status", "message": message});
-        assert_eq!(read(403, body(rbac)).expect_err("trouble").kind, TroubleKind::Forbidden);
+        assert_eq!(
+            read(403, body(rbac)).expect_err("trouble").kind,
+            TroubleKind::Forbidden
+        );
         let policy = read(403, body("denied by policy")).expect("an answer of admission");
-        assert!(matches!(Admission::compare(&expect(), &policy), Comparison::Otherwise(_)));
+        assert!(matches!(
+            Admission::compare(&expect(), &policy),
+            Comparison::Otherwise(_)
+        ));
     }
 
     #[test]
     fn an_answer_that_is_no_pod_and_no_status_is_trouble() {
-        for (status, body) in [(200, json!("hello")), (502, json!("<html>")), (500, json!({}))] {
+        for (status, body) in [
+            (200, json!("hello")),
+            (502, json!("<html>")),
+            (500, json!({})),
+        ] {
             assert!(read(status, body).is_err(), "{status}");
         }
     }

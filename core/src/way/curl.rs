@@ -31,7 +31,10 @@ pub fn candidates(kind: SourceKind) -> &'static [&'static str] {
 
 /// The exec that asks a program for its version.
 pub fn ask_version(program: &str) -> ExecRequest {
-    ExecRequest { argv: vec![program.to_owned(), "--version".to_owned()], stdin: None }
+    ExecRequest {
+        argv: vec![program.to_owned(), "--version".to_owned()],
+        stdin: None,
+    }
 }
 
 /// The tool in the answer to [`ask_version`]; `Ok(None)` when the program is not there.
@@ -55,9 +58,10 @@ pub fn detect(program: &str, reply: &ExecReply) -> Result<Option<Tool>, Trouble>
         .and_then(|rest| rest.split_whitespace().next())
         .filter(|version| version.starts_with(|c: char| c.is_ascii_digit()));
     match version {
-        Some(version) => {
-            Ok(Some(Tool { program: program.to_owned(), version: version.to_owned() }))
-        }
+        Some(version) => Ok(Some(Tool {
+            program: program.to_owned(),
+            version: version.to_owned(),
+        })),
         None => {
             let detail = format!("`{program} --version` said `{}`", printable(&reply.stdout));
             Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail))
@@ -68,9 +72,13 @@ pub fn detect(program: &str, reply: &ExecReply) -> Result<Option<Tool>, Trouble>
 /// Whether the runtime says that there is no such program, rather than that exec is in trouble
 /// (containerd with hcsshim: hcsshim#1472; with runc: "executable file not found").
 fn is_missing(text: &str) -> bool {
-    ["cannot find the file specified", "executable file not found", "no such file or directory"]
-        .iter()
-        .any(|words| text.to_ascii_lowercase().contains(words))
+    [
+        "cannot find the file specified",
+        "executable file not found",
+        "no such file or directory",
+    ]
+    .iter()
+    .any(|words| text.to_ascii_lowercase().contains(words))
 }
 
 /// The exec that gets every target once. `token` must be unpredictable to whoever answers, since
@@ -98,16 +106,15 @@ pub fn session(
     }
     // -q first: no configuration of the image's own
     let argv = [&tool.program, "-q", "-K", "-"].map(str::to_owned).to_vec();
-    ExecRequest { argv, stdin: Some(config) }
+    ExecRequest {
+        argv,
+        stdin: Some(config),
+    }
 }
 
 /// The replies in a session's output, one per target. The result lines are counted against the
 /// targets, since an exec can lose output and still end with 0 (kubernetes#124571).
-pub fn split(
-    gets: &[HttpGet],
-    token: &str,
-    reply: &ExecReply,
-) -> Result<Vec<HttpReply>, Trouble> {
+pub fn split(gets: &[HttpGet], token: &str, reply: &ExecReply) -> Result<Vec<HttpReply>, Trouble> {
     let unrecognised = |why: String| {
         let detail = format!(
             "{why}; output `{}`, errors `{}`",
@@ -133,7 +140,11 @@ pub fn split(
     let mut replies = Vec::with_capacity(gets.len());
     for index in 0..gets.len() {
         let Some((body, after)) = rest.split_once(&marker) else {
-            return Err(unrecognised(format!("{} of {} results are there", index, gets.len())));
+            return Err(unrecognised(format!(
+                "{} of {} results are there",
+                index,
+                gets.len()
+            )));
         };
         let (line, after) = after.split_once('\n').unwrap_or((after, ""));
         let status = line
@@ -155,7 +166,9 @@ pub fn split(
         .map(|(status, body)| match status {
             0 => match failures.next() {
                 Some((code, text)) => Ok(HttpReply::Failed { code, text }),
-                None => Err(unrecognised("a failed transfer without its message".to_owned())),
+                None => Err(unrecognised(
+                    "a failed transfer without its message".to_owned(),
+                )),
             },
             status => Ok(HttpReply::Answered { status, body }),
         })
@@ -163,9 +176,9 @@ pub fn split(
     match failures.next() {
         None => Ok(replies),
         // A transfer that began to answer and broke: its status alone must not count
-        Some((code, text)) => {
-            Err(unrecognised(format!("a message beside an answer: ({code}) {text}")))
-        }
+        Some((code, text)) => Err(unrecognised(format!(
+            "a message beside an answer: ({code}) {text}"
+        ))),
     }
 }
 
@@ -182,7 +195,11 @@ mod tests {
     use super::*;
 
     fn gets(count: u8) -> Vec<HttpGet> {
-        let get = |n| HttpGet { host: [10, 96, 0, n].into(), port: 80, path: "/".to_owned() };
+        let get = |n| HttpGet {
+            host: [10, 96, 0, n].into(),
+            port: 80,
+            path: "/".to_owned(),
+        };
         (0..count).map(get).collect()
     }
 
@@ -200,14 +217,31 @@ mod tests {
         let err = "curl: (7) Failed to connect to 10.96.0.1 port 80: Timed out\r\n";
         let replies = split(&gets(3), "t", &reply(out, err, 0)).expect("three results");
         let text = "Failed to connect to 10.96.0.1 port 80: Timed out".to_owned();
-        assert_eq!(replies[0], HttpReply::Answered { status: 200, body: "<H1>one</H1>".into() });
+        assert_eq!(
+            replies[0],
+            HttpReply::Answered {
+                status: 200,
+                body: "<H1>one</H1>".into()
+            }
+        );
         assert_eq!(replies[1], HttpReply::Failed { code: 7, text });
-        assert_eq!(replies[2], HttpReply::Answered { status: 200, body: "three".into() });
+        assert_eq!(
+            replies[2],
+            HttpReply::Answered {
+                status: 200,
+                body: "three".into()
+            }
+        );
     }
 
     #[test]
     fn lost_output_is_trouble_even_with_exit_0() {
-        for out in ["", "body", "body\n@@t 0 200\n", "body\n@@t 0 200\nmore\n@@t 1 2"] {
+        for out in [
+            "",
+            "body",
+            "body\n@@t 0 200\n",
+            "body\n@@t 0 200\nmore\n@@t 1 2",
+        ] {
             let trouble = split(&gets(2), "t", &reply(out, "", 0)).expect_err(out);
             assert_eq!(trouble.kind, TroubleKind::UnrecognisedOutput, "{out}");
         }
@@ -245,15 +279,26 @@ mod tests {
     #[test]
     fn versions_are_read_as_curl_says_them() {
         let said = "curl 8.9.1 (Windows) libcurl/8.9.1 Schannel\r\nRelease-Date: 2024-07-31\r\n";
-        let tool = detect("curl.exe", &reply(said, "", 0)).expect("recognised").expect("there");
+        let tool = detect("curl.exe", &reply(said, "", 0))
+            .expect("recognised")
+            .expect("there");
         assert_eq!(tool.version, "8.9.1");
         assert!(detect("curl.exe", &reply("hello", "", 0)).is_err());
     }
 
     #[test]
     fn nothing_that_cmd_would_read_is_in_the_arguments() {
-        let tool = Tool { program: "C:\\Windows\\System32\\curl.exe".into(), version: "8".into() };
-        let exec = session(&tool, &gets(2), "t", Duration::from_secs(4), Duration::from_secs(8));
+        let tool = Tool {
+            program: "C:\\Windows\\System32\\curl.exe".into(),
+            version: "8".into(),
+        };
+        let exec = session(
+            &tool,
+            &gets(2),
+            "t",
+            Duration::from_secs(4),
+            Duration::from_secs(8),
+        );
         let hostile = |arg: &String| arg.contains(['&', '|', '<', '>', '^', '%', ' ']);
         assert!(!exec.argv.iter().any(hostile), "{:?}", exec.argv);
     }

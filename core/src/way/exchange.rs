@@ -32,7 +32,11 @@ impl Reply {
         match self {
             Self::Api(ApiReply { status, body }) => {
                 let mut text = body.to_string();
-                let body = if bound(&mut text, limit) { Json::String(text) } else { body };
+                let body = if bound(&mut text, limit) {
+                    Json::String(text)
+                } else {
+                    body
+                };
                 Self::Api(ApiReply { status, body })
             }
             Self::Get(HttpReply::Answered { status, mut body }) => {
@@ -77,7 +81,11 @@ pub struct ApiRequest {
 impl ApiRequest {
     /// A read.
     pub fn get(path: impl Into<String>) -> Self {
-        Self { verb: Verb::Get, path: path.into(), body: None }
+        Self {
+            verb: Verb::Get,
+            path: path.into(),
+            body: None,
+        }
     }
 }
 

@@ -103,7 +103,11 @@ impl Way for Http {
                 Trouble::new(TroubleKind::FixtureFailed, detail)
             })?,
         };
-        Ok(Request::Get(HttpGet { host, port, path: "/".to_owned() }))
+        Ok(Request::Get(HttpGet {
+            host,
+            port,
+            path: "/".to_owned(),
+        }))
     }
 
     fn read(_: &HttpAsk, _: &Bound<'_>, reply: &Reply) -> Result<HttpSeen, Trouble> {
@@ -111,14 +115,20 @@ impl Way for Http {
             Reply::Get(HttpReply::Answered { status, body }) => {
                 let mut body = body.clone();
                 bound(&mut body, BODY_KEPT);
-                Ok(HttpSeen::Answered { status: *status, body })
+                Ok(HttpSeen::Answered {
+                    status: *status,
+                    body,
+                })
             }
             Reply::Get(HttpReply::Failed { code, text }) => {
                 let class = classify(*code, text).ok_or_else(|| {
                     let detail = format!("curl: ({code}) {text}");
                     Trouble::new(TroubleKind::UnrecognisedOutput, detail)
                 })?;
-                Ok(HttpSeen::Failed { class, text: format!("curl: ({code}) {text}") })
+                Ok(HttpSeen::Failed {
+                    class,
+                    text: format!("curl: ({code}) {text}"),
+                })
             }
             Reply::Api(_) => Err(Trouble::new(
                 TroubleKind::UnrecognisedOutput,
@@ -139,7 +149,10 @@ impl Way for Http {
                     Some(_) => Comparison::Refuted(difference),
                 }
             }
-            HttpExpect::Fails { classes, instead_of } => {
+            HttpExpect::Fails {
+                classes,
+                instead_of,
+            } => {
                 let words: Vec<_> = classes.iter().map(|class| class.as_str()).collect();
                 let difference = difference(format!("failure by {}", words.join(" or ")), seen);
                 match failure(seen, instead_of) {
@@ -183,7 +196,12 @@ fn classify(code: u16, text: &str) -> Option<FailureClass> {
         7 if says(&["timed out", "timeout was reached"]) => Some(FailureClass::Timeout),
         // Current curl says this of every failed connect, so the time taken is not enough to go by:
         // a refusal is what is left when neither time-out nor route is named (lib/connect.c)
-        7 if says(&["refused", "couldn't connect to server", "could not connect to server"]) => {
+        7 if says(&[
+            "refused",
+            "couldn't connect to server",
+            "could not connect to server",
+        ]) =>
+        {
             Some(FailureClass::Refused)
         }
         28 if says(&["timed out", "timeout was reached"]) => Some(FailureClass::Timeout),
@@ -201,32 +219,71 @@ mod tests {
     const MARKER: &str = "Windows Container Web Server";
 
     fn answers() -> HttpExpect {
-        HttpExpect::Answers { body: MARKER.to_owned() }
+        HttpExpect::Answers {
+            body: MARKER.to_owned(),
+        }
     }
 
     fn times_out() -> HttpExpect {
         let classes = [FailureClass::Timeout].into();
-        HttpExpect::Fails { classes, instead_of: MARKER.to_owned() }
+        HttpExpect::Fails {
+            classes,
+            instead_of: MARKER.to_owned(),
+        }
     }
 
     fn answered(status: u16, body: &str) -> HttpSeen {
-        HttpSeen::Answered { status, body: body.to_owned() }
+        HttpSeen::Answered {
+            status,
+            body: body.to_owned(),
+        }
     }
 
     fn failed(class: FailureClass) -> HttpSeen {
-        HttpSeen::Failed { class, text: String::new() }
+        HttpSeen::Failed {
+            class,
+            text: String::new(),
+        }
     }
 
     #[test]
     fn published_texts_are_classed() {
         for (code, text, class) in [
-            (7, "Failed to connect to 10.107.10.132 port 80: Timed out", FailureClass::Timeout),
-            (7, "Failed to connect to 172.20.101.110 port 8081: Network unreachable", FailureClass::NoRoute),
-            (6, "Could not resolve host: aggregator-service", FailureClass::Dns),
-            (7, "Failed to connect to 10.0.0.1 port 80 after 2041 ms: Connection refused", FailureClass::Refused),
-            (28, "Connection timed out after 4001 milliseconds", FailureClass::Timeout),
-            (28, "Failed to connect to 10.0.0.1 port 80 after 4002 ms: Timeout was reached", FailureClass::Timeout),
-            (56, "Recv failure: Connection was reset", FailureClass::Reset),
+            (
+                7,
+                "Failed to connect to 10.107.10.132 port 80: Timed out",
+                FailureClass::Timeout,
+            ),
+            (
+                7,
+                "Failed to connect to 172.20.101.110 port 8081: Network unreachable",
+                FailureClass::NoRoute,
+            ),
+            (
+                6,
+                "Could not resolve host: aggregator-service",
+                FailureClass::Dns,
+            ),
+            (
+                7,
+                "Failed to connect to 10.0.0.1 port 80 after 2041 ms: Connection refused",
+                FailureClass::Refused,
+            ),
+            (
+                28,
+                "Connection timed out after 4001 milliseconds",
+                FailureClass::Timeout,
+            ),
+            (
+                28,
+                "Failed to connect to 10.0.0.1 port 80 after 4002 ms: Timeout was reached",
+                FailureClass::Timeout,
+            ),
+            (
+                56,
+                "Recv failure: Connection was reset",
+                FailureClass::Reset,
+            ),
         ] {
             assert_eq!(classify(code, text), Some(class), "{text}");
         }
@@ -237,24 +294,42 @@ mod tests {
     #[test]
     fn an_answer_without_the_marker_is_not_an_answer() {
         let captive = answered(200, "<html>welcome</html>");
-        assert!(matches!(Http::compare(&answers(), &captive), Comparison::Otherwise(_)));
+        assert!(matches!(
+            Http::compare(&answers(), &captive),
+            Comparison::Otherwise(_)
+        ));
         // Nor does it lift a limitation
-        assert!(matches!(Http::compare(&times_out(), &captive), Comparison::Otherwise(_)));
+        assert!(matches!(
+            Http::compare(&times_out(), &captive),
+            Comparison::Otherwise(_)
+        ));
     }
 
     #[test]
     fn a_limitation_holds_only_by_its_signature() {
         let compare = |seen| Http::compare(&times_out(), &seen);
         assert!(compare(failed(FailureClass::Timeout)).holds());
-        assert!(matches!(compare(failed(FailureClass::Refused)), Comparison::Otherwise(_)));
-        assert!(matches!(compare(answered(200, MARKER)), Comparison::Refuted(_)));
+        assert!(matches!(
+            compare(failed(FailureClass::Refused)),
+            Comparison::Otherwise(_)
+        ));
+        assert!(matches!(
+            compare(answered(200, MARKER)),
+            Comparison::Refuted(_)
+        ));
     }
 
     #[test]
     fn a_capability_is_refuted_by_failing() {
         let compare = |seen| Http::compare(&answers(), &seen);
         assert!(compare(answered(200, MARKER)).holds());
-        assert!(matches!(compare(failed(FailureClass::Timeout)), Comparison::Refuted(_)));
-        assert!(matches!(compare(answered(500, MARKER)), Comparison::Otherwise(_)));
+        assert!(matches!(
+            compare(failed(FailureClass::Timeout)),
+            Comparison::Refuted(_)
+        ));
+        assert!(matches!(
+            compare(answered(500, MARKER)),
+            Comparison::Otherwise(_)
+        ));
     }
 }

@@ -22,7 +22,9 @@ pub use exchange::{
 };
 pub use failure::{FailureClass, Signature};
 pub use http::{Http, HttpAsk, HttpExpect, HttpSeen, Target};
-pub use place::{Bound, FixtureKey, FixtureName, Need, SourceKind, Standing, StandingFixture, VantageKey};
+pub use place::{
+    Bound, FixtureKey, FixtureName, Need, SourceKind, Standing, StandingFixture, VantageKey,
+};
 pub use state::{NodeSeen, PodSeen, State, StateAsk, StateExpect, StateSeen};
 pub use trouble::{Trouble, TroubleKind};
 
@@ -61,7 +63,10 @@ where
     W::Expect: Clone,
 {
     fn clone(&self) -> Self {
-        Self { ask: self.ask.clone(), expect: self.expect.clone() }
+        Self {
+            ask: self.ask.clone(),
+            expect: self.expect.clone(),
+        }
     }
 }
 
@@ -69,9 +74,15 @@ impl<W: Way> Look<W> {
     fn take(&self, at: &Bound<'_>, reply: &Reply) -> Result<Taken, Trouble> {
         let seen = W::read(&self.ask, at, reply)?;
         let observation = serde_json::to_value(&seen).map_err(|error| {
-            Trouble::new(TroubleKind::UnrecognisedOutput, format!("cannot be recorded: {error}"))
+            Trouble::new(
+                TroubleKind::UnrecognisedOutput,
+                format!("cannot be recorded: {error}"),
+            )
         })?;
-        Ok(Taken { comparison: W::compare(&self.expect, &seen), observation })
+        Ok(Taken {
+            comparison: W::compare(&self.expect, &seen),
+            observation,
+        })
     }
 }
 
@@ -152,10 +163,17 @@ impl Test {
     pub fn expecting(&self, signature: &Signature) -> Option<Self> {
         match (self, signature) {
             (Self::Http(look), Signature::Failure(classes)) => {
-                let HttpExpect::Answers { body } = &look.expect else { return None };
-                let expect =
-                    HttpExpect::Fails { classes: classes.clone(), instead_of: body.clone() };
-                Some(Self::Http(Look { ask: look.ask.clone(), expect }))
+                let HttpExpect::Answers { body } = &look.expect else {
+                    return None;
+                };
+                let expect = HttpExpect::Fails {
+                    classes: classes.clone(),
+                    instead_of: body.clone(),
+                };
+                Some(Self::Http(Look {
+                    ask: look.ask.clone(),
+                    expect,
+                }))
             }
             (Self::Admission(_) | Self::State(_), Signature::Failure(_)) => None,
         }

@@ -62,7 +62,10 @@ pub struct VantageKey {
 impl VantageKey {
     /// The fixture that is this vantage.
     pub fn prober(&self) -> FixtureKey {
-        FixtureKey { name: self.kind.prober(), pool: Some(self.pool.clone()) }
+        FixtureKey {
+            name: self.kind.prober(),
+            pool: Some(self.pool.clone()),
+        }
     }
 }
 
@@ -186,7 +189,10 @@ pub struct Bound<'a> {
 impl Bound<'_> {
     /// A fixture at the check's pool.
     pub fn fixture(&self, name: FixtureName) -> Result<&StandingFixture, Trouble> {
-        let key = FixtureKey { name, pool: self.pool.filter(|_| name.per_pool()).cloned() };
+        let key = FixtureKey {
+            name,
+            pool: self.pool.filter(|_| name.per_pool()).cloned(),
+        };
         self.standing.fixtures.get(&key).ok_or_else(|| {
             Trouble::new(TroubleKind::FixtureFailed, format!("{key} does not stand"))
         })

@@ -82,7 +82,9 @@ impl Way for State {
 
     fn request(ask: &StateAsk, at: &Bound<'_>) -> Result<Request, Trouble> {
         let path = match ask {
-            StateAsk::Nodes => "/api/v1/nodes?labelSelector=kubernetes.io%2Fos%3Dwindows".to_owned(),
+            StateAsk::Nodes => {
+                "/api/v1/nodes?labelSelector=kubernetes.io%2Fos%3Dwindows".to_owned()
+            }
             StateAsk::Pods(fixture) => {
                 let namespace = &at.standing.namespace;
                 let pool = at.pool.map_or("", |pool| pool.as_str());
@@ -102,11 +104,17 @@ impl Way for State {
         match ask {
             StateAsk::Nodes => {
                 let nodes = items.iter().map(read_node).collect::<Result<Vec<_>, _>>()?;
-                let of_pool = |node: &NodeSeen| WindowsBuild::parse_kernel(&node.kernel) == at.build;
-                Ok(StateSeen::Nodes(nodes.into_iter().filter(of_pool).collect()))
+                let of_pool =
+                    |node: &NodeSeen| WindowsBuild::parse_kernel(&node.kernel) == at.build;
+                Ok(StateSeen::Nodes(
+                    nodes.into_iter().filter(of_pool).collect(),
+                ))
             }
             StateAsk::Pods(_) => {
-                let pods = items.iter().map(|pod| read_pod(pod, at)).collect::<Result<_, _>>()?;
+                let pods = items
+                    .iter()
+                    .map(|pod| read_pod(pod, at))
+                    .collect::<Result<_, _>>()?;
                 Ok(StateSeen::Pods(pods))
             }
         }
@@ -134,7 +142,11 @@ fn compare_labels(nodes: &[NodeSeen]) -> Comparison {
         label.is_none() || label != WindowsBuild::parse_kernel(&node.kernel)
     };
     let wrong: Vec<_> = nodes.iter().filter(disagrees).collect();
-    let shown = if wrong.is_empty() { nodes.iter().collect() } else { wrong.clone() };
+    let shown = if wrong.is_empty() {
+        nodes.iter().collect()
+    } else {
+        wrong.clone()
+    };
     let seen: Vec<_> = shown
         .iter()
         .map(|node| {
@@ -142,14 +154,22 @@ fn compare_labels(nodes: &[NodeSeen]) -> Comparison {
                 Some(label) => format!("label {}", printable(label)),
                 None => "no label".to_owned(),
             };
-            format!("{}: {label}, kernel {}", printable(&node.name), printable(&node.kernel))
+            format!(
+                "{}: {label}, kernel {}",
+                printable(&node.name),
+                printable(&node.kernel)
+            )
         })
         .collect();
     let difference = Difference {
         expected: "node.kubernetes.io/windows-build as the node's kernel version".to_owned(),
         seen: seen.join("; "),
     };
-    if wrong.is_empty() { Comparison::Holds(difference) } else { Comparison::Refuted(difference) }
+    if wrong.is_empty() {
+        Comparison::Holds(difference)
+    } else {
+        Comparison::Refuted(difference)
+    }
 }
 
 fn compare_ready(expected: u16, pods: &[PodSeen]) -> Comparison {
@@ -163,7 +183,10 @@ fn compare_ready(expected: u16, pods: &[PodSeen]) -> Comparison {
         let images = printable(&pod.images.join(", "));
         seen.push_str(&format!("; {} runs {images}", printable(&pod.name)));
     }
-    let difference = Difference { expected: format!("{expected} pods Ready"), seen };
+    let difference = Difference {
+        expected: format!("{expected} pods Ready"),
+        seen,
+    };
     if ready.len() < usize::from(expected) {
         Comparison::Refuted(difference)
     } else if ready.iter().any(|pod| !pod.image_of_build) {
@@ -195,9 +218,8 @@ fn text(value: &Json) -> Option<String> {
 }
 
 fn name(object: &Json) -> Result<String, Trouble> {
-    text(&object["metadata"]["name"]).ok_or_else(|| {
-        Trouble::new(TroubleKind::UnrecognisedOutput, "an object without a name")
-    })
+    text(&object["metadata"]["name"])
+        .ok_or_else(|| Trouble::new(TroubleKind::UnrecognisedOutput, "an object without a name"))
 }
 
 fn read_node(node: &Json) -> Result<NodeSeen, Trouble> {
@@ -210,8 +232,10 @@ fn read_node(node: &Json) -> Result<NodeSeen, Trouble> {
 
 fn read_pod(pod: &Json, at: &Bound<'_>) -> Result<PodSeen, Trouble> {
     let list = |value: &Json| value.as_array().cloned().unwrap_or_default();
-    let images: Vec<_> =
-        list(&pod["spec"]["containers"]).iter().filter_map(|c| text(&c["image"])).collect();
+    let images: Vec<_> = list(&pod["spec"]["containers"])
+        .iter()
+        .filter_map(|c| text(&c["image"]))
+        .collect();
     let is_ready = |c: &Json| c["type"] == "Ready" && c["status"] == "True";
     let alive = pod["metadata"]["deletionTimestamp"].is_null();
     let waiting = list(&pod["status"]["containerStatuses"])
@@ -235,7 +259,11 @@ mod tests {
     use serde_json::json;
 
     fn node(label: Option<&str>, kernel: &str) -> NodeSeen {
-        NodeSeen { name: "n".into(), label: label.map(str::to_owned), kernel: kernel.into() }
+        NodeSeen {
+            name: "n".into(),
+            label: label.map(str::to_owned),
+            kernel: kernel.into(),
+        }
     }
 
     fn labels(nodes: Vec<NodeSeen>) -> Comparison {
@@ -246,7 +274,10 @@ mod tests {
     fn labels_must_be_there_and_agree() {
         assert!(labels(vec![node(Some("10.0.20348"), "10.0.20348.2700")]).holds());
         for wrong in [None, Some("10.0.17763"), Some("10.0.20348.2700"), Some("")] {
-            let all = vec![node(Some("10.0.20348"), "10.0.20348.1"), node(wrong, "10.0.20348.1")];
+            let all = vec![
+                node(Some("10.0.20348"), "10.0.20348.1"),
+                node(wrong, "10.0.20348.1"),
+            ];
             assert!(matches!(labels(all), Comparison::Refuted(_)), "{wrong:?}");
         }
         assert!(matches!(labels(vec![]), Comparison::Inapplicable(_)));
@@ -265,7 +296,10 @@ mod tests {
         let compare =
             |pods| State::compare(&StateExpect::Ready { pods: 2 }, &StateSeen::Pods(pods));
         assert!(compare(vec![pod(true, true), pod(true, true)]).holds());
-        assert!(matches!(compare(vec![pod(true, true), pod(false, true)]), Comparison::Refuted(_)));
+        assert!(matches!(
+            compare(vec![pod(true, true), pod(false, true)]),
+            Comparison::Refuted(_)
+        ));
         assert!(matches!(compare(vec![]), Comparison::Refuted(_)));
         let wrong_image = compare(vec![pod(true, true), pod(true, false)]);
         assert!(matches!(wrong_image, Comparison::Otherwise(_)));
@@ -273,7 +307,11 @@ mod tests {
 
     #[test]
     fn what_is_no_list_is_trouble() {
-        for (status, body) in [(200, json!({})), (500, json!({"items": []})), (200, json!([]))] {
+        for (status, body) in [
+            (200, json!({})),
+            (500, json!({"items": []})),
+            (200, json!([])),
+        ] {
             assert!(items(&Reply::Api(ApiReply { status, body })).is_err());
         }
     }
