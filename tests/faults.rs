@@ -5,6 +5,11 @@
 //! verdict of either sign. Both kinds need a control plane, found by `WINCONFORM_TEST_KUBECONFIG`;
 //! without it every trial is listed as ignored and named as not run.
 
+#![expect(
+    clippy::print_stdout,
+    reason = "trials tell what they found and what is not run"
+)]
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -208,7 +213,7 @@ impl World {
         let torn_down = view.torn_down.as_ref().expect("tear-down is on record");
         let direct = connect(&options(&self.kubeconfig), durations(), Limits::default()).await;
         let direct = direct.expect("the control plane answers without a front");
-        let left = remove_run(&direct.api, Some(&run_id), Duration::from_secs(60)).await;
+        let left = remove_run(&direct.api, Some(&run_id), Duration::from_mins(1)).await;
         let left = left.expect("the control plane answers");
         if torn_down.left.is_empty() && torn_down.troubles.is_empty() {
             assert!(

@@ -3,6 +3,8 @@
 //!
 //! Needs a control plane; without it every trial is listed as ignored and named as not run.
 
+#![expect(clippy::print_stdout, reason = "what is not run is named")]
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Stdio;
@@ -153,7 +155,7 @@ fn unchanged(before: &BTreeSet<String>, after: &BTreeSet<String>) -> Outcome {
     }
 }
 
-fn equal<T: PartialEq + std::fmt::Debug>(seen: T, expected: T, told: &str) -> Outcome {
+fn equal(seen: Option<i32>, expected: Option<i32>, told: &str) -> Outcome {
     if seen == expected {
         Ok(())
     } else {

@@ -36,9 +36,9 @@ pub fn bound(text: &mut String, limit: usize) -> bool {
 pub fn is_hostile(character: char) -> bool {
     character.is_control()
         || matches!(character,
-            '\u{061C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}'
+            '\u{00AD}' | '\u{061C}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}'
             | '\u{2060}'..='\u{2069}' | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}'
-            | '\u{FFFE}' | '\u{FFFF}')
+            | '\u{FFFE}' | '\u{FFFF}' | '\u{E0000}'..='\u{E007F}')
 }
 
 #[cfg(test)]

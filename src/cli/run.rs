@@ -91,7 +91,7 @@ impl From<ClusterArgs> for ConnectOptions {
 fn new_id() -> String {
     const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
     let random = rand::random::<u64>();
-    let letters = (0..7).map(|n| char::from(LETTERS[(random >> (5 * n)) as usize & 31]));
+    let letters = (0..7).map(|n| char::from(LETTERS[(random.to_le_bytes()[n] & 31) as usize]));
     std::iter::once('r').chain(letters).collect()
 }
 

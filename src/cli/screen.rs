@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 
 /// Writes to the terminal. A reader that has gone (`| head`) is no reason to fail: the verdict
 /// is in the exit code.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Screen {
     /// Whether standard output takes colours.
     pub(super) colour: bool,
@@ -27,13 +27,21 @@ impl Screen {
     }
 
     /// A result.
-    pub(super) fn say(self, text: &str) {
+    #[expect(
+        clippy::unused_self,
+        reason = "only whoever was given the screen prints"
+    )]
+    pub(super) fn say(&self, text: &str) {
         let mut out = std::io::stdout().lock();
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     }
 
     /// Progress, warnings, errors.
-    pub(super) fn complain(self, text: &str) {
+    #[expect(
+        clippy::unused_self,
+        reason = "only whoever was given the screen prints"
+    )]
+    pub(super) fn complain(&self, text: &str) {
         let mut err = std::io::stderr().lock();
         let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
     }

@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use winconform_core::config::Durations;
 use winconform_core::text::printable;
 use winconform_core::way::{ApiReply, ApiRequest, Trouble, Verb};
@@ -112,8 +112,8 @@ pub enum LeaseState {
 pub struct LeaseHeld {
     keeper: Keeper,
     state: watch::Receiver<LeaseState>,
-    stop: CancellationToken,
-    renewing: Option<JoinHandle<Mark>>,
+    stop: DropGuard,
+    renewing: JoinHandle<Mark>,
 }
 
 /// Which Lease, at which version, is ours.
@@ -157,11 +157,12 @@ pub async fn acquire(
     let (send, state) = watch::channel(LeaseState::Held);
     let stop = CancellationToken::new();
     let renewing = tokio::spawn(keeper.clone().renew(mark, send, stop.clone()));
+    let stop = stop.drop_guard();
     Ok(LeaseHeld {
         keeper,
         state,
         stop,
-        renewing: Some(renewing),
+        renewing,
     })
 }
 
@@ -172,25 +173,16 @@ impl LeaseHeld {
     }
 
     /// Stops renewing and deletes the Lease if it is still ours.
-    pub async fn release(mut self) -> Result<(), Trouble> {
-        self.stop.cancel();
-        let Some(renewing) = self.renewing.take() else {
-            return Ok(());
-        };
+    pub async fn release(self) -> Result<(), Trouble> {
+        drop(self.stop);
         // A renewal that panicked leaves a Lease that dies by itself
-        let Ok(mark) = renewing.await else {
+        let Ok(mark) = self.renewing.await else {
             return Ok(());
         };
         if *self.state.borrow() != LeaseState::Held {
             return Ok(());
         }
         self.keeper.delete(mark).await
-    }
-}
-
-impl Drop for LeaseHeld {
-    fn drop(&mut self) {
-        self.stop.cancel();
     }
 }
 

@@ -196,9 +196,9 @@ impl Dispatcher {
                     }
                 }
             }
-            (Phase::Running, Input::Started | Input::Woken) => {}
-            // Late news of what was under way changes nothing any more
-            (Phase::NotStarted | Phase::Over, _) => {}
+            // Waking changes nothing but the time; late news of what was under way nothing at all
+            (Phase::Running, Input::Started | Input::Woken)
+            | (Phase::NotStarted | Phase::Over, _) => {}
         }
         if self.phase == Phase::Running {
             self.advance(now, &mut commands);
@@ -460,9 +460,9 @@ impl CheckState {
             .iter()
             .skip(1)
             .map(|look| look.name.as_str());
-        let named: Vec<_> = names.zip(controls.iter().copied()).collect();
+        let controls_named: Vec<_> = names.zip(controls.iter().copied()).collect();
         let verdict = judge(self.check.kind, own, controls, &self.check.scope);
-        (verdict, because(own, &named))
+        (verdict, because(own, &controls_named))
     }
 
     /// Whether this round settles the attempt: it held as often as it must, or further rounds

@@ -111,7 +111,7 @@ impl Executor {
                     break Input::Stop;
                 }
                 // Without anything to wake for, a far time: every end comes by message or stop
-                let far = Instant::now() + Duration::from_secs(24 * 3600);
+                let far = Instant::now() + Duration::from_hours(24);
                 let message = tokio::select! {
                     message = timeout_at(self.wake.unwrap_or(far), self.receiver.recv()) => message,
                     Ok(()) = stop.changed() => continue,

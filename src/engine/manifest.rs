@@ -14,7 +14,7 @@ use crate::transport::PodRef;
 
 /// The namespace in manifests that stands for the run's own.
 const NAMESPACE: &str = "winconform";
-/// The same for HostProcess probers.
+/// The same for `HostProcess` probers.
 const HOST_NAMESPACE: &str = "winconform-host";
 /// How many of a pool's nodes its pods may be placed on.
 const NODES: usize = 64;
@@ -40,7 +40,7 @@ pub(super) fn namespace(run: &str) -> String {
     format!("{NAMESPACE}-{run}")
 }
 
-/// The run's namespace of HostProcess probers and dry runs.
+/// The run's namespace of `HostProcess` probers and dry runs.
 pub(super) fn host_namespace(run: &str) -> String {
     format!("{HOST_NAMESPACE}-{run}")
 }

@@ -262,7 +262,7 @@ async fn watch_reasons(
     };
     stop.send_replace(Some(by.to_owned()));
     stop.closed().await;
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 async fn tear_down(cluster: &Cluster, options: &RunOptions, lease: Option<LeaseHeld>) -> TornDown {

@@ -81,7 +81,7 @@ fn no_file() {
 fn no_permission_unless_root() {
     let tool = Tool::new();
     tool.write("config", of("http://127.0.0.1:1", ""));
-    fs::set_permissions(tool.path("config"), fs::Permissions::from_mode(0)).expect("set");
+    fs::set_permissions(tool.path("config"), fs::Permissions::from_mode(0o0)).expect("set");
     if fs::read(tool.path("config")).is_err() {
         planned("no-permission", &tool, &[], "");
     }

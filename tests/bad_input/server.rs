@@ -37,7 +37,7 @@ pub(crate) enum Answer {
     /// A head and a body that never comes.
     Open,
     /// An answer held back until the value is true.
-    After(watch::Receiver<bool>, Box<Answer>),
+    After(watch::Receiver<bool>, Box<Self>),
 }
 
 /// A refusal as the API server words it.
@@ -107,7 +107,7 @@ impl Server {
         Self::start(move |mut stream| {
             Box::pin(async move {
                 // What lies unread when it closes would make it a reset, now and then
-                let mut asked = [0; 1 << 16];
+                let mut asked = vec![0; 1 << 16];
                 match manners {
                     Manners::Curt => {}
                     Manners::Silent => std::future::pending().await,

@@ -54,7 +54,7 @@ pub(crate) struct Trials {
     arguments: Arguments,
     runtime: Arc<Runtime>,
     world: Option<Arc<World>>,
-    trials: Vec<Trial>,
+    list: Vec<Trial>,
 }
 
 impl Trials {
@@ -71,7 +71,7 @@ impl Trials {
             arguments,
             runtime,
             world,
-            trials: Vec::new(),
+            list: Vec::new(),
         }
     }
 
@@ -80,26 +80,23 @@ impl Trials {
     where
         F: AsyncFnOnce(&World) -> Outcome + Send + 'static,
     {
-        let trial = match &self.world {
-            Some(world) => {
-                let (world, runtime) = (Arc::clone(world), Arc::clone(&self.runtime));
-                Trial::test(name, move || {
-                    runtime.block_on(trial(&world)).map_err(Failed::from)
-                })
+        let trial = if let Some(world) = &self.world {
+            let (world, runtime) = (Arc::clone(world), Arc::clone(&self.runtime));
+            Trial::test(name, move || {
+                runtime.block_on(trial(&world)).map_err(Failed::from)
+            })
+        } else {
+            if !self.arguments.list {
+                println!("not run: {name}: {VARIABLE} is not set");
             }
-            None => {
-                if !self.arguments.list {
-                    println!("not run: {name}: {VARIABLE} is not set");
-                }
-                Trial::test(name, || Ok(())).with_ignored_flag(true)
-            }
+            Trial::test(name, || Ok(())).with_ignored_flag(true)
         };
-        self.trials.push(trial);
+        self.list.push(trial);
     }
 
     /// Runs the trials, lets the nodes leave, and exits.
     pub(crate) fn run(self) -> ! {
-        let conclusion = libtest_mimic::run(&self.arguments, self.trials);
+        let conclusion = libtest_mimic::run(&self.arguments, self.list);
         if let Some(world) = self.world.and_then(Arc::into_inner) {
             self.runtime
                 .block_on(world.joined.leave())

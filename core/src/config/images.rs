@@ -11,7 +11,7 @@ pub enum Image {
     AgnhostLinux,
     /// agnhost on Windows: probers in pods.
     AgnhostWindows,
-    /// What a HostProcess prober runs in; its files come from the host.
+    /// What a `HostProcess` prober runs in; its files come from the host.
     HostProcess,
     /// Windows Server Core: the win-webserver sample.
     ServerCore,

@@ -38,9 +38,10 @@ struct Surroundings<'p> {
 impl Surroundings<'_> {
     fn checks(&self, case: &Case) -> Vec<Check> {
         let windows = self.pools.iter().filter(|(_, pool)| pool.os == Os::Windows);
-        let pools: Vec<_> = match case.over.windows_pools {
-            true => windows.map(|(name, _)| Some(name.clone())).collect(),
-            false => vec![None],
+        let pools: Vec<_> = if case.over.windows_pools {
+            windows.map(|(name, _)| Some(name.clone())).collect()
+        } else {
+            vec![None]
         };
         if pools.is_empty() {
             let point = Point::default();
@@ -85,7 +86,7 @@ impl Surroundings<'_> {
             (Scope::Within, Some(entry)) => case.test.expecting(&entry.signature),
             (Scope::Within | Scope::AsCapability, _) => None,
         };
-        let mut looks = vec![self.look(
+        let mut looks = vec![Self::look(
             "look",
             point.source,
             own.unwrap_or_else(|| case.test.clone()),
@@ -97,7 +98,7 @@ impl Surroundings<'_> {
                 .source
                 .or(point.source)
                 .filter(|_| test.needs_source());
-            looks.push(self.look(&control.name, source, test, &point));
+            looks.push(Self::look(&control.name, source, test, &point));
         }
         match looks.iter().find_map(|look| self.hindrance(look)) {
             Some(reason) => self.check(case, point, scope, Fate::Skip(reason), Vec::new()),
@@ -105,13 +106,7 @@ impl Surroundings<'_> {
         }
     }
 
-    fn look(
-        &self,
-        name: &str,
-        source: Option<SourceKind>,
-        test: Test,
-        point: &Point,
-    ) -> PlannedLook {
+    fn look(name: &str, source: Option<SourceKind>, test: Test, point: &Point) -> PlannedLook {
         let key = |(name, need): (FixtureName, Need)| {
             let pool = point.pool.clone().filter(|_| name.per_pool());
             (FixtureKey { name, pool }, need)

@@ -20,9 +20,10 @@ impl CheckId {
     pub fn new(claim: &ClaimId, case: Option<&str>, point: &Point) -> Self {
         let case = case.map(|name| format!("/{name}")).unwrap_or_default();
         let point = point.to_string();
-        match point.is_empty() {
-            true => Self(format!("{claim}{case}")),
-            false => Self(format!("{claim}{case}[{point}]")),
+        if point.is_empty() {
+            Self(format!("{claim}{case}"))
+        } else {
+            Self(format!("{claim}{case}[{point}]"))
         }
     }
 

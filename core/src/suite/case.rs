@@ -228,11 +228,11 @@ fn check_axes(
     match (test.needs_source(), over.sources.is_empty()) {
         (true, true) => refuse(
             "this test looks from somewhere, but the case has no source",
-            { "add `source: [linux-pod, windows-pod]` to `over`" },
+            "add `source: [linux-pod, windows-pod]` to `over`",
         ),
         (false, false) => refuse(
             "this test asks the API server: sources mean nothing to it",
-            { "remove `source` from `over`" },
+            "remove `source` from `over`",
         ),
         (true, false) | (false, true) => {}
     }
@@ -245,7 +245,7 @@ fn check_axes(
     if needs.any(|(fixture, _)| fixture.per_pool()) && !over.windows_pools {
         refuse(
             "its fixture stands once per pool, but the case has no pool",
-            { "add `pool: windows` to `over`" },
+            "add `pool: windows` to `over`",
         );
     }
 }

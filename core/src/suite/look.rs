@@ -127,33 +127,27 @@ fn read_state(
     let asked = decoder.tagged(ask, "state `ask`", &["nodes", "pods"]);
     let expected = decoder.tagged(expect, "expectation", &["build-label-agrees", "ready"]);
     let (asked, expected) = (asked?, expected?);
-    let ask_of = match asked.key.as_str() {
-        "nodes" => {
-            decoder.fields(&asked.node, "`nodes`")?.finish(decoder);
-            Some(StateAsk::Nodes)
-        }
-        _ => {
-            let mut fields = decoder.fields(&asked.node, "`pods`")?;
-            let of = fields.required(decoder, "of");
-            fields.finish(decoder);
-            of.and_then(|node| read_fixture(decoder, node, &WITH_PODS))
-                .map(StateAsk::Pods)
-        }
+    let ask_of = if asked.key.as_str() == "nodes" {
+        decoder.fields(&asked.node, "`nodes`")?.finish(decoder);
+        Some(StateAsk::Nodes)
+    } else {
+        let mut fields = decoder.fields(&asked.node, "`pods`")?;
+        let of = fields.required(decoder, "of");
+        fields.finish(decoder);
+        of.and_then(|node| read_fixture(decoder, node, &WITH_PODS))
+            .map(StateAsk::Pods)
     };
-    let expect_of = match expected.key.as_str() {
-        "build-label-agrees" => {
-            decoder
-                .fields(&expected.node, "`build-label-agrees`")?
-                .finish(decoder);
-            Some(StateExpect::BuildLabelAgrees)
-        }
-        _ => {
-            let mut fields = decoder.fields(&expected.node, "`ready`")?;
-            let pods = fields.required(decoder, "pods");
-            fields.finish(decoder);
-            pods.and_then(|node| decoder.count(node, "`pods`"))
-                .map(|pods| StateExpect::Ready { pods })
-        }
+    let expect_of = if expected.key.as_str() == "build-label-agrees" {
+        decoder
+            .fields(&expected.node, "`build-label-agrees`")?
+            .finish(decoder);
+        Some(StateExpect::BuildLabelAgrees)
+    } else {
+        let mut fields = decoder.fields(&expected.node, "`ready`")?;
+        let pods = fields.required(decoder, "pods");
+        fields.finish(decoder);
+        pods.and_then(|node| decoder.count(node, "`pods`"))
+            .map(|pods| StateExpect::Ready { pods })
     };
     match (ask_of?, expect_of?) {
         (ask @ StateAsk::Nodes, expect @ StateExpect::BuildLabelAgrees)

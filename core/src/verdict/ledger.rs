@@ -196,14 +196,11 @@ fn read_scope(
         let Some(text) = decoder.text(item, "a build") else {
             continue;
         };
-        match WindowsBuild::parse_label(text) {
-            Some(build) => {
-                set.insert(build);
-            }
-            None => {
-                let hint = "as in the node label: 10.0.20348".to_owned();
-                decoder.report(item, format!("`{text}` is not a Windows build"), Some(hint));
-            }
+        if let Some(build) = WindowsBuild::parse_label(text) {
+            set.insert(build);
+        } else {
+            let hint = "as in the node label: 10.0.20348".to_owned();
+            decoder.report(item, format!("`{text}` is not a Windows build"), Some(hint));
         }
     }
     let kubernetes = kubernetes.and_then(|node| {

@@ -1,7 +1,7 @@
 //! One curl session for many targets: what is sent, and how its output is taken apart.
 //!
 //! Everything goes by a configuration on standard input (`-K -`): nothing in it passes through a
-//! shell, `cmd /c` of a HostProcess exec included, and no URL limit applies. Transfers run one
+//! shell, `cmd /c` of a `HostProcess` exec included, and no URL limit applies. Transfers run one
 //! after the other, each with its own marker; bodies and `--parallel` exclude each other.
 
 use super::exchange::{ExecReply, ExecRequest, ExitStatus, HttpGet, HttpReply};
@@ -20,7 +20,7 @@ pub struct Tool {
 }
 
 /// The programs to try at a vantage, best first, each asked for its version. A Windows pod of
-/// agnhost has curl 7.57 in its PATH beside the system's; a HostProcess exec needs full paths.
+/// agnhost has curl 7.57 in its PATH beside the system's; a `HostProcess` exec needs full paths.
 pub fn candidates(kind: SourceKind) -> &'static [&'static str] {
     match kind {
         SourceKind::LinuxPod => &["curl"],
@@ -57,15 +57,14 @@ pub fn detect(program: &str, reply: &ExecReply) -> Result<Option<Tool>, Trouble>
         .strip_prefix("curl ")
         .and_then(|rest| rest.split_whitespace().next())
         .filter(|version| version.starts_with(|c: char| c.is_ascii_digit()));
-    match version {
-        Some(version) => Ok(Some(Tool {
+    if let Some(version) = version {
+        Ok(Some(Tool {
             program: program.to_owned(),
             version: version.to_owned(),
-        })),
-        None => {
-            let detail = format!("`{program} --version` said `{}`", printable(&reply.stdout));
-            Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail))
-        }
+        }))
+    } else {
+        let detail = format!("`{program} --version` said `{}`", printable(&reply.stdout));
+        Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail))
     }
 }
 

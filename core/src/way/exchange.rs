@@ -28,6 +28,7 @@ pub enum Reply {
 
 impl Reply {
     /// The reply as it is recorded: at most about `limit` bytes of it.
+    #[must_use]
     pub fn bounded(self, limit: usize) -> Self {
         match self {
             Self::Api(ApiReply { status, body }) => {

@@ -193,7 +193,7 @@ fn classify(code: u16, text: &str) -> Option<FailureClass> {
     match code {
         6 => Some(FailureClass::Dns),
         7 | 28 if says(&["unreachable", "no route to host"]) => Some(FailureClass::NoRoute),
-        7 if says(&["timed out", "timeout was reached"]) => Some(FailureClass::Timeout),
+        7 | 28 if says(&["timed out", "timeout was reached"]) => Some(FailureClass::Timeout),
         // Current curl says this of every failed connect, so the time taken is not enough to go by:
         // a refusal is what is left when neither time-out nor route is named (lib/connect.c)
         7 if says(&[
@@ -204,7 +204,6 @@ fn classify(code: u16, text: &str) -> Option<FailureClass> {
         {
             Some(FailureClass::Refused)
         }
-        28 if says(&["timed out", "timeout was reached"]) => Some(FailureClass::Timeout),
         35 | 51 | 53 | 54 | 58 | 59 | 60 | 77 => Some(FailureClass::Tls),
         52 => Some(FailureClass::Reset),
         55 | 56 if says(&["reset", "aborted", "forcibly closed"]) => Some(FailureClass::Reset),

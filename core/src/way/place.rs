@@ -17,7 +17,7 @@ pub enum SourceKind {
     LinuxPod,
     /// A pod on a Windows node.
     WindowsPod,
-    /// A Windows node itself, through a HostProcess pod.
+    /// A Windows node itself, through a `HostProcess` pod.
     WindowsNode,
 }
 
@@ -165,9 +165,9 @@ pub struct StandingFixture {
 pub struct Standing {
     /// The run's id.
     pub run: String,
-    /// The namespace of samples and pod probers, at PodSecurity level baseline.
+    /// The namespace of samples and pod probers, at `PodSecurity` level baseline.
     pub namespace: String,
-    /// The namespace of HostProcess probers and dry runs, at level privileged.
+    /// The namespace of `HostProcess` probers and dry runs, at level privileged.
     pub host_namespace: String,
     /// The fixtures that stand.
     pub fixtures: BTreeMap<FixtureKey, StandingFixture>,
