@@ -127,8 +127,15 @@ pub(super) struct ReportArgs {
 #[derive(Args, Debug)]
 pub(super) struct SimulateArgs {
     /// The kubeconfig of the control plane to join, of Kubernetes 1.36 or newer
-    #[arg(long, value_name = "KUBECONFIG")]
-    pub(super) join: PathBuf,
+    #[arg(
+        long,
+        value_name = "KUBECONFIG",
+        required_unless_present = "list_faults"
+    )]
+    pub(super) join: Option<PathBuf>,
+    /// List what can be broken
+    #[arg(long)]
+    pub(super) list_faults: bool,
     /// Break something, as NAME or NAME=PARAM; may be repeated (see --list-faults)
     #[arg(long = "fault", value_name = "FAULT", value_parser = parse_fault)]
     pub(super) faults: Vec<Fault>,

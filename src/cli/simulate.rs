@@ -11,6 +11,10 @@ use super::screen::Screen;
 use crate::cluster::{ConnectOptions, connect, kube_config};
 
 pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliError> {
+    let Some(join_to) = args.join.filter(|_| !args.list_faults) else {
+        screen.say(&catalogue());
+        return Ok(0);
+    };
     let mut product: Vec<ProductFault> = Vec::new();
     let mut before: Vec<FrontFault> = Vec::new();
     for fault in args.faults {
@@ -27,7 +31,7 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
     }
     let options = ConnectOptions {
         context: None,
-        kubeconfig: Some(args.join),
+        kubeconfig: Some(join_to),
     };
     let cluster = connect(&options, Durations::default(), Limits::default())
         .await
@@ -86,4 +90,25 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
         .map_err(|error| CliError::Usage(error.to_string()))?;
     screen.complain("The simulated nodes have left.\n");
     Ok(0)
+}
+
+/// Every fault with its parameter and what it does.
+fn catalogue() -> String {
+    let mut text = String::from("of the nodes:\n");
+    for fault in ProductFault::catalogue() {
+        let param = fault
+            .param
+            .map_or_else(String::new, |param| format!("={param}"));
+        text.push_str(&format!(
+            "  {:<34} {}\n",
+            format!("{}{param}", fault.name),
+            fault.what
+        ));
+    }
+    text.push_str("of the front (--front FILE):\n");
+    for fault in FrontFault::catalogue() {
+        let full = format!("{}{}", fault.name, fault.parameter);
+        text.push_str(&format!("  {full:<34} {}\n", fault.does));
+    }
+    text
 }

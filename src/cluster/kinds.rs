@@ -42,6 +42,14 @@ pub const DEPLOYMENTS: Kind = Kind {
     plural: "deployments",
     scope: Scope::Namespaced,
 };
+/// What keeps a run's pods from preempting anyone's.
+pub const PRIORITY_CLASSES: Kind = Kind {
+    kind: "PriorityClass",
+    group: "scheduling.k8s.io",
+    version: "v1",
+    plural: "priorityclasses",
+    scope: Scope::Cluster,
+};
 /// A run's Lease, in the namespace `default`.
 pub const LEASES: Kind = Kind {
     kind: "Lease",
@@ -52,7 +60,14 @@ pub const LEASES: Kind = Kind {
 };
 
 /// Every kind we create.
-pub const ALL: [&Kind; 5] = [&DEPLOYMENTS, &SERVICES, &PODS, &NAMESPACES, &LEASES];
+pub const ALL: [&Kind; 6] = [
+    &DEPLOYMENTS,
+    &SERVICES,
+    &PODS,
+    &NAMESPACES,
+    &PRIORITY_CLASSES,
+    &LEASES,
+];
 
 impl Kind {
     /// The kind of an object, if it is one of ours.

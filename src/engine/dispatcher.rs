@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use winconform_core::config::{Durations, Limits};
 use winconform_core::plan::{Check, Fate, Plan};
-use winconform_core::record::{Attempted, LookRecord};
-use winconform_core::verdict::{
-    Because, Conclusion, SkipReason, Verdict, because, conclude, judge,
-};
+use winconform_core::record::Attempted;
+use winconform_core::verdict::{Because, Conclusion, SkipReason, Verdict, conclude};
 use winconform_core::way::{
     FixtureKey, FixtureName, Need, Reply, Taken, Trouble, TroubleKind, VantageKey,
 };
+
+use super::progress::{CheckState, Stage};
 
 /// One look of one check, by their places in the plan.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -102,27 +102,6 @@ enum FixtureState {
     Applied,
     Stands,
     Failed(Trouble),
-}
-
-#[derive(Debug)]
-struct CheckState {
-    check: Check,
-    stage: Stage,
-    attempts: Vec<(Verdict, Because)>,
-    attempt_began: Duration,
-    rounds: u32,
-    good_rounds: u32,
-}
-
-#[derive(Debug)]
-enum Stage {
-    /// What it needs is not there yet.
-    Waiting,
-    /// The next round may begin at this time.
-    Due(Duration),
-    /// A round is under way; what its looks brought so far.
-    Round(Vec<Option<LookOutcome>>),
-    Done,
 }
 
 /// Whether what a check needs is there.
@@ -425,100 +404,6 @@ impl Dispatcher {
             if matches!(state, FixtureState::Unapplied) {
                 *state = FixtureState::Applied;
             }
-        }
-    }
-}
-
-impl CheckState {
-    fn new(check: Check) -> Self {
-        Self {
-            check,
-            stage: Stage::Waiting,
-            attempts: Vec::new(),
-            attempt_began: Duration::ZERO,
-            rounds: 0,
-            good_rounds: 0,
-        }
-    }
-
-    fn judge(&self, brought: &[LookOutcome]) -> (Verdict, Because) {
-        let looked: Vec<_> = brought
-            .iter()
-            .map(|outcome| outcome.taken.as_ref().map(|taken| &taken.comparison))
-            .collect();
-        let (own, controls) = match looked.split_first() {
-            Some((own, controls)) => (*own, controls),
-            // A check to be looked at has its own look; without it nothing is told
-            None => {
-                let trouble = Trouble::new(TroubleKind::FixtureFailed, "the check has no look");
-                return (Verdict::Broken, Because::Trouble(trouble));
-            }
-        };
-        let names = self
-            .check
-            .looks
-            .iter()
-            .skip(1)
-            .map(|look| look.name.as_str());
-        let controls_named: Vec<_> = names.zip(controls.iter().copied()).collect();
-        let verdict = judge(self.check.kind, own, controls, &self.check.scope);
-        (verdict, because(own, &controls_named))
-    }
-
-    /// Whether this round settles the attempt: it held as often as it must, or further rounds
-    /// cannot be expected to change it. Only what crosses the network takes time to come right,
-    /// and that time is granted once.
-    fn attempt_is_over(
-        &self,
-        now: Duration,
-        verdict: Verdict,
-        reason: &Because,
-        limits: &Limits,
-        converge: Duration,
-    ) -> bool {
-        let converges = self.check.looks.iter().any(|look| look.test.converges());
-        if !converges {
-            return true;
-        }
-        match verdict {
-            Verdict::Pass => self.good_rounds >= limits.hold_rounds,
-            Verdict::KnownLimitation
-            | Verdict::LimitationLifted
-            | Verdict::Recorded
-            | Verdict::Skip => true,
-            Verdict::Fail | Verdict::Warn | Verdict::Broken => {
-                let lasting = match reason {
-                    Because::Trouble(trouble)
-                    | Because::Fixture { trouble, .. }
-                    | Because::ControlTrouble { trouble, .. } => trouble.kind.is_lasting(),
-                    Because::Seen(_) | Because::Control { .. } | Because::Skipped(_) => false,
-                };
-                lasting || !self.attempts.is_empty() || now >= self.attempt_began + converge
-            }
-        }
-    }
-
-    fn attempted(&self, verdict: Verdict, brought: Vec<LookOutcome>) -> Attempted {
-        let looks = self.check.looks.iter().zip(brought).map(|(look, outcome)| {
-            let (observation, comparison, trouble) = match outcome.taken {
-                Ok(taken) => (Some(taken.observation), Some(taken.comparison), None),
-                Err(trouble) => (None, None, Some(trouble)),
-            };
-            let (name, reply) = (look.name.clone(), outcome.reply);
-            LookRecord {
-                name,
-                reply,
-                observation,
-                comparison,
-                trouble,
-            }
-        });
-        Attempted {
-            check: self.check.id.clone(),
-            number: u32::try_from(self.attempts.len()).unwrap_or(u32::MAX),
-            rounds: self.rounds,
-            verdict,
-            looks: looks.collect(),
         }
     }
 }

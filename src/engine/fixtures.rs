@@ -74,7 +74,10 @@ impl Fixtures {
     ) -> Result<StandingFixture, Trouble> {
         match key.name {
             FixtureName::Namespaces => {
-                for namespace in applied {
+                for namespace in applied
+                    .iter()
+                    .filter(|object| object["kind"] == "Namespace")
+                {
                     self.wait_for_service_account(namespace).await?;
                 }
                 Ok(StandingFixture::default())

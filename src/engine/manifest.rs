@@ -83,6 +83,7 @@ pub(super) fn objects(
         let Some(spec) = pod_spec(object) else {
             continue;
         };
+        spec["priorityClassName"] = json!(namespace(run));
         if let Some(pool) = pool {
             place(spec, pool);
             let role = image_role(key.name).and_then(|role| images.of(role, pool.build));
@@ -286,6 +287,27 @@ mod tests {
         let terms =
             &affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"];
         assert_eq!(terms[1]["matchFields"][0]["values"][0], "win-b");
+    }
+
+    #[test]
+    fn no_pod_of_ours_preempts_anyone() {
+        let namespaces = objects_of(FixtureName::Namespaces);
+        let class = namespaces
+            .iter()
+            .find(|object| object["kind"] == "PriorityClass");
+        let class = class.expect("a class of our own");
+        assert!(
+            class["value"].as_i64().is_some_and(|value| value < -10),
+            "{class}"
+        );
+        assert_eq!(class["preemptionPolicy"], "Never");
+        for name in FixtureName::ALL {
+            for mut object in objects_of(name) {
+                if let Some(spec) = pod_spec(&mut object) {
+                    assert_eq!(spec["priorityClassName"], class["metadata"]["name"]);
+                }
+            }
+        }
     }
 
     #[test]

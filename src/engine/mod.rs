@@ -11,6 +11,7 @@ mod executor;
 mod fixtures;
 mod journal;
 mod manifest;
+mod progress;
 mod run;
 mod vantage;
 

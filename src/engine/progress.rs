@@ -1,0 +1,128 @@
+//! One check on its way to a conclusion: rounds, attempts, and when an attempt is over.
+
+use std::time::Duration;
+
+use winconform_core::config::Limits;
+use winconform_core::plan::Check;
+use winconform_core::record::{Attempted, LookRecord};
+use winconform_core::verdict::{Because, Verdict, because, judge};
+use winconform_core::way::{Trouble, TroubleKind};
+
+use super::dispatcher::LookOutcome;
+
+/// A check and how far it is.
+#[derive(Debug)]
+pub(super) struct CheckState {
+    pub(super) check: Check,
+    pub(super) stage: Stage,
+    pub(super) attempts: Vec<(Verdict, Because)>,
+    pub(super) attempt_began: Duration,
+    pub(super) rounds: u32,
+    pub(super) good_rounds: u32,
+}
+
+/// What a check is waiting for.
+#[derive(Debug)]
+pub(super) enum Stage {
+    /// What it needs is not there yet.
+    Waiting,
+    /// The next round may begin at this time.
+    Due(Duration),
+    /// A round is under way; what its looks brought so far.
+    Round(Vec<Option<LookOutcome>>),
+    Done,
+}
+
+impl CheckState {
+    pub(super) fn new(check: Check) -> Self {
+        Self {
+            check,
+            stage: Stage::Waiting,
+            attempts: Vec::new(),
+            attempt_began: Duration::ZERO,
+            rounds: 0,
+            good_rounds: 0,
+        }
+    }
+
+    pub(super) fn judge(&self, brought: &[LookOutcome]) -> (Verdict, Because) {
+        let looked: Vec<_> = brought
+            .iter()
+            .map(|outcome| outcome.taken.as_ref().map(|taken| &taken.comparison))
+            .collect();
+        let (own, controls) = match looked.split_first() {
+            Some((own, controls)) => (*own, controls),
+            // A check to be looked at has its own look; without it nothing is told
+            None => {
+                let trouble = Trouble::new(TroubleKind::FixtureFailed, "the check has no look");
+                return (Verdict::Broken, Because::Trouble(trouble));
+            }
+        };
+        let names = self
+            .check
+            .looks
+            .iter()
+            .skip(1)
+            .map(|look| look.name.as_str());
+        let controls_named: Vec<_> = names.zip(controls.iter().copied()).collect();
+        let verdict = judge(self.check.kind, own, controls, &self.check.scope);
+        (verdict, because(own, &controls_named))
+    }
+
+    /// Whether this round settles the attempt: it held as often as it must, or further rounds
+    /// cannot be expected to change it. Only what crosses the network takes time to come right,
+    /// and that time is granted once.
+    pub(super) fn attempt_is_over(
+        &self,
+        now: Duration,
+        verdict: Verdict,
+        reason: &Because,
+        limits: &Limits,
+        converge: Duration,
+    ) -> bool {
+        let converges = self.check.looks.iter().any(|look| look.test.converges());
+        if !converges {
+            return true;
+        }
+        match verdict {
+            Verdict::Pass => self.good_rounds >= limits.hold_rounds,
+            Verdict::KnownLimitation
+            | Verdict::LimitationLifted
+            | Verdict::Recorded
+            | Verdict::Skip => true,
+            Verdict::Fail | Verdict::Warn | Verdict::Broken => {
+                let lasting = match reason {
+                    Because::Trouble(trouble)
+                    | Because::Fixture { trouble, .. }
+                    | Because::ControlTrouble { trouble, .. } => trouble.kind.is_lasting(),
+                    Because::Seen(_) | Because::Control { .. } | Because::Skipped(_) => false,
+                };
+                lasting || !self.attempts.is_empty() || now >= self.attempt_began + converge
+            }
+        }
+    }
+
+    pub(super) fn attempted(&self, verdict: Verdict, brought: Vec<LookOutcome>) -> Attempted {
+        let looks = self.check.looks.iter().zip(brought).map(|(look, outcome)| {
+            let (observation, comparison, trouble) = match outcome.taken {
+                Ok(taken) => (Some(taken.observation), Some(taken.comparison), None),
+                Err(trouble) => (None, None, Some(trouble)),
+            };
+            let (name, reply) = (look.name.clone(), outcome.reply);
+            LookRecord {
+                name,
+                reply,
+                observation,
+                comparison,
+                trouble,
+            }
+        });
+        Attempted {
+            check: self.check.id.clone(),
+            number: u32::try_from(self.attempts.len()).unwrap_or(u32::MAX),
+            rounds: self.rounds,
+            verdict,
+            looks: looks.collect(),
+        }
+    }
+}
