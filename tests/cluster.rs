@@ -23,10 +23,9 @@ const LIMIT: Duration = Duration::from_secs(30);
 fn kubeconfig(test: &str) -> Option<PathBuf> {
     let path = std::env::var_os("WINCONFORM_TEST_KUBECONFIG").map(PathBuf::from);
     if path.is_none() {
-        #[expect(clippy::print_stderr, reason = "what was not run must be seen")]
-        {
-            eprintln!("not run: {test}: WINCONFORM_TEST_KUBECONFIG is not set");
-        }
+        // Past the test harness, which shows nothing of a test that passes
+        let told = format!("not run: {test}: WINCONFORM_TEST_KUBECONFIG is not set\n");
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), told.as_bytes());
     }
     path
 }

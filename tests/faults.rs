@@ -317,6 +317,7 @@ fn durations() -> Durations {
         exec_idle: seconds(8),
         fixture: seconds(120),
         settle: seconds(1),
+        stays_ready: seconds(1),
         converge: seconds(5),
         look_again: Duration::from_millis(100),
         ..Durations::default()

@@ -19,11 +19,14 @@ pub(super) async fn run(args: CleanupArgs, screen: &Screen) -> Result<u8, CliErr
     .await
     .map_err(CliError::Connect)?;
     // A live run renews its Lease: whoever can take it over knows that it is dead
-    let names: BTreeSet<_> = lease_names(&cluster.api, args.run.as_deref())
-        .await
-        .map_err(CliError::CleanupHeld)?;
+    let there = async || lease_names(&cluster.api, args.run.as_deref()).await;
+    let mut names: BTreeSet<_> = there().await.map_err(CliError::CleanupHeld)?;
     if !names.is_empty() {
         screen.complain("Making sure that the run that left its Lease is dead …\n");
+    }
+    if args.run.is_none() {
+        // Held meanwhile, so that no run begins that would lose its objects
+        names.insert("winconform".to_owned());
     }
     let holder = format!("cleanup/{}", std::process::id());
     let mut held = Vec::new();
@@ -44,6 +47,14 @@ pub(super) async fn run(args: CleanupArgs, screen: &Screen) -> Result<u8, CliErr
             Err(error) => refused = Some(error),
         }
     }
+    // One with an id of its own may have begun while we waited
+    if refused.is_none() {
+        let now = there().await.map_err(CliError::CleanupHeld)?;
+        refused = now.difference(&names).next().map(|name| LeaseError::Held {
+            name: name.clone(),
+            holder: "a run that has just begun".to_owned(),
+        });
+    }
     let removed = match refused {
         Some(error) => Err(CliError::CleanupHeld(error)),
         None => {
@@ -53,7 +64,6 @@ pub(super) async fn run(args: CleanupArgs, screen: &Screen) -> Result<u8, CliErr
                 .map_err(CliError::Clean)
         }
     };
-    let leases = held.len();
     for lease in held {
         if let Err(error) = lease.release().await {
             screen.complain(&format!("warning: {}\n", printable(&error.to_string())));
@@ -71,7 +81,7 @@ pub(super) async fn run(args: CleanupArgs, screen: &Screen) -> Result<u8, CliErr
         screen.say(&format!("could not look for {}: {trouble}\n", kind.plural));
     }
     screen.say(&format!(
-        "{} objects and {leases} Leases removed, {} left\n",
+        "{} objects removed, {} left\n",
         removed.removed.len(),
         removed.left.len()
     ));

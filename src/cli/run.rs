@@ -5,6 +5,7 @@ use tokio::sync::watch;
 use winconform_core::config::{Durations, Images, Limits};
 use winconform_core::record::read;
 use winconform_core::report::terminal;
+use winconform_core::text::printable;
 
 use super::args::{ClusterArgs, RunArgs};
 use super::error::CliError;
@@ -67,9 +68,10 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
     }
     let finished = finished.map_err(CliError::Run)?;
     if finished.abandoned {
-        let run = &options.run;
+        let (run, context) = (&options.run, printable(&cluster.context));
         screen.complain(&format!(
-            "Not everything was removed. To remove the rest:\n  winconform cleanup --run {run}\n"
+            "Something may be left. To remove it:\n  winconform cleanup --run {run}\n\
+             (of context `{context}`)\n"
         ));
     }
     match unwritten {

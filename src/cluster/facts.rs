@@ -11,6 +11,20 @@ const VERSION: &str = "/version";
 const IDENTITY: &str = "/api/v1/namespaces/kube-system";
 const NODES: &str = "/api/v1/nodes";
 
+/// Taints of nodes that are in trouble or about to go (kubernetes well-known taints; cluster
+/// autoscaler). `node.kubernetes.io/os` is not among them: GKE's Windows nodes have it for good.
+const UNUSABLE: [&str; 9] = [
+    "node.kubernetes.io/not-ready",
+    "node.kubernetes.io/unreachable",
+    "node.kubernetes.io/unschedulable",
+    "node.kubernetes.io/network-unavailable",
+    "node.kubernetes.io/memory-pressure",
+    "node.kubernetes.io/disk-pressure",
+    "node.kubernetes.io/pid-pressure",
+    "ToBeDeletedByClusterAutoscaler",
+    "DeletionCandidateOfClusterAutoscaler",
+];
+
 /// Nodes in one answer.
 const PAGE: usize = 500;
 /// Times a list is begun again whose continuation expired.
@@ -122,11 +136,17 @@ fn read_node(node: &Json) -> Option<NodeFact> {
     let keeps_away =
         |taint: &&Json| matches!(taint["effect"].as_str(), Some("NoSchedule" | "NoExecute"));
     let taints = node["spec"]["taints"].as_array().into_iter().flatten();
+    // Tolerating these would put pods where the cluster wants none for now
+    let leaving = taints.clone().filter(keeps_away).any(|taint| {
+        taint["key"]
+            .as_str()
+            .is_some_and(|key| UNUSABLE.contains(&key))
+    });
     Some(NodeFact {
         name: node["metadata"]["name"].as_str()?.to_owned(),
         os,
         build,
-        usable: ready && node["spec"]["unschedulable"] != true,
+        usable: ready && !leaving && node["spec"]["unschedulable"] != true,
         taints: taints.filter(keeps_away).cloned().collect(),
     })
 }

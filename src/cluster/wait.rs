@@ -49,7 +49,7 @@ pub async fn wait_until<S, T>(
                 "{what}: nothing watches any more; last: {}",
                 printable(&status)
             );
-            return Err(Trouble::new(TroubleKind::FixtureFailed, detail));
+            return Err(Trouble::new(TroubleKind::NotApplied, detail));
         }
     }
 }

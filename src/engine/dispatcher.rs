@@ -84,8 +84,7 @@ pub(super) struct Dispatcher {
     sweep_queue: BTreeMap<VantageKey, BTreeSet<LookIx>>,
     phase: Phase,
     limits: Limits,
-    converge: Duration,
-    look_again: Duration,
+    durations: Durations,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -135,8 +134,7 @@ impl Dispatcher {
             sweep_queue: BTreeMap::new(),
             phase: Phase::NotStarted,
             limits: limits.clone(),
-            converge: durations.converge,
-            look_again: durations.look_again,
+            durations: durations.clone(),
         }
     }
 
@@ -273,9 +271,7 @@ impl Dispatcher {
 
     fn begin_round(&mut self, now: Duration, index: usize) {
         let state = &mut self.checks[index];
-        if state.rounds == 0 {
-            state.attempt_began = now;
-        }
+        state.began.get_or_insert(now);
         state.rounds += 1;
         state.stage = Stage::Round(vec![None; state.check.looks.len()]);
         for (look, planned) in state.check.looks.iter().enumerate() {
@@ -347,13 +343,15 @@ impl Dispatcher {
     ) {
         let state = &mut self.checks[index];
         let (verdict, reason) = state.judge(&brought);
-        state.good_rounds = if verdict.is_expected() {
-            state.good_rounds + 1
+        if verdict.is_expected() {
+            state.good_rounds += 1;
+            state.good_since.get_or_insert(now);
         } else {
-            0
-        };
-        if !state.attempt_is_over(now, verdict, &reason, &self.limits, self.converge) {
-            state.stage = Stage::Due(now + self.look_again);
+            state.good_rounds = 0;
+            state.good_since = None;
+        }
+        if !state.attempt_is_over(now, verdict, &reason, &self.limits, &self.durations) {
+            state.stage = Stage::Due(now + self.durations.look_again);
             return;
         }
         state.attempts.push((verdict, reason));
@@ -363,7 +361,7 @@ impl Dispatcher {
             self.finish(index, commands);
         } else {
             state.rounds = 0;
-            state.stage = Stage::Due(now + self.look_again);
+            state.stage = Stage::Due(now + self.durations.look_again);
         }
     }
 

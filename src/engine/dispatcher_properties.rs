@@ -11,7 +11,8 @@ use winconform_core::plan::{Check, CheckId, Fate, Plan, PlannedLook, Point};
 use winconform_core::verdict::{Scope, SkipReason, Verdict};
 use winconform_core::way::{
     AdmissionAsk, AdmissionExpect, Comparison, Difference, FixtureKey, FixtureName, HttpAsk,
-    HttpExpect, Look, Need, SourceKind, Taken, Target, Test, Trouble, TroubleKind, VantageKey,
+    HttpExpect, Look, Need, SourceKind, StateAsk, StateExpect, Taken, Target, Test, Trouble,
+    TroubleKind, VantageKey,
 };
 
 use super::dispatcher::{Command, Dispatcher, Input, LookIx, LookOutcome};
@@ -100,9 +101,27 @@ fn admission() -> PlannedLook {
     }
 }
 
+/// A look at the very question whether a fixture came to stand.
+fn pods(pool: &PoolName) -> PlannedLook {
+    let ask = StateAsk::Pods(FixtureName::WinWebserver);
+    let key = FixtureKey {
+        name: FixtureName::WinWebserver,
+        pool: Some(pool.clone()),
+    };
+    PlannedLook {
+        name: "look".to_owned(),
+        from: None,
+        needs: vec![(key, Need::Settled)],
+        test: Test::State(Look {
+            ask,
+            expect: StateExpect::Ready { pods: 2 },
+        }),
+    }
+}
+
 fn check(index: usize, form: usize) -> Check {
-    let pool = pool(form / 6);
-    let (kind, fate, looks) = match form % 6 {
+    let pool = pool(form / 7);
+    let (kind, fate, looks) = match form % 7 {
         0 => (
             Kind::Capability,
             Fate::Look,
@@ -132,6 +151,7 @@ fn check(index: usize, form: usize) -> Check {
             };
             (Kind::Capability, Fate::Skip(reason), Vec::new())
         }
+        5 => (Kind::Capability, Fate::Look, vec![pods(&pool)]),
         _ => (Kind::Requirement, Fate::Look, vec![admission()]),
     };
     let claim = ClaimId::parse("net.claim").expect("an id");
@@ -161,6 +181,7 @@ struct World {
     sweeping: BTreeSet<VantageKey>,
     verdicts: BTreeMap<usize, Verdict>,
     applied: BTreeSet<FixtureKey>,
+    sweeps: usize,
     torn_down: bool,
 }
 
@@ -191,6 +212,11 @@ impl World {
                         let trouble = Trouble::new(TroubleKind::ImagePull, "no such image");
                         Input::Failed(key.clone(), trouble)
                     }
+                    // A workload that crashes: what looks at that very question goes on
+                    Turn::Trouble if key.name == FixtureName::WinWebserver => {
+                        let trouble = Trouble::new(TroubleKind::FixtureFailed, "it crashes");
+                        Input::Failed(key.clone(), trouble)
+                    }
                     _ => Input::Stands(key.clone()),
                 });
             }
@@ -203,6 +229,7 @@ impl World {
                 self.pending.push(Input::Asked(*look, outcome(turn())));
             }
             Command::Sweep(from, looks) => {
+                self.sweeps += 1;
                 assert!(
                     self.sweeping.insert(from.clone()),
                     "{from} sweeps twice at once"
@@ -250,6 +277,7 @@ fn run(forms: &[usize], turns: Vec<Turn>, choices: &[usize], stop_at: Option<usi
         sweeping: BTreeSet::new(),
         verdicts: BTreeMap::new(),
         applied: BTreeSet::new(),
+        sweeps: 0,
         torn_down: false,
     };
     let mut turns = turns.into_iter();
@@ -298,7 +326,7 @@ proptest! {
 
     #[test]
     fn every_check_is_concluded_once_and_tear_down_is_last(
-        forms in prop::collection::vec(0_usize..18, 0..12),
+        forms in prop::collection::vec(0_usize..21, 0..12),
         turns in prop::collection::vec(turn(), 0..300),
         choices in prop::collection::vec(0_usize..97, 1..40),
         stop_at in prop::option::of(0_usize..40),
@@ -309,7 +337,7 @@ proptest! {
 
     #[test]
     fn trouble_alone_makes_no_pass_and_no_fail(
-        forms in prop::collection::vec(0_usize..18, 1..8),
+        forms in prop::collection::vec(0_usize..21, 1..8),
         lasting in prop::collection::vec(any::<bool>(), 1..300),
         choices in prop::collection::vec(0_usize..97, 1..40),
     ) {
@@ -327,6 +355,7 @@ proptest! {
 fn a_healthy_check_is_looked_at_twice_and_passes() {
     let world = run(&[0], Vec::new(), &[0], None);
     assert_eq!(world.verdicts.get(&0), Some(&Verdict::Pass));
+    assert_eq!(world.sweeps, 2);
 }
 
 #[test]

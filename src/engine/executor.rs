@@ -3,9 +3,11 @@
 //! It decides nothing. Everything under way runs in tasks that one token ends.
 
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -91,8 +93,16 @@ impl Executor {
     /// Runs until the dispatcher commands tear-down. `stop` says why the run should end early,
     /// once it should.
     pub(super) async fn run(mut self, mut stop: watch::Receiver<Option<String>>) {
-        let mut stopped = false;
-        let mut input = Input::Started;
+        // Asked to end before it began, it begins nothing
+        let before = stop.borrow_and_update().clone();
+        let mut stopped = before.is_some();
+        let mut input = match before {
+            None => Input::Started,
+            Some(by) => {
+                self.note(Event::Interrupted { by });
+                Input::Stop
+            }
+        };
         loop {
             for command in self.dispatcher.step(self.began.elapsed(), input) {
                 if matches!(command, Command::TearDown) {
@@ -164,7 +174,8 @@ impl Executor {
         self.tracker.spawn(async move {
             let began = Instant::now();
             // Not cancelled as a whole: what was sent must be answered before tear-down looks for it
-            let outcome = fixtures.stand(&key, &cancel).await;
+            let standing = AssertUnwindSafe(fixtures.stand(&key, &cancel)).catch_unwind();
+            let outcome = standing.await.unwrap_or_else(|_| Err(panicked()));
             let took = began.elapsed();
             let _ = sender.send(Message::Stood { key, outcome, took });
         });
@@ -215,12 +226,16 @@ impl Executor {
         };
         let (api, sender) = (self.api.clone(), self.sender.clone());
         self.spawn(async move {
-            let reply = match looker.request() {
-                Ok(Request::Api(request)) => api.send(&request).await.map(Reply::Api),
-                Ok(Request::Get(_)) => Err(misdirected()),
-                Err(trouble) => Err(trouble),
-            };
-            let _ = sender.send(Message::Input(Input::Asked(ix, looker.outcome(reply))));
+            let asking = AssertUnwindSafe(async {
+                let reply = match looker.request() {
+                    Ok(Request::Api(request)) => api.send(&request).await.map(Reply::Api),
+                    Ok(Request::Get(_)) => Err(misdirected()),
+                    Err(trouble) => Err(trouble),
+                };
+                looker.outcome(reply)
+            });
+            let outcome = asking.catch_unwind().await.unwrap_or_else(|_| untold());
+            let _ = sender.send(Message::Input(Input::Asked(ix, outcome)));
         });
     }
 
@@ -231,8 +246,12 @@ impl Executor {
             .filter_map(|ix| self.looker(*ix, &standing))
             .collect();
         let (vantages, sender) = (self.vantages.clone(), self.sender.clone());
+        let looks = looks.to_vec();
         self.spawn(async move {
-            let outcomes = sweep_all(&vantages, &from, lookers).await;
+            let sweeping = AssertUnwindSafe(sweep_all(&vantages, &from, lookers)).catch_unwind();
+            let outcomes = sweeping
+                .await
+                .unwrap_or_else(|_| looks.into_iter().map(|ix| (ix, untold())).collect());
             let _ = sender.send(Message::Input(Input::Swept(from, outcomes)));
         });
     }
@@ -279,6 +298,21 @@ async fn sweep_all(
         outcomes.push((looker.ix, looker.outcome(reply)));
     }
     outcomes
+}
+
+/// Our own fault, which must end neither the run nor its tear-down.
+fn panicked() -> Trouble {
+    Trouble::new(
+        TroubleKind::NotApplied,
+        "winconform itself failed here: please report it",
+    )
+}
+
+fn untold() -> LookOutcome {
+    LookOutcome {
+        reply: None,
+        taken: Err(panicked()),
+    }
 }
 
 /// A look that reached the wrong transport: the plan and the way disagree.

@@ -49,9 +49,8 @@ impl Fixtures {
         cancel: &CancellationToken,
     ) -> Result<StandingFixture, Trouble> {
         let pool = pool_of(key, &self.pools);
-        let objects =
-            manifest::objects(key, &self.run, pool, &self.images, self.api.durations())
-                .map_err(|error| Trouble::new(TroubleKind::FixtureFailed, error.to_string()))?;
+        let objects = manifest::objects(key, &self.run, pool, &self.images, self.api.durations())
+            .map_err(|error| Trouble::new(TroubleKind::NotApplied, error.to_string()))?;
         let mut applied = Vec::with_capacity(objects.len());
         for object in &objects {
             if cancel.is_cancelled() {
@@ -107,7 +106,7 @@ impl Fixtures {
             .write(Event::Intent(object_name(object)))
             .map_err(|error| {
                 let detail = format!("not created, since it could not be announced: {error}");
-                Trouble::new(TroubleKind::FixtureFailed, detail)
+                Trouble::new(TroubleKind::NotApplied, detail)
             })
     }
 
@@ -210,7 +209,7 @@ pub(super) fn object_name(object: &Json) -> ObjectName {
 }
 
 fn ended() -> Trouble {
-    Trouble::new(TroubleKind::FixtureFailed, "the run ended before it stood")
+    Trouble::new(TroubleKind::NotApplied, "the run ended before it stood")
 }
 
 fn service_address(service: &Json) -> Option<(IpAddr, u16)> {

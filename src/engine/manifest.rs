@@ -86,6 +86,7 @@ pub(super) fn objects(
         spec["priorityClassName"] = json!(namespace(run));
         if let Some(pool) = pool {
             place(spec, pool);
+            beside(spec, key, run);
             let role = image_role(key.name).and_then(|role| images.of(role, pool.build));
             image(
                 spec,
@@ -198,6 +199,24 @@ fn place(spec: &mut Json, pool: &Pool) {
     if !tolerations.is_empty() {
         spec["tolerations"] = json!(tolerations);
     }
+}
+
+/// Puts the prober that is a node onto the node of the prober in a pod: what holds for the one
+/// must be able to stand beside the other, so that a dead node confirms no limitation.
+fn beside(spec: &mut Json, key: &FixtureKey, run: &str) {
+    let (FixtureName::WindowsNodeProber, Some(pool)) = (key.name, &key.pool) else {
+        return;
+    };
+    spec["affinity"]["podAffinity"] = json!({
+        "requiredDuringSchedulingIgnoredDuringExecution": [{
+            "topologyKey": "kubernetes.io/hostname",
+            "namespaces": [namespace(run)],
+            "labelSelector": {"matchLabels": {
+                labels::FIXTURE: FixtureName::WindowsPodProber.as_str(),
+                labels::POOL: pool.as_str(),
+            }},
+        }]
+    });
 }
 
 /// Gives every container the image.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use winconform_core::config::Limits;
+use winconform_core::config::{Durations, Limits};
 use winconform_core::plan::Check;
 use winconform_core::record::{Attempted, LookRecord};
 use winconform_core::verdict::{Because, Verdict, because, judge};
@@ -16,9 +16,12 @@ pub(super) struct CheckState {
     pub(super) check: Check,
     pub(super) stage: Stage,
     pub(super) attempts: Vec<(Verdict, Because)>,
-    pub(super) attempt_began: Duration,
+    /// When its first round of all began: the time to come right counts from there, once.
+    pub(super) began: Option<Duration>,
     pub(super) rounds: u32,
     pub(super) good_rounds: u32,
+    /// When the first of the good rounds in a row ended.
+    pub(super) good_since: Option<Duration>,
 }
 
 /// What a check is waiting for.
@@ -39,7 +42,8 @@ impl CheckState {
             check,
             stage: Stage::Waiting,
             attempts: Vec::new(),
-            attempt_began: Duration::ZERO,
+            began: None,
+            good_since: None,
             rounds: 0,
             good_rounds: 0,
         }
@@ -78,18 +82,24 @@ impl CheckState {
         verdict: Verdict,
         reason: &Because,
         limits: &Limits,
-        converge: Duration,
+        durations: &Durations,
     ) -> bool {
         let converges = self.check.looks.iter().any(|look| look.test.converges());
         if !converges {
             return true;
         }
         match verdict {
-            Verdict::Pass => self.good_rounds >= limits.hold_rounds,
-            Verdict::KnownLimitation
-            | Verdict::LimitationLifted
-            | Verdict::Recorded
-            | Verdict::Skip => true,
+            Verdict::Pass | Verdict::KnownLimitation => {
+                let must_last = self.check.looks.iter().any(|look| look.test.must_last());
+                let lasts = if must_last {
+                    durations.stays_ready
+                } else {
+                    Duration::ZERO
+                };
+                self.good_rounds >= limits.hold_rounds
+                    && self.good_since.is_some_and(|since| now >= since + lasts)
+            }
+            Verdict::LimitationLifted | Verdict::Recorded | Verdict::Skip => true,
             Verdict::Fail | Verdict::Warn | Verdict::Broken => {
                 let lasting = match reason {
                     Because::Trouble(trouble)
@@ -97,7 +107,10 @@ impl CheckState {
                     | Because::ControlTrouble { trouble, .. } => trouble.kind.is_lasting(),
                     Because::Seen(_) | Because::Control { .. } | Because::Skipped(_) => false,
                 };
-                lasting || !self.attempts.is_empty() || now >= self.attempt_began + converge
+                let patience = self
+                    .began
+                    .is_none_or(|began| now >= began + durations.converge);
+                lasting || patience
             }
         }
     }

@@ -125,34 +125,30 @@ async fn live(
 
     // A run that creates nothing cannot get in another's way
     let creates = !plan.fixtures().is_empty();
+    let mut waiting = signals.clone();
     let lease = match creates {
-        true => Some(
-            take_lease(cluster, options, journal)
-                .await
-                .inspect_err(|error| {
-                    // Nothing was created: the record says so, lest a reader send anyone to clean up
-                    let by = error.to_string();
-                    let nothing = TornDown {
-                        removed: Vec::new(),
-                        left: Vec::new(),
-                        troubles: Vec::new(),
-                    };
-                    let ended = Ended {
-                        exit: Exit::Interrupted,
-                        requests: cluster.api.counts(),
-                    };
-                    for event in [
-                        Event::Interrupted { by },
-                        Event::TornDown(nothing),
-                        Event::RunEnded(ended),
-                    ] {
-                        let _ = journal.write(event);
-                    }
-                })?,
-        ),
         false => None,
+        true => tokio::select! {
+            taken = take_lease(cluster, options, journal) => match taken {
+                Ok(lease) => Some(lease),
+                Err(error) => {
+                    // After trouble it may have come to be, and be ours
+                    let unsure = matches!(&error, RunError::Lease {
+                        source: LeaseError::Trouble { .. }, ..
+                    });
+                    not_begun(cluster, options, journal, error.to_string(), unsure).await;
+                    return Err(error);
+                }
+            },
+            Ok(_) = waiting.wait_for(|count| *count >= 1) => {
+                not_begun(cluster, options, journal, "a signal".to_owned(), true).await;
+                return Ok(Finished { exit: Exit::Interrupted, abandoned: false });
+            }
+        },
     };
     let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
+    // An abandoned run begins nothing more, either
+    let _ends_with_this = cancel.clone().drop_guard();
     let pods = watch_pods(&cluster.api, &options.run, &tracker, cancel.clone());
     let fixtures = Fixtures {
         api: cluster.api.clone(),
@@ -168,7 +164,8 @@ async fn live(
         host_namespace: manifest::host_namespace(&options.run),
         fixtures: BTreeMap::new(),
     };
-    let (stop_sender, stop) = watch::channel(None);
+    let signalled = (*signals.borrow() >= 1).then(|| "a signal".to_owned());
+    let (stop_sender, stop) = watch::channel(signalled);
     let executor = Executor::new(plan, began, fixtures, standing, cancel.clone());
     let reasons = watch_reasons(
         journal,
@@ -200,6 +197,33 @@ async fn live(
             abandoned: false,
         }),
     }
+}
+
+/// Puts on record that a run ended before anything was looked at; `unsure` whether its Lease has
+/// come to be, it looks for it and removes it.
+async fn not_begun(
+    cluster: &Cluster,
+    options: &RunOptions,
+    journal: &Journal,
+    by: String,
+    unsure: bool,
+) {
+    let torn_down = match unsure {
+        true => tear_down(cluster, options, None).await,
+        false => TornDown {
+            removed: Vec::new(),
+            left: Vec::new(),
+            troubles: Vec::new(),
+        },
+    };
+    let ended = Ended {
+        exit: Exit::Interrupted,
+        requests: cluster.api.counts(),
+    };
+    // A failure to write is kept by the journal
+    let _ = journal.write(Event::Interrupted { by });
+    let _ = journal.write(Event::TornDown(torn_down));
+    let _ = journal.write(Event::RunEnded(ended));
 }
 
 async fn take_lease(

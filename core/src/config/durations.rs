@@ -26,6 +26,8 @@ pub struct Durations {
     pub fixture: Duration,
     /// How long a workload without a readiness probe must stay Ready before it stands.
     pub settle: Duration,
+    /// How long pods without a readiness probe must be seen Ready for their check to pass.
+    pub stays_ready: Duration,
     /// How long the scheduler may find no node for a pod before that is final.
     pub unscheduled: Duration,
     /// How long a look over the network may take to come right, from its fixtures' standing.
@@ -56,6 +58,7 @@ impl Default for Durations {
             http_total: seconds(8),
             fixture: seconds(20 * 60),
             settle: seconds(2),
+            stays_ready: seconds(5),
             unscheduled: seconds(30),
             converge: seconds(60),
             look_again: Duration::from_millis(500),

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::check::{Check, CheckId, Fate, Plan, PlannedLook, Point};
+use super::check::{Check, CheckId, Plan, PlannedLook, Point};
 use crate::config::{Image, Images};
 use crate::facts::{Facts, Known, Os, Pool, PoolName};
 use crate::suite::{Case, Suites};
-use crate::verdict::{Scope, SkipReason};
+use crate::verdict::{Fate, Scope, SkipReason};
 use crate::way::{
     FixtureKey, FixtureName, Need, SourceKind, Test, Trouble, TroubleKind, VantageKey,
 };
@@ -71,14 +71,17 @@ impl Surroundings<'_> {
             .pool
             .as_ref()
             .and_then(|pool| self.pools.get(pool)?.build);
+        if point.pool.is_some() && build.is_none() {
+            let because = "status.nodeInfo.kernelVersion is not one of Windows";
+            let fate = Fate::Broken(unknown("the build of the pool's nodes", because));
+            return self.check(case, point, Scope::Within, fate, Vec::new());
+        }
         let entry = self.suites.ledger.get(&case.claim);
         let scope = match entry {
             None => Scope::Within,
             Some(entry) => match entry.scope(build, self.facts) {
                 Ok(scope) => scope,
-                Err(reason) => {
-                    return self.check(case, point, Scope::Within, Fate::Skip(reason), Vec::new());
-                }
+                Err(fate) => return self.check(case, point, Scope::Within, fate, Vec::new()),
             },
         };
         // A known limitation's own look expects its signature; its controls what should work
@@ -333,11 +336,18 @@ mod tests {
     }
 
     #[test]
+    fn nodes_of_an_unreadable_build_are_not_told_of() {
+        let mut nodes = hybrid(true);
+        nodes[1].build = None;
+        for (id, fate) in fates(&facts("v1.37.0", nodes)) {
+            let broken = matches!(fate, Fate::Broken(_));
+            assert_eq!(broken, id != "reject.hostPID", "{id}: {fate:?}");
+        }
+    }
+
+    #[test]
     fn an_unknown_server_version_covers_nothing() {
         let check = limitation(&facts("main", hybrid(true)));
-        assert!(matches!(
-            check.fate,
-            Fate::Skip(SkipReason::OutOfScope { .. })
-        ));
+        assert!(matches!(check.fate, Fate::Broken(_)));
     }
 }

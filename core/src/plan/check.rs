@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::claims::{ClaimId, Kind};
 use crate::facts::{PoolName, WindowsBuild};
-use crate::verdict::{Scope, SkipReason};
-use crate::way::{FixtureKey, Need, SourceKind, Test, Trouble, VantageKey};
+use crate::verdict::{Fate, Scope};
+use crate::way::{FixtureKey, Need, SourceKind, Test, VantageKey};
 
 /// The name of a check, stable from night to night: `net.service-ip-from-pod[pool=windows-2022]`.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -71,18 +71,6 @@ pub struct PlannedLook {
     pub needs: Vec<(FixtureKey, Need)>,
     /// What is looked at.
     pub test: Test,
-}
-
-/// What is known of a check's verdict before anything is looked at.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Fate {
-    /// It is to be looked at.
-    Look,
-    /// It is skipped.
-    Skip(SkipReason),
-    /// It cannot be told.
-    Broken(Trouble),
 }
 
 /// One case at one point, with its controls: the unit of judging and of resuming.

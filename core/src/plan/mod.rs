@@ -3,5 +3,6 @@
 mod build;
 mod check;
 
+pub use crate::verdict::Fate;
 pub use build::{image_role, plan};
-pub use check::{Check, CheckId, Fate, Plan, PlannedLook, Point};
+pub use check::{Check, CheckId, Plan, PlannedLook, Point};

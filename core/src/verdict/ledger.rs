@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use semver::VersionReq;
 
+use super::fate::Fate;
 use super::judge::{Scope, SkipReason};
 use crate::claims::{Catalogue, ClaimId, Kind};
 use crate::document::{Decoder, Diagnostic, Node, Unread, nearest, parse};
 use crate::facts::{Facts, WindowsBuild};
-use crate::way::{FailureClass, Signature};
+use crate::way::{FailureClass, Signature, Trouble, TroubleKind};
 
 /// What becomes of a claim on a cluster that its ledger entry does not cover.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -40,25 +41,30 @@ pub struct LedgerEntry {
 }
 
 impl LedgerEntry {
-    /// Whether the entry covers a pool's build on this cluster; an unknown server version covers
-    /// nothing and leaves the claim skipped, since nothing is assumed from it.
-    pub fn scope(&self, build: Option<WindowsBuild>, facts: &Facts) -> Result<Scope, SkipReason> {
-        let missed = match (build, facts.kubernetes()) {
-            (_, None) => {
-                let because = "the server's version is unknown".to_owned();
-                return Err(SkipReason::OutOfScope { because });
+    /// Whether the entry covers a pool's build on this cluster, or what becomes of the claim
+    /// instead. From what is unknown nothing is assumed.
+    pub fn scope(&self, build: Option<WindowsBuild>, facts: &Facts) -> Result<Scope, Fate> {
+        let unknown = |what: &str| {
+            let detail = format!("{what}, on which the limitation's scope depends");
+            Fate::Broken(Trouble::new(TroubleKind::FactUnknown, detail))
+        };
+        let version = facts
+            .kubernetes()
+            .ok_or_else(|| unknown("the server's version"))?;
+        let missed = if !self.kubernetes.matches(&version) {
+            format!("Kubernetes {version} is not {}", self.kubernetes)
+        } else if self.builds.is_empty() {
+            return Ok(Scope::Within);
+        } else {
+            let build = build.ok_or_else(|| unknown("the build of the nodes"))?;
+            if self.builds.contains(&build) {
+                return Ok(Scope::Within);
             }
-            (_, Some(version)) if !self.kubernetes.matches(&version) => {
-                format!("Kubernetes {version} is not {}", self.kubernetes)
-            }
-            (Some(build), _) if !self.builds.is_empty() && !self.builds.contains(&build) => {
-                format!("build {build} is not among those it is known for")
-            }
-            (Some(_) | None, Some(_)) => return Ok(Scope::Within),
+            format!("build {build} is not among those it is known for")
         };
         match self.outside {
             Outside::Capability => Ok(Scope::AsCapability),
-            Outside::Skip => Err(SkipReason::OutOfScope { because: missed }),
+            Outside::Skip => Err(Fate::Skip(SkipReason::OutOfScope { because: missed })),
         }
     }
 }

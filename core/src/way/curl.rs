@@ -172,6 +172,18 @@ pub fn split(gets: &[HttpGet], token: &str, reply: &ExecReply) -> Result<Vec<Htt
             status => Ok(HttpReply::Answered { status, body }),
         })
         .collect::<Result<Vec<_>, _>>()?;
+    // A second witness: the code of a serial session is its last transfer's. It tells of a cut
+    // answer whose message was lost
+    let last = replies.last().map_or(0, |reply| match reply {
+        HttpReply::Failed { code, .. } => i64::from(*code),
+        HttpReply::Answered { .. } => 0,
+    });
+    if reply.exit != ExitStatus::Code(last) {
+        return Err(unrecognised(format!(
+            "{:?} does not fit the last result",
+            reply.exit
+        )));
+    }
     match failures.next() {
         None => Ok(replies),
         // A transfer that began to answer and broke: its status alone must not count
@@ -258,6 +270,8 @@ mod tests {
     fn a_transfer_broken_in_the_middle_is_no_answer() {
         let err = "curl: (18) transfer closed with 10 bytes remaining to read\n";
         assert!(split(&gets(1), "t", &reply("par\n@@t 0 200\n", err, 18)).is_err());
+        // Nor when its message was lost on the way
+        assert!(split(&gets(1), "t", &reply("par\n@@t 0 200\n", "", 18)).is_err());
     }
 
     #[test]

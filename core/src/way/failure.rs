@@ -16,6 +16,10 @@ pub enum FailureClass {
     Timeout,
     /// There is no route.
     NoRoute,
+    /// Not connected, without a word whether it was refused or had no route.
+    NotConnected,
+    /// Connected, and then nothing was said in time.
+    NoAnswer,
     /// The connection was reset.
     Reset,
     /// TLS did not come about.
@@ -28,11 +32,13 @@ pub enum FailureClass {
 
 impl FailureClass {
     /// Every class.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Dns,
         Self::Refused,
         Self::Timeout,
         Self::NoRoute,
+        Self::NotConnected,
+        Self::NoAnswer,
         Self::Reset,
         Self::Tls,
         Self::HttpStatus,
@@ -46,6 +52,8 @@ impl FailureClass {
             Self::Refused => "refused",
             Self::Timeout => "timeout",
             Self::NoRoute => "no-route",
+            Self::NotConnected => "not-connected",
+            Self::NoAnswer => "no-answer",
             Self::Reset => "reset",
             Self::Tls => "tls",
             Self::HttpStatus => "http-status",

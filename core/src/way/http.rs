@@ -193,16 +193,13 @@ fn classify(code: u16, text: &str) -> Option<FailureClass> {
     match code {
         6 => Some(FailureClass::Dns),
         7 | 28 if says(&["unreachable", "no route to host"]) => Some(FailureClass::NoRoute),
+        7 if says(&["refused"]) => Some(FailureClass::Refused),
+        // `Operation timed out after 8000 milliseconds with 0 bytes received`: it was connected
+        28 if says(&["bytes received"]) => Some(FailureClass::NoAnswer),
         7 | 28 if says(&["timed out", "timeout was reached"]) => Some(FailureClass::Timeout),
-        // Current curl says this of every failed connect, so the time taken is not enough to go by:
-        // a refusal is what is left when neither time-out nor route is named (lib/connect.c)
-        7 if says(&[
-            "refused",
-            "couldn't connect to server",
-            "could not connect to server",
-        ]) =>
-        {
-            Some(FailureClass::Refused)
+        // Current curl says this of every failed connect but a time-out (lib/connect.c)
+        7 if says(&["couldn't connect to server", "could not connect to server"]) => {
+            Some(FailureClass::NotConnected)
         }
         35 | 51 | 53 | 54 | 58 | 59 | 60 | 77 => Some(FailureClass::Tls),
         52 => Some(FailureClass::Reset),
@@ -282,6 +279,16 @@ mod tests {
                 56,
                 "Recv failure: Connection was reset",
                 FailureClass::Reset,
+            ),
+            (
+                28,
+                "Operation timed out after 8001 milliseconds with 0 bytes received",
+                FailureClass::NoAnswer,
+            ),
+            (
+                7,
+                "Failed to connect to 10.0.0.1 port 80 after 2045 ms: Could not connect to server",
+                FailureClass::NotConnected,
             ),
         ] {
             assert_eq!(classify(code, text), Some(class), "{text}");

@@ -154,7 +154,16 @@ impl Test {
     pub fn converges(&self) -> bool {
         match self {
             Self::Http(_) => true,
-            Self::Admission(_) | Self::State(_) => false,
+            Self::State(_) => self.must_last(),
+            Self::Admission(_) => false,
+        }
+    }
+
+    /// Whether it must hold for a while: pods without a readiness probe are Ready when they start.
+    pub fn must_last(&self) -> bool {
+        match self {
+            Self::State(look) => matches!(look.ask, StateAsk::Pods(_)),
+            Self::Http(_) | Self::Admission(_) => false,
         }
     }
 

@@ -82,9 +82,8 @@ impl Way for State {
 
     fn request(ask: &StateAsk, at: &Bound<'_>) -> Result<Request, Trouble> {
         let path = match ask {
-            StateAsk::Nodes => {
-                "/api/v1/nodes?labelSelector=kubernetes.io%2Fos%3Dwindows".to_owned()
-            }
+            // All of them: labels are what is looked at, so they cannot choose
+            StateAsk::Nodes => "/api/v1/nodes".to_owned(),
             StateAsk::Pods(fixture) => {
                 let namespace = &at.standing.namespace;
                 let pool = at.pool.map_or("", |pool| pool.as_str());
@@ -103,19 +102,30 @@ impl Way for State {
         let items = items(reply)?;
         match ask {
             StateAsk::Nodes => {
-                let nodes = items.iter().map(read_node).collect::<Result<Vec<_>, _>>()?;
-                let of_pool =
-                    |node: &NodeSeen| WindowsBuild::parse_kernel(&node.kernel) == at.build;
-                Ok(StateSeen::Nodes(
-                    nodes.into_iter().filter(of_pool).collect(),
-                ))
+                let windows = items
+                    .iter()
+                    .filter(|node| node["status"]["nodeInfo"]["operatingSystem"] == "windows");
+                let mut nodes = windows.map(read_node).collect::<Result<Vec<_>, _>>()?;
+                nodes.retain(|node| WindowsBuild::parse_kernel(&node.kernel) == at.build);
+                if nodes.is_empty() {
+                    let detail = "the pool has no nodes any more";
+                    return Err(Trouble::new(TroubleKind::FactUnknown, detail));
+                }
+                Ok(StateSeen::Nodes(nodes))
             }
-            StateAsk::Pods(_) => {
+            StateAsk::Pods(fixture) => {
                 let pods = items
                     .iter()
                     .map(|pod| read_pod(pod, at))
-                    .collect::<Result<_, _>>()?;
-                Ok(StateSeen::Pods(pods))
+                    .collect::<Result<Vec<_>, _>>()?;
+                if pods.is_empty() {
+                    let detail = format!("{} has no pods: nothing to look at", fixture.as_str());
+                    return Err(Trouble::new(TroubleKind::NotApplied, detail));
+                }
+                match pods.iter().find_map(not_begun) {
+                    Some(trouble) => Err(trouble),
+                    None => Ok(StateSeen::Pods(pods)),
+                }
             }
         }
     }
@@ -133,10 +143,18 @@ impl Way for State {
     }
 }
 
+/// What keeps a pod from having begun at all: nothing is told of the workload by it.
+fn not_begun(pod: &PodSeen) -> Option<Trouble> {
+    let kind = match pod.waiting.as_deref()? {
+        "ErrImagePull" | "ImagePullBackOff" | "InvalidImageName" => TroubleKind::ImagePull,
+        "ContainerCreating" | "PodInitializing" => TroubleKind::NotApplied,
+        _ => return None,
+    };
+    let waiting = pod.waiting.as_deref().unwrap_or_default();
+    (!pod.ready).then(|| Trouble::new(kind, format!("{}: {waiting}", pod.name)))
+}
+
 fn compare_labels(nodes: &[NodeSeen]) -> Comparison {
-    if nodes.is_empty() {
-        return Comparison::Inapplicable("the pool has no nodes any more".to_owned());
-    }
     let disagrees = |node: &&NodeSeen| {
         let label = node.label.as_deref().and_then(WindowsBuild::parse_label);
         label.is_none() || label != WindowsBuild::parse_kernel(&node.kernel)
@@ -280,7 +298,6 @@ mod tests {
             ];
             assert!(matches!(labels(all), Comparison::Refuted(_)), "{wrong:?}");
         }
-        assert!(matches!(labels(vec![]), Comparison::Inapplicable(_)));
     }
 
     #[test]
@@ -300,9 +317,48 @@ mod tests {
             compare(vec![pod(true, true), pod(false, true)]),
             Comparison::Refuted(_)
         ));
-        assert!(matches!(compare(vec![]), Comparison::Refuted(_)));
         let wrong_image = compare(vec![pod(true, true), pod(true, false)]);
         assert!(matches!(wrong_image, Comparison::Otherwise(_)));
+    }
+
+    fn read(ask: StateAsk, items: &Json) -> Result<StateSeen, Trouble> {
+        let standing = super::super::Standing::default();
+        let build = Some(WindowsBuild::SERVER_2022);
+        let at = Bound {
+            standing: &standing,
+            pool: None,
+            build,
+            image: None,
+        };
+        let body = json!({"items": items});
+        State::read(&ask, &at, &Reply::Api(ApiReply { status: 200, body }))
+    }
+
+    #[test]
+    fn a_node_is_known_by_what_it_says_not_by_its_labels() {
+        let node = json!({"metadata": {"name": "w"}, "status": {"nodeInfo":
+            {"operatingSystem": "windows", "kernelVersion": "10.0.20348.1"}}});
+        let seen = read(StateAsk::Nodes, &json!([node])).expect("a node");
+        assert!(matches!(
+            State::compare(&StateExpect::BuildLabelAgrees, &seen),
+            Comparison::Refuted(_)
+        ));
+        assert!(read(StateAsk::Nodes, &json!([])).is_err());
+    }
+
+    #[test]
+    fn pods_that_are_not_there_or_have_not_begun_tell_nothing() {
+        let pods = StateAsk::Pods(FixtureName::WinWebserver);
+        assert!(read(pods, &json!([])).is_err());
+        for (reason, told) in [
+            ("ImagePullBackOff", false),
+            ("ContainerCreating", false),
+            ("CrashLoopBackOff", true),
+        ] {
+            let pod = json!({"metadata": {"name": "p"}, "status": {"containerStatuses":
+                [{"state": {"waiting": {"reason": reason}}}]}});
+            assert_eq!(read(pods, &json!([pod])).is_ok(), told, "{reason}");
+        }
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub enum TroubleKind {
     ApiUnavailable,
     /// What the look needs did not come to stand.
     FixtureFailed,
+    /// The harness could not bring it up, or not watch it come up.
+    NotApplied,
     /// A fact that the check needs could not be read.
     FactUnknown,
 }
@@ -51,6 +53,7 @@ impl TroubleKind {
             | Self::Unscheduled
             | Self::Forbidden
             | Self::FixtureFailed
+            | Self::NotApplied
             | Self::FactUnknown => true,
             Self::ExecTransport
             | Self::ExitStatusLost
@@ -76,6 +79,7 @@ impl TroubleKind {
             Self::Throttled => "throttled",
             Self::ApiUnavailable => "api-unavailable",
             Self::FixtureFailed => "fixture-failed",
+            Self::NotApplied => "not-applied",
             Self::FactUnknown => "fact-unknown",
         }
     }
