@@ -203,7 +203,8 @@ impl World {
             holder: run_id.clone(),
             images: Images::default(),
         };
-        let journal = Journal::create(None, Box::new(|_| {})).expect("a record in memory");
+        let journal =
+            Journal::create(None, Vec::new(), Box::new(|_| {})).expect("a record in memory");
         let (_alive, signals) = tokio::sync::watch::channel(0);
         let suites = suites().expect("the suites are valid");
         let _ = run(&cluster, &suites, &settings, &journal, signals).await;

@@ -80,6 +80,10 @@ pub(super) async fn run(args: CleanupArgs, screen: &Screen) -> Result<u8, CliErr
         let trouble = printable(&trouble.to_string());
         screen.say(&format!("could not look for {}: {trouble}\n", kind.plural));
     }
+    if let (Some(run), true) = (&args.run, removed.removed.is_empty() && removed.is_clean()) {
+        let run = printable(run);
+        screen.complain(&format!("Nothing of a run `{run}` is on this cluster.\n"));
+    }
     screen.say(&format!(
         "{} objects removed, {} left\n",
         removed.removed.len(),

@@ -11,7 +11,7 @@ use winconform_core::report::junit::ReportError;
 use winconform_core::text::printable;
 
 use crate::cluster::{CleanError, ConnectError, LeaseError};
-use crate::engine::RunError;
+use crate::engine::{JournalError, RunError};
 
 /// Everything a command can end with beside an outcome.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +44,8 @@ pub(super) enum CliError {
     Report(#[source] ReportError),
     #[error("join the simulated nodes")]
     Join(#[source] JoinError),
+    #[error("let the simulated nodes leave")]
+    Leave(#[source] hybrid_sim::LeaveError),
     #[error("start the faulty front")]
     Front(#[source] FrontError),
     #[error("listen for signals")]
@@ -57,7 +59,9 @@ impl CliError {
             | Self::Usage(_)
             | Self::Read { .. }
             | Self::Record { .. }
-            | Self::Join(_) => 2,
+            | Self::Join(_)
+            | Self::Clean(CleanError::NotARun { .. }) => 2,
+            Self::Run(RunError::Journal(JournalError::InUse { .. })) => 20,
             Self::Connect(error) => error.exit_code(),
             Self::Run(RunError::Lease { source, .. }) => source.exit_code(),
             Self::CleanupHeld(error) => error.exit_code(),
@@ -66,6 +70,7 @@ impl CliError {
             | Self::Write { .. }
             | Self::Report(_)
             | Self::Front(_)
+            | Self::Leave(_)
             | Self::Signals(_) => 1,
         }
     }

@@ -8,6 +8,7 @@ mod explain;
 mod list;
 mod out;
 mod plan;
+mod progress;
 mod report;
 mod run;
 mod screen;

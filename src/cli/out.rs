@@ -8,6 +8,9 @@ use winconform_core::report::{json, junit};
 
 use super::error::CliError;
 
+/// What is made of a record.
+const REPORTS: [&str; 2] = ["junit.xml", "report.json"];
+
 /// Makes the folder and tells whether files can be made in it, before anything is begun.
 pub(super) fn prepare(folder: &Path) -> Result<PathBuf, CliError> {
     let refuse = |error: std::io::Error| {
@@ -23,22 +26,16 @@ pub(super) fn prepare(folder: &Path) -> Result<PathBuf, CliError> {
         )));
     }
     std::fs::create_dir_all(folder).map_err(refuse)?;
-    let probe = folder.join(".winconform-probe");
-    std::fs::write(&probe, b"").map_err(refuse)?;
+    // New, and of no name that anyone else has prepared
+    let probe = folder.join(format!(".winconform-{:016x}", rand::random::<u64>()));
+    std::fs::File::create_new(&probe).map_err(refuse)?;
     std::fs::remove_file(&probe).map_err(refuse)?;
     Ok(folder.join("record.jsonl"))
 }
 
-/// Removes an earlier run's reports: whoever picks them up must never take them for this run's.
-pub(super) fn clear(folder: &Path) -> Result<(), CliError> {
-    for path in ["junit.xml", "report.json"].map(|name| folder.join(name)) {
-        match std::fs::remove_file(&path) {
-            Ok(()) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(source) => return Err(CliError::Write { path, source }),
-        }
-    }
-    Ok(())
+/// The reports of an earlier run: whoever picks them up must never take them for this run's.
+pub(super) fn reports(folder: &Path) -> Vec<PathBuf> {
+    REPORTS.map(|name| folder.join(name)).into()
 }
 
 /// Writes every report that is a file.

@@ -9,6 +9,7 @@ use winconform_core::text::printable;
 
 use super::args::{ClusterArgs, RunArgs};
 use super::error::CliError;
+use super::progress::Progress;
 use super::screen::Screen;
 use super::{out, suites};
 use crate::cluster::{ConnectOptions, connect};
@@ -34,17 +35,14 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
         run,
         images: Images::default(),
     };
-    let progress = *screen;
-    let listener = move |line: &_| {
-        if let Some(text) = terminal::progress(line) {
-            progress.complain(&format!("{text}\n"));
-        }
-    };
-    let journal = Journal::create(record.as_deref(), Box::new(listener))
+    let progress = Progress::start(*screen);
+    let listener = progress.listener();
+    let superseded = args.out.as_deref().map(out::reports).unwrap_or_default();
+    let journal = Journal::create(record.as_deref(), superseded, listener)
         .map_err(|error| CliError::Run(RunError::Journal(error)))?;
-    args.out.as_deref().map(out::clear).transpose()?;
     let signals = count_signals().map_err(CliError::Signals)?;
     let finished = run_checks(&cluster, &suites, &options, &journal, signals).await;
+    progress.end();
     // A run that was not let in has nothing to report, least of all what another's is busy with
     if let Err(refused @ RunError::Lease { .. }) = finished {
         return Err(CliError::Run(refused));
@@ -109,16 +107,19 @@ fn holder(run: &str) -> String {
     format!("{host}/{}/{run}", std::process::id())
 }
 
-/// Counts SIGINT and SIGTERM.
+/// Counts SIGINT, SIGTERM and SIGHUP.
 fn count_signals() -> std::io::Result<watch::Receiver<u32>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
+    // A terminal that is closed, a connection that is lost
+    let mut hangup = signal(SignalKind::hangup())?;
     let (count, counted) = watch::channel(0);
     tokio::spawn(async move {
         loop {
             tokio::select! {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
                 () = count.closed() => return,
             }
             count.send_modify(|count| *count += 1);

@@ -38,6 +38,7 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
         .map_err(CliError::Connect)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(CliError::Signals)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(CliError::Signals)?;
+    let mut hangup = signal(SignalKind::hangup()).map_err(CliError::Signals)?;
     let front = match &args.front {
         None => None,
         Some(path) => {
@@ -77,6 +78,7 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
     tokio::select! {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
+        _ = hangup.recv() => {}
     }
     if let Some(front) = front {
         front.stop().await;
@@ -84,10 +86,7 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
     if let Some(path) = &args.front {
         let _ = std::fs::remove_file(path);
     }
-    joined
-        .leave()
-        .await
-        .map_err(|error| CliError::Usage(error.to_string()))?;
+    joined.leave().await.map_err(CliError::Leave)?;
     screen.complain("The simulated nodes have left.\n");
     Ok(0)
 }

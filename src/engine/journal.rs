@@ -20,6 +20,9 @@ pub struct Journal {
 
 struct Inner {
     failed: watch::Sender<bool>,
+    /// Whether the file still holds an earlier run's record.
+    pending: bool,
+    superseded: Vec<PathBuf>,
     /// The whole record, from which the reports are made even when its file fails.
     text: String,
     seq: u64,
@@ -31,6 +34,12 @@ struct Inner {
 /// Why an event is not in the record's file.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum JournalError {
+    /// Another run writes it.
+    #[error("the record `{}` is being written by another run: give each its own folder", path.display())]
+    InUse {
+        /// Its path.
+        path: PathBuf,
+    },
     /// The file cannot be created.
     #[error("the record `{}` cannot be created", path.display())]
     Create {
@@ -53,21 +62,39 @@ pub enum JournalError {
 }
 
 impl Journal {
-    /// A record in memory and, when a path is given, in a new file there.
-    pub fn create(path: Option<&Path>, listener: Listener) -> Result<Self, JournalError> {
+    /// A record in memory and, when a path is given, in a file there. The record of an earlier
+    /// run and what was made of it, `superseded`, stay until [`Journal::publish`].
+    pub fn create(
+        path: Option<&Path>,
+        superseded: Vec<PathBuf>,
+        listener: Listener,
+    ) -> Result<Self, JournalError> {
+        let mut pending = false;
         let file = match path {
             None => None,
             Some(path) => {
-                let file = File::create(path).map_err(|source| JournalError::Create {
+                let failed = |source| JournalError::Create {
                     path: path.to_owned(),
                     source: Arc::new(source),
-                })?;
+                };
+                let mut options = File::options();
+                let file = options.create(true).write(true).truncate(false).open(path);
+                let file = file.map_err(failed)?;
+                // Not every file can be locked; one that is locked is another run's
+                if matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
+                    let path = path.to_owned();
+                    return Err(JournalError::InUse { path });
+                }
+                let metadata = file.metadata().map_err(failed)?;
+                pending = metadata.is_file() && metadata.len() > 0;
                 Some((file, path.to_owned()))
             }
         };
         let (failed, _) = watch::channel(false);
         let inner = Inner {
             failed,
+            pending,
+            superseded,
             text: String::new(),
             seq: 0,
             file,
@@ -95,7 +122,9 @@ impl Journal {
         if let Some(failure) = &inner.failure {
             return Err(failure.clone());
         }
+        let pending = inner.pending;
         if let Some((file, path)) = &mut inner.file
+            && !pending
             && let Err(source) = file.write_all(text.as_bytes())
         {
             let failure = JournalError::Write {
@@ -107,6 +136,39 @@ impl Journal {
             return Err(failure);
         }
         Ok(())
+    }
+
+    /// Takes the place of an earlier run's record and reports: this run has been let in.
+    pub fn publish(&self) -> Result<(), JournalError> {
+        let mut inner = self.lock();
+        let superseded = std::mem::take(&mut inner.superseded);
+        let pending = std::mem::take(&mut inner.pending);
+        let inner = &mut *inner;
+        let Some((file, path)) = &mut inner.file else {
+            return Ok(());
+        };
+        let published = superseded
+            .iter()
+            .map(std::fs::remove_file)
+            .filter(
+                |removed| !matches!(removed, Err(e) if e.kind() == std::io::ErrorKind::NotFound),
+            )
+            .collect::<std::io::Result<()>>()
+            .and_then(|()| match pending {
+                true => file
+                    .set_len(0)
+                    .and_then(|()| file.write_all(inner.text.as_bytes())),
+                false => Ok(()),
+            });
+        published.map_err(|source| {
+            let failure = JournalError::Write {
+                path: path.clone(),
+                source: Arc::new(source),
+            };
+            inner.failure = Some(failure.clone());
+            inner.failed.send_replace(true);
+            failure
+        })
     }
 
     /// The record so far.
@@ -148,8 +210,27 @@ mod tests {
     }
 
     #[test]
+    fn an_earlier_record_stays_until_the_run_is_let_in() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (record, report) = (folder.path().join("record"), folder.path().join("report"));
+        std::fs::write(&record, "earlier").expect("written");
+        std::fs::write(&report, "earlier").expect("written");
+        let create = || Journal::create(Some(&record), vec![report.clone()], Box::new(|_| {}));
+        let journal = create().expect("nobody else writes it");
+        journal.write(started()).expect("kept");
+        assert_eq!(std::fs::read_to_string(&record).expect("there"), "earlier");
+        assert!(matches!(create(), Err(JournalError::InUse { .. })));
+        journal.publish().expect("published");
+        assert!(!report.exists());
+        assert_eq!(
+            std::fs::read_to_string(&record).expect("there"),
+            journal.text()
+        );
+    }
+
+    #[test]
     fn a_full_disk_is_told_and_the_record_in_memory_goes_on() {
-        let journal = Journal::create(Some(Path::new("/dev/full")), Box::new(|_| {}))
+        let journal = Journal::create(Some(Path::new("/dev/full")), Vec::new(), Box::new(|_| {}))
             .expect("the device is there");
         assert!(matches!(
             journal.write(started()),

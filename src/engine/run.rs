@@ -136,7 +136,8 @@ async fn live(
                     let unsure = matches!(&error, RunError::Lease {
                         source: LeaseError::Trouble { .. }, ..
                     });
-                    not_begun(cluster, options, journal, error.to_string(), unsure).await;
+                    not_begun(cluster, options, journal, "a Lease that it could not take".to_owned(), unsure)
+                        .await;
                     return Err(error);
                 }
             },
@@ -146,6 +147,10 @@ async fn live(
             }
         },
     };
+    if let Err(failure) = journal.publish() {
+        tear_down(cluster, options, lease).await;
+        return Err(RunError::Journal(failure));
+    }
     let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
     // An abandoned run begins nothing more, either
     let _ends_with_this = cancel.clone().drop_guard();
@@ -261,17 +266,16 @@ async fn watch_reasons(
     stop: watch::Sender<Option<String>>,
 ) {
     let lost = async {
-        match lease {
-            Some(mut lease) => {
-                if lease
-                    .wait_for(|state| matches!(state, LeaseState::Lost(_)))
-                    .await
-                    .is_err()
-                {
-                    std::future::pending::<()>().await;
-                }
+        let Some(mut lease) = lease else {
+            return std::future::pending().await;
+        };
+        loop {
+            if let LeaseState::Lost(why) = &*lease.borrow_and_update() {
+                return format!("the loss of its Lease: {why}");
             }
-            None => std::future::pending().await,
+            if lease.changed().await.is_err() {
+                return std::future::pending().await;
+            }
         }
     };
     let signalled = async {
@@ -280,11 +284,11 @@ async fn watch_reasons(
         }
     };
     let by = tokio::select! {
-        () = signalled => "a signal",
-        () = lost => "the loss of its Lease to another run",
-        () = journal.failed() => "its record, which takes no more",
+        () = signalled => "a signal".to_owned(),
+        why = lost => why,
+        () = journal.failed() => "its record, which takes no more".to_owned(),
     };
-    stop.send_replace(Some(by.to_owned()));
+    stop.send_replace(Some(by));
     stop.closed().await;
     std::future::pending::<()>().await;
 }

@@ -375,7 +375,8 @@ impl Page {
         let left: Vec<_> = left(view).iter().map(object).collect();
         if !left.is_empty() {
             self.list(2, "left", &left);
-            self.field(2, "next", "winconform cleanup");
+            let cleanup = format!("winconform cleanup --run {}", view.started.run);
+            self.field(2, "next", &printable(&cleanup));
         }
         if let Some(torn) = &view.torn_down {
             if torn.left.is_empty() {

@@ -51,8 +51,10 @@ pub struct PodSeen {
     pub name: String,
     /// Where it is.
     pub node: Option<String>,
-    /// Whether its condition Ready is True and it is not being deleted.
+    /// Whether its condition Ready is True.
     pub ready: bool,
+    /// Whether it is being deleted.
+    pub deleted: bool,
     /// The images of its containers.
     pub images: Vec<String>,
     /// Whether those are what the image table says for the pool.
@@ -143,8 +145,12 @@ impl Way for State {
     }
 }
 
-/// What keeps a pod from having begun at all: nothing is told of the workload by it.
+/// What keeps a pod from telling anything of its workload: it has not begun, or is made to end.
 fn not_begun(pod: &PodSeen) -> Option<Trouble> {
+    if pod.deleted {
+        let detail = format!("{}: somebody is deleting it", pod.name);
+        return Some(Trouble::new(TroubleKind::NotApplied, detail));
+    }
     let kind = match pod.waiting.as_deref()? {
         "ErrImagePull" | "ImagePullBackOff" | "InvalidImageName" => TroubleKind::ImagePull,
         "ContainerCreating" | "PodInitializing" => TroubleKind::NotApplied,
@@ -255,7 +261,6 @@ fn read_pod(pod: &Json, at: &Bound<'_>) -> Result<PodSeen, Trouble> {
         .filter_map(|c| text(&c["image"]))
         .collect();
     let is_ready = |c: &Json| c["type"] == "Ready" && c["status"] == "True";
-    let alive = pod["metadata"]["deletionTimestamp"].is_null();
     let waiting = list(&pod["status"]["containerStatuses"])
         .iter()
         .find_map(|status| text(&status["state"]["waiting"]["reason"]))
@@ -263,7 +268,8 @@ fn read_pod(pod: &Json, at: &Bound<'_>) -> Result<PodSeen, Trouble> {
     Ok(PodSeen {
         name: name(pod)?,
         node: text(&pod["spec"]["nodeName"]),
-        ready: alive && list(&pod["status"]["conditions"]).iter().any(is_ready),
+        deleted: !pod["metadata"]["deletionTimestamp"].is_null(),
+        ready: list(&pod["status"]["conditions"]).iter().any(is_ready),
         image_of_build: !images.is_empty()
             && images.iter().all(|image| Some(image.as_str()) == at.image),
         images,
@@ -306,6 +312,7 @@ mod tests {
             name: "p".into(),
             node: Some("n".into()),
             ready,
+            deleted: false,
             images: vec!["i".into()],
             image_of_build,
             waiting: (!ready).then(|| "CrashLoopBackOff".into()),

@@ -1,0 +1,57 @@
+//! Progress on standard error, from a thread of its own: a terminal that takes no more (a pager, a
+//! stopped one) must keep neither the run nor its signals waiting.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
+
+use winconform_core::record::Line;
+use winconform_core::report::terminal;
+
+use super::screen::Screen;
+use crate::engine::Listener;
+
+/// Lines kept for a slow terminal; more are dropped, as they are all on record.
+const KEPT: usize = 1000;
+/// How long the end of a run waits for the terminal to take the last of them.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Progress under way.
+pub(super) struct Progress {
+    lines: SyncSender<String>,
+    written: Receiver<()>,
+}
+
+impl Progress {
+    /// Starts the thread that writes.
+    pub(super) fn start(screen: Screen) -> Self {
+        let (lines, to_write) = sync_channel::<String>(KEPT);
+        let (done, written) = sync_channel(1);
+        std::thread::spawn(move || {
+            for line in to_write {
+                screen.complain(&line);
+                if line.is_empty() {
+                    break;
+                }
+            }
+            let _ = done.send(());
+        });
+        Self { lines, written }
+    }
+
+    /// What tells of each line of the record.
+    pub(super) fn listener(&self) -> Listener {
+        let lines = self.lines.clone();
+        Box::new(move |line: &Line| {
+            if let Some(text) = terminal::progress(line) {
+                let _ = lines.try_send(format!("{text}\n"));
+            }
+        })
+    }
+
+    /// Lets the terminal take the last lines, unless it takes none.
+    pub(super) fn end(self) {
+        // The empty line ends the thread: the record may hold its listener for longer
+        let _ = self.lines.try_send(String::new());
+        let _ = self.written.recv_timeout(PATIENCE);
+    }
+}
