@@ -27,7 +27,7 @@ pub struct Line {
 
 /// What happened.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum Event {
     /// The first line of every record.
     RunStarted(Started),
