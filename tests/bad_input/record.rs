@@ -40,7 +40,7 @@ fn record(said: &str) -> Vec<String> {
             "hint": said, "point": {"pool": null, "source": null}, "fate": "look",
         }]}),
         json!({"intent": object}),
-        json!({"fixture": {"key": pool, "took_ms": 5, "outcome": {"failed": {
+        json!({"fixture": {"key": pool, "took-ms": 5, "outcome": {"failed": {
             "kind": "image-pull", "detail": said,
         }}}}),
         json!({"attempt": {
