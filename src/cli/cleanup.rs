@@ -2,22 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use winconform_core::config::{Durations, Limits};
 use winconform_core::text::printable;
 
 use super::args::CleanupArgs;
+use super::connect::connected;
 use super::error::CliError;
 use super::screen::Screen;
-use crate::cluster::{LeaseError, acquire, connect, lease_names, remove_run};
+use crate::cluster::{LeaseError, acquire, lease_names, remove_run};
 
 pub(super) async fn run(args: CleanupArgs, screen: &Screen) -> Result<u8, CliError> {
-    let cluster = connect(
-        &args.cluster.into(),
-        Durations::default(),
-        Limits::default(),
-    )
-    .await
-    .map_err(CliError::Connect)?;
+    let cluster = connected(&args.cluster.into()).await?;
     // A live run renews its Lease: whoever can take it over knows that it is dead
     let there = async || lease_names(&cluster.api, args.run.as_deref()).await;
     let mut names: BTreeSet<_> = there().await.map_err(CliError::CleanupHeld)?;

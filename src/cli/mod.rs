@@ -3,6 +3,7 @@
 
 mod args;
 mod cleanup;
+mod connect;
 mod error;
 mod explain;
 mod list;

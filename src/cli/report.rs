@@ -3,7 +3,6 @@
 use std::io::ErrorKind;
 
 use winconform_core::record::read;
-use winconform_core::report::terminal;
 
 use super::args::ReportArgs;
 use super::error::CliError;
@@ -26,12 +25,7 @@ pub(super) fn run(args: &ReportArgs, screen: &Screen) -> Result<u8, CliError> {
     if let Some(folder) = &args.out {
         out::write(folder, &view)?;
     }
-    let colour = if screen.colour {
-        terminal::Colour::Always
-    } else {
-        terminal::Colour::Never
-    };
-    screen.say(&terminal::render(&view, screen.width, colour));
+    screen.report(&view);
     Ok(0)
 }
 

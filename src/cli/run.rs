@@ -2,29 +2,22 @@
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use winconform_core::config::{Durations, Images, Limits};
+use winconform_core::config::Images;
 use winconform_core::record::read;
-use winconform_core::report::terminal;
 use winconform_core::text::printable;
 
-use super::args::{ClusterArgs, RunArgs};
+use super::args::RunArgs;
+use super::connect::connected;
 use super::error::CliError;
 use super::progress::Progress;
 use super::screen::Screen;
 use super::{out, suites};
-use crate::cluster::{ConnectOptions, connect};
 use crate::engine::{Journal, RunError, RunOptions, run as run_checks};
 
 pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
     let record = args.out.as_deref().map(out::prepare).transpose()?;
-    let cluster = connect(
-        &args.cluster.into(),
-        Durations::default(),
-        Limits::default(),
-    )
-    .await
-    .map_err(CliError::Connect)?;
+    let cluster = connected(&args.cluster.into()).await?;
     let run = new_id();
     let options = RunOptions {
         lease: match &args.id {
@@ -56,12 +49,7 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
             unwritten = out::write(folder, view).err();
         }
         if !view.checks.is_empty() {
-            let colour = if screen.colour {
-                terminal::Colour::Always
-            } else {
-                terminal::Colour::Never
-            };
-            screen.say(&terminal::render(view, screen.width, colour));
+            screen.report(view);
         }
     }
     let finished = finished.map_err(CliError::Run)?;
@@ -75,15 +63,6 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
     match unwritten {
         Some(error) => Err(error),
         None => Ok(finished.exit.code()),
-    }
-}
-
-impl From<ClusterArgs> for ConnectOptions {
-    fn from(args: ClusterArgs) -> Self {
-        Self {
-            context: args.context,
-            kubeconfig: args.kubeconfig,
-        }
     }
 }
 

@@ -2,14 +2,17 @@
 
 use std::io::{IsTerminal, Write};
 
+use winconform_core::record::RunView;
+use winconform_core::report::terminal::{Colour, render};
+
 /// Writes to the terminal. A reader that has gone (`| head`) is no reason to fail: the verdict
 /// is in the exit code.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Screen {
     /// Whether standard output takes colours.
-    pub(super) colour: bool,
+    colour: Colour,
     /// Its width in columns.
-    pub(super) width: usize,
+    width: usize,
 }
 
 impl Screen {
@@ -21,9 +24,18 @@ impl Screen {
             .ok()
             .and_then(|text| text.parse().ok());
         Self {
-            colour,
+            colour: if colour {
+                Colour::Always
+            } else {
+                Colour::Never
+            },
             width: columns.unwrap_or(100).clamp(60, 200),
         }
+    }
+
+    /// The report of a run, as wide and as coloured as standard output takes it.
+    pub(super) fn report(&self, view: &RunView) {
+        self.say(&render(view, self.width, self.colour));
     }
 
     /// A result.

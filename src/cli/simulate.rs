@@ -3,12 +3,12 @@
 use hybrid_sim::front::{Front, FrontFault, FrontOptions};
 use hybrid_sim::{FaultSet, JoinOptions, ProductFault, Topology, join};
 use tokio::signal::unix::{SignalKind, signal};
-use winconform_core::config::{Durations, Limits};
 
 use super::args::{Fault, SimulateArgs};
+use super::connect::connected;
 use super::error::CliError;
 use super::screen::Screen;
-use crate::cluster::{ConnectOptions, connect, kube_config};
+use crate::cluster::{ConnectOptions, kube_config};
 
 pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliError> {
     let Some(join_to) = args.join.filter(|_| !args.list_faults) else {
@@ -33,9 +33,7 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
         context: None,
         kubeconfig: Some(join_to),
     };
-    let cluster = connect(&options, Durations::default(), Limits::default())
-        .await
-        .map_err(CliError::Connect)?;
+    let cluster = connected(&options).await?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(CliError::Signals)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(CliError::Signals)?;
     let mut hangup = signal(SignalKind::hangup()).map_err(CliError::Signals)?;
