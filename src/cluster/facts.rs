@@ -1,7 +1,7 @@
 //! What the cluster says of itself, each fact with where it was read or why it is unknown.
 
 use serde_json::Value as Json;
-use winconform_core::facts::{Facts, Known, NodeFact, Os, WindowsBuild};
+use winconform_core::facts::{Facts, Known, NodeDetails, NodeFact, Os, WindowsBuild};
 use winconform_core::text::printable;
 use winconform_core::way::{ApiReply, ApiRequest};
 
@@ -41,6 +41,7 @@ pub async fn collect(api: &Api) -> Facts {
         server: known(server, VERSION),
         cluster: known(cluster, IDENTITY),
         nodes: known(nodes, NODES),
+        ..Facts::default()
     }
 }
 
@@ -148,6 +149,7 @@ fn read_node(node: &Json) -> Option<NodeFact> {
         build,
         usable: ready && !leaving && node["spec"]["unschedulable"] != true,
         taints: taints.filter(keeps_away).cloned().collect(),
+        details: NodeDetails::default(),
     })
 }
 

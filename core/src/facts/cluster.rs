@@ -1,4 +1,4 @@
-//! Nodes, pools and versions.
+//! All facts of a cluster, and the pools that follow from them.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -8,6 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::build::WindowsBuild;
 use super::known::Known;
+use super::network::{ClusterDns, Cni, KubeProxy};
+use super::node::NodeFact;
+use super::objects::{
+    CsiNodeFact, GmsaFact, LoadBalancerFact, RuntimeClassFact, StorageClassFact, WebhookFact,
+    WorkloadsFact,
+};
 
 /// The operating system of a node.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
@@ -17,22 +23,6 @@ pub enum Os {
     Linux,
     /// Windows.
     Windows,
-}
-
-/// One node as the API shows it.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct NodeFact {
-    /// Its name.
-    pub name: String,
-    /// Its operating system, from `status.nodeInfo.operatingSystem`.
-    pub os: Os,
-    /// Its build, from `status.nodeInfo.kernelVersion`; never from the label, which is checked.
-    pub build: Option<WindowsBuild>,
-    /// Whether it is Ready and schedulable.
-    pub usable: bool,
-    /// Its `NoSchedule` and `NoExecute` taints, as in the API.
-    pub taints: Vec<serde_json::Value>,
 }
 
 /// The name of a pool: `linux`, `windows-2022`.
@@ -86,15 +76,46 @@ pub struct Pool {
 }
 
 /// What the cluster says of itself.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", default)]
 pub struct Facts {
     /// `gitVersion` of the API server.
     pub server: Known<String>,
+    /// What the API server runs on, such as `linux/amd64`.
+    pub platform: Known<String>,
+    /// The API server's feature gates and whether each is on.
+    pub gates: Known<BTreeMap<String, bool>>,
     /// UID of the namespace kube-system: the cluster's identity.
     pub cluster: Known<String>,
     /// The nodes, by name.
     pub nodes: Known<Vec<NodeFact>>,
+    /// Who provisioned the cluster, such as `aks`, `eks`, `gke` or `kubeadm`; `None` when no rule
+    /// recognises it.
+    pub provider: Known<Option<String>>,
+    /// The network plugin; `None` when no rule recognises one.
+    pub cni: Known<Option<Cni>>,
+    /// What is known of kube-proxy; `None` when no sign of it was found.
+    pub kube_proxy: Known<Option<KubeProxy>>,
+    /// The cluster's DNS; `None` when no Service of it was found.
+    pub dns: Known<Option<ClusterDns>>,
+    /// RuntimeClasses.
+    pub runtime_classes: Known<Vec<RuntimeClassFact>>,
+    /// StorageClasses.
+    pub storage_classes: Known<Vec<StorageClassFact>>,
+    /// Names of the CSI drivers.
+    pub csi_drivers: Known<Vec<String>>,
+    /// Which CSI drivers run on which node.
+    pub csi_nodes: Known<Vec<CsiNodeFact>>,
+    /// Admission webhooks and policies that see pods.
+    pub webhooks: Known<Vec<WebhookFact>>,
+    /// Signs of a load balancer.
+    pub load_balancer: Known<LoadBalancerFact>,
+    /// Whether `metrics.k8s.io` is served and available.
+    pub metrics_api: Known<bool>,
+    /// Signs of gMSA support.
+    pub gmsa: Known<GmsaFact>,
+    /// What runs, as far as claims ask about it.
+    pub workloads: Known<WorkloadsFact>,
 }
 
 impl Facts {
@@ -152,12 +173,7 @@ mod tests {
                 value: version.to_owned(),
                 source: "/version".to_owned(),
             },
-            cluster: Known::Unknown {
-                because: "not asked".to_owned(),
-            },
-            nodes: Known::Unknown {
-                because: "not asked".to_owned(),
-            },
+            ..Facts::default()
         };
         for (text, minor) in [
             ("v1.37.0", 37),

@@ -20,6 +20,14 @@ pub enum Known<T> {
     },
 }
 
+impl<T> Default for Known<T> {
+    fn default() -> Self {
+        Self::Unknown {
+            because: "not asked".to_owned(),
+        }
+    }
+}
+
 impl<T> Known<T> {
     /// The value, if known.
     pub fn value(&self) -> Option<&T> {

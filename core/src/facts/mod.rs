@@ -3,7 +3,16 @@
 mod build;
 mod cluster;
 mod known;
+mod network;
+mod node;
+mod objects;
 
 pub use build::WindowsBuild;
-pub use cluster::{Facts, NodeFact, Os, Pool, PoolName};
+pub use cluster::{Facts, Os, Pool, PoolName};
 pub use known::Known;
+pub use network::{ClusterDns, Cni, CniMode, DnsEndpoint, KubeProxy, Vxlan};
+pub use node::{ConditionFact, NodeDetails, NodeFact};
+pub use objects::{
+    CsiNodeFact, GmsaFact, LoadBalancerFact, RuntimeClassFact, StorageClassFact, WebhookFact,
+    WorkloadsFact,
+};

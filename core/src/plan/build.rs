@@ -197,7 +197,7 @@ fn unknown(what: &str, because: &str) -> Trouble {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::{NodeFact, WindowsBuild};
+    use crate::facts::{NodeDetails, NodeFact, WindowsBuild};
     use crate::suite::SuiteFile;
     use crate::way::{HttpExpect, Test};
 
@@ -226,6 +226,7 @@ mod tests {
             build,
             usable,
             taints: Vec::new(),
+            details: NodeDetails::default(),
         }
     }
 
@@ -242,6 +243,7 @@ mod tests {
                 value: nodes,
                 source,
             },
+            ..Facts::default()
         }
     }
 

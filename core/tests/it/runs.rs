@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use winconform_core::claims::{ClaimId, Kind};
-use winconform_core::facts::{Facts, Known, NodeFact, Os, PoolName, WindowsBuild};
+use winconform_core::facts::{Facts, Known, NodeDetails, NodeFact, Os, PoolName, WindowsBuild};
 use winconform_core::plan::{CheckId, Fate, Point};
 use winconform_core::record::{
     Attempted, Ended, Event, Exit, FixtureOutcome, Line, LookRecord, ObjectName, PlannedCheck,
@@ -114,6 +114,7 @@ pub(crate) fn facts() -> Facts {
         build,
         usable,
         taints: vec![json!({"key": "os", "value": "windows", "effect": "NoSchedule"})],
+        details: NodeDetails::default(),
     };
     let source = "/api/v1/nodes".to_owned();
     let windows = Some(WindowsBuild::SERVER_2022);
@@ -136,6 +137,7 @@ pub(crate) fn facts() -> Facts {
             ],
             source,
         },
+        ..Facts::default()
     }
 }
 
@@ -547,6 +549,7 @@ pub(crate) fn setup_died() -> Recorder {
         server: Known::Unknown { because: unknown() },
         cluster: Known::Unknown { because: unknown() },
         nodes: Known::Unknown { because: unknown() },
+        ..Facts::default()
     }));
     recorder.push(ended(Exit::CouldNotTell));
     recorder

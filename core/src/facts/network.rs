@@ -1,0 +1,79 @@
+//! The network as far as the API tells: plugin, kube-proxy, DNS.
+
+use serde::{Deserialize, Serialize};
+
+/// A network plugin.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Cni {
+    /// Which, such as `flannel`, `calico`, `antrea`, `azure-cni`.
+    pub product: String,
+    /// How it connects Windows pods, where the API tells.
+    pub mode: Option<CniMode>,
+    /// VXLAN network identifier and UDP port, where configured.
+    pub vxlan: Option<Vxlan>,
+    /// The signs it was recognised by: objects with what they held.
+    pub signs: Vec<String>,
+}
+
+/// The HNS network type Windows pods are connected by (Kubernetes documentation, Windows networking).
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CniMode {
+    /// L2bridge.
+    L2bridge,
+    /// L2tunnel.
+    L2tunnel,
+    /// Overlay, over VXLAN or Geneve.
+    Overlay,
+    /// Transparent.
+    Transparent,
+}
+
+/// A VXLAN's identifier and port.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Vxlan {
+    /// VNI; `None` when left to the default.
+    pub vni: Option<u32>,
+    /// UDP port; `None` when left to the default.
+    pub port: Option<u16>,
+}
+
+/// kube-proxy, as its ConfigMap, pods or arguments tell.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct KubeProxy {
+    /// The mode written in the configuration Linux nodes use, such as `iptables`.
+    pub linux_mode: Option<String>,
+    /// The mode written for Windows nodes, such as `kernelspace`.
+    pub windows_mode: Option<String>,
+    /// Whether direct server return is asked for on Windows.
+    pub dsr: Option<bool>,
+    /// The signs it was read from.
+    pub signs: Vec<String>,
+}
+
+/// The cluster's DNS.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ClusterDns {
+    /// `namespace/name` of its Service.
+    pub service: String,
+    /// Its addresses.
+    pub addresses: Vec<String>,
+    /// Where its endpoints are.
+    pub endpoints: Vec<DnsEndpoint>,
+}
+
+/// One endpoint of the cluster's DNS.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct DnsEndpoint {
+    /// Its address.
+    pub address: String,
+    /// The node it is on, when the EndpointSlice says.
+    pub node: Option<String>,
+    /// Whether it is ready.
+    pub ready: bool,
+}

@@ -1,0 +1,87 @@
+//! Nodes as the API shows them.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::build::WindowsBuild;
+use super::cluster::Os;
+
+/// One node as the API shows it.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct NodeFact {
+    /// Its name.
+    pub name: String,
+    /// Its operating system, from `status.nodeInfo.operatingSystem`.
+    pub os: Os,
+    /// Its build, from `status.nodeInfo.kernelVersion`; never from the label, which is checked.
+    pub build: Option<WindowsBuild>,
+    /// Whether it is Ready and schedulable.
+    pub usable: bool,
+    /// Its `NoSchedule` and `NoExecute` taints, as in the API.
+    pub taints: Vec<serde_json::Value>,
+    /// The rest, which no placing depends on.
+    #[serde(default)]
+    pub details: NodeDetails,
+}
+
+/// What a node says of itself beyond what placing needs.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct NodeDetails {
+    /// Its labels of the domains `kubernetes.io` and `k8s.io`, and those that tell its provider.
+    pub labels: BTreeMap<String, String>,
+    /// `status.nodeInfo.architecture`.
+    pub arch: String,
+    /// `status.nodeInfo.kernelVersion`, whole: on Windows with the patch revision.
+    pub kernel: String,
+    /// `status.nodeInfo.osImage`.
+    pub os_image: String,
+    /// `status.nodeInfo.containerRuntimeVersion`, such as `containerd://1.7.20`.
+    pub runtime: String,
+    /// `status.nodeInfo.kubeletVersion`.
+    pub kubelet: String,
+    /// Every taint, `PreferNoSchedule` too, as in the API.
+    pub all_taints: Vec<serde_json::Value>,
+    /// `spec.unschedulable`.
+    pub unschedulable: bool,
+    /// Whether it is labelled as a control-plane node.
+    pub control_plane: bool,
+    /// `status.capacity`, quantities as written.
+    pub capacity: BTreeMap<String, String>,
+    /// `status.allocatable`, quantities as written.
+    pub allocatable: BTreeMap<String, String>,
+    /// The conditions.
+    pub conditions: Vec<ConditionFact>,
+    /// When it was created.
+    pub created: Option<Timestamp>,
+    /// `spec.podCIDRs`.
+    pub pod_cidrs: Vec<String>,
+    /// `status.addresses`, as type and address.
+    pub addresses: Vec<(String, String)>,
+    /// Names of the images it says it holds; the kubelet caps the list at 50 by default.
+    pub images: Vec<String>,
+}
+
+/// A condition of a node.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ConditionFact {
+    /// Such as `Ready`.
+    pub kind: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// Since when.
+    pub since: Option<Timestamp>,
+    /// The reason given.
+    pub reason: String,
+}
+
+impl NodeDetails {
+    /// The condition of this type.
+    pub fn condition(&self, kind: &str) -> Option<&ConditionFact> {
+        self.conditions.iter().find(|c| c.kind == kind)
+    }
+}

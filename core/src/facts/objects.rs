@@ -1,0 +1,114 @@
+//! Objects of the cluster that claims depend on.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A RuntimeClass.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct RuntimeClassFact {
+    /// Its name.
+    pub name: String,
+    /// Its handler.
+    pub handler: String,
+    /// `scheduling.nodeSelector`.
+    pub node_selector: BTreeMap<String, String>,
+    /// `scheduling.tolerations`, as in the API.
+    pub tolerations: Vec<serde_json::Value>,
+}
+
+/// A StorageClass.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct StorageClassFact {
+    /// Its name.
+    pub name: String,
+    /// Its provisioner.
+    pub provisioner: String,
+    /// Whether it is the default.
+    pub default: bool,
+}
+
+/// The CSI drivers of one node.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct CsiNodeFact {
+    /// The node.
+    pub node: String,
+    /// Its drivers.
+    pub drivers: Vec<String>,
+}
+
+/// Something that sees, and may change or refuse, pods on their way in.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct WebhookFact {
+    /// The kind of object that says so, such as `MutatingWebhookConfiguration` or
+    /// `MutatingAdmissionPolicy`.
+    pub kind: String,
+    /// That object's name.
+    pub configuration: String,
+    /// The webhook's name in it; empty for policies.
+    pub name: String,
+    /// Whether it changes objects.
+    pub mutates: bool,
+    /// Which of the resources that make pods it matches, such as `pods` or `deployments`.
+    pub resources: Vec<String>,
+    /// `failurePolicy`.
+    pub failure_policy: String,
+    /// Whether a dry run reaches it: `sideEffects` is `None` or `NoneOnDryRun`.
+    pub dry_run: bool,
+}
+
+/// Signs of a load balancer.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct LoadBalancerFact {
+    /// Services of type LoadBalancer that have an address.
+    pub with_address: u64,
+    /// Services of type LoadBalancer that wait for one.
+    pub pending: u64,
+    /// Load balancers recognised by their own objects, such as `metallb`.
+    pub products: Vec<String>,
+}
+
+/// Signs of gMSA support.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct GmsaFact {
+    /// Whether `GMSACredentialSpec` is served.
+    pub crd: bool,
+    /// Names of webhook configurations that are gMSA's.
+    pub webhooks: Vec<String>,
+}
+
+/// What runs, as far as claims ask about it.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct WorkloadsFact {
+    /// Pods on all nodes that are not finished.
+    pub pods: u64,
+    /// Of those, pods on Windows nodes.
+    pub windows_pods: u64,
+    /// Pods on Windows nodes that set neither `spec.os.name` nor an OS selector, or only one, as
+    /// `namespace/name`; at most [`SHOWN`](Self::SHOWN).
+    pub without_os: Vec<String>,
+    /// How many those are.
+    pub without_os_count: u64,
+    /// Pods on Windows nodes with a container without requests, or with requests that differ from
+    /// its limits, as `namespace/name`; at most [`SHOWN`](Self::SHOWN).
+    pub without_requests: Vec<String>,
+    /// How many those are.
+    pub without_requests_count: u64,
+    /// Families of the addresses that pods on Windows nodes have, as `ipv4`, `ipv6` or
+    /// `ipv4,ipv6`, with how many pods have them.
+    pub windows_families: BTreeMap<String, u64>,
+    /// Pods that are a node-problem-detector, with the node each is on.
+    pub problem_detectors: Vec<(String, String)>,
+}
+
+impl WorkloadsFact {
+    /// How many names are kept of each list.
+    pub const SHOWN: usize = 20;
+}
