@@ -1,11 +1,12 @@
 //! Progress on standard error, from a thread of its own: a terminal that takes no more (a pager, a
 //! stopped one) must keep neither the run nor its signals waiting.
 
+use std::cell::RefCell;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use winconform_core::record::Line;
-use winconform_core::report::terminal;
+use winconform_core::report;
 
 use super::screen::Screen;
 use crate::engine::Listener;
@@ -41,8 +42,9 @@ impl Progress {
     /// What tells of each line of the record.
     pub(super) fn listener(&self) -> Listener {
         let lines = self.lines.clone();
+        let told = RefCell::new(report::Progress::default());
         Box::new(move |line: &Line| {
-            if let Some(text) = terminal::progress(line) {
+            for text in told.borrow_mut().tell(line) {
                 let _ = lines.try_send(format!("{text}\n"));
             }
         })

@@ -143,6 +143,15 @@ impl Dispatcher {
         self.checks.get(index).map(|state| &state.check)
     }
 
+    /// How many attempts at a check have ended.
+    pub(super) fn attempt(&self, index: usize) -> u32 {
+        let attempts = self
+            .checks
+            .get(index)
+            .map_or(0, |state| state.attempts.len());
+        u32::try_from(attempts).unwrap_or(u32::MAX)
+    }
+
     /// Takes what has happened at `now` since the start and gives what to do.
     pub(super) fn step(&mut self, now: Duration, input: Input) -> Vec<Command> {
         let mut commands = Vec::new();

@@ -10,9 +10,9 @@ use winconform_core::facts::{PoolName, WindowsBuild};
 use winconform_core::plan::{Check, CheckId, Fate, Plan, PlannedLook, Point};
 use winconform_core::verdict::{Scope, SkipReason, Verdict};
 use winconform_core::way::{
-    AdmissionAsk, AdmissionExpect, Comparison, Difference, FixtureKey, FixtureName, HttpAsk,
-    HttpExpect, Look, Need, SourceKind, StateAsk, StateExpect, Taken, Target, Test, Trouble,
-    TroubleKind, VantageKey,
+    AdmissionAsk, AdmissionExpect, Change, Comparison, ContainerKind, Difference, FixtureKey,
+    FixtureName, HttpAsk, HttpExpect, Look, Need, SourceKind, StateAsk, StateExpect, Taken, Target,
+    Test, Trouble, TroubleKind, VantageKey, Workload,
 };
 
 use super::dispatcher::{Command, Dispatcher, Input, LookIx, LookOutcome};
@@ -77,14 +77,19 @@ fn http(kind: SourceKind, pool: &PoolName) -> PlannedLook {
         }),
         needs: vec![(key, Need::Stands)],
         test: Test::Http(Look { ask, expect }),
+        presumed: None,
     }
 }
 
 fn admission() -> PlannedLook {
     let ask = AdmissionAsk {
         os: None,
+        workload: Workload::Pod,
+        container: ContainerKind::Container,
+        change: Change::Create,
         with: serde_json::json!({}),
         field: "spec.hostPID".to_owned(),
+        value: None,
     };
     let key = FixtureKey {
         name: FixtureName::Namespaces,
@@ -98,6 +103,7 @@ fn admission() -> PlannedLook {
             ask,
             expect: AdmissionExpect::Accepted,
         }),
+        presumed: None,
     }
 }
 
@@ -116,6 +122,7 @@ fn pods(pool: &PoolName) -> PlannedLook {
             ask,
             expect: StateExpect::Ready { pods: 2 },
         }),
+        presumed: None,
     }
 }
 

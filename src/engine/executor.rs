@@ -17,13 +17,14 @@ use winconform_core::facts::WindowsBuild;
 use winconform_core::plan::Plan;
 use winconform_core::record::{Event, FixtureOutcome};
 use winconform_core::way::{
-    Bound, FixtureKey, HttpGet, Reply, Request, Standing, StandingFixture, Test, Trouble,
-    TroubleKind, VantageKey,
+    Bound, Comparison, Difference, FixtureKey, HttpGet, Reply, Request, Standing, StandingFixture,
+    Taken, Test, Trouble, TroubleKind, VantageKey,
 };
 
 use super::dispatcher::{Command, Dispatcher, Input, LookIx, LookOutcome};
 use super::fixtures::Fixtures;
 use super::journal::Journal;
+use super::shared::{Attempt, SharedRequests};
 use super::vantage::Vantages;
 use crate::transport::Api;
 
@@ -43,6 +44,7 @@ pub(super) struct Executor {
     dispatcher: Dispatcher,
     fixtures: Fixtures,
     vantages: Vantages,
+    shared: SharedRequests,
     journal: Journal,
     standing: Standing,
     began: Instant,
@@ -57,6 +59,8 @@ pub(super) struct Executor {
 struct Looker {
     ix: LookIx,
     test: Test,
+    presumed: Option<String>,
+    attempt: Attempt,
     pool: Option<PoolName>,
     build: Option<WindowsBuild>,
     image: Option<String>,
@@ -77,6 +81,7 @@ impl Executor {
         Self {
             dispatcher: Dispatcher::new(plan, api.durations(), api.limits()),
             vantages: Vantages::new(api.clone(), fixtures.run.clone()),
+            shared: SharedRequests::default(),
             journal: fixtures.journal.clone(),
             api,
             fixtures,
@@ -208,9 +213,12 @@ impl Executor {
 
     fn looker(&self, ix: LookIx, standing: &Arc<Standing>) -> Option<Looker> {
         let check = self.dispatcher.check(ix.check)?;
+        let look = check.looks.get(ix.look)?;
         Some(Looker {
             ix,
-            test: check.looks.get(ix.look)?.test.clone(),
+            test: look.test.clone(),
+            presumed: look.presumed.clone(),
+            attempt: self.dispatcher.attempt(ix.check),
             pool: check.point.pool.clone(),
             build: check.build,
             image: check.image.clone(),
@@ -225,10 +233,18 @@ impl Executor {
             return;
         };
         let (api, sender) = (self.api.clone(), self.sender.clone());
+        let shared = self.shared.clone();
         self.spawn(async move {
             let asking = AssertUnwindSafe(async {
                 let reply = match looker.request() {
-                    Ok(Request::Api(request)) => api.send(&request).await.map(Reply::Api),
+                    // What converges is asked anew each round
+                    Ok(Request::Api(request)) if looker.test.converges() => {
+                        api.send(&request).await.map(Reply::Api)
+                    }
+                    Ok(Request::Api(request)) => {
+                        let answer = shared.send(&api, request, looker.attempt).await;
+                        answer.map(Reply::Api)
+                    }
                     Ok(Request::Get(_)) => Err(misdirected()),
                     Err(trouble) => Err(trouble),
                 };
@@ -333,6 +349,21 @@ impl Looker {
         }
     }
 
+    /// What rests on something presumed tells nothing when it is not as presumed.
+    fn told(&self, taken: Taken) -> Result<Taken, Trouble> {
+        match (&self.presumed, &taken.comparison) {
+            (
+                Some(presumed),
+                Comparison::Refuted(difference) | Comparison::Otherwise(difference),
+            ) => {
+                let Difference { expected, seen } = difference;
+                let detail = format!("expected {expected}, since {presumed}; seen: {seen}");
+                Err(Trouble::new(TroubleKind::FactUnknown, detail))
+            }
+            _ => Ok(taken),
+        }
+    }
+
     fn request(&self) -> Result<Request, Trouble> {
         self.test.request(&self.bound())
     }
@@ -340,7 +371,10 @@ impl Looker {
     fn outcome(&self, reply: Result<Reply, Trouble>) -> LookOutcome {
         match reply {
             Ok(reply) => LookOutcome {
-                taken: self.test.take(&self.bound(), &reply),
+                taken: self
+                    .test
+                    .take(&self.bound(), &reply)
+                    .and_then(|t| self.told(t)),
                 reply: Some(reply.bounded(self.recorded)),
             },
             Err(trouble) => LookOutcome {

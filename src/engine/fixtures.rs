@@ -90,6 +90,8 @@ impl Fixtures {
                     service: service.and_then(service_address),
                 })
             }
+            // They are there as soon as they are applied, and never more than that
+            FixtureName::UnboundPods => Ok(StandingFixture::default()),
             FixtureName::LinuxPodProber
             | FixtureName::WindowsPodProber
             | FixtureName::WindowsNodeProber => {
@@ -146,6 +148,7 @@ impl Fixtures {
         let settle = match key.name {
             FixtureName::WinWebserver => durations.settle,
             FixtureName::Namespaces
+            | FixtureName::UnboundPods
             | FixtureName::LinuxPodProber
             | FixtureName::WindowsPodProber
             | FixtureName::WindowsNodeProber => Duration::ZERO,

@@ -69,6 +69,7 @@ pub(super) fn objects(
     let text = match key.name {
         FixtureName::Namespaces => include_str!("../../manifests/namespaces.yaml"),
         FixtureName::WinWebserver => include_str!("../../manifests/win-webserver.yaml"),
+        FixtureName::UnboundPods => include_str!("../../manifests/unbound-pods.yaml"),
         FixtureName::LinuxPodProber => include_str!("../../manifests/probers/linux-pod.yaml"),
         FixtureName::WindowsPodProber => include_str!("../../manifests/probers/windows-pod.yaml"),
         FixtureName::WindowsNodeProber => include_str!("../../manifests/probers/windows-node.yaml"),
@@ -141,6 +142,7 @@ fn name(plain: &str, key: &FixtureKey) -> String {
         FixtureName::WindowsNodeProber => "-node",
         FixtureName::Namespaces
         | FixtureName::WinWebserver
+        | FixtureName::UnboundPods
         | FixtureName::LinuxPodProber
         | FixtureName::WindowsPodProber => "",
     };

@@ -13,6 +13,7 @@ mod journal;
 mod manifest;
 mod progress;
 mod run;
+mod shared;
 mod vantage;
 
 pub use journal::{Journal, JournalError, Listener};

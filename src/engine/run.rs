@@ -116,7 +116,7 @@ async fn live(
     let (facts, plan) = plan_of(cluster, suites, &options.images).await;
     let pools = Arc::new(facts.pools());
     journal
-        .write(Event::Facts(facts))
+        .write(Event::Facts(Box::new(facts)))
         .map_err(RunError::Journal)?;
     let planned = plan.checks.iter().map(planned).collect();
     journal

@@ -132,6 +132,7 @@ fn name(request: &ApiRequest) -> String {
         Verb::Get => "get",
         Verb::Create => "create",
         Verb::Apply => "apply",
+        Verb::Patch => "patch",
         Verb::Replace => "replace",
         Verb::Delete => "delete",
     };

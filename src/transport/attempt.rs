@@ -132,12 +132,13 @@ fn may_pass(status: u16, body: &Json) -> bool {
     }
 }
 
-/// Whether a 500 is one of the server's ways to refuse an object: it has no field of that name
-/// (apimachinery `managedfields`, for a server-side apply).
+/// Whether a 500 is an answer for all that: the server has no field of that name (apimachinery
+/// `managedfields`, for a server-side apply), or could not ask a webhook and has waited for it
+/// already (apiserver `admission/plugin/webhook/errors`).
 fn is_for_good(status: &Json) -> bool {
-    status["message"]
-        .as_str()
-        .is_some_and(|message| message.contains("typed patch object"))
+    status["message"].as_str().is_some_and(|message| {
+        message.contains("typed patch object") || message.contains("failed calling webhook")
+    })
 }
 
 /// A bounded body.
@@ -174,6 +175,7 @@ fn on_the_wire(request: &ApiRequest) -> Result<Request<Body>, Failure> {
         Verb::Get => (Method::GET, "application/json"),
         Verb::Create => (Method::POST, "application/json"),
         Verb::Apply => (Method::PATCH, "application/apply-patch+yaml"),
+        Verb::Patch => (Method::PATCH, "application/strategic-merge-patch+json"),
         Verb::Replace => (Method::PUT, "application/json"),
         Verb::Delete => (Method::DELETE, "application/json"),
     };

@@ -98,9 +98,9 @@ pub struct Facts {
     pub kube_proxy: Known<Option<KubeProxy>>,
     /// The cluster's DNS; `None` when no Service of it was found.
     pub dns: Known<Option<ClusterDns>>,
-    /// RuntimeClasses.
+    /// The `RuntimeClass` objects.
     pub runtime_classes: Known<Vec<RuntimeClassFact>>,
-    /// StorageClasses.
+    /// The `StorageClass` objects.
     pub storage_classes: Known<Vec<StorageClassFact>>,
     /// Names of the CSI drivers.
     pub csi_drivers: Known<Vec<String>>,

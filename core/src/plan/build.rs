@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::check::{Check, CheckId, Plan, PlannedLook, Point};
+use super::points::{at_point, points};
 use crate::config::{Image, Images};
 use crate::facts::{Facts, Known, Os, Pool, PoolName};
-use crate::suite::{Case, Suites};
+use crate::suite::{Case, Expected, Suites};
 use crate::verdict::{Fate, Scope, SkipReason};
 use crate::way::{
     FixtureKey, FixtureName, Need, SourceKind, Test, Trouble, TroubleKind, VantageKey,
@@ -53,17 +54,10 @@ impl Surroundings<'_> {
             };
             return vec![self.check(case, point, Scope::Within, fate, Vec::new())];
         }
-        let sources: Vec<_> = match case.over.sources.as_slice() {
-            [] => vec![None],
-            sources => sources.iter().copied().map(Some).collect(),
-        };
-        let points = pools.into_iter().flat_map(|pool| {
-            sources.clone().into_iter().map(move |source| Point {
-                pool: pool.clone(),
-                source,
-            })
-        });
-        points.map(|point| self.check_at(case, point)).collect()
+        points(&case.over, pools)
+            .into_iter()
+            .map(|point| self.check_at(case, point))
+            .collect()
     }
 
     fn check_at(&self, case: &Case, point: Point) -> Check {
@@ -84,19 +78,29 @@ impl Surroundings<'_> {
                 Err(fate) => return self.check(case, point, Scope::Within, fate, Vec::new()),
             },
         };
+        let expected = match Expected::on(self.facts, &case.exceptions) {
+            Ok(expected) => expected,
+            Err(fate) => return self.check(case, point, scope, fate, Vec::new()),
+        };
+        let test = at_point(&case.test, &case.over, &point, expected.instead.as_ref());
         // A known limitation's own look expects its signature; its controls what should work
         let own = match (&scope, entry) {
-            (Scope::Within, Some(entry)) => case.test.expecting(&entry.signature),
+            (Scope::Within, Some(entry)) => test.expecting(&entry.signature),
             (Scope::Within | Scope::AsCapability, _) => None,
         };
         let mut looks = vec![Self::look(
             "look",
             point.source,
-            own.unwrap_or_else(|| case.test.clone()),
+            own.unwrap_or_else(|| test.clone()),
             &point,
         )];
+        looks[0].presumed = expected.presumed;
         for control in &case.controls {
-            let test = control.test.clone().unwrap_or_else(|| case.test.clone());
+            let test = match (&control.test, control.without) {
+                (Some(own), _) => at_point(own, &case.over, &point, None),
+                (None, Some(without)) => without.look(&test),
+                (None, None) => test.clone(),
+            };
             let source = control
                 .source
                 .or(point.source)
@@ -128,6 +132,7 @@ impl Surroundings<'_> {
             from,
             needs: test.needs().into_iter().map(key).collect(),
             test,
+            presumed: None,
         }
     }
 
@@ -182,7 +187,7 @@ impl Surroundings<'_> {
 /// The role of the image a fixture's pods run, for those that have pods.
 pub fn image_role(fixture: FixtureName) -> Option<Image> {
     match fixture {
-        FixtureName::Namespaces => None,
+        FixtureName::Namespaces | FixtureName::UnboundPods => None,
         FixtureName::WinWebserver => Some(Image::ServerCore),
         FixtureName::LinuxPodProber => Some(Image::AgnhostLinux),
         FixtureName::WindowsPodProber => Some(Image::AgnhostWindows),
@@ -196,27 +201,36 @@ fn unknown(what: &str, because: &str) -> Trouble {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
     use super::*;
     use crate::facts::{NodeDetails, NodeFact, WindowsBuild};
     use crate::suite::SuiteFile;
     use crate::way::{HttpExpect, Test};
 
+    /// Every file below a folder.
+    fn files(root: &Path, below: &Path) -> Vec<SuiteFile> {
+        let entries = std::fs::read_dir(root.join(below)).expect("the suites");
+        let read = |entry: std::io::Result<std::fs::DirEntry>| {
+            let below = below.join(entry.expect("an entry").file_name());
+            if root.join(&below).is_dir() {
+                return files(root, &below);
+            }
+            let path = below.to_string_lossy().into_owned();
+            let text = std::fs::read_to_string(root.join(&below)).expect("a suite");
+            vec![SuiteFile {
+                shown: path.clone(),
+                path,
+                text,
+            }]
+        };
+        entries.flat_map(read).collect()
+    }
+
     fn suites() -> Suites {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../suites/");
-        let paths = [
-            "claims.yaml",
-            "limitations.yaml",
-            "env/nodes.yaml",
-            "reject/pod.yaml",
-            "sample/win-webserver.yaml",
-            "net/service.yaml",
-        ];
-        let file = |path: &str| SuiteFile {
-            path: path.to_owned(),
-            shown: path.to_owned(),
-            text: std::fs::read_to_string(format!("{root}{path}")).expect("a suite"),
-        };
-        Suites::read(paths.map(file).into()).expect("valid")
+        Suites::read(files(Path::new(root), Path::new(""))).expect("valid")
     }
 
     fn node(name: &str, os: Os, build: Option<WindowsBuild>, usable: bool) -> NodeFact {
@@ -253,6 +267,11 @@ mod tests {
         vec![linux, windows]
     }
 
+    /// The case of an id.
+    fn base(id: &str) -> String {
+        id.split('[').next().unwrap_or_default().to_owned()
+    }
+
     fn fates(facts: &Facts) -> Vec<(String, Fate)> {
         let plan = plan(&suites(), facts, &Images::default());
         plan.checks
@@ -265,10 +284,11 @@ mod tests {
     fn no_case_vanishes_without_windows_nodes() {
         let facts = facts("v1.37.0", vec![node("lin", Os::Linux, None, true)]);
         let fates = fates(&facts);
-        assert_eq!(fates.len(), suites().cases.len());
+        let told: BTreeSet<_> = fates.iter().map(|(id, _)| base(id)).collect();
+        assert_eq!(told.len(), suites().cases.len());
         for (id, fate) in fates {
             let skipped = matches!(fate, Fate::Skip(SkipReason::NoUsableNode { .. }));
-            assert_eq!(skipped, id != "reject.hostPID", "{id}: {fate:?}");
+            assert_eq!(skipped, !id.starts_with("reject."), "{id}: {fate:?}");
         }
     }
 
@@ -288,7 +308,7 @@ mod tests {
         };
         for (id, fate) in fates(&facts) {
             let broken = matches!(fate, Fate::Broken(_));
-            assert_eq!(broken, id != "reject.hostPID", "{id}: {fate:?}");
+            assert_eq!(broken, !id.starts_with("reject."), "{id}: {fate:?}");
         }
     }
 
@@ -343,7 +363,7 @@ mod tests {
         nodes[1].build = None;
         for (id, fate) in fates(&facts("v1.37.0", nodes)) {
             let broken = matches!(fate, Fate::Broken(_));
-            assert_eq!(broken, id != "reject.hostPID", "{id}: {fate:?}");
+            assert_eq!(broken, !id.starts_with("reject."), "{id}: {fate:?}");
         }
     }
 
@@ -351,5 +371,92 @@ mod tests {
     fn an_unknown_server_version_covers_nothing() {
         let check = limitation(&facts("main", hybrid(true)));
         assert!(matches!(check.fate, Fate::Broken(_)));
+    }
+
+    fn of_case(facts: &Facts, id: &str) -> Vec<Check> {
+        let plan = plan(&suites(), facts, &Images::default());
+        let checks = plan.checks.into_iter();
+        checks
+            .filter(|check| base(check.id.as_str()) == id)
+            .collect()
+    }
+
+    fn gated(version: &str, gate: Option<bool>) -> Facts {
+        let mut facts = facts(version, hybrid(true));
+        if let Some(on) = gate {
+            facts.gates = Known::Fact {
+                value: BTreeMap::from([("UserNamespacesSupport".to_owned(), on)]),
+                source: "/metrics".to_owned(),
+            };
+        }
+        facts
+    }
+
+    #[test]
+    fn what_is_expected_follows_version_and_gates() {
+        use crate::way::AdmissionExpect::{Dropped, Refused};
+        let id = "reject.feature-gate/host-users";
+        for (version, gate, dropped, presumed) in [
+            ("v1.32.2", Some(false), true, false),
+            ("v1.32.2", Some(true), false, false),
+            ("v1.32.2", None, true, true),
+            ("v1.33.0", None, false, true),
+            ("v1.35.1", Some(false), true, false),
+            ("v1.36.0", None, false, false),
+        ] {
+            let checks = of_case(&gated(version, gate), id);
+            assert_eq!(checks.len(), 9, "{version}");
+            for check in checks {
+                let own = &check.looks[0];
+                let Test::Admission(look) = &own.test else {
+                    panic!("an admission look")
+                };
+                assert_eq!(look.expect == Dropped, dropped, "{version} {gate:?}");
+                assert_eq!(matches!(look.expect, Refused { .. }), !dropped);
+                assert_eq!(own.presumed.is_some(), presumed, "{version} {gate:?}");
+            }
+        }
+        for (version, id) in [("v1.24.17", id), ("v1.23.17", "reject.hostPID")] {
+            for check in of_case(&gated(version, None), id) {
+                let skipped = matches!(check.fate, Fate::Skip(SkipReason::Version { .. }));
+                assert!(skipped, "{version} {:?}", check.fate);
+            }
+        }
+    }
+
+    #[test]
+    fn a_field_is_where_the_object_has_it() {
+        let facts = facts("v1.37.0", hybrid(true));
+        let expected = [
+            ("pod", "spec.initContainers[0].securityContext.privileged"),
+            (
+                "cron-job",
+                "spec.jobTemplate.spec.template.spec.initContainers[0].securityContext.privileged",
+            ),
+            (
+                "pod-template",
+                "template.spec.initContainers[0].securityContext.privileged",
+            ),
+        ];
+        for (workload, path) in expected {
+            let id = format!(
+                "reject.all-container-kinds/privileged[workload={workload},container=init]"
+            );
+            let checks = of_case(&facts, "reject.all-container-kinds/privileged");
+            let found = checks.iter().find(|check| check.id.as_str() == id);
+            let looks = &found.expect("the check").looks;
+            let Test::Admission(look) = &looks[0].test else {
+                panic!("an admission look")
+            };
+            assert_eq!(look.ask.path(), path);
+            let body = look.ask.body().expect("a body");
+            let pointer = format!("/{}", path.replace(['.', '['], "/").replace(']', ""));
+            assert_eq!(
+                body.pointer(&pointer),
+                Some(&serde_json::json!(true)),
+                "{body}"
+            );
+            assert_eq!(looks.len(), 3);
+        }
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::claims::{ClaimId, Kind};
 use crate::facts::{PoolName, WindowsBuild};
 use crate::verdict::{Fate, Scope};
-use crate::way::{FixtureKey, Need, SourceKind, Test, VantageKey};
+use crate::way::{ContainerKind, FixtureKey, Need, SourceKind, Test, VantageKey, Workload};
 
 /// The name of a check, stable from night to night: `net.service-ip-from-pod[pool=windows-2022]`.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -41,12 +41,18 @@ impl fmt::Display for CheckId {
 
 /// One value on each axis of a case.
 #[derive(Clone, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", default)]
 pub struct Point {
     /// The Windows pool.
     pub pool: Option<PoolName>,
     /// The kind of source.
     pub source: Option<SourceKind>,
+    /// The kind of object that is sent.
+    pub workload: Option<Workload>,
+    /// The list of containers.
+    pub container: Option<ContainerKind>,
+    /// The name of the field's value.
+    pub value: Option<String>,
 }
 
 impl fmt::Display for Point {
@@ -55,7 +61,15 @@ impl fmt::Display for Point {
         let source = self
             .source
             .map(|source| format!("source={}", source.as_str()));
-        let parts: Vec<_> = [pool, source].into_iter().flatten().collect();
+        let workload = self
+            .workload
+            .map(|kind| format!("workload={}", kind.as_str()));
+        let container = self
+            .container
+            .map(|kind| format!("container={}", kind.as_str()));
+        let value = self.value.as_ref().map(|name| format!("value={name}"));
+        let axes = [pool, source, workload, container, value];
+        let parts: Vec<_> = axes.into_iter().flatten().collect();
         f.write_str(&parts.join(","))
     }
 }
@@ -71,6 +85,9 @@ pub struct PlannedLook {
     pub needs: Vec<(FixtureKey, Need)>,
     /// What is looked at.
     pub test: Test,
+    /// What the expectation rests on and the server did not say; where it is not met, nothing
+    /// is told.
+    pub presumed: Option<String>,
 }
 
 /// One case at one point, with its controls: the unit of judging and of resuming.

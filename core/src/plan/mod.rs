@@ -2,6 +2,7 @@
 
 mod build;
 mod check;
+mod points;
 
 pub use crate::verdict::Fate;
 pub use build::{image_role, plan};

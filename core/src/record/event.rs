@@ -32,7 +32,7 @@ pub enum Event {
     /// The first line of every record.
     RunStarted(Started),
     /// What the cluster says of itself.
-    Facts(Facts),
+    Facts(Box<Facts>),
     /// The checks of this run.
     Plan(Vec<PlannedCheck>),
     /// An object is about to be created: written before, so that a killed run leaves word of it.

@@ -171,7 +171,7 @@ impl RunView {
     fn take(&mut self, event: Event, places: &mut BTreeMap<CheckId, usize>) -> Result<(), String> {
         match event {
             Event::RunStarted(_) => return Err("a run started twice".to_owned()),
-            Event::Facts(facts) => self.facts = Some(facts),
+            Event::Facts(facts) => self.facts = Some(*facts),
             Event::Plan(checks) => {
                 self.planned = true;
                 for planned in checks {

@@ -6,15 +6,15 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::ending::counted;
+use super::folded::MANY;
 use super::layout::{columns, pad};
 use crate::claims::{Claim, Kind};
 use crate::document::nearest;
-use crate::facts::Os;
 use crate::plan::{Check, Fate, Plan, PlannedLook};
-use crate::suite::{Case, Suites};
+use crate::suite::{Case, Suites, Then};
 use crate::text::printable;
 use crate::verdict::{LedgerEntry, Outside, Scope, Verdict};
-use crate::way::{AdmissionExpect, HttpExpect, Signature, StateAsk, StateExpect, Test};
+use crate::way::{AdmissionExpect, Change, HttpExpect, Signature, StateAsk, StateExpect, Test};
 
 /// No claim has this id.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -128,24 +128,47 @@ pub fn explain(suites: &Suites, id: &str) -> Result<String, Unknown> {
 pub fn plan_text(plan: &Plan) -> String {
     let mut text = String::new();
     let mut counts = [0; 3];
+    let mut lines: Vec<Vec<(String, String, String)>> = Vec::new();
     for check in &plan.checks {
-        let id = printable(check.id.as_str());
-        match &check.fate {
+        let (word, below) = match &check.fate {
             Fate::Look => {
                 counts[0] += 1;
-                let _ = writeln!(text, "look    {id}");
-                plan_looks(&mut text, check);
+                ("look    ", looks_of(check))
             }
             Fate::Skip(reason) => {
                 counts[1] += 1;
-                let reason = printable(&reason.to_string());
-                let _ = writeln!(text, "skip    {id}\n          because {reason}");
+                (
+                    "skip    ",
+                    format!("          because {}\n", printable(&reason.to_string())),
+                )
             }
             Fate::Broken(trouble) => {
                 counts[2] += 1;
-                let trouble = printable(&trouble.to_string());
-                let _ = writeln!(text, "broken  {id}\n          because {trouble}");
+                (
+                    "broken  ",
+                    format!("          because {}\n", printable(&trouble.to_string())),
+                )
             }
+        };
+        let below = format!("{word}\n{below}");
+        let id = printable(check.id.as_str());
+        let case = id.split('[').next().unwrap_or_default().to_owned();
+        let line = (id, case, below);
+        match lines.last_mut() {
+            Some(last) if last[0].1 == line.1 && last[0].2 == line.2 => last.push(line),
+            _ => lines.push(vec![line]),
+        }
+    }
+    for same in &lines {
+        let ids: Vec<_> = match same.as_slice() {
+            many @ [(_, case, _), ..] if many.len() >= MANY => {
+                vec![format!("{case} ({})", counted(many.len(), "check"))]
+            }
+            few => few.iter().map(|(id, ..)| id.clone()).collect(),
+        };
+        for id in ids {
+            let (word, below) = same[0].2.split_once('\n').unwrap_or_default();
+            let _ = write!(text, "{word}{id}\n{below}");
         }
     }
     let fixtures = plan.fixtures();
@@ -162,6 +185,10 @@ pub fn plan_text(plan: &Plan) -> String {
         "\n{all}: {look} to look at, {skip} skipped, {broken} cannot be told"
     );
     text
+}
+
+fn words<'w>(words: impl Iterator<Item = &'w str>) -> String {
+    words.collect::<Vec<_>>().join(", ")
 }
 
 fn is_implemented(suites: &Suites, claim: &Claim) -> bool {
@@ -185,7 +212,36 @@ fn explain_case(text: &mut String, case: &Case) {
     for source in &case.over.sources {
         field(text, "from", source.as_str());
     }
+    let over = &case.over;
+    let axes = [
+        (
+            "objects",
+            words(over.workloads.iter().map(|kind| kind.kind())),
+        ),
+        (
+            "containers",
+            words(over.containers.iter().map(|kind| kind.as_str())),
+        ),
+        ("values", words(over.values.keys().map(String::as_str))),
+    ];
+    for (word, values) in axes.into_iter().filter(|(_, values)| !values.is_empty()) {
+        field(text, word, &values);
+    }
     explain_look(text, &case.test);
+    for exception in &case.exceptions {
+        let gate = exception.without_gate.as_ref();
+        let gate = gate.map(|gate| format!(", feature gate {} off", gate.name));
+        let then = match &exception.then {
+            Then::Skip(because) => format!("skipped: {because}"),
+            Then::Expect(expect) => expect.to_string(),
+        };
+        let gate = gate.unwrap_or_default();
+        field(
+            text,
+            "except",
+            &format!("Kubernetes {}{gate}: {then}", exception.kubernetes),
+        );
+    }
     for control in &case.controls {
         let source = control
             .source
@@ -195,6 +251,9 @@ fn explain_case(text: &mut String, case: &Case) {
             "control",
             &format!("{}{}", control.name, source.unwrap_or_default()),
         );
+        if control.without.is_some() {
+            field(text, "expects", "the rest of it accepted");
+        }
         if let Some(test) = &control.test {
             explain_look(text, test);
         }
@@ -206,17 +265,34 @@ fn explain_case(text: &mut String, case: &Case) {
 fn explain_look(out: &mut String, test: &Test) {
     let (asks, expects) = match test {
         Test::Admission(look) => {
-            let os = match look.ask.os {
-                None => "no spec.os",
-                Some(Os::Linux) => "spec.os.name linux",
-                Some(Os::Windows) => "spec.os.name windows",
+            let os = match &look.ask.os {
+                None => "no spec.os".to_owned(),
+                Some(name) => format!("spec.os.name `{name}`"),
             };
-            let asks = format!("a dry run of a pod with {os} and {}", look.ask.with);
+            let verb = match look.ask.change {
+                Change::Create => "creates",
+                Change::Resize => "resizes",
+            };
+            let mut asks = format!("a dry run that {verb} a pod with {os}");
+            if look
+                .ask
+                .with
+                .as_object()
+                .is_some_and(|with| !with.is_empty())
+            {
+                asks.push_str(&format!(", {}", look.ask.with));
+            }
+            match &look.ask.value {
+                Some(value) => asks.push_str(&format!(", {} = {value}", look.ask.field)),
+                // A value of the axis, or none
+                None => asks.push_str(&format!(", {}", look.ask.field)),
+            }
             let expects = match &look.expect {
-                AdmissionExpect::Accepted => format!("accepted, {} as sent", look.ask.field),
                 AdmissionExpect::Refused { reason, field } => {
+                    let field = field.as_ref().unwrap_or(&look.ask.field);
                     format!("refused for {field} ({reason})")
                 }
+                accepted => accepted.to_string(),
             };
             (asks, expects)
         }
@@ -285,7 +361,8 @@ fn explain_entry(text: &mut String, entry: &LedgerEntry) {
     field(text, "source", &entry.source);
 }
 
-fn plan_looks(text: &mut String, check: &Check) {
+fn looks_of(check: &Check) -> String {
+    let mut text = String::new();
     for (index, look) in check.looks.iter().enumerate() {
         let role = match index {
             0 => String::new(),
@@ -309,6 +386,7 @@ fn plan_looks(text: &mut String, check: &Check) {
             "          out of scope as {verdict}: judged as a capability"
         );
     }
+    text
 }
 
 /// Where a look looks from.

@@ -198,6 +198,12 @@ struct Check {
 struct Point {
     pool: Option<String>,
     source: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workload: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    container: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -220,6 +226,12 @@ impl Check {
             point: Point {
                 pool: planned.point.pool.as_ref().map(|pool| kept(pool.as_str())),
                 source: planned.point.source.map(crate::way::SourceKind::as_str),
+                workload: planned.point.workload.map(crate::way::Workload::as_str),
+                container: planned
+                    .point
+                    .container
+                    .map(crate::way::ContainerKind::as_str),
+                value: planned.point.value.as_deref().map(kept),
             },
             verdict: word(finding.verdict),
             flaky: check

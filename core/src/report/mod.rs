@@ -7,11 +7,14 @@ mod blame;
 pub mod claims;
 mod ending;
 mod finding;
+mod folded;
 pub mod json;
 pub mod junit;
 mod layout;
+mod progress;
 mod summary;
 pub mod terminal;
 mod xml;
 
 pub use finding::Finding;
+pub use progress::Progress;

@@ -1,28 +1,28 @@
-//! The report a person reads when a run has ended, and the lines while it goes on.
+//! The report a person reads when a run has ended.
 
 use std::collections::BTreeMap;
 
 use super::blame::{Blame, Broke};
 use super::ending::{Reservation, counted, left, object, objects, reservations};
-use super::finding::{Finding, UNFINISHED, in_words, reason, word};
+use super::finding::{Finding, UNFINISHED, in_words, word};
+use super::folded::{Row, rows};
 use super::layout::{NARROWEST, columns, fit, pad, wrap};
 use super::summary::{pools, seconds, server, tally};
+use crate::claims::ClaimId;
 use crate::plan::CheckId;
-use crate::record::{CheckView, Event, Exit, FixtureOutcome, Line, RunView, exit};
+use crate::record::{CheckView, Exit, RunView, exit};
 use crate::text::printable;
-use crate::verdict::Verdict;
+use crate::verdict::{Because, Verdict};
 use crate::way::FixtureKey;
 
 /// Columns of the longest verdict, `limitation-lifted`, and of the gap after it.
-const VERDICT: usize = 19;
+pub(super) const VERDICT: usize = 19;
 /// Columns of the words before a finding's values.
 const LABEL: usize = 12;
 /// Columns a reason needs to say anything beside a check.
 const REASON: usize = 24;
 /// Lines of objects or checks that are listed; more are counted.
 const LISTED: usize = 20;
-/// Columns of a reason in a line of progress.
-const PROGRESS: usize = 120;
 
 /// Whether a report is coloured.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -56,57 +56,6 @@ pub fn render(view: &RunView, width: usize, colour: Colour) -> String {
     let tally = page.paint(&tally(view), style);
     page.line(&tally);
     page.text
-}
-
-/// One line for an event worth telling while the run goes on, without its newline.
-pub fn progress(line: &Line) -> Option<String> {
-    match &line.event {
-        Event::Plan(checks) => Some(format!(
-            "planned            {}",
-            counted(checks.len(), "check")
-        )),
-        Event::Fixture {
-            key,
-            outcome,
-            took_ms,
-        } => {
-            let (key, took) = (printable(&key.to_string()), seconds(*took_ms));
-            Some(match outcome {
-                FixtureOutcome::Stands(_) => format!("stands             {key} after {took}"),
-                FixtureOutcome::Failed(trouble) => {
-                    let trouble = fit(&in_words(trouble), PROGRESS);
-                    format!("failed             {key} after {took}: {trouble}")
-                }
-            })
-        }
-        Event::Verdict { check, conclusion } => {
-            let (verdict, check) = (conclusion.verdict, printable(check.as_str()));
-            let flaky = if conclusion.flaky { " (flaky)" } else { "" };
-            let mut line = format!("{}{check}{flaky}", pad(verdict.as_str(), VERDICT));
-            if !verdict.is_expected() {
-                let reason = reason(verdict, Some(&conclusion.because));
-                line.push_str(": ");
-                line.push_str(&fit(&reason, PROGRESS));
-            }
-            Some(line)
-        }
-        Event::Interrupted { by } => Some(format!(
-            "interrupted        by {}: tearing down",
-            printable(by)
-        )),
-        Event::TornDown(torn) => Some(match torn.left.len() {
-            0 => format!("torn down          {} removed", objects(torn.removed.len())),
-            left => format!(
-                "torn down          {} removed, {left} left",
-                objects(torn.removed.len())
-            ),
-        }),
-        Event::RunStarted(_)
-        | Event::Facts(_)
-        | Event::Intent(_)
-        | Event::Attempt(_)
-        | Event::RunEnded(_) => None,
-    }
 }
 
 #[derive(Clone, Copy)]
@@ -202,52 +151,38 @@ impl Page {
         self.field(0, "pools", &pools.join(", "));
     }
 
-    /// Every check on a line of its own, by area.
+    /// Every check by area; many that say the same on one line.
     fn matrix(&mut self, view: &RunView) {
+        let rows: Vec<_> = rows(view.checks.values())
+            .into_iter()
+            .map(|row| (label(&row), row))
+            .collect();
+        let widest = rows.iter().map(|(label, _)| columns(label)).max();
         let mut area = None;
-        let widest = view
-            .checks
-            .values()
-            .map(|check| columns(&shown(&check.planned.id)))
-            .max();
-        for check in view.checks.values() {
-            let own = check.planned.claim.area();
-            if area != Some(own) {
-                area = Some(own);
+        for (label, row) in &rows {
+            let own = row.claim().map(ClaimId::area);
+            if area != own {
+                area = own;
                 self.blank();
-                self.title(own);
+                self.title(own.unwrap_or_default());
             }
-            self.check(check, widest.unwrap_or_default());
+            self.row(label, row, widest.unwrap_or_default());
         }
     }
 
-    fn check(&mut self, check: &CheckView, widest: usize) {
-        let verdict = check
-            .conclusion
-            .as_ref()
-            .map(|conclusion| conclusion.verdict);
-        let finding = Finding::of(&check.planned, check.conclusion.as_ref());
-        let flaky = check
-            .conclusion
-            .as_ref()
-            .is_some_and(|conclusion| conclusion.flaky);
-        let reason = match (flaky, finding.reason.is_empty()) {
-            (true, true) => "flaky".to_owned(),
-            (true, false) => format!("flaky: {}", finding.reason),
-            (false, _) => finding.reason,
-        };
+    fn row(&mut self, label: &str, row: &Row<'_>, widest: usize) {
+        let (word, style) = (word(row.verdict), Style::of(row.verdict));
         let margin = 2 + VERDICT;
-        let id = shown(&check.planned.id);
         let aside = self.width.saturating_sub(margin + widest + 2);
-        if reason.is_empty() {
-            self.entry(word(verdict), Style::of(verdict), &id);
+        if row.reason.is_empty() {
+            self.entry(word, style, label);
         } else if aside >= REASON {
-            let text = format!("{}  {}", pad(&id, widest), fit(&reason, aside));
-            let word = self.paint(&pad(word(verdict), VERDICT), Style::of(verdict));
+            let text = format!("{}  {}", pad(label, widest), fit(&row.reason, aside));
+            let word = self.paint(&pad(word, VERDICT), style);
             self.line(&format!("  {word}{text}"));
         } else {
-            self.entry(word(verdict), Style::of(verdict), &id);
-            let reason = fit(&reason, self.width.saturating_sub(margin));
+            self.entry(word, style, label);
+            let reason = fit(&row.reason, self.width.saturating_sub(margin));
             self.line(&format!("{}{reason}", " ".repeat(margin)));
         }
     }
@@ -279,13 +214,19 @@ impl Page {
         self.blank();
         self.title("findings");
         let mut together = BTreeMap::<_, Vec<_>>::new();
+        let mut alike = BTreeMap::<_, Vec<_>>::new();
         for check in news {
             match shared_reason(check) {
                 Some(reason) => together
                     .entry(reason)
                     .or_default()
                     .push(shown(&check.planned.id)),
-                None => self.finding(check),
+                None => alike.entry(kind_of(check)).or_default().push(check),
+            }
+        }
+        for checks in alike.values() {
+            if let [first, others @ ..] = checks.as_slice() {
+                self.finding(first, others);
             }
         }
         for ((verdict, reason), checks) in together {
@@ -300,7 +241,8 @@ impl Page {
         }
     }
 
-    fn finding(&mut self, check: &CheckView) {
+    /// A finding, with the others that are of its kind.
+    fn finding(&mut self, check: &CheckView, others: &[&CheckView]) {
         let finding = Finding::of(&check.planned, check.conclusion.as_ref());
         let id = shown(&finding.check);
         self.blank();
@@ -327,6 +269,11 @@ impl Page {
         }
         self.field(4, "evidence", &format!("record.jsonl, check {id}"));
         self.field(4, "next", &printable(&finding.hint));
+        let others: Vec<_> = others
+            .iter()
+            .map(|other| shown(&other.planned.id))
+            .collect();
+        self.list(4, "also", &others);
     }
 
     fn fixtures(&mut self, blame: &Blame<'_>) {
@@ -395,6 +342,38 @@ impl Page {
 
 fn shown(id: &CheckId) -> String {
     printable(id.as_str())
+}
+
+/// What names a row.
+fn label(row: &Row<'_>) -> String {
+    match row.checks.as_slice() {
+        [only] => shown(&only.planned.id),
+        many => {
+            let claim = row.claim().map(ToString::to_string).unwrap_or_default();
+            format!("{} ({})", printable(&claim), counted(many.len(), "check"))
+        }
+    }
+}
+
+/// What makes findings of one kind: the claim, the verdict, and what it rests on. A check over
+/// pools and sources has a finding of its own, since where it was seen is what matters.
+fn kind_of(check: &CheckView) -> (&ClaimId, Option<Verdict>, Option<String>) {
+    let planned = &check.planned;
+    let conclusion = check.conclusion.as_ref();
+    let rests_on = match conclusion.map(|conclusion| &conclusion.because) {
+        _ if planned.point.workload.is_none() && planned.point.container.is_none() => {
+            planned.id.as_str().to_owned()
+        }
+        Some(Because::Control { name, .. } | Because::ControlTrouble { name, .. }) => {
+            format!("control {name}")
+        }
+        _ => planned.title.clone(),
+    };
+    (
+        &planned.claim,
+        conclusion.map(|c| c.verdict),
+        Some(rests_on),
+    )
 }
 
 /// Whether a check is worth a finding: every verdict but those of a healthy cluster, and skips.

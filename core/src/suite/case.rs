@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use super::admission::{Exception, read_exceptions};
+use super::control::{Control, read_control, report_idle};
 use super::look::read_test;
+use super::over::{Over, read_over};
 use super::read::{Known, Listed};
 use crate::claims::{Claim, ClaimId, Kind};
 use crate::document::{Decoder, Node};
-use crate::way::{SourceKind, Test};
+use crate::way::Test;
 
 /// How a claim is checked: what it is repeated over, what is looked at, and its controls.
 #[derive(Clone, Debug)]
@@ -23,30 +26,12 @@ pub struct Case {
     pub over: Over,
     /// The look.
     pub test: Test,
+    /// Where something else is to be seen; the first that applies.
+    pub exceptions: Vec<Exception>,
     /// Looks that must hold beside it.
     pub controls: Vec<Control>,
     /// What to look at when it fails.
     pub hint: String,
-}
-
-/// The axes of a case.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Over {
-    /// Every Windows pool.
-    pub windows_pools: bool,
-    /// These kinds of sources.
-    pub sources: Vec<SourceKind>,
-}
-
-/// A look that must hold in the same round, so that the case's own look proves something.
-#[derive(Clone, Debug)]
-pub struct Control {
-    /// Its name within the case.
-    pub name: String,
-    /// Where it looks from, when not from where the case does.
-    pub source: Option<SourceKind>,
-    /// What it looks at, when not at what the case does.
-    pub test: Option<Test>,
 }
 
 /// Reads one case; problems are reported to the decoder.
@@ -56,6 +41,7 @@ pub(super) fn read_case(decoder: &mut Decoder<'_>, node: &Node, known: &Known<'_
     let name = fields.optional("name");
     let title = fields.required(decoder, "title");
     let over_node = fields.optional("over");
+    let except = fields.optional("except");
     let test_node = fields.required(decoder, "test");
     let controls_node = fields.optional("controls");
     let hint = fields.required(decoder, "hint");
@@ -77,6 +63,10 @@ pub(super) fn read_case(decoder: &mut Decoder<'_>, node: &Node, known: &Known<'_
         Some(node) => read_over(decoder, node),
     };
     let test = test_node.and_then(|node| read_test(decoder, node));
+    let exceptions = match except {
+        None => Some(Vec::new()),
+        Some(node) => read_exceptions(decoder, node),
+    };
     let written = match controls_node {
         None => Some([].as_slice()),
         Some(node) => decoder.list(node, "`controls`"),
@@ -112,6 +102,7 @@ pub(super) fn read_case(decoder: &mut Decoder<'_>, node: &Node, known: &Known<'_
         title: title?,
         over: over?,
         test: test?,
+        exceptions: exceptions?,
         controls: controls
             .into_iter()
             .map(|(_, control)| control)
@@ -121,7 +112,7 @@ pub(super) fn read_case(decoder: &mut Decoder<'_>, node: &Node, known: &Known<'_
 }
 
 /// A name: a part of check ids, which are to be typed and told apart.
-fn read_name(decoder: &mut Decoder<'_>, node: &Node) -> Option<String> {
+pub(super) fn read_name(decoder: &mut Decoder<'_>, node: &Node) -> Option<String> {
     let text = decoder.text(node, "`name`")?;
     let valid = text.len() <= LONGEST_NAME
         && text
@@ -133,83 +124,6 @@ fn read_name(decoder: &mut Decoder<'_>, node: &Node) -> Option<String> {
         return None;
     }
     Some(text.to_owned())
-}
-
-fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> {
-    let mut fields = decoder.fields(node, "`over`")?;
-    let pool = fields.optional("pool");
-    let source = fields.optional("source");
-    fields.finish(decoder);
-    let windows_pools = match pool {
-        None => Some(false),
-        Some(node) => decoder.word(node, "pool axis", &["windows"], |word| {
-            (word == "windows").then_some(true)
-        }),
-    };
-    let written = match source {
-        None => Some([].as_slice()),
-        Some(node) => decoder.list(node, "`source`"),
-    };
-    let mut sources = Some(Vec::new());
-    for item in written? {
-        let source = read_source(decoder, item);
-        match (&mut sources, source) {
-            (Some(sources), Some(source)) if sources.contains(&source) => {
-                let message = format!("source `{}` stands here twice", source.as_str());
-                decoder.report(item, message, Some("remove one".to_owned()));
-            }
-            (Some(sources), Some(source)) => sources.push(source),
-            (_, None) => sources = None,
-            (None, Some(_)) => {}
-        }
-    }
-    Some(Over {
-        windows_pools: windows_pools?,
-        sources: sources?,
-    })
-}
-
-fn read_source(decoder: &mut Decoder<'_>, node: &Node) -> Option<SourceKind> {
-    decoder.word(
-        node,
-        "source",
-        &SourceKind::ALL.map(SourceKind::as_str),
-        SourceKind::parse,
-    )
-}
-
-fn read_control(decoder: &mut Decoder<'_>, node: &Node) -> Option<Control> {
-    let mut fields = decoder.fields(node, "a control")?;
-    let name = fields.required(decoder, "name");
-    let source = fields.optional("source");
-    let test = fields.optional("test");
-    let extra = fields.finish(decoder);
-    let name = name.and_then(|node| read_name(decoder, node));
-    if source.is_none() && test.is_none() {
-        // A mistyped key is reported already
-        if extra == 0 {
-            report_idle(decoder, node);
-        }
-        return None;
-    }
-    let source = match source {
-        None => Some(None),
-        Some(node) => read_source(decoder, node).map(Some),
-    };
-    let test = match test {
-        None => Some(None),
-        Some(node) => read_test(decoder, node).map(Some),
-    };
-    Some(Control {
-        name: name?,
-        source: source?,
-        test: test?,
-    })
-}
-
-fn report_idle(decoder: &mut Decoder<'_>, node: &Node) {
-    let hint = "give it a `source` or a `test` of its own".to_owned();
-    decoder.report(node, "a control like its case controls nothing", Some(hint));
 }
 
 /// What stands in a list of controls, each with what was read of it.
@@ -235,6 +149,32 @@ fn check_axes(
             "remove `source` from `over`",
         ),
         (true, false) | (false, true) => {}
+    }
+    match test {
+        Test::Admission(look) => {
+            let of_container = look.ask.field.starts_with("container.");
+            if of_container == over.containers.is_empty() {
+                refuse(
+                    "the field and the axis `container` do not go together",
+                    "a field that begins with `container.` needs the axis, no other takes it",
+                );
+            }
+            if look.ask.value.is_some() && !over.values.is_empty() {
+                refuse(
+                    "the field has a `value`, and the case an axis `value`, too",
+                    "leave one out",
+                );
+            }
+        }
+        Test::Http(_) | Test::State(_) => {
+            if !(over.workloads.is_empty() && over.containers.is_empty() && over.values.is_empty())
+            {
+                refuse(
+                    "workloads, containers and values are axes of admission tests only",
+                    "remove them from `over`",
+                );
+            }
+        }
     }
     let of_controls = controls
         .iter()
@@ -266,6 +206,11 @@ fn check_controls(decoder: &mut Decoder<'_>, over: &Over, test: &Test, controls:
                 ),
             };
             decoder.report(node, message, hint.map(str::to_owned));
+        }
+        if control.without.is_some() && !matches!(test, Test::Admission(_)) {
+            let message = "only what is sent to admission can be left out";
+            let hint = "give the control a `test` or a `source`".to_owned();
+            decoder.report(node, message, Some(hint));
         }
         match (
             control.test.as_ref().unwrap_or(test).needs_source(),

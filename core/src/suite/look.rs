@@ -1,11 +1,8 @@
 //! The looks of cases, from YAML.
 
+use super::admission::{read_ask, read_expect};
 use crate::document::{Decoder, Fields, Node};
-use crate::facts::Os;
-use crate::way::{
-    AdmissionAsk, AdmissionExpect, FixtureName, HttpAsk, HttpExpect, Look, StateAsk, StateExpect,
-    Target, Test,
-};
+use crate::way::{FixtureName, HttpAsk, HttpExpect, Look, StateAsk, StateExpect, Target, Test};
 
 /// Reads one test: `way: {ask: …, expect: …}`.
 pub(super) fn read_test(decoder: &mut Decoder<'_>, node: &Node) -> Option<Test> {
@@ -16,8 +13,8 @@ pub(super) fn read_test(decoder: &mut Decoder<'_>, node: &Node) -> Option<Test> 
     fields.finish(decoder);
     match entry.key.as_str() {
         "admission" => {
-            let ask = ask.and_then(|node| read_admission_ask(decoder, node));
-            let expect = expect.and_then(|node| read_admission_expect(decoder, node));
+            let ask = ask.and_then(|node| read_ask(decoder, node));
+            let expect = expect.and_then(|node| read_expect(decoder, node));
             Some(Test::Admission(Look {
                 ask: ask?,
                 expect: expect?,
@@ -73,50 +70,6 @@ fn read_http_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpExpect
     let body = required_text(decoder, &mut fields, "body");
     fields.finish(decoder);
     Some(HttpExpect::Answers { body: body? })
-}
-
-fn read_admission_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<AdmissionAsk> {
-    let mut fields = decoder.fields(node, "an admission `ask`")?;
-    let os = fields.optional("os");
-    let with = fields.optional("with");
-    let field = required_text(decoder, &mut fields, "field");
-    fields.finish(decoder);
-    let os = match os {
-        None => Some(None),
-        Some(node) => {
-            let read = decoder.word(node, "os", &["linux", "windows"], |word| match word {
-                "linux" => Some(Os::Linux),
-                "windows" => Some(Os::Windows),
-                _ => None,
-            });
-            read.map(Some)
-        }
-    };
-    let with = match with {
-        None => Some(serde_json::json!({})),
-        Some(node) => decoder.fields(node, "`with`").map(|_| node.to_json()),
-    };
-    Some(AdmissionAsk {
-        os: os?,
-        with: with?,
-        field: field?,
-    })
-}
-
-fn read_admission_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<AdmissionExpect> {
-    let entry = decoder.tagged(node, "expectation", &["refused", "accepted"])?;
-    let mut fields = decoder.fields(&entry.node, "the expectation")?;
-    if entry.key == "accepted" {
-        fields.finish(decoder);
-        return Some(AdmissionExpect::Accepted);
-    }
-    let reason = required_text(decoder, &mut fields, "reason");
-    let field = required_text(decoder, &mut fields, "field");
-    fields.finish(decoder);
-    Some(AdmissionExpect::Refused {
-        reason: reason?,
-        field: field?,
-    })
 }
 
 fn read_state(

@@ -1,8 +1,14 @@
 //! Suites: the claims, the ledger of limitations and the cases, from YAML.
 
+mod admission;
 mod case;
+mod control;
 mod look;
+mod over;
 mod read;
 
-pub use case::{Case, Control, Over};
+pub use admission::{Exception, Expected, Gate, Then};
+pub use case::Case;
+pub use control::{Control, Without};
+pub use over::Over;
 pub use read::{SuiteFile, Suites};

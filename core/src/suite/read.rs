@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 
+use super::admission::read_exceptions;
 use super::case::{Case, read_case};
 use crate::claims::{Catalogue, Claim, ClaimId};
 use crate::document::{Decoder, Diagnostic, Diagnostics, Node, Unread, nearest, parse};
@@ -160,7 +161,11 @@ fn read_cases(
     let mut decoder = Decoder::new(&file.shown);
     if let Some(mut fields) = decoder.fields(&root, "a suite") {
         let list = fields.required(&mut decoder, "cases");
+        let except = fields.optional("except");
         fields.finish(&mut decoder);
+        let common = except
+            .and_then(|node| read_exceptions(&mut decoder, node))
+            .unwrap_or_default();
         let items = list
             .and_then(|node| decoder.list(node, "`cases`"))
             .unwrap_or_default();
@@ -169,9 +174,10 @@ fn read_cases(
             .map(|c| (c.claim.clone(), c.name.clone()))
             .collect();
         for item in items {
-            let Some(case) = read_case(&mut decoder, item, known) else {
+            let Some(mut case) = read_case(&mut decoder, item, known) else {
                 continue;
             };
+            case.exceptions.splice(0..0, common.iter().cloned());
             let area = file.path.split('/').next().unwrap_or_default();
             if case.claim.area() != area {
                 let hint = format!("its cases belong into `{}/`", case.claim.area());

@@ -100,6 +100,11 @@ pub enum SkipReason {
         /// What of the scope is not met.
         because: String,
     },
+    /// On servers of this version or with these feature gates there is nothing to be seen.
+    Version {
+        /// Why.
+        because: String,
+    },
     /// The run was interrupted before.
     Interrupted,
 }
@@ -109,7 +114,7 @@ impl SkipReason {
     /// claim that should have been tested untested.
     pub fn is_legitimate(&self) -> bool {
         match self {
-            Self::Inapplicable { .. } | Self::OutOfScope { .. } => true,
+            Self::Inapplicable { .. } | Self::OutOfScope { .. } | Self::Version { .. } => true,
             Self::NoUsableNode { .. } | Self::NoImage { .. } | Self::Interrupted => false,
         }
     }
@@ -122,6 +127,7 @@ impl fmt::Display for SkipReason {
             Self::NoImage { pool } => write!(f, "the image table has no image for {pool}"),
             Self::Inapplicable { because } => write!(f, "the question does not arise: {because}"),
             Self::OutOfScope { because } => write!(f, "out of the limitation's scope: {because}"),
+            Self::Version { because } => write!(f, "not on this server: {because}"),
             Self::Interrupted => f.write_str("the run was interrupted before"),
         }
     }

@@ -62,6 +62,8 @@ pub enum Verb {
     Create,
     /// PATCH with `application/apply-patch+yaml`.
     Apply,
+    /// PATCH with `application/strategic-merge-patch+json`.
+    Patch,
     /// PUT.
     Replace,
     /// DELETE.

@@ -14,7 +14,9 @@ mod place;
 mod state;
 mod trouble;
 
-pub use admission::{Admission, AdmissionAsk, AdmissionExpect, AdmissionSeen, Cause};
+pub use admission::{
+    Admission, AdmissionAsk, AdmissionExpect, AdmissionSeen, Cause, Change, ContainerKind, Workload,
+};
 pub use compare::{Comparison, Difference};
 pub use exchange::{
     ApiReply, ApiRequest, ExecReply, ExecRequest, ExitStatus, HttpGet, HttpReply, Reply, Request,
@@ -132,6 +134,9 @@ impl Test {
     pub fn needs(&self) -> Vec<(FixtureName, Need)> {
         let namespaces = (FixtureName::Namespaces, Need::Stands);
         match self {
+            Self::Admission(look) if look.ask.needs_pod() => {
+                vec![namespaces, (FixtureName::UnboundPods, Need::Stands)]
+            }
             Self::Admission(_) => vec![namespaces],
             Self::Http(look) => vec![(look.ask.of, Need::Stands)],
             Self::State(look) => match look.ask {

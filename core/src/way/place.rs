@@ -83,6 +83,8 @@ pub enum FixtureName {
     Namespaces,
     /// The win-webserver Deployment and Service.
     WinWebserver,
+    /// Pods that no scheduler binds, for what is asked of pods that are there.
+    UnboundPods,
     /// A prober in a pod on Linux.
     LinuxPodProber,
     /// A prober in a pod on Windows.
@@ -93,9 +95,10 @@ pub enum FixtureName {
 
 impl FixtureName {
     /// Every fixture.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Namespaces,
         Self::WinWebserver,
+        Self::UnboundPods,
         Self::LinuxPodProber,
         Self::WindowsPodProber,
         Self::WindowsNodeProber,
@@ -106,6 +109,7 @@ impl FixtureName {
         match self {
             Self::Namespaces => "namespaces",
             Self::WinWebserver => "win-webserver",
+            Self::UnboundPods => "unbound-pods",
             Self::LinuxPodProber => "linux-pod-prober",
             Self::WindowsPodProber => "windows-pod-prober",
             Self::WindowsNodeProber => "windows-node-prober",
@@ -119,7 +123,7 @@ impl FixtureName {
 
     /// Whether there is one per pool.
     pub fn per_pool(self) -> bool {
-        self != Self::Namespaces
+        !matches!(self, Self::Namespaces | Self::UnboundPods)
     }
 }
 

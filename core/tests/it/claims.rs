@@ -37,7 +37,7 @@ fn suites() -> Suites {
                source: the user guide\n",
         ),
         file("net/service.yaml", include_str!("../../../suites/net/service.yaml")),
-        file("reject/pod.yaml", include_str!("../../../suites/reject/pod.yaml")),
+        file("reject/pod.yaml", include_str!("suites/reject.yaml")),
     ])
     .expect("valid suites")
 }

@@ -24,7 +24,7 @@ fn events() -> Vec<Event> {
     let object = || runs::object("Pod", Some("ns"), "p");
     vec![
         Event::RunStarted(runs::started()),
-        Event::Facts(facts()),
+        Event::Facts(Box::new(facts())),
         Event::Plan(plan()),
         Event::Intent(object()),
         Event::Intent(ObjectName {
@@ -183,7 +183,7 @@ fn what_is_no_record_is_refused() {
     assert_eq!(read(""), Err(RecordError::Empty));
     assert_eq!(read("half a line"), Err(RecordError::Empty));
     let mut unstarted = Recorder::empty();
-    unstarted.push(Event::Facts(facts()));
+    unstarted.push(Event::Facts(Box::new(facts())));
     assert_eq!(read(unstarted.text()), Err(RecordError::NoStart));
     for garbage in ["garbage\n", "\n", "{}\n", "[1]\n", "{\"seq\":0}\n", "\0\n"] {
         let found = read(garbage);

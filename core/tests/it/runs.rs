@@ -160,6 +160,7 @@ pub(crate) fn at(source: Option<SourceKind>) -> Point {
     Point {
         pool: Some(PoolName::windows(WindowsBuild::SERVER_2022)),
         source,
+        ..Point::default()
     }
 }
 
@@ -313,7 +314,7 @@ pub(crate) fn ended(exit: Exit) -> Event {
 fn begun(plan: &[PlannedCheck]) -> Recorder {
     let mut recorder = Recorder::started();
     recorder
-        .push(Event::Facts(facts()))
+        .push(Event::Facts(Box::new(facts())))
         .push(Event::Plan(plan.to_vec()));
     for object in objects() {
         recorder.push(Event::Intent(object));
@@ -545,12 +546,12 @@ pub(crate) fn killed() -> RunView {
 pub(crate) fn setup_died() -> Recorder {
     let mut recorder = Recorder::started();
     let unknown = || "403: nodes is forbidden".to_owned();
-    recorder.push(Event::Facts(Facts {
+    recorder.push(Event::Facts(Box::new(Facts {
         server: Known::Unknown { because: unknown() },
         cluster: Known::Unknown { because: unknown() },
         nodes: Known::Unknown { because: unknown() },
         ..Facts::default()
-    }));
+    })));
     recorder.push(ended(Exit::CouldNotTell));
     recorder
 }
@@ -605,7 +606,7 @@ pub(crate) fn hostile() -> RunView {
         value: "MARK".into(),
         source: "MARK".into(),
     };
-    recorder.push(Event::Facts(facts)).push(Event::Plan(plan));
+    recorder.push(Event::Facts(Box::new(facts))).push(Event::Plan(plan));
     let trouble = Trouble {
         kind: TroubleKind::ImagePull,
         detail: "MARK".into(),

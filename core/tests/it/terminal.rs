@@ -2,7 +2,8 @@
 
 use unicode_width::UnicodeWidthStr;
 use winconform_core::record::{Event, Line, TornDown, read};
-use winconform_core::report::terminal::{Colour, progress, render};
+use winconform_core::report::Progress;
+use winconform_core::report::terminal::{Colour, render};
 use winconform_core::text::is_hostile;
 
 use crate::runs;
@@ -114,7 +115,8 @@ fn progress_tells_what_matters_on_one_line() {
         .text()
         .lines()
         .map(|line| serde_json::from_str::<Line>(line).expect("a line"));
-    let mut told: Vec<_> = lines.filter_map(|line| progress(&line)).collect();
+    let mut progress = Progress::default();
+    let mut told: Vec<_> = lines.flat_map(|line| progress.tell(&line)).collect();
     let mut recorder = runs::Recorder::started();
     for event in [
         Event::Interrupted {
@@ -126,7 +128,7 @@ fn progress_tells_what_matters_on_one_line() {
             troubles: vec![],
         }),
     ] {
-        told.extend(progress(&recorder.line(event)));
+        told.extend(progress.tell(&recorder.line(event)));
     }
     for line in &told {
         assert!(!line.contains(is_hostile), "{line}");

@@ -1,0 +1,65 @@
+//! The points a case is repeated over, and its look at one of them.
+
+use super::check::Point;
+use crate::facts::PoolName;
+use crate::suite::Over;
+use crate::way::{AdmissionExpect, ContainerKind, Look, Test, Workload};
+
+/// Every point of a case; `pools` are those of its cluster.
+pub(super) fn points(over: &Over, pools: Vec<Option<PoolName>>) -> Vec<Point> {
+    let sources = axis(over.sources.iter().copied());
+    let workloads = axis(over.workloads.iter().copied());
+    let containers = axis(over.containers.iter().copied());
+    let values = axis(over.values.keys().cloned());
+    let mut points = Vec::new();
+    for pool in pools {
+        for source in &sources {
+            for workload in &workloads {
+                for container in &containers {
+                    // Only pods that are there take ephemeral containers, no template has any
+                    if *container == Some(ContainerKind::Ephemeral)
+                        && workload.is_some_and(|workload| workload != Workload::Pod)
+                    {
+                        continue;
+                    }
+                    points.extend(values.iter().map(|value| Point {
+                        pool: pool.clone(),
+                        source: *source,
+                        workload: *workload,
+                        container: *container,
+                        value: value.clone(),
+                    }));
+                }
+            }
+        }
+    }
+    points
+}
+
+/// The values on one axis; `None` alone where the case has none.
+fn axis<T>(values: impl Iterator<Item = T>) -> Vec<Option<T>> {
+    let values: Vec<_> = values.map(Some).collect();
+    match values.is_empty() {
+        true => vec![None],
+        false => values,
+    }
+}
+
+/// A look of a case at a point; `instead` of what it expects.
+pub(super) fn at_point(
+    test: &Test,
+    over: &Over,
+    point: &Point,
+    instead: Option<&AdmissionExpect>,
+) -> Test {
+    let Test::Admission(look) = test else {
+        return test.clone();
+    };
+    let mut ask = look.ask.clone();
+    ask.workload = point.workload.unwrap_or(ask.workload);
+    ask.container = point.container.unwrap_or(ask.container);
+    let value = point.value.as_ref().and_then(|name| over.values.get(name));
+    ask.value = value.cloned().or(ask.value);
+    let expect = instead.unwrap_or(&look.expect).of(&ask);
+    Test::Admission(Look { ask, expect })
+}

@@ -1,0 +1,75 @@
+//! Checks that say the same, told together.
+
+use super::finding::Finding;
+use crate::claims::ClaimId;
+use crate::record::CheckView;
+use crate::verdict::Verdict;
+
+/// So many checks of one claim that came to the same for the same reason share a row.
+pub(super) const MANY: usize = 4;
+
+/// One row: a check, or many that say the same.
+pub(super) struct Row<'v> {
+    /// The checks; at least one.
+    pub(super) checks: Vec<&'v CheckView>,
+    /// What they came to; `None` when the run ended before.
+    pub(super) verdict: Option<Verdict>,
+    /// Why, on one printable line; may be empty.
+    pub(super) reason: String,
+}
+
+impl Row<'_> {
+    /// The claim.
+    pub(super) fn claim(&self) -> Option<&ClaimId> {
+        self.checks.first().map(|check| &check.planned.claim)
+    }
+}
+
+/// The rows of all checks, in the order of their first ones.
+pub(super) fn rows<'v>(checks: impl Iterator<Item = &'v CheckView>) -> Vec<Row<'v>> {
+    let mut rows: Vec<Row<'v>> = Vec::new();
+    for check in checks {
+        let finding = Finding::of(&check.planned, check.conclusion.as_ref());
+        let flaky = check
+            .conclusion
+            .as_ref()
+            .is_some_and(|conclusion| conclusion.flaky);
+        let reason = match (flaky, finding.reason.is_empty()) {
+            (true, true) => "flaky".to_owned(),
+            (true, false) => format!("flaky: {}", finding.reason),
+            (false, _) => finding.reason,
+        };
+        let same = |row: &&mut Row<'_>| {
+            row.claim() == Some(&check.planned.claim)
+                && row.verdict == finding.verdict
+                && row.reason == reason
+        };
+        match rows.iter_mut().rev().find(same) {
+            Some(row) => row.checks.push(check),
+            None => rows.push(Row {
+                checks: vec![check],
+                verdict: finding.verdict,
+                reason,
+            }),
+        }
+    }
+    rows.into_iter().flat_map(unfold).collect()
+}
+
+/// Few checks keep a row each.
+fn unfold(row: Row<'_>) -> Vec<Row<'_>> {
+    if row.checks.len() >= MANY {
+        return vec![row];
+    }
+    let Row {
+        checks,
+        verdict,
+        reason,
+    } = row;
+    let alone = |check| Row {
+        checks: vec![check],
+        verdict,
+        reason: reason.clone(),
+    };
+    checks.into_iter().map(alone).collect()
+}

@@ -1,0 +1,306 @@
+//! Admission looks, and what changes them by version and feature gate, from YAML.
+
+use std::collections::BTreeMap;
+
+use semver::{Version, VersionReq};
+use serde_json::Value as Json;
+
+use crate::document::{Decoder, Node, Value};
+use crate::facts::Facts;
+use crate::verdict::{Fate, SkipReason};
+use crate::way::{
+    AdmissionAsk, AdmissionExpect, Change, ContainerKind, Trouble, TroubleKind, Workload,
+};
+
+/// Where something else is to be seen than a case expects.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exception {
+    /// The Kubernetes versions it may apply to.
+    pub kubernetes: VersionReq,
+    /// It applies where this feature gate is off; everywhere without one.
+    pub without_gate: Option<Gate>,
+    /// What becomes of the case.
+    pub then: Then,
+}
+
+/// A feature gate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gate {
+    /// Its name.
+    pub name: String,
+    /// The first version in which it is on unless switched off; `None` while there is none.
+    pub on_since: Option<Version>,
+}
+
+/// What becomes of a case under an exception.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Then {
+    /// It is skipped, because.
+    Skip(String),
+    /// This is to be seen.
+    Expect(AdmissionExpect),
+}
+
+/// What is to be seen on a cluster.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Expected {
+    /// In place of what the case says.
+    pub instead: Option<AdmissionExpect>,
+    /// What this rests on and the server did not say.
+    pub presumed: Option<String>,
+}
+
+impl Expected {
+    /// The first exception that applies; where gates are not known, what versions do by default
+    /// is presumed, and said.
+    pub fn on(facts: &Facts, exceptions: &[Exception]) -> Result<Self, Fate> {
+        if exceptions.is_empty() {
+            return Ok(Self::default());
+        }
+        let version = facts.kubernetes().ok_or_else(|| {
+            let detail = "the server's version, on which the expectation depends";
+            Fate::Broken(Trouble::new(TroubleKind::FactUnknown, detail))
+        })?;
+        let mut presumed = None;
+        for exception in exceptions {
+            if !exception.kubernetes.matches(&version) {
+                continue;
+            }
+            let applies = match &exception.without_gate {
+                None => true,
+                Some(gate) => {
+                    let by_default = gate.on_since.as_ref().is_some_and(|on| version >= *on);
+                    let told = facts.gates.value().map(|gates| gates.get(&gate.name));
+                    if told.is_none() {
+                        let state = if by_default { "on" } else { "off" };
+                        presumed = Some(format!(
+                            "feature gate {} is {state}, as by default in {}.{}; the server did \
+                             not say",
+                            gate.name, version.major, version.minor
+                        ));
+                    }
+                    !told.flatten().copied().unwrap_or(by_default)
+                }
+            };
+            if applies {
+                return match &exception.then {
+                    Then::Skip(because) => Err(Fate::Skip(SkipReason::Version {
+                        because: because.clone(),
+                    })),
+                    Then::Expect(expect) => Ok(Self {
+                        instead: Some(expect.clone()),
+                        presumed,
+                    }),
+                };
+            }
+        }
+        Ok(Self {
+            instead: None,
+            presumed,
+        })
+    }
+}
+
+/// Reads a list of exceptions; problems are reported to the decoder.
+pub(super) fn read_exceptions(decoder: &mut Decoder<'_>, node: &Node) -> Option<Vec<Exception>> {
+    let items = decoder.list(node, "`except`")?;
+    let read: Vec<_> = items
+        .iter()
+        .map(|item| read_exception(decoder, item))
+        .collect();
+    read.into_iter().collect()
+}
+
+fn read_exception(decoder: &mut Decoder<'_>, node: &Node) -> Option<Exception> {
+    let mut fields = decoder.fields(node, "an exception")?;
+    let kubernetes = fields.required(decoder, "kubernetes");
+    let without_gate = fields.optional("without-gate");
+    let on_since = fields.optional("on-since");
+    let skip = fields.optional("skip");
+    let expect = fields.optional("expect");
+    fields.finish(decoder);
+    let kubernetes = kubernetes.and_then(|node| read_range(decoder, node));
+    let name = match without_gate {
+        None => Some(None),
+        Some(node) => decoder
+            .text(node, "`without-gate`")
+            .map(|name| Some(name.to_owned())),
+    };
+    let on_since = match on_since {
+        None => Some(None),
+        Some(node) => read_version(decoder, node).map(Some),
+    };
+    let then = match (skip, expect) {
+        (Some(node), None) => decoder
+            .text(node, "`skip`")
+            .map(|text| Then::Skip(text.to_owned())),
+        (None, Some(node)) => read_expect(decoder, node).map(Then::Expect),
+        (Some(_), Some(_)) | (None, None) => {
+            let message = "an exception has either `skip` or `expect`";
+            decoder.report(node, message, None);
+            None
+        }
+    };
+    let (name, on_since) = (name?, on_since?);
+    if name.is_none() && on_since.is_some() {
+        let hint = "add `without-gate`, or remove it".to_owned();
+        decoder.report(node, "`on-since` is of no gate", Some(hint));
+        return None;
+    }
+    Some(Exception {
+        kubernetes: kubernetes?,
+        without_gate: name.map(|name| Gate { name, on_since }),
+        then: then?,
+    })
+}
+
+fn read_range(decoder: &mut Decoder<'_>, node: &Node) -> Option<VersionReq> {
+    let text = decoder.text(node, "`kubernetes`")?;
+    match text.parse() {
+        Ok(range) => Some(range),
+        Err(error) => {
+            let hint = "a range such as \">=1.25, <1.33\"".to_owned();
+            let message = format!("`{text}` is not a range of versions: {error}");
+            decoder.report(node, message, Some(hint));
+            None
+        }
+    }
+}
+
+fn read_version(decoder: &mut Decoder<'_>, node: &Node) -> Option<Version> {
+    let text = decoder.text(node, "`on-since`")?;
+    let read = Version::parse(&format!("{text}.0")).ok();
+    if read.is_none() {
+        let hint = "as in \"1.33\"".to_owned();
+        decoder.report(node, format!("`{text}` is not a version"), Some(hint));
+    }
+    read
+}
+
+/// Reads what is asked; the axes of the case fill in the rest.
+pub(super) fn read_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<AdmissionAsk> {
+    let mut fields = decoder.fields(node, "an admission `ask`")?;
+    let os = fields.optional("os");
+    let os_name = fields.optional("os-name");
+    let with = fields.optional("with");
+    let field = fields.required(decoder, "field");
+    let value = fields.optional("value");
+    let resize = fields.optional("resize");
+    fields.finish(decoder);
+    let os = match (os, os_name) {
+        (None, None) => Some(None),
+        (Some(node), None) => decoder.word(node, "os", &["linux", "windows"], |word| {
+            matches!(word, "linux" | "windows").then(|| Some(word.to_owned()))
+        }),
+        // Any text, empty too: its refusal is asked for
+        (None, Some(node)) => match &node.value {
+            Value::Text(text) => Some(Some(text.clone())),
+            _ => {
+                decoder.report(node, "`os-name` must be text", None);
+                None
+            }
+        },
+        (Some(_), Some(node)) => {
+            let hint = "`os` is one of Kubernetes', `os-name` any text".to_owned();
+            decoder.report(node, "there is an `os` already", Some(hint));
+            None
+        }
+    };
+    let with = match with {
+        None => Some(serde_json::json!({})),
+        Some(node) => decoder.fields(node, "`with`").map(|_| node.to_json()),
+    };
+    let field = field.and_then(|node| read_field(decoder, node));
+    let change = match resize {
+        None => Some(Change::Create),
+        Some(node) if node.value == Value::Bool(true) => Some(Change::Resize),
+        Some(node) => {
+            decoder.report(node, "`resize` is true, or left out", None);
+            None
+        }
+    };
+    Some(AdmissionAsk {
+        os: os?,
+        workload: Workload::Pod,
+        container: ContainerKind::Container,
+        change: change?,
+        with: with?,
+        field: field?,
+        value: value.map(Node::to_json),
+    })
+}
+
+/// A field as in a pod or in a container.
+fn read_field(decoder: &mut Decoder<'_>, node: &Node) -> Option<String> {
+    let text = decoder.text(node, "`field`")?;
+    let plain = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric());
+    let mut parts = text.split('.');
+    let begins = matches!(parts.next(), Some("spec" | "container"));
+    if begins && parts.all(plain) {
+        return Some(text.to_owned());
+    }
+    let hint = "as in spec.hostPID or container.securityContext.privileged".to_owned();
+    decoder.report(
+        node,
+        format!("`{text}` is not a field of a pod"),
+        Some(hint),
+    );
+    None
+}
+
+/// Reads what should be seen.
+pub(super) fn read_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<AdmissionExpect> {
+    let entry = decoder.tagged(node, "expectation", &["refused", "accepted", "dropped"])?;
+    let mut fields = decoder.fields(&entry.node, "the expectation")?;
+    if entry.key != "refused" {
+        fields.finish(decoder);
+        return Some(match entry.key.as_str() {
+            "accepted" => AdmissionExpect::Accepted,
+            _ => AdmissionExpect::Dropped,
+        });
+    }
+    let reason = fields.required(decoder, "reason");
+    let field = fields.optional("field");
+    fields.finish(decoder);
+    let reason = reason.and_then(|node| decoder.text(node, "`reason`"));
+    let field = match field {
+        None => Some(None),
+        // What the server names where no field is at fault (apimachinery `field.NewPath("")`)
+        Some(node) if node.value == Value::Text("[]".to_owned()) => Some(Some("[]".to_owned())),
+        Some(node) => read_field(decoder, node).map(Some),
+    };
+    Some(AdmissionExpect::Refused {
+        reason: reason?.to_owned(),
+        field: field?,
+    })
+}
+
+/// The values of a case's axis `value`, by name.
+pub(super) fn read_values(
+    decoder: &mut Decoder<'_>,
+    node: &Node,
+) -> Option<BTreeMap<String, Json>> {
+    let Value::Map(entries) = &node.value else {
+        let hint = "as in {unset: null, all: [ALL]}".to_owned();
+        decoder.report(
+            node,
+            "`value` must be a mapping of names to values",
+            Some(hint),
+        );
+        return None;
+    };
+    let mut values = BTreeMap::new();
+    for entry in entries {
+        let valid = entry
+            .key
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+        if !valid || entry.key.is_empty() {
+            let message = format!("`{}` is not a name", entry.key);
+            decoder.report(&entry.node, message, Some("a-z, 0-9 and -".to_owned()));
+            return None;
+        }
+        values.insert(entry.key.clone(), entry.node.to_json());
+    }
+    Some(values)
+}

@@ -1,0 +1,98 @@
+//! The axes of a case.
+
+use std::collections::BTreeMap;
+
+use super::admission::read_values;
+use crate::document::{Decoder, Node, Value};
+use crate::way::{ContainerKind, SourceKind, Workload};
+
+/// The axes of a case.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Over {
+    /// Every Windows pool.
+    pub windows_pools: bool,
+    /// These kinds of sources.
+    pub sources: Vec<SourceKind>,
+    /// These kinds of objects; one of each is sent.
+    pub workloads: Vec<Workload>,
+    /// These lists of containers.
+    pub containers: Vec<ContainerKind>,
+    /// These values of the field, by name.
+    pub values: BTreeMap<String, serde_json::Value>,
+}
+
+/// Reads the axes; problems are reported to the decoder.
+pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> {
+    let mut fields = decoder.fields(node, "`over`")?;
+    let pool = fields.optional("pool");
+    let source = fields.optional("source");
+    let workload = fields.optional("workload");
+    let container = fields.optional("container");
+    let value = fields.optional("value");
+    fields.finish(decoder);
+    let windows_pools = match pool {
+        None => Some(false),
+        Some(node) => decoder.word(node, "pool axis", &["windows"], |word| {
+            (word == "windows").then_some(true)
+        }),
+    };
+    let sources = read_axis(
+        decoder,
+        source,
+        "source",
+        &SourceKind::ALL,
+        SourceKind::as_str,
+    );
+    let workloads = read_axis(
+        decoder,
+        workload,
+        "workload",
+        &Workload::ALL,
+        Workload::as_str,
+    );
+    let all = &ContainerKind::ALL;
+    let containers = read_axis(decoder, container, "container", all, ContainerKind::as_str);
+    let values = match value {
+        None => Some(BTreeMap::new()),
+        Some(node) => read_values(decoder, node),
+    };
+    Some(Over {
+        windows_pools: windows_pools?,
+        sources: sources?,
+        workloads: workloads?,
+        containers: containers?,
+        values: values?,
+    })
+}
+
+/// The values on one axis: a list of words, each once, or `all`.
+fn read_axis<T: Copy + PartialEq>(
+    decoder: &mut Decoder<'_>,
+    node: Option<&Node>,
+    axis: &str,
+    all: &[T],
+    word: impl Fn(T) -> &'static str,
+) -> Option<Vec<T>> {
+    let Some(node) = node else {
+        return Some(Vec::new());
+    };
+    if node.value == Value::Text("all".to_owned()) {
+        return Some(all.to_vec());
+    }
+    let known: Vec<_> = all.iter().copied().map(&word).collect();
+    let parse = |text: &str| all.iter().copied().find(|value| word(*value) == text);
+    let mut values = Some(Vec::new());
+    for item in decoder.list(node, &format!("`{axis}`"))? {
+        let value = decoder.word(item, axis, &known, parse);
+        match (&mut values, value) {
+            (Some(values), Some(value)) if values.contains(&value) => {
+                let message = format!("{axis} `{}` stands here twice", word(value));
+                decoder.report(item, message, Some("remove one".to_owned()));
+            }
+            (Some(values), Some(value)) => values.push(value),
+            (_, None) => values = None,
+            (None, Some(_)) => {}
+        }
+    }
+    values
+}

@@ -1,0 +1,513 @@
+//! The way `admission`: a server-side dry run of an object, in raw JSON with strict validation.
+
+mod object;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+
+use super::exchange::{ApiReply, ApiRequest, Reply, Request, Verb};
+use super::place::{Bound, FixtureName};
+use super::trouble::{Trouble, TroubleKind};
+use super::{Comparison, Difference, Way};
+use crate::text::printable;
+
+pub use object::{ContainerKind, Workload};
+use object::{at_path, merge, put};
+
+/// What is asked: would this be accepted?
+#[derive(Clone, Debug, PartialEq)]
+pub struct AdmissionAsk {
+    /// `spec.os.name`, when it is set; any text, since refusals of others are asked for, too.
+    pub os: Option<String>,
+    /// The object that is sent.
+    pub workload: Workload,
+    /// The list of containers that `container.` in the field stands for.
+    pub container: ContainerKind,
+    /// What is done to the object.
+    pub change: Change,
+    /// Merged into the pod (RFC 7386).
+    pub with: Json,
+    /// The field in question as in a pod, `spec.hostPID`, or in a container,
+    /// `container.securityContext.privileged`.
+    pub field: String,
+    /// What it is set to; it is left out otherwise.
+    pub value: Option<Json>,
+}
+
+/// What is done to the object.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Change {
+    /// It is created; an ephemeral container is added to an unbound pod instead.
+    Create,
+    /// An unbound pod's container is resized.
+    Resize,
+}
+
+/// What should be seen.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum AdmissionExpect {
+    /// Refused, among others for this.
+    Refused {
+        /// `causes[].reason`, such as `FieldValueForbidden`.
+        reason: String,
+        /// `causes[].field`, as in a pod or a container; that of the ask unless it is another.
+        field: Option<String>,
+    },
+    /// Accepted, and the field in what came back is as sent.
+    Accepted,
+    /// Accepted, and the field is not in what came back.
+    Dropped,
+}
+
+/// One of `details.causes[]` of a Status.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Cause {
+    /// The machine-readable reason.
+    pub reason: String,
+    /// The field it is about.
+    pub field: String,
+    /// In words.
+    pub message: String,
+}
+
+/// What was seen.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AdmissionSeen {
+    /// Refused.
+    Refused {
+        /// HTTP status.
+        code: u16,
+        /// The causes; empty when a policy or webhook refused.
+        causes: Vec<Cause>,
+        /// The fields of causes that were not sent: somebody on the way has set them.
+        #[serde(default)]
+        foreign: Vec<String>,
+        /// The Status' message.
+        message: String,
+    },
+    /// Accepted, the field as sent.
+    Accepted,
+    /// Accepted, but the field is not in what came back.
+    FieldDropped,
+    /// Accepted, but the field came back otherwise.
+    FieldAltered {
+        /// As it came back.
+        kept: Json,
+    },
+    /// The server has no such field.
+    UnknownField {
+        /// The Status' message.
+        message: String,
+    },
+}
+
+/// The way `admission`.
+#[derive(Debug)]
+pub enum Admission {}
+
+impl Way for Admission {
+    type Ask = AdmissionAsk;
+    type Expect = AdmissionExpect;
+    type Seen = AdmissionSeen;
+
+    fn request(ask: &AdmissionAsk, at: &Bound<'_>) -> Result<Request, Trouble> {
+        at.fixture(FixtureName::Namespaces)?;
+        // PodSecurity must not answer in validation's place: the privileged namespace
+        let namespace = &at.standing.host_namespace;
+        let unbound = |subresource: &str| {
+            let pod = ask.unbound_pod();
+            format!("/api/v1/namespaces/{namespace}/pods/{pod}/{subresource}")
+        };
+        let (verb, path) = match (ask.change, ask.is_ephemeral()) {
+            (Change::Resize, _) => (Verb::Patch, unbound("resize")),
+            (Change::Create, true) => (Verb::Patch, unbound("ephemeralcontainers")),
+            (Change::Create, false) => (Verb::Create, ask.workload.collection(namespace)),
+        };
+        let body = ask.body().ok_or_else(|| {
+            let detail = format!("{} has no place in the object", ask.path());
+            Trouble::new(TroubleKind::NotApplied, detail)
+        })?;
+        Ok(Request::Api(ApiRequest {
+            verb,
+            path: format!("{path}?dryRun=All&fieldValidation=Strict"),
+            body: Some(body),
+        }))
+    }
+
+    fn read(ask: &AdmissionAsk, _: &Bound<'_>, reply: &Reply) -> Result<AdmissionSeen, Trouble> {
+        let Reply::Api(reply) = reply else {
+            let detail = "an HTTP answer to an admission look";
+            return Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail));
+        };
+        let message = message(reply);
+        match reply.status {
+            200..=202 if reply.body["kind"] == ask.workload.kind() => {
+                Ok(accepted(ask, &reply.body))
+            }
+            // The harness' own permissions are no answer of admission; both come as 403
+            401 => Err(Trouble::new(TroubleKind::Forbidden, message)),
+            403 if is_denied_access(&message) => Err(Trouble::new(TroubleKind::Forbidden, message)),
+            400 if message.contains("does not support dry run") => {
+                Err(Trouble::new(TroubleKind::Forbidden, message))
+            }
+            // A webhook that could not be asked has not refused
+            500 if message.contains("failed calling webhook") => {
+                Err(Trouble::new(TroubleKind::ApiUnavailable, message))
+            }
+            400 if reply.body["kind"] == "Status" && message.contains("unknown field") => {
+                Ok(AdmissionSeen::UnknownField { message })
+            }
+            400 | 403 | 422 if reply.body["kind"] == "Status" => {
+                let causes = causes(&reply.body);
+                Ok(AdmissionSeen::Refused {
+                    code: reply.status,
+                    foreign: ask.not_sent(&causes),
+                    causes,
+                    message,
+                })
+            }
+            status => {
+                let detail = format!("status {status}: {message}");
+                Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail))
+            }
+        }
+    }
+
+    fn compare(expect: &AdmissionExpect, seen: &AdmissionSeen) -> Comparison {
+        let difference = Difference {
+            expected: expect.to_string(),
+            seen: seen.to_string(),
+        };
+        match (expect, seen) {
+            (AdmissionExpect::Accepted, AdmissionSeen::Accepted)
+            | (AdmissionExpect::Dropped, AdmissionSeen::FieldDropped) => {
+                Comparison::Holds(difference)
+            }
+            // Contains, not equals: other fields may add causes of their own
+            (AdmissionExpect::Refused { reason, field }, AdmissionSeen::Refused { causes, .. })
+                if causes.iter().any(|cause| {
+                    cause.reason == *reason && field.as_ref().is_none_or(|f| cause.field == *f)
+                }) =>
+            {
+                Comparison::Holds(difference)
+            }
+            (
+                AdmissionExpect::Refused { .. },
+                AdmissionSeen::Accepted
+                | AdmissionSeen::FieldDropped
+                | AdmissionSeen::FieldAltered { .. },
+            )
+            | (
+                AdmissionExpect::Accepted | AdmissionExpect::Dropped,
+                AdmissionSeen::Refused { .. },
+            ) => Comparison::Refuted(difference),
+            (_, AdmissionSeen::UnknownField { .. })
+            | (AdmissionExpect::Refused { .. }, AdmissionSeen::Refused { .. })
+            | (
+                AdmissionExpect::Accepted,
+                AdmissionSeen::FieldDropped | AdmissionSeen::FieldAltered { .. },
+            )
+            | (
+                AdmissionExpect::Dropped,
+                AdmissionSeen::Accepted | AdmissionSeen::FieldAltered { .. },
+            ) => Comparison::Otherwise(difference),
+        }
+    }
+}
+
+impl std::fmt::Display for AdmissionExpect {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Accepted => f.write_str("accepted, the field as sent"),
+            Self::Dropped => f.write_str("accepted with the field dropped"),
+            Self::Refused { reason, field } => match field {
+                Some(field) => write!(f, "refused for {field} ({reason})"),
+                None => write!(f, "refused ({reason})"),
+            },
+        }
+    }
+}
+
+impl std::fmt::Display for AdmissionSeen {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Accepted => f.write_str("accepted"),
+            Self::FieldDropped => f.write_str("accepted with the field dropped"),
+            Self::FieldAltered { kept } => {
+                write!(
+                    f,
+                    "accepted with the field altered to {}",
+                    printable(&kept.to_string())
+                )
+            }
+            Self::UnknownField { message } => write!(f, "unknown field: {}", printable(message)),
+            Self::Refused {
+                code,
+                foreign,
+                message,
+                ..
+            } => {
+                write!(f, "refused with {code}: {}", printable(message))?;
+                if !foreign.is_empty() {
+                    let fields = printable(&foreign.join(", "));
+                    write!(
+                        f,
+                        "; {fields} was not sent: something on the way to validation sets it"
+                    )?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl AdmissionAsk {
+    /// The name of the unbound pod that is asked about where a pod has to be there.
+    fn unbound_pod(&self) -> &'static str {
+        match self.os.as_deref() {
+            Some("windows") => UNBOUND_WINDOWS,
+            Some("linux") => UNBOUND_LINUX,
+            _ => UNBOUND,
+        }
+    }
+
+    fn is_ephemeral(&self) -> bool {
+        self.container == ContainerKind::Ephemeral
+    }
+
+    /// Whether a pod has to be there.
+    pub fn needs_pod(&self) -> bool {
+        self.is_ephemeral() || self.change == Change::Resize
+    }
+
+    /// Where the field is in what is sent.
+    pub fn path(&self) -> String {
+        self.workload.path(&self.field, self.container)
+    }
+
+    /// What is sent: minimal, with `os`, `with` and the field; `None` when there is no place
+    /// for the field.
+    pub fn body(&self) -> Option<Json> {
+        const IMAGE: &str = "winconform/never-run:1";
+        let mut object = if self.change == Change::Resize {
+            json!({"spec": {"containers": [{"name": "main"}]}})
+        } else if self.is_ephemeral() {
+            json!({"spec": {"ephemeralContainers": [{"name": "debug", "image": IMAGE}]}})
+        } else {
+            let mut pod = json!({"spec": {
+                "automountServiceAccountToken": false,
+                "containers": [{"name": "main", "image": IMAGE}],
+            }});
+            if self.container == ContainerKind::Init {
+                pod["spec"]["initContainers"] = json!([{"name": "init", "image": IMAGE}]);
+            }
+            if let Some(os) = &self.os {
+                pod["spec"]["os"] = json!({"name": os});
+            }
+            merge(&mut pod, &self.with);
+            self.workload.around(pod)
+        };
+        if let Some(value) = &self.value {
+            put(&mut object, &self.path(), value.clone())?;
+        }
+        Some(object)
+    }
+
+    /// The fields of causes that are nowhere in what was sent.
+    fn not_sent(&self, causes: &[Cause]) -> Vec<String> {
+        let sent = self.body().unwrap_or_default();
+        let fields = causes.iter().filter(|cause| {
+            cause.reason == "FieldValueForbidden"
+                && at_path(&sent, &cause.field).is_none()
+                && cause.field.contains("spec")
+        });
+        fields.map(|cause| cause.field.clone()).collect()
+    }
+}
+
+impl AdmissionExpect {
+    /// The same, expected of what `ask` sends: the field is where it is in that.
+    #[must_use]
+    pub fn of(&self, ask: &AdmissionAsk) -> Self {
+        match self {
+            Self::Accepted => Self::Accepted,
+            Self::Dropped => Self::Dropped,
+            Self::Refused { reason, field } => {
+                let field = field.as_ref().unwrap_or(&ask.field);
+                Self::Refused {
+                    reason: reason.clone(),
+                    field: Some(ask.workload.path(field, ask.container)),
+                }
+            }
+        }
+    }
+}
+
+/// What is to be said of a field in an accepted object.
+fn accepted(ask: &AdmissionAsk, object: &Json) -> AdmissionSeen {
+    let Some(sent) = &ask.value else {
+        return AdmissionSeen::Accepted;
+    };
+    match at_path(object, &ask.path()) {
+        Some(kept) if holds(kept, sent) => AdmissionSeen::Accepted,
+        Some(kept) if !kept.is_null() => AdmissionSeen::FieldAltered { kept: kept.clone() },
+        // Go leaves out what is empty
+        _ if is_empty(sent) => AdmissionSeen::Accepted,
+        _ => AdmissionSeen::FieldDropped,
+    }
+}
+
+/// Whether what came back holds what was sent; the server may have filled in the rest.
+fn holds(kept: &Json, sent: &Json) -> bool {
+    match (kept, sent) {
+        (Json::Object(kept), Json::Object(sent)) => sent.iter().all(|(key, sent)| {
+            kept.get(key)
+                .map_or(is_empty(sent), |kept| holds(kept, sent))
+        }),
+        (Json::Array(kept), Json::Array(sent)) => {
+            kept.len() == sent.len() && kept.iter().zip(sent).all(|(kept, sent)| holds(kept, sent))
+        }
+        (kept, sent) => kept == sent,
+    }
+}
+
+fn is_empty(value: &Json) -> bool {
+    match value {
+        Json::Null | Json::Bool(false) => true,
+        Json::Number(number) => number.as_i64() == Some(0),
+        Json::String(text) => text.is_empty(),
+        Json::Array(list) => list.is_empty(),
+        Json::Object(map) => map.is_empty(),
+        Json::Bool(true) => false,
+    }
+}
+
+fn message(reply: &ApiReply) -> String {
+    match reply.body["message"].as_str() {
+        Some(message) => message.to_owned(),
+        None => printable(&reply.body.to_string()),
+    }
+}
+
+/// Whether a 403 is an authoriser's. Its wording is fixed (apiserver
+/// `endpoints/handlers/responsewriters`, `forbiddenMessage`); admission's names no user.
+fn is_denied_access(message: &str) -> bool {
+    message.contains("is forbidden: User \"") && message.contains("\" cannot ")
+}
+
+fn causes(status: &Json) -> Vec<Cause> {
+    let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
+    let all = status["details"]["causes"].as_array().into_iter().flatten();
+    all.map(|cause| Cause {
+        reason: text(&cause["reason"]),
+        field: text(&cause["field"]),
+        message: text(&cause["message"]),
+    })
+    .collect()
+}
+
+/// The pods in `manifests/unbound-pods.yaml` that no scheduler ever binds.
+const UNBOUND: &str = "winconform-unbound";
+const UNBOUND_LINUX: &str = "winconform-unbound-linux";
+const UNBOUND_WINDOWS: &str = "winconform-unbound-windows";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask() -> AdmissionAsk {
+        AdmissionAsk {
+            os: Some("windows".to_owned()),
+            workload: Workload::Pod,
+            container: ContainerKind::Container,
+            change: Change::Create,
+            with: json!({}),
+            field: "spec.hostPID".to_owned(),
+            value: Some(json!(true)),
+        }
+    }
+
+    fn read(status: u16, body: Json) -> Result<AdmissionSeen, Trouble> {
+        let standing = super::super::Standing::default();
+        let at = Bound {
+            standing: &standing,
+            pool: None,
+            build: None,
+            image: None,
+        };
+        Admission::read(&ask(), &at, &Reply::Api(ApiReply { status, body }))
+    }
+
+    fn expect() -> AdmissionExpect {
+        AdmissionExpect::Refused {
+            reason: "FieldValueForbidden".to_owned(),
+            field: Some("spec.hostPID".to_owned()),
+        }
+    }
+
+    fn refusal(field: &str) -> Json {
+        json!({"kind": "Status", "code": 422, "message": "Pod \"x\" is invalid",
+            "details": {"causes": [
+                {"reason": "FieldValueInvalid", "field": "spec.other", "message": "no"},
+                {"reason": "FieldValueForbidden", "field": field, "message": "no"}]}})
+    }
+
+    #[test]
+    fn the_right_refusal_among_others_holds() {
+        let seen = read(422, refusal("spec.hostPID")).expect("read");
+        assert!(Admission::compare(&expect(), &seen).holds());
+    }
+
+    #[test]
+    fn a_refusal_of_another_field_is_otherwise() {
+        let seen = read(422, refusal("spec.hostIPC")).expect("read");
+        assert!(matches!(
+            Admission::compare(&expect(), &seen),
+            Comparison::Otherwise(_)
+        ));
+    }
+
+    #[test]
+    fn accepted_and_accepted_with_the_field_dropped_are_told_apart() {
+        let kept = json!({"kind": "Pod", "spec": {"hostPID": true}});
+        assert_eq!(read(201, kept), Ok(AdmissionSeen::Accepted));
+        assert_eq!(
+            read(201, json!({"kind": "Pod", "spec": {}})),
+            Ok(AdmissionSeen::FieldDropped)
+        );
+        for seen in [AdmissionSeen::Accepted, AdmissionSeen::FieldDropped] {
+            assert!(matches!(
+                Admission::compare(&expect(), &seen),
+                Comparison::Refuted(_)
+            ));
+        }
+    }
+
+    #[test]
+    fn a_lack_of_permission_is_trouble_and_a_policy_is_not() {
+        let rbac = "pods is forbidden: User \"x\" cannot create resource \"pods\" in API group";
+        let body = |message: &str| json!({"kind": "Status", "message": message});
+        assert_eq!(
+            read(403, body(rbac)).expect_err("trouble").kind,
+            TroubleKind::Forbidden
+        );
+        let policy = read(403, body("denied by policy")).expect("an answer of admission");
+        assert!(matches!(
+            Admission::compare(&expect(), &policy),
+            Comparison::Otherwise(_)
+        ));
+    }
+
+    #[test]
+    fn an_answer_that_is_no_pod_and_no_status_is_trouble() {
+        for (status, body) in [
+            (200, json!("hello")),
+            (502, json!("<html>")),
+            (500, json!({})),
+        ] {
+            assert!(read(status, body).is_err(), "{status}");
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The objects that carry a pod template, and where in them a pod's fields are.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+
+/// A kind of object that is a pod or carries the template of one.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Workload {
+    /// The pod itself.
+    Pod,
+    /// apps/v1.
+    Deployment,
+    /// apps/v1.
+    ReplicaSet,
+    /// apps/v1.
+    StatefulSet,
+    /// apps/v1.
+    DaemonSet,
+    /// batch/v1.
+    Job,
+    /// batch/v1.
+    CronJob,
+    /// v1.
+    ReplicationController,
+    /// v1.
+    PodTemplate,
+}
+
+/// One of a pod's lists of containers.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ContainerKind {
+    /// `containers`.
+    Container,
+    /// `initContainers`.
+    Init,
+    /// `ephemeralContainers`: only through their subresource, on a pod that is there.
+    Ephemeral,
+}
+
+impl Workload {
+    /// Every kind.
+    pub const ALL: [Self; 9] = [
+        Self::Pod,
+        Self::Deployment,
+        Self::ReplicaSet,
+        Self::StatefulSet,
+        Self::DaemonSet,
+        Self::Job,
+        Self::CronJob,
+        Self::ReplicationController,
+        Self::PodTemplate,
+    ];
+
+    /// The kind's word on an axis.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pod => "pod",
+            Self::Deployment => "deployment",
+            Self::ReplicaSet => "replica-set",
+            Self::StatefulSet => "stateful-set",
+            Self::DaemonSet => "daemon-set",
+            Self::Job => "job",
+            Self::CronJob => "cron-job",
+            Self::ReplicationController => "replication-controller",
+            Self::PodTemplate => "pod-template",
+        }
+    }
+
+    /// The kind with this word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
+
+    /// `kind`, as in the API.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Pod => "Pod",
+            Self::Deployment => "Deployment",
+            Self::ReplicaSet => "ReplicaSet",
+            Self::StatefulSet => "StatefulSet",
+            Self::DaemonSet => "DaemonSet",
+            Self::Job => "Job",
+            Self::CronJob => "CronJob",
+            Self::ReplicationController => "ReplicationController",
+            Self::PodTemplate => "PodTemplate",
+        }
+    }
+
+    /// `apiVersion` and the plural of paths.
+    fn api(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Pod => ("v1", "pods"),
+            Self::Deployment => ("apps/v1", "deployments"),
+            Self::ReplicaSet => ("apps/v1", "replicasets"),
+            Self::StatefulSet => ("apps/v1", "statefulsets"),
+            Self::DaemonSet => ("apps/v1", "daemonsets"),
+            Self::Job => ("batch/v1", "jobs"),
+            Self::CronJob => ("batch/v1", "cronjobs"),
+            Self::ReplicationController => ("v1", "replicationcontrollers"),
+            Self::PodTemplate => ("v1", "podtemplates"),
+        }
+    }
+
+    /// The path of the kind's objects in a namespace.
+    pub(super) fn collection(self, namespace: &str) -> String {
+        let (version, plural) = self.api();
+        let root = if version.contains('/') { "apis" } else { "api" };
+        format!("/{root}/{version}/namespaces/{namespace}/{plural}")
+    }
+
+    /// What stands before a pod's own fields, such as `spec.template.`.
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Pod => "",
+            Self::CronJob => "spec.jobTemplate.spec.template.",
+            Self::PodTemplate => "template.",
+            Self::Deployment
+            | Self::ReplicaSet
+            | Self::StatefulSet
+            | Self::DaemonSet
+            | Self::Job
+            | Self::ReplicationController => "spec.template.",
+        }
+    }
+
+    /// Where a field of a pod is in an object of this kind; `container.` stands for the first of
+    /// a list of containers.
+    pub(super) fn path(self, field: &str, container: ContainerKind) -> String {
+        let prefix = self.prefix();
+        match field.strip_prefix("container.") {
+            Some(field) => format!("{prefix}spec.{}[0].{field}", container.list()),
+            None => format!("{prefix}{field}"),
+        }
+    }
+
+    /// An object of this kind around a pod.
+    pub(super) fn around(self, mut pod: Json) -> Json {
+        let labels = json!({"winconform/dry-run": "true"});
+        let (version, _) = self.api();
+        let metadata = json!({"name": "winconform-dry-run"});
+        pod["metadata"] = json!({"labels": labels});
+        let template = pod;
+        let mut job = template.clone();
+        job["spec"]["restartPolicy"] = json!("Never");
+        let selector = json!({"matchLabels": labels});
+        let spec = match self {
+            Self::Pod => {
+                return json!({"apiVersion": version, "kind": "Pod", "metadata": metadata,
+                    "spec": template["spec"]});
+            }
+            Self::PodTemplate => {
+                return json!({"apiVersion": version, "kind": "PodTemplate",
+                    "metadata": metadata, "template": template});
+            }
+            Self::Deployment | Self::ReplicaSet | Self::DaemonSet => {
+                json!({"selector": selector, "template": template})
+            }
+            Self::StatefulSet => {
+                json!({"selector": selector, "serviceName": "none", "template": template})
+            }
+            Self::Job => json!({"template": job}),
+            Self::CronJob => json!({"schedule": "0 0 1 1 *", "suspend": true,
+                "jobTemplate": {"spec": {"template": job}}}),
+            Self::ReplicationController => json!({"selector": labels, "template": template}),
+        };
+        json!({"apiVersion": version, "kind": self.kind(), "metadata": metadata, "spec": spec})
+    }
+}
+
+impl ContainerKind {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Container, Self::Init, Self::Ephemeral];
+
+    /// The kind's word on an axis.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Container => "container",
+            Self::Init => "init",
+            Self::Ephemeral => "ephemeral",
+        }
+    }
+
+    /// The kind with this word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
+
+    /// The list, as in the API.
+    pub(super) fn list(self) -> &'static str {
+        match self {
+            Self::Container => "containers",
+            Self::Init => "initContainers",
+            Self::Ephemeral => "ephemeralContainers",
+        }
+    }
+}
+
+/// The value at a path such as `spec.hostPID` or `spec.containers[0].securityContext`.
+pub(super) fn at_path<'j>(object: &'j Json, path: &str) -> Option<&'j Json> {
+    path.split('.')
+        .try_fold(object, |at, part| match part.split_once('[') {
+            None => at.get(part),
+            Some((key, index)) => at
+                .get(key)?
+                .get(index.strip_suffix(']')?.parse::<usize>().ok()?),
+        })
+}
+
+/// Puts a value at a path, making the objects on the way; `None` where the path meets something
+/// that is no object, or an element that is not there.
+pub(super) fn put(object: &mut Json, path: &str, value: Json) -> Option<()> {
+    let mut at = object;
+    for part in path.split('.') {
+        let (key, index) = match part.split_once('[') {
+            None => (part, None),
+            Some((key, index)) => (key, Some(index.strip_suffix(']')?.parse::<usize>().ok()?)),
+        };
+        if at.is_null() {
+            *at = json!({});
+        }
+        at = at.as_object_mut()?.entry(key).or_insert(Json::Null);
+        if let Some(index) = index {
+            at = at.get_mut(index)?;
+        }
+    }
+    *at = value;
+    Some(())
+}
+
+/// Merges `patch` into `target` (RFC 7386).
+pub(super) fn merge(target: &mut Json, patch: &Json) {
+    let Json::Object(patch) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = json!({});
+    }
+    let Json::Object(target) = target else { return };
+    for (key, value) in patch {
+        if value.is_null() {
+            target.remove(key);
+        } else {
+            merge(target.entry(key).or_insert(Json::Null), value);
+        }
+    }
+}
