@@ -78,7 +78,7 @@ impl Surroundings<'_> {
                 Err(fate) => return self.check(case, point, Scope::Within, fate, Vec::new()),
             },
         };
-        let expected = match Expected::on(self.facts, &case.exceptions) {
+        let expected = match Expected::on(self.facts, &case.exceptions, point.workload) {
             Ok(expected) => expected,
             Err(fate) => return self.check(case, point, scope, fate, Vec::new()),
         };

@@ -236,10 +236,13 @@ fn explain_case(text: &mut String, case: &Case) {
             Then::Expect(expect) => expect.to_string(),
         };
         let gate = gate.unwrap_or_default();
+        let of = exception
+            .workload
+            .map_or_else(String::new, |kind| format!(", {}", kind.kind()));
         field(
             text,
             "except",
-            &format!("Kubernetes {}{gate}: {then}", exception.kubernetes),
+            &format!("Kubernetes {}{of}{gate}: {then}", exception.kubernetes),
         );
     }
     for control in &case.controls {

@@ -17,6 +17,8 @@ use crate::way::{
 pub struct Exception {
     /// The Kubernetes versions it may apply to.
     pub kubernetes: VersionReq,
+    /// It applies to objects of this kind; to all without one.
+    pub workload: Option<Workload>,
     /// It applies where this feature gate is off; everywhere without one.
     pub without_gate: Option<Gate>,
     /// What becomes of the case.
@@ -53,7 +55,11 @@ pub struct Expected {
 impl Expected {
     /// The first exception that applies; where gates are not known, what versions do by default
     /// is presumed, and said.
-    pub fn on(facts: &Facts, exceptions: &[Exception]) -> Result<Self, Fate> {
+    pub fn on(
+        facts: &Facts,
+        exceptions: &[Exception],
+        workload: Option<Workload>,
+    ) -> Result<Self, Fate> {
         if exceptions.is_empty() {
             return Ok(Self::default());
         }
@@ -63,7 +69,8 @@ impl Expected {
         })?;
         let mut presumed = None;
         for exception in exceptions {
-            if !exception.kubernetes.matches(&version) {
+            let of_it = exception.workload.is_none_or(|only| workload == Some(only));
+            if !of_it || !exception.kubernetes.matches(&version) {
                 continue;
             }
             let applies = match &exception.without_gate {
@@ -114,12 +121,22 @@ pub(super) fn read_exceptions(decoder: &mut Decoder<'_>, node: &Node) -> Option<
 fn read_exception(decoder: &mut Decoder<'_>, node: &Node) -> Option<Exception> {
     let mut fields = decoder.fields(node, "an exception")?;
     let kubernetes = fields.required(decoder, "kubernetes");
+    let workload = fields.optional("workload");
     let without_gate = fields.optional("without-gate");
     let on_since = fields.optional("on-since");
     let skip = fields.optional("skip");
     let expect = fields.optional("expect");
     fields.finish(decoder);
     let kubernetes = kubernetes.and_then(|node| read_range(decoder, node));
+    let workload = match workload {
+        None => Some(None),
+        Some(node) => {
+            let known = Workload::ALL.map(Workload::as_str);
+            decoder
+                .word(node, "workload", &known, Workload::parse)
+                .map(Some)
+        }
+    };
     let name = match without_gate {
         None => Some(None),
         Some(node) => decoder
@@ -149,6 +166,7 @@ fn read_exception(decoder: &mut Decoder<'_>, node: &Node) -> Option<Exception> {
     }
     Some(Exception {
         kubernetes: kubernetes?,
+        workload: workload?,
         without_gate: name.map(|name| Gate { name, on_since }),
         then: then?,
     })

@@ -606,7 +606,9 @@ pub(crate) fn hostile() -> RunView {
         value: "MARK".into(),
         source: "MARK".into(),
     };
-    recorder.push(Event::Facts(Box::new(facts))).push(Event::Plan(plan));
+    recorder
+        .push(Event::Facts(Box::new(facts)))
+        .push(Event::Plan(plan));
     let trouble = Trouble {
         kind: TroubleKind::ImagePull,
         detail: "MARK".into(),

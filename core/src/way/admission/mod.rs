@@ -89,6 +89,9 @@ pub enum AdmissionSeen {
     },
     /// Accepted, the field as sent.
     Accepted,
+    /// Accepted; the field is not in what came back, but was empty: the server may have kept it
+    /// or dropped it.
+    EmptyLeftOut,
     /// Accepted, but the field is not in what came back.
     FieldDropped,
     /// Accepted, but the field came back otherwise.
@@ -181,10 +184,11 @@ impl Way for Admission {
             seen: seen.to_string(),
         };
         match (expect, seen) {
-            (AdmissionExpect::Accepted, AdmissionSeen::Accepted)
-            | (AdmissionExpect::Dropped, AdmissionSeen::FieldDropped) => {
-                Comparison::Holds(difference)
-            }
+            (AdmissionExpect::Accepted, AdmissionSeen::Accepted | AdmissionSeen::EmptyLeftOut)
+            | (
+                AdmissionExpect::Dropped,
+                AdmissionSeen::FieldDropped | AdmissionSeen::EmptyLeftOut,
+            ) => Comparison::Holds(difference),
             // Contains, not equals: other fields may add causes of their own
             (AdmissionExpect::Refused { reason, field }, AdmissionSeen::Refused { causes, .. })
                 if causes.iter().any(|cause| {
@@ -196,6 +200,7 @@ impl Way for Admission {
             (
                 AdmissionExpect::Refused { .. },
                 AdmissionSeen::Accepted
+                | AdmissionSeen::EmptyLeftOut
                 | AdmissionSeen::FieldDropped
                 | AdmissionSeen::FieldAltered { .. },
             )
@@ -234,6 +239,7 @@ impl std::fmt::Display for AdmissionSeen {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Accepted => f.write_str("accepted"),
+            Self::EmptyLeftOut => f.write_str("accepted, the empty field left out"),
             Self::FieldDropped => f.write_str("accepted with the field dropped"),
             Self::FieldAltered { kept } => {
                 write!(
@@ -354,7 +360,7 @@ fn accepted(ask: &AdmissionAsk, object: &Json) -> AdmissionSeen {
         Some(kept) if holds(kept, sent) => AdmissionSeen::Accepted,
         Some(kept) if !kept.is_null() => AdmissionSeen::FieldAltered { kept: kept.clone() },
         // Go leaves out what is empty
-        _ if is_empty(sent) => AdmissionSeen::Accepted,
+        _ if is_empty(sent) => AdmissionSeen::EmptyLeftOut,
         _ => AdmissionSeen::FieldDropped,
     }
 }
