@@ -1,0 +1,306 @@
+//! What real API servers answered to every dry run, read and judged again.
+//!
+//! `tests/recordings/VERSION/` holds the answers of one Kubernetes version, made by
+//! `ci/record-rejections`: `facts.json` with what expectations depend on, `answers.jsonl` with one
+//! request and its answer per line, each request once. Names and times that differ from run to run
+//! are taken out. The replay plans all rejections for that version, finds the answer to each
+//! request and judges it: a request without an answer, or a verdict other than on the real server,
+//! fails.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+use winconform::cluster::connect;
+use winconform::engine::{Journal, RunOptions, run};
+use winconform_core::config::{Durations, Images, Limits};
+use winconform_core::facts::Facts;
+use winconform_core::plan::{Check, Fate, PlannedLook, plan};
+use winconform_core::record::read;
+use winconform_core::suite::{SuiteFile, Suites};
+use winconform_core::verdict::{Verdict, judge};
+use winconform_core::way::{
+    ApiReply, ApiRequest, Bound, FixtureKey, FixtureName, Reply, Request, Standing,
+    StandingFixture, Trouble, TroubleKind, Verb,
+};
+use world::options;
+
+#[expect(dead_code, reason = "only how to connect is needed here")]
+mod world;
+
+/// What stands for the run's id in recorded names.
+const RUN: &str = "recorded";
+/// Where a recording is written.
+const INTO: &str = "WINCONFORM_RECORD_INTO";
+
+/// One request with its answer.
+#[derive(Deserialize, Serialize)]
+struct Answer {
+    verb: Verb,
+    path: String,
+    body: Option<Json>,
+    status: u16,
+    answer: Json,
+}
+
+type Answers = BTreeMap<String, ApiReply>;
+
+#[test]
+fn recorded_servers_are_judged_as_they_were() {
+    let mut seen = Vec::new();
+    for version in ["v1.32.2", "v1.36.4", "v1.37.0"] {
+        let folder = folder().join(version);
+        let facts = std::fs::read_to_string(folder.join("facts.json")).expect("recorded facts");
+        let facts: Facts = serde_json::from_str(&facts).expect("facts");
+        let answers = read_answers(&folder);
+        let mut counts = BTreeMap::<String, usize>::new();
+        let mut wrong = Vec::new();
+        for check in plan(&rejections(), &facts, &Images::default()).checks {
+            let outcome = match &check.fate {
+                Fate::Skip(reason) => format!("skip: {reason}"),
+                Fate::Broken(trouble) => format!("broken: {trouble}"),
+                Fate::Look => match replayed(&check, &answers) {
+                    Verdict::Pass => "pass".to_owned(),
+                    other => {
+                        wrong.push(format!("{}: {other}", check.id));
+                        other.to_string()
+                    }
+                },
+            };
+            *counts.entry(outcome).or_default() += 1;
+        }
+        assert!(wrong.is_empty(), "{version}:\n{}", wrong.join("\n"));
+        seen.push(format!("{version}, {} requests", answers.len()));
+        seen.extend(
+            counts
+                .iter()
+                .map(|(outcome, count)| format!("{count:5} {outcome}")),
+        );
+    }
+    insta::assert_snapshot!(seen.join("\n"));
+}
+
+/// A recording in which one answer is another's must be noticed.
+#[test]
+fn an_answer_that_is_another_is_not_judged_alike() {
+    let folder = folder().join("v1.37.0");
+    let facts = std::fs::read_to_string(folder.join("facts.json")).expect("recorded facts");
+    let facts = serde_json::from_str(&facts).expect("facts");
+    let mut answers = read_answers(&folder);
+    let checks = plan(&rejections(), &facts, &Images::default()).checks;
+    let check = |id: &str| {
+        let found = checks.iter().find(|check| check.id.as_str() == id);
+        found.expect("a check of the project").clone()
+    };
+    let (one, other) = (
+        check("reject.hostPID[workload=pod]"),
+        check("reject.hostIPC[workload=pod]"),
+    );
+    let key_of = |check: &Check, look: usize| key(&request(&check.looks[look]));
+    assert_eq!(replayed(&one, &answers), Verdict::Pass);
+    let others = answers[&key_of(&other, 0)].clone();
+    answers.insert(key_of(&one, 0), others);
+    assert_eq!(replayed(&one, &answers), Verdict::Fail);
+    let accepted = answers[&key_of(&other, 1)].clone();
+    answers.insert(key_of(&other, 0), accepted);
+    assert_eq!(replayed(&other, &answers), Verdict::Fail);
+    let refused = answers[&key_of(&one, 0)].clone();
+    answers.insert(key_of(&one, 1), refused);
+    assert_eq!(replayed(&one, &answers), Verdict::Broken);
+}
+
+/// Records the answers of the control plane given, into the folder given.
+#[tokio::test]
+#[ignore = "records: run by ci/record-rejections"]
+async fn record() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let kubeconfig = std::env::var_os(world::VARIABLE).expect("a control plane");
+    let into = std::env::var_os(INTO).expect("a folder");
+    let limits = Limits {
+        recorded_reply: 1 << 20,
+        ..Limits::default()
+    };
+    let options = options(Path::new(&kubeconfig));
+    let cluster = connect(&options, Durations::default(), limits).await;
+    let cluster = cluster.expect("the control plane answers");
+    let settings = RunOptions {
+        run: RUN.to_owned(),
+        lease: "winconform-recording".to_owned(),
+        holder: "recording".to_owned(),
+        images: Images::default(),
+    };
+    let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).expect("a record in memory");
+    let (_alive, signals) = tokio::sync::watch::channel(0);
+    let suites = rejections();
+    let ran = run(&cluster, &suites, &settings, &journal, signals).await;
+    ran.expect("a run");
+    let view = read(&journal.text()).expect("a readable record");
+    let facts = view.facts.expect("facts");
+    let mut lines = BTreeMap::new();
+    for check in plan(&suites, &facts, &settings.images).checks {
+        let recorded = view
+            .checks
+            .values()
+            .find(|seen| seen.planned.id == check.id);
+        let Some(attempts) = recorded.map(|seen| &seen.attempts) else {
+            panic!("{} is not on record", check.id);
+        };
+        // What is recorded is what a server says, not what was lost on the way
+        for (look, recorded) in check
+            .looks
+            .iter()
+            .zip(attempts.iter().flat_map(|a| &a.looks))
+        {
+            let Some(Reply::Api(reply)) = &recorded.reply else {
+                panic!("{}, {}: no answer", check.id, look.name);
+            };
+            let request = request(look);
+            let answer = Answer {
+                verb: request.verb,
+                path: request.path.clone(),
+                body: request.body.clone(),
+                status: reply.status,
+                answer: plain(reply.body.clone()),
+            };
+            let line = serde_json::to_string(&answer).expect("JSON");
+            if let Some(before) = lines.insert(key(&request), line.clone()) {
+                assert_eq!(before, line, "asked twice, answered otherwise");
+            }
+        }
+    }
+    // What expectations depend on; the rest is unknown to the replay
+    let facts = json!({"server": facts.server, "gates": facts.gates});
+    let folder = PathBuf::from(into);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let facts = serde_json::to_string_pretty(&facts).expect("JSON");
+    std::fs::write(folder.join("facts.json"), facts + "\n").expect("written");
+    let mut text = lines.into_values().collect::<Vec<_>>().join("\n");
+    text.push('\n');
+    std::fs::write(folder.join("answers.jsonl"), text).expect("written");
+}
+
+/// A check on recorded answers.
+fn replayed(check: &Check, answers: &Answers) -> Verdict {
+    let standing = standing();
+    let taken: Vec<_> = check
+        .looks
+        .iter()
+        .map(|look| {
+            let asked = key(&request(look));
+            let answer = answers.get(&asked).ok_or_else(|| {
+                let detail = format!("no answer to {asked}: record again");
+                Trouble::new(TroubleKind::ApiUnavailable, detail)
+            })?;
+            look.test
+                .take(&bound(&standing), &Reply::Api(answer.clone()))
+        })
+        .collect();
+    let compared: Vec<_> = taken
+        .iter()
+        .map(|taken| taken.as_ref().map(|taken| &taken.comparison))
+        .collect();
+    judge(check.kind, compared[0], &compared[1..], &check.scope)
+}
+
+fn request(look: &PlannedLook) -> ApiRequest {
+    match look.test.request(&bound(&standing())) {
+        Ok(Request::Api(request)) => request,
+        other => panic!("not a request to the API server: {other:?}"),
+    }
+}
+
+fn key(request: &ApiRequest) -> String {
+    let body = request.body.as_ref().map(Json::to_string);
+    format!(
+        "{:?} {} {}",
+        request.verb,
+        request.path,
+        body.unwrap_or_default()
+    )
+}
+
+fn standing() -> Standing {
+    let key = |name| FixtureKey { name, pool: None };
+    let names = [FixtureName::Namespaces, FixtureName::UnboundPods];
+    Standing {
+        run: RUN.to_owned(),
+        namespace: format!("winconform-{RUN}"),
+        host_namespace: format!("winconform-host-{RUN}"),
+        fixtures: names
+            .map(|name| (key(name), StandingFixture::default()))
+            .into(),
+    }
+}
+
+fn bound(standing: &Standing) -> Bound<'_> {
+    Bound {
+        standing,
+        pool: None,
+        build: None,
+        image: None,
+    }
+}
+
+/// An answer without what differs from run to run.
+fn plain(mut answer: Json) -> Json {
+    for key in [
+        "uid",
+        "creationTimestamp",
+        "managedFields",
+        "resourceVersion",
+        "generation",
+    ] {
+        if let Some(metadata) = answer["metadata"].as_object_mut() {
+            metadata.remove(key);
+        }
+    }
+    if let Some(details) = answer["details"].as_object_mut() {
+        details.remove("uid");
+    }
+    // A dry run's status says nothing that validation does
+    if answer["kind"] != "Status"
+        && let Some(object) = answer.as_object_mut()
+    {
+        object.insert("status".to_owned(), json!({}));
+    }
+    answer
+}
+
+fn read_answers(folder: &Path) -> Answers {
+    let text = std::fs::read_to_string(folder.join("answers.jsonl")).expect("recorded answers");
+    let lines = text.lines().map(|line| {
+        let answer: Answer = serde_json::from_str(line).expect("an answer");
+        let request = ApiRequest {
+            verb: answer.verb,
+            path: answer.path,
+            body: answer.body,
+        };
+        let reply = ApiReply {
+            status: answer.status,
+            body: answer.answer,
+        };
+        (key(&request), reply)
+    });
+    lines.collect()
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings")
+}
+
+/// The project's suites with only the cases of rejections.
+fn rejections() -> Suites {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("suites");
+    let file = |path: &str| SuiteFile {
+        path: path.to_owned(),
+        shown: path.to_owned(),
+        text: std::fs::read_to_string(root.join(path)).expect("a suite of the project"),
+    };
+    let mut files = vec![file("claims.yaml"), file("limitations.yaml")];
+    for entry in std::fs::read_dir(root.join("reject")).expect("the suites") {
+        let name = entry.expect("an entry").file_name();
+        files.push(file(&format!("reject/{}", name.to_string_lossy())));
+    }
+    Suites::read(files).expect("valid suites")
+}
