@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -115,6 +116,16 @@ pub(crate) struct NodeState {
     pub(crate) labels: BTreeMap<String, String>,
     addresses: Mutex<Addresses>,
     images: Mutex<BTreeMap<String, Arc<OnceCell<()>>>>,
+    readiness: Mutex<Option<Readiness>>,
+}
+
+/// What a node last reported of being ready, and since when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Readiness {
+    pub(crate) ready: bool,
+    pub(crate) since: Timestamp,
+    /// Since when the node has reported at all.
+    pub(crate) first: Timestamp,
 }
 
 impl NodeState {
@@ -127,7 +138,28 @@ impl NodeState {
             labels,
             addresses: Mutex::default(),
             images: Mutex::default(),
+            readiness: Mutex::default(),
         }
+    }
+
+    /// Takes down whether the node is ready at a moment; returns since when that has been so.
+    pub(crate) fn ready_at(&self, ready: bool, now: Timestamp) -> Readiness {
+        let mut last = locked(&self.readiness);
+        let current = match *last {
+            Some(last) if last.ready == ready => last,
+            Some(last) => Readiness {
+                ready,
+                since: now,
+                ..last
+            },
+            None => Readiness {
+                ready,
+                since: now,
+                first: now,
+            },
+        };
+        *last = Some(current);
+        current
     }
 
     /// An address for a pod, if one is free.
@@ -149,6 +181,15 @@ impl NodeState {
                 .entry(reference.to_owned())
                 .or_default(),
         )
+    }
+
+    /// The references of the images that have been pulled.
+    pub(crate) fn pulled(&self) -> Vec<String> {
+        locked(&self.images)
+            .iter()
+            .filter(|(_, pulled)| pulled.initialized())
+            .map(|(reference, _)| reference.clone())
+            .collect()
     }
 }
 

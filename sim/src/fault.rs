@@ -30,6 +30,18 @@ pub enum ProductFault {
     ServiceAnswersWrong,
     /// Images of the `servercore` family cannot be pulled on the pool's nodes.
     ImageMissing(Pool),
+    /// The pool's nodes lack the labels of their system and architecture.
+    NodeLabelsMissing(Pool),
+    /// The pool's kubelets are four minor versions behind the API server.
+    KubeletSkewed(Pool),
+    /// The pool's nodes report Docker as their runtime.
+    RuntimeDocker(Pool),
+    /// The pool's nodes leave all they have to pods.
+    NothingReserved(Pool),
+    /// The pool's Windows nodes carry no taint.
+    Untainted(Pool),
+    /// The pool's nodes are not Ready, for want of a network.
+    NodeNotReady(Pool),
 }
 
 /// A line of the catalogue of faults.
@@ -73,6 +85,30 @@ const CATALOGUE: &[FaultInfo] = &[
         "image-missing",
         "servercore images have no variant that the pool's nodes can pull",
     ),
+    of_pool(
+        "node-labels-missing",
+        "the pool's nodes lack kubernetes.io/os and kubernetes.io/arch",
+    ),
+    of_pool(
+        "kubelet-skewed",
+        "the pool's kubelets are four minor versions behind the API server",
+    ),
+    of_pool(
+        "runtime-docker",
+        "the pool's nodes report docker:// as their container runtime",
+    ),
+    of_pool(
+        "nothing-reserved",
+        "the pool's nodes leave all they have to pods: allocatable is capacity",
+    ),
+    of_pool(
+        "untainted",
+        "the pool's Windows nodes lack the taint os=windows:NoSchedule",
+    ),
+    of_pool(
+        "node-not-ready",
+        "the pool's nodes are not Ready: their network plugin is not initialised",
+    ),
 ];
 
 const fn of_pool(name: &'static str, what: &'static str) -> FaultInfo {
@@ -98,6 +134,12 @@ impl ProductFault {
             Self::NodeServiceIpResets(pool) => ("node-service-ip-resets", Some(pool)),
             Self::ServiceAnswersWrong => ("service-answers-wrong", None),
             Self::ImageMissing(pool) => ("image-missing", Some(pool)),
+            Self::NodeLabelsMissing(pool) => ("node-labels-missing", Some(pool)),
+            Self::KubeletSkewed(pool) => ("kubelet-skewed", Some(pool)),
+            Self::RuntimeDocker(pool) => ("runtime-docker", Some(pool)),
+            Self::NothingReserved(pool) => ("nothing-reserved", Some(pool)),
+            Self::Untainted(pool) => ("untainted", Some(pool)),
+            Self::NodeNotReady(pool) => ("node-not-ready", Some(pool)),
         }
     }
 }
@@ -147,10 +189,25 @@ impl FromStr for ProductFault {
             "servercore-crashes" => Self::ServercoreCrashes(pool),
             "node-service-ip-answers" => Self::NodeServiceIpAnswers(pool),
             "node-service-ip-resets" => Self::NodeServiceIpResets(pool),
-            _ => Self::ImageMissing(pool),
+            "image-missing" => Self::ImageMissing(pool),
+            "node-labels-missing" => Self::NodeLabelsMissing(pool),
+            "kubelet-skewed" => Self::KubeletSkewed(pool),
+            "runtime-docker" => Self::RuntimeDocker(pool),
+            "nothing-reserved" => Self::NothingReserved(pool),
+            "untainted" => Self::Untainted(pool),
+            _ => Self::NodeNotReady(pool),
         };
         match (fault, pool) {
-            (Self::KubeProxyDead(_), _) | (_, Pool::Windows(_)) => Ok(fault),
+            (
+                Self::KubeProxyDead(_)
+                | Self::NodeLabelsMissing(_)
+                | Self::KubeletSkewed(_)
+                | Self::RuntimeDocker(_)
+                | Self::NothingReserved(_)
+                | Self::NodeNotReady(_),
+                _,
+            )
+            | (_, Pool::Windows(_)) => Ok(fault),
             (_, Pool::Linux) => Err(UnknownFault::NotOnLinux { name: info.name }),
         }
     }
@@ -315,6 +372,14 @@ mod tests {
         assert_eq!(
             error("image-missing=linux"),
             "the fault `image-missing` is one of Windows pools: `image-missing=windows-2022`"
+        );
+        assert_eq!(
+            error("untainted=linux"),
+            "the fault `untainted` is one of Windows pools: `untainted=windows-2022`"
+        );
+        assert_eq!(
+            error("nodes-not-ready=linux"),
+            "no fault is called `nodes-not-ready`; the nearest is `node-not-ready`"
         );
         assert!(error("image-missing=win").starts_with("no pool is called `win`"));
     }

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use crate::clock::Clock;
 use crate::cluster::{Cluster, NodeState, insist};
-use crate::fault::{FaultSet, FaultSwitch};
+use crate::fault::{FaultSet, FaultSwitch, ProductFault};
 use crate::kubelet::{self, ServingError};
 use crate::node::{self, LEASES, MANAGED};
 use crate::pods;
@@ -297,7 +297,11 @@ async fn settle(cluster: &Cluster) {
                     .any(|taint| taint.key == "node.kubernetes.io/not-ready")
             })
     };
-    for name in cluster.nodes.keys() {
+    let faults = cluster.faults.current();
+    for (name, node) in &cluster.nodes {
+        if faults.has(ProductFault::NodeNotReady(node.pool)) {
+            continue;
+        }
         let nodes: Api<Node> = Api::all(cluster.client.clone());
         let settled = timeout(SETTLING, await_condition(nodes, name, untainted)).await;
         if !matches!(settled, Ok(Ok(_))) {

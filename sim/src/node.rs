@@ -1,4 +1,6 @@
-//! A node as the API server sees it: its object, its status, its lease.
+//! A node as the API server sees it: its object, its lease, and in `status.rs` its status.
+
+mod status;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,12 +8,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
-use k8s_openapi::api::core::v1::{
-    DaemonEndpoint, Node, NodeAddress, NodeCondition, NodeDaemonEndpoints, NodeSpec, NodeStatus,
-    NodeSystemInfo, Taint,
-};
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta, OwnerReference, Time};
+use k8s_openapi::api::core::v1::{Node, NodeSpec, Taint};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta, OwnerReference};
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
@@ -29,6 +27,23 @@ pub(crate) const MANAGED: (&str, &str) = ("app.kubernetes.io/managed-by", "hybri
 
 const BUILD_LABEL: &str = "node.kubernetes.io/windows-build";
 
+/// The labels of a node's system and architecture, with their old names, which a kubelet still
+/// sets (kubernetes 1.37.0, `pkg/kubelet/kubelet_node_status.go`, `initialNode`).
+const SYSTEM_LABELS: [&str; 4] = [
+    "kubernetes.io/os",
+    "kubernetes.io/arch",
+    "beta.kubernetes.io/os",
+    "beta.kubernetes.io/arch",
+];
+
+/// Why the volumes of this node are attached by a controller, as the same function notes it.
+const ATTACHED: (&str, &str) = (
+    "volumes.kubernetes.io/controller-managed-attach-detach",
+    "true",
+);
+
+const TAINT: (&str, &str, &str) = ("os", "windows", "NoSchedule");
+
 /// kubelet, `nodeLeaseDurationSeconds`; it renews at a quarter of that, whatever the simulator's
 /// speed.
 const LEASE_SECONDS: i32 = 40;
@@ -40,25 +55,53 @@ const HEARTBEAT: Duration = Duration::from_mins(5);
 /// The labels that are a node's own, without faults.
 pub(crate) fn labels(name: &str, pool: Pool) -> BTreeMap<String, String> {
     let mut labels = BTreeMap::from([
-        ("kubernetes.io/os".to_owned(), pool.os().name().to_owned()),
-        ("kubernetes.io/arch".to_owned(), "amd64".to_owned()),
         ("kubernetes.io/hostname".to_owned(), name.to_owned()),
         (MANAGED.0.to_owned(), MANAGED.1.to_owned()),
     ]);
+    let system = [pool.os().name(), "amd64"].into_iter().cycle();
+    labels.extend(
+        SYSTEM_LABELS
+            .into_iter()
+            .zip(system)
+            .map(|(label, value)| (label.to_owned(), value.to_owned())),
+    );
     if let Some(build) = pool.build() {
         labels.insert(BUILD_LABEL.to_owned(), build.label());
     }
     labels
 }
 
-/// The build label as the faults have it.
-fn build_label(pool: Pool, faults: &FaultSet) -> Option<String> {
-    let build = pool.build()?;
-    if faults.has(ProductFault::NodeLabelWrong(pool)) {
+/// The labels as the faults have them; none for one that is missing.
+fn carried(node: &NodeState, faults: &FaultSet) -> BTreeMap<String, Option<String>> {
+    let mut labels: BTreeMap<String, Option<String>> = node
+        .labels
+        .iter()
+        .map(|(label, value)| (label.clone(), Some(value.clone())))
+        .collect();
+    if let Some(build) = node.pool.build()
+        && faults.has(ProductFault::NodeLabelWrong(node.pool))
+    {
         let other = Build::ALL.into_iter().find(|other| *other != build);
-        return other.map(Build::label);
+        labels.insert(BUILD_LABEL.to_owned(), other.map(Build::label));
     }
-    Some(build.label())
+    if faults.has(ProductFault::NodeLabelsMissing(node.pool)) {
+        labels.extend(SYSTEM_LABELS.map(|label| (label.to_owned(), None)));
+    }
+    labels
+}
+
+/// The taint as the faults have it.
+fn taint(pool: Pool, faults: &FaultSet) -> Option<Taint> {
+    if pool.build().is_none() || faults.has(ProductFault::Untainted(pool)) {
+        return None;
+    }
+    let (key, value, effect) = TAINT;
+    Some(Taint {
+        key: key.to_owned(),
+        value: Some(value.to_owned()),
+        effect: effect.to_owned(),
+        time_added: None,
+    })
 }
 
 /// Creates the node, its status and its lease.
@@ -68,37 +111,31 @@ pub(crate) async fn register(
     version: &str,
 ) -> kube::Result<()> {
     let nodes: Api<Node> = Api::all(cluster.client.clone());
-    let mut labels = node.labels.clone();
-    labels.extend(
-        build_label(node.pool, &cluster.faults.current())
-            .map(|build| (BUILD_LABEL.to_owned(), build)),
-    );
+    let faults = cluster.faults.current();
+    let labels = carried(node, &faults)
+        .into_iter()
+        .filter_map(|(label, value)| Some((label, value?)))
+        .collect();
     let [a, b, c] = node.view.pod_network;
     let cidr = format!("{a}.{b}.{c}.0/24");
     let object = Node {
         metadata: ObjectMeta {
             name: Some(node.name.clone()),
             labels: Some(labels),
+            annotations: Some([(ATTACHED.0.to_owned(), ATTACHED.1.to_owned())].into()),
             ..ObjectMeta::default()
         },
         spec: Some(NodeSpec {
             pod_cidr: Some(cidr.clone()),
             pod_cidrs: Some(vec![cidr]),
-            taints: node.pool.build().map(|_| {
-                vec![Taint {
-                    key: "os".to_owned(),
-                    value: Some("windows".to_owned()),
-                    effect: "NoSchedule".to_owned(),
-                    time_added: None,
-                }]
-            }),
+            taints: taint(node.pool, &faults).map(|taint| vec![taint]),
             ..NodeSpec::default()
         }),
         status: None,
     };
     let post = PostParams::default();
     let created = insist("node", || nodes.create(&post, &object)).await?;
-    report(&nodes, node, version).await?;
+    report(cluster, node, version).await?;
     let lease = Lease {
         metadata: ObjectMeta {
             name: Some(node.name.clone()),
@@ -123,24 +160,24 @@ pub(crate) async fn register(
     Ok(())
 }
 
-/// Keeps the node alive: lease, heartbeats, and the label that a fault may change.
+/// Keeps the node alive: lease, heartbeats, and what a fault may change.
 pub(crate) fn keep(cluster: &Arc<Cluster>, node: &Arc<NodeState>, version: &str) {
     let (all, own) = (Arc::clone(cluster), Arc::clone(node));
     cluster.spawn(async move { renew(&all, &own).await });
 
-    let (all, own, version) = (Arc::clone(cluster), Arc::clone(node), version.to_owned());
+    let (all, own) = (Arc::clone(cluster), Arc::clone(node));
+    let reported = version.to_owned();
     cluster.spawn(async move {
-        let nodes: Api<Node> = Api::all(all.client.clone());
         loop {
             clock::elapse(HEARTBEAT).await;
-            if let Err(error) = report(&nodes, &own, &version).await {
+            if let Err(error) = report(&all, &own, &reported).await {
                 tracing::warn!(node = own.name, %error, "heartbeat is not taken");
             }
         }
     });
 
-    let (all, own) = (Arc::clone(cluster), Arc::clone(node));
-    cluster.spawn(async move { relabel(&all, &own).await });
+    let (all, own, version) = (Arc::clone(cluster), Arc::clone(node), version.to_owned());
+    cluster.spawn(async move { follow(&all, &own, &version).await });
 }
 
 async fn renew(cluster: &Cluster, node: &NodeState) {
@@ -162,27 +199,49 @@ async fn renew(cluster: &Cluster, node: &NodeState) {
     }
 }
 
-async fn relabel(cluster: &Cluster, node: &NodeState) {
+/// Brings labels, taint and status to what the faults say, whenever those change.
+async fn follow(cluster: &Cluster, node: &NodeState, version: &str) {
     let nodes: Api<Node> = Api::all(cluster.client.clone());
     let mut changes = cluster.faults.changes();
-    let mut carried = build_label(node.pool, &changes.borrow_and_update().clone());
+    let mut before = changes.borrow_and_update().clone();
     while changes.changed().await.is_ok() {
-        let label = build_label(node.pool, &changes.borrow_and_update().clone());
-        if label == carried {
-            continue;
+        let faults = changes.borrow_and_update().clone();
+        let labels = carried(node, &faults);
+        let taint_now = taint(node.pool, &faults);
+        let marked = labels != carried(node, &before) || taint_now != taint(node.pool, &before);
+        if marked {
+            let taints = match taint_now {
+                Some(taint) => json!([taint]),
+                None if node.pool.build().is_some() => {
+                    json!([{"key": TAINT.0, "$patch": "delete"}])
+                }
+                None => json!([]),
+            };
+            // By their keys, since the controllers set taints as well
+            let patch = Patch::Strategic(
+                json!({"metadata": {"labels": labels}, "spec": {"taints": taints}}),
+            );
+            let params = PatchParams::default();
+            let patched = insist("labels and taints", || {
+                nodes.patch(&node.name, &params, &patch)
+            });
+            if let Err(error) = patched.await {
+                tracing::warn!(node = node.name, %error, "labels and taints are not taken");
+            }
         }
-        let patch = Patch::Merge(json!({"metadata": {"labels": {BUILD_LABEL: label}}}));
-        let params = PatchParams::default();
-        let patched = insist("label", || nodes.patch(&node.name, &params, &patch));
-        if let Err(error) = patched.await {
-            tracing::warn!(node = node.name, %error, "label is not taken");
+        if status::differs(node.pool, &before, &faults)
+            && let Err(error) = report(cluster, node, version).await
+        {
+            tracing::warn!(node = node.name, %error, "status is not taken");
         }
-        carried = label;
+        before = faults;
     }
 }
 
-async fn report(nodes: &Api<Node>, node: &NodeState, version: &str) -> kube::Result<()> {
-    let patch = Patch::Strategic(json!({"status": status(node, version)}));
+async fn report(cluster: &Cluster, node: &NodeState, version: &str) -> kube::Result<()> {
+    let nodes: Api<Node> = Api::all(cluster.client.clone());
+    let status = status::status(node, version, &cluster.faults.current());
+    let patch = Patch::Strategic(json!({ "status": status }));
     let params = PatchParams::default();
     insist("node status", || {
         nodes.patch_status(&node.name, &params, &patch)
@@ -191,134 +250,76 @@ async fn report(nodes: &Api<Node>, node: &NodeState, version: &str) -> kube::Res
     Ok(())
 }
 
-fn status(node: &NodeState, version: &str) -> NodeStatus {
-    let quantities = |memory: &str, pods: &str| {
-        let pairs = [
-            ("cpu", "4"),
-            ("memory", memory),
-            ("pods", pods),
-            ("ephemeral-storage", "100Gi"),
-        ];
-        pairs
-            .map(|(name, amount)| (name.to_owned(), Quantity(amount.to_owned())))
-            .into()
-    };
-    let address = |kind: &str, address: String| NodeAddress {
-        type_: kind.to_owned(),
-        address,
-    };
-    NodeStatus {
-        addresses: Some(vec![
-            address("InternalIP", node.view.address.to_string()),
-            address("Hostname", node.name.clone()),
-        ]),
-        daemon_endpoints: Some(NodeDaemonEndpoints {
-            kubelet_endpoint: Some(DaemonEndpoint {
-                port: i32::from(node.view.kubelet_port),
-            }),
-        }),
-        capacity: Some(quantities("16Gi", "110")),
-        // 2 GiB kept for the system, as the documents advise for Windows
-        allocatable: Some(quantities("14Gi", "110")),
-        conditions: Some(conditions()),
-        node_info: Some(info(node, version)),
-        // Kubernetes 1.36: exec reaches this kubelet as WebSocket instead of SPDY
-        declared_features: Some(vec!["ExtendWebSocketsToKubelet".to_owned()]),
-        ..NodeStatus::default()
-    }
-}
-
-fn conditions() -> Vec<NodeCondition> {
-    // kubelet, pkg/kubelet/nodestatus/setters.go
-    [
-        (
-            "MemoryPressure",
-            "False",
-            "KubeletHasSufficientMemory",
-            "kubelet has sufficient memory available",
-        ),
-        (
-            "DiskPressure",
-            "False",
-            "KubeletHasNoDiskPressure",
-            "kubelet has no disk pressure",
-        ),
-        (
-            "PIDPressure",
-            "False",
-            "KubeletHasSufficientPID",
-            "kubelet has sufficient PID available",
-        ),
-        (
-            "Ready",
-            "True",
-            "KubeletReady",
-            "kubelet is posting ready status",
-        ),
-    ]
-    .map(|(kind, status, reason, message)| NodeCondition {
-        type_: kind.to_owned(),
-        status: status.to_owned(),
-        reason: Some(reason.to_owned()),
-        message: Some(message.to_owned()),
-        last_heartbeat_time: Some(Time(clock::now())),
-        last_transition_time: Some(Time(clock::now())),
-    })
-    .into()
-}
-
-fn info(node: &NodeState, version: &str) -> NodeSystemInfo {
-    let (os_image, kernel) = match node.pool {
-        Pool::Linux => (
-            "Debian GNU/Linux 13 (trixie)".to_owned(),
-            "6.12.48+deb13-amd64",
-        ),
-        Pool::Windows(build) => (
-            format!("Windows Server {} Datacenter", build.year()),
-            build.kernel_version(),
-        ),
-    };
-    NodeSystemInfo {
-        operating_system: node.pool.os().name().to_owned(),
-        architecture: "amd64".to_owned(),
-        os_image,
-        kernel_version: kernel.to_owned(),
-        container_runtime_version: "containerd://2.1.0".to_owned(),
-        kubelet_version: version.to_owned(),
-        machine_id: node.name.clone(),
-        system_uuid: node.name.clone(),
-        ..NodeSystemInfo::default()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
     use crate::topology::Os;
+    use crate::world;
+
+    fn node(pool: Pool) -> NodeState {
+        let view = world::Node {
+            pool,
+            address: Ipv4Addr::LOCALHOST,
+            kubelet_port: 1,
+            pod_network: [10, 244, 1],
+        };
+        NodeState::new("n".to_owned(), view, labels("n", pool))
+    }
+
+    fn label(pool: Pool, faults: &FaultSet, label: &str) -> Option<String> {
+        carried(&node(pool), faults).remove(label).flatten()
+    }
 
     #[test]
     fn a_wrong_label_is_another_build_on_its_pool_alone() {
         let ws2022 = Pool::Windows(Build::Ws2022);
         let faults = FaultSet::from_iter([ProductFault::NodeLabelWrong(ws2022)]);
-        assert_eq!(build_label(ws2022, &faults).as_deref(), Some("10.0.17763"));
-        assert_eq!(
-            build_label(ws2022, &FaultSet::default()).as_deref(),
-            Some("10.0.20348")
-        );
-        assert_eq!(
-            build_label(Pool::Windows(Build::Ws2025), &faults).as_deref(),
-            Some("10.0.26100")
-        );
-        assert_eq!(build_label(Pool::Linux, &faults), None);
+        for (pool, faults, build) in [
+            (ws2022, &faults, Some("10.0.17763")),
+            (ws2022, &FaultSet::default(), Some("10.0.20348")),
+            (Pool::Windows(Build::Ws2025), &faults, Some("10.0.26100")),
+            (Pool::Linux, &faults, None),
+        ] {
+            assert_eq!(label(pool, faults, BUILD_LABEL).as_deref(), build);
+        }
     }
 
     #[test]
-    fn labels_name_the_system() {
-        let labels = labels("a", Pool::Linux);
+    fn labels_name_the_system_unless_they_are_missing() {
+        let healthy = FaultSet::default();
+        let missing = FaultSet::from_iter([ProductFault::NodeLabelsMissing(Pool::Linux)]);
+        let windows = Pool::Windows(Build::Ws2019);
+        for name in ["kubernetes.io/os", "beta.kubernetes.io/os"] {
+            let os = label(Pool::Linux, &healthy, name);
+            assert_eq!(os.as_deref(), Some(Os::Linux.name()));
+            assert_eq!(label(Pool::Linux, &missing, name), None);
+            let os = label(windows, &missing, name);
+            assert_eq!(os.as_deref(), Some(Os::Windows.name()));
+        }
+        let arch = label(Pool::Linux, &healthy, "kubernetes.io/arch");
+        assert_eq!(arch.as_deref(), Some("amd64"));
+        assert_eq!(label(Pool::Linux, &missing, "kubernetes.io/arch"), None);
+        let host = label(Pool::Linux, &missing, "kubernetes.io/hostname");
+        assert_eq!(host.as_deref(), Some("n"));
+    }
+
+    #[test]
+    fn windows_nodes_alone_are_tainted() {
+        let windows = Pool::Windows(Build::Ws2025);
+        let healthy = FaultSet::default();
+        let bare = FaultSet::from_iter([ProductFault::Untainted(windows)]);
+        let tainted = taint(windows, &healthy).expect("a taint");
         assert_eq!(
-            labels.get("kubernetes.io/os").map(String::as_str),
-            Some(Os::Linux.name())
+            (
+                tainted.key.as_str(),
+                tainted.value.as_deref(),
+                tainted.effect.as_str()
+            ),
+            ("os", Some("windows"), "NoSchedule")
         );
-        assert!(!labels.contains_key(BUILD_LABEL));
+        assert_eq!(taint(windows, &bare), None);
+        assert_eq!(taint(Pool::Linux, &healthy), None);
     }
 }
