@@ -1,6 +1,7 @@
 //! What a troubled answer looks like on the wire: status, headers and body as real servers send
 //! them (Kubernetes 1.37's source; nginx for the load balancer's page).
 
+use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, TRANSFER_ENCODING};
 use http::{Response, StatusCode};
 use kube::client::Body;
@@ -56,9 +57,11 @@ pub(super) fn too_many_requests(form: Form) -> Response<Body> {
     response
 }
 
+/// What etcd says when it cannot serve for a moment.
+pub(super) const NO_LEADER: &str = "etcdserver: leader changed";
+
 /// 500 with a Status.
-pub(super) fn internal_error() -> Response<Body> {
-    let cause = "etcdserver: leader changed";
+pub(super) fn internal_error(cause: &str) -> Response<Body> {
     status(
         StatusCode::INTERNAL_SERVER_ERROR,
         "InternalError",
@@ -92,7 +95,47 @@ pub(super) fn html_502() -> Response<Body> {
     plain(StatusCode::BAD_GATEWAY, "text/html", BAD_GATEWAY)
 }
 
-/// The front's own refusal of a request that no API server could be asked.
+/// 503 with plain text, as the aggregator answers for a server that is not there.
+pub(super) fn service_unavailable() -> Response<Body> {
+    let mut response = plain(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "text/plain; charset=utf-8",
+        "service unavailable\n",
+    );
+    let nosniff = HeaderValue::from_static("nosniff");
+    response
+        .headers_mut()
+        .insert("x-content-type-options", nosniff);
+    response
+}
+
+/// 503 with a Status, as a server answers that has just started (k8s.io/apiserver 0.37.0,
+/// `pkg/util/notfoundhandler/not_found_handler.go`).
+pub(super) fn starting() -> Response<Body> {
+    let mut response = status(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "ServiceUnavailable",
+        "the request has been made before all known HTTP paths have been installed, please try \
+         again",
+        &json!({ "retryAfterSeconds": 5 }),
+    );
+    response
+        .headers_mut()
+        .insert(RETRY_AFTER, HeaderValue::from_static("5"));
+    response
+}
+
+/// An object that the server has not sent but would have.
+pub(super) fn accepted(object: Bytes, created: bool) -> Response<Body> {
+    let mut response = Response::new(Body::from(object));
+    if created {
+        *response.status_mut() = StatusCode::CREATED;
+    }
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response
+}
+
+/// 400 with a Status: a webhook's, or the front's own for what no API server could be asked.
 pub(super) fn bad_request(message: &str) -> Response<Body> {
     status(StatusCode::BAD_REQUEST, "BadRequest", message, &Value::Null)
 }
@@ -118,7 +161,13 @@ pub(super) fn unreachable(error: &dyn std::error::Error) -> Response<Body> {
     )
 }
 
-fn status(code: StatusCode, reason: &str, message: &str, details: &Value) -> Response<Body> {
+/// A Status; without a reason if that is empty, without details if those are null.
+pub(super) fn status(
+    code: StatusCode,
+    reason: &str,
+    message: &str,
+    details: &Value,
+) -> Response<Body> {
     let object = status_object(code, reason, message, details);
     let mut response = Response::new(Body::from(format!("{object}\n").into_bytes()));
     *response.status_mut() = code;
@@ -133,9 +182,11 @@ fn status_object(code: StatusCode, reason: &str, message: &str, details: &Value)
         "metadata": {},
         "status": "Failure",
         "message": message,
-        "reason": reason,
         "code": code.as_u16(),
     });
+    if !reason.is_empty() {
+        object["reason"] = reason.into();
+    }
     if !details.is_null() {
         object["details"] = details.clone();
     }

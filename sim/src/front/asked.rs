@@ -10,9 +10,21 @@ use super::counts::RequestKind;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) kind: RequestKind,
+    pub(super) target: Target,
+    /// Whether nothing is to be stored.
+    pub(super) dry_run: bool,
     /// Whether a 410 can be the answer, and in which form.
     pub(super) expiry: Expiry,
     pub(super) session: Option<Session>,
+}
+
+/// Which object or collection a request is about; all empty if its path is no resource.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Target {
+    /// Empty for the core group.
+    pub(super) group: String,
+    pub(super) namespace: Option<String>,
+    pub(super) name: Option<String>,
 }
 
 /// How a server says that a version is too old.
@@ -71,6 +83,12 @@ impl Asked {
                 verb,
                 resource: path.kind(),
             },
+            target: Target {
+                group: path.group.to_owned(),
+                namespace: path.namespace.map(str::to_owned),
+                name: path.name.map(str::to_owned),
+            },
+            dry_run: parameter(query, "dryRun").is_some_and(|value| !value.is_empty()),
             expiry,
             session: session(&head.headers, path.subresource == Some("exec")),
         }
@@ -81,6 +99,8 @@ impl Asked {
 #[derive(Debug, Default)]
 struct Path<'a> {
     first: &'a str,
+    group: &'a str,
+    namespace: Option<&'a str>,
     resource: Option<&'a str>,
     name: Option<&'a str>,
     subresource: Option<&'a str>,
@@ -94,23 +114,27 @@ impl<'a> Path<'a> {
             .filter(|segment| !segment.is_empty())
             .collect();
         let first = segments.first().copied().unwrap_or_default();
-        let rest = match segments.as_slice() {
-            ["api", _version, rest @ ..] => rest,
-            ["apis", _group, _version, rest @ ..] => rest,
-            _ => &[],
+        let (group, rest) = match segments.as_slice() {
+            ["api", _version, rest @ ..] => ("", rest),
+            ["apis", group, _version, rest @ ..] => (*group, rest),
+            _ => ("", &[][..]),
         };
         let (watch, rest) = match rest {
             ["watch", rest @ ..] => (true, rest),
             rest => (false, rest),
         };
         // A namespace's own subresources are the two words below; all else is in the namespace
-        let rest = match rest {
-            ["namespaces", _name, "status" | "finalize"] => rest,
-            ["namespaces", _name, inside @ ..] if !inside.is_empty() => inside,
-            rest => rest,
+        let (namespace, rest) = match rest {
+            ["namespaces", name, "status" | "finalize"] | ["namespaces", name] => {
+                (Some(*name), rest)
+            }
+            ["namespaces", name, inside @ ..] => (Some(*name), inside),
+            rest => (None, rest),
         };
         Self {
             first,
+            group,
+            namespace,
             resource: rest.first().copied(),
             name: rest.get(1).copied(),
             subresource: rest.get(2).copied(),
@@ -211,6 +235,36 @@ mod tests {
             ("GET", "/", "get /"),
         ] {
             assert_eq!(asked(method, uri).kind.to_string(), kind, "{method} {uri}");
+        }
+    }
+
+    #[test]
+    fn names_what_it_is_about() {
+        for (uri, group, namespace, name, dry_run) in [
+            ("/api/v1/nodes/n", "", None, Some("n"), false),
+            ("/api/v1/namespaces/a", "", Some("a"), Some("a"), false),
+            (
+                "/api/v1/namespaces/a/pods?dryRun=All",
+                "",
+                Some("a"),
+                None,
+                true,
+            ),
+            (
+                "/apis/apps/v1/namespaces/a/deployments/d/scale?dryRun=",
+                "apps",
+                Some("a"),
+                Some("d"),
+                false,
+            ),
+            ("/apis/apps/v1", "apps", None, None, false),
+            ("/metrics", "", None, None, false),
+        ] {
+            let asked = asked("GET", uri);
+            assert_eq!(asked.target.group, group, "{uri}");
+            assert_eq!(asked.target.namespace.as_deref(), namespace, "{uri}");
+            assert_eq!(asked.target.name.as_deref(), name, "{uri}");
+            assert_eq!(asked.dry_run, dry_run, "{uri}");
         }
     }
 

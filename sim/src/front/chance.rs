@@ -6,7 +6,8 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::asked::{Asked, Expiry, Session};
-use super::fault::{FrontFault, Trouble};
+use super::fault::FrontFault;
+use super::trouble::Trouble;
 
 /// The seed, and the number of requests so far.
 #[derive(Debug)]
@@ -25,9 +26,10 @@ pub(super) struct Hit {
 /// Which form a trouble of two takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Reset before the server saw it, cut before output, a Status in a 429.
+    /// Reset before the server saw it, cut before output, a Status in a 429, a slow answer in
+    /// pieces.
     Early,
-    /// Reset after the server acted, cut after output, plain text in a 429.
+    /// Reset after the server acted, cut after output, plain text in a 429, a slow answer late.
     Late,
 }
 
@@ -69,6 +71,7 @@ fn applies(trouble: Trouble, asked: &Asked) -> bool {
     match trouble {
         Trouble::CutExec | Trouble::LoseExitFrame => asked.session == Some(Session::Exec),
         Trouble::Gone => asked.expiry != Expiry::Never,
+        Trouble::Slow => asked.session.is_none(),
         Trouble::TooManyRequests
         | Trouble::InternalError
         | Trouble::Hang

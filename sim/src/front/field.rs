@@ -1,12 +1,13 @@
 //! The path of a field in an object: `spec.hostPID`, `spec.containers[*].securityContext.privileged`,
-//! `metadata.annotations["example.com/key"]`.
+//! `metadata.annotations["example.com/key"]`, `container.lifecycle.stopSignal`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde_json::{Map, Value};
 
-/// The path of a field, as seen from a pod.
+/// The path of a field, as seen from a pod; one that begins with `container` is of containers of
+/// all three kinds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FieldPath(Vec<Step>);
 
@@ -16,6 +17,12 @@ enum Step {
     Index(usize),
     Each,
 }
+
+/// What stands for a container of any kind at the head of a path.
+const CONTAINER: &str = "container";
+
+/// Where a pod has its containers.
+const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
 /// A value and where exactly it was.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,16 +105,73 @@ impl fmt::Display for FieldPath {
 }
 
 impl FieldPath {
-    /// Removes the field wherever the path leads, and says what was there.
+    /// Removes the field wherever the path leads, and says what was there. Objects that it leaves
+    /// empty go as well: `os: {}` is not the same as no `os`.
     pub(super) fn take(&self, object: &mut Value) -> Vec<Taken> {
         let mut taken = Vec::new();
-        take(&self.0, object, &mut Vec::new(), &mut taken);
+        for steps in self.expanded() {
+            take(&steps, object, &mut Vec::new(), &mut taken);
+        }
         taken
     }
 
-    /// Sets the field wherever the path leads, making the objects on the way.
-    pub(super) fn set(&self, object: &mut Value, value: &Value) {
-        set(&self.0, object, value);
+    /// Sets the field wherever the path leads, making the objects on the way; whether it led
+    /// anywhere.
+    pub(super) fn set(&self, object: &mut Value, value: &Value) -> bool {
+        let mut any = false;
+        for steps in self.expanded() {
+            any |= set(&steps, object, value);
+        }
+        any
+    }
+
+    /// Whether an error at a place that a server names, such as `spec.containers[0].image`, is
+    /// one of this field: at it, below it, or at the object that holds it. Of the whole `spec`, it
+    /// is if the message speaks of the field.
+    pub(super) fn concerns(&self, place: &str, message: &str) -> bool {
+        let Ok(Self(place)) = place.parse::<Self>() else {
+            return false;
+        };
+        self.expanded().iter().any(|steps| {
+            let alike = steps.iter().zip(&place).all(|(own, seen)| match own {
+                Step::Each => !matches!(seen, Step::Key(_)),
+                own => own == seen,
+            });
+            let spoken_of = || match steps.last() {
+                Some(Step::Key(key)) => message.contains(key.as_str()),
+                _ => false,
+            };
+            alike
+                && match place.len() {
+                    1 => steps.len() == 1 || spoken_of(),
+                    depth => depth + 1 >= steps.len(),
+                }
+        })
+    }
+
+    /// Whether the path leads into a list of the pod, so that it never makes a field of the pod
+    /// itself.
+    pub(super) fn is_inside_a_list(&self) -> bool {
+        self.expanded()
+            .iter()
+            .all(|steps| matches!(steps.get(2), Some(Step::Each | Step::Index(_))))
+    }
+
+    /// The paths that this one stands for.
+    fn expanded(&self) -> Vec<Vec<Step>> {
+        match self.0.as_slice() {
+            [Step::Key(head), rest @ ..] if head == CONTAINER => CONTAINERS
+                .iter()
+                .map(|list| {
+                    let key = |name: &str| Step::Key(name.to_owned());
+                    [key("spec"), key(list), Step::Each]
+                        .into_iter()
+                        .chain(rest.iter().cloned())
+                        .collect()
+                })
+                .collect(),
+            steps => vec![steps.to_vec()],
+        }
     }
 }
 
@@ -144,10 +208,19 @@ fn take(steps: &[Step], value: &mut Value, at: &mut Vec<Place>, taken: &mut Vec<
             }
         }
         [Step::Key(key), rest @ ..] => {
-            if let Some(inner) = value.get_mut(key) {
-                at.push(Place::Key(key.clone()));
-                take(rest, inner, at, taken);
-                at.pop();
+            let Some(inner) = value.get_mut(key) else {
+                return;
+            };
+            let before = taken.len();
+            at.push(Place::Key(key.clone()));
+            take(rest, inner, at, taken);
+            at.pop();
+            let emptied = inner.as_object().is_some_and(Map::is_empty);
+            if emptied
+                && taken.len() > before
+                && let Some(object) = value.as_object_mut()
+            {
+                object.remove(key);
             }
         }
         [step, rest @ ..] => {
@@ -171,18 +244,19 @@ fn take(steps: &[Step], value: &mut Value, at: &mut Vec<Place>, taken: &mut Vec<
     }
 }
 
-fn set(steps: &[Step], value: &mut Value, to: &Value) {
+fn set(steps: &[Step], value: &mut Value, to: &Value) -> bool {
     match steps {
-        [] => *value = to.clone(),
+        [] => {
+            *value = to.clone();
+            true
+        }
+        // A list that is not there has no elements to set anything in
+        [Step::Key(key), Step::Each | Step::Index(_), ..] if value[key.as_str()].is_null() => false,
         [Step::Key(key), rest @ ..] => {
-            if let Some(inner) = entry(value, key.clone()) {
-                set(rest, inner, to);
-            }
+            entry(value, key.clone()).is_some_and(|inner| set(rest, inner, to))
         }
         [step, rest @ ..] => {
-            for (_, element) in elements(step, value) {
-                set(rest, element, to);
-            }
+            elements(step, value).fold(false, |any, (_, element)| set(rest, element, to) || any)
         }
     }
 }

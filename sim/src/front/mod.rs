@@ -7,11 +7,16 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `fault.rs`, `field.rs` | what can be wrong, as data and as text |
+//! | `fault.rs`, `trouble.rs` | what can be wrong, as data |
+//! | `catalogue.rs`, `read.rs` | the same as text, and what is said of a wrong text |
+//! | `field.rs`, `resources.rs` | what a fault is about: a pod's field, a resource |
 //! | `asked.rs` | what a request asks for: verb, resource, watch, session |
 //! | `chance.rs` | which request is hit: a pure function of seed and order |
+//! | `standing.rs` | the faults that hold, and how many requests have come |
 //! | `answer.rs` | what a troubled answer looks like on the wire |
-//! | `admission.rs` | pods sent and returned with a field less or more |
+//! | `refusal.rs` | RBAC, tokens, webhooks and policies that refuse |
+//! | `admission.rs` | pods that are accepted, or sent with a field more |
+//! | `aggregated.rs`, `hostile.rs`, `slow.rs` | what is done to an answer on its way back |
 //! | `serve.rs`, `forward.rs` | from a request to its answer |
 //! | `session.rs` | WebSocket and SPDY sessions (exec, attach, port-forward) |
 //! | `wire.rs` | the TCP connection, and how it is reset |
@@ -19,17 +24,26 @@
 //! Out of scope: TLS towards the client, HTTP/2, and any knowledge of what a client looks for.
 
 mod admission;
+mod aggregated;
 mod answer;
 mod asked;
+mod catalogue;
 mod chance;
 mod counts;
 mod fault;
 mod field;
 mod forward;
+mod hostile;
+mod read;
+mod refusal;
+mod resources;
 mod serve;
 mod session;
+mod slow;
+mod standing;
 #[cfg(test)]
 mod tests;
+mod trouble;
 mod wire;
 
 use std::io;
@@ -40,9 +54,13 @@ use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+pub use catalogue::FaultEntry;
 pub use counts::{FrontCounts, RequestKind};
-pub use fault::{FaultEntry, FaultError, FrontFault, Trouble};
+pub use fault::{FrontFault, PolicyReason, WebhookCode};
 pub use field::{FieldError, FieldPath};
+pub use read::FaultError;
+pub use resources::Resources;
+pub use trouble::Trouble;
 
 use serve::Shared;
 

@@ -3,12 +3,14 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::future::pending;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_LENGTH, HeaderValue};
+use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
+use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
+use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -19,17 +21,25 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::admission::{self, Altered};
+use super::admission::{Next, Review};
 use super::asked::Asked;
+use super::catalogue::{AGGREGATED_DOWN, HOSTILE_TEXTS, SERVER_RESTARTS};
 use super::chance::{Chance, Form, Hit};
 use super::counts::FrontCounts;
-use super::fault::{FrontFault, Trouble};
+use super::fault::FrontFault;
 use super::session::ExecTrouble;
+use super::standing::{Life, Standing, Uptime, held};
+use super::trouble::Trouble;
 use super::wire::Wire;
-use super::{answer, forward, session};
+use super::{aggregated, answer, forward, hostile, refusal, session, slow};
+
+/// An answer as it goes to the client.
+type Answer = Response<UnsyncBoxBody<Bytes, kube::Error>>;
 
 /// The largest request body; an API server takes 3 MiB.
 const LARGEST_REQUEST: usize = 8 * 1024 * 1024;
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// How long no connection is taken after one could not be, for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -38,7 +48,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub(super) struct Shared {
     client: kube::Client,
     chance: Chance,
-    faults: Mutex<Arc<[FrontFault]>>,
+    standing: Mutex<Arc<Standing>>,
+    life: Life,
     counts: Mutex<FrontCounts>,
     stop: CancellationToken,
     tasks: TaskTracker,
@@ -47,7 +58,7 @@ pub(super) struct Shared {
 impl fmt::Debug for Shared {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Shared")
-            .field("faults", &self.faults())
+            .field("standing", &self.standing())
             .finish_non_exhaustive()
     }
 }
@@ -63,7 +74,8 @@ impl Shared {
         Self {
             client,
             chance: Chance::new(seed),
-            faults: Mutex::new(faults.into()),
+            standing: Mutex::new(Arc::new(Standing::new(faults))),
+            life: Life::default(),
             counts: Mutex::default(),
             stop,
             tasks,
@@ -71,15 +83,22 @@ impl Shared {
     }
 
     pub(super) fn set(&self, faults: Vec<FrontFault>) {
-        *held(&self.faults) = faults.into();
+        *held(&self.standing) = Arc::new(Standing::new(faults));
     }
 
     pub(super) fn counts(&self) -> FrontCounts {
         held(&self.counts).clone()
     }
 
-    fn faults(&self) -> Arc<[FrontFault]> {
-        Arc::clone(&held(&self.faults))
+    fn standing(&self) -> Arc<Standing> {
+        Arc::clone(&held(&self.standing))
+    }
+
+    fn hit(&self, names: &[&'static str]) {
+        let mut counts = held(&self.counts);
+        for name in names {
+            counts.hit(name);
+        }
     }
 
     /// Runs a task until it or the front ends.
@@ -94,11 +113,6 @@ impl Shared {
     }
 }
 
-/// Locks; what is held stays whole even if a holder panicked.
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Takes connections until the front ends.
 pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     loop {
@@ -107,6 +121,10 @@ pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
             accepted = listener.accept() => accepted,
         };
         match accepted {
+            Ok((stream, _)) if shared.standing().refuses() => {
+                // On failure the client sees an end instead of a reset, which is as unexpected
+                let _ = stream.set_zero_linger();
+            }
             Ok((stream, _)) => shared.spawn(connection(stream, Arc::clone(&shared))),
             Err(_) => {
                 let _ = tokio::time::timeout(ACCEPT_PAUSE, shared.stop.cancelled()).await;
@@ -118,10 +136,10 @@ pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 /// Serves a connection; when the client leaves, so does the request it was waiting for.
 async fn connection(stream: TcpStream, shared: Arc<Shared>) {
     let _ = stream.set_nodelay(true);
-    let reset = CancellationToken::new();
+    let reset = shared.life.connection();
     let service = service_fn(|request| {
         let (shared, reset) = (Arc::clone(&shared), reset.clone());
-        async move { Ok::<_, Infallible>(serve(&shared, &reset, request).await) }
+        async move { Ok::<_, Infallible>(answer(&shared, &reset, request).await) }
     });
     let serving = http1::Builder::new()
         .serve_connection(TokioIo::new(Wire::new(stream, reset.clone())), service)
@@ -133,37 +151,94 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) {
     }
 }
 
+/// Answers a request, and then does to the answer what the faults do to answers.
+async fn answer(shared: &Shared, reset: &CancellationToken, request: Request<Incoming>) -> Answer {
+    if request.method() == Method::CONNECT || !request.uri().path().starts_with('/') {
+        return answer::bad_request("the request names no path").map(BodyExt::boxed_unsync);
+    }
+    let (head, body) = request.into_parts();
+    let asked = Asked::read(&head);
+    let standing = shared.standing();
+    let faults = &standing.faults;
+    let (number, uptime) = standing.request();
+    let hit = shared.chance.draw(faults, &asked);
+    held(&shared.counts).saw(asked.kind.clone());
+    match uptime {
+        Uptime::Up => {}
+        Uptime::Starting => {
+            shared.hit(&[SERVER_RESTARTS]);
+            return answer::starting().map(BodyExt::boxed_unsync);
+        }
+        Uptime::Goes => {
+            shared.hit(&[SERVER_RESTARTS]);
+            shared.life.end();
+            return end(reset).await;
+        }
+    }
+    if let Some(hit) = hit {
+        shared.hit(&[hit.trouble.name()]);
+    }
+    let path_is_discovery = aggregated::is_discovery(head.uri.path());
+    let request = Request::from_parts(head, body);
+    let response = serve(shared, reset, &asked, faults, number, hit, request).await;
+    let response = match faults.contains(&FrontFault::AggregatedDown) {
+        true if path_is_discovery => {
+            shared.hit(&[AGGREGATED_DOWN]);
+            edited(response, aggregated::discovery).await
+        }
+        _ => response,
+    };
+    let hostile = faults.contains(&FrontFault::HostileTexts) && is_json(&response);
+    if hostile {
+        shared.hit(&[HOSTILE_TEXTS]);
+    }
+    if hostile && asked.kind.verb == "watch" && response.status().is_success() {
+        return response.map(hostile::events);
+    }
+    let response = if hostile {
+        edited(response, |body| hostile::whole(&asked, body)).await
+    } else {
+        response
+    };
+    match hit {
+        Some(Hit {
+            trouble: Trouble::Slow,
+            form: Form::Early,
+        }) => response.map(slow::trickle),
+        Some(Hit {
+            trouble: Trouble::Slow,
+            form: Form::Late,
+        }) => {
+            slow::late().await;
+            response.map(BodyExt::boxed_unsync)
+        }
+        _ => response.map(BodyExt::boxed_unsync),
+    }
+}
+
+/// Answers a request, by the server or in its place.
 async fn serve(
     shared: &Shared,
     reset: &CancellationToken,
+    asked: &Asked,
+    faults: &[FrontFault],
+    number: u64,
+    hit: Option<Hit>,
     mut request: Request<Incoming>,
 ) -> Response<Body> {
-    if request.method() == Method::CONNECT || !request.uri().path().starts_with('/') {
-        return answer::bad_request("the request names no path");
-    }
     let near = hyper::upgrade::on(&mut request);
     let (head, body) = request.into_parts();
-    let asked = Asked::read(&head);
-    let faults = shared.faults();
-    let hit = shared.chance.draw(&faults, &asked);
-    {
-        let mut counts = held(&shared.counts);
-        counts.saw(asked.kind.clone());
-        if let Some(hit) = hit {
-            counts.hit(hit.trouble.name());
-        }
-    }
     let Ok(body) = Limited::new(body, LARGEST_REQUEST).collect().await else {
         return answer::bad_request("the request's body is too large or does not end");
     };
-    let body = body.to_bytes();
+    let mut body = body.to_bytes();
 
     let mut exec = None;
     let mut reset_late = false;
     if let Some(Hit { trouble, form }) = hit {
         match (trouble, form) {
             (Trouble::TooManyRequests, form) => return answer::too_many_requests(form),
-            (Trouble::InternalError, _) => return answer::internal_error(),
+            (Trouble::InternalError, _) => return answer::internal_error(answer::NO_LEADER),
             (Trouble::Gone, _) => return answer::gone(asked.expiry),
             (Trouble::Html502, _) => return answer::html_502(),
             (Trouble::Hang, _) => return pending().await,
@@ -172,52 +247,155 @@ async fn serve(
             (Trouble::CutExec, Form::Early) => exec = Some(ExecTrouble::CutBeforeOutput),
             (Trouble::CutExec, Form::Late) => exec = Some(ExecTrouble::CutAfterOutput),
             (Trouble::LoseExitFrame, _) => exec = Some(ExecTrouble::LoseExit),
+            // The answer itself is what it would be
+            (Trouble::Slow, _) => {}
         }
     }
-
-    let altered = admission::alter(&faults, &asked, &body);
-    let body = altered
-        .as_ref()
-        .map_or(body, |altered| altered.body.clone());
-    let mut request = forward::request(&head, asked.session, body);
-    if let Some(altered) = &altered {
-        // What has to be changed on its way back has to be readable
-        request
-            .headers_mut()
-            .insert(ACCEPT, HeaderValue::from_static("application/json"));
-        let mut counts = held(&shared.counts);
-        altered.by.iter().for_each(|name| counts.hit(name));
+    if let Some((fault, response)) = refusal::before(faults, asked, &head, number) {
+        shared.hit(&[fault.name()]);
+        return response;
     }
-    let response = match shared.client.send(request).await {
+    if faults.contains(&FrontFault::HostileTexts) {
+        body = hostile::cleansed(body);
+    }
+
+    let response = match sent(shared, asked, faults, &head, body).await {
         Ok(response) => response,
         Err(error) => return answer::unreachable(&error),
     };
     if reset_late {
         return end(reset).await;
     }
-    match (asked.session, altered) {
-        (Some(session), _) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
-            session::join(shared, session, exec, near, response)
+    match asked.session {
+        Some(session) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
+            session::join(shared, reset.clone(), session, exec, near, response)
         }
-        (_, Some(altered)) if response.status().is_success() => restored(altered, response).await,
         _ => forward::response(response),
     }
 }
 
-/// The answer to an altered request, as the client is to see it.
-async fn restored(altered: Altered, response: Response<Body>) -> Response<Body> {
-    let (mut head, body) = forward::response(response).into_parts();
-    let body: Bytes = match body.collect().await {
-        Ok(body) => body.to_bytes(),
-        Err(error) => return answer::unreachable(&error),
+/// Sends a request as the faults of admission have it.
+async fn sent(
+    shared: &Shared,
+    asked: &Asked,
+    faults: &[FrontFault],
+    head: &Parts,
+    body: Bytes,
+) -> kube::Result<Response<Body>> {
+    // A validating policy comes last: what it would see is tried, and never stored
+    let judge =
+        refusal::validating(faults, asked).and_then(|fault| Some((fault, refusal::dry(head)?)));
+    let head = judge.as_ref().map_or(head, |(_, dry)| dry);
+    let response = match Review::begin(faults, asked, head, &body) {
+        Some(review) => reviewed(shared, asked, head, review).await?,
+        None => {
+            let request = forward::request(head, asked.session, body.clone());
+            shared.client.send(request).await?
+        }
     };
-    let body = altered.answer(&body).unwrap_or(body);
-    head.headers.remove(CONTENT_LENGTH);
-    Response::from_parts(head, Body::from(body))
+    match judge {
+        Some((fault, _)) if response.status().is_success() => {
+            shared.hit(&[fault.name()]);
+            Ok(refusal::invalid(fault, asked, &body))
+        }
+        _ => Ok(response),
+    }
+}
+
+/// Sends a request as often as it takes to know what a server would say that forgets a field.
+async fn reviewed(
+    shared: &Shared,
+    asked: &Asked,
+    head: &Parts,
+    mut review: Review<'_>,
+) -> kube::Result<Response<Body>> {
+    let mut body = review.body();
+    loop {
+        let mut request = forward::request(head, asked.session, body);
+        // What has to be changed on its way back has to be readable
+        request.headers_mut().insert(ACCEPT, JSON);
+        let response = shared.client.send(request).await?;
+        let status = response.status();
+        if !status.is_success() && status != StatusCode::UNPROCESSABLE_ENTITY {
+            shared.hit(review.by());
+            return Ok(response);
+        }
+        let (mut answered, seen) = response.into_parts();
+        let seen = seen.collect().await?.to_bytes();
+        answered.headers.remove(CONTENT_LENGTH);
+        if status.is_success() {
+            shared.hit(review.by());
+            let changed = review.accepted(&seen).unwrap_or(seen);
+            return Ok(Response::from_parts(answered, Body::from(changed)));
+        }
+        match review.refused(&seen) {
+            Next::Again(next) => body = next,
+            Next::Stands => {
+                shared.hit(review.by());
+                return Ok(Response::from_parts(answered, Body::from(seen)));
+            }
+            Next::Pretend(pretence) => {
+                shared.hit(review.by());
+                let created = pretence.created;
+                let stored = match pretence.is_part {
+                    true => Some(stored(shared, head).await?),
+                    false => None,
+                };
+                return Ok(match pretence.answer(stored.as_deref()) {
+                    Some(object) => answer::accepted(object, created),
+                    None => Response::from_parts(answered, Body::from(seen)),
+                });
+            }
+        }
+    }
+}
+
+/// The pod of a request for one of its subresources, as the server has it.
+async fn stored(shared: &Shared, head: &Parts) -> kube::Result<Bytes> {
+    let path = head.uri.path();
+    let pod = path.rsplit_once('/').map_or(path, |(pod, _)| pod);
+    let mut request = Request::new(Body::empty());
+    if let Ok(uri) = pod.parse() {
+        *request.uri_mut() = uri;
+    }
+    request.headers_mut().insert(ACCEPT, JSON);
+    let response = shared.client.send(request).await?;
+    Ok(response.into_body().collect().await?.to_bytes())
+}
+
+/// An answer with another body, if there is to be one.
+async fn edited(
+    response: Response<Body>,
+    edit: impl FnOnce(&[u8]) -> Option<Bytes>,
+) -> Response<Body> {
+    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        return response;
+    }
+    let (mut head, body) = response.into_parts();
+    match body.collect().await {
+        Ok(body) => {
+            let body = body.to_bytes();
+            match edit(&body) {
+                None => Response::from_parts(head, Body::from(body)),
+                Some(body) => {
+                    head.headers.remove(CONTENT_LENGTH);
+                    Response::from_parts(head, Body::from(body))
+                }
+            }
+        }
+        Err(error) => answer::unreachable(&error),
+    }
+}
+
+fn is_json(response: &Response<Body>) -> bool {
+    response
+        .headers()
+        .get(CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"))
 }
 
 /// Resets the connection, which drops whoever waits for an answer here.
-async fn end(reset: &CancellationToken) -> Response<Body> {
+async fn end<T>(reset: &CancellationToken) -> T {
     reset.cancel();
     pending().await
 }

@@ -15,6 +15,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role};
 use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_util::sync::CancellationToken;
 
 use super::asked::Session;
 use super::serve::Shared;
@@ -54,6 +55,7 @@ enum End {
 /// Joins a client with the session its server has agreed to; returns what tells the client so.
 pub(super) fn join(
     shared: &Shared,
+    reset: CancellationToken,
     session: Session,
     trouble: Option<ExecTrouble>,
     near: OnUpgrade,
@@ -63,7 +65,10 @@ pub(super) fn join(
     let mut agreed = Response::new(Body::empty());
     *agreed.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     *agreed.headers_mut() = far.headers().clone();
-    shared.spawn(carry(session, trouble, near, far));
+    shared.spawn(async move {
+        let carried = carry(session, trouble, near, far);
+        let _ = reset.run_until_cancelled(carried).await;
+    });
     agreed
 }
 

@@ -7,6 +7,8 @@ mod real;
 mod session;
 mod trouble;
 mod upstream;
+mod validation;
+mod worlds;
 
 use std::io;
 use std::time::Duration;
@@ -69,11 +71,22 @@ async fn get(front: &Front, path: &str) -> io::Result<String> {
 
 /// A POST of JSON, over a connection of its own.
 async fn post(front: &Front, path: &str, body: &serde_json::Value) -> (String, serde_json::Value) {
+    send(front, "POST", path, "application/json", body).await
+}
+
+/// A request with a body, over a connection of its own.
+async fn send(
+    front: &Front,
+    method: &str,
+    path: &str,
+    kind: &str,
+    body: &serde_json::Value,
+) -> (String, serde_json::Value) {
     let body = body.to_string();
     let length = body.len();
     let request = format!(
-        "POST {path} HTTP/1.1\r\nhost: front\r\nconnection: close\r\n\
-         content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        "{method} {path} HTTP/1.1\r\nhost: front\r\nconnection: close\r\n\
+         content-type: {kind}\r\ncontent-length: {length}\r\n\r\n{body}"
     );
     let answer = raw(front, &request).await.expect("an answer");
     let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");

@@ -20,6 +20,22 @@ fn every_fault_is_read_as_it_is_written() {
         "admission-allows=spec.hostPID",
         "admission-drops=spec.containers[*].securityContext.privileged",
         "admission-injects=metadata.annotations[\"a.b/c\"]:\"x=y:z\"",
+        "admission-drops=container.lifecycle.stopSignal",
+        "admission-allows-resize",
+        "admission-refuses=*",
+        "admission-refuses=pods:Forbidden",
+        "webhook-refuses=deployments",
+        "webhook-refuses=deployments:403",
+        "webhook-times-out",
+        "webhook-times-out=*",
+        "webhook-no-dry-run=jobs",
+        "answers-403=pods/exec",
+        "answers-403=/metrics",
+        "token-expires=12",
+        "server-restarts=0",
+        "aggregated-down",
+        "slow=0.5",
+        "hostile-texts",
     ] {
         let fault: FrontFault = written.parse().expect(written);
         assert_eq!(fault.to_string(), written);
@@ -44,12 +60,18 @@ fn the_catalogue_names_every_fault() {
     for trouble in Trouble::ALL {
         assert!(names.contains(&trouble.name()), "{trouble}");
     }
-    assert_eq!(names.len(), Trouble::ALL.len() + 3);
+    assert_eq!(names.len(), Trouble::ALL.len() + 13);
     for entry in FrontFault::catalogue() {
         let parameter = match entry.parameter {
             "[=SHARE]" => "=0.5",
             "=FIELD" => "=spec.x",
-            _ => "=spec.x:null",
+            "=FIELD:VALUE" => "=spec.x:null",
+            "" => "",
+            "=N" => "=7",
+            parameter => {
+                assert!(parameter.contains("RESOURCE"), "{parameter}");
+                "=pods"
+            }
         };
         let fault: FrontFault = format!("{}{parameter}", entry.name)
             .parse()
@@ -92,6 +114,41 @@ fn what_cannot_be_read_says_why() {
         (
             "admission-allows=",
             "failed to read the field of `admission-allows`",
+        ),
+        (
+            "admission-allow-resize",
+            "unknown fault `admission-allow-resize`; did you mean `admission-allows-resize`?",
+        ),
+        (
+            "hostile-texts=0.5",
+            "`hostile-texts` takes no parameter, not even `0.5`",
+        ),
+        (
+            "token-expires",
+            "`token-expires` needs a parameter: `token-expires=N`",
+        ),
+        (
+            "server-restarts=soon",
+            "`server-restarts` needs a number of requests, such as `server-restarts=20`, not `soon`",
+        ),
+        (
+            "answers-403=Pod",
+            "`Pod` of `answers-403` is no resource; did you mean `pods`? `*` is all of them, \
+             `pods/exec` a subresource, `/metrics` a path",
+        ),
+        (
+            "webhook-times-out=deployment",
+            "`deployment` of `webhook-times-out` is no resource; did you mean `deployments`? `*` \
+             is all of them, `pods/exec` a subresource, `/metrics` a path",
+        ),
+        (
+            "admission-refuses=pods:forbidden",
+            "`admission-refuses` takes no `forbidden` behind the resource; did you mean \
+             `Forbidden`?",
+        ),
+        (
+            "webhook-refuses=pods:404",
+            "`webhook-refuses` takes no `404` behind the resource; did you mean `400`?",
         ),
         (
             "admission-injects=a:b",
@@ -148,6 +205,23 @@ fn fields_go_and_come_back() {
         assert_eq!(object, original, "{path}");
     }
 
+    // What is left empty goes as well
+    let mut object = json!({ "spec": { "os": { "name": "x" }, "initContainers": [{ "name": "i",
+        "securityContext": { "privileged": true } }] } });
+    let whole = object.clone();
+    let taken = [
+        field("spec.os.name").take(&mut object),
+        field("container.securityContext.privileged").take(&mut object),
+    ];
+    assert_eq!(
+        object,
+        json!({ "spec": { "initContainers": [{ "name": "i" }] } })
+    );
+    for one in taken.into_iter().flatten() {
+        one.restore(&mut object);
+    }
+    assert_eq!(object, whole);
+
     // A server that put a container first does not mislead it
     let mut object = original.clone();
     let taken = field("spec.containers[*].securityContext").take(&mut object);
@@ -174,8 +248,10 @@ fn fields_go_and_come_back() {
     );
     assert_eq!(object, original);
 
-    field("spec.made.here").set(&mut object, &json!(1));
-    field("spec.containers[*].image").set(&mut object, &json!("i"));
+    assert!(field("spec.made.here").set(&mut object, &json!(1)));
+    assert!(field("container.image").set(&mut object, &json!("i")));
+    assert!(!field("spec.initContainers[*].image").set(&mut object, &json!("i")));
+    assert_eq!(object["spec"].get("initContainers"), None);
     assert_eq!(object["spec"]["made"]["here"], 1);
     assert_eq!(object["spec"]["containers"][1]["image"], "i");
 
@@ -183,5 +259,55 @@ fn fields_go_and_come_back() {
         "", ".", "a.", "a..b", "[0]", "a[x]", "a[0", "a[0]b", "a[\"b]",
     ] {
         wrong.parse::<FieldPath>().expect_err(wrong);
+    }
+}
+
+#[test]
+fn fields_know_their_errors() {
+    for (field, place, message, concerned) in [
+        ("spec.hostPID", "spec.hostPID", "", true),
+        ("spec.hostPID", "spec.hostIPC", "", false),
+        ("spec.os.name", "spec.os", "", true),
+        ("spec.hostPID", "spec", "it is about hostProcess", false),
+        (
+            "container.securityContext.windowsOptions.hostProcess",
+            "spec",
+            "hostProcess",
+            true,
+        ),
+        (
+            "spec.containers[*].securityContext",
+            "spec.containers[3].securityContext.x",
+            "",
+            true,
+        ),
+        (
+            "spec.containers[1].image",
+            "spec.containers[3].image",
+            "",
+            false,
+        ),
+        (
+            "container.image",
+            "spec.ephemeralContainers[0].image",
+            "",
+            true,
+        ),
+        // That ephemeral containers cannot be created is no rule of any of their fields
+        (
+            "container.securityContext.privileged",
+            "spec.ephemeralContainers",
+            "",
+            false,
+        ),
+        ("spec.hostPID", "<nil>", "", false),
+        ("spec.hostPID", "metadata.annotations[a.b/c]", "", false),
+    ] {
+        let read: FieldPath = field.parse().expect(field);
+        assert_eq!(
+            read.concerns(place, message),
+            concerned,
+            "{field} at {place}"
+        );
     }
 }

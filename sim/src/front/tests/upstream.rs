@@ -22,6 +22,8 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::validation;
+
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 /// The running server; it ends when dropped.
@@ -130,8 +132,25 @@ async fn answer(state: Arc<State>, mut request: Request<Incoming>) -> Answer {
             String::new(),
         );
     }
-    if head.method == "POST" && path.starts_with("/api") {
-        return create(&serde_json::from_slice(&body).expect("JSON"));
+    let subresource = path.rsplit('/').next().unwrap_or_default();
+    let changes = matches!(subresource, "ephemeralcontainers" | "resize");
+    if path.starts_with("/api") && (head.method == "POST" || changes) {
+        let resource = match changes {
+            true => format!("pods/{subresource}"),
+            false => subresource.to_owned(),
+        };
+        return admit(
+            &resource,
+            &serde_json::from_slice(&body).expect("JSON"),
+            head.method == "POST",
+        );
+    }
+    if path.ends_with("/pods/p") {
+        return full(Response::builder(), stored().to_string());
+    }
+    if let Some(list) = listed(&path) {
+        let json = Response::builder().header("content-type", "application/json");
+        return full(json, list.to_string());
     }
     let headers: serde_json::Map<String, Value> = head
         .headers
@@ -165,16 +184,40 @@ fn stream(state: Arc<State>) -> Answer {
     Response::new(Lines(body).boxed())
 }
 
-/// Accepts a pod unless it is a Windows pod with `hostPID`.
-fn create(object: &Value) -> Answer {
-    let pod = object.pointer("/spec/template").unwrap_or(object);
-    if pod["spec"]["os"]["name"] == "windows" && !pod["spec"]["hostPID"].is_null() {
-        let status = json!({ "kind": "Status", "code": 422, "reason": "Invalid" });
+/// Accepts what is valid, with a mark of the server's own.
+fn admit(resource: &str, object: &Value, created: bool) -> Answer {
+    if let Some(status) = validation::refusal(resource, object) {
         return full(Response::builder().status(422), status.to_string());
     }
     let mut object = object.clone();
     object["metadata"]["uid"] = "1".into();
-    full(Response::builder().status(201), object.to_string())
+    let code = if created { 201 } else { 200 };
+    full(Response::builder().status(code), object.to_string())
+}
+
+/// A pod that runs.
+fn stored() -> Value {
+    json!({
+        "kind": "Pod",
+        "metadata": { "name": "p", "uid": "2" },
+        "spec": { "os": { "name": "windows" }, "containers": [{ "name": "c", "image": "i" }] },
+    })
+}
+
+/// What is listed: groups, nodes, webhooks.
+fn listed(path: &str) -> Option<Value> {
+    Some(match path {
+        "/apis" => json!({ "kind": "APIGroupList", "groups": [{ "name": "apps" }] }),
+        "/api/v1/nodes" => json!({ "kind": "NodeList", "metadata": {}, "items": [{
+            "metadata": { "name": "n", "labels": { "a": "b" } },
+            "status": { "conditions": [{ "message": "m" }], "nodeInfo": { "osImage": "o" } },
+        }]}),
+        "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations" => json!({
+            "kind": "MutatingWebhookConfigurationList",
+            "items": [{ "metadata": { "name": "m" }, "webhooks": [{ "name": "w" }] }],
+        }),
+        _ => return None,
+    })
 }
 
 /// A scripted session: `?end=CODE` closes with it after output and exit status, `?wait` waits for
