@@ -1,0 +1,469 @@
+//! Whole runs of all rejections on a real API server, each with one rule of it broken.
+//!
+//! Needs a control plane, found by `WINCONFORM_TEST_KUBECONFIG`, and no nodes: nothing is ever
+//! scheduled. Without it every trial is listed as ignored and named as not run. A front before the
+//! server forgets one rule at a time; every rule must be missed by exactly the checks that are
+//! about it.
+
+#![expect(clippy::print_stdout, reason = "trials tell what is not run")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hybrid_sim::front::{Front, FrontFault, FrontOptions};
+use libtest_mimic::{Arguments, Failed, Trial};
+use tokio::runtime::Runtime;
+use tokio::sync::Semaphore;
+use winconform::cluster::{connect, kube_config};
+use winconform::engine::{Journal, RunOptions, run};
+use winconform_core::config::{Durations, Images, Limits};
+use winconform_core::record::{Exit, RunView, read};
+use winconform_core::suite::{SuiteFile, Suites};
+use winconform_core::verdict::{Because, Verdict};
+use world::{Outcome, VARIABLE, options};
+
+#[expect(dead_code, reason = "no nodes are joined")]
+mod world;
+
+/// Runs at once: each spends most of its time waiting for its namespaces to go.
+const AT_ONCE: usize = 6;
+
+/// Rules that validation forgets, and the claims or cases whose checks then fail. A case is named
+/// as in an id; a claim alone means all its cases but those that ask for nothing.
+const FORGOTTEN: &[(&str, &[&str])] = &[
+    ("spec.hostPID", &["reject.hostPID"]),
+    ("spec.hostIPC", &["reject.hostIPC"]),
+    (
+        "spec.shareProcessNamespace",
+        &["reject.shareProcessNamespace"],
+    ),
+    (
+        "spec.securityContext.seLinuxOptions",
+        &["reject.pod.seLinuxOptions"],
+    ),
+    (
+        "spec.securityContext.seccompProfile",
+        &["reject.pod.seccompProfile"],
+    ),
+    ("spec.securityContext.fsGroup", &["reject.pod.fsGroup"]),
+    (
+        "spec.securityContext.fsGroupChangePolicy",
+        &["reject.pod.fsGroupChangePolicy"],
+    ),
+    ("spec.securityContext.sysctls", &["reject.pod.sysctls"]),
+    ("spec.securityContext.runAsUser", &["reject.pod.runAsUser"]),
+    (
+        "spec.securityContext.runAsGroup",
+        &["reject.pod.runAsGroup"],
+    ),
+    (
+        "spec.securityContext.supplementalGroups",
+        &["reject.pod.supplementalGroups"],
+    ),
+    ("spec.hostUsers", &["reject.feature-gate/host-users"]),
+    (
+        "spec.securityContext.appArmorProfile",
+        &["reject.feature-gate/pod-app-armor"],
+    ),
+    (
+        "spec.securityContext.supplementalGroupsPolicy",
+        &["reject.feature-gate/supplemental-groups-policy"],
+    ),
+    (
+        "spec.securityContext.seLinuxChangePolicy",
+        &["reject.feature-gate/se-linux-change-policy"],
+    ),
+    ("spec.resources", &["reject.feature-gate/pod-resources"]),
+    (
+        "container.securityContext.seLinuxOptions",
+        &[
+            "reject.container.seLinuxOptions",
+            "reject.all-container-kinds/se-linux-options",
+        ],
+    ),
+    (
+        "container.securityContext.seccompProfile",
+        &[
+            "reject.container.seccompProfile",
+            "reject.all-container-kinds/seccomp-profile",
+        ],
+    ),
+    (
+        "container.securityContext.capabilities",
+        &[
+            "reject.container.capabilities",
+            "reject.all-container-kinds/capabilities",
+        ],
+    ),
+    (
+        "container.securityContext.readOnlyRootFilesystem",
+        &[
+            "reject.container.readOnlyRootFilesystem",
+            "reject.all-container-kinds/read-only-root-filesystem",
+        ],
+    ),
+    (
+        "container.securityContext.privileged",
+        &[
+            "reject.container.privileged",
+            "reject.all-container-kinds/privileged",
+        ],
+    ),
+    (
+        "container.securityContext.allowPrivilegeEscalation",
+        &[
+            "reject.container.allowPrivilegeEscalation",
+            "reject.all-container-kinds/allow-privilege-escalation",
+        ],
+    ),
+    (
+        "container.securityContext.procMount",
+        &[
+            "reject.container.procMount",
+            "reject.all-container-kinds/proc-mount",
+        ],
+    ),
+    (
+        "container.securityContext.runAsUser",
+        &[
+            "reject.container.runAsUser",
+            "reject.all-container-kinds/run-as-user",
+        ],
+    ),
+    (
+        "container.securityContext.runAsGroup",
+        &[
+            "reject.container.runAsGroup",
+            "reject.all-container-kinds/run-as-group",
+        ],
+    ),
+    (
+        "container.securityContext.appArmorProfile",
+        &[
+            "reject.feature-gate/container-app-armor",
+            "reject.all-container-kinds/app-armor-profile",
+        ],
+    ),
+    // Only one kind of container is forgotten
+    (
+        "spec.ephemeralContainers[*].securityContext.privileged",
+        &[EPHEMERAL],
+    ),
+    (
+        "spec.securityContext.windowsOptions",
+        &[
+            "reject.linux-with-windows-options[",
+            "reject.linux-with-windows-options/values",
+        ],
+    ),
+    (
+        "container.securityContext.windowsOptions",
+        &["reject.linux-with-windows-options/container"],
+    ),
+    (
+        "spec.securityContext.windowsOptions.runAsUserName",
+        &["reject.feature-gate/run-as-user-name["],
+    ),
+    (
+        "container.securityContext.windowsOptions.runAsUserName",
+        &["reject.feature-gate/run-as-user-name-container["],
+    ),
+    (
+        "spec.securityContext.windowsOptions.gmsaCredentialSpecName",
+        &["reject.feature-gate/gmsa-name"],
+    ),
+    (
+        "spec.securityContext.windowsOptions.gmsaCredentialSpec",
+        &["reject.feature-gate/gmsa-spec"],
+    ),
+];
+const EPHEMERAL: &str = "reject.all-container-kinds/privileged[workload=pod,container=ephemeral]";
+
+fn main() {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads = Some(AT_ONCE);
+    let given = std::env::var_os(VARIABLE).filter(|_| !arguments.list);
+    let runtime = Arc::new(Runtime::new().expect("a runtime starts"));
+    let server = given.map(|path| Server {
+        kubeconfig: PathBuf::from(path),
+        turns: Arc::new(Semaphore::new(AT_ONCE)),
+    });
+    let mut trials = Trials {
+        server,
+        runtime,
+        list: Vec::new(),
+    };
+    trials.add("healthy".to_owned(), async |server| server.healthy().await);
+    for (field, turned) in FORGOTTEN {
+        for way in ["allows", "drops"] {
+            let fault = format!("admission-{way}={field}");
+            // What is dropped below a container is dropped whole, too: once is enough
+            if way == "drops" && field.starts_with("container.") {
+                continue;
+            }
+            trials.add(format!("forgotten::{fault}"), async move |server| {
+                server.forgets(&fault, turned).await
+            });
+        }
+    }
+    trials.add(
+        "forgotten::admission-allows-resize".to_owned(),
+        async |server| {
+            let turned = &["reject.feature-gate/resize"];
+            server.forgets("admission-allows-resize", turned).await
+        },
+    );
+    for fault in UNTOLD {
+        trials.add(format!("untold::{fault}"), async move |server| {
+            server.untold(fault).await
+        });
+    }
+    trials.add("injected".to_owned(), async |server| {
+        server.injected().await
+    });
+    let conclusion = libtest_mimic::run(&arguments, trials.list);
+    conclusion.exit()
+}
+
+/// Worlds in which nothing can be told of rejections.
+const UNTOLD: [&str; 7] = [
+    "policy-refuses=pods",
+    "policy-refuses=*:Forbidden",
+    "webhook-refuses=*",
+    "webhook-refuses=*:403",
+    "webhook-times-out=*",
+    "webhook-no-dry-run=*",
+    "token-expires=40",
+];
+
+struct Trials {
+    server: Option<Server>,
+    runtime: Arc<Runtime>,
+    list: Vec<Trial>,
+}
+
+impl Trials {
+    fn add<F>(&mut self, name: String, trial: F)
+    where
+        F: AsyncFnOnce(&Server) -> Outcome + Send + 'static,
+    {
+        let trial = if let Some(server) = self.server.clone() {
+            let runtime = Arc::clone(&self.runtime);
+            Trial::test(name, move || {
+                runtime.block_on(trial(&server)).map_err(Failed::from)
+            })
+        } else {
+            println!("not run: {name}: {VARIABLE} is not set");
+            Trial::test(name, || Ok(())).with_ignored_flag(true)
+        };
+        self.list.push(trial);
+    }
+}
+
+/// The control plane given.
+#[derive(Clone)]
+struct Server {
+    kubeconfig: PathBuf,
+    turns: Arc<Semaphore>,
+}
+
+impl Server {
+    /// Runs the tool through a front with these faults.
+    async fn run(&self, faults: &[&str]) -> RunView {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let _turn = self.turns.acquire().await.expect("never closed");
+        let config = kube_config(&options(&self.kubeconfig))
+            .await
+            .expect("a configuration");
+        let none = FrontOptions {
+            faults: Vec::new(),
+            seed: 1,
+        };
+        let front = Front::start(config, none).await.expect("a front");
+        let folder = tempfile::tempdir().expect("a folder");
+        let kubeconfig = folder.path().join("kubeconfig");
+        std::fs::write(&kubeconfig, front.kubeconfig()).expect("written");
+        let cluster = connect(&options(&kubeconfig), durations(), Limits::default()).await;
+        let cluster = cluster.expect("connects");
+        let parsed = faults.iter().map(|fault| fault.parse::<FrontFault>());
+        front.set(
+            parsed
+                .collect::<Result<_, _>>()
+                .expect("faults of the front"),
+        );
+        let run_id = format!("r{:08x}", rand::random::<u32>());
+        let settings = RunOptions {
+            run: run_id.clone(),
+            lease: format!("winconform-{run_id}"),
+            holder: run_id.clone(),
+            images: Images::default(),
+        };
+        let journal =
+            Journal::create(None, Vec::new(), Box::new(|_| {})).expect("a record in memory");
+        let (_alive, signals) = tokio::sync::watch::channel(0);
+        let _ = run(&cluster, &rejections(), &settings, &journal, signals).await;
+        front.stop().await;
+        // What a world without rights left is removed here
+        let direct = connect(&options(&self.kubeconfig), durations(), Limits::default()).await;
+        let direct = direct.expect("the control plane answers without a front");
+        let left =
+            winconform::cluster::remove_run(&direct.api, Some(&run_id), Duration::from_mins(1));
+        left.await.expect("the control plane answers");
+        read(&journal.text()).expect("a readable record")
+    }
+
+    async fn healthy(&self) -> Outcome {
+        let view = self.run(&[]).await;
+        let wrong = differing(&view, |_| Verdict::Pass);
+        // Each distinct request of a healthy run is sent once, retries aside
+        let ended = view.ended.as_ref().ok_or("the run did not end")?;
+        let resent = ended
+            .requests
+            .iter()
+            .any(|(name, _)| name.starts_with("resent"));
+        match wrong.as_slice() {
+            [] if resent => Err(format!("sent again: {:?}", ended.requests)),
+            [] => Ok(()),
+            _ => Err(wrong.join("\n")),
+        }
+    }
+
+    /// A rule is forgotten: exactly the checks about it fail.
+    async fn forgets(&self, fault: &str, turned: &[&str]) -> Outcome {
+        let view = self.run(&[fault]).await;
+        let about = |id: &str| {
+            turned.iter().any(|name| id.starts_with(name)) && !id.contains("/nothing-asked")
+        };
+        if !view
+            .checks
+            .values()
+            .any(|check| about(check.planned.id.as_str()))
+        {
+            return Err(format!("no check is about {turned:?}"));
+        }
+        let wrong = differing(&view, |id| match about(id) {
+            true => Verdict::Fail,
+            false => Verdict::Pass,
+        });
+        match winconform_core::record::exit(&view) {
+            _ if !wrong.is_empty() => Err(wrong.join("\n")),
+            Exit::NotConformant => Ok(()),
+            other => Err(format!("came to {other:?}")),
+        }
+    }
+
+    /// Something refuses or breaks whatever is asked: nothing passes and nothing fails.
+    async fn untold(&self, fault: &str) -> Outcome {
+        let view = self.run(&[fault]).await;
+        let told: Vec<_> = verdicts(&view)
+            .into_iter()
+            .filter(|(_, verdict)| !matches!(verdict, Verdict::Broken | Verdict::Skip))
+            .map(|(id, verdict)| format!("{id}: {verdict}"))
+            .collect();
+        // Before a token expires, something may be told, and then truly
+        let expires = fault.starts_with("token-expires");
+        let false_ones = told
+            .iter()
+            .filter(|line| !expires || !line.ends_with(": pass"));
+        let policy_of_pods = fault == "policy-refuses=pods";
+        let false_ones: Vec<_> = false_ones
+            .filter(|line| {
+                !policy_of_pods || line.contains("workload=pod,") || line.contains("workload=pod]")
+            })
+            .cloned()
+            .collect();
+        match false_ones.as_slice() {
+            [] => Ok(()),
+            _ => Err(false_ones.join("\n")),
+        }
+    }
+
+    /// A webhook that sets a forbidden field in every pod makes the controls speak: what they
+    /// control is not told, and the report names the field.
+    async fn injected(&self) -> Outcome {
+        let view = self.run(&["admission-injects=spec.hostIPC:true"]).await;
+        for check in view.checks.values() {
+            let id = check.planned.id.as_str();
+            let conclusion = check.conclusion.as_ref().ok_or("a check without verdict")?;
+            let named = match &conclusion.because {
+                Because::Control { difference, .. } | Because::Seen(difference) => {
+                    difference.seen.contains("hostIPC") && difference.seen.contains("not sent")
+                }
+                _ => false,
+            };
+            match conclusion.verdict {
+                Verdict::Broken if named => {}
+                // Windows pods are refused there, and that is what this claim is about
+                Verdict::Fail if id.starts_with("reject.control-accepted/plain") && named => {}
+                // Neither windows pods nor unbound ones are created for it
+                Verdict::Pass if untouched(id) => {}
+                verdict => {
+                    return Err(format!("{id}: {verdict}, {:?}", conclusion.because));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Checks that an injected field in what is created does not touch: their controls declare no
+/// Windows, or ask a pod that is there.
+fn untouched(id: &str) -> bool {
+    id.contains("linux-with-windows-options")
+        || id.contains("/without-os")
+        || id.contains("ephemeral")
+        || id.contains("/resize")
+}
+
+/// The checks whose verdict is another than expected; skips for the server's version aside.
+fn differing(view: &RunView, expected: impl Fn(&str) -> Verdict) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (id, verdict) in verdicts(view) {
+        if verdict != expected(id) && verdict != Verdict::Skip {
+            wrong.push(format!("{id}: {verdict}, not {}", expected(id)));
+        }
+    }
+    wrong.truncate(20);
+    wrong
+}
+
+fn verdicts(view: &RunView) -> BTreeMap<&str, Verdict> {
+    let verdict = |check: &winconform_core::record::CheckView| {
+        check
+            .conclusion
+            .as_ref()
+            .map_or(Verdict::Skip, |conclusion| conclusion.verdict)
+    };
+    let checks = view.checks.values();
+    checks
+        .map(|check| (check.planned.id.as_str(), verdict(check)))
+        .collect()
+}
+
+fn durations() -> Durations {
+    Durations {
+        api_in_all: Duration::from_secs(20),
+        transport_pause: Duration::from_millis(30),
+        lease: Duration::from_secs(40),
+        look_again: Duration::from_millis(100),
+        ..Durations::default()
+    }
+}
+
+/// The project's suites with only the cases of rejections.
+fn rejections() -> Suites {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("suites");
+    let file = |path: &str| SuiteFile {
+        path: path.to_owned(),
+        shown: path.to_owned(),
+        text: std::fs::read_to_string(root.join(path)).expect("a suite of the project"),
+    };
+    let mut files = vec![file("claims.yaml"), file("limitations.yaml")];
+    for entry in std::fs::read_dir(root.join("reject")).expect("the suites") {
+        let name = entry.expect("an entry").file_name();
+        files.push(file(&format!("reject/{}", name.to_string_lossy())));
+    }
+    Suites::read(files).expect("valid suites")
+}
