@@ -151,33 +151,65 @@ const FORGOTTEN: &[(&str, &[&str])] = &[
         "spec.ephemeralContainers[*].securityContext.privileged",
         &[EPHEMERAL],
     ),
+    // Who forgets what is in an object forgets that the object itself is forbidden, too, and
+    // the other way round
     (
         "spec.securityContext.windowsOptions",
         &[
             "reject.linux-with-windows-options[",
             "reject.linux-with-windows-options/values",
+            "reject.feature-gate/run-as-user-name[",
+            "reject.feature-gate/gmsa-name",
+            "reject.feature-gate/gmsa-spec",
         ],
     ),
     (
         "container.securityContext.windowsOptions",
-        &["reject.linux-with-windows-options/container"],
+        &[
+            "reject.linux-with-windows-options/container",
+            "reject.linux-with-windows-options/container-empty",
+            "reject.feature-gate/run-as-user-name-container",
+            "reject.feature-gate/host-process-disagrees",
+        ],
     ),
     (
         "spec.securityContext.windowsOptions.runAsUserName",
-        &["reject.feature-gate/run-as-user-name["],
+        &[
+            "reject.linux-with-windows-options[",
+            "reject.linux-with-windows-options/values",
+            "reject.feature-gate/run-as-user-name[",
+        ],
     ),
     (
         "container.securityContext.windowsOptions.runAsUserName",
-        &["reject.feature-gate/run-as-user-name-container["],
+        &[
+            "reject.linux-with-windows-options/container",
+            "reject.linux-with-windows-options/container-empty",
+            "reject.feature-gate/run-as-user-name-container",
+        ],
     ),
     (
         "spec.securityContext.windowsOptions.gmsaCredentialSpecName",
-        &["reject.feature-gate/gmsa-name"],
+        &[
+            "reject.linux-with-windows-options[",
+            "reject.linux-with-windows-options/values",
+            "reject.feature-gate/gmsa-name",
+        ],
     ),
     (
         "spec.securityContext.windowsOptions.gmsaCredentialSpec",
-        &["reject.feature-gate/gmsa-spec"],
+        &[
+            "reject.linux-with-windows-options[",
+            "reject.linux-with-windows-options/values",
+            "reject.feature-gate/gmsa-spec",
+        ],
     ),
+];
+/// The fields of these that are dropped as well, without a word.
+const DROPPED: [&str; 3] = [
+    "spec.hostPID",
+    "spec.securityContext.sysctls",
+    "spec.ephemeralContainers[*].securityContext.privileged",
 ];
 const EPHEMERAL: &str = "reject.all-container-kinds/privileged[workload=pod,container=ephemeral]";
 
@@ -199,8 +231,8 @@ fn main() {
     for (field, turned) in FORGOTTEN {
         for way in ["allows", "drops"] {
             let fault = format!("admission-{way}={field}");
-            // What is dropped below a container is dropped whole, too: once is enough
-            if way == "drops" && field.starts_with("container.") {
+            // How a dropped field is told from a kept one does not depend on which it is
+            if way == "drops" && !DROPPED.contains(field) {
                 continue;
             }
             trials.add(format!("forgotten::{fault}"), async move |server| {
@@ -229,8 +261,8 @@ fn main() {
 
 /// Worlds in which nothing can be told of rejections.
 const UNTOLD: [&str; 7] = [
-    "policy-refuses=pods",
-    "policy-refuses=*:Forbidden",
+    "admission-refuses=pods",
+    "admission-refuses=*:Forbidden",
     "webhook-refuses=*",
     "webhook-refuses=*:403",
     "webhook-times-out=*",
@@ -333,9 +365,8 @@ impl Server {
     /// A rule is forgotten: exactly the checks about it fail.
     async fn forgets(&self, fault: &str, turned: &[&str]) -> Outcome {
         let view = self.run(&[fault]).await;
-        let about = |id: &str| {
-            turned.iter().any(|name| id.starts_with(name)) && !id.contains("/nothing-asked")
-        };
+        let about =
+            |id: &str| !id.contains("/nothing-asked") && turned.iter().any(|name| is_of(id, name));
         if !view
             .checks
             .values()
@@ -367,7 +398,7 @@ impl Server {
         let false_ones = told
             .iter()
             .filter(|line| !expires || !line.ends_with(": pass"));
-        let policy_of_pods = fault == "policy-refuses=pods";
+        let policy_of_pods = fault == "admission-refuses=pods";
         let false_ones: Vec<_> = false_ones
             .filter(|line| {
                 !policy_of_pods || line.contains("workload=pod,") || line.contains("workload=pod]")
@@ -406,6 +437,18 @@ impl Server {
         }
         Ok(())
     }
+}
+
+/// Whether a check is of a claim or case.
+fn is_of(id: &str, name: &str) -> bool {
+    let Some(rest) = id.strip_prefix(name) else {
+        return false;
+    };
+    let ends = |rest: &str| rest.is_empty() || rest.starts_with('[');
+    name.ends_with(['[', ']'])
+        || ends(rest)
+        || rest.starts_with("/values")
+        || rest.strip_prefix("-values").is_some_and(ends)
 }
 
 /// Checks that an injected field in what is created does not touch: their controls declare no
