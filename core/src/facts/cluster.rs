@@ -11,8 +11,8 @@ use super::known::Known;
 use super::network::{ClusterDns, Cni, KubeProxy};
 use super::node::NodeFact;
 use super::objects::{
-    CsiNodeFact, GmsaFact, LoadBalancerFact, RuntimeClassFact, StorageClassFact, WebhookFact,
-    WorkloadsFact,
+    CsiNodeFact, GmsaFact, LoadBalancerFact, PullFact, RuntimeClassFact, StorageClassFact,
+    WebhookFact, WorkloadsFact,
 };
 
 /// The operating system of a node.
@@ -116,6 +116,8 @@ pub struct Facts {
     pub gmsa: Known<GmsaFact>,
     /// What runs, as far as claims ask about it.
     pub workloads: Known<WorkloadsFact>,
+    /// Pulls to Windows nodes that events still tell of, by image and node.
+    pub pulls: Known<Vec<PullFact>>,
 }
 
 impl Facts {

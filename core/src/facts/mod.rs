@@ -13,6 +13,6 @@ pub use known::Known;
 pub use network::{ClusterDns, Cni, CniMode, DnsEndpoint, KubeProxy, Vxlan};
 pub use node::{ConditionFact, NodeDetails, NodeFact};
 pub use objects::{
-    CsiNodeFact, GmsaFact, LoadBalancerFact, RuntimeClassFact, StorageClassFact, WebhookFact,
-    WorkloadsFact,
+    CsiNodeFact, GmsaFact, LoadBalancerFact, PullFact, RuntimeClassFact, StorageClassFact,
+    WebhookFact, WorkloadsFact,
 };

@@ -14,6 +14,10 @@ pub struct Cni {
     pub vxlan: Option<Vxlan>,
     /// The signs it was recognised by: objects with what they held.
     pub signs: Vec<String>,
+    /// What of its configuration could not be read, and why: with this, a mode or VXLAN that is
+    /// `None` is not known rather than not set.
+    #[serde(default)]
+    pub unread: Vec<String>,
 }
 
 /// The HNS network type Windows pods are connected by (Kubernetes documentation, Windows networking).
@@ -52,6 +56,10 @@ pub struct KubeProxy {
     pub dsr: Option<bool>,
     /// The signs it was read from.
     pub signs: Vec<String>,
+    /// What could not be read, and why: with this, what is `None` is not known rather than not
+    /// set.
+    #[serde(default)]
+    pub unread: Vec<String>,
 }
 
 /// The cluster's DNS.
