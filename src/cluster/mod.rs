@@ -19,7 +19,7 @@ mod watch;
 pub use apply::{ApplyError, apply};
 pub use clean::{CleanError, Left, ObjectRef, Removed, remove_run};
 pub use connect::{Cluster, ConnectError, ConnectOptions, connect, kube_config};
-pub use facts::collect;
+pub use facts::{ACCESS, Access, Subject, collect};
 pub use kubeconfig::KubeconfigError;
 pub use lease::{LEASE_NAMESPACE, LeaseError, LeaseHeld, LeaseState, acquire, lease_names};
 pub use wait::{Condition, poll_until, wait_until};

@@ -1,11 +1,15 @@
 //! What the cluster says of itself, each fact with where it was read or why it is unknown.
 
+mod access;
+
 use serde_json::Value as Json;
 use winconform_core::facts::{Facts, Known, NodeDetails, NodeFact, Os, WindowsBuild};
 use winconform_core::text::printable;
 use winconform_core::way::{ApiReply, ApiRequest};
 
 use crate::transport::{Api, encode};
+
+pub use access::{ACCESS, Access, Subject};
 
 const VERSION: &str = "/version";
 const IDENTITY: &str = "/api/v1/namespaces/kube-system";
