@@ -6,6 +6,7 @@ mod known;
 mod network;
 mod node;
 mod objects;
+pub mod products;
 
 pub use build::WindowsBuild;
 pub use cluster::{Facts, Os, Pool, PoolName};

@@ -71,6 +71,9 @@ pub struct LoadBalancerFact {
     pub pending: u64,
     /// Load balancers recognised by their own objects, such as `metallb`.
     pub products: Vec<String>,
+    /// What could not be read, and why: with this, there may be more of them.
+    #[serde(default)]
+    pub unread: Vec<String>,
 }
 
 /// Signs of gMSA support.

@@ -53,7 +53,7 @@ pub const ACCESS: &[Access] = &[
     config_map("cni", "kube-system", "cilium-config"),
     config_map("kube-proxy", "kube-system", "kube-proxy"),
     config_map("kube-proxy", "kube-system", "kube-proxy-windows"),
-    config_map("kube-proxy", "kube-system", "windows-kube-proxy"),
+    config_map("kube-proxy", "kube-system", "kube-proxy-config"),
     list("kube-proxy", "apps", "daemonsets"),
     list("dns", "", "services"),
     list("dns", "discovery.k8s.io", "endpointslices"),

@@ -1,0 +1,319 @@
+//! From signs to products.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+
+use super::super::network::{Cni, Vxlan};
+use super::rules::{ConfigMapRule, DaemonSetRule, Kind, Rule, Rules, Sign};
+use super::signs::{DaemonSetSign, Signs};
+use crate::text::printable;
+
+/// Whether a sign is there.
+enum Seen {
+    /// It is: the object and what it held.
+    Yes(String),
+    No,
+    /// Where it would be could not be read.
+    Unread(String),
+}
+
+/// A product with the signs of it that were seen.
+struct Found<'r> {
+    rule: &'r Rule,
+    signs: Vec<String>,
+}
+
+impl Rules {
+    /// The network plugin; `None` when there is no sign of any. The error says why none can be
+    /// named: signs of two, or what could not be read.
+    pub fn cni(&self, signs: &Signs) -> Result<Option<Cni>, String> {
+        let Some(found) = self.one(Kind::Cni, signs)? else {
+            return Ok(None);
+        };
+        let mut unread = Vec::new();
+        let mut seen = |sign: &Sign| match look(sign, signs) {
+            Seen::Yes(what) => Some(what),
+            Seen::No => None,
+            Seen::Unread(why) => {
+                if !unread.contains(&why) {
+                    unread.push(why);
+                }
+                None
+            }
+        };
+        let mut all = found.signs;
+        let mut mode = None;
+        for one in &found.rule.modes {
+            if let Some(what) = seen(&one.when) {
+                all.push(what);
+                mode = Some(one.mode);
+                break;
+            }
+        }
+        let vxlan = found.rule.vxlan.iter().find(|at| seen(&at.when).is_some());
+        let vxlan = vxlan.map(|at| {
+            let number = |place: &Option<String>| number(&at.when, place.as_deref()?, signs);
+            Vxlan {
+                vni: number(&at.vni).and_then(|n| u32::try_from(n).ok()),
+                port: number(&at.port).and_then(|n| u16::try_from(n).ok()),
+            }
+        });
+        all.dedup();
+        Ok(Some(Cni {
+            product: found.rule.product.clone(),
+            mode,
+            vxlan,
+            signs: all,
+            unread,
+        }))
+    }
+
+    /// Who provisioned the cluster; `None` and errors as with [`Rules::cni`].
+    pub fn provider(&self, signs: &Signs) -> Result<Option<String>, String> {
+        let found = self.one(Kind::Provider, signs)?;
+        Ok(found.map(|found| found.rule.product.clone()))
+    }
+
+    /// The load balancers there are signs of, and what could not be read of them.
+    pub fn load_balancers(&self, signs: &Signs) -> (Vec<String>, Vec<String>) {
+        let (found, unread) = self.all(Kind::LoadBalancer, signs);
+        let names = found.iter().map(|found| found.rule.product.clone());
+        (names.collect(), unread)
+    }
+
+    fn one(&self, kind: Kind, signs: &Signs) -> Result<Option<Found<'_>>, String> {
+        let (mut found, unread) = self.all(kind, signs);
+        match found.len() {
+            0 if unread.is_empty() => Ok(None),
+            0 => Err(unread.join("; ")),
+            1 => Ok(found.pop()),
+            _ => {
+                let each = found.iter().map(|found| {
+                    let signs = found.signs.join(", ");
+                    format!("{} ({signs})", found.rule.product)
+                });
+                let each: Vec<_> = each.collect();
+                Err(format!("signs of several: {}", each.join("; ")))
+            }
+        }
+    }
+
+    /// Every product of a kind with signs of it, and what could not be read.
+    fn all(&self, kind: Kind, signs: &Signs) -> (Vec<Found<'_>>, Vec<String>) {
+        let (mut all, mut unread) = (Vec::new(), Vec::new());
+        let mut note = |why: String| {
+            if !unread.contains(&why) {
+                unread.push(why);
+            }
+        };
+        for rule in self.products.iter().filter(|rule| rule.kind == kind) {
+            let mut found = Vec::new();
+            for sign in &rule.signs {
+                match look(sign, signs) {
+                    Seen::Yes(what) => found.push(what),
+                    Seen::No => {}
+                    Seen::Unread(why) => note(why),
+                }
+            }
+            if found.is_empty() {
+                continue;
+            }
+            let mut excluded = false;
+            for sign in &rule.unless {
+                match look(sign, signs) {
+                    Seen::Yes(_) => excluded = true,
+                    Seen::No => {}
+                    Seen::Unread(why) => {
+                        note(why);
+                        excluded = true;
+                    }
+                }
+            }
+            if !excluded {
+                all.push(Found { rule, signs: found });
+            }
+        }
+        (all, unread)
+    }
+}
+
+fn look(sign: &Sign, signs: &Signs) -> Seen {
+    match sign {
+        Sign::Version(pattern) => among(&signs.version, |version| {
+            matches(pattern, version).then(|| format!("version {version}"))
+        }),
+        Sign::ApiGroup(group) => among(&signs.groups, |groups| {
+            groups.contains(group).then(|| format!("API group {group}"))
+        }),
+        Sign::NodeLabel(wanted) => among(&signs.nodes, |nodes| {
+            let (key, pattern) = wanted.split_once('=').unwrap_or((wanted, "*"));
+            let value = nodes.labels.get(key)?;
+            matches(pattern, value).then(|| format!("node label {key}={value}"))
+        }),
+        Sign::NodeAnnotation(key) => among(&signs.nodes, |nodes| {
+            let there = nodes.annotations.contains(key);
+            there.then(|| format!("node annotation {key}"))
+        }),
+        Sign::DaemonSet(rule) => among(&signs.daemon_sets, |sets| {
+            sets.iter().find_map(|set| daemon_set(rule, set))
+        }),
+        Sign::ConfigMap(rule) => match signs.config_map(&rule.namespace, &rule.name) {
+            Err(why) => Seen::Unread(why.clone()),
+            Ok(data) => seen(data.and_then(|data| config_map(rule, data))),
+        },
+    }
+}
+
+fn among<T>(read: &Result<T, String>, find: impl FnOnce(&T) -> Option<String>) -> Seen {
+    match read {
+        Err(why) => Seen::Unread(why.clone()),
+        Ok(read) => seen(find(read)),
+    }
+}
+
+fn seen(what: Option<String>) -> Seen {
+    what.map_or(Seen::No, |what| Seen::Yes(printable(&what)))
+}
+
+/// The DaemonSet and what of it was asked for, when all of that is there.
+fn daemon_set(rule: &DaemonSetRule, set: &DaemonSetSign) -> Option<String> {
+    let mut what = format!("DaemonSet {}", set.path());
+    let is = |pattern: &Option<String>, text: &str| {
+        pattern
+            .as_ref()
+            .is_none_or(|pattern| matches(pattern, text))
+    };
+    if !is(&rule.namespace, &set.namespace) || !is(&rule.name, &set.name) {
+        return None;
+    }
+    if let Some(pattern) = &rule.image {
+        let image = set.images.iter().find(|image| matches(pattern, image))?;
+        what.push_str(&format!(" with image {image}"));
+    }
+    if let Some(label) = &rule.label {
+        let (key, pattern) = label.split_once('=').unwrap_or((label, "*"));
+        let value = set
+            .labels
+            .get(key)
+            .filter(|value| matches(pattern, value))?;
+        what.push_str(&format!(" with label {key}={value}"));
+    }
+    if let Some(env) = &rule.env {
+        let (name, pattern) = env.split_once('=').unwrap_or((env, "*"));
+        let mut of_name = set.env.iter().filter(|(key, _)| key == name);
+        let (_, value) = of_name.find(|(_, value)| matches(pattern, value))?;
+        what.push_str(&format!(" with {name}={value}"));
+    }
+    Some(what)
+}
+
+/// The ConfigMap and what of it was asked for, when that is there.
+fn config_map(rule: &ConfigMapRule, data: &BTreeMap<String, String>) -> Option<String> {
+    let mut what = format!("ConfigMap {}/{}", rule.namespace, rule.name);
+    let Some(key) = &rule.key else {
+        return Some(what);
+    };
+    let text = data.get(key)?;
+    what.push_str(&format!(" with {key}"));
+    let held = match &rule.at {
+        None => text.trim().to_owned(),
+        Some(at) => {
+            what.push_str(at);
+            scalar(document(text)?.pointer(at)?)?
+        }
+    };
+    if let Some(pattern) = &rule.value {
+        if !matches(pattern, &held) {
+            return None;
+        }
+        what.push_str(&format!(" {held}"));
+    }
+    Some(what)
+}
+
+/// The number at a place of what a sign names.
+fn number(sign: &Sign, place: &str, signs: &Signs) -> Option<u64> {
+    match sign {
+        Sign::ConfigMap(rule) => {
+            let data = signs.config_map(&rule.namespace, &rule.name).ok()??;
+            let value = document(data.get(rule.key.as_ref()?)?)?;
+            value.pointer(place)?.as_u64()
+        }
+        Sign::DaemonSet(rule) => {
+            let sets = signs.daemon_sets.as_ref().ok()?;
+            let set = sets.iter().find(|set| daemon_set(rule, set).is_some())?;
+            let (_, value) = set.env.iter().find(|(name, _)| name == place)?;
+            value.parse().ok()
+        }
+        _ => None,
+    }
+}
+
+/// JSON, or YAML: configurations come as either.
+pub(super) fn document(text: &str) -> Option<Json> {
+    let json = serde_json::from_str(text).ok();
+    json.or_else(|| Some(crate::document::parse("", text).ok()?.to_json()))
+}
+
+fn scalar(value: &Json) -> Option<String> {
+    match value {
+        Json::String(text) => Some(text.clone()),
+        Json::Number(_) | Json::Bool(_) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+/// Whether a text is of a pattern in which `*` stands for any text.
+fn matches(pattern: &str, text: &str) -> bool {
+    let Some((head, rest)) = pattern.split_once('*') else {
+        return pattern == text;
+    };
+    let Some(mut text) = text.strip_prefix(head) else {
+        return false;
+    };
+    let mut parts: Vec<_> = rest.split('*').collect();
+    let tail = parts.pop().unwrap_or_default();
+    for part in parts {
+        match text.find(part) {
+            Some(at) => text = &text[at + part.len()..],
+            None => return false,
+        }
+    }
+    text.ends_with(tail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        for (pattern, text) in [
+            ("a", "a"),
+            ("*", ""),
+            ("*", "abc"),
+            ("a*", "a"),
+            ("*c", "abc"),
+            ("a*b*c", "a-b-b-c"),
+            ("*-eks-*", "v1.33.5-eks-113cf36"),
+        ] {
+            assert!(matches(pattern, text), "{pattern} {text}");
+        }
+        for (pattern, text) in [("a", "ab"), ("a*a", "a"), ("*b", "abc"), ("a*b*c", "a-c")] {
+            assert!(!matches(pattern, text), "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn configurations_are_json_or_yaml() {
+        for text in ["{\"a\": {\"b\": 4096}}", "# of an agent\na:\n  b: 4096\n"] {
+            let value = document(text).expect("a document");
+            assert_eq!(value.pointer("/a/b").and_then(Json::as_u64), Some(4096));
+        }
+        assert_eq!(
+            document("a: [").and_then(|v| v.as_str().map(str::to_owned)),
+            None
+        );
+    }
+}
