@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout_at};
 use winconform_core::config::{Durations, Limits};
 use winconform_core::way::{ApiReply, ApiRequest, Trouble, Verb};
 
-use super::attempt::{Failure, send_once};
+use super::attempt::{Failure, Form, send_once};
 use super::counts::Counts;
 use super::pace::{Pace, pause};
 use super::path::kind_of;
@@ -51,12 +51,29 @@ impl Api {
         request: &ApiRequest,
         patience: Duration,
     ) -> Result<ApiReply, Trouble> {
+        self.send_as(request, Form::Json, patience).await
+    }
+
+    /// Reads a path that answers with text, such as `/metrics`. The body of a 200 is a JSON
+    /// string, of any other answer what the server said.
+    pub async fn text(&self, path: &str) -> Result<ApiReply, Trouble> {
+        let request = ApiRequest::get(path);
+        self.send_as(&request, Form::Text, self.durations.api_in_all)
+            .await
+    }
+
+    async fn send_as(
+        &self,
+        request: &ApiRequest,
+        form: Form,
+        patience: Duration,
+    ) -> Result<ApiReply, Trouble> {
         let name = name(request);
         let deadline = Instant::now() + patience;
         let mut pace = Pace::new(self.durations.transport_pause);
         self.counts.sent(&name);
         loop {
-            let failure = match timeout_at(deadline, self.send_once(request)).await {
+            let failure = match timeout_at(deadline, self.send_once_as(request, form)).await {
                 Ok(Ok(reply)) => return Ok(reply),
                 Ok(Err(failure)) => failure,
                 Err(_) => Failure::NoAnswer(patience),
@@ -93,6 +110,10 @@ impl Api {
 
     /// Sends a request once, uncounted.
     pub(crate) async fn send_once(&self, request: &ApiRequest) -> Result<ApiReply, Failure> {
+        self.send_once_as(request, Form::Json).await
+    }
+
+    async fn send_once_as(&self, request: &ApiRequest, form: Form) -> Result<ApiReply, Failure> {
         let Durations {
             api_answer,
             api_body,
@@ -101,6 +122,7 @@ impl Api {
         send_once(
             &self.client,
             request,
+            form,
             api_answer,
             api_body,
             self.limits.api_body,
@@ -322,6 +344,22 @@ mod tests {
         let trouble = api.send(&request(Verb::Get)).await.expect_err("too large");
         assert_eq!(trouble.kind, TroubleKind::OutputTruncated);
         assert_eq!(api.counts(), counts(&[("get pods", 1)]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn text_is_an_answer_only_where_it_was_asked_for() {
+        let metrics = Status(200, "# HELP x\nx 1\n");
+        let (api, _) = api(&[Broken, metrics]);
+        let reply = api.text("/metrics").await.expect("a reply");
+        assert_eq!((reply.status, reply.body), (200, json!("# HELP x\nx 1\n")));
+        assert_eq!(
+            api.counts(),
+            counts(&[("get metrics", 1), ("resent get metrics", 1)])
+        );
+        assert!(api.send(&ApiRequest::get("/metrics")).await.is_err());
+        let (api, _) = self::api(&[Status(403, r#"{"message":"no"}"#)]);
+        let reply = api.text("/metrics").await.expect("a reply");
+        assert_eq!((reply.status, &reply.body["message"]), (403, &json!("no")));
     }
 
     #[tokio::test(start_paused = true)]

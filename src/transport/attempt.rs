@@ -82,10 +82,20 @@ impl Failure {
     }
 }
 
+/// What a body must be for an answer of 200 to be one.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Form {
+    /// A JSON object.
+    Json,
+    /// Text, which becomes a JSON string.
+    Text,
+}
+
 /// Sends a request once.
 pub(super) async fn send_once(
     client: &Client,
     request: &ApiRequest,
+    form: Form,
     answer: Duration,
     body: Duration,
     limit: usize,
@@ -99,6 +109,10 @@ pub(super) async fn send_once(
     let after = retry_after(response.headers());
     let read = timeout(body, read_body(response.into_body(), limit));
     let bytes = read.await.unwrap_or(Err(Failure::Stalled(body)))?;
+    if form == Form::Text && status == 200 {
+        let body = Json::String(String::from_utf8_lossy(&bytes).into_owned());
+        return Ok(ApiReply { status, body });
+    }
     classify(status, after, &bytes)
 }
 

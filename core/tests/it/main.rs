@@ -3,6 +3,7 @@
 mod claims;
 mod json;
 mod junit;
+mod products;
 mod record;
 mod runs;
 mod terminal;

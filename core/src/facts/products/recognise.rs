@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
-use super::super::network::{Cni, Vxlan};
+use super::super::network::{Cni, CniMode, Vxlan};
 use super::rules::{ConfigMapRule, DaemonSetRule, Kind, Rule, Rules, Sign};
 use super::signs::{DaemonSetSign, Signs};
 use crate::text::printable;
@@ -51,7 +51,10 @@ impl Rules {
                 break;
             }
         }
-        let vxlan = found.rule.vxlan.iter().find(|at| seen(&at.when).is_some());
+        // Some write a VNI whatever the mode
+        let overlay = mode == Some(CniMode::Overlay);
+        let mut places = found.rule.vxlan.iter().filter(|_| overlay);
+        let vxlan = places.find(|at| seen(&at.when).is_some());
         let vxlan = vxlan.map(|at| {
             let number = |place: &Option<String>| number(&at.when, place.as_deref()?, signs);
             Vxlan {

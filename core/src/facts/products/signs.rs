@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
-use crate::facts::Os;
+use super::super::cluster::Os;
+use super::rules::Rules;
 
 /// Everything products are recognised by; what could not be read says why.
 #[derive(Clone, Debug)]
@@ -52,6 +53,22 @@ pub struct NodeSigns {
     pub labels: BTreeMap<String, String>,
     /// Keys of annotations.
     pub annotations: BTreeSet<String>,
+}
+
+impl NodeSigns {
+    /// Adds what a node shows, as far as a rule names it.
+    pub fn add(&mut self, rules: &Rules, node: &Json) {
+        for (key, value) in texts(&node["metadata"]["labels"]) {
+            if rules.names_label(&key) {
+                self.labels.entry(key).or_insert(value);
+            }
+        }
+        for key in texts(&node["metadata"]["annotations"]).into_keys() {
+            if rules.names_annotation(&key) {
+                self.annotations.insert(key);
+            }
+        }
+    }
 }
 
 /// A DaemonSet as far as it may be a sign.
