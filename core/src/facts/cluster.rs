@@ -11,9 +11,10 @@ use super::known::Known;
 use super::network::{ClusterDns, Cni, KubeProxy};
 use super::node::NodeFact;
 use super::objects::{
-    CsiNodeFact, GmsaFact, LoadBalancerFact, PullFact, RuntimeClassFact, StorageClassFact,
-    WebhookFact, WorkloadsFact,
+    CsiNodeFact, GmsaFact, LoadBalancerFact, RuntimeClassFact, StorageClassFact, WebhookFact,
+    WorkloadsFact,
 };
+use super::pull::PullFact;
 
 /// The operating system of a node.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]

@@ -7,6 +7,7 @@ mod network;
 mod node;
 mod objects;
 pub mod products;
+mod pull;
 
 pub use build::WindowsBuild;
 pub use cluster::{Facts, Os, Pool, PoolName};
@@ -14,6 +15,7 @@ pub use known::Known;
 pub use network::{ClusterDns, Cni, CniMode, DnsEndpoint, KubeProxy, Vxlan};
 pub use node::{ConditionFact, NodeDetails, NodeFact};
 pub use objects::{
-    CsiNodeFact, GmsaFact, LoadBalancerFact, PullFact, RuntimeClassFact, StorageClassFact,
-    WebhookFact, WorkloadsFact,
+    CsiNodeFact, GmsaFact, LoadBalancerFact, RuntimeClassFact, StorageClassFact, WebhookFact,
+    WorkloadsFact,
 };
+pub use pull::PullFact;

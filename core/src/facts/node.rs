@@ -61,7 +61,8 @@ pub struct NodeDetails {
     pub pod_cidrs: Vec<String>,
     /// `status.addresses`, as type and address.
     pub addresses: Vec<(String, String)>,
-    /// Names of the images it says it holds; the kubelet caps the list at 50 by default.
+    /// Names of the images it says it holds, one of each, on Windows nodes alone; the kubelet caps
+    /// the list at 50 by default.
     pub images: Vec<String>,
 }
 

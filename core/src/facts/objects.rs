@@ -115,25 +115,3 @@ impl WorkloadsFact {
     /// How many names are kept of each list.
     pub const SHOWN: usize = 20;
 }
-
-/// A pull of an image that the kubelet reported, from an event with the reason `Pulled`
-/// (kubernetes `pkg/kubelet/images/image_manager.go`).
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct PullFact {
-    /// The image, as the pod names it.
-    pub image: String,
-    /// The node it was pulled to.
-    pub node: String,
-    /// How long the pull took, in milliseconds.
-    pub took: u64,
-    /// How long it took with the time it waited for other pulls, in milliseconds.
-    pub waited: Option<u64>,
-    /// The image's size, in bytes.
-    pub size: Option<u64>,
-}
-
-impl PullFact {
-    /// How many are kept: of each image and node the longest, of those the longest.
-    pub const SHOWN: usize = 500;
-}

@@ -1,0 +1,142 @@
+//! Pulls of images, from the kubelet's own words.
+
+use serde::{Deserialize, Serialize};
+
+/// A pull of an image that the kubelet reported in an event with the reason `Pulled`.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct PullFact {
+    /// The image, as the pod names it.
+    pub image: String,
+    /// The node it was pulled to.
+    pub node: String,
+    /// How long the pull took, in milliseconds.
+    pub took: u64,
+    /// How long it took with the time it waited for other pulls, in milliseconds.
+    pub waited: Option<u64>,
+    /// The image's size, in bytes.
+    pub size: Option<u64>,
+}
+
+impl PullFact {
+    /// How many are kept: of each image and node the longest, of those the longest.
+    pub const SHOWN: usize = 500;
+
+    /// Reads the message of an event of a node; `None` when it tells of no pull, such as that the
+    /// image was present already.
+    ///
+    /// The words are those of kubernetes `pkg/kubelet/images/image_manager.go`: `Successfully
+    /// pulled image "x" in 1.2s (1.3s including waiting). Image size: 5 bytes.`, before 1.27
+    /// without the brackets, before 1.31 without the size.
+    pub fn read(message: &str, node: &str) -> Option<Self> {
+        let rest = message.split_once("Successfully pulled image \"")?.1;
+        let (image, rest) = rest.split_once("\" in ")?;
+        let mut words = rest.split(' ');
+        let took = duration(words.next()?)?;
+        let waited = rest.split_once(" (").and_then(|(_, rest)| {
+            let (waited, _) = rest.split_once(" including waiting)")?;
+            duration(waited)
+        });
+        let size = rest.split_once("Image size: ").and_then(|(_, rest)| {
+            let (size, _) = rest.split_once(" bytes")?;
+            size.parse().ok()
+        });
+        Some(Self {
+            image: image.to_owned(),
+            node: node.to_owned(),
+            took,
+            waited,
+            size,
+        })
+    }
+}
+
+/// Milliseconds of a duration as Go writes it (`time.Duration.String`): `1m2.3s`, `890ms`, `0s`.
+fn duration(text: &str) -> Option<u64> {
+    let mut rest = text.trim_end_matches('.');
+    if rest.is_empty() {
+        return None;
+    }
+    let mut nanoseconds = 0_u128;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, tail) = rest.split_at(digits);
+        let unit_ends = tail.find(|c: char| c.is_ascii_digit());
+        let (unit, tail) = tail.split_at(unit_ends.unwrap_or(tail.len()));
+        let unit: u128 = match unit {
+            "h" => 3_600_000_000_000,
+            "m" => 60_000_000_000,
+            "s" => 1_000_000_000,
+            "ms" => 1_000_000,
+            "µs" | "μs" | "us" => 1_000,
+            "ns" => 1,
+            _ => return None,
+        };
+        let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+        nanoseconds += whole.parse::<u64>().map(u128::from).ok()? * unit;
+        if !part.is_empty() {
+            // More digits than nanoseconds have say nothing
+            let part = &part[..part.len().min(9)];
+            let scale = 10_u128.pow(u32::try_from(part.len()).ok()?);
+            nanoseconds += u128::from(part.parse::<u64>().ok()?) * unit / scale;
+        }
+        rest = tail;
+    }
+    u64::try_from(nanoseconds / 1_000_000).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_every_kubelet_are_read() {
+        let read = |text: &str| {
+            let pull = PullFact::read(text, "w1")?;
+            Some((pull.image, pull.took, pull.waited, pull.size))
+        };
+        let image = || "mcr.microsoft.com/windows/servercore:ltsc2022".to_owned();
+        for (text, expected) in [
+            (
+                "Successfully pulled image \"mcr.microsoft.com/windows/servercore:ltsc2022\" in \
+                 1m44.643s (2m1s including waiting). Image size: 1169083618 bytes.",
+                (image(), 104_643, Some(121_000), Some(1_169_083_618)),
+            ),
+            (
+                "Successfully pulled image \"mcr.microsoft.com/windows/servercore:ltsc2022\" in \
+                 890ms (890ms including waiting)",
+                (image(), 890, Some(890), None),
+            ),
+            (
+                "Successfully pulled image \"mcr.microsoft.com/windows/servercore:ltsc2022\" in \
+                 1h0m2.5000123s",
+                (image(), 3_602_500, None, None),
+            ),
+        ] {
+            assert_eq!(read(text), Some(expected), "{text}");
+        }
+        for text in [
+            "Container image \"x\" already present on machine",
+            "Successfully pulled image \"x\"",
+            "Successfully pulled image \"x\" in a while",
+            "",
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_are_gos() {
+        for (text, ms) in [
+            ("0s", 0),
+            ("999.9µs", 0),
+            ("1.5s", 1500),
+            ("2h3m4s", 7_384_000),
+        ] {
+            assert_eq!(duration(text), Some(ms), "{text}");
+        }
+        for text in ["", "s", "5", "1.2.3s", "-1s", "99999999999999999999s", "1d"] {
+            assert_eq!(duration(text), None, "{text}");
+        }
+    }
+}
