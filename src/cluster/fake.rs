@@ -26,8 +26,11 @@ struct State {
     log: Vec<String>,
     /// Paths (begins of) whose objects only go by force.
     stuck: Vec<String>,
-    /// Answers to requests whose `METHOD path` begins so.
+    /// Answers to requests whose `METHOD path ` begins so; with the space it is the whole path.
+    /// The last one counts.
     scripted: Vec<(String, u16, Json)>,
+    /// How many continuations of lists are answered with 410.
+    expiring: usize,
 }
 
 impl Fake {
@@ -50,7 +53,12 @@ impl Fake {
                         .expect("not poisoned")
                         .answer(&parts.method, path, query, body);
                 let response = Response::builder().status(status);
-                let body = Full::new(bytes::Bytes::from(body.to_string()));
+                // A string is a body that is not JSON
+                let body = match body {
+                    Json::String(text) => text,
+                    other => other.to_string(),
+                };
+                let body = Full::new(bytes::Bytes::from(body));
                 Ok::<_, Infallible>(response.body(body).expect("a response"))
             }
         });
@@ -80,6 +88,11 @@ impl Fake {
             .push((request.to_owned(), status, body));
     }
 
+    /// Lets the next continuations of lists be expired.
+    pub(super) fn expire(&self, continuations: usize) {
+        self.lock().expiring = continuations;
+    }
+
     pub(super) fn log(&self) -> Vec<String> {
         self.lock().log.clone()
     }
@@ -96,7 +109,7 @@ impl State {
         let at = self
             .scripted
             .iter()
-            .position(|(request, ..)| line.starts_with(request));
+            .rposition(|(request, ..)| format!("{line} ").starts_with(request));
         if let Some(at) = at {
             let (_, status, body) = &self.scripted[at];
             return (*status, body.clone());
@@ -122,8 +135,9 @@ impl State {
             },
             Method::PATCH => (200, self.store(path, body)),
             Method::DELETE => self.delete(path, &body),
-            _ => match self.objects.get(path) {
-                Some(object) => (200, object.clone()),
+            _ => match self.objects.get(path).cloned() {
+                Some(object) => (200, object),
+                None if path.ends_with('s') && self.expires(query) => failure(410, "Expired"),
                 None if path.ends_with('s') => (200, self.list(path, query)),
                 None => failure(404, "NotFound"),
             },
@@ -162,8 +176,15 @@ impl State {
         (200, json!({"kind": "Status", "status": "Success"}))
     }
 
-    /// A list ignores the selector: what is ours must be told by the client too.
-    fn list(&self, path: &str, _: &str) -> Json {
+    fn expires(&mut self, query: &str) -> bool {
+        let expires = self.expiring > 0 && parameter(query, "continue").is_some();
+        self.expiring -= usize::from(expires);
+        expires
+    }
+
+    /// A list keeps to `limit` and `continue` and ignores selectors: what is ours must be told by
+    /// the client too.
+    fn list(&self, path: &str, query: &str) -> Json {
         let (root, plural) = path.rsplit_once('/').unwrap_or_default();
         let of_kind = |at: &str| {
             at.strip_prefix(root).is_some_and(|rest| {
@@ -172,14 +193,26 @@ impl State {
                     || matches!(parts.as_slice(), ["", "namespaces", _, kind, _] if *kind == plural)
             })
         };
-        let items: Vec<_> = self
-            .objects
-            .iter()
-            .filter(|(at, _)| of_kind(at))
+        let limit = parameter(query, "limit").unwrap_or(usize::MAX);
+        let from = parameter(query, "continue").unwrap_or(0);
+        let mut of_kind = self.objects.iter().filter(|(at, _)| of_kind(at)).skip(from);
+        let items: Vec<_> = of_kind
+            .by_ref()
+            .take(limit)
             .map(|(_, o)| o.clone())
             .collect();
-        json!({"kind": "List", "metadata": {}, "items": items})
+        let metadata = match of_kind.next() {
+            Some(_) => json!({"continue": (from + items.len()).to_string()}),
+            None => json!({}),
+        };
+        json!({"kind": "List", "metadata": metadata, "items": items})
     }
+}
+
+/// A number in a query.
+fn parameter(query: &str, name: &str) -> Option<usize> {
+    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.find(|(key, _)| *key == name)?.1.parse().ok()
 }
 
 fn failure(code: u16, reason: &str) -> (u16, Json) {

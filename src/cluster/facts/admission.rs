@@ -1,0 +1,328 @@
+//! Webhooks and policies that see pods, or the objects that make pods, on their way in.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value as Json;
+use winconform_core::facts::WebhookFact;
+
+use super::read::{Unread, items, list, word};
+use crate::transport::Api;
+
+const GROUP: &str = "/apis/admissionregistration.k8s.io";
+/// Versions of the policies' API, newest first: which are served depends on the release (KEP-3488,
+/// KEP-3962).
+const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
+
+pub(super) const MUTATING_WEBHOOKS: &str = "mutatingwebhookconfigurations";
+pub(super) const VALIDATING_WEBHOOKS: &str = "validatingwebhookconfigurations";
+pub(super) const MUTATING_POLICIES: &str = "mutatingadmissionpolicies";
+pub(super) const VALIDATING_POLICIES: &str = "validatingadmissionpolicies";
+
+/// Pods, and what pods are made from: group and resource.
+const MAKE_PODS: [(&str, &str); 9] = [
+    ("", "pods"),
+    ("", "podtemplates"),
+    ("", "replicationcontrollers"),
+    ("apps", "daemonsets"),
+    ("apps", "deployments"),
+    ("apps", "replicasets"),
+    ("apps", "statefulsets"),
+    ("batch", "cronjobs"),
+    ("batch", "jobs"),
+];
+
+/// What was found among the webhooks.
+pub(super) struct Webhooks {
+    /// Those that see pods or what makes them.
+    pub(super) seeing: Vec<WebhookFact>,
+    /// Names of the configurations that are gMSA's.
+    pub(super) gmsa: Vec<String>,
+}
+
+/// The configurations' webhooks.
+pub(super) async fn webhooks(api: &Api) -> Result<Webhooks, Unread> {
+    let (mutating, validating) = tokio::join!(
+        configurations(api, MUTATING_WEBHOOKS, "MutatingWebhookConfiguration"),
+        configurations(api, VALIDATING_WEBHOOKS, "ValidatingWebhookConfiguration"),
+    );
+    let mut found = Webhooks {
+        seeing: Vec::new(),
+        gmsa: Vec::new(),
+    };
+    for (seeing, gmsa) in mutating?.into_iter().chain(validating?) {
+        found.seeing.extend(seeing);
+        found.gmsa.extend(gmsa);
+    }
+    found.gmsa.dedup();
+    Ok(found)
+}
+
+/// The policies that a binding puts into force.
+pub(super) async fn policies(api: &Api) -> Result<Vec<WebhookFact>, Unread> {
+    let (mutating, validating) = tokio::join!(
+        bound_policies(api, MUTATING_POLICIES, "MutatingAdmissionPolicy"),
+        bound_policies(api, VALIDATING_POLICIES, "ValidatingAdmissionPolicy"),
+    );
+    Ok(mutating?.into_iter().chain(validating?).collect())
+}
+
+/// Where a resource of this group is listed.
+pub(super) fn path(resource: &str) -> String {
+    format!("{GROUP}/v1/{resource}")
+}
+
+async fn configurations(
+    api: &Api,
+    resource: &str,
+    kind: &str,
+) -> Result<Vec<(Vec<WebhookFact>, Option<String>)>, Unread> {
+    list(api, &path(resource), |object| {
+        let configuration = word(&object["metadata"]["name"]);
+        let webhooks = items(&object["webhooks"]);
+        // kubernetes-sigs/windows-gmsa charts/gmsa/templates
+        let is_gmsa = webhooks.clone().any(|webhook| {
+            webhook["name"]
+                .as_str()
+                .is_some_and(|name| name.contains("windows-gmsa"))
+        });
+        let seeing = webhooks.filter_map(|webhook| {
+            let resources = matched(&webhook["rules"], &Json::Null);
+            (!resources.is_empty()).then(|| WebhookFact {
+                kind: kind.to_owned(),
+                configuration: configuration.clone(),
+                name: word(&webhook["name"]),
+                mutates: resource == MUTATING_WEBHOOKS,
+                resources,
+                failure_policy: failure_policy(webhook),
+                dry_run: matches!(
+                    webhook["sideEffects"].as_str(),
+                    Some("None" | "NoneOnDryRun")
+                ),
+            })
+        });
+        let seeing = seeing.collect();
+        Some((seeing, is_gmsa.then_some(configuration)))
+    })
+    .await
+}
+
+async fn bound_policies(api: &Api, resource: &str, kind: &str) -> Result<Vec<WebhookFact>, Unread> {
+    // A binding is named as its policy is, with another ending
+    let bindings = format!("{}ybindings", resource.trim_end_matches("ies"));
+    let (policies, bound) = tokio::join!(
+        any_version(api, resource, |policy| {
+            let spec = &policy["spec"];
+            let constraints = &spec["matchConstraints"];
+            let resources = matched(
+                &constraints["resourceRules"],
+                &constraints["excludeResourceRules"],
+            );
+            (!resources.is_empty()).then(|| WebhookFact {
+                kind: kind.to_owned(),
+                configuration: word(&policy["metadata"]["name"]),
+                name: String::new(),
+                mutates: resource == MUTATING_POLICIES,
+                resources,
+                failure_policy: failure_policy(spec),
+                dry_run: true,
+            })
+        }),
+        any_version(api, &bindings, |binding| {
+            let spec = &binding["spec"];
+            let mut actions = items(&spec["validationActions"]);
+            // One that only warns or audits lets everything in
+            let acts = resource == MUTATING_POLICIES || actions.any(|action| action == "Deny");
+            acts.then(|| word(&spec["policyName"]))
+        }),
+    );
+    let (mut policies, bound) = (policies?, bound?);
+    policies.retain(|policy| bound.contains(&policy.configuration));
+    Ok(policies)
+}
+
+/// The objects in the newest version that is served; none when none is.
+async fn any_version<T>(
+    api: &Api,
+    resource: &str,
+    read: impl Fn(&Json) -> Option<T>,
+) -> Result<Vec<T>, Unread> {
+    for version in VERSIONS {
+        match list(api, &format!("{GROUP}/{version}/{resource}"), &read).await {
+            Err(Unread { absent: true, .. }) => {}
+            other => return other,
+        }
+    }
+    Ok(Vec::new())
+}
+
+fn failure_policy(of: &Json) -> String {
+    match of["failurePolicy"].as_str() {
+        None => "Fail".to_owned(),
+        Some(_) => word(&of["failurePolicy"]),
+    }
+}
+
+/// Which of pods and what makes them these rules match, when created or changed.
+fn matched(rules: &Json, except: &Json) -> Vec<String> {
+    let one_of = |rules: &Json| -> BTreeSet<&'static str> {
+        let rules = items(rules).filter(|rule| {
+            let mut operations = items(&rule["operations"]);
+            let written = operations.any(|o| matches!(o.as_str(), Some("*" | "CREATE" | "UPDATE")));
+            written && rule["scope"] != "Cluster"
+        });
+        rules.flat_map(resources).collect()
+    };
+    let except = one_of(except);
+    let matched = one_of(rules);
+    let left = matched.difference(&except);
+    left.map(|resource| (*resource).to_owned()).collect()
+}
+
+fn resources(rule: &Json) -> impl Iterator<Item = &'static str> {
+    let names = |list: &Json, name: &str| items(list).any(|item| item == "*" || item == name);
+    let all = items(&rule["resources"]).any(|item| item == "*/*");
+    MAKE_PODS.into_iter().filter_map(move |(group, resource)| {
+        let named = all || names(&rule["resources"], resource);
+        (named && names(&rule["apiGroups"], group)).then_some(resource)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::super::fake::Fake;
+    use super::*;
+
+    fn rule(groups: &[&str], resources: &[&str], operations: &[&str]) -> Json {
+        json!([{"apiGroups": groups, "resources": resources, "operations": operations,
+            "apiVersions": ["*"]}])
+    }
+
+    fn put(fake: &Fake, version: &str, resource: &str, object: Json) {
+        let name = object["metadata"]["name"].as_str().expect("a name");
+        fake.put(
+            &format!("{GROUP}/{version}/{resource}/{name}"),
+            object.clone(),
+        );
+    }
+
+    #[test]
+    fn rules_match_what_makes_pods() {
+        let of = |rules: Json| matched(&rules, &Json::Null);
+        assert_eq!(of(rule(&[""], &["pods"], &["CREATE"])), ["pods"]);
+        assert_eq!(of(rule(&["*"], &["*"], &["*"])).len(), 9);
+        assert_eq!(of(rule(&["*"], &["*/*"], &["UPDATE"])).len(), 9);
+        assert_eq!(
+            of(rule(&["batch"], &["*"], &["CREATE"])),
+            ["cronjobs", "jobs"]
+        );
+        for nothing in [
+            rule(&[""], &["pods"], &["DELETE", "CONNECT"]),
+            rule(&["apps"], &["pods"], &["CREATE"]),
+            rule(&[""], &["pods/exec", "pods/*"], &["CREATE"]),
+            rule(&[""], &["services"], &["*"]),
+            json!(null),
+        ] {
+            assert_eq!(of(nothing.clone()), [""; 0], "{nothing}");
+        }
+        let all = rule(&[""], &["*"], &["*"]);
+        let except = rule(&[""], &["pods"], &["*"]);
+        assert_eq!(
+            matched(&all, &except),
+            ["podtemplates", "replicationcontrollers"]
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn webhooks_are_read_from_both_kinds_of_configuration() {
+        let fake = Fake::default();
+        let pods = rule(&[""], &["pods"], &["CREATE"]);
+        let webhook = json!({"name": "inject.example.com", "rules": pods, "sideEffects": "Some",
+            "failurePolicy": "Ignore"});
+        let other = json!({"name": "x.example.com", "rules": rule(&[""], &["nodes"], &["*"])});
+        let object = json!({"metadata": {"name": "inject"}, "webhooks": [webhook, other]});
+        put(&fake, "v1", MUTATING_WEBHOOKS, object);
+        let gmsa = json!({"name": "admission-webhook.windows-gmsa.sigs.k8s.io", "rules": pods,
+            "sideEffects": "None"});
+        let object = json!({"metadata": {"name": "gmsa"}, "webhooks": [gmsa]});
+        put(&fake, "v1", VALIDATING_WEBHOOKS, object);
+        let found = webhooks(&fake.api()).await.expect("read");
+        assert_eq!(found.gmsa, ["gmsa"]);
+        let [inject, gmsa] = found.seeing.as_slice() else {
+            panic!("two: {:?}", found.seeing)
+        };
+        assert_eq!(
+            (
+                inject.mutates,
+                inject.dry_run,
+                inject.failure_policy.as_str()
+            ),
+            (true, false, "Ignore")
+        );
+        assert_eq!(
+            (gmsa.mutates, gmsa.dry_run, gmsa.failure_policy.as_str()),
+            (false, true, "Fail")
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn policies_count_when_bound_in_whichever_version_is_served() {
+        let fake = Fake::default();
+        let absent = || json!({"message": "the server could not find the requested resource"});
+        for resource in [
+            "mutatingadmissionpolicies",
+            "mutatingadmissionpolicybindings",
+        ] {
+            fake.script(&format!("GET {GROUP}/v1/{resource}"), 404, absent());
+        }
+        let policy = |name: &str| {
+            json!({"metadata": {"name": name}, "spec": {"matchConstraints":
+                {"resourceRules": rule(&["apps"], &["deployments"], &["CREATE"])}}})
+        };
+        let binding = |policy: &str, actions: &[&str]| {
+            json!({"metadata": {"name": policy}, "spec": {"policyName": policy,
+                "validationActions": actions}})
+        };
+        put(&fake, "v1beta1", MUTATING_POLICIES, policy("inject"));
+        put(
+            &fake,
+            "v1beta1",
+            "mutatingadmissionpolicybindings",
+            binding("inject", &[]),
+        );
+        for (name, actions) in [("deny", ["Deny"]), ("warn", ["Warn"])] {
+            put(&fake, "v1", VALIDATING_POLICIES, policy(name));
+            put(
+                &fake,
+                "v1",
+                "validatingadmissionpolicybindings",
+                binding(name, &actions),
+            );
+        }
+        put(&fake, "v1", VALIDATING_POLICIES, policy("unbound"));
+        let found = policies(&fake.api()).await.expect("read");
+        let names: Vec<_> = found
+            .iter()
+            .map(|p| (p.configuration.as_str(), p.mutates))
+            .collect();
+        assert_eq!(names, [("inject", true), ("deny", false)]);
+        assert_eq!(found[0].resources, ["deployments"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_may_not_be_read_is_not_taken_for_none() {
+        let fake = Fake::default();
+        let forbidden = json!({"message": "forbidden"});
+        fake.script(
+            &format!("GET {GROUP}/v1/validatingadmissionpolicyb"),
+            403,
+            forbidden,
+        );
+        let unread = policies(&fake.api()).await.expect_err("unread");
+        assert!(
+            unread.because.ends_with("bindings: status 403: forbidden"),
+            "{unread:?}"
+        );
+    }
+}

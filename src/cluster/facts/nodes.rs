@@ -1,0 +1,150 @@
+//! The nodes, and what they show of products.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+use winconform_core::facts::products::{NodeSigns, Rules, texts};
+use winconform_core::facts::{ConditionFact, NodeDetails, NodeFact, Os, WindowsBuild};
+
+use super::read::{Unread, fold, items, word};
+use crate::transport::Api;
+
+pub(super) const NODES: &str = "/api/v1/nodes";
+
+/// Taints of nodes that are in trouble or about to go (kubernetes well-known taints; cluster
+/// autoscaler). `node.kubernetes.io/os` is not among them: GKE's Windows nodes have it for good.
+const UNUSABLE: [&str; 9] = [
+    "node.kubernetes.io/not-ready",
+    "node.kubernetes.io/unreachable",
+    "node.kubernetes.io/unschedulable",
+    "node.kubernetes.io/network-unavailable",
+    "node.kubernetes.io/memory-pressure",
+    "node.kubernetes.io/disk-pressure",
+    "node.kubernetes.io/pid-pressure",
+    "ToBeDeletedByClusterAutoscaler",
+    "DeletionCandidateOfClusterAutoscaler",
+];
+
+/// Images kept of one node: the kubelet's own bound.
+const IMAGES: usize = 50;
+
+/// The nodes by name, and their signs.
+pub(super) async fn nodes(api: &Api) -> Result<(Vec<NodeFact>, NodeSigns), Unread> {
+    let rules = Rules::built_in();
+    let (nodes, signs) = fold(
+        api,
+        NODES,
+        "",
+        |(nodes, signs): &mut (BTreeMap<String, NodeFact>, NodeSigns), node| {
+            signs.add(rules, node);
+            if let Some(node) = read(node) {
+                nodes.insert(node.name.clone(), node);
+            }
+        },
+    )
+    .await?;
+    Ok((nodes.into_values().collect(), signs))
+}
+
+/// A node; one that has not yet said what it is, is none.
+fn read(node: &Json) -> Option<NodeFact> {
+    let info = &node["status"]["nodeInfo"];
+    let (os, build) = match info["operatingSystem"].as_str()? {
+        "linux" => (Os::Linux, None),
+        "windows" => (
+            Os::Windows,
+            info["kernelVersion"]
+                .as_str()
+                .and_then(WindowsBuild::parse_kernel),
+        ),
+        _ => return None,
+    };
+    let details = details(node, os);
+    let ready = details
+        .condition("Ready")
+        .is_some_and(|ready| ready.status == "True");
+    let keeps_away =
+        |taint: &&Json| matches!(taint["effect"].as_str(), Some("NoSchedule" | "NoExecute"));
+    let taints = details.all_taints.iter().filter(keeps_away);
+    // Tolerating these would put pods where the cluster wants none for now
+    let leaving = taints.clone().any(|taint| {
+        taint["key"]
+            .as_str()
+            .is_some_and(|key| UNUSABLE.contains(&key))
+    });
+    Some(NodeFact {
+        name: node["metadata"]["name"].as_str()?.to_owned(),
+        os,
+        build,
+        usable: ready && !leaving && !details.unschedulable,
+        taints: taints.cloned().collect(),
+        details,
+    })
+}
+
+fn details(node: &Json, os: Os) -> NodeDetails {
+    let (metadata, spec, status) = (&node["metadata"], &node["spec"], &node["status"]);
+    let info = &status["nodeInfo"];
+    let mut labels = texts(&metadata["labels"]);
+    let control_plane = ["control-plane", "master"]
+        .iter()
+        .any(|role| labels.contains_key(&format!("node-role.kubernetes.io/{role}")));
+    labels.retain(|key, _| is_of_kubernetes(key) || Rules::built_in().names_label(key));
+    let images = match os {
+        Os::Linux => Vec::new(),
+        Os::Windows => items(&status["images"])
+            .take(IMAGES)
+            .filter_map(image)
+            .collect(),
+    };
+    NodeDetails {
+        labels,
+        arch: word(&info["architecture"]),
+        kernel: word(&info["kernelVersion"]),
+        os_image: word(&info["osImage"]),
+        runtime: word(&info["containerRuntimeVersion"]),
+        kubelet: word(&info["kubeletVersion"]),
+        all_taints: items(&spec["taints"]).cloned().collect(),
+        unschedulable: spec["unschedulable"] == true,
+        control_plane,
+        capacity: texts(&status["capacity"]),
+        allocatable: texts(&status["allocatable"]),
+        conditions: items(&status["conditions"]).map(condition).collect(),
+        created: time(&metadata["creationTimestamp"]),
+        pod_cidrs: items(&spec["podCIDRs"]).map(word).collect(),
+        addresses: items(&status["addresses"])
+            .map(|address| (word(&address["type"]), word(&address["address"])))
+            .collect(),
+        images,
+    }
+}
+
+fn condition(condition: &Json) -> ConditionFact {
+    ConditionFact {
+        kind: word(&condition["type"]),
+        status: word(&condition["status"]),
+        since: time(&condition["lastTransitionTime"]),
+        reason: word(&condition["reason"]),
+    }
+}
+
+fn time(value: &Json) -> Option<jiff::Timestamp> {
+    value.as_str()?.parse().ok()
+}
+
+/// Whether a label's domain is one of Kubernetes' own.
+fn is_of_kubernetes(key: &str) -> bool {
+    let domain = key.split_once('/').map_or("", |(domain, _)| domain);
+    ["kubernetes.io", "k8s.io"]
+        .iter()
+        .any(|own| domain == *own || domain.ends_with(&format!(".{own}")))
+}
+
+/// The name of an image that says most: a tag rather than a digest.
+fn image(image: &Json) -> Option<String> {
+    let mut names = items(&image["names"]);
+    let tagged = names
+        .clone()
+        .find(|name| name.as_str().is_some_and(|name| !name.contains('@')));
+    tagged.or_else(|| names.next()).map(word)
+}

@@ -1,0 +1,258 @@
+//! Reading paths of the API: objects, paged lists, and why one was not read.
+
+use serde_json::Value as Json;
+use winconform_core::facts::Known;
+use winconform_core::text::{bound, printable};
+use winconform_core::way::{ApiReply, ApiRequest, Trouble};
+
+use crate::transport::{Api, encode};
+
+/// Objects in one answer.
+const PAGE: usize = 500;
+/// Pages after which a list is taken for one that never ends.
+const PAGES: usize = 2_000;
+/// Times a list is begun again whose continuation expired.
+const LISTS: usize = 3;
+/// Bytes kept of one text of an object.
+const TEXT: usize = 512;
+
+/// Why a path was not read: the path, and what was said.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Unread {
+    /// Whether the answer was 404.
+    pub(super) absent: bool,
+    /// The path with the status or the trouble.
+    pub(super) because: String,
+}
+
+impl Unread {
+    fn refused(path: &str, reply: &ApiReply) -> Self {
+        let message = reply.body["message"].as_str().unwrap_or("no message");
+        let because = format!("{path}: status {}: {}", reply.status, printable(message));
+        Self {
+            absent: reply.status == 404,
+            because,
+        }
+    }
+
+    fn trouble(path: &str, trouble: &Trouble) -> Self {
+        Self::because(path, &printable(&trouble.to_string()))
+    }
+
+    /// An answer that was had and is of no use.
+    pub(super) fn because(path: &str, why: &str) -> Self {
+        Self {
+            absent: false,
+            because: format!("{path}: {why}"),
+        }
+    }
+}
+
+/// The fact as it is recorded.
+pub(super) fn known<T>(read: Result<T, Unread>, source: &str) -> Known<T> {
+    match read {
+        Ok(value) => Known::Fact {
+            value,
+            source: source.to_owned(),
+        },
+        Err(Unread { because, .. }) => Known::Unknown { because },
+    }
+}
+
+/// The object at a path.
+pub(super) async fn get(api: &Api, path: &str) -> Result<Json, Unread> {
+    let reply = api
+        .send(&ApiRequest::get(path))
+        .await
+        .map_err(|trouble| Unread::trouble(path, &trouble))?;
+    match reply.status {
+        200 => Ok(reply.body),
+        _ => Err(Unread::refused(path, &reply)),
+    }
+}
+
+/// The object at a path, or that there is none.
+pub(super) async fn find(api: &Api, path: &str) -> Result<Option<Json>, Unread> {
+    match get(api, path).await {
+        Ok(object) => Ok(Some(object)),
+        Err(Unread { absent: true, .. }) => Ok(None),
+        Err(unread) => Err(unread),
+    }
+}
+
+/// The text at a path.
+pub(super) async fn text(api: &Api, path: &str) -> Result<String, Unread> {
+    let reply = api
+        .text(path)
+        .await
+        .map_err(|trouble| Unread::trouble(path, &trouble))?;
+    match reply.body {
+        Json::String(text) if reply.status == 200 => Ok(text),
+        _ => Err(Unread::refused(path, &reply)),
+    }
+}
+
+/// All objects of a list folded into one value, a page at a time: no page is kept. Begins again
+/// with a new value when the list's continuation expired.
+pub(super) async fn fold<T: Default>(
+    api: &Api,
+    path: &str,
+    query: &str,
+    mut add: impl FnMut(&mut T, &Json),
+) -> Result<T, Unread> {
+    for _ in 0..LISTS {
+        if let Some(folded) = fold_once(api, path, query, &mut add).await? {
+            return Ok(folded);
+        }
+    }
+    let why = format!("the list expired {LISTS} times before it was read");
+    Err(Unread::because(path, &why))
+}
+
+/// All objects of a list, as far as `read` takes them.
+pub(super) async fn list<T>(
+    api: &Api,
+    path: &str,
+    read: impl Fn(&Json) -> Option<T>,
+) -> Result<Vec<T>, Unread> {
+    fold(api, path, "", |all: &mut Vec<T>, item| {
+        all.extend(read(item));
+    })
+    .await
+}
+
+/// All pages of one list; `None` when its continuation expired.
+async fn fold_once<T: Default>(
+    api: &Api,
+    path: &str,
+    query: &str,
+    add: &mut impl FnMut(&mut T, &Json),
+) -> Result<Option<T>, Unread> {
+    let mut folded = T::default();
+    let mut continuation = String::new();
+    for _ in 0..PAGES {
+        let mut asked = format!("{path}?limit={PAGE}{query}");
+        if !continuation.is_empty() {
+            asked.push_str(&format!("&continue={}", encode(&continuation)));
+        }
+        let reply = api
+            .send(&ApiRequest::get(asked))
+            .await
+            .map_err(|trouble| Unread::trouble(path, &trouble))?;
+        match (reply.status, reply.body["items"].as_array()) {
+            (200, Some(items)) => items.iter().for_each(|item| add(&mut folded, item)),
+            // An empty list is null with some servers
+            (200, None) if is_list(&reply.body) => {}
+            (410, _) if !continuation.is_empty() => return Ok(None),
+            _ => return Err(Unread::refused(path, &reply)),
+        }
+        match reply.body["metadata"]["continue"].as_str() {
+            None | Some("") => return Ok(Some(folded)),
+            Some(token) if token == continuation => {
+                return Err(Unread::because(path, "the list continues with itself"));
+            }
+            Some(token) => token.clone_into(&mut continuation),
+        }
+    }
+    let why = format!("the list did not end within {PAGES} pages");
+    Err(Unread::because(path, &why))
+}
+
+fn is_list(body: &Json) -> bool {
+    body["kind"]
+        .as_str()
+        .is_some_and(|kind| kind.ends_with("List"))
+}
+
+/// A text of an object, bounded; empty when there is none.
+pub(super) fn word(value: &Json) -> String {
+    let mut text = value.as_str().unwrap_or_default().to_owned();
+    bound(&mut text, TEXT);
+    text
+}
+
+/// The items of a list within an object; none of anything else.
+pub(super) fn items(list: &Json) -> impl Iterator<Item = &Json> + Clone {
+    list.as_array().into_iter().flatten()
+}
+
+/// `namespace/name`, or the name of what is in no namespace.
+pub(super) fn path_of(object: &Json) -> String {
+    let metadata = &object["metadata"];
+    match metadata["namespace"].as_str() {
+        Some(_) => format!(
+            "{}/{}",
+            word(&metadata["namespace"]),
+            word(&metadata["name"])
+        ),
+        None => word(&metadata["name"]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::super::fake::Fake;
+    use super::*;
+
+    async fn names(fake: &Fake) -> Result<Vec<String>, String> {
+        list(&fake.api(), "/api/v1/pods", |pod| Some(path_of(pod)))
+            .await
+            .map_err(|unread| unread.because)
+    }
+
+    fn fill(fake: &Fake, count: usize) {
+        for index in 0..count {
+            let name = format!("p{index:05}");
+            let path = format!("/api/v1/namespaces/a/pods/{name}");
+            fake.put(&path, json!({"metadata": {"namespace": "a", "name": name}}));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_is_read_page_by_page() {
+        let fake = Fake::default();
+        fill(&fake, 1_001);
+        let names = names(&fake).await.expect("read");
+        assert_eq!((names.len(), names[1_000].as_str()), (1_001, "a/p01000"));
+        assert_eq!(fake.log().len(), 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_expired_continuation_begins_again_without_what_was_read() {
+        let fake = Fake::default();
+        fill(&fake, 600);
+        fake.expire(1);
+        assert_eq!(names(&fake).await.map(|names| names.len()), Ok(600));
+        assert_eq!(fake.log().len(), 4);
+        fake.expire(LISTS);
+        let because = names(&fake).await.expect_err("always expired");
+        assert_eq!(
+            because,
+            "/api/v1/pods: the list expired 3 times before it was read"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_that_never_ends_or_is_none_is_unread() {
+        let fake = Fake::default();
+        let page = json!({"kind": "PodList", "metadata": {"continue": "x"}, "items": []});
+        fake.script("GET /api/v1/pods", 200, page);
+        assert_eq!(
+            names(&fake).await,
+            Err("/api/v1/pods: the list continues with itself".to_owned())
+        );
+        let fake = Fake::default();
+        fake.script("GET /api/v1/pods", 200, json!({"kind": "Pod"}));
+        let because = names(&fake).await.expect_err("no list");
+        assert_eq!(because, "/api/v1/pods: status 200: no message");
+        let fake = Fake::default();
+        fake.script(
+            "GET /api/v1/pods",
+            200,
+            json!({"kind": "PodList", "items": null}),
+        );
+        assert_eq!(names(&fake).await, Ok(vec![]));
+    }
+}

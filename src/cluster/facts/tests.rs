@@ -1,0 +1,354 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value as Json, json};
+use winconform_core::facts::{CniMode, Vxlan, WindowsBuild};
+
+use super::super::fake::Fake;
+use super::*;
+
+/// Requests of a collection whose lists have one page.
+const REQUESTS: usize = 35;
+
+fn node(name: &str, os: &str, ready: &str) -> Json {
+    json!({
+        "metadata": {
+            "name": name,
+            "creationTimestamp": "2026-01-02T03:04:05Z",
+            "labels": {"kubernetes.io/os": os, "example.com/secret": "x",
+                "node.kubernetes.io/windows-build": "10.0.20348"},
+        },
+        "spec": {"podCIDRs": ["10.244.1.0/24"],
+            "taints": [{"key": "os", "value": "windows", "effect": "NoSchedule"},
+                {"key": "x", "effect": "PreferNoSchedule"}]},
+        "status": {
+            "capacity": {"cpu": "4"},
+            "conditions": [{"type": "Ready", "status": ready,
+                "lastTransitionTime": "2026-01-02T03:05:05Z", "reason": "KubeletReady"}],
+            "addresses": [{"type": "InternalIP", "address": "192.0.2.1"}],
+            "images": [{"names": ["a@sha256:0", "registry.k8s.io/pause:3.10"]}],
+            "nodeInfo": {"operatingSystem": os, "kernelVersion": "10.0.20348.2700",
+                "architecture": "amd64", "kubeletVersion": "v1.37.0",
+                "containerRuntimeVersion": "containerd://2.1.0"},
+        },
+    })
+}
+
+/// A hybrid cluster by kubeadm with Flannel.
+fn cluster() -> Fake {
+    let fake = Fake::default();
+    fake.put(
+        "/version",
+        json!({"gitVersion": "v1.37.0", "platform": "linux/amd64"}),
+    );
+    fake.put(
+        "/apis",
+        json!({"groups": [{"name": "apps"}, {"name": "metallb.io"}]}),
+    );
+    let gates = "# TYPE kubernetes_feature_enabled gauge\n\
+                 kubernetes_feature_enabled{name=\"WinDSR\",stage=\"\"} 1\n";
+    fake.script("GET /metrics ", 200, json!(gates));
+    fake.put(
+        server::IDENTITY,
+        json!({"metadata": {"name": "kube-system"}}),
+    );
+    for (name, os) in [("w1", "windows"), ("l1", "linux")] {
+        fake.put(&format!("/api/v1/nodes/{name}"), node(name, os, "True"));
+    }
+    let flannel = json!({"metadata": {"name": "kube-flannel-ds", "namespace": "kube-flannel"},
+        "spec": {"template": {"spec": {"containers":
+            [{"image": "ghcr.io/flannel-io/flannel:v0.27.3"}]}}}});
+    let path = "/apis/apps/v1/namespaces/kube-flannel/daemonsets/kube-flannel-ds";
+    fake.put(path, flannel);
+    let net = r#"{"Backend": {"Type": "vxlan", "VNI": 4096, "Port": 4789}}"#;
+    for (namespace, name, key, text) in [
+        ("kube-flannel", "kube-flannel-cfg", "net-conf.json", net),
+        (
+            "kube-system",
+            "kubeadm-config",
+            "ClusterConfiguration",
+            "kind: x",
+        ),
+        ("kube-system", "kube-proxy", "config.conf", "mode: iptables"),
+    ] {
+        fake.put(
+            &network::config_map(namespace, name),
+            json!({"data": {key: text}}),
+        );
+    }
+    let dns = json!({"metadata": {"name": "kube-dns", "namespace": "kube-system"},
+        "spec": {"clusterIPs": ["10.96.0.10"]}});
+    fake.put("/api/v1/namespaces/kube-system/services/kube-dns", dns);
+    let balanced = json!({"metadata": {"name": "web", "namespace": "a"},
+        "spec": {"type": "LoadBalancer"},
+        "status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.9"}]}}});
+    fake.put("/api/v1/namespaces/a/services/web", balanced);
+    for (name, service) in [("kube-dns-1", "kube-dns"), ("other-1", "other")] {
+        let slice = json!({"metadata": {"name": name, "namespace": "kube-system",
+                "labels": {"kubernetes.io/service-name": service}},
+            "endpoints": [{"addresses": ["10.244.0.2"], "nodeName": "l1",
+                "conditions": {"ready": true}}]});
+        let path = "/apis/discovery.k8s.io/v1/namespaces/kube-system/endpointslices";
+        fake.put(&format!("{path}/{name}"), slice);
+    }
+    fake.put(
+        "/apis/node.k8s.io/v1/runtimeclasses/windows",
+        json!({"metadata": {"name": "windows"}, "handler": "runhcs-wcow-process"}),
+    );
+    fake.put(
+        server::METRICS_API,
+        json!({"status": {"conditions": [{"type": "Available", "status": "False"}]}}),
+    );
+    fake.put(
+        server::GMSA,
+        json!({"resources": [{"kind": "GMSACredentialSpec"}]}),
+    );
+    fake
+}
+
+/// The names of the facts that are unknown, with why.
+fn unknown(facts: &Facts) -> BTreeMap<String, String> {
+    let facts = serde_json::to_value(facts).expect("is JSON");
+    let all = facts.as_object().expect("an object").iter();
+    let unknown = all.filter_map(|(name, fact)| {
+        let because = fact["unknown"]["because"].as_str()?;
+        Some((name.clone(), because.to_owned()))
+    });
+    unknown.collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_fact_is_read_with_its_source() {
+    let fake = cluster();
+    let facts = collect(&fake.api()).await;
+    assert_eq!(unknown(&facts), BTreeMap::new());
+    assert_eq!(facts.kubernetes().map(|version| version.minor), Some(37));
+    assert_eq!(
+        facts.platform.value().map(String::as_str),
+        Some("linux/amd64")
+    );
+    assert_eq!(
+        facts.gates.value(),
+        Some(&[("WinDSR".to_owned(), true)].into())
+    );
+    assert!(matches!(&facts.cluster, Known::Fact { source, .. } if source == server::IDENTITY));
+    assert_eq!(facts.provider.value(), Some(&Some("kubeadm".to_owned())));
+    let cni = facts.cni.value().and_then(Option::as_ref).expect("one");
+    let vxlan = Some(Vxlan {
+        vni: Some(4096),
+        port: Some(4789),
+    });
+    assert_eq!(
+        (cni.product.as_str(), cni.mode, cni.vxlan),
+        ("flannel", Some(CniMode::Overlay), vxlan)
+    );
+    let proxy = facts.kube_proxy.value().and_then(Option::as_ref);
+    assert_eq!(
+        proxy.and_then(|p| p.linux_mode.as_deref()),
+        Some("iptables")
+    );
+    let dns = facts.dns.value().and_then(Option::as_ref).expect("one");
+    assert_eq!(
+        (
+            dns.service.as_str(),
+            dns.addresses.as_slice(),
+            dns.endpoints.len()
+        ),
+        (
+            "kube-system/kube-dns",
+            ["10.96.0.10".to_owned()].as_slice(),
+            1
+        )
+    );
+    assert_eq!(dns.endpoints[0].node.as_deref(), Some("l1"));
+    let balancer = facts.load_balancer.value().expect("known");
+    assert_eq!(
+        (
+            balancer.with_address,
+            balancer.pending,
+            balancer.products.as_slice()
+        ),
+        (1, 0, ["metallb".to_owned()].as_slice())
+    );
+    assert_eq!(facts.metrics_api.value(), Some(&false));
+    assert_eq!(facts.gmsa.value().map(|gmsa| gmsa.crd), Some(true));
+    assert_eq!(facts.runtime_classes.value().map(Vec::len), Some(1));
+    let sourced = serde_json::to_value(&facts).expect("is JSON");
+    for (name, fact) in sourced.as_object().expect("an object") {
+        let source = fact["fact"]["source"].as_str().unwrap_or_default();
+        assert!(source.starts_with('/'), "{name}: {source}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodes_are_read_with_their_details() {
+    let fake = cluster();
+    let mut cordoned = node("w2", "windows", "True");
+    cordoned["spec"]["unschedulable"] = json!(true);
+    cordoned["metadata"]["labels"]["node-role.kubernetes.io/control-plane"] = json!("");
+    fake.put("/api/v1/nodes/w2", cordoned);
+    fake.put("/api/v1/nodes/w3", node("w3", "windows", "Unknown"));
+    fake.put("/api/v1/nodes/new", node("new", "", "False"));
+    let facts = collect(&fake.api()).await;
+    let nodes = facts.nodes.value().expect("known");
+    let shown: Vec<_> = nodes
+        .iter()
+        .map(|n| (n.name.as_str(), n.os, n.usable))
+        .collect();
+    let expected = [
+        ("l1", Os::Linux, true),
+        ("w1", Os::Windows, true),
+        ("w2", Os::Windows, false),
+        ("w3", Os::Windows, false),
+    ];
+    assert_eq!(shown, expected);
+    assert_eq!(
+        (nodes[1].build, nodes[0].build),
+        (Some(WindowsBuild::SERVER_2022), None)
+    );
+    assert_eq!(nodes[0].taints.len(), 1);
+    let details = &nodes[1].details;
+    assert_eq!(details.kernel, "10.0.20348.2700");
+    assert_eq!(
+        (details.all_taints.len(), details.arch.as_str()),
+        (2, "amd64")
+    );
+    assert!(
+        details
+            .labels
+            .contains_key("node.kubernetes.io/windows-build")
+    );
+    assert!(!details.labels.contains_key("example.com/secret"));
+    let ready = details.condition("Ready").expect("there");
+    let took = ready.since.expect("a time") - details.created.expect("a time");
+    assert_eq!(took.get_seconds(), 60);
+    assert_eq!(details.images, ["registry.k8s.io/pause:3.10"]);
+    assert_eq!(
+        details.addresses,
+        [("InternalIP".to_owned(), "192.0.2.1".to_owned())]
+    );
+    assert!(nodes[0].details.images.is_empty());
+    assert!(nodes[2].details.unschedulable && nodes[2].details.control_plane);
+}
+
+/// Where the API server has what a permission is about, as begins of `GET path `.
+fn request(of: Subject) -> String {
+    match of {
+        Subject::Path(path) => format!("GET {path} "),
+        Subject::Resource {
+            group,
+            resource,
+            namespace,
+            name,
+        } => {
+            let root = match group {
+                "" => "/api/v1".to_owned(),
+                group => format!("/apis/{group}/v1"),
+            };
+            // The request is made in the namespace where the DNS was found
+            let namespace = namespace.or((resource == "endpointslices").then_some("kube-system"));
+            let within = namespace.map(|namespace| format!("/namespaces/{namespace}"));
+            let name = name.map(|name| format!("/{name}"));
+            format!(
+                "GET {root}{}/{resource}{} ",
+                within.unwrap_or_default(),
+                name.unwrap_or_default()
+            )
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_requests_are_those_of_the_table_and_no_more() {
+    let fake = cluster();
+    let api = fake.api();
+    collect(&api).await;
+    let log = fake.log();
+    let made: BTreeSet<_> = log.iter().map(|line| format!("{line} ")).collect();
+    let table: BTreeSet<_> = ACCESS.iter().map(|access| request(access.of)).collect();
+    assert_eq!(made, table);
+    assert_eq!(log.len(), made.len(), "each once");
+    assert_eq!(log.len(), REQUESTS);
+    let counted: u64 = api.counts().iter().map(|(_, count)| count).sum();
+    assert_eq!(counted, log.len() as u64);
+    // One page more is one request more
+    for index in 0..=500 {
+        fake.put(&format!("/api/v1/namespaces/a/pods/p{index}"), json!({}));
+    }
+    collect(&fake.api()).await;
+    assert_eq!(fake.log().len(), 2 * REQUESTS + 1);
+}
+
+/// These are recognised by several signs, and say what they lack beside what they have.
+const BY_SIGNS: [&str; 4] = ["provider", "cni", "kube-proxy", "load-balancer"];
+
+#[tokio::test(start_paused = true)]
+async fn what_may_not_be_read_makes_its_facts_unknown_and_no_other() {
+    let subjects: BTreeSet<_> = ACCESS.iter().map(|access| access.of).collect();
+    for of in subjects {
+        let fake = cluster();
+        let request = request(of);
+        fake.script(&request, 403, json!({"message": "no\u{1b}[31m"}));
+        let facts = collect(&fake.api()).await;
+        let unknown = unknown(&facts);
+        let stated = ACCESS.iter().filter(|access| access.of == of);
+        let stated: BTreeSet<_> = stated.map(|access| access.fact).collect();
+        for (name, because) in &unknown {
+            assert!(stated.contains(name.as_str()), "{request}: {name}");
+            let path = request.trim_start_matches("GET ").trim_end();
+            let said = format!("{path}: status 403: no\\u{{1b}}[31m");
+            assert!(because.starts_with(&said), "{request}: {name}: {because}");
+        }
+        let left = stated.iter().filter(|name| !unknown.contains_key(**name));
+        let left: Vec<_> = left.filter(|name| !BY_SIGNS.contains(name)).collect();
+        assert!(
+            left.is_empty(),
+            "{request}: {left:?} are known nevertheless"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_absent_is_known_to_be() {
+    let fake = Fake::default();
+    fake.put("/apis", json!({"groups": []}));
+    let facts = collect(&fake.api()).await;
+    assert_eq!(facts.cni.value(), Some(&None));
+    assert_eq!(facts.kube_proxy.value(), Some(&None));
+    assert_eq!(facts.dns.value(), Some(&None));
+    assert_eq!(facts.metrics_api.value(), Some(&false));
+    assert_eq!(facts.gmsa.value(), Some(&GmsaFact::default()));
+    // Without the version nobody knows whose cluster it is
+    assert!(matches!(facts.provider, Known::Unknown { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_down_behind_the_aggregator_costs_its_fact_alone() {
+    let fake = cluster();
+    let down = json!({"message": "service unavailable"});
+    fake.script(&format!("GET {} ", server::GMSA), 503, down);
+    let facts = collect(&fake.api()).await;
+    let unknown = unknown(&facts);
+    assert_eq!(unknown.keys().collect::<Vec<_>>(), ["gmsa"]);
+    assert!(
+        unknown["gmsa"].contains("status 503: service unavailable"),
+        "{unknown:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodes_of_a_large_cluster_keep_the_record_small() {
+    let fake = cluster();
+    for index in 0..5_000 {
+        let name = format!("n{index:04}");
+        let mut node = node(&name, "windows", "True");
+        let image =
+            json!({"names": ["x@sha256:0", "mcr.microsoft.com/windows/servercore:ltsc2022"]});
+        node["status"]["images"] = json!(vec![image; 60]);
+        node["status"]["nodeInfo"]["osImage"] = json!("x".repeat(100_000));
+        fake.put(&format!("/api/v1/nodes/{name}"), node);
+    }
+    let facts = collect(&fake.api()).await;
+    assert_eq!(facts.nodes.value().map(Vec::len), Some(5_002));
+    let recorded = serde_json::to_string(&facts).expect("is JSON").len();
+    assert!(recorded < 5_000 * 5_000, "{recorded} bytes");
+}
