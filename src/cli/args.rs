@@ -27,6 +27,8 @@ pub(super) enum Command {
     Run(RunArgs),
     /// Show what a run would check on this cluster, and what it would skip and why
     Plan(PlanArgs),
+    /// Show what the cluster says of itself, each with where it was read or why it is unknown
+    Facts(FactsArgs),
     /// List all claims
     List(ListArgs),
     /// Explain one claim: who makes it, how it is checked, what is known of it
@@ -78,6 +80,23 @@ pub(super) struct PlanArgs {
     pub(super) cluster: ClusterArgs,
     #[command(flatten)]
     pub(super) suites: SuitesArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum FactsFormat {
+    /// For people
+    Text,
+    /// One object, each fact with its source or the reason why it is unknown
+    Json,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct FactsArgs {
+    #[command(flatten)]
+    pub(super) cluster: ClusterArgs,
+    /// The form of the facts
+    #[arg(long, value_enum, default_value = "text")]
+    pub(super) format: FactsFormat,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

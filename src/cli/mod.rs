@@ -6,6 +6,7 @@ mod cleanup;
 mod connect;
 mod error;
 mod explain;
+mod facts;
 mod list;
 mod out;
 mod plan;
@@ -77,6 +78,7 @@ async fn command(command: Command, screen: &Screen) -> Result<u8, CliError> {
     match command {
         Command::Run(args) => run::run(args, screen).await,
         Command::Plan(args) => plan::run(args, screen).await,
+        Command::Facts(args) => facts::run(args, screen).await,
         Command::List(args) => list::run(&args, screen),
         Command::Explain(args) => explain::run(&args, screen),
         Command::Cleanup(args) => cleanup::run(args, screen).await,

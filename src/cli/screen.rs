@@ -38,6 +38,11 @@ impl Screen {
         self.say(&render(view, self.width, self.colour));
     }
 
+    /// How many columns a report takes.
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
     /// A result.
     #[expect(
         clippy::unused_self,

@@ -137,8 +137,8 @@ impl State {
             Method::DELETE => self.delete(path, &body),
             _ => match self.objects.get(path).cloned() {
                 Some(object) => (200, object),
-                None if path.ends_with('s') && self.expires(query) => failure(410, "Expired"),
-                None if path.ends_with('s') => (200, self.list(path, query)),
+                None if is_list(path) && self.expires(query) => failure(410, "Expired"),
+                None if is_list(path) => (200, self.list(path, query)),
                 None => failure(404, "NotFound"),
             },
         }
@@ -207,6 +207,16 @@ impl State {
         };
         json!({"kind": "List", "metadata": metadata, "items": items})
     }
+}
+
+/// Whether a path is that of a list, in a namespace or in all.
+fn is_list(path: &str) -> bool {
+    let parts: Vec<_> = path.split('/').skip(1).collect();
+    let within = match parts.as_slice() {
+        ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
+        _ => return false,
+    };
+    matches!(within, [_] | ["namespaces", _, _])
 }
 
 /// A number in a query.

@@ -1,0 +1,19 @@
+//! `winconform facts`.
+
+use winconform_core::report::facts;
+
+use super::args::{FactsArgs, FactsFormat};
+use super::connect::connected;
+use super::error::CliError;
+use super::screen::Screen;
+use crate::cluster::collect;
+
+pub(super) async fn run(args: FactsArgs, screen: &Screen) -> Result<u8, CliError> {
+    let cluster = connected(&args.cluster.into()).await?;
+    let found = collect(&cluster.api).await;
+    match args.format {
+        FactsFormat::Text => screen.say(&facts::render(&found, screen.width())),
+        FactsFormat::Json => screen.say(&facts::render_json(&found)),
+    }
+    Ok(0)
+}
