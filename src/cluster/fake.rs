@@ -212,9 +212,8 @@ impl State {
 /// Whether a path is that of a list, in a namespace or in all.
 fn is_list(path: &str) -> bool {
     let parts: Vec<_> = path.split('/').skip(1).collect();
-    let within = match parts.as_slice() {
-        ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
-        _ => return false,
+    let (["api", _, within @ ..] | ["apis", _, _, within @ ..]) = parts.as_slice() else {
+        return false;
     };
     matches!(within, [_] | ["namespaces", _, _])
 }

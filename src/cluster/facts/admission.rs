@@ -179,11 +179,11 @@ fn matched(rules: &Json, except: &Json) -> Vec<String> {
 }
 
 fn resources(rule: &Json) -> impl Iterator<Item = &'static str> {
-    let names = |list: &Json, name: &str| items(list).any(|item| item == "*" || item == name);
+    let has = |list: &Json, name: &str| items(list).any(|item| item == "*" || item == name);
     let all = items(&rule["resources"]).any(|item| item == "*/*");
     MAKE_PODS.into_iter().filter_map(move |(group, resource)| {
-        let named = all || names(&rule["resources"], resource);
-        (named && names(&rule["apiGroups"], group)).then_some(resource)
+        let named = all || has(&rule["resources"], resource);
+        (named && has(&rule["apiGroups"], group)).then_some(resource)
     })
 }
 
@@ -199,6 +199,7 @@ mod tests {
             "apiVersions": ["*"]}])
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "they are made in place")]
     fn put(fake: &Fake, version: &str, resource: &str, object: Json) {
         let name = object["metadata"]["name"].as_str().expect("a name");
         fake.put(

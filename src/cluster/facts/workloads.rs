@@ -42,19 +42,19 @@ fn count(found: &mut WorkloadsFact, pod: &Json, windows: &BTreeSet<String>) {
         return;
     }
     found.windows_pods += 1;
-    let note = |names: &mut Vec<String>| {
+    let keep = |names: &mut Vec<String>| {
         if names.len() < WorkloadsFact::SHOWN {
             names.push(path_of(pod));
         }
     };
     if spec["os"]["name"] != "windows" || !selects_windows(spec) {
         found.without_os_count += 1;
-        note(&mut found.without_os);
+        keep(&mut found.without_os);
     }
     let mut containers = items(&spec["containers"]).chain(items(&spec["initContainers"]));
     if containers.any(lacks_requests) {
         found.without_requests_count += 1;
-        note(&mut found.without_requests);
+        keep(&mut found.without_requests);
     }
     if let Some(families) = families(status) {
         *found.windows_families.entry(families).or_default() += 1;
@@ -174,6 +174,7 @@ mod tests {
         ["w1".to_owned(), "w2".to_owned()].into()
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "they are made in place")]
     fn counted(pod: Json) -> WorkloadsFact {
         let mut found = WorkloadsFact::default();
         count(&mut found, &pod, &windows());
