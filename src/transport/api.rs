@@ -322,6 +322,15 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_path_that_is_not_served_is_a_reply_and_another_404_in_text_is_not() {
+        let (sent, counted, _) = get(&[Status(404, "404 page not found\n")]).await;
+        assert_eq!(sent.expect("a reply").status, 404);
+        assert_eq!(counted, counts(&[("get pods", 1)]));
+        let (sent, _, _) = get(&[Status(404, "<html>no such host</html>")]).await;
+        assert!(sent.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_creation_sent_twice_shows_its_conflict() {
         let (api, _) = api(&[Broken, Status(409, r#"{"reason":"AlreadyExists"}"#)]);
         assert_eq!(

@@ -16,6 +16,8 @@ use super::words::{causes, words};
 /// The name under which fields are owned (server-side apply).
 const FIELD_MANAGER: &str = "winconform";
 
+const NOT_SERVED: &[u8] = b"404 page not found";
+
 /// Why one sending brought no usable answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
@@ -123,6 +125,11 @@ fn classify(status: u16, after: Option<Duration>, bytes: &[u8]) -> Result<ApiRep
         .filter(Json::is_object);
     let text = match parsed {
         Some(body) if !may_pass(status, &body) => return Ok(ApiReply { status, body }),
+        // What the API server says of a path that it does not serve, in text (Go `http.NotFound`)
+        None if status == 404 && bytes.trim_ascii() == NOT_SERVED => {
+            let body = serde_json::json!({"message": "404 page not found"});
+            return Ok(ApiReply { status, body });
+        }
         Some(body) if body["message"].is_string() => body["message"].as_str().map(printable),
         _ => None,
     };

@@ -310,6 +310,9 @@ async fn what_may_not_be_read_makes_its_facts_unknown_and_no_other() {
 #[tokio::test(start_paused = true)]
 async fn what_is_absent_is_known_to_be() {
     let fake = Fake::default();
+    // As the API server answers for a group that nobody serves
+    let request = format!("GET {} ", server::GMSA);
+    fake.script(&request, 404, json!("404 page not found\n"));
     fake.put("/apis", json!({"groups": []}));
     let facts = collect(&fake.api()).await;
     assert_eq!(facts.cni.value(), Some(&None));
