@@ -12,8 +12,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use winconform_core::facts::PoolName;
-use winconform_core::facts::WindowsBuild;
+use winconform_core::facts::{Facts, PoolName, WindowsBuild};
 use winconform_core::plan::Plan;
 use winconform_core::record::{Event, FixtureOutcome};
 use winconform_core::way::{
@@ -22,6 +21,7 @@ use winconform_core::way::{
 };
 
 use super::dispatcher::{Command, Dispatcher, Input, LookIx, LookOutcome};
+use super::facts::FactsTold;
 use super::fixtures::Fixtures;
 use super::journal::Journal;
 use super::shared::{Attempt, SharedRequests};
@@ -46,6 +46,7 @@ pub(super) struct Executor {
     vantages: Vantages,
     shared: SharedRequests,
     journal: Journal,
+    facts: FactsTold,
     standing: Standing,
     began: Instant,
     wake: Option<Instant>,
@@ -71,6 +72,7 @@ struct Looker {
 impl Executor {
     pub(super) fn new(
         plan: Plan,
+        facts: Facts,
         began: Instant,
         fixtures: Fixtures,
         standing: Standing,
@@ -83,6 +85,7 @@ impl Executor {
             vantages: Vantages::new(api.clone(), fixtures.run.clone()),
             shared: SharedRequests::default(),
             journal: fixtures.journal.clone(),
+            facts: FactsTold::new(facts, api.clone()),
             api,
             fixtures,
             standing,
@@ -232,7 +235,7 @@ impl Executor {
         let Some(looker) = self.looker(ix, &standing) else {
             return;
         };
-        let (api, sender) = (self.api.clone(), self.sender.clone());
+        let (api, facts, sender) = (self.api.clone(), self.facts.clone(), self.sender.clone());
         let shared = self.shared.clone();
         self.spawn(async move {
             let asking = AssertUnwindSafe(async {
@@ -245,6 +248,7 @@ impl Executor {
                         let answer = shared.send(&api, request, looker.attempt).await;
                         answer.map(Reply::Api)
                     }
+                    Ok(Request::Facts) => Ok(Reply::Facts(facts.tell(looker.attempt > 0).await)),
                     Ok(Request::Get(_)) => Err(misdirected()),
                     Err(trouble) => Err(trouble),
                 };
@@ -293,7 +297,9 @@ async fn sweep_all(
                 places.insert(gets.len(), looker);
                 gets.push(get);
             }
-            Ok(Request::Api(_)) => outcomes.push((looker.ix, looker.outcome(Err(misdirected())))),
+            Ok(Request::Api(_) | Request::Facts) => {
+                outcomes.push((looker.ix, looker.outcome(Err(misdirected()))))
+            }
             Err(trouble) => outcomes.push((looker.ix, looker.outcome(Err(trouble)))),
         }
     }
@@ -375,7 +381,7 @@ impl Looker {
                     .test
                     .take(&self.bound(), &reply)
                     .and_then(|t| self.told(t)),
-                reply: Some(reply.bounded(self.recorded)),
+                reply: reply.recorded(self.recorded),
             },
             Err(trouble) => LookOutcome {
                 reply: None,

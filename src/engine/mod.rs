@@ -8,6 +8,7 @@ mod dispatcher;
 #[cfg(test)]
 mod dispatcher_properties;
 mod executor;
+mod facts;
 mod fixtures;
 mod journal;
 mod manifest;

@@ -116,7 +116,7 @@ async fn live(
     let (facts, plan) = plan_of(cluster, suites, &options.images).await;
     let pools = Arc::new(facts.pools());
     journal
-        .write(Event::Facts(Box::new(facts)))
+        .write(Event::Facts(Box::new(facts.clone())))
         .map_err(RunError::Journal)?;
     let planned = plan.checks.iter().map(planned).collect();
     journal
@@ -171,7 +171,7 @@ async fn live(
     };
     let signalled = (*signals.borrow() >= 1).then(|| "a signal".to_owned());
     let (stop_sender, stop) = watch::channel(signalled);
-    let executor = Executor::new(plan, began, fixtures, standing, cancel.clone());
+    let executor = Executor::new(plan, facts, began, fixtures, standing, cancel.clone());
     let reasons = watch_reasons(
         journal,
         signals,

@@ -299,6 +299,7 @@ fn explain_look(out: &mut String, test: &Test) {
             };
             (asks, expects)
         }
+        Test::Fact(look) => (look.ask.to_string(), look.expect.to_string()),
         Test::Http(look) => {
             let asks = format!(
                 "a GET of {} of {}",
@@ -315,19 +316,13 @@ fn explain_look(out: &mut String, test: &Test) {
             (asks, expects)
         }
         Test::State(look) => {
-            let asks = match look.ask {
-                StateAsk::Nodes => "the state of the pool's nodes".to_owned(),
-                StateAsk::Pods(fixture) => format!("the state of the pods of {}", fixture.as_str()),
-            };
-            let expects = match look.expect {
-                StateExpect::BuildLabelAgrees => "build label and kernel version agree".to_owned(),
-                StateExpect::Ready { pods } => {
-                    format!(
-                        "{} Ready with the image of the build",
-                        counted(pods.into(), "pod")
-                    )
-                }
-            };
+            let StateAsk::Pods(fixture) = look.ask;
+            let StateExpect::Ready { pods } = look.expect;
+            let asks = format!("the state of the pods of {}", fixture.as_str());
+            let expects = format!(
+                "{} Ready with the image of the build",
+                counted(pods.into(), "pod")
+            );
             (asks, expects)
         }
     };
@@ -394,8 +389,9 @@ fn looks_of(check: &Check) -> String {
 
 /// Where a look looks from.
 fn place(look: &PlannedLook) -> String {
-    match &look.from {
-        Some(vantage) => format!("from {vantage}"),
-        None => "asks the API server".to_owned(),
+    match (&look.from, &look.test) {
+        (Some(vantage), _) => format!("from {vantage}"),
+        (None, Test::Fact(_)) => "asks the facts".to_owned(),
+        (None, _) => "asks the API server".to_owned(),
     }
 }

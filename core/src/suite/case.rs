@@ -166,7 +166,7 @@ fn check_axes(
                 );
             }
         }
-        Test::Http(_) | Test::State(_) => {
+        Test::Fact(_) | Test::Http(_) | Test::State(_) => {
             if !(over.workloads.is_empty() && over.containers.is_empty() && over.values.is_empty())
             {
                 refuse(

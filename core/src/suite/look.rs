@@ -1,6 +1,7 @@
 //! The looks of cases, from YAML.
 
 use super::admission::{read_ask, read_expect};
+use super::fact::read_fact;
 use crate::document::{Decoder, Fields, Node};
 use crate::way::{FixtureName, HttpAsk, HttpExpect, Look, StateAsk, StateExpect, Target, Test};
 
@@ -28,6 +29,7 @@ pub(super) fn read_test(decoder: &mut Decoder<'_>, node: &Node) -> Option<Test> 
                 expect: expect?,
             }))
         }
+        "fact" => read_fact(decoder, ask, expect).map(Test::Fact),
         _ => read_state(decoder, ask?, expect?).map(Test::State),
     }
 }
@@ -77,44 +79,24 @@ fn read_state(
     ask: &Node,
     expect: &Node,
 ) -> Option<Look<crate::way::State>> {
-    let asked = decoder.tagged(ask, "state `ask`", &["nodes", "pods"]);
-    let expected = decoder.tagged(expect, "expectation", &["build-label-agrees", "ready"]);
-    let (asked, expected) = (asked?, expected?);
-    let ask_of = if asked.key.as_str() == "nodes" {
-        decoder.fields(&asked.node, "`nodes`")?.finish(decoder);
-        Some(StateAsk::Nodes)
-    } else {
+    let asked = decoder.tagged(ask, "state `ask`", &["pods"]);
+    let expected = decoder.tagged(expect, "expectation", &["ready"]);
+    let of = asked.and_then(|asked| {
         let mut fields = decoder.fields(&asked.node, "`pods`")?;
         let of = fields.required(decoder, "of");
         fields.finish(decoder);
         of.and_then(|node| read_fixture(decoder, node, &WITH_PODS))
-            .map(StateAsk::Pods)
-    };
-    let expect_of = if expected.key.as_str() == "build-label-agrees" {
-        decoder
-            .fields(&expected.node, "`build-label-agrees`")?
-            .finish(decoder);
-        Some(StateExpect::BuildLabelAgrees)
-    } else {
+    });
+    let pods = expected.and_then(|expected| {
         let mut fields = decoder.fields(&expected.node, "`ready`")?;
         let pods = fields.required(decoder, "pods");
         fields.finish(decoder);
         pods.and_then(|node| decoder.count(node, "`pods`"))
-            .map(|pods| StateExpect::Ready { pods })
-    };
-    match (ask_of?, expect_of?) {
-        (ask @ StateAsk::Nodes, expect @ StateExpect::BuildLabelAgrees)
-        | (ask @ StateAsk::Pods(_), expect @ StateExpect::Ready { .. }) => {
-            Some(Look { ask, expect })
-        }
-        (StateAsk::Nodes, StateExpect::Ready { .. })
-        | (StateAsk::Pods(_), StateExpect::BuildLabelAgrees) => {
-            let message = format!("`{}` is not to be seen of `{}`", expected.key, asked.key);
-            let hint = "of `nodes`: `build-label-agrees`; of `pods`: `ready`".to_owned();
-            decoder.report(expect, message, Some(hint));
-            None
-        }
-    }
+    });
+    Some(Look {
+        ask: StateAsk::Pods(of?),
+        expect: StateExpect::Ready { pods: pods? },
+    })
 }
 
 fn required_text(

@@ -3,6 +3,7 @@
 mod admission;
 mod case;
 mod control;
+mod fact;
 mod look;
 mod over;
 mod read;

@@ -1,10 +1,12 @@
 //! What a way asks a transport to do, and what comes back: raw and bounded.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::facts::Facts;
 use crate::text::bound;
 
 /// What a way asks for.
@@ -14,6 +16,9 @@ pub enum Request {
     Api(ApiRequest),
     /// One HTTP GET from the look's vantage; many are served by one exec.
     Get(HttpGet),
+    /// What the cluster says of itself: of the start of the run, and of now for what is looked at
+    /// again.
+    Facts,
 }
 
 /// What came back.
@@ -24,13 +29,16 @@ pub enum Reply {
     Api(ApiReply),
     /// Of an HTTP GET.
     Get(HttpReply),
+    /// The facts; never written with a look, since they are in the record once.
+    #[serde(skip)]
+    Facts(Arc<Facts>),
 }
 
 impl Reply {
-    /// The reply as it is recorded: at most about `limit` bytes of it.
-    #[must_use]
-    pub fn bounded(self, limit: usize) -> Self {
-        match self {
+    /// The reply as it is recorded with a look, if it is: at most about `limit` bytes of it.
+    pub fn recorded(self, limit: usize) -> Option<Self> {
+        Some(match self {
+            Self::Facts(_) => return None,
             Self::Api(ApiReply { status, body }) => {
                 let mut text = body.to_string();
                 let body = if bound(&mut text, limit) {
@@ -48,7 +56,7 @@ impl Reply {
                 bound(&mut text, limit);
                 Self::Get(HttpReply::Failed { code, text })
             }
-        }
+        })
     }
 }
 

@@ -130,9 +130,9 @@ impl Way for Http {
                     text: format!("curl: ({code}) {text}"),
                 })
             }
-            Reply::Api(_) => Err(Trouble::new(
+            Reply::Api(_) | Reply::Facts(_) => Err(Trouble::new(
                 TroubleKind::UnrecognisedOutput,
-                "an answer of the API server to an HTTP look",
+                "an answer of another kind to an HTTP look",
             )),
         }
     }

@@ -8,6 +8,7 @@ mod admission;
 mod compare;
 pub mod curl;
 mod exchange;
+pub mod fact;
 mod failure;
 mod http;
 mod place;
@@ -22,12 +23,13 @@ pub use exchange::{
     ApiReply, ApiRequest, ExecReply, ExecRequest, ExitStatus, HttpGet, HttpReply, Reply, Request,
     Verb,
 };
+pub use fact::{Fact, FactExpect, FactSeen, Topic};
 pub use failure::{FailureClass, Signature};
 pub use http::{Http, HttpAsk, HttpExpect, HttpSeen, Target};
 pub use place::{
     Bound, FixtureKey, FixtureName, Need, SourceKind, Standing, StandingFixture, VantageKey,
 };
-pub use state::{NodeSeen, PodSeen, State, StateAsk, StateExpect, StateSeen};
+pub use state::{PodSeen, State, StateAsk, StateExpect, StateSeen};
 pub use trouble::{Trouble, TroubleKind};
 
 use serde::Serialize;
@@ -102,6 +104,8 @@ pub struct Taken {
 pub enum Test {
     /// A dry-run creation.
     Admission(Look<Admission>),
+    /// What the cluster says of itself.
+    Fact(Look<Fact>),
     /// An HTTP request from a vantage.
     Http(Look<Http>),
     /// The state of objects.
@@ -110,12 +114,13 @@ pub enum Test {
 
 impl Test {
     /// The keys of a test in a suite.
-    pub const NAMES: [&'static str; 3] = ["admission", "http", "state"];
+    pub const NAMES: [&'static str; 4] = ["admission", "fact", "http", "state"];
 
     /// What a transport should do.
     pub fn request(&self, at: &Bound<'_>) -> Result<Request, Trouble> {
         match self {
             Self::Admission(look) => Admission::request(&look.ask, at),
+            Self::Fact(look) => Fact::request(&look.ask, at),
             Self::Http(look) => Http::request(&look.ask, at),
             Self::State(look) => State::request(&look.ask, at),
         }
@@ -125,6 +130,7 @@ impl Test {
     pub fn take(&self, at: &Bound<'_>, reply: &Reply) -> Result<Taken, Trouble> {
         match self {
             Self::Admission(look) => look.take(at, reply),
+            Self::Fact(look) => look.take(at, reply),
             Self::Http(look) => look.take(at, reply),
             Self::State(look) => look.take(at, reply),
         }
@@ -138,11 +144,12 @@ impl Test {
                 vec![namespaces, (FixtureName::UnboundPods, Need::Stands)]
             }
             Self::Admission(_) => vec![namespaces],
+            Self::Fact(_) => Vec::new(),
             Self::Http(look) => vec![(look.ask.of, Need::Stands)],
-            Self::State(look) => match look.ask {
-                StateAsk::Nodes => Vec::new(),
-                StateAsk::Pods(fixture) => vec![namespaces, (fixture, Need::Settled)],
-            },
+            Self::State(look) => {
+                let StateAsk::Pods(fixture) = look.ask;
+                vec![namespaces, (fixture, Need::Settled)]
+            }
         }
     }
 
@@ -150,7 +157,7 @@ impl Test {
     pub fn needs_source(&self) -> bool {
         match self {
             Self::Http(_) => true,
-            Self::Admission(_) | Self::State(_) => false,
+            Self::Admission(_) | Self::Fact(_) | Self::State(_) => false,
         }
     }
 
@@ -160,7 +167,7 @@ impl Test {
         match self {
             Self::Http(_) => true,
             Self::State(_) => self.must_last(),
-            Self::Admission(_) => false,
+            Self::Admission(_) | Self::Fact(_) => false,
         }
     }
 
@@ -168,7 +175,7 @@ impl Test {
     pub fn must_last(&self) -> bool {
         match self {
             Self::State(look) => matches!(look.ask, StateAsk::Pods(_)),
-            Self::Http(_) | Self::Admission(_) => false,
+            Self::Http(_) | Self::Admission(_) | Self::Fact(_) => false,
         }
     }
 
@@ -189,7 +196,7 @@ impl Test {
                     expect,
                 }))
             }
-            (Self::Admission(_) | Self::State(_), Signature::Failure(_)) => None,
+            (Self::Admission(_) | Self::Fact(_) | Self::State(_), Signature::Failure(_)) => None,
         }
     }
 }

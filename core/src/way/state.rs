@@ -7,14 +7,11 @@ use super::exchange::{ApiReply, ApiRequest, Reply, Request};
 use super::place::{Bound, FixtureName};
 use super::trouble::{Trouble, TroubleKind};
 use super::{Comparison, Difference, Way};
-use crate::facts::WindowsBuild;
 use crate::text::printable;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StateAsk {
-    /// The Windows nodes of the point's pool.
-    Nodes,
     /// The pods of a fixture at the point's pool.
     Pods(FixtureName),
 }
@@ -22,25 +19,11 @@ pub enum StateAsk {
 /// What should be seen.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StateExpect {
-    /// Every node's build label is there and agrees with its kernel version.
-    BuildLabelAgrees,
     /// So many pods are Ready, on nodes of the pool, with the image of its build.
     Ready {
         /// How many.
         pods: u16,
     },
-}
-
-/// A node, as far as the label goes.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct NodeSeen {
-    /// Its name.
-    pub name: String,
-    /// The label `node.kubernetes.io/windows-build`.
-    pub label: Option<String>,
-    /// `status.nodeInfo.kernelVersion`.
-    pub kernel: String,
 }
 
 /// A pod, as far as readiness goes.
@@ -67,8 +50,6 @@ pub struct PodSeen {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StateSeen {
-    /// Nodes.
-    Nodes(Vec<NodeSeen>),
     /// Pods.
     Pods(Vec<PodSeen>),
 }
@@ -83,65 +64,38 @@ impl Way for State {
     type Seen = StateSeen;
 
     fn request(ask: &StateAsk, at: &Bound<'_>) -> Result<Request, Trouble> {
-        let path = match ask {
-            // All of them: labels are what is looked at, so they cannot choose
-            StateAsk::Nodes => "/api/v1/nodes".to_owned(),
-            StateAsk::Pods(fixture) => {
-                let namespace = &at.standing.namespace;
-                let pool = at.pool.map_or("", |pool| pool.as_str());
-                let run = &at.standing.run;
-                format!(
-                    "/api/v1/namespaces/{namespace}/pods?labelSelector=winconform%2Frun%3D{run}\
-                     %2Cwinconform%2Ffixture%3D{}%2Cwinconform%2Fpool%3D{pool}",
-                    fixture.as_str()
-                )
-            }
-        };
+        let StateAsk::Pods(fixture) = ask;
+        let namespace = &at.standing.namespace;
+        let pool = at.pool.map_or("", |pool| pool.as_str());
+        let run = &at.standing.run;
+        let path = format!(
+            "/api/v1/namespaces/{namespace}/pods?labelSelector=winconform%2Frun%3D{run}\
+             %2Cwinconform%2Ffixture%3D{}%2Cwinconform%2Fpool%3D{pool}",
+            fixture.as_str()
+        );
         Ok(Request::Api(ApiRequest::get(path)))
     }
 
     fn read(ask: &StateAsk, at: &Bound<'_>, reply: &Reply) -> Result<StateSeen, Trouble> {
         let items = items(reply)?;
-        match ask {
-            StateAsk::Nodes => {
-                let windows = items
-                    .iter()
-                    .filter(|node| node["status"]["nodeInfo"]["operatingSystem"] == "windows");
-                let mut nodes = windows.map(read_node).collect::<Result<Vec<_>, _>>()?;
-                nodes.retain(|node| WindowsBuild::parse_kernel(&node.kernel) == at.build);
-                if nodes.is_empty() {
-                    let detail = "the pool has no nodes any more";
-                    return Err(Trouble::new(TroubleKind::FactUnknown, detail));
-                }
-                Ok(StateSeen::Nodes(nodes))
-            }
-            StateAsk::Pods(fixture) => {
-                let pods = items
-                    .iter()
-                    .map(|pod| read_pod(pod, at))
-                    .collect::<Result<Vec<_>, _>>()?;
-                if pods.is_empty() {
-                    let detail = format!("{} has no pods: nothing to look at", fixture.as_str());
-                    return Err(Trouble::new(TroubleKind::NotApplied, detail));
-                }
-                match pods.iter().find_map(not_begun) {
-                    Some(trouble) => Err(trouble),
-                    None => Ok(StateSeen::Pods(pods)),
-                }
-            }
+        let StateAsk::Pods(fixture) = ask;
+        let pods = items
+            .iter()
+            .map(|pod| read_pod(pod, at))
+            .collect::<Result<Vec<_>, _>>()?;
+        if pods.is_empty() {
+            let detail = format!("{} has no pods: nothing to look at", fixture.as_str());
+            return Err(Trouble::new(TroubleKind::NotApplied, detail));
+        }
+        match pods.iter().find_map(not_begun) {
+            Some(trouble) => Err(trouble),
+            None => Ok(StateSeen::Pods(pods)),
         }
     }
 
     fn compare(expect: &StateExpect, seen: &StateSeen) -> Comparison {
-        match (expect, seen) {
-            (StateExpect::BuildLabelAgrees, StateSeen::Nodes(nodes)) => compare_labels(nodes),
-            (StateExpect::Ready { pods }, StateSeen::Pods(seen)) => compare_ready(*pods, seen),
-            // A suite cannot ask one and expect the other; it is refused when read
-            (StateExpect::BuildLabelAgrees, StateSeen::Pods(_))
-            | (StateExpect::Ready { .. }, StateSeen::Nodes(_)) => {
-                Comparison::Inapplicable("the expectation is of another kind of object".to_owned())
-            }
-        }
+        let (StateExpect::Ready { pods }, StateSeen::Pods(seen)) = (expect, seen);
+        compare_ready(*pods, seen)
     }
 }
 
@@ -158,42 +112,6 @@ fn not_begun(pod: &PodSeen) -> Option<Trouble> {
     };
     let waiting = pod.waiting.as_deref().unwrap_or_default();
     (!pod.ready).then(|| Trouble::new(kind, format!("{}: {waiting}", pod.name)))
-}
-
-fn compare_labels(nodes: &[NodeSeen]) -> Comparison {
-    let disagrees = |node: &&NodeSeen| {
-        let label = node.label.as_deref().and_then(WindowsBuild::parse_label);
-        label.is_none() || label != WindowsBuild::parse_kernel(&node.kernel)
-    };
-    let wrong: Vec<_> = nodes.iter().filter(disagrees).collect();
-    let shown = if wrong.is_empty() {
-        nodes.iter().collect()
-    } else {
-        wrong.clone()
-    };
-    let seen: Vec<_> = shown
-        .iter()
-        .map(|node| {
-            let label = match &node.label {
-                Some(label) => format!("label {}", printable(label)),
-                None => "no label".to_owned(),
-            };
-            format!(
-                "{}: {label}, kernel {}",
-                printable(&node.name),
-                printable(&node.kernel)
-            )
-        })
-        .collect();
-    let difference = Difference {
-        expected: "node.kubernetes.io/windows-build as the node's kernel version".to_owned(),
-        seen: seen.join("; "),
-    };
-    if wrong.is_empty() {
-        Comparison::Holds(difference)
-    } else {
-        Comparison::Refuted(difference)
-    }
 }
 
 fn compare_ready(expected: u16, pods: &[PodSeen]) -> Comparison {
@@ -246,14 +164,6 @@ fn name(object: &Json) -> Result<String, Trouble> {
         .ok_or_else(|| Trouble::new(TroubleKind::UnrecognisedOutput, "an object without a name"))
 }
 
-fn read_node(node: &Json) -> Result<NodeSeen, Trouble> {
-    Ok(NodeSeen {
-        name: name(node)?,
-        label: text(&node["metadata"]["labels"]["node.kubernetes.io/windows-build"]),
-        kernel: text(&node["status"]["nodeInfo"]["kernelVersion"]).unwrap_or_default(),
-    })
-}
-
 fn read_pod(pod: &Json, at: &Bound<'_>) -> Result<PodSeen, Trouble> {
     let list = |value: &Json| value.as_array().cloned().unwrap_or_default();
     let images: Vec<_> = list(&pod["spec"]["containers"])
@@ -282,30 +192,6 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn node(label: Option<&str>, kernel: &str) -> NodeSeen {
-        NodeSeen {
-            name: "n".into(),
-            label: label.map(str::to_owned),
-            kernel: kernel.into(),
-        }
-    }
-
-    fn labels(nodes: Vec<NodeSeen>) -> Comparison {
-        State::compare(&StateExpect::BuildLabelAgrees, &StateSeen::Nodes(nodes))
-    }
-
-    #[test]
-    fn labels_must_be_there_and_agree() {
-        assert!(labels(vec![node(Some("10.0.20348"), "10.0.20348.2700")]).holds());
-        for wrong in [None, Some("10.0.17763"), Some("10.0.20348.2700"), Some("")] {
-            let all = vec![
-                node(Some("10.0.20348"), "10.0.20348.1"),
-                node(wrong, "10.0.20348.1"),
-            ];
-            assert!(matches!(labels(all), Comparison::Refuted(_)), "{wrong:?}");
-        }
-    }
-
     #[test]
     fn ready_counts_pods_and_their_image() {
         let pod = |ready, image_of_build| PodSeen {
@@ -330,27 +216,14 @@ mod tests {
 
     fn read(ask: StateAsk, items: &Json) -> Result<StateSeen, Trouble> {
         let standing = super::super::Standing::default();
-        let build = Some(WindowsBuild::SERVER_2022);
         let at = Bound {
             standing: &standing,
             pool: None,
-            build,
+            build: None,
             image: None,
         };
         let body = json!({"items": items});
         State::read(&ask, &at, &Reply::Api(ApiReply { status: 200, body }))
-    }
-
-    #[test]
-    fn a_node_is_known_by_what_it_says_not_by_its_labels() {
-        let node = json!({"metadata": {"name": "w"}, "status": {"nodeInfo":
-            {"operatingSystem": "windows", "kernelVersion": "10.0.20348.1"}}});
-        let seen = read(StateAsk::Nodes, &json!([node])).expect("a node");
-        assert!(matches!(
-            State::compare(&StateExpect::BuildLabelAgrees, &seen),
-            Comparison::Refuted(_)
-        ));
-        assert!(read(StateAsk::Nodes, &json!([])).is_err());
     }
 
     #[test]

@@ -95,6 +95,22 @@ fn planned() {
 
 #[test]
 fn the_projects_own_suites_are_listed_and_explained() {
+    let suites = project_suites();
+    let text = list_text(&suites);
+    let claims = suites.claims.len();
+    assert!(text.trim_end().ends_with("not implemented"), "{text}");
+    assert!(
+        text.contains(&format!(" of {claims} claims implemented, ")),
+        "{text}"
+    );
+    for claim in suites.claims.iter() {
+        assert!(text.contains(claim.id.as_str()));
+        assert!(explain(&suites, claim.id.as_str()).is_ok());
+    }
+}
+
+/// The project's own suites.
+pub(crate) fn project_suites() -> Suites {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../suites");
     let mut files = Vec::new();
     for entry in walk(&root) {
@@ -107,18 +123,7 @@ fn the_projects_own_suites_are_listed_and_explained() {
             text,
         });
     }
-    let suites = Suites::read(files).expect("valid suites");
-    let text = list_text(&suites);
-    let claims = suites.claims.len();
-    assert!(text.trim_end().ends_with("not implemented"), "{text}");
-    assert!(
-        text.contains(&format!(" of {claims} claims implemented, ")),
-        "{text}"
-    );
-    for claim in suites.claims.iter() {
-        assert!(text.contains(claim.id.as_str()));
-        assert!(explain(&suites, claim.id.as_str()).is_ok());
-    }
+    Suites::read(files).expect("valid suites")
 }
 
 /// The YAML files below a folder.

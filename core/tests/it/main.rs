@@ -1,6 +1,7 @@
 //! Records written, read back and reported: the whole path from an event to a report's bytes.
 
 mod claims;
+mod environment;
 mod facts;
 mod json;
 mod junit;

@@ -1,0 +1,407 @@
+//! What should be seen in the facts; closed. What varies stands in the suite as data.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use semver::{Version, VersionReq};
+
+use super::quantity::Quantity;
+use super::seen::{NodeLabel, Saw, os_word};
+use super::version::numbers;
+use crate::facts::{Os, WindowsBuild};
+
+/// What should be seen, of each subject.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum FactExpect {
+    /// Whatever it is: it is recorded.
+    Told,
+    /// These labels are there and agree with what the kubelet reports.
+    LabelsAgree(Vec<NodeLabel>),
+    /// It runs this.
+    On(Os),
+    /// At least so many of each are Ready and schedulable.
+    AtLeast(u16),
+    /// The build is listed for the server's version; the first rule of that version counts.
+    Supported(Vec<SupportRule>),
+    /// The runtime meets a rule.
+    Runtime(Vec<RuntimeRule>),
+    /// The kubelet is not newer than the server, and not older than the first rule of the
+    /// server's version allows.
+    Skew(Vec<SkewRule>),
+    /// It carries one of these taints.
+    Tainted(Vec<TaintRule>),
+    /// At least so much of each of these resources is kept out of allocatable.
+    Reserved(BTreeMap<String, Quantity>),
+    /// Less of each of these resources is allocatable than there is.
+    Lowered(Vec<String>),
+    /// An image is listed.
+    Present,
+    /// A listed image has a version that has the node's build; a node that lists none proves
+    /// nothing.
+    RunsOnBuild(Vec<ImageRule>),
+    /// It is Ready.
+    Ready,
+    /// The VXLAN has this identifier and port.
+    Vxlan {
+        /// VNI.
+        vni: u32,
+        /// UDP port.
+        port: u16,
+    },
+    /// Addresses of this family are among them: `ipv4` or `ipv6`.
+    Family(String),
+    /// None lacks it.
+    None,
+}
+
+/// The Windows builds that a range of Kubernetes versions supports.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SupportRule {
+    /// The range.
+    pub kubernetes: VersionReq,
+    /// The builds its documents list.
+    pub builds: Vec<WindowsBuild>,
+    /// Builds of which no document says whether they are supported.
+    pub open: Vec<WindowsBuild>,
+    /// Why it is open.
+    pub because: String,
+}
+
+/// A container runtime that may be.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct RuntimeRule {
+    /// As in `status.nodeInfo.containerRuntimeVersion`, before `://`.
+    pub name: String,
+    /// Its versions.
+    pub version: VersionReq,
+    /// The kubelets it may be under.
+    pub kubelet: VersionReq,
+}
+
+/// How much older a kubelet may be.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SkewRule {
+    /// The API servers this is about.
+    pub server: VersionReq,
+    /// Minor versions.
+    pub older: u64,
+}
+
+/// A taint.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct TaintRule {
+    /// Its key.
+    pub key: String,
+    /// Its value.
+    pub value: String,
+    /// The effects that will do.
+    pub effects: Vec<String>,
+}
+
+/// The versions of an image that have a Windows build.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ImageRule {
+    /// The build.
+    pub build: WindowsBuild,
+    /// The versions.
+    pub version: VersionReq,
+}
+
+/// How one subject compares.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) enum Judged {
+    /// As expected.
+    Met,
+    /// Not so.
+    Unmet,
+    /// Nobody says what to expect of it, because.
+    Open(String),
+}
+
+impl FactExpect {
+    /// The words of all expectations.
+    pub const WORDS: [&'static str; 16] = [
+        "told",
+        "labels-agree",
+        "on",
+        "at-least",
+        "supported",
+        "runtime",
+        "skew",
+        "tainted",
+        "reserved",
+        "lowered",
+        "present",
+        "runs-on-build",
+        "ready",
+        "vxlan",
+        "family",
+        "none",
+    ];
+
+    /// How what one subject showed compares. An expectation that is not about such a thing is
+    /// refused when the suite is read.
+    pub(super) fn judge(&self, saw: &Saw) -> Judged {
+        let met = match (self, saw) {
+            (Self::Told, _) => true,
+            (Self::LabelsAgree(wanted), Saw::Labels(labels)) => wanted.iter().all(|wanted| {
+                let label = labels.iter().find(|seen| seen.label == *wanted);
+                label.is_some_and(super::seen::LabelSeen::agrees)
+            }),
+            (Self::On(wanted), Saw::Os(os)) => os == wanted,
+            (Self::On(wanted), Saw::Endpoints(endpoints)) => {
+                if endpoints
+                    .iter()
+                    .any(|e| e.os.is_some_and(|os| os != *wanted))
+                {
+                    return Judged::Unmet;
+                }
+                let mut ready = endpoints.iter().filter(|endpoint| endpoint.ready);
+                let Some(first) = ready.next() else {
+                    return Judged::Unmet;
+                };
+                if let Some(untold) = ready.chain([first]).find(|e| e.os.is_none()) {
+                    let because = format!("what {} runs on is not told", untold.address);
+                    return Judged::Open(because);
+                }
+                true
+            }
+            (Self::AtLeast(wanted), Saw::Nodes { usable, of: _ }) => {
+                *usable >= usize::from(*wanted)
+            }
+            (Self::Supported(rules), Saw::Build { build, kubernetes }) => {
+                return supported(rules, *build, kubernetes);
+            }
+            (Self::Runtime(rules), Saw::Runtime { runtime, kubelet }) => {
+                rules.iter().any(|rule| rule.allows(runtime, kubelet))
+            }
+            (Self::Skew(rules), Saw::Kubelet { kubelet, server }) => {
+                return skew(rules, kubelet, server);
+            }
+            (Self::Tainted(rules), Saw::Taints(taints)) => {
+                let mut wanted = rules.iter().flat_map(TaintRule::spelled);
+                wanted.any(|wanted| taints.contains(&wanted))
+            }
+            (Self::Reserved(wanted), Saw::Resources(seen)) => wanted.iter().all(|(name, least)| {
+                let seen = seen.get(name);
+                seen.is_some_and(|seen| seen.capacity.less(seen.allocatable) >= *least)
+            }),
+            (Self::Lowered(wanted), Saw::Resources(seen)) => wanted.iter().all(|name| {
+                let seen = seen.get(name);
+                seen.is_some_and(|seen| seen.allocatable < seen.capacity)
+            }),
+            (Self::Present, Saw::Images { found, .. }) => !found.is_empty(),
+            (Self::RunsOnBuild(rules), Saw::Images { build, found, .. }) => {
+                let rule = rules.iter().find(|rule| Some(rule.build) == *build);
+                let versions: Vec<_> = found.iter().filter_map(|name| tag(name)).collect();
+                versions.is_empty()
+                    || rule.is_none_or(|rule| versions.iter().any(|v| rule.version.matches(v)))
+            }
+            (Self::Ready, Saw::Ready { status, .. }) => status.as_deref() == Some("True"),
+            (Self::Vxlan { vni, port }, Saw::Vxlan { vni: v, port: p }) => {
+                *v == Some(*vni) && *p == Some(*port)
+            }
+            (Self::Family(wanted), Saw::Families(families)) => {
+                families.split(',').any(|family| family == wanted)
+            }
+            (Self::None, Saw::Lacking { lacking, .. }) => *lacking == 0,
+            _ => return Judged::Open("the expectation is of another kind of fact".to_owned()),
+        };
+        if met { Judged::Met } else { Judged::Unmet }
+    }
+
+    /// What a subject showed, as far as it is expected to be something.
+    pub(super) fn words(&self, saw: &Saw) -> String {
+        match (self, saw) {
+            (Self::LabelsAgree(wanted), Saw::Labels(labels)) => {
+                let labels = labels.iter().filter(|seen| wanted.contains(&seen.label));
+                Saw::Labels(labels.cloned().collect()).to_string()
+            }
+            (Self::Reserved(wanted), Saw::Resources(_)) => {
+                among(saw, |name| wanted.contains_key(name))
+            }
+            (Self::Lowered(wanted), Saw::Resources(_)) => {
+                among(saw, |name| wanted.iter().any(|wanted| wanted == name))
+            }
+            (_, saw) => saw.to_string(),
+        }
+    }
+}
+
+fn among(saw: &Saw, wanted: impl Fn(&str) -> bool) -> String {
+    let Saw::Resources(seen) = saw else {
+        return saw.to_string();
+    };
+    let kept = seen.iter().filter(|(name, _)| wanted(name));
+    let kept: BTreeMap<_, _> = kept.map(|(name, seen)| (name.clone(), *seen)).collect();
+    match kept.is_empty() {
+        true => "not told".to_owned(),
+        false => Saw::Resources(kept).to_string(),
+    }
+}
+
+fn supported(rules: &[SupportRule], build: WindowsBuild, kubernetes: &str) -> Judged {
+    let version = numbers(kubernetes);
+    let rule = rules
+        .iter()
+        .find(|rule| version.as_ref().is_some_and(|v| rule.kubernetes.matches(v)));
+    match rule {
+        None => Judged::Open(format!("nothing is known of Kubernetes {kubernetes}")),
+        Some(rule) if rule.builds.contains(&build) => Judged::Met,
+        Some(rule) if rule.open.contains(&build) => Judged::Open(rule.because.clone()),
+        Some(_) => Judged::Unmet,
+    }
+}
+
+fn skew(rules: &[SkewRule], kubelet: &str, server: &str) -> Judged {
+    let (Some(kubelet), Some(server)) = (numbers(kubelet), numbers(server)) else {
+        return Judged::Open("a version cannot be read".to_owned());
+    };
+    let rule = rules.iter().find(|rule| rule.server.matches(&server));
+    let Some(rule) = rule else {
+        return Judged::Open(format!("nothing is known of Kubernetes {server}"));
+    };
+    let older = match kubelet.major == server.major {
+        true => server.minor.checked_sub(kubelet.minor),
+        false => None,
+    };
+    match older {
+        Some(older) if older <= rule.older => Judged::Met,
+        Some(_) | None => Judged::Unmet,
+    }
+}
+
+impl RuntimeRule {
+    fn allows(&self, runtime: &str, kubelet: &str) -> bool {
+        let matches = |range: &VersionReq, text: &str| {
+            numbers(text).is_some_and(|version| range.matches(&version))
+        };
+        runtime.split_once("://").is_some_and(|(name, version)| {
+            name == self.name && matches(&self.version, version) && matches(&self.kubelet, kubelet)
+        })
+    }
+}
+
+impl TaintRule {
+    fn spelled(&self) -> impl Iterator<Item = String> {
+        let effects = self.effects.iter();
+        effects.map(|effect| format!("{}={}:{effect}", self.key, self.value))
+    }
+}
+
+/// The version an image's tag begins with.
+fn tag(image: &str) -> Option<Version> {
+    let name = image.split_once('@').map_or(image, |(name, _)| name);
+    let (_, last) = name.rsplit_once('/').unwrap_or(("", name));
+    numbers(last.split_once(':')?.1)
+}
+
+/// What should be seen, in words.
+impl fmt::Display for FactExpect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Told => f.write_str("whatever it is, recorded"),
+            Self::LabelsAgree(labels) => {
+                let labels: Vec<_> = labels.iter().map(|label| label.as_str()).collect();
+                write!(f, "{} as the kubelet reports", labels.join(", "))
+            }
+            Self::On(os) => write!(f, "on {} only", os_word(*os)),
+            Self::AtLeast(count) => write!(f, "at least {count} of each Ready and schedulable"),
+            Self::Supported(_) => f.write_str("a build that this Kubernetes version supports"),
+            Self::Runtime(rules) => {
+                let rules = rules.iter().map(|rule| match rule.kubelet.comparators[..] {
+                    [] => format!("{} {}", rule.name, rule.version),
+                    _ => format!(
+                        "{} {} with kubelet {}",
+                        rule.name, rule.version, rule.kubelet
+                    ),
+                });
+                f.write_str(&rules.collect::<Vec<_>>().join(", or "))
+            }
+            Self::Skew(rules) => {
+                f.write_str("a kubelet not newer than the API server and at most ")?;
+                let rules = rules
+                    .iter()
+                    .map(|rule| format!("{} minor older (server {})", rule.older, rule.server));
+                f.write_str(&rules.collect::<Vec<_>>().join(", "))
+            }
+            Self::Tainted(rules) => {
+                let spelled: Vec<_> = rules.iter().flat_map(TaintRule::spelled).collect();
+                f.write_str(&spelled.join(" or "))
+            }
+            Self::Reserved(wanted) => {
+                let wanted = wanted
+                    .iter()
+                    .map(|(name, least)| format!("{least} of {name}"));
+                let wanted: Vec<_> = wanted.collect();
+                write!(f, "at least {} kept out of allocatable", wanted.join(", "))
+            }
+            Self::Lowered(wanted) => {
+                write!(f, "less {} allocatable than there is", wanted.join(", "))
+            }
+            Self::Present => f.write_str("such an image on every node"),
+            Self::RunsOnBuild(rules) => {
+                let rules = rules
+                    .iter()
+                    .map(|rule| format!("{} on {}", rule.version, rule.build));
+                f.write_str(&rules.collect::<Vec<_>>().join(", "))
+            }
+            Self::Ready => f.write_str("Ready True"),
+            Self::Vxlan { vni, port } => write!(f, "VNI {vni}, UDP port {port}"),
+            Self::Family(family) => write!(f, "{family} among them"),
+            Self::None => f.write_str("none"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_read_beside_ports_and_digests() {
+        for (image, version) in [
+            ("registry.k8s.io/pause:3.10.2", Some((3, 10, 2))),
+            ("localhost:5000/pause:3.6@sha256:00", Some((3, 6, 0))),
+            (
+                "mcr.microsoft.com/oss/v2/kubernetes/pause:3.10.1-3",
+                Some((3, 10, 1)),
+            ),
+            ("localhost:5000/pause", None),
+            ("registry.k8s.io/pause@sha256:00", None),
+            ("pause:latest", None),
+        ] {
+            let version = version.map(|(major, minor, patch)| Version::new(major, minor, patch));
+            assert_eq!(tag(image), version, "{image}");
+        }
+    }
+
+    #[test]
+    fn the_policy_of_version_skew() {
+        let rule = |server: &str, older| SkewRule {
+            server: server.parse().expect("a range"),
+            older,
+        };
+        let rules = [rule(">=1.28", 3), rule(">=1.14, <1.28", 2)];
+        for (server, kubelet, expected) in [
+            ("v1.37.0", "v1.37.9", Judged::Met),
+            ("v1.37.0", "v1.34.1", Judged::Met),
+            ("v1.37.0", "v1.33.9", Judged::Unmet),
+            ("v1.37.3-gke.1", "v1.38.0-alpha.1", Judged::Unmet),
+            ("v1.28.0", "v1.25.0", Judged::Met),
+            ("v1.27.0", "v1.25.0", Judged::Met),
+            ("v1.27.0", "v1.24.0", Judged::Unmet),
+            ("v2.0.0", "v1.37.0", Judged::Unmet),
+        ] {
+            assert_eq!(
+                skew(&rules, kubelet, server),
+                expected,
+                "{server} {kubelet}"
+            );
+        }
+        assert!(matches!(
+            skew(&rules, "v1.13.0", "v1.13.0"),
+            Judged::Open(_)
+        ));
+    }
+}

@@ -1,0 +1,106 @@
+//! The way `fact`: what the cluster says of itself, judged without looking at anything more.
+//!
+//! Facts are collected once at the start of a run; a second attempt asks for fresh ones. A fact
+//! that is unknown is trouble: nothing is assumed of it.
+
+mod expect;
+mod quantity;
+mod read;
+mod seen;
+mod topic;
+mod version;
+
+pub use expect::{FactExpect, ImageRule, RuntimeRule, SkewRule, SupportRule, TaintRule};
+pub use quantity::Quantity;
+pub use seen::{
+    EndpointSeen, FactSeen, LabelSeen, NodeLabel, PullsSeen, ResourceSeen, Saw, Subject,
+};
+pub use topic::Topic;
+
+use super::exchange::{Reply, Request};
+use super::place::Bound;
+use super::trouble::{Trouble, TroubleKind};
+use super::{Comparison, Difference, Way};
+use crate::text::printable;
+use expect::Judged;
+
+/// The way `fact`.
+#[derive(Debug)]
+pub enum Fact {}
+
+impl Way for Fact {
+    type Ask = Topic;
+    type Expect = FactExpect;
+    type Seen = FactSeen;
+
+    fn request(_: &Topic, _: &Bound<'_>) -> Result<Request, Trouble> {
+        Ok(Request::Facts)
+    }
+
+    fn read(topic: &Topic, at: &Bound<'_>, reply: &Reply) -> Result<FactSeen, Trouble> {
+        let Reply::Facts(facts) = reply else {
+            let detail = "another answer than facts to a look at facts";
+            return Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail));
+        };
+        read::read(topic, at, facts)
+    }
+
+    fn compare(expect: &FactExpect, seen: &FactSeen) -> Comparison {
+        let subjects = match seen {
+            FactSeen::DoesNotArise(because) => return Comparison::Inapplicable(because.clone()),
+            FactSeen::Subjects(subjects) => subjects,
+        };
+        let mut unmet = Vec::new();
+        let mut open = None;
+        for subject in subjects {
+            match expect.judge(&subject.saw) {
+                Judged::Met => {}
+                Judged::Unmet => unmet.push(subject),
+                Judged::Open(because) => {
+                    let shown = shown(expect, &[subject]);
+                    open.get_or_insert_with(|| format!("{shown}: {}", printable(&because)));
+                }
+            }
+        }
+        let difference = |subjects: &[&Subject]| Difference {
+            expected: printable(&expect.to_string()),
+            seen: shown(expect, subjects),
+        };
+        match (unmet.is_empty(), open) {
+            (false, _) => Comparison::Refuted(difference(&unmet)),
+            (true, Some(because)) => Comparison::Inapplicable(because),
+            (true, None) => Comparison::Holds(difference(&subjects.iter().collect::<Vec<_>>())),
+        }
+    }
+}
+
+/// What subjects showed, those alike together, the first few of each named.
+fn shown(expect: &FactExpect, subjects: &[&Subject]) -> String {
+    let mut alike: Vec<(String, Vec<String>)> = Vec::new();
+    for subject in subjects {
+        let words = printable(&expect.words(&subject.saw));
+        let name = printable(&subject.name);
+        match alike.iter_mut().find(|(other, _)| *other == words) {
+            Some((_, names)) => names.push(name),
+            None => alike.push((words, vec![name])),
+        }
+    }
+    let group = |(words, names): &(String, Vec<String>)| {
+        let named = names[..names.len().min(NAMED)].join(", ");
+        match (named.as_str(), names.len().saturating_sub(NAMED)) {
+            ("", _) => words.clone(),
+            (named, 0) => format!("{named}: {words}"),
+            (named, more) => format!("{named} and {more} more: {words}"),
+        }
+    };
+    let mut groups: Vec<_> = alike.iter().take(GROUPS).map(group).collect();
+    if alike.len() > GROUPS {
+        groups.push(format!("and {} other forms", alike.len() - GROUPS));
+    }
+    groups.join("; ")
+}
+
+/// How many subjects that are alike are named.
+const NAMED: usize = 3;
+/// How many forms of what was seen are told.
+const GROUPS: usize = 6;

@@ -1,0 +1,450 @@
+//! From facts to what was seen of one topic.
+
+use std::collections::BTreeMap;
+
+use super::quantity::Quantity;
+use super::seen::{
+    EndpointSeen, FactSeen, LabelSeen, NodeLabel, PullsSeen, ResourceSeen, Saw, Subject, os_word,
+};
+use super::topic::Topic;
+use super::version::numbers;
+use crate::facts::{Facts, Known, NodeFact, Os, WorkloadsFact};
+use crate::text::printable;
+use crate::way::{Bound, Trouble, TroubleKind};
+
+/// What the facts show of a topic; what is not known is trouble, never a default.
+pub(super) fn read(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<FactSeen, Trouble> {
+    match topic {
+        Topic::ControlPlane => control_plane(facts),
+        Topic::UsableNodes => usable_nodes(facts),
+        Topic::Cni => {
+            let cni = needed("cni", &facts.cni)?;
+            Ok(cluster(Saw::Cni(cni.clone())))
+        }
+        Topic::Vxlan => vxlan(facts),
+        Topic::KubeProxy => {
+            let proxy = needed("kube-proxy", &facts.kube_proxy)?;
+            Ok(cluster(Saw::KubeProxy(proxy.clone())))
+        }
+        Topic::Dns => dns(facts),
+        Topic::IpFamilies => ip_families(facts),
+        Topic::PodsWithoutOs => lacking(facts, |workloads| {
+            (workloads.without_os_count, &workloads.without_os)
+        }),
+        Topic::PodsWithoutRequests => lacking(facts, |workloads| {
+            (
+                workloads.without_requests_count,
+                &workloads.without_requests,
+            )
+        }),
+        Topic::Labels
+        | Topic::Builds
+        | Topic::Runtimes
+        | Topic::Kubelets
+        | Topic::Taints
+        | Topic::Resources
+        | Topic::MemoryPressure
+        | Topic::ProblemDetectors
+        | Topic::Images(_)
+        | Topic::Provisioning
+        | Topic::Readiness
+        | Topic::Kernels => {
+            let nodes = nodes(at, facts)?;
+            let subjects = nodes.into_iter().map(|node| {
+                Ok(Subject {
+                    name: node.name.clone(),
+                    saw: of_node(topic, node, facts)?,
+                })
+            });
+            subjects.collect::<Result<_, _>>().map(FactSeen::Subjects)
+        }
+    }
+}
+
+/// A fact, or why it is not known.
+fn needed<'f, T>(name: &str, fact: &'f Known<T>) -> Result<&'f T, Trouble> {
+    match fact {
+        Known::Fact { value, .. } => Ok(value),
+        Known::Unknown { because } => Err(unread(name, because)),
+    }
+}
+
+fn unread(name: &str, because: &str) -> Trouble {
+    // As the collection of facts spells a refusal
+    let kind = match because.contains("status 403") {
+        true => TroubleKind::Forbidden,
+        false => TroubleKind::FactUnknown,
+    };
+    Trouble::new(kind, format!("{name}: {because}"))
+}
+
+fn unknown(detail: impl Into<String>) -> Trouble {
+    Trouble::new(TroubleKind::FactUnknown, detail)
+}
+
+fn cluster(saw: Saw) -> FactSeen {
+    let name = String::new();
+    FactSeen::Subjects(vec![Subject { name, saw }])
+}
+
+/// The nodes of the point's pool, or all; never none.
+fn nodes<'f>(at: &Bound<'_>, facts: &'f Facts) -> Result<Vec<&'f NodeFact>, Trouble> {
+    let nodes = needed("nodes", &facts.nodes)?;
+    let in_pool =
+        |node: &&NodeFact| at.pool.is_none() || node.os == Os::Windows && node.build == at.build;
+    let nodes: Vec<_> = nodes.iter().filter(in_pool).collect();
+    match (nodes.is_empty(), at.pool) {
+        (false, _) => Ok(nodes),
+        (true, Some(_)) => Err(unknown("the pool has no nodes any more")),
+        (true, None) => Err(unknown("the cluster has no nodes")),
+    }
+}
+
+fn of_node(topic: &Topic, node: &NodeFact, facts: &Facts) -> Result<Saw, Trouble> {
+    let details = &node.details;
+    Ok(match topic {
+        Topic::Labels => Saw::Labels(labels(node)),
+        Topic::Builds => Saw::Build {
+            build: node
+                .build
+                .ok_or_else(|| untold(node, "kernelVersion", &details.kernel))?,
+            kubernetes: server(facts)?,
+        },
+        Topic::Runtimes => {
+            let version = details.runtime.split_once("://");
+            if version.is_none_or(|(_, version)| numbers(version).is_none()) {
+                return Err(untold(node, "containerRuntimeVersion", &details.runtime));
+            }
+            Saw::Runtime {
+                runtime: details.runtime.clone(),
+                kubelet: kubelet(node)?,
+            }
+        }
+        Topic::Kubelets => Saw::Kubelet {
+            kubelet: kubelet(node)?,
+            server: server(facts)?,
+        },
+        Topic::Taints => Saw::Taints(details.all_taints.iter().map(spelled).collect()),
+        Topic::Resources => Saw::Resources(resources(node)?),
+        Topic::MemoryPressure => Saw::MemoryPressure {
+            status: details
+                .condition("MemoryPressure")
+                .map(|condition| condition.status.clone()),
+            kubelet: details.kubelet.clone(),
+        },
+        Topic::ProblemDetectors => {
+            let detectors = &needed("workloads", &facts.workloads)?.problem_detectors;
+            let here = detectors.iter().filter(|(_, on)| *on == node.name);
+            Saw::Detectors(here.map(|(pod, _)| pod.clone()).collect())
+        }
+        Topic::Images(names) => images(names, node, facts),
+        Topic::Provisioning => {
+            let ready = details.condition("Ready").filter(|c| c.status == "True");
+            let times = ready.map(|condition| (details.created, condition.since));
+            Saw::Provisioned(match times {
+                None => None,
+                Some((Some(created), Some(since))) => Some(since.duration_since(created).as_secs()),
+                Some((None, _) | (_, None)) => {
+                    return Err(untold(node, "creation or since when it is Ready", ""));
+                }
+            })
+        }
+        Topic::Readiness => {
+            let ready = details.condition("Ready");
+            Saw::Ready {
+                status: ready.map(|condition| condition.status.clone()),
+                reason: ready.map_or(String::new(), |condition| condition.reason.clone()),
+            }
+        }
+        Topic::Kernels => match details.kernel.as_str() {
+            "" => return Err(untold(node, "kernelVersion", "")),
+            version => Saw::Kernel {
+                version: version.to_owned(),
+                os_image: details.os_image.clone(),
+            },
+        },
+        // Not about single nodes
+        Topic::ControlPlane
+        | Topic::UsableNodes
+        | Topic::Cni
+        | Topic::Vxlan
+        | Topic::KubeProxy
+        | Topic::Dns
+        | Topic::IpFamilies
+        | Topic::PodsWithoutOs
+        | Topic::PodsWithoutRequests => return Err(unknown("no node tells it")),
+    })
+}
+
+/// Something that a node should say of itself, and does not in a form that is known.
+fn untold(node: &NodeFact, what: &str, value: &str) -> Trouble {
+    let (name, value) = (printable(&node.name), printable(value));
+    unknown(format!("{name}: {what} is `{value}`, which tells nothing"))
+}
+
+fn kubelet(node: &NodeFact) -> Result<String, Trouble> {
+    let version = &node.details.kubelet;
+    match numbers(version) {
+        Some(_) => Ok(version.clone()),
+        None => Err(untold(node, "kubeletVersion", version)),
+    }
+}
+
+fn server(facts: &Facts) -> Result<String, Trouble> {
+    let version = needed("server", &facts.server)?;
+    match numbers(version) {
+        Some(_) => Ok(version.clone()),
+        None => Err(unknown(format!("the API server's version is `{version}`"))),
+    }
+}
+
+fn labels(node: &NodeFact) -> Vec<LabelSeen> {
+    let seen = |label: NodeLabel| LabelSeen {
+        label,
+        value: node.details.labels.get(label.as_str()).cloned(),
+        reported: match label {
+            NodeLabel::Os => os_word(node.os).to_owned(),
+            NodeLabel::Arch => node.details.arch.clone(),
+            NodeLabel::WindowsBuild => node.details.kernel.clone(),
+        },
+    };
+    let wanted = |label: &NodeLabel| node.os == Os::Windows || *label != NodeLabel::WindowsBuild;
+    NodeLabel::ALL
+        .into_iter()
+        .filter(wanted)
+        .map(seen)
+        .collect()
+}
+
+/// A taint as `kubectl` spells it.
+fn spelled(taint: &serde_json::Value) -> String {
+    let text = |key: &str| taint[key].as_str().unwrap_or_default();
+    format!("{}={}:{}", text("key"), text("value"), text("effect"))
+}
+
+/// The resources that both capacity and allocatable tell of; memory is always one.
+fn resources(node: &NodeFact) -> Result<BTreeMap<String, ResourceSeen>, Trouble> {
+    let read = |name: &str, text: &str| {
+        Quantity::parse(text).ok_or_else(|| untold(node, &format!("its {name}"), text))
+    };
+    let mut seen = BTreeMap::new();
+    for (name, capacity) in &node.details.capacity {
+        let Some(allocatable) = node.details.allocatable.get(name) else {
+            continue;
+        };
+        let resource = ResourceSeen {
+            capacity: read(name, capacity)?,
+            allocatable: read(name, allocatable)?,
+        };
+        seen.insert(name.clone(), resource);
+    }
+    match seen.contains_key("memory") {
+        true => Ok(seen),
+        false => Err(untold(node, "its memory", "")),
+    }
+}
+
+fn images(names: &[String], node: &NodeFact, facts: &Facts) -> Saw {
+    let wanted = |image: &str| names.iter().any(|name| is_of(image, name));
+    let listed = &node.details.images;
+    let found = listed.iter().filter(|image| wanted(image));
+    let pulls = match &facts.pulls {
+        Known::Unknown { because } => PullsSeen::Untold(because.clone()),
+        Known::Fact { value, .. } => {
+            let here = value.iter().filter(|pull| pull.node == node.name);
+            let here = here.filter(|pull| wanted(&pull.image));
+            PullsSeen::Took(here.map(|pull| (pull.image.clone(), pull.took)).collect())
+        }
+    };
+    Saw::Images {
+        build: node.build,
+        found: found.cloned().collect(),
+        listed: listed.len(),
+        pulls,
+    }
+}
+
+/// Whether an image's path holds these segments, one after the other, wherever it is kept.
+fn is_of(image: &str, name: &str) -> bool {
+    let path = image.split_once('@').map_or(image, |(path, _)| path);
+    let (folder, last) = path.rsplit_once('/').unwrap_or(("", path));
+    let last = last.split_once(':').map_or(last, |(last, _)| last);
+    format!("/{folder}/{last}/").contains(&format!("/{name}/"))
+}
+
+fn control_plane(facts: &Facts) -> Result<FactSeen, Trouble> {
+    let nodes = needed("nodes", &facts.nodes)?;
+    let of_control_plane = nodes.iter().filter(|node| node.details.control_plane);
+    let subjects: Vec<_> = of_control_plane
+        .map(|node| Subject {
+            name: node.name.clone(),
+            saw: Saw::Os(node.os),
+        })
+        .collect();
+    Ok(match subjects.is_empty() {
+        true => FactSeen::DoesNotArise(
+            "no node is labelled as one of the control plane, so its provider keeps it apart"
+                .to_owned(),
+        ),
+        false => FactSeen::Subjects(subjects),
+    })
+}
+
+fn usable_nodes(facts: &Facts) -> Result<FactSeen, Trouble> {
+    let nodes = needed("nodes", &facts.nodes)?;
+    let of = |os: Os| {
+        let nodes = || nodes.iter().filter(|node| node.os == os);
+        Subject {
+            name: os_word(os).to_owned(),
+            saw: Saw::Nodes {
+                usable: nodes().filter(|node| node.usable).count(),
+                of: nodes().count(),
+            },
+        }
+    };
+    Ok(FactSeen::Subjects(vec![of(Os::Linux), of(Os::Windows)]))
+}
+
+fn vxlan(facts: &Facts) -> Result<FactSeen, Trouble> {
+    let Some(cni) = needed("cni", &facts.cni)? else {
+        let because = "no rule recognises the network plugin".to_owned();
+        return Ok(FactSeen::DoesNotArise(because));
+    };
+    match (cni.product.as_str(), &cni.vxlan, cni.unread.as_slice()) {
+        ("flannel", Some(vxlan), _) => Ok(cluster(Saw::Vxlan {
+            vni: vxlan.vni,
+            port: vxlan.port,
+        })),
+        ("flannel", None, unread @ [_, ..]) => Err(self::unread("cni", &unread.join("; "))),
+        ("flannel", None, []) => Ok(FactSeen::DoesNotArise("Flannel without VXLAN".to_owned())),
+        (other, _, _) => {
+            let because = format!("the network plugin is {}", printable(other));
+            Ok(FactSeen::DoesNotArise(because))
+        }
+    }
+}
+
+fn dns(facts: &Facts) -> Result<FactSeen, Trouble> {
+    let Some(dns) = needed("dns", &facts.dns)? else {
+        return Err(unknown(
+            "dns: no Service of the cluster's DNS is recognised",
+        ));
+    };
+    let nodes = needed("nodes", &facts.nodes)?;
+    let endpoints = dns.endpoints.iter().map(|endpoint| {
+        let on = |node: &&NodeFact| endpoint.node.as_ref() == Some(&node.name);
+        EndpointSeen {
+            address: endpoint.address.clone(),
+            node: endpoint.node.clone(),
+            os: nodes.iter().find(on).map(|node| node.os),
+            ready: endpoint.ready,
+        }
+    });
+    Ok(FactSeen::Subjects(vec![Subject {
+        name: dns.service.clone(),
+        saw: Saw::Endpoints(endpoints.collect()),
+    }]))
+}
+
+fn ip_families(facts: &Facts) -> Result<FactSeen, Trouble> {
+    let nodes = needed("nodes", &facts.nodes)?;
+    let windows: Vec<_> = nodes.iter().filter(|node| node.os == Os::Windows).collect();
+    if windows.is_empty() {
+        let because = "the cluster has no Windows node".to_owned();
+        return Ok(FactSeen::DoesNotArise(because));
+    }
+    let families = &needed("workloads", &facts.workloads)?.windows_families;
+    let of_pods = families.iter().map(|(families, count)| Subject {
+        name: format!("{count} pods on Windows nodes"),
+        saw: Saw::Families(families.clone()),
+    });
+    let mut subjects: Vec<_> = of_pods.collect();
+    if subjects.is_empty() {
+        let with_cidrs = windows.iter().filter(|n| !n.details.pod_cidrs.is_empty());
+        subjects.extend(with_cidrs.map(|node| Subject {
+            name: format!("podCIDRs of {}", node.name),
+            saw: Saw::Families(families_of(&node.details.pod_cidrs)),
+        }));
+    }
+    Ok(match subjects.is_empty() {
+        true => FactSeen::DoesNotArise(
+            "no pod on a Windows node has an address, and no Windows node has podCIDRs".to_owned(),
+        ),
+        false => FactSeen::Subjects(subjects),
+    })
+}
+
+fn families_of(cidrs: &[String]) -> String {
+    let has = |wanted: bool| cidrs.iter().any(|cidr| cidr.contains(':') == wanted);
+    match (has(false), has(true)) {
+        (true, true) => "ipv4,ipv6",
+        (false, true) => "ipv6",
+        (true | false, false) => "ipv4",
+    }
+    .to_owned()
+}
+
+fn lacking(
+    facts: &Facts,
+    of: impl Fn(&WorkloadsFact) -> (u64, &Vec<String>),
+) -> Result<FactSeen, Trouble> {
+    let workloads = needed("workloads", &facts.workloads)?;
+    if workloads.windows_pods == 0 {
+        let because = "no pod runs on a Windows node".to_owned();
+        return Ok(FactSeen::DoesNotArise(because));
+    }
+    let (lacking, named) = of(workloads);
+    Ok(cluster(Saw::Lacking {
+        lacking,
+        of: workloads.windows_pods,
+        named: named.clone(),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_are_known_by_whole_segments_of_their_path() {
+        for (image, name, is) in [
+            (
+                "mcr.microsoft.com/windows/servercore:ltsc2022",
+                "windows/servercore",
+                true,
+            ),
+            (
+                "mcr.microsoft.com/windows/servercore/iis@sha256:0",
+                "windows/servercore",
+                true,
+            ),
+            (
+                "mirror:5000/ms/windows/servercore",
+                "windows/servercore",
+                true,
+            ),
+            (
+                "mcr.microsoft.com/windows/servercore-insider:1",
+                "windows/servercore",
+                false,
+            ),
+            ("registry.k8s.io/pause:3.10", "pause", true),
+            ("rancher/mirrored-pause:3.6", "pause", false),
+            ("example.com/app:pause", "pause", false),
+            ("pause", "pause", true),
+            ("", "pause", false),
+        ] {
+            assert_eq!(is_of(image, name), is, "{image}");
+        }
+    }
+
+    #[test]
+    fn families_of_cidrs() {
+        let of = |cidrs: &[&str]| {
+            families_of(&cidrs.iter().map(ToString::to_string).collect::<Vec<_>>())
+        };
+        assert_eq!(of(&["10.0.0.0/24"]), "ipv4");
+        assert_eq!(of(&["fd00::/64"]), "ipv6");
+        assert_eq!(of(&["fd00::/64", "10.0.0.0/24"]), "ipv4,ipv6");
+    }
+}

@@ -1,0 +1,226 @@
+//! What can be asked of the facts; closed.
+
+use std::fmt;
+
+/// What is asked of the facts. Topics about nodes are about those of the point's pool, or about
+/// all where the case has none.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Topic {
+    /// The nodes' well-known labels beside `status.nodeInfo`.
+    Labels,
+    /// What the nodes labelled as the control plane's run.
+    ControlPlane,
+    /// How many nodes of each operating system are Ready and schedulable.
+    UsableNodes,
+    /// Windows builds beside the server's version.
+    Builds,
+    /// Container runtimes beside the kubelets' versions.
+    Runtimes,
+    /// The kubelets' versions beside the server's.
+    Kubelets,
+    /// Taints.
+    Taints,
+    /// Capacity beside what is allocatable.
+    Resources,
+    /// The condition `MemoryPressure` beside the kubelets' versions.
+    MemoryPressure,
+    /// Pods that are a node-problem-detector.
+    ProblemDetectors,
+    /// Images that the nodes list, and how long their pulls took: those whose path holds one of
+    /// these, such as `windows/servercore`.
+    Images(Vec<String>),
+    /// Time from a Node's creation to its being Ready.
+    Provisioning,
+    /// The condition `Ready`.
+    Readiness,
+    /// Kernel versions with their patch revision.
+    Kernels,
+    /// The network plugin.
+    Cni,
+    /// Flannel's VXLAN.
+    Vxlan,
+    /// kube-proxy.
+    KubeProxy,
+    /// Where the cluster's DNS runs.
+    Dns,
+    /// Families of the addresses of pods on Windows nodes.
+    IpFamilies,
+    /// Pods on Windows nodes that do not say their operating system.
+    PodsWithoutOs,
+    /// Pods on Windows nodes without requests, or with other limits than requests.
+    PodsWithoutRequests,
+}
+
+impl Topic {
+    /// The words of all topics.
+    pub const WORDS: [&'static str; 21] = [
+        "labels",
+        "control-plane",
+        "usable-nodes",
+        "builds",
+        "runtimes",
+        "kubelets",
+        "taints",
+        "resources",
+        "memory-pressure",
+        "problem-detectors",
+        "images",
+        "provisioning",
+        "readiness",
+        "kernels",
+        "cni",
+        "vxlan",
+        "kube-proxy",
+        "dns",
+        "ip-families",
+        "pods-without-os",
+        "pods-without-requests",
+    ];
+
+    /// The topic with this word; that of images is still without names.
+    pub fn parse(word: &str) -> Option<Self> {
+        Some(match word {
+            "labels" => Self::Labels,
+            "control-plane" => Self::ControlPlane,
+            "usable-nodes" => Self::UsableNodes,
+            "builds" => Self::Builds,
+            "runtimes" => Self::Runtimes,
+            "kubelets" => Self::Kubelets,
+            "taints" => Self::Taints,
+            "resources" => Self::Resources,
+            "memory-pressure" => Self::MemoryPressure,
+            "problem-detectors" => Self::ProblemDetectors,
+            "images" => Self::Images(Vec::new()),
+            "provisioning" => Self::Provisioning,
+            "readiness" => Self::Readiness,
+            "kernels" => Self::Kernels,
+            "cni" => Self::Cni,
+            "vxlan" => Self::Vxlan,
+            "kube-proxy" => Self::KubeProxy,
+            "dns" => Self::Dns,
+            "ip-families" => Self::IpFamilies,
+            "pods-without-os" => Self::PodsWithoutOs,
+            "pods-without-requests" => Self::PodsWithoutRequests,
+            _ => return None,
+        })
+    }
+
+    /// The topic's word.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Labels => "labels",
+            Self::ControlPlane => "control-plane",
+            Self::UsableNodes => "usable-nodes",
+            Self::Builds => "builds",
+            Self::Runtimes => "runtimes",
+            Self::Kubelets => "kubelets",
+            Self::Taints => "taints",
+            Self::Resources => "resources",
+            Self::MemoryPressure => "memory-pressure",
+            Self::ProblemDetectors => "problem-detectors",
+            Self::Images(_) => "images",
+            Self::Provisioning => "provisioning",
+            Self::Readiness => "readiness",
+            Self::Kernels => "kernels",
+            Self::Cni => "cni",
+            Self::Vxlan => "vxlan",
+            Self::KubeProxy => "kube-proxy",
+            Self::Dns => "dns",
+            Self::IpFamilies => "ip-families",
+            Self::PodsWithoutOs => "pods-without-os",
+            Self::PodsWithoutRequests => "pods-without-requests",
+        }
+    }
+
+    /// What may be expected of it besides that it is told, as spelled in a suite.
+    pub fn expectations(&self) -> &'static [&'static str] {
+        match self {
+            Self::Labels => &["labels-agree"],
+            Self::ControlPlane | Self::Dns => &["on"],
+            Self::UsableNodes => &["at-least"],
+            Self::Builds => &["supported"],
+            Self::Runtimes => &["runtime"],
+            Self::Kubelets => &["skew"],
+            Self::Taints => &["tainted"],
+            Self::Resources => &["reserved", "lowered"],
+            Self::Images(_) => &["present", "runs-on-build"],
+            Self::Readiness => &["ready"],
+            Self::Vxlan => &["vxlan"],
+            Self::IpFamilies => &["family"],
+            Self::PodsWithoutOs | Self::PodsWithoutRequests => &["none"],
+            Self::MemoryPressure
+            | Self::ProblemDetectors
+            | Self::Provisioning
+            | Self::Kernels
+            | Self::Cni
+            | Self::KubeProxy => &[],
+        }
+    }
+
+    /// The facts it cannot be told without, as their fields are spelled in the record.
+    pub fn facts(&self) -> &'static [&'static str] {
+        match self {
+            Self::Labels
+            | Self::ControlPlane
+            | Self::UsableNodes
+            | Self::Runtimes
+            | Self::Taints
+            | Self::Resources
+            | Self::MemoryPressure
+            | Self::Images(_)
+            | Self::Provisioning
+            | Self::Readiness
+            | Self::Kernels => &["nodes"],
+            Self::Builds | Self::Kubelets => &["nodes", "server"],
+            Self::ProblemDetectors | Self::IpFamilies => &["nodes", "workloads"],
+            Self::Dns => &["nodes", "dns"],
+            Self::Cni | Self::Vxlan => &["cni"],
+            Self::KubeProxy => &["kube-proxy"],
+            Self::PodsWithoutOs | Self::PodsWithoutRequests => &["workloads"],
+        }
+    }
+}
+
+/// What is asked, in words.
+impl fmt::Display for Topic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Labels => "the labels of nodes beside what their kubelets report",
+            Self::ControlPlane => "what the control-plane nodes run",
+            Self::UsableNodes => "how many nodes are Ready and schedulable",
+            Self::Builds => "the builds of nodes beside the API server's version",
+            Self::Runtimes => "the container runtimes of nodes",
+            Self::Kubelets => "the kubelets' versions beside the API server's",
+            Self::Taints => "the taints of nodes",
+            Self::Resources => "capacity and allocatable of nodes",
+            Self::MemoryPressure => "the condition MemoryPressure of nodes",
+            Self::ProblemDetectors => "where a node-problem-detector runs",
+            Self::Images(names) => {
+                return write!(f, "images of {} that nodes list", names.join(", "));
+            }
+            Self::Provisioning => "how long nodes took to become Ready",
+            Self::Readiness => "the condition Ready of nodes",
+            Self::Kernels => "the kernel versions of nodes",
+            Self::Cni => "the network plugin",
+            Self::Vxlan => "Flannel's VXLAN",
+            Self::KubeProxy => "kube-proxy's modes",
+            Self::Dns => "the endpoints of the cluster's DNS",
+            Self::IpFamilies => "the addresses of pods on Windows nodes",
+            Self::PodsWithoutOs => "pods on Windows nodes that do not say so",
+            Self::PodsWithoutRequests => "requests of pods on Windows nodes",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_read_back() {
+        for word in Topic::WORDS {
+            assert_eq!(Topic::parse(word).map(|topic| topic.as_str()), Some(word));
+        }
+        assert_eq!(Topic::parse("weather"), None);
+    }
+}
