@@ -15,12 +15,13 @@ use crate::server::{Answer, Asked, Server, status};
 use crate::tool::{Said, Tool, check};
 
 /// The kinds a run makes and how their lists end.
-const KINDS: [(&str, &str); 5] = [
+const KINDS: [(&str, &str); 6] = [
     ("/namespaces", "Namespace"),
     ("/pods", "Pod"),
     ("/services", "Service"),
     ("/deployments", "Deployment"),
     ("/leases", "Lease"),
+    ("/priorityclasses", "PriorityClass"),
 ];
 
 /// The objects of a cluster by path.
