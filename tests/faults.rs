@@ -19,8 +19,9 @@ use hybrid_sim::ProductFault;
 use hybrid_sim::front::{Front, FrontFault, FrontOptions};
 use winconform::cluster::{connect, kube_config, remove_run};
 use winconform::engine::{Journal, RunOptions, run};
-use winconform_core::config::{Durations, Images, Limits};
+use winconform_core::config::{Config, Durations, Limits};
 use winconform_core::document::Diagnostics;
+use winconform_core::plan::Selection;
 use winconform_core::record::{Exit, RunView, read};
 use winconform_core::suite::{SuiteFile, Suites};
 use winconform_core::verdict::Verdict;
@@ -201,7 +202,9 @@ impl World {
             run: run_id.clone(),
             lease: format!("winconform-{run_id}"),
             holder: run_id.clone(),
-            images: Images::default(),
+            config: Config::default(),
+            selection: Selection::default(),
+            deadline: None,
         };
         let journal =
             Journal::create(None, Vec::new(), Box::new(|_| {})).expect("a record in memory");

@@ -1,10 +1,12 @@
 //! The commands and their arguments.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hybrid_sim::ProductFault;
 use hybrid_sim::front::FrontFault;
+use winconform_core::config::parse_duration;
 
 /// Tells whether a live hybrid Kubernetes cluster does what Kubernetes documents for Windows.
 #[derive(Debug, Parser)]
@@ -37,6 +39,9 @@ pub(super) enum Command {
     Cleanup(CleanupArgs),
     /// Make the reports of a run again from its record
     Report(ReportArgs),
+    /// Print an example or the schema of a config file, or check one
+    #[command(subcommand)]
+    Config(ConfigCommand),
     /// Join simulated nodes to a control plane, until interrupted
     Simulate(SimulateArgs),
 }
@@ -60,12 +65,69 @@ pub(super) struct SuitesArgs {
     pub(super) suites: Option<PathBuf>,
 }
 
+/// What is set.
+#[derive(Args, Debug)]
+pub(super) struct ConfigArgs {
+    /// A config file (see `winconform config example`)
+    #[arg(long, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+}
+
+/// What is checked.
+#[derive(Args, Debug)]
+pub(super) struct SelectArgs {
+    /// Only these checks; may be repeated: an id or pattern (`net.*[pool=windows-2022*`), area=net,
+    /// kind=rejection, pool=windows-2022, source=linux-pod, workload=job; a leading `!` takes out.
+    /// In the place of `select` in the config file
+    #[arg(long, value_name = "EXPR")]
+    pub(super) select: Vec<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ConfigCommand {
+    /// Print a config file with every setting at what holds without it, each explained
+    Example,
+    /// Print the JSON Schema of config files
+    Schema,
+    /// Tell everything that is wrong with a config file
+    Check(ConfigCheckArgs),
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ConfigCheckArgs {
+    /// The config file
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+    #[command(flatten)]
+    pub(super) suites: SuitesArgs,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(super) enum ReportFormat {
+    /// For people
+    Text,
+    /// As in report.json
+    Json,
+    /// As in junit.xml
+    Junit,
+}
+
 #[derive(Args, Debug)]
 pub(super) struct RunArgs {
     #[command(flatten)]
     pub(super) cluster: ClusterArgs,
     #[command(flatten)]
     pub(super) suites: SuitesArgs,
+    #[command(flatten)]
+    pub(super) config: ConfigArgs,
+    #[command(flatten)]
+    pub(super) select: SelectArgs,
+    /// Begin nothing more after this long, such as 20m or 1h 30m: tear down and report
+    #[arg(long, value_name = "DURATION", value_parser = parse_deadline)]
+    pub(super) deadline: Option<Duration>,
+    /// The form of the report on standard output
+    #[arg(long, value_enum, default_value = "text")]
+    pub(super) format: ReportFormat,
     /// Write record.jsonl, junit.xml and report.json into this folder
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
@@ -80,6 +142,13 @@ pub(super) struct PlanArgs {
     pub(super) cluster: ClusterArgs,
     #[command(flatten)]
     pub(super) suites: SuitesArgs,
+    #[command(flatten)]
+    pub(super) config: ConfigArgs,
+    #[command(flatten)]
+    pub(super) select: SelectArgs,
+    /// The form of the plan
+    #[arg(long, value_enum, default_value = "text")]
+    pub(super) format: ListFormat,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -103,7 +172,7 @@ pub(super) struct FactsArgs {
 pub(super) enum ListFormat {
     /// For people
     Text,
-    /// One object per claim
+    /// For programs
     Json,
 }
 
@@ -111,6 +180,8 @@ pub(super) enum ListFormat {
 pub(super) struct ListArgs {
     #[command(flatten)]
     pub(super) suites: SuitesArgs,
+    #[command(flatten)]
+    pub(super) select: SelectArgs,
     /// The form of the list
     #[arg(long, value_enum, default_value = "text")]
     pub(super) format: ListFormat,
@@ -138,6 +209,9 @@ pub(super) struct ReportArgs {
     /// The record of a run
     #[arg(value_name = "RECORD")]
     pub(super) record: PathBuf,
+    /// The form of the report on standard output
+    #[arg(long, value_enum, default_value = "text")]
+    pub(super) format: ReportFormat,
     /// Write junit.xml and report.json into this folder, too
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
@@ -189,6 +263,10 @@ fn parse_fault(text: &str) -> Result<Fault, String> {
         (_, Ok(fault)) => Ok(Fault::Front(fault)),
         (Err(product), Err(front)) => Err(format!("{product}\n  nor of the front: {front}")),
     }
+}
+
+fn parse_deadline(text: &str) -> Result<Duration, String> {
+    parse_duration(text).map_err(|error| error.to_string())
 }
 
 fn parse_speed(text: &str) -> Result<f64, String> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use winconform_core::config::Config;
 use winconform_core::text::printable;
 
 use super::args::CleanupArgs;
@@ -11,7 +12,7 @@ use super::screen::Screen;
 use crate::cluster::{LeaseError, acquire, lease_names, remove_run};
 
 pub(super) async fn run(args: CleanupArgs, screen: &Screen) -> Result<u8, CliError> {
-    let cluster = connected(&args.cluster.into()).await?;
+    let cluster = connected(&args.cluster.into(), &Config::default()).await?;
     // A live run renews its Lease: whoever can take it over knows that it is dead
     let there = async || lease_names(&cluster.api, args.run.as_deref()).await;
     let mut names: BTreeSet<_> = there().await.map_err(CliError::CleanupHeld)?;

@@ -1,14 +1,17 @@
 //! The cluster a command is about.
 
-use winconform_core::config::{Durations, Limits};
+use winconform_core::config::Config;
 
 use super::args::ClusterArgs;
 use super::error::CliError;
 use crate::cluster::{Cluster, ConnectOptions, connect};
 
-/// Connects with the limits of every command.
-pub(super) async fn connected(options: &ConnectOptions) -> Result<Cluster, CliError> {
-    connect(options, Durations::default(), Limits::default())
+/// Connects with the limits of a configuration.
+pub(super) async fn connected(
+    options: &ConnectOptions,
+    config: &Config,
+) -> Result<Cluster, CliError> {
+    connect(options, config.durations.clone(), config.limits.clone())
         .await
         .map_err(CliError::Connect)
 }

@@ -19,6 +19,8 @@ pub(super) enum CliError {
     #[error("{0}")]
     Suites(Diagnostics),
     #[error("{0}")]
+    Settings(Diagnostics),
+    #[error("{0}")]
     Usage(String),
     #[error("read `{}`", path.display())]
     Read {
@@ -56,6 +58,8 @@ impl CliError {
     pub(super) fn exit_code(&self) -> u8 {
         match self {
             Self::Suites(_)
+            | Self::Settings(_)
+            | Self::Run(RunError::Selection(_))
             | Self::Usage(_)
             | Self::Read { .. }
             | Self::Record { .. }
@@ -78,9 +82,13 @@ impl CliError {
     /// The error with its causes, each once, fit for a terminal.
     pub(super) fn render(&self) -> String {
         let own = self.to_string();
-        if matches!(self, Self::Suites(_)) {
-            // Made line by line of printable parts already
-            return format!("error: the suites are not valid\n{own}\n");
+        // Made line by line of printable parts already
+        match self {
+            Self::Suites(_) => return format!("error: the suites are not valid\n{own}\n"),
+            Self::Settings(_) | Self::Run(RunError::Selection(_)) => {
+                return format!("error: what is set or selected is not valid\n{own}\n");
+            }
+            _ => {}
         }
         let mut text = match self.source() {
             None => format!("error: {}", lines(&own)),

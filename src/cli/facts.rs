@@ -1,5 +1,6 @@
 //! `winconform facts`.
 
+use winconform_core::config::Config;
 use winconform_core::report::facts;
 
 use super::args::{FactsArgs, FactsFormat};
@@ -9,7 +10,7 @@ use super::screen::Screen;
 use crate::cluster::collect;
 
 pub(super) async fn run(args: FactsArgs, screen: &Screen) -> Result<u8, CliError> {
-    let cluster = connected(&args.cluster.into()).await?;
+    let cluster = connected(&args.cluster.into(), &Config::default()).await?;
     let found = collect(&cluster.api).await;
     match args.format {
         FactsFormat::Text => screen.say(&facts::render(&found, screen.width())),

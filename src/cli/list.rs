@@ -1,17 +1,24 @@
 //! `winconform list`.
 
+use winconform_core::record::Exit;
 use winconform_core::report::claims;
 
-use super::args::{ListArgs, ListFormat};
+use super::args::{ConfigArgs, ListArgs, ListFormat};
 use super::error::CliError;
 use super::screen::Screen;
-use super::suites;
+use super::{settings, suites};
 
 pub(super) fn run(args: &ListArgs, screen: &Screen) -> Result<u8, CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
+    let config = ConfigArgs { config: None };
+    let selection = settings::load(&config, &args.select, &suites)?.selection;
     match args.format {
-        ListFormat::Text => screen.say(&claims::list_text(&suites)),
-        ListFormat::Json => screen.say(&claims::list_json(&suites)),
+        ListFormat::Text => screen.say(&claims::list_text(&suites, &selection)),
+        ListFormat::Json => screen.say(&claims::list_json(&suites, &selection)),
     }
-    Ok(0)
+    let mut claims = suites.claims.iter();
+    match claims.any(|claim| selection.may_want(claim, &suites)) {
+        true => Ok(0),
+        false => Ok(Exit::NothingSelected.code()),
+    }
 }

@@ -3,6 +3,7 @@
 
 mod args;
 mod cleanup;
+mod config;
 mod connect;
 mod error;
 mod explain;
@@ -14,6 +15,7 @@ mod progress;
 mod report;
 mod run;
 mod screen;
+mod settings;
 mod simulate;
 mod suites;
 
@@ -83,6 +85,7 @@ async fn command(command: Command, screen: &Screen) -> Result<u8, CliError> {
         Command::Explain(args) => explain::run(&args, screen),
         Command::Cleanup(args) => cleanup::run(args, screen).await,
         Command::Report(args) => report::run(&args, screen),
+        Command::Config(command) => config::run(command, screen),
         Command::Simulate(args) => simulate::run(args, screen).await,
     }
 }

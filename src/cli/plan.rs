@@ -1,19 +1,37 @@
 //! `winconform plan`.
 
-use winconform_core::config::Images;
-use winconform_core::report::claims;
+use winconform_core::record::Exit;
+use winconform_core::report::{areas, claims, plan};
 
-use super::args::PlanArgs;
+use super::args::{ListFormat, PlanArgs};
 use super::connect::connected;
 use super::error::CliError;
 use super::screen::Screen;
-use super::suites;
+use super::{settings, suites};
 use crate::engine::plan_of;
 
 pub(super) async fn run(args: PlanArgs, screen: &Screen) -> Result<u8, CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
-    let cluster = connected(&args.cluster.into()).await?;
-    let (_, plan) = plan_of(&cluster, &suites, &Images::default()).await;
-    screen.say(&claims::plan_text(&plan));
+    let settings = settings::load(&args.config, &args.select, &suites)?;
+    let cluster = connected(&args.cluster.into(), &settings.config).await?;
+    let images = &settings.config.images;
+    let (_, selected) = plan_of(&cluster, &suites, images, &settings.selection)
+        .await
+        .map_err(CliError::Settings)?;
+    match args.format {
+        ListFormat::Text => screen.say(&claims::plan_text(&selected.plan)),
+        ListFormat::Json => screen.say(&plan::json(
+            &selected.plan,
+            &settings.selection,
+            &selected.left_out,
+        )),
+    }
+    if selected.plan.checks.is_empty() {
+        if !selected.left_out.is_empty() {
+            let there = areas(&selected.left_out);
+            screen.complain(&format!("nothing is selected; there is {there}\n"));
+        }
+        return Ok(Exit::NothingSelected.code());
+    }
     Ok(0)
 }

@@ -25,7 +25,7 @@ pub(super) fn run(args: &ReportArgs, screen: &Screen) -> Result<u8, CliError> {
     if let Some(folder) = &args.out {
         out::write(folder, &view)?;
     }
-    screen.report(&view);
+    screen.report(&view, args.format)?;
     Ok(0)
 }
 

@@ -2,22 +2,22 @@
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use winconform_core::config::Images;
 use winconform_core::record::read;
 use winconform_core::text::printable;
 
-use super::args::RunArgs;
+use super::args::{ReportFormat, RunArgs};
 use super::connect::connected;
 use super::error::CliError;
 use super::progress::Progress;
 use super::screen::Screen;
-use super::{out, suites};
+use super::{out, settings, suites};
 use crate::engine::{Journal, RunError, RunOptions, run as run_checks};
 
 pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
+    let settings = settings::load(&args.config, &args.select, &suites)?;
     let record = args.out.as_deref().map(out::prepare).transpose()?;
-    let cluster = connected(&args.cluster.into()).await?;
+    let cluster = connected(&args.cluster.into(), &settings.config).await?;
     let run = new_id();
     let options = RunOptions {
         lease: match &args.id {
@@ -26,7 +26,9 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
         },
         holder: holder(&run),
         run,
-        images: Images::default(),
+        config: settings.config,
+        selection: settings.selection,
+        deadline: args.deadline,
     };
     let progress = Progress::start(*screen);
     let listener = progress.listener();
@@ -37,7 +39,7 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
     let finished = run_checks(&cluster, &suites, &options, &journal, signals).await;
     progress.end();
     // A run that was not let in has nothing to report, least of all what another's is busy with
-    if let Err(refused @ RunError::Lease { .. }) = finished {
+    if let Err(refused @ (RunError::Lease { .. } | RunError::Selection(_))) = finished {
         return Err(CliError::Run(refused));
     }
 
@@ -48,8 +50,8 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
         if let Some(folder) = &args.out {
             unwritten = out::write(folder, view).err();
         }
-        if !view.checks.is_empty() {
-            screen.report(view);
+        if !view.checks.is_empty() || view.planned || args.format != ReportFormat::Text {
+            unwritten = screen.report(view, args.format).err().or(unwritten);
         }
     }
     let finished = finished.map_err(CliError::Run)?;

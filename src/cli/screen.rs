@@ -4,6 +4,10 @@ use std::io::{IsTerminal, Write};
 
 use winconform_core::record::RunView;
 use winconform_core::report::terminal::{Colour, render};
+use winconform_core::report::{json, junit};
+
+use super::args::ReportFormat;
+use super::error::CliError;
 
 /// Writes to the terminal. A reader that has gone (`| head`) is no reason to fail: the verdict
 /// is in the exit code.
@@ -33,9 +37,15 @@ impl Screen {
         }
     }
 
-    /// The report of a run, as wide and as coloured as standard output takes it.
-    pub(super) fn report(&self, view: &RunView) {
-        self.say(&render(view, self.width, self.colour));
+    /// The report of a run; for people as wide and as coloured as standard output takes it.
+    pub(super) fn report(&self, view: &RunView, format: ReportFormat) -> Result<(), CliError> {
+        let text = match format {
+            ReportFormat::Text => render(view, self.width, self.colour),
+            ReportFormat::Json => json::render(view),
+            ReportFormat::Junit => junit::render(view).map_err(CliError::Report)?,
+        };
+        self.say(&text);
+        Ok(())
     }
 
     /// How many columns a report takes.

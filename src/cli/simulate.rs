@@ -3,6 +3,7 @@
 use hybrid_sim::front::{Front, FrontFault, FrontOptions};
 use hybrid_sim::{FaultSet, JoinOptions, ProductFault, Topology, join};
 use tokio::signal::unix::{SignalKind, signal};
+use winconform_core::config::Config;
 
 use super::args::{Fault, SimulateArgs};
 use super::connect::connected;
@@ -33,7 +34,7 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
         context: None,
         kubeconfig: Some(join_to),
     };
-    let cluster = connected(&options).await?;
+    let cluster = connected(&options, &Config::default()).await?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(CliError::Signals)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(CliError::Signals)?;
     let mut hangup = signal(SignalKind::hangup()).map_err(CliError::Signals)?;

@@ -129,7 +129,9 @@ impl ConnectError {
     /// cluster, 21 for a cluster out of reach.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Kubeconfig(KubeconfigError::ContextNotNamed { .. }) => 20,
+            Self::Kubeconfig(
+                KubeconfigError::ContextNotNamed { .. } | KubeconfigError::Ambiguous { .. },
+            ) => 20,
             Self::Kubeconfig(_) | Self::Unusable { .. } => 2,
             Self::Unreachable { .. }
             | Self::Untrusted { .. }

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use kube::config::{Config, KubeConfigOptions, Kubeconfig, KubeconfigError as KubeError};
 use winconform_core::text::printable;
 
+use super::namesakes::{check_meaning, check_names, meaning};
+
 /// Why there is no context to speak to.
 #[derive(Debug, thiserror::Error)]
 pub enum KubeconfigError {
@@ -36,6 +38,37 @@ pub enum KubeconfigError {
         at: Option<(u64, u64)>,
         /// What is wrong, without what it holds.
         what: String,
+    },
+    /// A name that stands for two things in one file, which kubectl refuses, too.
+    #[error(
+        "the kubeconfig `{}` has two {what}s called `{}`\n(rename or remove one: which is meant cannot be told)",
+        path.display(),
+        printable(name)
+    )]
+    Twice {
+        /// The file.
+        path: PathBuf,
+        /// `context`, `cluster` or `user`.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// A context that is one thing in one file and another in the next: the first would be taken
+    /// in silence, and it may not be the one that is meant.
+    #[error(
+        "the context `{}` stands in `{}` and, not the same, in `{}`\n\
+         (give the one that is meant with --kubeconfig)",
+        printable(context),
+        first.display(),
+        second.display()
+    )]
+    Ambiguous {
+        /// The context.
+        context: String,
+        /// The file that would be taken.
+        first: PathBuf,
+        /// Another.
+        second: PathBuf,
     },
     /// Files that contradict each other.
     #[error(
@@ -182,10 +215,13 @@ pub(super) async fn choose(
     let paths = sources.paths();
     let mut read = Vec::new();
     let mut merged: Option<Kubeconfig> = None;
+    let mut meanings = Vec::new();
     for path in &paths {
         let Some(file) = read_file(path)? else {
             continue;
         };
+        check_names(path, &file)?;
+        meanings.push((path, meaning(&file)));
         read.push(path.display().to_string());
         merged = Some(match merged {
             None => file,
@@ -213,6 +249,7 @@ pub(super) async fn choose(
         return Err(KubeconfigError::NotFound { tried });
     };
     let context = choose_context(&kubeconfig, context, &read)?;
+    check_meaning(&meanings, &context)?;
     check_references(&kubeconfig, &context)?;
     let options = KubeConfigOptions {
         context: Some(context.clone()),

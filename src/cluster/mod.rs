@@ -12,6 +12,7 @@ pub mod kinds;
 mod kubeconfig;
 pub mod labels;
 mod lease;
+mod namesakes;
 pub mod pods;
 mod wait;
 mod watch;

@@ -50,8 +50,8 @@ pub(super) enum Input {
     Swept(VantageKey, Vec<(LookIx, LookOutcome)>),
     /// The time asked for by [`Command::WakeAt`] has come.
     Woken,
-    /// No new work: a signal.
-    Stop,
+    /// No new work; what is open is skipped for this reason.
+    Stop(SkipReason),
 }
 
 /// What to do.
@@ -160,9 +160,9 @@ impl Dispatcher {
                 self.phase = Phase::Running;
                 self.conclude_by_fate(&mut commands);
             }
-            (Phase::NotStarted | Phase::Running, Input::Stop) => {
+            (Phase::NotStarted | Phase::Running, Input::Stop(reason)) => {
                 self.phase = Phase::Running;
-                self.skip_the_rest(&mut commands);
+                self.skip_the_rest(&reason, &mut commands);
             }
             (Phase::Running, Input::Stands(key)) => {
                 self.fixtures.insert(key, FixtureState::Stands);
@@ -397,10 +397,10 @@ impl Dispatcher {
 
     /// Concludes every open check as skipped, whatever its attempts so far: an attempt that would
     /// have been repeated is no verdict.
-    fn skip_the_rest(&mut self, commands: &mut Vec<Command>) {
+    fn skip_the_rest(&mut self, reason: &SkipReason, commands: &mut Vec<Command>) {
         for index in 0..self.checks.len() {
             if !matches!(self.checks[index].stage, Stage::Done) {
-                let skipped = (Verdict::Skip, Because::Skipped(SkipReason::Interrupted));
+                let skipped = (Verdict::Skip, Because::Skipped(reason.clone()));
                 self.checks[index].attempts = vec![skipped];
                 self.finish(index, commands);
             }

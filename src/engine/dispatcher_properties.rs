@@ -294,7 +294,7 @@ fn run(forms: &[usize], turns: Vec<Turn>, choices: &[usize], stop_at: Option<usi
             break;
         }
         if stop_at == Some(step) {
-            world.step(Input::Stop, &mut turns);
+            world.step(Input::Stop(SkipReason::Interrupted), &mut turns);
             continue;
         }
         let choice = choices[step % choices.len()];

@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use winconform_core::facts::{Facts, PoolName, WindowsBuild};
 use winconform_core::plan::Plan;
 use winconform_core::record::{Event, FixtureOutcome};
+use winconform_core::verdict::SkipReason;
 use winconform_core::way::{
     Bound, Comparison, Difference, FixtureKey, HttpGet, Reply, Request, Standing, StandingFixture,
     Taken, Test, Trouble, TroubleKind, VantageKey,
@@ -36,6 +37,33 @@ enum Message {
         took: Duration,
     },
     Input(Input),
+}
+
+/// Why a run ends early.
+#[derive(Clone, Debug)]
+pub(super) enum Stop {
+    /// Something asked for it.
+    By(String),
+    /// Its deadline came, this long after its beginning.
+    Deadline(Duration),
+}
+
+impl Stop {
+    fn reason(&self) -> SkipReason {
+        match self {
+            Self::By(_) => SkipReason::Interrupted,
+            Self::Deadline(_) => SkipReason::Deadline,
+        }
+    }
+
+    fn event(self) -> Event {
+        match self {
+            Self::By(by) => Event::Interrupted { by },
+            Self::Deadline(after) => Event::Deadline {
+                after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
+            },
+        }
+    }
 }
 
 /// Performs commands.
@@ -100,16 +128,13 @@ impl Executor {
 
     /// Runs until the dispatcher commands tear-down. `stop` says why the run should end early,
     /// once it should.
-    pub(super) async fn run(mut self, mut stop: watch::Receiver<Option<String>>) {
+    pub(super) async fn run(mut self, mut stop: watch::Receiver<Option<Stop>>) {
         // Asked to end before it began, it begins nothing
         let before = stop.borrow_and_update().clone();
         let mut stopped = before.is_some();
         let mut input = match before {
             None => Input::Started,
-            Some(by) => {
-                self.note(Event::Interrupted { by });
-                Input::Stop
-            }
+            Some(stop) => self.stop(stop),
         };
         loop {
             for command in self.dispatcher.step(self.began.elapsed(), input) {
@@ -123,10 +148,9 @@ impl Executor {
             }
             input = loop {
                 let reason = stop.borrow_and_update().clone();
-                if let (Some(by), false) = (reason, stopped) {
+                if let (Some(stop), false) = (reason, stopped) {
                     stopped = true;
-                    self.note(Event::Interrupted { by });
-                    break Input::Stop;
+                    break self.stop(stop);
                 }
                 // Without anything to wake for, a far time: every end comes by message or stop
                 let far = Instant::now() + Duration::from_hours(24);
@@ -139,7 +163,7 @@ impl Executor {
                     Ok(Some(Message::Stood { key, outcome, took })) => {
                         break self.stood(key, outcome, took);
                     }
-                    Ok(None) => break Input::Stop,
+                    Ok(None) => break Input::Stop(SkipReason::Interrupted),
                     Err(_) => {
                         self.wake = None;
                         break Input::Woken;
@@ -147,6 +171,12 @@ impl Executor {
                 }
             };
         }
+    }
+
+    fn stop(&self, stop: Stop) -> Input {
+        let reason = stop.reason();
+        self.note(stop.event());
+        Input::Stop(reason)
     }
 
     fn perform(&mut self, command: Command) {

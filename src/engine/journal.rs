@@ -205,6 +205,10 @@ mod tests {
             version: "0".to_owned(),
             run: "r".to_owned(),
             context: "c".to_owned(),
+            profile: winconform_core::config::Profile::default(),
+            config: None,
+            selection: Vec::new(),
+            waivers: Vec::new(),
             suites: "d".to_owned(),
         })
     }

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use winconform_core::config::Images;
+use winconform_core::config::{Config, Images};
+use winconform_core::document::Diagnostics;
 use winconform_core::facts::Facts;
-use winconform_core::plan::{Check, Plan, plan};
+use winconform_core::plan::{Check, Selected, Selection, plan};
 use winconform_core::record::{
     Ended, Event, Exit, ObjectName, PlannedCheck, RecordError, SCHEMA, Started, TornDown, exit,
     read,
@@ -17,7 +19,7 @@ use winconform_core::record::{
 use winconform_core::suite::Suites;
 use winconform_core::way::Standing;
 
-use super::executor::Executor;
+use super::executor::{Executor, Stop};
 use super::fixtures::Fixtures;
 use super::journal::{Journal, JournalError};
 use super::manifest;
@@ -35,8 +37,12 @@ pub struct RunOptions {
     pub lease: String,
     /// Who holds it: shown to whoever is refused.
     pub holder: String,
-    /// The image table.
-    pub images: Images,
+    /// The images, what counts, and what is accepted. Its limits are the cluster's already.
+    pub config: Config,
+    /// Which checks are wanted.
+    pub selection: Selection,
+    /// How long after its beginning it begins nothing more.
+    pub deadline: Option<Duration>,
 }
 
 /// How a run ended.
@@ -59,6 +65,9 @@ pub enum RunError {
         /// Why.
         source: LeaseError,
     },
+    /// What is selected is not of this cluster. Nothing was created.
+    #[error("{0}")]
+    Selection(Diagnostics),
     /// The record's file took no more. What was created has been removed.
     #[error("keep the record; the run was ended and what it had created was removed")]
     Journal(#[source] JournalError),
@@ -67,11 +76,16 @@ pub enum RunError {
     Record(#[source] RecordError),
 }
 
-/// Collects facts and plans, touching nothing.
-pub async fn plan_of(cluster: &Cluster, suites: &Suites, images: &Images) -> (Facts, Plan) {
+/// Collects facts and plans what is selected, touching nothing.
+pub async fn plan_of(
+    cluster: &Cluster,
+    suites: &Suites,
+    images: &Images,
+    selection: &Selection,
+) -> Result<(Facts, Selected), Diagnostics> {
     let facts = collect(&cluster.api).await;
-    let plan = plan(suites, &facts, images);
-    (facts, plan)
+    let selected = selection.apply(plan(suites, &facts, images), &facts)?;
+    Ok((facts, selected))
 }
 
 /// Runs everything planned and removes everything created. `signals` counts the user's signals:
@@ -83,6 +97,7 @@ pub async fn run(
     journal: &Journal,
     signals: watch::Receiver<u32>,
 ) -> Result<Finished, RunError> {
+    let waivers = options.config.waivers.iter();
     journal
         .write(Event::RunStarted(Started {
             schema: SCHEMA,
@@ -90,6 +105,10 @@ pub async fn run(
             run: options.run.clone(),
             context: cluster.context.clone(),
             suites: suites.digest.clone(),
+            profile: options.config.profile,
+            config: options.config.digest.clone(),
+            selection: options.selection.written(),
+            waivers: waivers.map(|placed| placed.value.clone()).collect(),
         }))
         .map_err(RunError::Journal)?;
     let mut abandon = signals.clone();
@@ -113,11 +132,20 @@ async fn live(
     signals: watch::Receiver<u32>,
 ) -> Result<Finished, RunError> {
     let began = Instant::now();
-    let (facts, plan) = plan_of(cluster, suites, &options.images).await;
+    let deadline = options.deadline.map(|after| began + after);
+    let (facts, selected) = plan_of(cluster, suites, &options.config.images, &options.selection)
+        .await
+        .map_err(RunError::Selection)?;
+    let plan = selected.plan;
     let pools = Arc::new(facts.pools());
     journal
         .write(Event::Facts(Box::new(facts.clone())))
         .map_err(RunError::Journal)?;
+    if !selected.left_out.is_empty() {
+        journal
+            .write(Event::LeftOut(selected.left_out))
+            .map_err(RunError::Journal)?;
+    }
     let planned = plan.checks.iter().map(planned).collect();
     journal
         .write(Event::Plan(planned))
@@ -145,6 +173,8 @@ async fn live(
                 not_begun(cluster, options, journal, "a signal".to_owned(), true).await;
                 return Ok(Finished { exit: Exit::Interrupted, abandoned: false });
             }
+            // It begins nothing, and removes the Lease should it have come to be
+            () = passed(deadline) => None,
         },
     };
     if let Err(failure) = journal.publish() {
@@ -159,7 +189,7 @@ async fn live(
         api: cluster.api.clone(),
         run: options.run.clone(),
         pools,
-        images: Arc::new(options.images.clone()),
+        images: Arc::new(options.config.images.clone()),
         journal: journal.clone(),
         pods,
     };
@@ -169,13 +199,19 @@ async fn live(
         host_namespace: manifest::host_namespace(&options.run),
         fixtures: BTreeMap::new(),
     };
-    let signalled = (*signals.borrow() >= 1).then(|| "a signal".to_owned());
-    let (stop_sender, stop) = watch::channel(signalled);
+    let overdue = deadline.is_some_and(|at| at <= Instant::now());
+    let before = if *signals.borrow() >= 1 {
+        Some(Stop::By("a signal".to_owned()))
+    } else {
+        options.deadline.filter(|_| overdue).map(Stop::Deadline)
+    };
+    let (stop_sender, stop) = watch::channel(before);
     let executor = Executor::new(plan, facts, began, fixtures, standing, cancel.clone());
     let reasons = watch_reasons(
         journal,
         signals,
         lease.as_ref().map(LeaseHeld::state),
+        options.deadline.zip(deadline),
         stop_sender,
     );
     tokio::select! {
@@ -263,7 +299,8 @@ async fn watch_reasons(
     journal: &Journal,
     mut signals: watch::Receiver<u32>,
     lease: Option<watch::Receiver<LeaseState>>,
-    stop: watch::Sender<Option<String>>,
+    deadline: Option<(Duration, Instant)>,
+    stop: watch::Sender<Option<Stop>>,
 ) {
     let lost = async {
         let Some(mut lease) = lease else {
@@ -283,14 +320,31 @@ async fn watch_reasons(
             std::future::pending::<()>().await;
         }
     };
+    let overdue = async {
+        passed(deadline.map(|(_, at)| at)).await;
+        // Without one it is never passed
+        deadline.map(|(after, _)| after).unwrap_or_default()
+    };
     let by = tokio::select! {
-        () = signalled => "a signal".to_owned(),
-        why = lost => why,
-        () = journal.failed() => "its record, which takes no more".to_owned(),
+        () = signalled => Stop::By("a signal".to_owned()),
+        why = lost => Stop::By(why),
+        () = journal.failed() => Stop::By("its record, which takes no more".to_owned()),
+        after = overdue => Stop::Deadline(after),
     };
     stop.send_replace(Some(by));
     stop.closed().await;
     std::future::pending::<()>().await;
+}
+
+/// Returns when a time has come; never without one.
+async fn passed(at: Option<Instant>) {
+    match at {
+        Some(at) => {
+            let never = std::future::pending::<()>();
+            let _ = timeout_at(at, never).await;
+        }
+        None => std::future::pending().await,
+    }
 }
 
 async fn tear_down(cluster: &Cluster, options: &RunOptions, lease: Option<LeaseHeld>) -> TornDown {

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::json;
 
 use crate::server::{Answer, Manners, Server, status};
-use crate::tool::{Tool, check};
+use crate::tool::{Said, Tool, check};
 
 const SECRET: &str = "s3cr3t-t0ken";
 
@@ -121,6 +121,43 @@ fn contexts_that_lead_nowhere() {
             .replace("user: me}", "user: you}"),
         &[],
     );
+}
+
+/// kubectl refuses a name that stands twice in one file, and takes the first of several files.
+#[test]
+fn names_that_stand_for_two_things() {
+    let one = of("http://127.0.0.1:1", "");
+    let context = "- name: lab\n  context: {cluster: one, user: me}\n";
+    refused(
+        "two-contexts-of-one-name",
+        format!("{one}{context}"),
+        &["--context", "lab"],
+    );
+    let cluster = "- name: one\n  cluster: {server: 'http://127.0.0.1:2'}\n";
+    refused(
+        "two-clusters-of-one-name",
+        one.replace("users:\n", &format!("{cluster}users:\n")),
+        &[],
+    );
+    let tool = Tool::new();
+    tool.write("here", &one);
+    tool.write("there", of("http://127.0.0.1:2", ""));
+    tool.write("same", &one);
+    let planned = |files: &str| {
+        let mut command = tool.command(&["plan", "--context", "lab"]);
+        Said::from(
+            command
+                .env("KUBECONFIG", files)
+                .output()
+                .expect("the tool starts"),
+        )
+    };
+    check(
+        "kubeconfig-two-files-differ",
+        &planned("here:there").errors(),
+    );
+    // What is the same in both leads to the server, where nobody listens
+    assert_eq!(planned("here:same").code, Some(21));
 }
 
 #[test]

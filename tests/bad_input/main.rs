@@ -5,6 +5,7 @@
 
 mod closed;
 mod cluster;
+mod config;
 mod folders;
 mod kubeconfig;
 mod record;

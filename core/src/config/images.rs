@@ -1,6 +1,6 @@
 //! Which container image serves which role on which build.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::facts::WindowsBuild;
 
@@ -20,10 +20,10 @@ pub enum Image {
 /// The image table of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Images {
-    agnhost: String,
-    host_process: String,
-    server_core: String,
-    tags: BTreeMap<WindowsBuild, &'static str>,
+    pub(super) agnhost: String,
+    pub(super) host_process: String,
+    pub(super) server_core: String,
+    pub(super) tags: BTreeMap<WindowsBuild, String>,
 }
 
 impl Images {
@@ -41,13 +41,50 @@ impl Images {
     }
 }
 
+/// Registries that anyone can pull from, and that a cluster without a way out cannot.
+const PUBLIC: [&str; 3] = ["registry.k8s.io", "mcr.microsoft.com", "docker.io"];
+
+impl Images {
+    /// Has every image of a public registry come from a mirror, whose name takes its place.
+    pub(super) fn mirror(&mut self, mirror: &str) {
+        for name in [
+            &mut self.agnhost,
+            &mut self.host_process,
+            &mut self.server_core,
+        ] {
+            match registry(name) {
+                Some(host) if !PUBLIC.contains(&host) => {}
+                Some(host) => *name = format!("{mirror}/{}", &name[host.len() + 1..]),
+                None => *name = format!("{mirror}/{name}"),
+            }
+        }
+    }
+
+    /// The images that come from a public registry, each once.
+    pub fn public(&self) -> BTreeSet<&str> {
+        let all = [&self.agnhost, &self.host_process, &self.server_core];
+        all.into_iter()
+            .filter(|name| registry(name).is_none_or(|host| PUBLIC.contains(&host)))
+            .map(String::as_str)
+            .collect()
+    }
+}
+
+/// The registry an image's name begins with; without one it is Docker's
+/// (distribution/reference: a host has a dot or a port, or is `localhost`).
+fn registry(name: &str) -> Option<&str> {
+    let (host, _) = name.split_once('/')?;
+    (host.contains(['.', ':']) || host == "localhost").then_some(host)
+}
+
 impl Default for Images {
     fn default() -> Self {
         let tags = [
             (WindowsBuild::SERVER_2019, "ltsc2019"),
             (WindowsBuild::SERVER_2022, "ltsc2022"),
             (WindowsBuild::SERVER_2025, "ltsc2025"),
-        ];
+        ]
+        .map(|(build, tag)| (build, tag.to_owned()));
         Self {
             // A manifest list with Linux and Windows builds (kubernetes test/images/agnhost)
             agnhost: "registry.k8s.io/e2e-test-images/agnhost:2.59".to_owned(),

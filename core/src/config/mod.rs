@@ -1,9 +1,54 @@
-//! What a user or a profile may set: durations, limits and images.
+//! What a user or a profile may set: profile, images, durations, limits, selection and waivers.
+//!
+//! A file is read `as written` first, from which its schema is made, and becomes valid as a whole.
+//! Which claims and axes there are is asked of the suites, later.
 
+mod duration;
 mod durations;
 mod images;
 mod limits;
+mod profile;
+mod read;
+mod waiver;
+mod written;
 
+pub use duration::{DurationError, parse_duration, shown};
 pub use durations::Durations;
 pub use images::{Image, Images};
 pub use limits::Limits;
+pub use profile::{Counts, Profile, Rules};
+pub use read::read;
+pub use waiver::Waiver;
+
+use crate::document::Placed;
+
+/// Everything a config file may set.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Config {
+    /// What counts against the cluster.
+    pub profile: Profile,
+    /// The image table.
+    pub images: Images,
+    /// Time limits.
+    pub durations: Durations,
+    /// Other limits.
+    pub limits: Limits,
+    /// What to check.
+    pub select: Vec<Placed<String>>,
+    /// Accepted failures.
+    pub waivers: Vec<Placed<Waiver>>,
+    /// SHA-256 of the file; `None` without one.
+    pub digest: Option<String>,
+}
+
+/// A config file with every setting at what holds without it, each explained.
+pub const EXAMPLE: &str = include_str!("example.yaml");
+
+/// The JSON Schema of a config file, ending in a newline.
+pub fn schema() -> String {
+    let schema = schemars::schema_for!(written::Written);
+    let mut text =
+        serde_json::to_string_pretty(&schema).expect("a schema is JSON with text for keys");
+    text.push('\n');
+    text
+}

@@ -1,6 +1,7 @@
 //! From a located tree to checked types, collecting all problems.
 
 use super::diagnostic::{Diagnostic, nearest};
+use super::place::Place;
 use super::tree::{Entry, Node, Value};
 
 /// Collects the problems of one file while its tree is decoded.
@@ -26,6 +27,20 @@ impl<'f> Decoder<'f> {
     /// All problems found.
     pub fn finish(self) -> Vec<Diagnostic> {
         self.found
+    }
+
+    /// Where a node stands.
+    pub fn place(&self, node: &Node) -> Place {
+        Place {
+            file: self.file.to_owned(),
+            line: node.line,
+            column: node.column,
+        }
+    }
+
+    /// Notes a problem.
+    pub fn push(&mut self, problem: Diagnostic) {
+        self.found.push(problem);
     }
 
     /// Notes a problem at a node.
@@ -62,6 +77,35 @@ impl<'f> Decoder<'f> {
                 None
             }
         }
+    }
+
+    /// The entries of a mapping whose keys are data.
+    pub fn entries<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n [Entry]> {
+        match &node.value {
+            Value::Map(entries) => Some(entries),
+            other => {
+                self.report(
+                    node,
+                    format!("{what} must be a mapping, not {}", kind(other)),
+                    None,
+                );
+                None
+            }
+        }
+    }
+
+    /// A whole number within bounds.
+    pub fn whole(&mut self, node: &Node, what: &str, bounds: (u32, u32)) -> Option<u32> {
+        let (least, most) = bounds;
+        if let Value::Int(n) = node.value
+            && let Ok(n) = u32::try_from(n)
+            && (least..=most).contains(&n)
+        {
+            return Some(n);
+        }
+        let message = format!("{what} must be a whole number from {least} to {most}");
+        self.report(node, message, None);
+        None
     }
 
     /// The items of a list.
@@ -179,6 +223,11 @@ impl<'n> Fields<'n> {
             .map(|entry| &entry.node)
     }
 
+    /// The value of a key that may be missing, or may stand there with nothing after it.
+    pub fn filled(&mut self, key: &'static str) -> Option<&'n Node> {
+        self.optional(key).filter(|node| node.value != Value::Null)
+    }
+
     /// The value of a key that must be there; its absence is reported.
     pub fn required(&mut self, decoder: &mut Decoder<'_>, key: &'static str) -> Option<&'n Node> {
         let found = self.optional(key);
@@ -202,7 +251,8 @@ impl<'n> Fields<'n> {
     }
 }
 
-fn did_you_mean(word: &str, known: &[&str]) -> String {
+/// The nearest known word, when one is near, and all that are known.
+pub fn did_you_mean(word: &str, known: &[&str]) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`? known are: {}", known.join(", ")),
         None => format!("known are: {}", known.join(", ")),

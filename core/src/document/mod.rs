@@ -6,10 +6,12 @@
 
 mod decode;
 mod diagnostic;
+mod place;
 mod tree;
 mod unread;
 
-pub use decode::{Decoder, Fields};
+pub use decode::{Decoder, Fields, did_you_mean};
 pub use diagnostic::{Diagnostic, Diagnostics, nearest};
+pub use place::{Place, Placed, hexadecimal};
 pub use tree::{Entry, Node, Value, parse};
 pub use unread::Unread;

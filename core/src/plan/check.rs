@@ -55,21 +55,73 @@ pub struct Point {
     pub value: Option<String>,
 }
 
+/// What a case is repeated over: the fields of a [`Point`], in the order in which ids name them.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Axis {
+    /// The Windows pool.
+    Pool,
+    /// The kind of source.
+    Source,
+    /// The kind of object that is sent.
+    Workload,
+    /// The list of containers.
+    Container,
+    /// The name of the field's value.
+    Value,
+}
+
+impl Axis {
+    /// Every axis.
+    pub const ALL: [Self; 5] = [
+        Self::Pool,
+        Self::Source,
+        Self::Workload,
+        Self::Container,
+        Self::Value,
+    ];
+
+    /// The axis' word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pool => "pool",
+            Self::Source => "source",
+            Self::Workload => "workload",
+            Self::Container => "container",
+            Self::Value => "value",
+        }
+    }
+
+    /// The axis with this word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|axis| axis.as_str() == word)
+    }
+}
+
+impl Point {
+    /// Its value on an axis.
+    pub fn on(&self, axis: Axis) -> Option<&str> {
+        match axis {
+            Axis::Pool => self.pool.as_ref().map(PoolName::as_str),
+            Axis::Source => self.source.map(SourceKind::as_str),
+            Axis::Workload => self.workload.map(Workload::as_str),
+            Axis::Container => self.container.map(ContainerKind::as_str),
+            Axis::Value => self.value.as_deref(),
+        }
+    }
+
+    /// Its values, each with its axis.
+    pub fn values(&self) -> impl Iterator<Item = (Axis, &str)> {
+        let of = |axis| Some((axis, self.on(axis)?));
+        Axis::ALL.into_iter().filter_map(of)
+    }
+}
+
 impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pool = self.pool.as_ref().map(|pool| format!("pool={pool}"));
-        let source = self
-            .source
-            .map(|source| format!("source={}", source.as_str()));
-        let workload = self
-            .workload
-            .map(|kind| format!("workload={}", kind.as_str()));
-        let container = self
-            .container
-            .map(|kind| format!("container={}", kind.as_str()));
-        let value = self.value.as_ref().map(|name| format!("value={name}"));
-        let axes = [pool, source, workload, container, value];
-        let parts: Vec<_> = axes.into_iter().flatten().collect();
+        let parts: Vec<_> = self
+            .values()
+            .map(|(axis, value)| format!("{}={value}", axis.as_str()))
+            .collect();
         f.write_str(&parts.join(","))
     }
 }

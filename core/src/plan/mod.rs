@@ -3,7 +3,9 @@
 mod build;
 mod check;
 mod points;
+mod select;
 
 pub use crate::verdict::Fate;
 pub use build::{image_role, plan};
-pub use check::{Check, CheckId, Plan, PlannedLook, Point};
+pub use check::{Axis, Check, CheckId, Plan, PlannedLook, Point};
+pub use select::{Selected, Selection, check_waivers};

@@ -1,17 +1,20 @@
 //! What happens in a run, as recorded.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::outcome::Exit;
 use crate::claims::{ClaimId, Kind};
+use crate::config::{Profile, Waiver};
 use crate::facts::Facts;
 use crate::plan::{CheckId, Fate, Point};
 use crate::verdict::{Conclusion, Verdict};
 use crate::way::{Comparison, FixtureKey, Reply, StandingFixture, Trouble};
 
 /// The version of the record's schema; a reader takes its own and older ones.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// One line of a record.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -34,6 +37,8 @@ pub enum Event {
     RunStarted(Started),
     /// What the cluster says of itself.
     Facts(Box<Facts>),
+    /// How many checks are not of this run because others were selected, by area.
+    LeftOut(BTreeMap<String, usize>),
     /// The checks of this run.
     Plan(Vec<PlannedCheck>),
     /// An object is about to be created: written before, so that a killed run leaves word of it.
@@ -56,10 +61,15 @@ pub enum Event {
         /// What it came to.
         conclusion: Conclusion,
     },
-    /// A signal or the deadline asked the run to end.
+    /// A signal or the loss of its Lease asked the run to end.
     Interrupted {
         /// By what.
         by: String,
+    },
+    /// The run's deadline came: nothing was begun after it.
+    Deadline {
+        /// How long after its beginning, in milliseconds.
+        after_ms: u64,
     },
     /// Everything created was removed, or not.
     TornDown(TornDown),
@@ -81,6 +91,18 @@ pub struct Started {
     pub context: String,
     /// SHA-256 of the suites.
     pub suites: String,
+    /// What counts against the cluster.
+    #[serde(default)]
+    pub profile: Profile,
+    /// SHA-256 of the config file, when there was one.
+    #[serde(default)]
+    pub config: Option<String>,
+    /// What was selected, as written; empty for everything.
+    #[serde(default)]
+    pub selection: Vec<String>,
+    /// Failures that are accepted.
+    #[serde(default)]
+    pub waivers: Vec<Waiver>,
 }
 
 /// A check as planned.

@@ -80,8 +80,12 @@ pub struct RunView {
     pub fixtures: BTreeMap<FixtureKey, (FixtureOutcome, u64)>,
     /// Objects whose creation was announced.
     pub intents: Vec<ObjectName>,
+    /// How many checks were left out by the selection, by area.
+    pub left_out: BTreeMap<String, usize>,
     /// What asked the run to end early.
     pub interrupted: Option<String>,
+    /// The run's deadline in milliseconds, when it came before the end.
+    pub deadline: Option<u64>,
     /// What tear-down did.
     pub torn_down: Option<TornDown>,
     /// How it ended; `None` when it was killed.
@@ -161,7 +165,9 @@ impl RunView {
             checks: BTreeMap::new(),
             fixtures: BTreeMap::new(),
             intents: Vec::new(),
+            left_out: BTreeMap::new(),
             interrupted: None,
+            deadline: None,
             torn_down: None,
             ended: None,
             cut: false,
@@ -208,7 +214,9 @@ impl RunView {
                     return Err(format!("check `{check}` has two verdicts"));
                 }
             }
+            Event::LeftOut(counts) => self.left_out = counts,
             Event::Interrupted { by } => self.interrupted = Some(by),
+            Event::Deadline { after_ms } => self.deadline = Some(after_ms),
             Event::TornDown(torn_down) => self.torn_down = Some(torn_down),
             Event::RunEnded(ended) => self.ended = Some(ended),
         }

@@ -2,12 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-use super::fold::RunView;
+use super::fold::{CheckView, RunView};
 use crate::claims::ClaimId;
+use crate::config::Waiver;
 use crate::plan::Fate;
-use crate::verdict::{Because, SkipReason, Verdict};
+use crate::verdict::{
+    Because, Concluded, SkipReason, Verdict, WaiverState, Weight, waiver_of, waiver_state, weigh,
+};
 
 /// What a run came to; each has a process exit code.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -15,9 +20,9 @@ use crate::verdict::{Because, SkipReason, Verdict};
 pub enum Exit {
     /// Everything that was to be told was told, and nothing failed.
     Conformant,
-    /// Something failed.
+    /// Something speaks against the cluster, which is not waived.
     NotConformant,
-    /// Nothing failed, but something could not be told.
+    /// Nothing speaks against it, but something could not be told.
     CouldNotTell,
     /// There was nothing to check.
     NothingSelected,
@@ -57,6 +62,10 @@ pub struct Tally {
     pub unfinished: usize,
     /// Checks whose attempts disagreed.
     pub flaky: usize,
+    /// Checks that speak against the cluster and are not waived.
+    pub against: usize,
+    /// Checks that speak against the cluster and are waived.
+    pub waived: usize,
     /// Claims of which at least one check should have been looked at and was not.
     pub untested: BTreeSet<ClaimId>,
 }
@@ -73,6 +82,11 @@ impl Tally {
             };
             *tally.counts.entry(conclusion.verdict).or_default() += 1;
             tally.flaky += usize::from(conclusion.flaky);
+            match (view.weight(check), view.waiver(check)) {
+                (Some(Weight::Against), None) => tally.against += 1,
+                (Some(Weight::Against), Some(_)) => tally.waived += 1,
+                (Some(Weight::For | Weight::Nothing) | None, _) => {}
+            }
             let legitimate = match (&check.planned.fate, &conclusion.because) {
                 (Fate::Skip(reason), _) | (_, Because::Skipped(reason)) => {
                     SkipReason::is_legitimate(reason)
@@ -107,7 +121,7 @@ pub fn exit(view: &RunView) -> Exit {
         Exit::CouldNotTell
     } else if view.checks.is_empty() {
         Exit::NothingSelected
-    } else if tally.count(Verdict::Fail) > 0 {
+    } else if tally.against > 0 {
         Exit::NotConformant
     } else if tally.count(Verdict::Broken) > 0
         || tally.unfinished > 0
@@ -117,5 +131,41 @@ pub fn exit(view: &RunView) -> Exit {
         Exit::CouldNotTell
     } else {
         Exit::Conformant
+    }
+}
+
+impl RunView {
+    /// The day the run began, in UTC: the one on which waivers apply or have expired.
+    pub fn day(&self) -> Date {
+        self.began.to_zoned(TimeZone::UTC).date()
+    }
+
+    /// What a check's conclusion weighs under the run's profile; `None` without one.
+    pub fn weight(&self, check: &CheckView) -> Option<Weight> {
+        let conclusion = check.conclusion.as_ref()?;
+        Some(weigh(conclusion, self.started.profile))
+    }
+
+    /// The waiver that keeps a check from speaking against the cluster.
+    pub fn waiver(&self, check: &CheckView) -> Option<&Waiver> {
+        waiver_of(&self.started.waivers, self.concluded(check), self.day())
+    }
+
+    /// Every waiver with what became of it.
+    pub fn waivers(&self) -> Vec<(&Waiver, WaiverState)> {
+        let day = self.day();
+        let state = |waiver| {
+            let checks = self.checks.values().map(|check| self.concluded(check));
+            waiver_state(waiver, checks, day)
+        };
+        let waivers = self.started.waivers.iter();
+        waivers.map(|waiver| (waiver, state(waiver))).collect()
+    }
+
+    fn concluded<'c>(&self, check: &'c CheckView) -> Concluded<'c> {
+        Concluded {
+            id: check.planned.id.as_str(),
+            weight: self.weight(check),
+        }
     }
 }

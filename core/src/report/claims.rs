@@ -10,7 +10,7 @@ use super::folded::MANY;
 use super::layout::{columns, pad};
 use crate::claims::{Claim, Kind};
 use crate::document::nearest;
-use crate::plan::{Check, Fate, Plan, PlannedLook};
+use crate::plan::{Check, Fate, Plan, PlannedLook, Selection};
 use crate::suite::{Case, Suites, Then};
 use crate::text::printable;
 use crate::verdict::{LedgerEntry, Outside, Scope, Verdict};
@@ -26,20 +26,17 @@ pub struct Unknown {
     pub nearest: Option<String>,
 }
 
-/// The claims by area, with how many cases each has.
-pub fn list_text(suites: &Suites) -> String {
+/// The claims that are wanted by area, with how many cases each has.
+pub fn list_text(suites: &Suites, selection: &Selection) -> String {
+    let claims = wanted(suites, selection);
     let mut text = String::new();
     let mut area = "";
-    let widest = suites
-        .claims
-        .iter()
-        .map(|claim| columns(claim.id.as_str()))
-        .max();
+    let widest = claims.iter().map(|claim| columns(claim.id.as_str())).max();
     let kinds = Kind::ALL
         .into_iter()
         .map(|kind| columns(kind.as_str()))
         .max();
-    for claim in suites.claims.iter() {
+    for claim in &claims {
         if area != claim.id.area() {
             let gap = if area.is_empty() { "" } else { "\n" };
             area = claim.id.area();
@@ -53,9 +50,8 @@ pub fn list_text(suites: &Suites) -> String {
         let kind = pad(claim.kind.as_str(), kinds.unwrap_or_default());
         let _ = writeln!(text, "  {id}  {kind}  {cases}");
     }
-    let all = suites.claims.len();
-    let implemented = suites
-        .claims
+    let all = claims.len();
+    let implemented = claims
         .iter()
         .filter(|claim| is_implemented(suites, claim))
         .count();
@@ -68,8 +64,8 @@ pub fn list_text(suites: &Suites) -> String {
     text
 }
 
-/// The claims as a JSON array: id, kind, implemented, cases.
-pub fn list_json(suites: &Suites) -> String {
+/// The claims that are wanted as a JSON array: id, kind, implemented, cases.
+pub fn list_json(suites: &Suites, selection: &Selection) -> String {
     #[derive(Serialize)]
     #[serde(rename_all = "kebab-case")]
     struct Listed<'s> {
@@ -78,9 +74,8 @@ pub fn list_json(suites: &Suites) -> String {
         implemented: bool,
         cases: usize,
     }
-    let listed: Vec<_> = suites
-        .claims
-        .iter()
+    let listed: Vec<_> = wanted(suites, selection)
+        .into_iter()
         .map(|claim| Listed {
             id: claim.id.as_str(),
             kind: claim.kind.as_str(),
@@ -185,6 +180,13 @@ pub fn plan_text(plan: &Plan) -> String {
         "\n{all}: {look} to look at, {skip} skipped, {broken} cannot be told"
     );
     text
+}
+
+fn wanted<'s>(suites: &'s Suites, selection: &Selection) -> Vec<&'s Claim> {
+    let claims = suites.claims.iter();
+    claims
+        .filter(|claim| selection.may_want(claim, suites))
+        .collect()
 }
 
 fn words<'w>(words: impl Iterator<Item = &'w str>) -> String {

@@ -1,5 +1,9 @@
 //! What is to be said of the run itself rather than of one of its checks.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::config::shown;
 use crate::record::{Exit, ObjectName, RunView, Tally, exit};
 use crate::text::printable;
 
@@ -22,6 +26,13 @@ pub(super) fn reservations(view: &RunView) -> Vec<Reservation> {
             format!("the run was interrupted by {}", printable(by)),
         );
     }
+    if let Some(after_ms) = view.deadline {
+        let after = shown(Duration::from_millis(after_ms));
+        say(
+            "deadline",
+            format!("the run's deadline, {after}, came before its end"),
+        );
+    }
     if view.ended.is_none() {
         let cut = if view.cut {
             ", its last line cut off"
@@ -35,10 +46,17 @@ pub(super) fn reservations(view: &RunView) -> Vec<Reservation> {
     }
     if view.checks.is_empty() {
         let (word, sentence) = match exit(view) {
-            Exit::NothingSelected => ("nothing-selected", "there was nothing to check"),
-            _ => ("nothing-planned", "the run ended before it had a plan"),
+            Exit::NothingSelected if !view.left_out.is_empty() => (
+                "nothing-selected",
+                format!("nothing is selected; there is {}", areas(&view.left_out)),
+            ),
+            Exit::NothingSelected => ("nothing-selected", "there was nothing to check".to_owned()),
+            _ => (
+                "nothing-planned",
+                "the run ended before it had a plan".to_owned(),
+            ),
         };
-        say(word, sentence.to_owned());
+        say(word, sentence);
     }
     let untested: Vec<_> = Tally::of(view)
         .untested
@@ -103,6 +121,15 @@ pub(super) fn object(name: &ObjectName) -> String {
 /// `1 object`, `3 objects`.
 pub(super) fn objects(count: usize) -> String {
     counted(count, "object")
+}
+
+/// Checks by area: `env (1 check), net (3 checks)`.
+pub fn areas(counts: &BTreeMap<String, usize>) -> String {
+    let areas = counts.iter();
+    let areas: Vec<_> = areas
+        .map(|(area, count)| format!("{} ({})", printable(area), counted(*count, "check")))
+        .collect();
+    areas.join(", ")
 }
 
 fn claims(count: usize) -> String {

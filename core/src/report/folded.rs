@@ -1,8 +1,9 @@
 //! Checks that say the same, told together.
 
 use super::finding::Finding;
+use super::waivers::waived;
 use crate::claims::ClaimId;
-use crate::record::CheckView;
+use crate::record::{CheckView, RunView};
 use crate::verdict::Verdict;
 
 /// So many checks of one claim that came to the same for the same reason share a row.
@@ -26,9 +27,9 @@ impl Row<'_> {
 }
 
 /// The rows of all checks, in the order of their first ones.
-pub(super) fn rows<'v>(checks: impl Iterator<Item = &'v CheckView>) -> Vec<Row<'v>> {
-    let mut rows: Vec<Row<'v>> = Vec::new();
-    for check in checks {
+pub(super) fn rows(view: &RunView) -> Vec<Row<'_>> {
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    for check in view.checks.values() {
         let finding = Finding::of(&check.planned, check.conclusion.as_ref());
         let flaky = check
             .conclusion
@@ -38,6 +39,11 @@ pub(super) fn rows<'v>(checks: impl Iterator<Item = &'v CheckView>) -> Vec<Row<'
             (true, true) => "flaky".to_owned(),
             (true, false) => format!("flaky: {}", finding.reason),
             (false, _) => finding.reason,
+        };
+        let reason = match view.waiver(check) {
+            Some(waiver) if reason.is_empty() => waived(waiver),
+            Some(waiver) => format!("{}; {reason}", waived(waiver)),
+            None => reason,
         };
         let same = |row: &&mut Row<'_>| {
             row.claim() == Some(&check.planned.claim)

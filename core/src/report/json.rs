@@ -9,10 +9,12 @@ use super::blame::Blame;
 use super::ending::{left, reservations};
 use super::finding::{Finding, word};
 use super::summary::took_ms;
+use super::waivers::state_word;
+use crate::config;
 use crate::facts::{Facts, Known};
 use crate::record::{CheckView, FixtureOutcome, ObjectName, RunView, Tally, exit};
 use crate::text::{bound, is_hostile};
-use crate::verdict::Verdict;
+use crate::verdict::{Verdict, Weight};
 use crate::way::FixtureKey;
 
 /// The version of this report's schema; a field may be added within a version, not changed.
@@ -37,6 +39,8 @@ pub fn render(view: &RunView) -> String {
         },
         tally: counts(&tally),
         flaky: tally.flaky,
+        against: tally.against,
+        waived: tally.waived,
         untested: tally.untested.iter().map(ToString::to_string).collect(),
         reservations: reservations(view)
             .into_iter()
@@ -45,7 +49,12 @@ pub fn render(view: &RunView) -> String {
                 sentence: reservation.sentence,
             })
             .collect(),
-        checks: view.checks.values().map(Check::of).collect(),
+        waivers: Waiver::all(view),
+        checks: view
+            .checks
+            .values()
+            .map(|check| Check::of(view, check))
+            .collect(),
         fixtures: view
             .fixtures
             .iter()
@@ -82,8 +91,11 @@ struct Report {
     exit: ExitCode,
     tally: BTreeMap<&'static str, usize>,
     flaky: usize,
+    against: usize,
+    waived: usize,
     untested: Vec<String>,
     reservations: Vec<Reserved>,
+    waivers: Vec<Waiver>,
     checks: Vec<Check>,
     fixtures: Vec<Fixture>,
     tear_down: TearDown,
@@ -101,6 +113,11 @@ struct Run {
     took_ms: u64,
     ended: bool,
     interrupted: Option<String>,
+    deadline_ms: Option<u64>,
+    profile: &'static str,
+    config: Option<String>,
+    selection: Vec<String>,
+    left_out: BTreeMap<String, usize>,
 }
 
 impl Run {
@@ -115,6 +132,11 @@ impl Run {
             took_ms: took_ms(view),
             ended: view.ended.is_some(),
             interrupted: view.interrupted.as_deref().map(kept),
+            deadline_ms: view.deadline,
+            profile: view.started.profile.as_str(),
+            config: view.started.config.as_deref().map(kept),
+            selection: view.started.selection.iter().map(|one| kept(one)).collect(),
+            left_out: view.left_out.clone(),
         }
     }
 }
@@ -177,6 +199,49 @@ struct Reserved {
     sentence: String,
 }
 
+/// A waiver, and what became of it.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Waiver {
+    check: String,
+    reason: String,
+    owner: String,
+    expires: String,
+    state: &'static str,
+}
+
+impl Waiver {
+    fn all(view: &RunView) -> Vec<Self> {
+        let of = |(waiver, state): (&config::Waiver, _)| Self {
+            check: kept(waiver.check.as_str()),
+            reason: kept(&waiver.reason),
+            owner: kept(&waiver.owner),
+            expires: waiver.expires.to_string(),
+            state: state_word(state),
+        };
+        view.waivers().into_iter().map(of).collect()
+    }
+}
+
+/// The waiver that applies to a check.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Waived {
+    reason: String,
+    owner: String,
+    expires: String,
+}
+
+impl Waived {
+    fn of(waiver: &config::Waiver) -> Self {
+        Self {
+            reason: kept(&waiver.reason),
+            owner: kept(&waiver.owner),
+            expires: waiver.expires.to_string(),
+        }
+    }
+}
+
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Check {
@@ -187,6 +252,8 @@ struct Check {
     point: Point,
     verdict: &'static str,
     flaky: bool,
+    weight: Option<&'static str>,
+    waived: Option<Waived>,
     sentence: String,
     because: Because,
     hint: String,
@@ -215,7 +282,7 @@ struct Because {
 }
 
 impl Check {
-    fn of(check: &CheckView) -> Self {
+    fn of(view: &RunView, check: &CheckView) -> Self {
         let planned = &check.planned;
         let finding = Finding::of(planned, check.conclusion.as_ref());
         Self {
@@ -238,6 +305,12 @@ impl Check {
                 .conclusion
                 .as_ref()
                 .is_some_and(|conclusion| conclusion.flaky),
+            weight: view.weight(check).map(|weight| match weight {
+                Weight::For => "for",
+                Weight::Against => "against",
+                Weight::Nothing => "nothing",
+            }),
+            waived: view.waiver(check).map(Waived::of),
             sentence: finding.sentence,
             because: Because {
                 expected: finding.expected.as_deref().map(kept),

@@ -14,6 +14,7 @@ use quick_junit::{
 use super::ending::reservations;
 use super::finding::{Finding, word};
 use super::summary::{pools, server, took_ms};
+use super::waivers::{Idle, idle, raised, waived};
 use super::xml::{clean, clean_line};
 use crate::record::{Attempted, CheckView, RunView, exit};
 use crate::verdict::Verdict;
@@ -39,9 +40,15 @@ pub fn render(view: &RunView) -> Result<String, ReportError> {
         suites
             .entry(area)
             .or_insert_with(|| suite(view, area))
-            .add_test_case(case(check));
+            .add_test_case(case(view, check));
     }
     report.add_test_suites(suites.into_values());
+    let idle = idle(view);
+    if !idle.is_empty() {
+        let mut suite = suite(view, "waivers");
+        suite.add_test_cases(idle.iter().map(waiver));
+        report.add_test_suite(suite);
+    }
     if let Some(case) = run(view) {
         let mut suite = suite(view, "run");
         suite.add_test_case(case);
@@ -66,10 +73,14 @@ fn suite(view: &RunView, area: &str) -> TestSuite {
         ("winconform.context", &view.started.context),
         ("winconform.server", &server(view.facts.as_ref())),
         ("winconform.pools", &pools),
+        ("winconform.profile", view.started.profile.as_str()),
+        ("winconform.selection", &view.started.selection.join(" ")),
         ("winconform.exit", exit.as_str()),
         ("winconform.exit-code", &exit.code().to_string()),
     ] {
-        suite.add_property(property(name, value));
+        if !value.is_empty() {
+            suite.add_property(property(name, value));
+        }
     }
     suite
 }
@@ -95,10 +106,24 @@ fn run(view: &RunView) -> Option<TestCase> {
     Some(case)
 }
 
-fn case(check: &CheckView) -> TestCase {
+/// A waiver that did nothing: no success and no failure of anything.
+fn waiver(idle: &Idle<'_>) -> TestCase {
+    let mut status = TestCaseStatus::skipped();
+    status.set_type(format!("waiver-{}", idle.word));
+    status.set_message(clean_line(&idle.sentence));
+    let mut case = TestCase::new(clean_line(idle.waiver.check.as_str()), status);
+    case.set_classname("winconform.waivers");
+    case
+}
+
+fn case(view: &RunView, check: &CheckView) -> TestCase {
     let planned = &check.planned;
     let finding = Finding::of(planned, check.conclusion.as_ref());
+    let waiver = view.waiver(check);
+    let raised = raised(view, check);
     let mut status = match finding.verdict {
+        _ if waiver.is_some() => TestCaseStatus::skipped(),
+        _ if raised => TestCaseStatus::non_success(NonSuccessKind::Failure),
         Some(
             Verdict::Pass
             | Verdict::KnownLimitation
@@ -110,16 +135,28 @@ fn case(check: &CheckView) -> TestCase {
         Some(Verdict::Broken) | None => TestCaseStatus::non_success(NonSuccessKind::Error),
         Some(Verdict::Skip) => TestCaseStatus::skipped(),
     };
-    status.set_type(word(finding.verdict));
-    match finding.verdict {
-        Some(Verdict::Skip) => status.set_message(clean_line(&finding.reason)),
-        _ => status.set_message(clean_line(&finding.sentence)),
+    let flaky = check
+        .conclusion
+        .as_ref()
+        .is_some_and(|conclusion| conclusion.flaky);
+    let message = match (waiver, finding.verdict) {
+        (Some(waiver), _) => format!("{}; {}", waived(waiver), finding.sentence),
+        (None, Some(Verdict::Skip)) => finding.reason.clone(),
+        (None, _) => finding.sentence.clone(),
     };
+    status.set_message(clean_line(&message));
+    status.set_type(match finding.verdict {
+        _ if waiver.is_some() => "waived",
+        Some(Verdict::Pass | Verdict::KnownLimitation | Verdict::Recorded) if raised => "flaky",
+        verdict => word(verdict),
+    });
     status.set_description(clean(&description(&finding)));
     let kind = match finding.verdict {
         Some(Verdict::Fail | Verdict::Broken) | None => FlakyOrRerun::Rerun,
+        Some(_) if raised => FlakyOrRerun::Rerun,
         Some(_) => FlakyOrRerun::Flaky,
     };
+    // What is skipped has no attempts in this format; the property tells of them
     status.set_rerun_kind(kind);
     for attempt in others(check) {
         status.add_reruns(rerun(check, attempt, kind));
@@ -142,11 +179,17 @@ fn case(check: &CheckView) -> TestCase {
             case.add_property(property(name, value));
         }
     }
-    if check
-        .conclusion
-        .as_ref()
-        .is_some_and(|conclusion| conclusion.flaky)
-    {
+    if let Some(waiver) = waiver {
+        let expires = waiver.expires.to_string();
+        for (name, value) in [
+            ("winconform.waived.owner", waiver.owner.as_str()),
+            ("winconform.waived.reason", &waiver.reason),
+            ("winconform.waived.expires", &expires),
+        ] {
+            case.add_property(property(name, value));
+        }
+    }
+    if flaky {
         case.add_property(property("winconform.flaky", "true"));
     }
     case

@@ -12,10 +12,13 @@ mod folded;
 pub mod json;
 pub mod junit;
 mod layout;
+pub mod plan;
 mod progress;
 mod summary;
 pub mod terminal;
+mod waivers;
 mod xml;
 
+pub use ending::areas;
 pub use finding::Finding;
 pub use progress::Progress;

@@ -66,6 +66,9 @@ impl Progress {
                 let by = printable(by);
                 vec![format!("interrupted        by {by}: tearing down")]
             }
+            Event::Deadline { .. } => {
+                vec!["deadline           has come: tearing down".to_owned()]
+            }
             Event::TornDown(torn) => {
                 let removed = objects(torn.removed.len());
                 vec![match torn.left.len() {
@@ -75,6 +78,7 @@ impl Progress {
             }
             Event::RunStarted(_)
             | Event::Facts(_)
+            | Event::LeftOut(_)
             | Event::Intent(_)
             | Event::Attempt(_)
             | Event::RunEnded(_) => Vec::new(),

@@ -38,7 +38,11 @@ pub(super) fn tally(view: &RunView) -> String {
         .collect();
     let mut line = counted(view.checks.len(), "check");
     if !counts.is_empty() {
-        let _ = write!(line, ": {} ({} flaky)", counts.join(", "), tally.flaky);
+        let _ = write!(line, ": {} ({} flaky", counts.join(", "), tally.flaky);
+        if tally.waived > 0 {
+            let _ = write!(line, ", {} waived", tally.waived);
+        }
+        line.push(')');
     }
     let exit = exit(view);
     let took = seconds(took_ms(view));

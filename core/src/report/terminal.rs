@@ -8,7 +8,9 @@ use super::finding::{Finding, UNFINISHED, in_words, word};
 use super::folded::{Row, rows};
 use super::layout::{NARROWEST, columns, fit, pad, wrap};
 use super::summary::{pools, seconds, server, tally};
+use super::waivers::{idle, raised};
 use crate::claims::ClaimId;
+use crate::config::Profile;
 use crate::plan::CheckId;
 use crate::record::{CheckView, Exit, RunView, exit};
 use crate::text::printable;
@@ -146,6 +148,16 @@ impl Page {
             &format!("{}, began {:.0}", printable(&started.run), view.began),
         );
         self.field(0, "context", &printable(&started.context));
+        if started.profile != Profile::default() {
+            self.field(0, "profile", started.profile.as_str());
+        }
+        if !started.selection.is_empty() {
+            let left_out = view.left_out.values().sum::<usize>();
+            let all = counted(view.checks.len() + left_out, "check");
+            let selection = printable(&started.selection.join(", "));
+            let value = format!("{selection} ({} of {all})", view.checks.len());
+            self.field(0, "selected", &value);
+        }
         self.field(0, "server", &server(view.facts.as_ref()));
         let pools = view.facts.as_ref().map(pools).unwrap_or_default();
         self.field(0, "pools", &pools.join(", "));
@@ -153,7 +165,7 @@ impl Page {
 
     /// Every check by area; many that say the same on one line.
     fn matrix(&mut self, view: &RunView) {
-        let rows: Vec<_> = rows(view.checks.values())
+        let rows: Vec<_> = rows(view)
             .into_iter()
             .map(|row| (label(&row), row))
             .collect();
@@ -221,12 +233,15 @@ impl Page {
                     .entry(reason)
                     .or_default()
                     .push(shown(&check.planned.id)),
-                None => alike.entry(kind_of(check)).or_default().push(check),
+                None => {
+                    let kind = (kind_of(check), view.waiver(check));
+                    alike.entry(kind).or_default().push(check);
+                }
             }
         }
         for checks in alike.values() {
             if let [first, others @ ..] = checks.as_slice() {
-                self.finding(first, others);
+                self.finding(view, first, others);
             }
         }
         for ((verdict, reason), checks) in together {
@@ -242,7 +257,7 @@ impl Page {
     }
 
     /// A finding, with the others that are of its kind.
-    fn finding(&mut self, check: &CheckView, others: &[&CheckView]) {
+    fn finding(&mut self, view: &RunView, check: &CheckView, others: &[&CheckView]) {
         let finding = Finding::of(&check.planned, check.conclusion.as_ref());
         let id = shown(&finding.check);
         self.blank();
@@ -262,6 +277,12 @@ impl Page {
             if let Some(value) = value {
                 self.field(4, word, &printable(&value));
             }
+        }
+        if let Some(waiver) = view.waiver(check) {
+            self.field(4, "waived", &printable(&waiver.to_string()));
+        } else if raised(view, check) {
+            let counts = format!("against the cluster (profile {})", view.started.profile);
+            self.field(4, "counts", &counts);
         }
         if check.attempts.len() > 1 {
             let verdicts: Vec<_> = check.attempts.iter().map(|a| a.verdict.as_str()).collect();
@@ -313,6 +334,12 @@ impl Page {
 
     fn ending(&mut self, view: &RunView) {
         self.blank();
+        for idle in idle(view) {
+            for line in wrap(&idle.sentence, self.width) {
+                let line = self.paint(&line, Style::News);
+                self.line(&line);
+            }
+        }
         for Reservation { word: _, sentence } in reservations(view) {
             for line in wrap(&sentence, self.width) {
                 let line = self.paint(&line, Style::Doubt);

@@ -1,14 +1,15 @@
 //! All suite files read together; all their problems reported together.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 
 use super::admission::read_exceptions;
 use super::case::{Case, read_case};
 use crate::claims::{Catalogue, Claim, ClaimId};
-use crate::document::{Decoder, Diagnostic, Diagnostics, Node, Unread, nearest, parse};
+use crate::document::{
+    Decoder, Diagnostic, Diagnostics, Node, Unread, hexadecimal, nearest, parse,
+};
 use crate::verdict::{LedgerEntry, read_ledger};
 
 /// One file of a suites folder.
@@ -204,10 +205,5 @@ fn digest(files: &[SuiteFile]) -> String {
             hash.update(part);
         }
     }
-    hash.finalize()
-        .iter()
-        .fold(String::new(), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+    hexadecimal(hash.finalize())
 }

@@ -107,6 +107,8 @@ pub enum SkipReason {
     },
     /// The run was interrupted before.
     Interrupted,
+    /// The run's deadline came before.
+    Deadline,
 }
 
 impl SkipReason {
@@ -115,7 +117,10 @@ impl SkipReason {
     pub fn is_legitimate(&self) -> bool {
         match self {
             Self::Inapplicable { .. } | Self::OutOfScope { .. } | Self::Version { .. } => true,
-            Self::NoUsableNode { .. } | Self::NoImage { .. } | Self::Interrupted => false,
+            Self::NoUsableNode { .. }
+            | Self::NoImage { .. }
+            | Self::Interrupted
+            | Self::Deadline => false,
         }
     }
 }
@@ -129,6 +134,7 @@ impl fmt::Display for SkipReason {
             Self::OutOfScope { because } => write!(f, "out of the limitation's scope: {because}"),
             Self::Version { because } => write!(f, "not on this server: {because}"),
             Self::Interrupted => f.write_str("the run was interrupted before"),
+            Self::Deadline => f.write_str("the run's deadline came before"),
         }
     }
 }

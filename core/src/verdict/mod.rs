@@ -4,8 +4,12 @@ mod attempts;
 mod fate;
 mod judge;
 mod ledger;
+mod waiver;
+mod weight;
 
 pub use attempts::{Conclusion, conclude};
 pub use fate::Fate;
 pub use judge::{Because, Looked, Scope, SkipReason, Verdict, because, judge};
 pub use ledger::{LedgerEntry, Outside, read_ledger};
+pub use waiver::{Concluded, WaiverState, has_expired, waiver_of, waiver_state};
+pub use weight::{Weight, weigh};

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use winconform_core::config::Images;
 use winconform_core::facts::{Facts, Known, WindowsBuild};
-use winconform_core::plan::plan;
+use winconform_core::plan::{Selection, plan};
 use winconform_core::report::claims::{explain, list_json, list_text, plan_text};
 use winconform_core::suite::{SuiteFile, Suites};
 
 use crate::runs;
 
 /// A suites folder of three claims, so that snapshots do not change with the project's own.
-fn suites() -> Suites {
+pub(crate) fn suites() -> Suites {
     let file = |path: &str, text: &str| SuiteFile {
         path: path.to_owned(),
         shown: path.to_owned(),
@@ -44,8 +44,8 @@ fn suites() -> Suites {
 
 #[test]
 fn list() {
-    insta::assert_snapshot!(list_text(&suites()));
-    insta::assert_snapshot!(list_json(&suites()));
+    insta::assert_snapshot!(list_text(&suites(), &Selection::default()));
+    insta::assert_snapshot!(list_json(&suites(), &Selection::default()));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn planned() {
 #[test]
 fn the_projects_own_suites_are_listed_and_explained() {
     let suites = project_suites();
-    let text = list_text(&suites);
+    let text = list_text(&suites, &Selection::default());
     let claims = suites.claims.len();
     assert!(text.trim_end().ends_with("not implemented"), "{text}");
     assert!(

@@ -160,7 +160,7 @@ fn hostile_text_is_spelled_out_not_lost() {
     assert!(!text.contains(|c: char| c != '\n' && is_hostile(c)));
     assert!(!text.contains("<script") && !text.contains("]]>"));
     assert!(text.len() < 1 << 20, "{}", text.len());
-    let read = counted(&view, 6, 1, 2, 1);
+    let read = counted(&view, 7, 0, 2, 3);
     let context = read
         .texts
         .iter()

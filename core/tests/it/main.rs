@@ -1,6 +1,7 @@
 //! Records written, read back and reported: the whole path from an event to a report's bytes.
 
 mod claims;
+mod config;
 mod environment;
 mod facts;
 mod json;
@@ -8,4 +9,6 @@ mod junit;
 mod products;
 mod record;
 mod runs;
+mod select;
 mod terminal;
+mod waived;

@@ -25,6 +25,7 @@ fn events() -> Vec<Event> {
     vec![
         Event::RunStarted(runs::started()),
         Event::Facts(Box::new(facts())),
+        Event::LeftOut([("net".to_owned(), 3)].into()),
         Event::Plan(plan()),
         Event::Intent(object()),
         Event::Intent(ObjectName {
@@ -54,6 +55,7 @@ fn events() -> Vec<Event> {
         Event::Interrupted {
             by: "SIGINT".to_owned(),
         },
+        Event::Deadline { after_ms: 1500 },
         Event::TornDown(TornDown {
             removed: vec![object()],
             left: vec![object()],

@@ -2,7 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
-use winconform_core::claims::{ClaimId, Kind};
+use winconform_core::claims::{ClaimId, Kind, Pattern};
+use winconform_core::config::{Profile, Waiver};
 use winconform_core::facts::{Facts, Known, NodeDetails, NodeFact, Os, PoolName, WindowsBuild};
 use winconform_core::plan::{CheckId, Fate, Point};
 use winconform_core::record::{
@@ -103,6 +104,20 @@ pub(crate) fn started() -> Started {
         run: "k3x9".to_owned(),
         context: "kind-hybrid".to_owned(),
         suites: "5f".repeat(32),
+        profile: Profile::default(),
+        config: None,
+        selection: Vec::new(),
+        waivers: Vec::new(),
+    }
+}
+
+/// A waiver whose reason and owner are this text.
+pub(crate) fn waiver(check: &str, text: &str, expires: &str) -> Waiver {
+    Waiver {
+        check: Pattern::parse(check).expect("a pattern"),
+        reason: text.to_owned(),
+        owner: text.to_owned(),
+        expires: expires.parse().expect("a date"),
     }
 }
 
@@ -599,6 +614,11 @@ pub(crate) fn hostile() -> RunView {
         version: "MARK".into(),
         run: "MARK".into(),
         context: "MARK".into(),
+        config: Some("MARK".into()),
+        selection: vec!["MARK".into()],
+        waivers: ["net.a", "net.b"]
+            .map(|check| waiver(check, "MARK", "2099-12-31"))
+            .into(),
         ..started()
     }));
     let mut facts = facts();

@@ -1,0 +1,261 @@
+//! A pattern of names: `reject.*`, `net.*[pool=windows-2022*`.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A pattern of names: `*` stands for any characters or none, `?` for one; brackets are brackets,
+/// as they are in the ids of checks.
+#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Pattern(String);
+
+/// Why text is no pattern.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum PatternError {
+    /// Nothing, or more than is read.
+    #[error("a pattern has 1 to {} characters", Pattern::LONGEST)]
+    Length,
+    /// What no name holds.
+    #[error(
+        "a pattern holds letters, digits, `.`, `-`, `/`, `[`, `]`, `=`, `,` and the wildcards `*` and `?`"
+    )]
+    Character,
+    /// A bracket that belongs to no id.
+    #[error(
+        "the bracket of a pattern has a claim's id or a wildcard before it, and nothing after it"
+    )]
+    Bracket,
+}
+
+impl Pattern {
+    /// The most characters of a pattern.
+    pub const LONGEST: usize = 200;
+
+    /// The pattern in `text`.
+    pub fn parse(text: &str) -> Result<Self, PatternError> {
+        if text.is_empty() || text.len() > Self::LONGEST {
+            return Err(PatternError::Length);
+        }
+        let known = |c: char| c.is_ascii_alphanumeric() || ".-/[]=,*?".contains(c);
+        if !text.chars().all(known) {
+            return Err(PatternError::Character);
+        }
+        let (open, close) = (text.matches('[').count(), text.matches(']').count());
+        let sound = match (open, close) {
+            (0, 0) => true,
+            (1, 0) => !text.starts_with('['),
+            (1, 1) => !text.starts_with('[') && text.ends_with(']'),
+            // `*2022]` ends as ids do
+            (0, 1) => text.ends_with(']') && text.contains(['*', '?']),
+            _ => false,
+        };
+        match sound {
+            true => Ok(Self(text.to_owned())),
+            false => Err(PatternError::Bracket),
+        }
+    }
+
+    /// The pattern as written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it has nothing but wildcards, so that every name matches.
+    pub fn is_everything(&self) -> bool {
+        self.0.chars().all(|c| c == '*' || c == '?')
+    }
+
+    /// Whether it says anything of a point or of a case, so that a claim's id alone cannot match.
+    pub fn is_of_a_check(&self) -> bool {
+        self.0.contains(['[', ']', '/', '='])
+    }
+
+    /// Whether the whole of a name matches.
+    pub fn matches(&self, name: &str) -> bool {
+        self.places(name).last() == Some(&true)
+    }
+
+    /// Whether a check's id matches, or its part before the point, or the claim's id alone: the
+    /// id of a claim means all of its checks.
+    pub fn covers(&self, id: &str) -> bool {
+        let case = id.split('[').next().unwrap_or_default();
+        let claim = case.split('/').next().unwrap_or_default();
+        [id, case, claim].iter().any(|name| self.matches(name))
+    }
+
+    /// Whether a check of the claim or case with this id may be covered, whatever its point.
+    pub fn may_cover(&self, id: &str) -> bool {
+        let begins = |next: char| self.places(&format!("{id}{next}")).contains(&true);
+        let further = if id.contains('/') {
+            [false; 2]
+        } else {
+            [begins('/'), begins('[')]
+        };
+        self.covers(id) || begins('[') || further.contains(&true)
+    }
+
+    /// Which places of the pattern are reached when the name has been read: place `n` is before
+    /// its `n`th character, the last is its end. All of them at once, so that no pattern takes
+    /// longer than its length times the name's.
+    fn places(&self, name: &str) -> Vec<bool> {
+        let pattern = self.0.as_bytes();
+        let skip_stars = |places: &mut Vec<bool>| {
+            for place in 0..pattern.len() {
+                if places[place] && pattern[place] == b'*' {
+                    places[place + 1] = true;
+                }
+            }
+        };
+        let mut places = vec![false; pattern.len() + 1];
+        places[0] = true;
+        skip_stars(&mut places);
+        for character in name.chars() {
+            let mut next = vec![false; pattern.len() + 1];
+            for place in (0..pattern.len()).filter(|place| places[*place]) {
+                match pattern[place] {
+                    b'*' => next[place] = true,
+                    b'?' => next[place + 1] = true,
+                    literal if char::from(literal) == character => next[place + 1] = true,
+                    _ => {}
+                }
+            }
+            places = next;
+            skip_stars(&mut places);
+        }
+        places
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<Pattern> for String {
+    fn from(pattern: Pattern) -> Self {
+        pattern.0
+    }
+}
+
+impl TryFrom<String> for Pattern {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text).map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn pattern(text: &str) -> Pattern {
+        Pattern::parse(text).expect("a pattern")
+    }
+
+    #[test]
+    fn wildcards_stand_for_any_characters_and_brackets_for_themselves() {
+        let id = "net.service-ip-from-pod[pool=windows-2022,source=linux-pod]";
+        for good in [
+            "*",
+            "net.*",
+            "*.service-ip-from-pod*",
+            "net.*[pool=windows-2022*",
+            "net.*[*source=linux-pod]",
+            "net.service-ip-from-???[*",
+            "*2022*",
+            id,
+        ] {
+            assert!(pattern(good).matches(id), "{good}");
+        }
+        for bad in [
+            "net",
+            "net.service-ip-from-pod",
+            "net.*[pool=windows-2019*",
+            "net.service-ip-from-??[*",
+            "?",
+            "et.*",
+        ] {
+            assert!(!pattern(bad).matches(id), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_id_of_a_claim_means_all_its_checks() {
+        let id = "reject.pod.hostUsers/deployment[pool=windows-2022]";
+        for good in [
+            "reject.pod.hostUsers",
+            "reject.pod.*",
+            "reject.pod.hostUsers/deployment",
+            "*/deployment",
+        ] {
+            assert!(pattern(good).covers(id), "{good}");
+        }
+        for bad in ["reject", "reject.pod", "reject.pod.hostUsers/pod", "*/dep"] {
+            assert!(!pattern(bad).covers(id), "{bad}");
+        }
+    }
+
+    #[test]
+    fn whether_a_point_may_match_is_known_from_the_claim() {
+        for (text, expected) in [
+            ("net.*[pool=windows-2022*", true),
+            ("net.service-ip-from-pod[pool=x]", true),
+            ("net.service-ip-from-podd", false),
+            ("net.service-ip[*", false),
+            ("net.*2022*", true),
+            ("reject.*[pool=*", false),
+            ("net.service-ip-from-pod/case", true),
+        ] {
+            let may = pattern(text).may_cover("net.service-ip-from-pod");
+            assert_eq!(may, expected, "{text}");
+        }
+        assert!(!pattern("net.x/one/two").may_cover("net.x/one"));
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_refused() {
+        for (text, error) in [
+            ("", PatternError::Length),
+            ("net.a b", PatternError::Character),
+            ("net.\u{1b}[31m", PatternError::Character),
+            ("net.{a}", PatternError::Character),
+            ("net.x[pool=a]]", PatternError::Bracket),
+            ("[pool=a]", PatternError::Bracket),
+            ("net.x[pool=a]b", PatternError::Bracket),
+            ("net.x]", PatternError::Bracket),
+        ] {
+            assert_eq!(Pattern::parse(text), Err(error), "{text}");
+        }
+        let long = "a".repeat(Pattern::LONGEST + 1);
+        assert_eq!(Pattern::parse(&long), Err(PatternError::Length));
+    }
+
+    #[test]
+    fn many_stars_take_no_longer_than_one() {
+        let stars = pattern(&"*a".repeat(Pattern::LONGEST / 2));
+        assert!(!stars.matches(&"ab".repeat(40)));
+    }
+
+    /// What matching means, said the slow way.
+    fn slow(pattern: &[char], name: &[char]) -> bool {
+        match (pattern, name) {
+            ([], name) => name.is_empty(),
+            (['*', rest @ ..], name) => (0..=name.len()).any(|at| slow(rest, &name[at..])),
+            (['?', rest @ ..], [_, name @ ..]) => slow(rest, name),
+            ([letter, rest @ ..], [first, name @ ..]) => letter == first && slow(rest, name),
+            (_, []) => false,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn matching_is_what_it_means(text in "[ab*?]{1,8}", name in "[ab]{0,10}") {
+            let (letters, given): (Vec<_>, Vec<_>) = (text.chars().collect(), name.chars().collect());
+            prop_assert_eq!(pattern(&text).matches(&name), slow(&letters, &given));
+        }
+    }
+}

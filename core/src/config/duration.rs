@@ -1,0 +1,72 @@
+//! Durations as people write them.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+/// Text is not a duration.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("a number with its unit: `30s`, `20m` or `1h 30m`")]
+pub struct DurationError;
+
+/// Reads `30s`, `20m`, `1h 30m`: more than nothing.
+pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
+    let signed: SignedDuration = text.parse().map_err(|_| DurationError)?;
+    match Duration::try_from(signed) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        Ok(_) | Err(_) => Err(DurationError),
+    }
+}
+
+/// A duration as it would be written.
+pub fn shown(duration: Duration) -> String {
+    match SignedDuration::try_from(duration) {
+        Ok(signed) => format!("{signed:#}"),
+        Err(_) => format!("{duration:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_as_people_write_them() {
+        for (text, seconds) in [
+            ("30s", 30),
+            ("20m", 1200),
+            ("1h 30m", 5400),
+            ("1h30m", 5400),
+            ("2 hours", 7200),
+            ("1.5h", 5400),
+        ] {
+            assert_eq!(
+                parse_duration(text),
+                Ok(Duration::from_secs(seconds)),
+                "{text}"
+            );
+        }
+        for text in [
+            "",
+            "20",
+            "-5m",
+            "5m ago",
+            "0s",
+            "m",
+            "20 parsecs",
+            "1d",
+            "\u{1b}[31m",
+        ] {
+            assert_eq!(parse_duration(text), Err(DurationError), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_reads_back() {
+        for seconds in [1, 59, 60, 90, 1200, 5400, 86400] {
+            let duration = Duration::from_secs(seconds);
+            assert_eq!(parse_duration(&shown(duration)), Ok(duration));
+        }
+        assert_eq!(shown(Duration::from_mins(20)), "20m");
+    }
+}

@@ -1,0 +1,86 @@
+//! The profiles: named rules for what counts against a cluster.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A set of rules for what counts against a cluster, by name.
+#[derive(
+    Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// Only what is not as documented counts against a cluster.
+    #[default]
+    Default,
+    /// For a cluster without a way out: as `default`, but no image may come from a public registry.
+    AirGapped,
+    /// As `default`, but advice that warns, limitations that are lifted and checks whose attempts disagreed count against the cluster, too.
+    Strict,
+}
+
+/// What a profile changes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Rules {
+    /// What counts against the cluster beside what is not as documented.
+    pub counts: &'static [Counts],
+    /// Whether images may come from public registries.
+    pub public_images: bool,
+}
+
+/// What a profile may have count against a cluster.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Counts {
+    /// Advice that is not followed.
+    Warnings,
+    /// What works though documented not to.
+    Lifted,
+    /// A check whose attempts disagreed.
+    Flaky,
+}
+
+impl Profile {
+    /// Every profile.
+    pub const ALL: [Self; 3] = [Self::Default, Self::AirGapped, Self::Strict];
+
+    /// What it changes: all of it, in this one place.
+    pub const fn rules(self) -> Rules {
+        match self {
+            Self::Default => Rules {
+                counts: &[],
+                public_images: true,
+            },
+            Self::AirGapped => Rules {
+                counts: &[],
+                public_images: false,
+            },
+            Self::Strict => Rules {
+                counts: &[Counts::Warnings, Counts::Lifted, Counts::Flaky],
+                public_images: true,
+            },
+        }
+    }
+
+    /// The profile's word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::AirGapped => "air-gapped",
+            Self::Strict => "strict",
+        }
+    }
+
+    /// The profile with this word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|profile| profile.as_str() == word)
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

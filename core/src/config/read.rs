@@ -1,0 +1,403 @@
+//! From a config file to what is valid of it, with all of its problems.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::civil::Date;
+use sha2::{Digest, Sha256};
+
+use super::duration::{parse_duration, shown};
+use super::images::Images;
+use super::profile::Profile;
+use super::waiver::Waiver;
+use super::written::{Written, WrittenDurations, WrittenImages, WrittenLimits, WrittenWaiver};
+use super::{Config, Durations, Limits};
+use crate::claims::Pattern;
+use crate::document::{Decoder, Diagnostic, Fields, Node, Placed, Value, hexadecimal, parse};
+use crate::facts::WindowsBuild;
+
+/// Reads a config file; what is valid is kept, the rest is reported to `found`. An empty file is
+/// reported: a mistyped name of a template's value leaves nothing else.
+pub fn read(file: &str, text: &str, found: &mut Vec<Diagnostic>) -> Config {
+    let digest = Some(hexadecimal(Sha256::digest(text)));
+    let root = match parse(file, text) {
+        Ok(root) => root,
+        Err(error) => {
+            found.push(error);
+            return Config::default();
+        }
+    };
+    let mut decoder = Decoder::new(file);
+    let config = match &root.value {
+        Value::Null => {
+            let hint = "`winconform config example` prints one".to_owned();
+            decoder.report(&root, "the configuration is empty", Some(hint));
+            Config::default()
+        }
+        _ => read_root(&mut decoder, &root),
+    };
+    found.extend(decoder.finish());
+    Config { digest, ..config }
+}
+
+fn read_root(decoder: &mut Decoder<'_>, root: &Node) -> Config {
+    let Some(mut fields) = decoder.fields(root, "the configuration") else {
+        return Config::default();
+    };
+    let profile = fields.filled("profile");
+    let images = fields.filled("images");
+    let durations = fields.filled("durations");
+    let limits = fields.filled("limits");
+    let select = fields.filled("select");
+    let waivers = fields.filled("waivers");
+    fields.finish(decoder);
+    let words = Profile::ALL.map(Profile::as_str);
+    let written = Written {
+        profile: profile.and_then(|node| decoder.word(node, "profile", &words, Profile::parse)),
+        images: images
+            .and_then(|node| read_images(decoder, node))
+            .unwrap_or_default(),
+        durations: durations
+            .and_then(|node| read_durations(decoder, node))
+            .unwrap_or_default(),
+        limits: limits
+            .and_then(|node| read_limits(decoder, node))
+            .unwrap_or_default(),
+        select: select.map_or_else(Vec::new, |node| read_select(decoder, node)),
+        waivers: waivers.map_or_else(Vec::new, |node| read_waivers(decoder, node)),
+    };
+    let valid = valid(written);
+    if let Some(node) = profile
+        && !valid.profile.rules().public_images
+    {
+        refuse_public(decoder, node, &valid);
+    }
+    if let Some(node) = durations
+        && valid.durations.http_connect >= valid.durations.http_total
+    {
+        let (connect, total) = (valid.durations.http_connect, valid.durations.http_total);
+        let message = format!(
+            "`http-connect` is {}, which leaves nothing of `http-total`, {}",
+            shown(connect),
+            shown(total)
+        );
+        let hint = "a transfer takes longer than its connection".to_owned();
+        decoder.report(node, message, Some(hint));
+    }
+    valid
+}
+
+/// What was written over what holds otherwise.
+fn valid(written: Written) -> Config {
+    let mut durations = Durations::default();
+    let set = written.durations;
+    for (place, value) in [
+        (&mut durations.api_answer, set.api_answer),
+        (&mut durations.http_connect, set.http_connect),
+        (&mut durations.http_total, set.http_total),
+        (&mut durations.fixture, set.fixture),
+        (&mut durations.unscheduled, set.unscheduled),
+        (&mut durations.converge, set.converge),
+        (&mut durations.tear_down, set.tear_down),
+    ] {
+        *place = value.unwrap_or(*place);
+    }
+    let mut limits = Limits::default();
+    let set = written.limits;
+    if let Some(in_flight) = set.api_in_flight {
+        limits.api_in_flight = in_flight as usize;
+    }
+    limits.attempts = set.attempts.unwrap_or(limits.attempts);
+    limits.hold_rounds = set.hold_rounds.unwrap_or(limits.hold_rounds);
+    let mut images = Images::default();
+    let set = written.images;
+    for (place, value) in [
+        (&mut images.agnhost, set.agnhost),
+        (&mut images.host_process, set.host_process),
+        (&mut images.server_core, set.server_core),
+    ] {
+        *place = value.unwrap_or_else(|| std::mem::take(place));
+    }
+    images.tags.extend(set.server_core_tags);
+    if let Some(mirror) = &set.mirror {
+        images.mirror(mirror);
+    }
+    let waiver = |written: WrittenWaiver| Waiver {
+        check: written.check,
+        reason: written.reason,
+        owner: written.owner,
+        expires: written.expires,
+    };
+    Config {
+        profile: written.profile.unwrap_or_default(),
+        images,
+        durations,
+        limits,
+        select: written.select,
+        waivers: written
+            .waivers
+            .into_iter()
+            .map(|Placed { value, at }| Placed {
+                value: waiver(value),
+                at,
+            })
+            .collect(),
+        digest: None,
+    }
+}
+
+fn refuse_public(decoder: &mut Decoder<'_>, node: &Node, config: &Config) {
+    let public = config.images.public();
+    if public.is_empty() {
+        return;
+    }
+    let public: Vec<_> = public.into_iter().map(|name| format!("`{name}`")).collect();
+    let message = format!(
+        "with profile `{}` no image may come from a public registry: {}",
+        config.profile,
+        public.join(", ")
+    );
+    let hint = "set `images.mirror` to where your copies are, or name each image".to_owned();
+    decoder.report(node, message, Some(hint));
+}
+
+fn read_images(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenImages> {
+    let mut fields = decoder.fields(node, "`images`")?;
+    let mirror = fields.filled("mirror");
+    let agnhost = fields.filled("agnhost");
+    let host_process = fields.filled("host-process");
+    let server_core = fields.filled("server-core");
+    let tags = fields.filled("server-core-tags");
+    fields.finish(decoder);
+    let mut image = |node: Option<&Node>, what, tagged| read_image(decoder, node?, what, tagged);
+    Some(WrittenImages {
+        mirror: image(mirror, "`mirror`", Tagged::Mirror),
+        agnhost: image(agnhost, "`agnhost`", Tagged::Yes),
+        host_process: image(host_process, "`host-process`", Tagged::Yes),
+        server_core: image(server_core, "`server-core`", Tagged::No),
+        server_core_tags: tags.map_or_else(BTreeMap::new, |node| read_tags(decoder, node)),
+    })
+}
+
+/// What an image's name is to end with.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Tagged {
+    /// A tag or a digest.
+    Yes,
+    /// None: the build decides.
+    No,
+    /// It is only the beginning of names.
+    Mirror,
+}
+
+/// The name of an image as container runtimes take it (distribution/reference).
+fn read_image(
+    decoder: &mut Decoder<'_>,
+    node: &Node,
+    what: &str,
+    tagged: Tagged,
+) -> Option<String> {
+    let text = decoder.text(node, what)?;
+    let last = text.rsplit('/').next().unwrap_or_default();
+    let has_tag = last.contains([':', '@']) && (text.contains('/') || tagged != Tagged::Mirror);
+    let known = |c: char| c.is_ascii_alphanumeric() || "._-/:@".contains(c);
+    let hint = if text.contains("://") {
+        "without the scheme: `registry.example.com/mirror`"
+    } else if text.len() > 255
+        || !text.chars().all(known)
+        || text.split('/').any(str::is_empty)
+        || !text.starts_with(|c: char| c.is_ascii_alphanumeric())
+    {
+        "a registry and a path such as `registry.example.com/mirror/agnhost`, divided by `/`"
+    } else {
+        match (tagged, has_tag) {
+            (Tagged::Yes, false) => "add the tag: `registry.example.com/mirror/agnhost:2.59`",
+            (Tagged::No, true) => "without its tag, which stands in `server-core-tags`",
+            (Tagged::Mirror, true) => "a mirror has no tag: `registry.example.com/mirror`",
+            (Tagged::Yes, true) | (Tagged::No | Tagged::Mirror, false) => {
+                return Some(text.to_owned());
+            }
+        }
+    };
+    let name = match tagged {
+        Tagged::Mirror => "the beginning of an image's name",
+        Tagged::Yes | Tagged::No => "the name of an image",
+    };
+    let message = format!("{what} is `{text}`, which is not {name} here");
+    decoder.report(node, message, Some(hint.to_owned()));
+    None
+}
+
+fn read_tags(decoder: &mut Decoder<'_>, node: &Node) -> BTreeMap<WindowsBuild, String> {
+    let mut tags = BTreeMap::new();
+    let entries = decoder.entries(node, "`server-core-tags`");
+    for entry in entries.unwrap_or_default() {
+        let build = WindowsBuild::parse_label(&entry.key);
+        if build.is_none() {
+            let hint = "as in the node label: 10.0.20348".to_owned();
+            let message = format!("`{}` is not a Windows build", entry.key);
+            let at = decoder.place(&entry.node);
+            let (line, column) = (entry.line, entry.column);
+            let at = crate::document::Place { line, column, ..at };
+            decoder.push(at.problem(message, Some(hint)));
+        }
+        let Some(tag) = decoder.text(&entry.node, "a tag") else {
+            continue;
+        };
+        let known = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        if tag.len() > 128 || !tag.chars().all(known) || tag.starts_with(['.', '-']) {
+            let hint = "letters, digits, `.`, `_` and `-`, such as `ltsc2022`".to_owned();
+            decoder.report(&entry.node, format!("`{tag}` is not a tag"), Some(hint));
+        } else if let Some(build) = build {
+            tags.insert(build, tag.to_owned());
+        }
+    }
+    tags
+}
+
+fn read_durations(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenDurations> {
+    let mut fields = decoder.fields(node, "`durations`")?;
+    let mut read = |key, bounds| read_duration(decoder, &mut fields, key, bounds);
+    let written = WrittenDurations {
+        api_answer: read("api-answer", (1, 60)),
+        http_connect: read("http-connect", (3, 20)),
+        http_total: read("http-total", (4, 25)),
+        fixture: read("fixture", (10, 3 * 3600)),
+        unscheduled: read("unscheduled", (5, 3600)),
+        converge: read("converge", (1, 30 * 60)),
+        tear_down: read("tear-down", (10, 3600)),
+    };
+    fields.finish(decoder);
+    Some(written)
+}
+
+/// A duration within bounds in seconds.
+fn read_duration(
+    decoder: &mut Decoder<'_>,
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    (least, most): (u64, u64),
+) -> Option<Duration> {
+    let node = fields.filled(key)?;
+    if let Value::Int(_) | Value::Float(_) = node.value {
+        let hint = "with its unit: `30s`, `20m` or `1h 30m`".to_owned();
+        decoder.report(
+            node,
+            format!("`{key}` is a number without a unit"),
+            Some(hint),
+        );
+        return None;
+    }
+    let text = decoder.text(node, &format!("`{key}`"))?;
+    let (least, most) = (Duration::from_secs(least), Duration::from_secs(most));
+    match parse_duration(text) {
+        Ok(duration) if (least..=most).contains(&duration) => Some(duration),
+        Ok(duration) => {
+            let message = format!("`{key}` is {}", shown(duration));
+            let hint = format!("from {} to {}", shown(least), shown(most));
+            decoder.report(node, message, Some(hint));
+            None
+        }
+        Err(error) => {
+            let message = format!("`{key}` is `{text}`, which is not a duration");
+            decoder.report(node, message, Some(error.to_string()));
+            None
+        }
+    }
+}
+
+fn read_limits(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenLimits> {
+    let mut fields = decoder.fields(node, "`limits`")?;
+    let mut read = |key, most| {
+        let node = fields.filled(key)?;
+        decoder.whole(node, &format!("`{key}`"), (1, most))
+    };
+    let written = WrittenLimits {
+        api_in_flight: read("api-in-flight", 256),
+        attempts: read("attempts", 10),
+        hold_rounds: read("hold-rounds", 20),
+    };
+    fields.finish(decoder);
+    Some(written)
+}
+
+fn read_select(decoder: &mut Decoder<'_>, node: &Node) -> Vec<Placed<String>> {
+    let items = decoder.list(node, "`select`").unwrap_or_default();
+    let mut select = Vec::with_capacity(items.len());
+    for item in items {
+        let at = decoder.place(item);
+        if let Some(text) = decoder.text(item, "what is selected") {
+            let value = text.to_owned();
+            select.push(Placed { value, at });
+        }
+    }
+    select
+}
+
+fn read_waivers(decoder: &mut Decoder<'_>, node: &Node) -> Vec<Placed<WrittenWaiver>> {
+    let items = decoder.list(node, "`waivers`").unwrap_or_default();
+    let mut waivers = Vec::<Placed<WrittenWaiver>>::with_capacity(items.len());
+    for item in items {
+        let at = decoder.place(item);
+        let Some(value) = read_waiver(decoder, item) else {
+            continue;
+        };
+        if waivers.iter().any(|other| other.value.check == value.check) {
+            let message = format!("a second waiver of `{}`", value.check);
+            decoder.report(item, message, Some("make one of both".to_owned()));
+        }
+        waivers.push(Placed { value, at });
+    }
+    waivers
+}
+
+fn read_waiver(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenWaiver> {
+    let mut fields = decoder.fields(node, "a waiver")?;
+    let check = fields.required(decoder, "check");
+    let reason = fields.required(decoder, "reason");
+    let owner = fields.required(decoder, "owner");
+    let expires = fields.required(decoder, "expires");
+    fields.finish(decoder);
+    let check = check.and_then(|node| read_pattern(decoder, node));
+    let reason = reason.and_then(|node| decoder.text(node, "`reason`"));
+    let owner = owner.and_then(|node| decoder.text(node, "`owner`"));
+    let expires = expires.and_then(|node| read_date(decoder, node));
+    Some(WrittenWaiver {
+        check: check?,
+        reason: reason?.to_owned(),
+        owner: owner?.to_owned(),
+        expires: expires?,
+    })
+}
+
+fn read_pattern(decoder: &mut Decoder<'_>, node: &Node) -> Option<Pattern> {
+    let text = decoder.text(node, "`check`")?;
+    match Pattern::parse(text) {
+        Ok(pattern) if pattern.is_everything() => {
+            let hint = "name the claim or the check that is known to fail".to_owned();
+            decoder.report(
+                node,
+                format!("`{text}` would waive every failure"),
+                Some(hint),
+            );
+            None
+        }
+        Ok(pattern) => Some(pattern),
+        Err(error) => {
+            let message = format!("`{text}` is not a pattern of checks");
+            decoder.report(node, message, Some(error.to_string()));
+            None
+        }
+    }
+}
+
+fn read_date(decoder: &mut Decoder<'_>, node: &Node) -> Option<Date> {
+    let text = decoder.text(node, "`expires`")?;
+    // Other forms of ISO 8601 would be taken, too, some of them with a time of day
+    let date = (text.len() == 10).then(|| text.parse().ok()).flatten();
+    if date.is_none() {
+        let hint = "as YYYY-MM-DD: the last day it applies, such as 2027-03-31".to_owned();
+        decoder.report(node, format!("`{text}` is not a date"), Some(hint));
+    }
+    date
+}

@@ -1,0 +1,107 @@
+//! The config file as written, from which its schema is made; all of it may be left out.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::civil::Date;
+use schemars::JsonSchema;
+
+use super::profile::Profile;
+use crate::claims::Pattern;
+use crate::document::Placed;
+use crate::facts::WindowsBuild;
+
+/// What winconform is to do differently: see `winconform config example`.
+#[derive(Debug, Default, JsonSchema)]
+#[schemars(title = "winconform", rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct Written {
+    /// What counts against the cluster; `default` unless set.
+    pub(super) profile: Option<Profile>,
+    /// The images that are pulled.
+    #[schemars(default)]
+    pub(super) images: WrittenImages,
+    /// How long things may take.
+    #[schemars(default)]
+    pub(super) durations: WrittenDurations,
+    /// How much at once, and how often.
+    #[schemars(default)]
+    pub(super) limits: WrittenLimits,
+    /// What to check, as with `--select`, which takes the place of it: id patterns, `area=`, `kind=` or an axis such as `pool=`; a leading `!` takes out. All checks unless set.
+    #[schemars(default, with = "Vec<String>")]
+    pub(super) select: Vec<Placed<String>>,
+    /// Failures that are known and accepted for a time.
+    #[schemars(default, with = "Vec<WrittenWaiver>")]
+    pub(super) waivers: Vec<Placed<WrittenWaiver>>,
+}
+
+/// The images that are pulled.
+#[derive(Debug, Default, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct WrittenImages {
+    /// Takes the place of public registries (registry.k8s.io, mcr.microsoft.com, docker.io) in the names of images, such as `registry.example.com/mirror`.
+    pub(super) mirror: Option<String>,
+    /// agnhost for Linux and Windows, with its tag.
+    pub(super) agnhost: Option<String>,
+    /// What `HostProcess` pods run in, with its tag.
+    pub(super) host_process: Option<String>,
+    /// Windows Server Core, without its tag.
+    pub(super) server_core: Option<String>,
+    /// The tag of Windows Server Core for a build as in the node label, such as `10.0.20348`; those of Windows Server 2019, 2022 and 2025 unless set.
+    #[schemars(default, with = "BTreeMap<String, String>")]
+    pub(super) server_core_tags: BTreeMap<WindowsBuild, String>,
+}
+
+/// How long things may take: text such as `30s`, `20m` or `1h 30m`.
+#[derive(Debug, Default, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct WrittenDurations {
+    /// From sending an API request to the head of its answer. From 1s to 1m; 10s unless set.
+    #[schemars(with = "Option<String>")]
+    pub(super) api_answer: Option<Duration>,
+    /// How long a connection over HTTP may take to stand. Windows needs 2s to refuse one and gives up by itself after 21s. From 3s to 20s; 4s unless set.
+    #[schemars(with = "Option<String>")]
+    pub(super) http_connect: Option<Duration>,
+    /// How long one transfer over HTTP may take, its connection included. From 4s to 25s; 8s unless set.
+    #[schemars(with = "Option<String>")]
+    pub(super) http_total: Option<Duration>,
+    /// From applying a workload to its standing: a Windows image takes minutes to pull. From 10s to 3h; 20m unless set.
+    #[schemars(with = "Option<String>")]
+    pub(super) fixture: Option<Duration>,
+    /// How long the scheduler may find no node for a pod before that is final. From 5s to 1h; 30s unless set.
+    #[schemars(with = "Option<String>")]
+    pub(super) unscheduled: Option<Duration>,
+    /// How long what is looked at over the network may take to come right. From 1s to 30m; 1m unless set.
+    #[schemars(with = "Option<String>")]
+    pub(super) converge: Option<Duration>,
+    /// All of tear-down. From 10s to 1h; 2m unless set.
+    #[schemars(with = "Option<String>")]
+    pub(super) tear_down: Option<Duration>,
+}
+
+/// How much at once, and how often.
+#[derive(Debug, Default, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct WrittenLimits {
+    /// API requests of looks under way at once. From 1 to 256; 16 unless set.
+    pub(super) api_in_flight: Option<u32>,
+    /// Attempts of a check that is not as documented. From 1 to 10; 2 unless set.
+    pub(super) attempts: Option<u32>,
+    /// Consecutive good rounds of a check over the network before it counts. From 1 to 20; 2 unless set.
+    pub(super) hold_rounds: Option<u32>,
+}
+
+/// A failure that is known and accepted for a time.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename = "Waiver", rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct WrittenWaiver {
+    /// The checks it is for: a claim's id, a check's id, or a pattern with `*` and `?`.
+    #[schemars(with = "String")]
+    pub(super) check: Pattern,
+    /// Why it is accepted.
+    pub(super) reason: String,
+    /// Who answers for it.
+    pub(super) owner: String,
+    /// The last day it applies, in UTC: YYYY-MM-DD.
+    #[schemars(with = "String")]
+    pub(super) expires: Date,
+}

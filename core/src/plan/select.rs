@@ -1,0 +1,349 @@
+//! Which checks are wanted: everything that is named, or all, less what is taken out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::check::{Axis, Check, Plan, Point};
+use crate::claims::{Claim, ClaimId, Kind, Pattern};
+use crate::config::Waiver;
+use crate::document::{Diagnostic, Diagnostics, Place, Placed, did_you_mean, nearest};
+use crate::facts::{Facts, Known};
+use crate::suite::{Case, Suites};
+use crate::verdict::Fate;
+use crate::way::SourceKind;
+
+/// Which checks are wanted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Selection {
+    terms: Vec<Term>,
+}
+
+/// What a selection leaves of a plan.
+#[derive(Clone, Debug)]
+pub struct Selected {
+    /// The checks that are wanted.
+    pub plan: Plan,
+    /// How many are not, by area.
+    pub left_out: BTreeMap<String, usize>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Term {
+    written: String,
+    at: Place,
+    negated: bool,
+    what: What,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum What {
+    /// Checks by their ids.
+    Id(Pattern),
+    /// Claims by their area.
+    Area(Pattern),
+    /// Claims by their kind.
+    Kind(Pattern),
+    /// Checks by a value of their point.
+    Axis(Axis, Pattern),
+}
+
+/// Whether a term is about something: not always known before there are points.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Hit {
+    Yes,
+    Perhaps,
+    No,
+}
+
+impl Hit {
+    fn certain(hit: bool) -> Self {
+        if hit { Self::Yes } else { Self::No }
+    }
+
+    fn possible(hit: bool) -> Self {
+        if hit { Self::Perhaps } else { Self::No }
+    }
+}
+
+/// The words a term may begin with, beside those of axes.
+const OF_CLAIMS: [&str; 2] = ["area", "kind"];
+
+impl Selection {
+    /// Reads what was written; problems are reported to `found`. Names of pools are known only
+    /// with a plan, to [`Selection::apply`].
+    pub fn read(written: &[Placed<String>], suites: &Suites, found: &mut Vec<Diagnostic>) -> Self {
+        let mut terms = Vec::with_capacity(written.len());
+        for Placed { value, at } in written {
+            match Term::read(value, at, suites) {
+                Ok(term) => terms.push(term),
+                Err(problem) => found.push(problem),
+            }
+        }
+        Self { terms }
+    }
+
+    /// What was written, in its order.
+    pub fn written(&self) -> Vec<String> {
+        self.terms.iter().map(|term| term.written.clone()).collect()
+    }
+
+    /// Whether everything is wanted because nothing was said.
+    pub fn is_everything(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// Whether a claim is wanted, going by its cases: `true` as long as one of its checks may be.
+    pub fn may_want(&self, claim: &Claim, suites: &Suites) -> bool {
+        let mut cases = suites.cases_of(&claim.id).peekable();
+        match cases.peek() {
+            None => self.wants(|what| what.hit_claim(&claim.id, claim.kind)),
+            Some(_) => cases.any(|case| self.wants(|what| what.hit_case(case))),
+        }
+    }
+
+    /// What it leaves of a plan. Refuses what names no pool of the cluster and no check.
+    pub fn apply(&self, plan: Plan, facts: &Facts) -> Result<Selected, Diagnostics> {
+        let problems = self
+            .terms
+            .iter()
+            .filter_map(|term| term.amiss(&plan, facts));
+        Diagnostics::check(problems.collect())?;
+        let mut left_out = BTreeMap::new();
+        let (wanted, unwanted): (Vec<_>, Vec<_>) = plan
+            .checks
+            .into_iter()
+            .partition(|check| self.wants(|what| what.hit_check(check)));
+        for check in unwanted {
+            *left_out.entry(check.claim.area().to_owned()).or_default() += 1;
+        }
+        let plan = Plan { checks: wanted };
+        Ok(Selected { plan, left_out })
+    }
+
+    fn wants(&self, hit: impl Fn(&What) -> Hit) -> bool {
+        let hits = |negated| {
+            let terms = self
+                .terms
+                .iter()
+                .filter(move |term| term.negated == negated);
+            terms.map(|term| hit(&term.what))
+        };
+        let named = hits(false).count() == 0 || hits(false).any(|hit| hit != Hit::No);
+        named && hits(true).all(|hit| hit != Hit::Yes)
+    }
+}
+
+impl Term {
+    fn read(written: &str, at: &Place, suites: &Suites) -> Result<Self, Diagnostic> {
+        let (negated, text) = match written.strip_prefix('!') {
+            Some(rest) => (true, rest),
+            None => (false, written),
+        };
+        let word = |key: &str| key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        let what = match text.split_once('=') {
+            Some((key, value)) if word(key) => Self::read_value(key, value, at, suites)?,
+            _ => {
+                let pattern = read_pattern(text, at)?;
+                known_id(&pattern, at, suites)?;
+                What::Id(pattern)
+            }
+        };
+        Ok(Self {
+            written: written.to_owned(),
+            at: at.clone(),
+            negated,
+            what,
+        })
+    }
+
+    fn read_value(key: &str, value: &str, at: &Place, suites: &Suites) -> Result<What, Diagnostic> {
+        let axis = Axis::parse(key);
+        if axis.is_none() && !OF_CLAIMS.contains(&key) {
+            let known: Vec<_> = OF_CLAIMS
+                .into_iter()
+                .chain(Axis::ALL.map(Axis::as_str))
+                .collect();
+            let message = format!("nothing is selected by `{key}=`");
+            return Err(at.problem(message, Some(did_you_mean(key, &known))));
+        }
+        let pattern = read_pattern(value, at)?;
+        let known: Option<Vec<_>> = match (axis, key) {
+            (Some(axis), _) => known_values(axis, suites),
+            (None, "area") => Some(suites.claims.iter().map(|claim| claim.id.area()).collect()),
+            (None, _) => Some(Kind::ALL.map(Kind::as_str).into()),
+        };
+        if let Some(known) = known {
+            is_known(key, &pattern, &known, at)?;
+        }
+        Ok(match (axis, key) {
+            (Some(axis), _) => What::Axis(axis, pattern),
+            (None, "area") => What::Area(pattern),
+            (None, _) => What::Kind(pattern),
+        })
+    }
+
+    /// What is wrong with the term on this cluster.
+    fn amiss(&self, plan: &Plan, facts: &Facts) -> Option<Diagnostic> {
+        // Of a cluster whose nodes may not be read, no name of a pool is known to be wrong
+        if matches!(facts.nodes, Known::Unknown { .. }) {
+            return None;
+        }
+        match &self.what {
+            What::Axis(axis @ Axis::Pool, pattern) => {
+                let values = plan.checks.iter().filter_map(|check| check.point.on(*axis));
+                let known: Vec<_> = values.collect::<BTreeSet<_>>().into_iter().collect();
+                if known.is_empty() {
+                    let message =
+                        format!("the cluster has no Windows pool, so none is `{pattern}`");
+                    return Some(self.at.problem(message, None));
+                }
+                is_known(axis.as_str(), pattern, &known, &self.at).err()
+            }
+            What::Id(pattern) if pattern.is_of_a_check() => {
+                let mut ids = plan.checks.iter().map(|check| check.id.as_str());
+                if ids.clone().any(|id| pattern.covers(id)) {
+                    return None;
+                }
+                let hint = match nearest(pattern.as_str(), ids.by_ref()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "`winconform plan` lists the checks of this cluster".to_owned(),
+                };
+                let message = format!("no check of this cluster is called `{pattern}`");
+                Some(self.at.problem(message, Some(hint)))
+            }
+            What::Id(_) | What::Area(_) | What::Kind(_) | What::Axis(..) => None,
+        }
+    }
+}
+
+impl What {
+    fn hit_claim(&self, id: &ClaimId, kind: Kind) -> Hit {
+        match self {
+            Self::Id(pattern) => Hit::certain(pattern.covers(id.as_str())),
+            Self::Area(pattern) => Hit::certain(pattern.matches(id.area())),
+            Self::Kind(pattern) => Hit::certain(pattern.matches(kind.as_str())),
+            Self::Axis(..) => Hit::No,
+        }
+    }
+
+    fn hit_case(&self, case: &Case) -> Hit {
+        match self {
+            Self::Id(pattern) => hit_id(pattern, &case_id(&case.claim, case.name.as_deref())),
+            Self::Area(_) | Self::Kind(_) => self.hit_claim(&case.claim, case.kind),
+            Self::Axis(axis, pattern) => Hit::possible(match axis {
+                Axis::Pool => case.over.windows_pools,
+                Axis::Source | Axis::Workload | Axis::Container | Axis::Value => {
+                    values_of(case, *axis)
+                        .into_iter()
+                        .any(|value| pattern.matches(value))
+                }
+            }),
+        }
+    }
+
+    fn hit_check(&self, check: &Check) -> Hit {
+        // It stands for all points of its case, which could not be told or are not there
+        let stands_for_all = check.point == Point::default() && check.fate != Fate::Look;
+        match self {
+            Self::Id(pattern) if stands_for_all => hit_id(pattern, check.id.as_str()),
+            Self::Id(pattern) => Hit::certain(pattern.covers(check.id.as_str())),
+            Self::Area(_) | Self::Kind(_) => self.hit_claim(&check.claim, check.kind),
+            Self::Axis(axis, pattern) => match check.point.on(*axis) {
+                Some(value) => Hit::certain(pattern.matches(value)),
+                None => Hit::possible(stands_for_all),
+            },
+        }
+    }
+}
+
+/// Whether a pattern is about the checks of a claim or case with this id.
+fn hit_id(pattern: &Pattern, id: &str) -> Hit {
+    if pattern.covers(id) {
+        Hit::Yes
+    } else {
+        Hit::possible(pattern.may_cover(id))
+    }
+}
+
+fn case_id(claim: &ClaimId, case: Option<&str>) -> String {
+    match case {
+        None => claim.to_string(),
+        Some(name) => format!("{claim}/{name}"),
+    }
+}
+
+/// The values of an axis that are known before any cluster is.
+fn known_values(axis: Axis, suites: &Suites) -> Option<Vec<&str>> {
+    match axis {
+        Axis::Pool => None,
+        Axis::Source => Some(SourceKind::ALL.map(SourceKind::as_str).into()),
+        Axis::Workload | Axis::Container | Axis::Value => {
+            let cases = suites.cases.iter();
+            Some(cases.flat_map(|case| values_of(case, axis)).collect())
+        }
+    }
+}
+
+/// The values on an axis of a case, as far as they are known without a cluster.
+fn values_of(case: &Case, axis: Axis) -> Vec<&str> {
+    let over = &case.over;
+    match axis {
+        Axis::Pool => Vec::new(),
+        Axis::Source => over.sources.iter().map(|one| one.as_str()).collect(),
+        Axis::Workload => over.workloads.iter().map(|one| one.as_str()).collect(),
+        Axis::Container => over.containers.iter().map(|one| one.as_str()).collect(),
+        Axis::Value => over.values.keys().map(String::as_str).collect(),
+    }
+}
+
+fn read_pattern(text: &str, at: &Place) -> Result<Pattern, Diagnostic> {
+    Pattern::parse(text).map_err(|error| {
+        let message = format!("`{text}` selects nothing: it is not a pattern");
+        at.problem(message, Some(error.to_string()))
+    })
+}
+
+fn is_known(key: &str, pattern: &Pattern, known: &[&str], at: &Place) -> Result<(), Diagnostic> {
+    if known.iter().any(|value| pattern.matches(value)) {
+        return Ok(());
+    }
+    let known: Vec<_> = known
+        .iter()
+        .copied()
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect();
+    let message = format!("there is no {key} `{pattern}`");
+    Err(at.problem(message, Some(did_you_mean(pattern.as_str(), &known))))
+}
+
+/// Whether a pattern may be about a check of some claim.
+fn known_id(pattern: &Pattern, at: &Place, suites: &Suites) -> Result<(), Diagnostic> {
+    let may = |id: &str| pattern.may_cover(id);
+    let mut cases = suites.cases.iter();
+    if suites.claims.iter().any(|claim| may(claim.id.as_str()))
+        || cases.any(|case| may(&case_id(&case.claim, case.name.as_deref())))
+    {
+        return Ok(());
+    }
+    let claim = pattern
+        .as_str()
+        .split(['[', '/'])
+        .next()
+        .unwrap_or_default();
+    let ids = suites.claims.iter().map(|claim| claim.id.as_str());
+    let areas: BTreeSet<_> = suites.claims.iter().map(|claim| claim.id.area()).collect();
+    let hint = match nearest(claim, ids) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if areas.contains(claim) => format!("did you mean `{claim}.*` or `area={claim}`?"),
+        None => "`winconform list` names the claims".to_owned(),
+    };
+    let message = format!("no claim is called `{pattern}`");
+    Err(at.problem(message, Some(hint)))
+}
+
+/// Reports waivers that no check of the suites can ever meet.
+pub fn check_waivers(waivers: &[Placed<Waiver>], suites: &Suites, found: &mut Vec<Diagnostic>) {
+    for Placed { value, at } in waivers {
+        found.extend(known_id(&value.check, at, suites).err());
+    }
+}

@@ -1,0 +1,79 @@
+//! A plan for programs.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::json::pretty;
+use crate::plan::{Fate, Plan, PlannedLook, Selection};
+
+/// The version of this document's schema; a field may be added within a version, not changed.
+pub const SCHEMA: u32 = 1;
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Document<'p> {
+    schema: u32,
+    selection: Vec<String>,
+    left_out: &'p BTreeMap<String, usize>,
+    checks: Vec<Check<'p>>,
+    fixtures: Vec<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Check<'p> {
+    id: &'p str,
+    claim: &'p str,
+    kind: &'static str,
+    title: &'p str,
+    point: BTreeMap<&'static str, &'p str>,
+    fate: &'static str,
+    because: Option<String>,
+    looks: Vec<Look<'p>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Look<'p> {
+    name: &'p str,
+    from: Option<String>,
+    needs: Vec<String>,
+}
+
+/// What a run would check, and what it would skip and why, as JSON ending in a newline.
+pub fn json(plan: &Plan, selection: &Selection, left_out: &BTreeMap<String, usize>) -> String {
+    let checks = plan.checks.iter().map(|check| {
+        let (fate, because) = match &check.fate {
+            Fate::Look => ("look", None),
+            Fate::Skip(reason) => ("skip", Some(reason.to_string())),
+            Fate::Broken(trouble) => ("broken", Some(trouble.to_string())),
+        };
+        let point = check.point.values();
+        Check {
+            id: check.id.as_str(),
+            claim: check.claim.as_str(),
+            kind: check.kind.as_str(),
+            title: &check.title,
+            point: point.map(|(axis, value)| (axis.as_str(), value)).collect(),
+            fate,
+            because,
+            looks: check.looks.iter().map(look).collect(),
+        }
+    });
+    pretty(&Document {
+        schema: SCHEMA,
+        selection: selection.written(),
+        left_out,
+        checks: checks.collect(),
+        fixtures: plan.fixtures().iter().map(ToString::to_string).collect(),
+    })
+}
+
+fn look(look: &PlannedLook) -> Look<'_> {
+    Look {
+        name: &look.name,
+        from: look.from.as_ref().map(ToString::to_string),
+        needs: look.needs.iter().map(|(key, _)| key.to_string()).collect(),
+    }
+}

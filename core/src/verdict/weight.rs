@@ -1,0 +1,82 @@
+//! What a conclusion weighs: whether it speaks for or against the cluster under a profile.
+
+use super::attempts::Conclusion;
+use super::judge::Verdict;
+use crate::config::{Counts, Profile};
+
+/// Whether a conclusion speaks for or against the cluster.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Weight {
+    /// For it.
+    For,
+    /// Against it.
+    Against,
+    /// It says nothing about the cluster.
+    Nothing,
+}
+
+/// What a conclusion weighs under a profile. Trouble of our own weighs nothing, whatever the
+/// profile: it is counted apart.
+pub fn weigh(conclusion: &Conclusion, profile: Profile) -> Weight {
+    let counted = |what| profile.rules().counts.contains(&what);
+    let counts = match conclusion.verdict {
+        Verdict::Skip | Verdict::Broken => return Weight::Nothing,
+        Verdict::Fail => true,
+        Verdict::Warn => counted(Counts::Warnings),
+        Verdict::LimitationLifted => counted(Counts::Lifted),
+        Verdict::Pass | Verdict::KnownLimitation | Verdict::Recorded => false,
+    };
+    match counts || (conclusion.flaky && counted(Counts::Flaky)) {
+        true => Weight::Against,
+        false => Weight::For,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::Because;
+    use crate::way::{Trouble, TroubleKind};
+
+    fn row(profile: Profile, flaky: bool) -> [Weight; 8] {
+        Verdict::ALL.map(|verdict| {
+            let because = Because::Trouble(Trouble::new(TroubleKind::ExecTransport, "cut"));
+            let conclusion = Conclusion {
+                verdict,
+                because,
+                flaky,
+            };
+            weigh(&conclusion, profile)
+        })
+    }
+
+    #[test]
+    fn every_cell_of_the_table() {
+        use Verdict::{
+            Broken, Fail, KnownLimitation, LimitationLifted, Pass, Recorded, Skip, Warn,
+        };
+        use Weight::{Against as A, For as F, Nothing as N};
+        let columns = [
+            Pass,
+            Fail,
+            KnownLimitation,
+            LimitationLifted,
+            Warn,
+            Recorded,
+            Skip,
+            Broken,
+        ];
+        assert_eq!(Verdict::ALL, columns);
+        for (profile, flaky, expected) in [
+            (Profile::Default, false, [F, A, F, F, F, F, N, N]),
+            (Profile::Default, true, [F, A, F, F, F, F, N, N]),
+            (Profile::AirGapped, false, [F, A, F, F, F, F, N, N]),
+            (Profile::AirGapped, true, [F, A, F, F, F, F, N, N]),
+            (Profile::Strict, false, [F, A, F, A, A, F, N, N]),
+            (Profile::Strict, true, [A, A, A, A, A, A, N, N]),
+        ] {
+            assert_eq!(row(profile, flaky), expected, "{profile}, flaky: {flaky}");
+        }
+        assert_eq!(Profile::ALL.len(), 3, "a new profile has rows here, too");
+    }
+}

@@ -1,0 +1,326 @@
+//! What is selected of a plan, and of the claims.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use winconform_core::config::{Images, Waiver};
+use winconform_core::document::{Diagnostic, Place, Placed};
+use winconform_core::facts::{Facts, Known, WindowsBuild};
+use winconform_core::plan::{Plan, Selection, check_waivers, plan};
+use winconform_core::way::FixtureName;
+
+use crate::claims::suites;
+use crate::runs;
+
+/// The cluster of the other tests with a second Windows pool.
+fn facts() -> Facts {
+    let mut facts = runs::facts();
+    if let Known::Fact { value, .. } = &mut facts.nodes {
+        value[3].build = Some(WindowsBuild::SERVER_2019);
+    }
+    facts
+}
+
+fn written(terms: &[&str]) -> Vec<Placed<String>> {
+    let at = Place::argument("--select");
+    let placed = |term: &&str| Placed {
+        value: (*term).to_owned(),
+        at: at.clone(),
+    };
+    terms.iter().map(placed).collect()
+}
+
+fn read(terms: &[&str]) -> (Selection, Vec<Diagnostic>) {
+    let mut found = Vec::new();
+    let selection = Selection::read(&written(terms), &suites(), &mut found);
+    (selection, found)
+}
+
+fn selection(terms: &[&str]) -> Selection {
+    let (selection, found) = read(terms);
+    assert_eq!(found, Vec::new());
+    selection
+}
+
+fn planned(facts: &Facts) -> Plan {
+    plan(&suites(), facts, &Images::default())
+}
+
+fn ids(plan: &Plan) -> BTreeSet<String> {
+    plan.checks
+        .iter()
+        .map(|check| check.id.to_string())
+        .collect()
+}
+
+fn selected_of(terms: &[&str], facts: &Facts) -> BTreeSet<String> {
+    let selected = selection(terms)
+        .apply(planned(facts), facts)
+        .expect("known");
+    let left: usize = selected.left_out.values().sum();
+    assert_eq!(
+        left + selected.plan.checks.len(),
+        planned(facts).checks.len()
+    );
+    ids(&selected.plan)
+}
+
+fn selected(terms: &[&str]) -> BTreeSet<String> {
+    selected_of(terms, &facts())
+}
+
+/// How many checks each of these selects, of sixteen: three of net on two pools, and ten rejections.
+#[test]
+fn each_kind_of_term_selects() {
+    for (terms, count) in [
+        (&[][..], 16),
+        (&["area=net"], 6),
+        (&["area=*"], 16),
+        (&["kind=rejection"], 10),
+        (&["pool=windows-2019"], 3),
+        (&["pool=windows-20*"], 6),
+        (&["source=linux-pod"], 2),
+        (&["reject.hostPID"], 10),
+        (&["reject.hostPID/privileged"], 6),
+        (&["reject.hostPID[*"], 4),
+        (&["workload=job"], 1),
+        (&["container=init"], 2),
+        (&["value=true"], 3),
+        (&["net.service-ip-from-pod"], 4),
+        (&["net.*[pool=windows-2022*"], 3),
+        (
+            &["net.service-ip-from-pod[pool=windows-2022,source=linux-pod]"],
+            1,
+        ),
+        (&["kind=limitation", "reject.*"], 12),
+        (&["!pool=windows-2019"], 13),
+        (&["area=net", "!source=windows-*"], 2),
+        (&["!*"], 0),
+        (&["kind=limitation", "!area=net"], 0),
+        (&["env.taint"], 0),
+    ] {
+        assert_eq!(selected(terms).len(), count, "{terms:?}");
+    }
+}
+
+#[test]
+fn what_is_unknown_is_refused_with_the_nearest() {
+    for (term, nearest) in [
+        (
+            "net.service-ip-from-pods",
+            "did you mean `net.service-ip-from-pod`?",
+        ),
+        ("net", "did you mean `net.*` or `area=net`?"),
+        (
+            "area=nett",
+            "did you mean `net`? known are: env, net, reject",
+        ),
+        ("kind=reject", "did you mean `rejection`?"),
+        ("kind=x*", "known are: capability"),
+        ("source=linux-node", "did you mean `linux-pod`?"),
+        (
+            "pol=windows-2022",
+            "did you mean `pool`? known are: area, kind, pool, source, workload, container, value",
+        ),
+        ("reject.*[pool=windows-2022*", ""),
+        ("", "1 to 200 characters"),
+        ("net.{a,b}", "holds letters"),
+        ("!", "1 to 200 characters"),
+        ("!!area=net", "holds letters"),
+        ("\u{1b}[31m", "holds letters"),
+    ] {
+        let (_, found) = read(&[term, "area=net"]);
+        match nearest {
+            "" => assert_eq!(found, Vec::new(), "{term}"),
+            _ => {
+                assert_eq!(found.len(), 1, "{term}");
+                let said = found[0].to_string();
+                assert!(said.contains(nearest), "{term}: {said}");
+                assert!(said.starts_with("--select: "), "{said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn pools_and_points_are_known_with_the_cluster() {
+    for (term, said) in [
+        (
+            "pool=windows-2025",
+            "--select: there is no pool `windows-2025`\n  \
+             hint: did you mean `windows-2022`? known are: windows-2019, windows-2022",
+        ),
+        (
+            "net.node-to-service-ip[pool=windows-2025,source=windows-node]",
+            "--select: no check of this cluster is called \
+             `net.node-to-service-ip[pool=windows-2025,source=windows-node]`\n  \
+             hint: did you mean `net.node-to-service-ip[pool=windows-2022,source=windows-node]`?",
+        ),
+        (
+            "reject.*[pool=windows-2022*",
+            "--select: no check of this cluster is called `reject.*[pool=windows-2022*`\n  \
+             hint: `winconform plan` lists the checks of this cluster",
+        ),
+    ] {
+        let refused = selection(&[term]).apply(planned(&facts()), &facts());
+        let found = refused.expect_err("refused");
+        assert_eq!(found.all().len(), 1);
+        let near = found.all()[0].to_string();
+        let (told, _) = near.split_once("\n  hint: ").expect("a hint");
+        let (expected, hint) = said.split_once("\n  hint: ").expect("a hint");
+        assert_eq!(told, expected);
+        assert!(
+            near.ends_with(hint) || hint.contains("did you mean"),
+            "{near}"
+        );
+    }
+    let mut none = facts();
+    none.nodes = Known::Fact {
+        value: Vec::new(),
+        source: "/api/v1/nodes".to_owned(),
+    };
+    let refused = selection(&["pool=windows-2022"]).apply(planned(&none), &none);
+    assert!(
+        refused
+            .expect_err("refused")
+            .to_string()
+            .contains("has no Windows pool")
+    );
+}
+
+/// From nodes that may not be read nothing is assumed: the checks that stand for all pools stay.
+#[test]
+fn of_unknown_nodes_no_pool_is_wrong() {
+    let nodes = Known::Unknown {
+        because: "403".to_owned(),
+    };
+    let facts = Facts { nodes, ..facts() };
+    for terms in [
+        &["pool=windows-2022"][..],
+        &["net.*[pool=windows-2025*"],
+        &["area=net", "!pool=windows-2019"],
+    ] {
+        assert_eq!(selected_of(terms, &facts).len(), 2, "{terms:?}");
+    }
+}
+
+#[test]
+fn fixtures_of_what_is_left_out_are_not_deployed() {
+    let fixtures = |terms: &[&str]| {
+        let selected = selection(terms)
+            .apply(planned(&facts()), &facts())
+            .expect("known");
+        selected.plan.fixtures()
+    };
+    let names = |terms: &[&str]| -> BTreeSet<_> {
+        fixtures(terms).into_iter().map(|key| key.name).collect()
+    };
+    let rejections = names(&["kind=rejection"]);
+    assert!(!rejections.contains(&FixtureName::WinWebserver));
+    assert!(!rejections.contains(&FixtureName::LinuxPodProber));
+    assert!(names(&[]).contains(&FixtureName::WindowsNodeProber));
+    let linux = names(&["source=linux-pod"]);
+    assert!(linux.contains(&FixtureName::LinuxPodProber));
+    assert!(!linux.contains(&FixtureName::WindowsNodeProber));
+    // The control looks from a Windows pod
+    assert!(names(&["kind=limitation"]).contains(&FixtureName::WindowsPodProber));
+    let pools: BTreeSet<_> = fixtures(&["net.*", "!pool=windows-2019"])
+        .into_iter()
+        .filter_map(|key| key.pool)
+        .map(|pool| pool.to_string())
+        .collect();
+    assert_eq!(pools, ["linux", "windows-2022"].map(str::to_owned).into());
+}
+
+#[test]
+fn claims_are_listed_while_one_of_their_checks_may_be_wanted() {
+    let listed = |terms: &[&str]| -> Vec<String> {
+        let (suites, selection) = (suites(), selection(terms));
+        let wanted = suites
+            .claims
+            .iter()
+            .filter(|claim| selection.may_want(claim, &suites));
+        wanted.map(|claim| claim.id.to_string()).collect()
+    };
+    for (terms, expected) in [
+        (
+            &["pool=windows-2099"][..],
+            &["net.node-to-service-ip", "net.service-ip-from-pod"][..],
+        ),
+        (&["source=windows-node"], &["net.node-to-service-ip"]),
+        (
+            &["net.*[pool=windows-2022*", "!kind=limitation"],
+            &["net.service-ip-from-pod"],
+        ),
+        (
+            &["!pool=windows-2022", "!area=env"],
+            &[
+                "net.node-to-service-ip",
+                "net.service-ip-from-pod",
+                "reject.hostPID",
+            ],
+        ),
+        (&["area=env"], &["env.taint"]),
+    ] {
+        assert_eq!(listed(terms), expected, "{terms:?}");
+    }
+}
+
+#[test]
+fn a_waiver_that_no_check_can_meet_is_refused() {
+    let place = Place {
+        file: "config.yaml".to_owned(),
+        line: 3,
+        column: 5,
+    };
+    let placed = |check| Placed::<Waiver> {
+        value: runs::waiver(check, "known", "2026-12-31"),
+        at: place.clone(),
+    };
+    let mut found = Vec::new();
+    let waivers = ["net.*", "net.service-ip-form-pod[pool=*", "env.taint"].map(placed);
+    check_waivers(&waivers, &suites(), &mut found);
+    let said: Vec<_> = found.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        said,
+        [
+            "config.yaml:3:5: no claim is called `net.service-ip-form-pod[pool=*`\n  \
+             hint: did you mean `net.service-ip-from-pod`?"
+        ]
+    );
+}
+
+const TERMS: [&str; 11] = [
+    "area=net",
+    "area=reject",
+    "kind=limitation",
+    "kind=*i*",
+    "pool=windows-2019",
+    "pool=*",
+    "source=windows-*",
+    "container=*",
+    "net.*",
+    "net.service-ip-from-pod",
+    "*[pool=windows-2022,source=linux-pod]",
+];
+
+proptest! {
+    /// Of any A: A and !A together are all, and share nothing; several are their union less what
+    /// is taken out.
+    #[test]
+    fn the_algebra_of_terms(
+        a in prop::sample::select(&TERMS[..]),
+        b in prop::sample::select(&TERMS[..]),
+        c in prop::sample::select(&TERMS[..]),
+    ) {
+        let all = ids(&planned(&facts()));
+        let not = |term: &str| format!("!{term}");
+        let (in_a, out_a) = (selected(&[a]), selected(&[&not(a)]));
+        prop_assert_eq!(&in_a | &out_a, all);
+        prop_assert!((&in_a & &out_a).is_empty());
+        let either = selected(&[a, b]);
+        prop_assert_eq!(&either, &(&in_a | &selected(&[b])));
+        prop_assert_eq!(selected(&[a, b, &not(c)]), &either - &selected(&[c]));
+        prop_assert!(selected(&[a, &not(a)]).is_empty());
+    }
+}

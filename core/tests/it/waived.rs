@@ -1,0 +1,240 @@
+//! Profiles and waivers in the outcome and in every report.
+
+use winconform_core::claims::Kind;
+use winconform_core::config::{Profile, Waiver};
+use winconform_core::record::{Event, Exit, RunView, Started, Tally, exit, read};
+use winconform_core::report::terminal::{Colour, render};
+use winconform_core::report::{json, junit};
+use winconform_core::verdict::{Because, Conclusion, SkipReason, Verdict};
+use winconform_core::way::{Trouble, TroubleKind};
+
+use crate::runs::{self, Recorder, conclusion, ended, planned, saw, waiver};
+
+/// A run of these checks, each with its conclusion, that is whole otherwise.
+fn run(profile: Profile, waivers: Vec<Waiver>, checks: &[(&str, Conclusion)]) -> Recorder {
+    let mut recorder = Recorder::empty();
+    recorder.push(Event::RunStarted(Started {
+        profile,
+        config: Some("c0".repeat(32)),
+        selection: vec!["area=net".to_owned(), "!kind=evidence".to_owned()],
+        waivers,
+        ..runs::started()
+    }));
+    let at = |id: &str| planned(id, Kind::Capability, runs::at(None), "what the claim says");
+    recorder
+        .push(Event::Facts(Box::new(runs::facts())))
+        .push(Event::LeftOut([("env".to_owned(), 2)].into()))
+        .push(Event::Plan(checks.iter().map(|(id, _)| at(id)).collect()));
+    for (id, conclusion) in checks {
+        recorder.judged(&at(id), &[], conclusion.clone());
+    }
+    recorder.push(ended(Exit::Conformant));
+    recorder
+}
+
+fn saw_it(verdict: Verdict) -> Conclusion {
+    saw(verdict, "200 with `ok`", "timeout: curl: (28) late")
+}
+
+fn flaky(verdict: Verdict) -> Conclusion {
+    Conclusion {
+        flaky: true,
+        ..saw_it(verdict)
+    }
+}
+
+fn broken() -> Conclusion {
+    let cut = Trouble::new(TroubleKind::ExecTransport, "the session was cut");
+    conclusion(Verdict::Broken, Because::Trouble(cut))
+}
+
+fn skipped() -> Conclusion {
+    conclusion(Verdict::Skip, Because::Skipped(SkipReason::Deadline))
+}
+
+/// The exit of one check under each profile, first as it is and then waived.
+#[test]
+fn every_cell_of_the_outcome() {
+    use Exit::{Conformant as Good, CouldNotTell as Untold, NotConformant as Bad};
+    for (conclusion, expected) in [
+        (
+            saw_it(Verdict::Pass),
+            [(Good, Good), (Good, Good), (Good, Good)],
+        ),
+        (
+            saw_it(Verdict::Fail),
+            [(Bad, Good), (Bad, Good), (Bad, Good)],
+        ),
+        (
+            saw_it(Verdict::KnownLimitation),
+            [(Good, Good), (Good, Good), (Good, Good)],
+        ),
+        (
+            saw_it(Verdict::LimitationLifted),
+            [(Good, Good), (Good, Good), (Bad, Good)],
+        ),
+        (
+            saw_it(Verdict::Warn),
+            [(Good, Good), (Good, Good), (Bad, Good)],
+        ),
+        (
+            saw_it(Verdict::Recorded),
+            [(Good, Good), (Good, Good), (Good, Good)],
+        ),
+        (
+            flaky(Verdict::Pass),
+            [(Good, Good), (Good, Good), (Bad, Good)],
+        ),
+        (
+            skipped(),
+            [(Untold, Untold), (Untold, Untold), (Untold, Untold)],
+        ),
+        (
+            broken(),
+            [(Untold, Untold), (Untold, Untold), (Untold, Untold)],
+        ),
+    ] {
+        let of = |profile| {
+            let checks = [("net.a", conclusion.clone())];
+            let plain = run(profile, Vec::new(), &checks).view();
+            let waived = run(
+                profile,
+                vec![waiver("net.*", "known", "2026-03-01")],
+                &checks,
+            )
+            .view();
+            (exit(&plain), exit(&waived))
+        };
+        assert_eq!(Profile::ALL.map(of), expected, "{conclusion:?}");
+    }
+}
+
+#[test]
+fn a_waiver_takes_away_no_other_failure_and_no_doubt() {
+    let waivers = || vec![waiver("net.a", "known", "2026-03-01")];
+    let with = |other| {
+        let checks = [("net.a", saw_it(Verdict::Fail)), ("net.b", other)];
+        exit(&run(Profile::Default, waivers(), &checks).view())
+    };
+    assert_eq!(with(saw_it(Verdict::Fail)), Exit::NotConformant);
+    assert_eq!(with(broken()), Exit::CouldNotTell);
+    assert_eq!(with(saw_it(Verdict::Pass)), Exit::Conformant);
+}
+
+/// The clock of whoever makes a report again has no say.
+#[test]
+fn a_waiver_expires_by_the_day_the_run_began() {
+    for (expires, expected) in [
+        ("2026-03-01", Exit::Conformant),
+        ("2026-02-28", Exit::NotConformant),
+    ] {
+        let checks = [("net.a", saw_it(Verdict::Fail))];
+        let view = run(
+            Profile::Default,
+            vec![waiver("net.a", "known", expires)],
+            &checks,
+        )
+        .view();
+        assert_eq!(view.day().to_string(), "2026-03-01");
+        assert_eq!(exit(&view), expected, "{expires}");
+    }
+}
+
+#[test]
+fn a_record_from_before_profiles_is_read() {
+    let text = run(
+        Profile::Strict,
+        Vec::new(),
+        &[("net.a", saw_it(Verdict::Warn))],
+    );
+    assert_eq!(exit(&text.view()), Exit::NotConformant);
+    let mut old = text.text().replace("\"schema\":2", "\"schema\":1");
+    let from = old.find(",\"profile\"").expect("it has one");
+    let to = old.find("}}}\n").expect("the line ends");
+    old.replace_range(from..to, "");
+    let view = read(&old).expect("an old record");
+    assert_eq!(view.started.profile, Profile::Default);
+    assert_eq!(exit(&view), Exit::Conformant);
+}
+
+/// Everything that profiles, waivers and selection add to reports.
+fn all_of_it() -> RunView {
+    let me = |check: &str, reason: &str, expires: &str| Waiver {
+        owner: "platform@example.com".to_owned(),
+        ..waiver(check, reason, expires)
+    };
+    let waivers = vec![
+        me("net.a-*", "replaced in spring", "2026-04-30"),
+        me("net.b-fail", "was to be mended by now", "2026-02-01"),
+        me("net.c-pass", "mended long ago", "2026-12-31"),
+        me("net.z", "not selected", "2026-12-31"),
+        me("net.g-broken", "known", "2026-12-31"),
+    ];
+    let checks = [
+        ("net.a-fail", saw_it(Verdict::Fail)),
+        ("net.a-warn", saw_it(Verdict::Warn)),
+        ("net.b-fail", saw_it(Verdict::Fail)),
+        ("net.c-pass", saw_it(Verdict::Pass)),
+        ("net.d-warn", saw_it(Verdict::Warn)),
+        ("net.e-lifted", saw_it(Verdict::LimitationLifted)),
+        ("net.f-flaky", flaky(Verdict::Pass)),
+        ("net.g-broken", broken()),
+        ("net.h-skip", skipped()),
+    ];
+    run(Profile::Strict, waivers, &checks).view()
+}
+
+#[test]
+fn terminal() {
+    insta::assert_snapshot!(render(&all_of_it(), 100, Colour::Never));
+}
+
+#[test]
+fn junit_xml() {
+    insta::assert_snapshot!(junit::render(&all_of_it()).expect("rendered"));
+}
+
+#[test]
+fn report_json() {
+    insta::assert_snapshot!(json::render(&all_of_it()));
+}
+
+#[test]
+fn what_counts_is_counted_apart_from_verdicts() {
+    let tally = Tally::of(&all_of_it());
+    assert_eq!((tally.against, tally.waived), (4, 2));
+    assert_eq!(tally.count(Verdict::Fail), 2);
+}
+
+#[test]
+fn a_deadline_is_told_and_leaves_the_rest_untold() {
+    for (verdict, expected) in [
+        (Verdict::Fail, Exit::NotConformant),
+        (Verdict::Pass, Exit::CouldNotTell),
+    ] {
+        let checks = [("net.a", saw_it(verdict)), ("net.b", skipped())];
+        let mut recorder = run(Profile::Default, Vec::new(), &checks);
+        recorder.push(Event::Deadline {
+            after_ms: 1_200_000,
+        });
+        let view = recorder.view();
+        assert_eq!(exit(&view), expected);
+        let text = render(&view, 100, Colour::Never);
+        assert!(
+            text.contains("the run's deadline, 20m, came before its end"),
+            "{text}"
+        );
+        assert!(text.contains("the run's deadline came before\n"), "{text}");
+    }
+}
+
+#[test]
+fn nothing_selected_says_what_there_is() {
+    let view = run(Profile::Default, Vec::new(), &[]).view();
+    assert_eq!(exit(&view), Exit::NothingSelected);
+    let text = render(&view, 100, Colour::Never);
+    assert!(
+        text.contains("nothing is selected; there is env (2 checks)"),
+        "{text}"
+    );
+}

@@ -1,0 +1,71 @@
+//! What a user set: the config file and what is selected, both valid on the suites at hand.
+
+use std::path::Path;
+
+use winconform_core::config::{self, Config};
+use winconform_core::document::{Diagnostics, Place, Placed};
+use winconform_core::plan::{Selection, check_waivers};
+use winconform_core::suite::Suites;
+
+use super::args::{ConfigArgs, SelectArgs};
+use super::error::CliError;
+
+/// The largest config file read, in bytes.
+const LARGEST: u64 = 1 << 20;
+
+/// What a user set.
+pub(super) struct Settings {
+    /// The config file, or what holds without one.
+    pub(super) config: Config,
+    /// What is selected.
+    pub(super) selection: Selection,
+}
+
+/// Reads the config file and the arguments; all their problems are told together.
+pub(super) fn load(
+    config: &ConfigArgs,
+    select: &SelectArgs,
+    suites: &Suites,
+) -> Result<Settings, CliError> {
+    let mut found = Vec::new();
+    let config = match &config.config {
+        None => Config::default(),
+        Some(path) => {
+            let text = read(path)?;
+            let file = path.display().to_string();
+            let config = config::read(&file, &text, &mut found);
+            check_waivers(&config.waivers, suites, &mut found);
+            config
+        }
+    };
+    let mut selection = Selection::read(&config.select, suites, &mut found);
+    if !select.select.is_empty() {
+        let at = Place::argument("--select");
+        let given = select.select.iter().map(|value| Placed {
+            value: value.clone(),
+            at: at.clone(),
+        });
+        selection = Selection::read(&given.collect::<Vec<_>>(), suites, &mut found);
+    }
+    Diagnostics::check(found).map_err(CliError::Settings)?;
+    Ok(Settings { config, selection })
+}
+
+fn read(path: &Path) -> Result<String, CliError> {
+    let refuse = |source| CliError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let metadata = std::fs::metadata(path).map_err(refuse)?;
+    let shown = path.display();
+    if !metadata.is_file() {
+        return Err(CliError::Usage(format!("`{shown}` is not a regular file")));
+    }
+    if metadata.len() > LARGEST {
+        let bytes = metadata.len();
+        return Err(CliError::Usage(format!(
+            "`{shown}` has {bytes} bytes; a configuration may have {LARGEST}"
+        )));
+    }
+    std::fs::read_to_string(path).map_err(refuse)
+}
