@@ -25,6 +25,7 @@
 //! | what is claimed, how it is checked | `suites/` |
 //! | a way of looking | `core/src/way/`, one file each |
 //! | what a comparison comes to | `core/src/verdict/judge.rs` |
+//! | what a user may set, and what a profile changes | `core/src/config/` |
 //! | a known limitation's scope or signature | `suites/limitations.yaml` |
 //! | what runs when | `src/engine/dispatcher.rs`, a pure step function |
 //! | what is deployed | `manifests/`, `src/engine/manifest.rs` |

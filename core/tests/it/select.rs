@@ -1,16 +1,21 @@
 //! What is selected of a plan, and of the claims.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use winconform_core::config::{Images, Waiver};
 use winconform_core::document::{Diagnostic, Place, Placed};
 use winconform_core::facts::{Facts, Known, WindowsBuild};
 use winconform_core::plan::{Plan, Selection, check_waivers, plan};
+use winconform_core::suite::Suites;
 use winconform_core::way::FixtureName;
 
-use crate::claims::suites;
+use crate::claims;
 use crate::runs;
+
+/// Read once: properties ask for them often.
+static SUITES: LazyLock<Suites> = LazyLock::new(claims::suites);
 
 /// The cluster of the other tests with a second Windows pool.
 fn facts() -> Facts {
@@ -32,7 +37,7 @@ fn written(terms: &[&str]) -> Vec<Placed<String>> {
 
 fn read(terms: &[&str]) -> (Selection, Vec<Diagnostic>) {
     let mut found = Vec::new();
-    let selection = Selection::read(&written(terms), &suites(), &mut found);
+    let selection = Selection::read(&written(terms), &SUITES, &mut found);
     (selection, found)
 }
 
@@ -43,7 +48,7 @@ fn selection(terms: &[&str]) -> Selection {
 }
 
 fn planned(facts: &Facts) -> Plan {
-    plan(&suites(), facts, &Images::default())
+    plan(&SUITES, facts, &Images::default())
 }
 
 fn ids(plan: &Plan) -> BTreeSet<String> {
@@ -116,7 +121,7 @@ fn what_is_unknown_is_refused_with_the_nearest() {
             "did you mean `net`? known are: env, net, reject",
         ),
         ("kind=reject", "did you mean `rejection`?"),
-        ("kind=x*", "known are: capability"),
+        ("kind=x*", "known are: advice, capability"),
         ("source=linux-node", "did you mean `linux-pod`?"),
         (
             "pol=windows-2022",
@@ -235,11 +240,11 @@ fn fixtures_of_what_is_left_out_are_not_deployed() {
 #[test]
 fn claims_are_listed_while_one_of_their_checks_may_be_wanted() {
     let listed = |terms: &[&str]| -> Vec<String> {
-        let (suites, selection) = (suites(), selection(terms));
-        let wanted = suites
+        let selection = selection(terms);
+        let wanted = SUITES
             .claims
             .iter()
-            .filter(|claim| selection.may_want(claim, &suites));
+            .filter(|claim| selection.may_want(claim, &SUITES));
         wanted.map(|claim| claim.id.to_string()).collect()
     };
     for (terms, expected) in [
@@ -279,7 +284,7 @@ fn a_waiver_that_no_check_can_meet_is_refused() {
     };
     let mut found = Vec::new();
     let waivers = ["net.*", "net.service-ip-form-pod[pool=*", "env.taint"].map(placed);
-    check_waivers(&waivers, &suites(), &mut found);
+    check_waivers(&waivers, &SUITES, &mut found);
     let said: Vec<_> = found.iter().map(ToString::to_string).collect();
     assert_eq!(
         said,
