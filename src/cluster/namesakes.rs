@@ -55,8 +55,8 @@ pub(super) fn check_meaning(
         None => Ok(()),
         Some((second, _)) => Err(KubeconfigError::Ambiguous {
             context: context.to_owned(),
-            first: first.to_path_buf(),
-            second: second.to_path_buf(),
+            first: (*first).clone(),
+            second: (*second).clone(),
         }),
     }
 }

@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 use winconform_core::config::{Config, Images};
 use winconform_core::document::Diagnostics;
 use winconform_core::facts::Facts;
-use winconform_core::plan::{Check, Selected, Selection, plan};
+use winconform_core::plan::{Check, Plan, Selected, Selection, plan};
 use winconform_core::record::{
     Ended, Event, Exit, ObjectName, PlannedCheck, RecordError, SCHEMA, Started, TornDown, exit,
     read,
@@ -136,20 +136,8 @@ async fn live(
     let (facts, selected) = plan_of(cluster, suites, &options.config.images, &options.selection)
         .await
         .map_err(RunError::Selection)?;
-    let plan = selected.plan;
     let pools = Arc::new(facts.pools());
-    journal
-        .write(Event::Facts(Box::new(facts.clone())))
-        .map_err(RunError::Journal)?;
-    if !selected.left_out.is_empty() {
-        journal
-            .write(Event::LeftOut(selected.left_out))
-            .map_err(RunError::Journal)?;
-    }
-    let planned = plan.checks.iter().map(planned).collect();
-    journal
-        .write(Event::Plan(planned))
-        .map_err(RunError::Journal)?;
+    let plan = note_plan(journal, facts.clone(), selected).map_err(RunError::Journal)?;
 
     // A run that creates nothing cannot get in another's way
     let creates = !plan.fixtures().is_empty();
@@ -238,6 +226,17 @@ async fn live(
             abandoned: false,
         }),
     }
+}
+
+/// Puts on record what the cluster says of itself and what is to be checked.
+fn note_plan(journal: &Journal, facts: Facts, selected: Selected) -> Result<Plan, JournalError> {
+    let Selected { plan, left_out } = selected;
+    journal.write(Event::Facts(Box::new(facts)))?;
+    if !left_out.is_empty() {
+        journal.write(Event::LeftOut(left_out))?;
+    }
+    journal.write(Event::Plan(plan.checks.iter().map(planned).collect()))?;
+    Ok(plan)
 }
 
 /// Puts on record that a run ended before anything was looked at; `unsure` whether its Lease has

@@ -171,7 +171,10 @@ fn bounds_are_as_the_schema_says() {
                 _ => {
                     let second = Duration::from_millis(900);
                     let read = |text| parse_duration(text).expect("a duration");
-                    (shown(read(least) - second), shown(read(most) + second))
+                    (
+                        shown(read(least).saturating_sub(second)),
+                        shown(read(most) + second),
+                    )
                 }
             };
             for bad in [below, above] {
