@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use winconform::cluster::connect;
 use winconform::engine::{Journal, RunOptions, run};
-use winconform_core::config::{Durations, Images, Limits};
+use winconform_core::config::{Config, Durations, Images, Limits};
 use winconform_core::facts::Facts;
-use winconform_core::plan::{Check, Fate, PlannedLook, plan};
+use winconform_core::plan::{Check, Fate, PlannedLook, Selection, plan};
 use winconform_core::record::read;
 use winconform_core::suite::{SuiteFile, Suites};
 use winconform_core::verdict::{Verdict, judge};
@@ -128,7 +128,9 @@ async fn record() {
         run: RUN.to_owned(),
         lease: "winconform-recording".to_owned(),
         holder: "recording".to_owned(),
-        images: Images::default(),
+        config: Config::default(),
+        selection: Selection::default(),
+        deadline: None,
     };
     let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).expect("a record in memory");
     let (_alive, signals) = tokio::sync::watch::channel(0);
@@ -138,7 +140,7 @@ async fn record() {
     let view = read(&journal.text()).expect("a readable record");
     let facts = view.facts.expect("facts");
     let mut lines = BTreeMap::new();
-    for check in plan(&suites, &facts, &settings.images).checks {
+    for check in plan(&suites, &facts, &settings.config.images).checks {
         let recorded = view
             .checks
             .values()
