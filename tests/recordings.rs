@@ -18,7 +18,6 @@ use winconform_core::config::{Config, Durations, Images, Limits};
 use winconform_core::facts::Facts;
 use winconform_core::plan::{Check, Fate, PlannedLook, Selection, plan};
 use winconform_core::record::read;
-use winconform_core::suite::{SuiteFile, Suites};
 use winconform_core::verdict::{Verdict, judge};
 use winconform_core::way::{
     ApiReply, ApiRequest, Bound, FixtureKey, FixtureName, Reply, Request, Standing,
@@ -26,6 +25,7 @@ use winconform_core::way::{
 };
 use world::options;
 
+mod suites;
 #[expect(dead_code, reason = "only how to connect is needed here")]
 mod world;
 
@@ -56,7 +56,7 @@ fn recorded_servers_are_judged_as_they_were() {
         let answers = read_answers(&folder);
         let mut counts = BTreeMap::<String, usize>::new();
         let mut wrong = Vec::new();
-        for check in plan(&rejections(), &facts, &Images::default()).checks {
+        for check in plan(&suites::of_areas(&["reject"]), &facts, &Images::default()).checks {
             let outcome = match &check.fate {
                 Fate::Skip(reason) => format!("skip: {reason}"),
                 Fate::Broken(trouble) => format!("broken: {trouble}"),
@@ -88,7 +88,7 @@ fn an_answer_that_is_another_is_not_judged_alike() {
     let facts = std::fs::read_to_string(folder.join("facts.json")).expect("recorded facts");
     let facts = serde_json::from_str(&facts).expect("facts");
     let mut answers = read_answers(&folder);
-    let checks = plan(&rejections(), &facts, &Images::default()).checks;
+    let checks = plan(&suites::of_areas(&["reject"]), &facts, &Images::default()).checks;
     let check = |id: &str| {
         let found = checks.iter().find(|check| check.id.as_str() == id);
         found.expect("a check of the project").clone()
@@ -134,7 +134,7 @@ async fn record() {
     };
     let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).expect("a record in memory");
     let (_alive, signals) = tokio::sync::watch::channel(0);
-    let suites = rejections();
+    let suites = suites::of_areas(&["reject"]);
     let ran = run(&cluster, &suites, &settings, &journal, signals).await;
     ran.expect("a run");
     let view = read(&journal.text()).expect("a readable record");
@@ -294,20 +294,4 @@ fn read_answers(folder: &Path) -> Answers {
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings")
-}
-
-/// The project's suites with only the cases of rejections.
-fn rejections() -> Suites {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("suites");
-    let file = |path: &str| SuiteFile {
-        path: path.to_owned(),
-        shown: path.to_owned(),
-        text: std::fs::read_to_string(root.join(path)).expect("a suite of the project"),
-    };
-    let mut files = vec![file("claims.yaml"), file("limitations.yaml")];
-    for entry in std::fs::read_dir(root.join("reject")).expect("the suites") {
-        let name = entry.expect("an entry").file_name();
-        files.push(file(&format!("reject/{}", name.to_string_lossy())));
-    }
-    Suites::read(files).expect("valid suites")
 }

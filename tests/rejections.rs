@@ -8,7 +8,7 @@
 #![expect(clippy::print_stdout, reason = "trials tell what is not run")]
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,12 +18,13 @@ use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use winconform::cluster::{connect, kube_config};
 use winconform::engine::{Journal, RunOptions, run};
-use winconform_core::config::{Durations, Images, Limits};
+use winconform_core::config::{Config, Durations, Limits};
+use winconform_core::plan::Selection;
 use winconform_core::record::{Exit, RunView, read};
-use winconform_core::suite::{SuiteFile, Suites};
 use winconform_core::verdict::{Because, Verdict};
 use world::{Outcome, VARIABLE, options};
 
+mod suites;
 #[expect(dead_code, reason = "no nodes are joined")]
 mod world;
 
@@ -330,12 +331,21 @@ impl Server {
             run: run_id.clone(),
             lease: format!("winconform-{run_id}"),
             holder: run_id.clone(),
-            images: Images::default(),
+            config: Config::default(),
+            selection: Selection::default(),
+            deadline: None,
         };
         let journal =
             Journal::create(None, Vec::new(), Box::new(|_| {})).expect("a record in memory");
         let (_alive, signals) = tokio::sync::watch::channel(0);
-        let _ = run(&cluster, &rejections(), &settings, &journal, signals).await;
+        let _ = run(
+            &cluster,
+            &suites::of_areas(&["reject"]),
+            &settings,
+            &journal,
+            signals,
+        )
+        .await;
         front.stop().await;
         // What a world without rights left is removed here
         let direct = connect(&options(&self.kubeconfig), durations(), Limits::default()).await;
@@ -493,20 +503,4 @@ fn durations() -> Durations {
         look_again: Duration::from_millis(100),
         ..Durations::default()
     }
-}
-
-/// The project's suites with only the cases of rejections.
-fn rejections() -> Suites {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("suites");
-    let file = |path: &str| SuiteFile {
-        path: path.to_owned(),
-        shown: path.to_owned(),
-        text: std::fs::read_to_string(root.join(path)).expect("a suite of the project"),
-    };
-    let mut files = vec![file("claims.yaml"), file("limitations.yaml")];
-    for entry in std::fs::read_dir(root.join("reject")).expect("the suites") {
-        let name = entry.expect("an entry").file_name();
-        files.push(file(&format!("reject/{}", name.to_string_lossy())));
-    }
-    Suites::read(files).expect("valid suites")
 }

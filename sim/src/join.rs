@@ -17,6 +17,7 @@ use tokio::time::timeout;
 
 use crate::clock::Clock;
 use crate::cluster::{Cluster, NodeState, insist};
+use crate::dns;
 use crate::fault::{FaultSet, FaultSwitch, ProductFault};
 use crate::kubelet::{self, ServingError};
 use crate::node::{self, LEASES, MANAGED};
@@ -140,8 +141,15 @@ impl Joined {
         self.cluster.tasks.close();
         self.cluster.tasks.wait().await;
         let names = self.nodes();
-        match timeout(LEAVING, remove(&self.cluster.client, &names)).await {
-            Ok(removed) => removed,
+        let client = &self.cluster.client;
+        let leaving = async {
+            remove(client, &names).await?;
+            let what = "the objects of the cluster's DNS";
+            let gone = dns::remove(client).await;
+            gone.map_err(|source| LeaveError::Refused { what, source })
+        };
+        match timeout(LEAVING, leaving).await {
+            Ok(left) => left,
             Err(_) => Err(LeaveError::TimedOut),
         }
     }
@@ -282,6 +290,15 @@ async fn register(cluster: &Arc<Cluster>, version: &str) -> Result<(), JoinError
             .await
             .map_err(|source| refused(name, source))?;
         node::keep(cluster, state, version);
+    }
+    let linux = cluster
+        .nodes
+        .iter()
+        .find(|(_, node)| node.view.pool.build().is_none());
+    if let Some((name, node)) = linux {
+        dns::add(&cluster.client, name, node.view.pod_network)
+            .await
+            .map_err(|source| refused(name, source))?;
     }
     Ok(())
 }

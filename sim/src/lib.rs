@@ -21,6 +21,7 @@
 mod chance;
 mod clock;
 mod cluster;
+mod dns;
 mod fault;
 pub mod front;
 mod image;

@@ -21,9 +21,10 @@ use tokio::runtime::Runtime;
 use winconform::cluster::connect;
 use winconform::engine::{Journal, RunOptions, run};
 use winconform_core::claims::Kind;
-use winconform_core::config::{Durations, Images, Limits};
+use winconform_core::config::{Config, Durations, Limits};
+use winconform_core::plan::Selection;
 use winconform_core::record::read;
-use winconform_core::suite::{SuiteFile, Suites};
+use winconform_core::suite::Suites;
 use winconform_core::verdict::Verdict::{self, Broken, Fail, Pass, Recorded, Skip, Warn};
 
 use rows::ROWS;
@@ -32,6 +33,8 @@ use scene::{Hindered, Scene, Stage};
 mod rows;
 mod scene;
 #[expect(dead_code, reason = "no simulated node is joined here")]
+#[path = "../suites/mod.rs"]
+mod suites;
 #[path = "../world/mod.rs"]
 mod world;
 
@@ -110,7 +113,7 @@ impl Shared {
             .map_err(|error| error.to_string())?;
         let mut shared = Self {
             stage: Stage::new(cluster),
-            suites: env_suites(),
+            suites: suites::of_areas(&["env"]),
             healthy: Outcomes::new(),
         };
         shared.healthy = shared.look(&Scene::healthy()).await?;
@@ -126,7 +129,9 @@ impl Shared {
             run: "r-environment".to_owned(),
             lease: "winconform-environment".to_owned(),
             holder: "environment".to_owned(),
-            images: Images::default(),
+            config: Config::default(),
+            selection: Selection::default(),
+            deadline: None,
         };
         let (_alive, signals) = tokio::sync::watch::channel(0);
         run(
@@ -218,22 +223,4 @@ fn usual(kind: Kind) -> Verdict {
         Kind::Evidence => Recorded,
         _ => Pass,
     }
-}
-
-/// The project's suites, with the cases of the environment alone.
-fn env_suites() -> Suites {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("suites");
-    let mut paths = vec!["claims.yaml".to_owned(), "limitations.yaml".to_owned()];
-    let folder = std::fs::read_dir(root.join("env")).expect("the cases of the environment");
-    paths.extend(folder.map(|entry| {
-        let name = entry.expect("an entry").file_name();
-        format!("env/{}", name.to_string_lossy())
-    }));
-    // The ledger names claims whose cases are not here; it is read all the same
-    let files = paths.into_iter().map(|path| SuiteFile {
-        text: std::fs::read_to_string(root.join(&path)).expect("a suite"),
-        shown: path.clone(),
-        path,
-    });
-    Suites::read(files.collect()).expect("valid suites")
 }

@@ -1,0 +1,88 @@
+//! The cluster's DNS as far as objects tell of it.
+//!
+//! A control plane of its own has none; whoever provisions a cluster adds it. So the simulated
+//! nodes bring the Service `kube-dns` and its endpoint, on a Linux node (kubernetes/kubernetes
+//! `cluster/addons/dns/coredns`: these names and labels). Nothing answers there.
+
+use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::api::{DeleteParams, PostParams};
+use kube::{Api, Client};
+use serde_json::json;
+
+use crate::cluster::insist;
+use crate::node::MANAGED;
+
+const NAMESPACE: &str = "kube-system";
+const SERVICE: &str = "kube-dns";
+const SLICE: &str = "kube-dns-simulated";
+
+/// Adds the DNS, unless the cluster has one.
+pub(crate) async fn add(client: &Client, node: &str, pod_network: [u8; 3]) -> kube::Result<()> {
+    let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
+    let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), NAMESPACE);
+    if services.get_opt(SERVICE).await?.is_some() {
+        return Ok(());
+    }
+    let ports = |port| {
+        json!([{"name": "dns", "port": port, "protocol": "UDP"},
+        {"name": "dns-tcp", "port": port, "protocol": "TCP"}])
+    };
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": SERVICE, "labels": {
+            "k8s-app": "kube-dns", "kubernetes.io/name": "CoreDNS", MANAGED.0: MANAGED.1}},
+        "spec": {"ports": ports(53)},
+    });
+    let [a, b, c] = pod_network;
+    let slice = json!({
+        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
+        "metadata": {"name": SLICE, "labels": {
+            "kubernetes.io/service-name": SERVICE, MANAGED.0: MANAGED.1}},
+        "addressType": "IPv4",
+        "ports": ports(53),
+        "endpoints": [{"addresses": [format!("{a}.{b}.{c}.2")], "nodeName": node,
+            "conditions": {"ready": true, "serving": true, "terminating": false}}],
+    });
+    let service: Service = from(service);
+    let slice: EndpointSlice = from(slice);
+    let created = PostParams::default();
+    there(insist("service", || services.create(&created, &service)).await)?;
+    there(insist("endpoint slice", || slices.create(&created, &slice)).await)
+}
+
+/// Removes what [`add`] added.
+pub(crate) async fn remove(client: &Client) -> kube::Result<()> {
+    let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
+    let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), NAMESPACE);
+    let now = DeleteParams::default();
+    let ours = slices.get_opt(SLICE).await?.is_some();
+    if ours {
+        services
+            .delete(SERVICE, &now)
+            .await
+            .map(drop)
+            .or_else(absent)?;
+        slices.delete(SLICE, &now).await.map(drop).or_else(absent)?;
+    }
+    Ok(())
+}
+
+fn from<T: serde::de::DeserializeOwned>(object: serde_json::Value) -> T {
+    serde_json::from_value(object).expect("written as the type has it")
+}
+
+/// That something is there already is as good: another simulator was quicker.
+fn there<T>(created: kube::Result<T>) -> kube::Result<()> {
+    match created {
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+        other => other.map(drop),
+    }
+}
+
+fn absent(error: kube::Error) -> kube::Result<()> {
+    match error {
+        kube::Error::Api(status) if status.code == 404 => Ok(()),
+        other => Err(other),
+    }
+}
