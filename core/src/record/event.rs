@@ -31,7 +31,6 @@ pub struct Line {
 /// What happened.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case")]
-#[expect(clippy::large_enum_variant, reason = "a record has one of it")]
 pub enum Event {
     /// The first line of every record.
     RunStarted(Started),
