@@ -247,7 +247,7 @@ impl Removal<'_> {
         kinds
             .iter()
             .filter_map(|kind| self.unlisted.get(kind))
-            .all(|trouble| trouble.kind == TroubleKind::Forbidden)
+            .all(|trouble| trouble.kind.is_lasting())
     }
 
     /// All objects of a kind that bear our labels.
@@ -264,7 +264,7 @@ impl Removal<'_> {
             let message = printable(reply.body["message"].as_str().unwrap_or("no message"));
             match reply.status {
                 200 => {}
-                401 | 403 => return Err(Trouble::new(TroubleKind::Forbidden, message)),
+                403 => return Err(Trouble::new(TroubleKind::Forbidden, message)),
                 status => {
                     let detail = format!("status {status}: {message}");
                     return Err(Trouble::new(TroubleKind::ApiUnavailable, detail));

@@ -128,6 +128,7 @@ impl Fixtures {
                     reply.body["message"].as_str().unwrap_or("may not be read"),
                 )),
                 Ok(reply) => Condition::NotYet(format!("status {}", reply.status)),
+                Err(trouble) if trouble.kind.is_lasting() => Condition::Never(trouble),
                 Err(trouble) => Condition::NotYet(trouble.to_string()),
             }
         })

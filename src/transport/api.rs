@@ -7,12 +7,12 @@ use std::time::Duration;
 use kube::Client;
 use tokio::time::{Instant, timeout_at};
 use winconform_core::config::{Durations, Limits};
-use winconform_core::way::{ApiReply, ApiRequest, Trouble, Verb};
+use winconform_core::text::printable;
+use winconform_core::way::{ApiPath, ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
 
 use super::attempt::{Failure, Form, send_once};
 use super::counts::Counts;
 use super::pace::{Pace, pause};
-use super::path::kind_of;
 
 /// The API server of one cluster. Clones share their counts.
 ///
@@ -40,7 +40,7 @@ impl Api {
     }
 
     /// Sends a request, again while it fails in transport, within `api_in_all`. Answers of the
-    /// server below 500, 429 aside, are replies, whatever they say.
+    /// server below 500, 401 and 429 aside, are replies, whatever they say.
     pub async fn send(&self, request: &ApiRequest) -> Result<ApiReply, Trouble> {
         self.send_within(request, self.durations.api_in_all).await
     }
@@ -74,6 +74,7 @@ impl Api {
         self.counts.sent(&name);
         loop {
             let failure = match timeout_at(deadline, self.send_once_as(request, form)).await {
+                Ok(Ok(reply)) if reply.status == 401 => return Err(unauthenticated(&name, &reply)),
                 Ok(Ok(reply)) => return Ok(reply),
                 Ok(Err(failure)) => failure,
                 Err(_) => Failure::NoAnswer(patience),
@@ -148,6 +149,17 @@ impl fmt::Debug for Api {
     }
 }
 
+/// A credential that was accepted when the run began and is so no longer.
+fn unauthenticated(name: &str, reply: &ApiReply) -> Trouble {
+    let message = printable(reply.body["message"].as_str().unwrap_or("no message"));
+    Trouble::new(
+        TroubleKind::Unauthenticated,
+        format!(
+            "{name}: the server refused the credential (status 401: {message}); a token may have expired"
+        ),
+    )
+}
+
 /// The name a request is counted under.
 fn name(request: &ApiRequest) -> String {
     let verb = match request.verb {
@@ -158,7 +170,7 @@ fn name(request: &ApiRequest) -> String {
         Verb::Replace => "replace",
         Verb::Delete => "delete",
     };
-    format!("{verb} {}", kind_of(&request.path))
+    format!("{verb} {}", ApiPath::parse(&request.path))
 }
 
 #[cfg(test)]
@@ -171,7 +183,6 @@ mod tests {
     use http::{Request, Response};
     use kube::client::Body;
     use serde_json::json;
-    use winconform_core::way::TroubleKind;
 
     /// What the fake server does with one request.
     #[derive(Clone)]
@@ -314,7 +325,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn answers_below_500_are_replies() {
-        for status in [400, 401, 403, 404, 409, 410, 422] {
+        for status in [400, 403, 404, 409, 410, 422] {
             let (sent, counted, _) = get(&[Status(status, "{}")]).await;
             assert_eq!(sent.expect("a reply").status, status);
             assert_eq!(counted, counts(&[("get pods", 1)]));
@@ -328,6 +339,15 @@ mod tests {
         assert_eq!(counted, counts(&[("get pods", 1)]));
         let (sent, _, _) = get(&[Status(404, "<html>no such host</html>")]).await;
         assert!(sent.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_credential_that_is_refused_is_trouble_at_once() {
+        let (sent, counted, _) = get(&[Status(401, r#"{"message":"Unauthorized"}"#)]).await;
+        let trouble = sent.expect_err("trouble");
+        assert_eq!(trouble.kind, TroubleKind::Unauthenticated);
+        assert!(trouble.detail.contains("401: Unauthorized"), "{trouble}");
+        assert_eq!(counted, counts(&[("get pods", 1)]));
     }
 
     #[tokio::test(start_paused = true)]

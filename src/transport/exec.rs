@@ -203,7 +203,8 @@ fn read_refusal(error: UpgradeError) -> Result<ExecReply, Failed> {
             });
         }
         UpgradeError::Refused { status, after, .. } => match status {
-            401 | 403 => (TroubleKind::Forbidden, Again::Useless, None),
+            401 => (TroubleKind::Unauthenticated, Again::Useless, None),
+            403 => (TroubleKind::Forbidden, Again::Useless, None),
             429 => (TroubleKind::Throttled, Again::Worthwhile, after),
             500..=599 => (TroubleKind::ApiUnavailable, Again::Worthwhile, after),
             _ => (TroubleKind::ExecTransport, Again::Worthwhile, None),

@@ -1,4 +1,4 @@
-//! Paths of the API: parts made safe, and which kind of object one is about.
+//! Parts of the API's paths, made safe.
 
 use std::fmt::Write as _;
 
@@ -18,23 +18,6 @@ pub fn encode(part: &str) -> String {
     encoded
 }
 
-/// The kind of object, and subresource, that a path is about: `pods`, `pods/exec`, `version`.
-pub(super) fn kind_of(path: &str) -> String {
-    let path = path.split('?').next().unwrap_or_default();
-    let parts: Vec<_> = path.split('/').filter(|part| !part.is_empty()).collect();
-    let object = match parts.as_slice() {
-        ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
-        other => return other.join("/"),
-    };
-    match object {
-        [] => "api".to_owned(),
-        ["namespaces", _, kind, _, below @ ..] if !below.is_empty() => {
-            format!("{kind}/{}", below.join("/"))
-        }
-        ["namespaces", _, kind, ..] | [kind, ..] => (*kind).to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,20 +28,5 @@ mod tests {
         assert_eq!(encode("a/b?c#d e%"), "a%2Fb%3Fc%23d%20e%25");
         assert_eq!(encode(".."), "%2E%2E");
         assert_eq!(encode("é"), "%C3%A9");
-    }
-
-    #[test]
-    fn paths_are_counted_by_kind() {
-        for (path, kind) in [
-            ("/version", "version"),
-            ("/api/v1/nodes?limit=500", "nodes"),
-            ("/api/v1/namespaces/kube-system", "namespaces"),
-            ("/api/v1/namespaces/a/pods", "pods"),
-            ("/api/v1/namespaces/a/pods/b/exec?command=c", "pods/exec"),
-            ("/apis/apps/v1/namespaces/a/deployments/b", "deployments"),
-            ("/apis/coordination.k8s.io/v1/leases", "leases"),
-        ] {
-            assert_eq!(kind_of(path), kind);
-        }
     }
 }

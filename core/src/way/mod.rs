@@ -7,10 +7,12 @@
 mod admission;
 mod compare;
 pub mod curl;
+mod denied;
 mod exchange;
 pub mod fact;
 mod failure;
 mod http;
+mod path;
 mod place;
 mod state;
 mod trouble;
@@ -19,6 +21,7 @@ pub use admission::{
     Admission, AdmissionAsk, AdmissionExpect, AdmissionSeen, Cause, Change, ContainerKind, Workload,
 };
 pub use compare::{Comparison, Difference};
+pub use denied::Denied;
 pub use exchange::{
     ApiReply, ApiRequest, ExecReply, ExecRequest, ExitStatus, HttpGet, HttpReply, Reply, Request,
     Verb,
@@ -26,6 +29,7 @@ pub use exchange::{
 pub use fact::{Fact, FactExpect, FactSeen, Topic};
 pub use failure::{FailureClass, Signature};
 pub use http::{Http, HttpAsk, HttpExpect, HttpSeen, Target};
+pub use path::ApiPath;
 pub use place::{
     Bound, FixtureKey, FixtureName, Need, SourceKind, Standing, StandingFixture, VantageKey,
 };

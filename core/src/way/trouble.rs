@@ -31,6 +31,8 @@ pub enum TroubleKind {
     Unscheduled,
     /// The API server does not allow it.
     Forbidden,
+    /// The API server does not accept the credential, such as a token that has expired.
+    Unauthenticated,
     /// The API server asked to come back later, until patience ended.
     Throttled,
     /// The API server did not answer properly, until patience ended.
@@ -52,6 +54,7 @@ impl TroubleKind {
             | Self::BuildMismatch
             | Self::Unscheduled
             | Self::Forbidden
+            | Self::Unauthenticated
             | Self::FixtureFailed
             | Self::NotApplied
             | Self::FactUnknown => true,
@@ -76,6 +79,7 @@ impl TroubleKind {
             Self::BuildMismatch => "build-mismatch",
             Self::Unscheduled => "unscheduled",
             Self::Forbidden => "forbidden",
+            Self::Unauthenticated => "unauthenticated",
             Self::Throttled => "throttled",
             Self::ApiUnavailable => "api-unavailable",
             Self::FixtureFailed => "fixture-failed",

@@ -5,6 +5,7 @@ mod object;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
+use super::denied::Denied;
 use super::exchange::{ApiReply, ApiRequest, Reply, Request, Verb};
 use super::place::{Bound, FixtureName};
 use super::trouble::{Trouble, TroubleKind};
@@ -150,8 +151,10 @@ impl Way for Admission {
                 Ok(accepted(ask, &reply.body))
             }
             // The harness' own permissions are no answer of admission; both come as 403
-            401 => Err(Trouble::new(TroubleKind::Forbidden, message)),
-            403 if is_denied_access(&message) => Err(Trouble::new(TroubleKind::Forbidden, message)),
+            401 => Err(Trouble::new(TroubleKind::Unauthenticated, message)),
+            403 if Denied::of(&reply.body).is_some() => {
+                Err(Trouble::new(TroubleKind::Forbidden, message))
+            }
             400 if message.contains("does not support dry run") => {
                 Err(Trouble::new(TroubleKind::Forbidden, message))
             }
@@ -395,12 +398,6 @@ fn message(reply: &ApiReply) -> String {
         Some(message) => message.to_owned(),
         None => printable(&reply.body.to_string()),
     }
-}
-
-/// Whether a 403 is an authoriser's. Its wording is fixed (apiserver
-/// `endpoints/handlers/responsewriters`, `forbiddenMessage`); admission's names no user.
-fn is_denied_access(message: &str) -> bool {
-    message.contains("is forbidden: User \"") && message.contains("\" cannot ")
 }
 
 fn causes(status: &Json) -> Vec<Cause> {

@@ -1,0 +1,137 @@
+//! A server's answer that it does not let us do something, told from what admission refuses: both
+//! are a 403.
+
+use std::fmt;
+
+use serde_json::Value as Json;
+
+/// Something that the authorisers of a server do not let us do.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Denied {
+    /// The verb: `create`.
+    pub verb: String,
+    /// The resource with its subresource (`pods/resize`), or the path (`/metrics`).
+    pub what: String,
+}
+
+impl Denied {
+    /// What the Status of a 403 says is denied, if it is not admission that speaks.
+    ///
+    /// The words are the server's own whatever authoriser it has; that one's reason follows them
+    /// (apiserver `responsewriters.Forbidden`, `forbiddenMessage`). A webhook's or a policy's
+    /// words never stand where a user does.
+    pub fn of(status: &Json) -> Option<Self> {
+        let message = status["message"].as_str()?;
+        let said = message.split_once("forbidden: ")?;
+        // `forbidden`, `pods is forbidden`, `pods "a" is forbidden`
+        let subject = said.0.strip_suffix(" is ").unwrap_or(said.0);
+        let mut words = subject.split(' ');
+        let kind = words.next().unwrap_or_default();
+        let name = words.next().is_none_or(|name| name.starts_with('"'));
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '/');
+        if !kind.chars().all(plain) || !name || words.next().is_some() {
+            return None;
+        }
+        Self::said(said.1)
+    }
+
+    /// The same found in words that quote a server's.
+    pub fn quoted(words: &str) -> Option<Self> {
+        let (_, said) = words.split_once("forbidden: User ")?;
+        Self::said(&format!("User {said}"))
+    }
+
+    /// Reads `User "a" cannot VERB resource "R" in API group "G" …` or `… path "P"`.
+    fn said(text: &str) -> Option<Self> {
+        let rest = after_quoted(text.strip_prefix("User ")?)?;
+        let (verb, rest) = rest.strip_prefix(" cannot ")?.split_once(' ')?;
+        let rest = ["resource ", "path "]
+            .iter()
+            .find_map(|word| rest.strip_prefix(word))?;
+        let what = rest.strip_prefix('"')?.split('"').next()?;
+        Some(Self {
+            verb: verb.to_owned(),
+            what: what.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for Denied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.verb, self.what)
+    }
+}
+
+/// What follows a text quoted as Go's `%q` does.
+fn after_quoted(text: &str) -> Option<&str> {
+    let mut escaped = false;
+    for (at, character) in text.strip_prefix('"')?.char_indices() {
+        match character {
+            '"' if !escaped => return text.get(at + 2..),
+            '\\' => escaped = !escaped,
+            _ => escaped = false,
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn of(message: &str) -> Option<String> {
+        Denied::of(&json!({"kind": "Status", "message": message})).map(|denied| denied.to_string())
+    }
+
+    #[test]
+    fn what_is_denied_is_read_of_real_answers() {
+        // Kubernetes 1.37.0
+        for (message, denied) in [
+            (
+                r#"nodes is forbidden: User "system:serviceaccount:default:probe" cannot list resource "nodes" in API group "" at the cluster scope"#,
+                "list nodes",
+            ),
+            (
+                r#"forbidden: User "system:serviceaccount:default:probe" cannot get path "/metrics""#,
+                "get /metrics",
+            ),
+            (
+                r#"namespaces "x" is forbidden: User "a" cannot create resource "namespaces" in API group "" in the namespace "x""#,
+                "create namespaces",
+            ),
+            (
+                r#"pods "x" is forbidden: User "a" cannot patch resource "pods/resize" in API group "" in the namespace "default""#,
+                "patch pods/resize",
+            ),
+            // An authoriser with a reason of its own, and a user with a name of its own
+            (
+                r#"jobs.batch is forbidden: User "a \"b\" cannot get" cannot create resource "jobs" in API group "batch" in the namespace "x": no opinion"#,
+                "create jobs",
+            ),
+        ] {
+            assert_eq!(of(message).as_deref(), Some(denied), "{message}");
+            let quoted = Denied::quoted(&format!("/api/v1/x: status 403: {message}"));
+            assert_eq!(
+                quoted.map(|quoted| quoted.to_string()).as_deref(),
+                Some(denied)
+            );
+        }
+    }
+
+    #[test]
+    fn what_admission_says_is_no_denial() {
+        for message in [
+            r#"pods "x" is forbidden: violates PodSecurity "baseline:latest": hostPID"#,
+            r#"pods "x" is forbidden: exceeded quota: q"#,
+            r#"admission webhook "a.b" denied the request: pods is forbidden: User "a" cannot create resource "pods" in API group """#,
+            r#"pods "x" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: forbidden: User "a" cannot create resource "pods""#,
+            r#"User "a" cannot create resource "pods""#,
+            r#"forbidden: User "a"#,
+            "",
+        ] {
+            assert_eq!(of(message), None, "{message}");
+        }
+        assert_eq!(Denied::of(&json!("pods")), None);
+    }
+}

@@ -1,0 +1,138 @@
+//! What a path of the API is about, as its server reads it (apiserver `request/requestinfo.go`).
+
+use std::fmt;
+
+/// What a path is about.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum ApiPath {
+    /// Objects.
+    Resource {
+        /// API group; empty for the core.
+        group: String,
+        /// As in paths: `pods`.
+        resource: String,
+        /// As in `pods/exec`.
+        subresource: Option<String>,
+        /// The namespace; for a namespace itself, its own name.
+        namespace: Option<String>,
+        /// One object rather than all.
+        name: Option<String>,
+    },
+    /// Anything else, such as `/version`; without its query.
+    Url(String),
+}
+
+impl ApiPath {
+    /// Reads a path, with or without a query.
+    pub fn parse(path: &str) -> Self {
+        let path = path.split('?').next().unwrap_or_default();
+        let parts: Vec<_> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let (group, rest) = match parts.as_slice() {
+            ["api", _, rest @ ..] if !rest.is_empty() => ("", rest),
+            ["apis", group, _, rest @ ..] if !rest.is_empty() => (*group, rest),
+            _ => return Self::Url(path.to_owned()),
+        };
+        let (namespace, rest) = match rest {
+            // What is below a namespace is in it, but for what is its own
+            ["namespaces", name, below @ ..]
+                if !matches!(below, [] | ["status" | "finalize", ..]) =>
+            {
+                (Some(*name), below)
+            }
+            ["namespaces", name, ..] => (Some(*name), rest),
+            _ => (None, rest),
+        };
+        let (resource, name, below) = match rest {
+            [resource] => (*resource, None, &[][..]),
+            [resource, name, below @ ..] => (*resource, Some((*name).to_owned()), below),
+            [] => return Self::Url(path.to_owned()),
+        };
+        Self::Resource {
+            group: group.to_owned(),
+            resource: resource.to_owned(),
+            subresource: below.first().map(|_| below.join("/")),
+            namespace: namespace.map(str::to_owned),
+            name,
+        }
+    }
+}
+
+impl fmt::Display for ApiPath {
+    /// The kind of objects alone: `pods`, `pods/exec`; else the path.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Resource {
+                resource,
+                subresource,
+                ..
+            } => {
+                f.write_str(resource)?;
+                match subresource {
+                    Some(below) => write!(f, "/{below}"),
+                    None => Ok(()),
+                }
+            }
+            Self::Url(path) => f.write_str(path.trim_matches('/')),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resource(path: &str) -> [Option<String>; 5] {
+        match ApiPath::parse(path) {
+            ApiPath::Resource {
+                group,
+                resource,
+                subresource,
+                namespace,
+                name,
+            } => [Some(group), Some(resource), subresource, namespace, name],
+            ApiPath::Url(path) => panic!("{path} is about no resource"),
+        }
+    }
+
+    #[test]
+    fn paths_are_read_as_the_server_reads_them() {
+        for (path, expected) in [
+            ("/api/v1/nodes?limit=5", ["", "nodes", "-", "-", "-"]),
+            ("/api/v1/nodes/a", ["", "nodes", "-", "-", "a"]),
+            ("/api/v1/namespaces", ["", "namespaces", "-", "-", "-"]),
+            ("/api/v1/namespaces/a", ["", "namespaces", "-", "a", "a"]),
+            (
+                "/api/v1/namespaces/a/finalize",
+                ["", "namespaces", "finalize", "a", "a"],
+            ),
+            (
+                "/api/v1/namespaces/a/pods?dryRun=All",
+                ["", "pods", "-", "a", "-"],
+            ),
+            (
+                "/api/v1/namespaces/a/pods/b/resize",
+                ["", "pods", "resize", "a", "b"],
+            ),
+            (
+                "/apis/apps/v1/namespaces/a/deployments/b",
+                ["apps", "deployments", "-", "a", "b"],
+            ),
+            (
+                "/apis/coordination.k8s.io/v1/leases",
+                ["coordination.k8s.io", "leases", "-", "-", "-"],
+            ),
+        ] {
+            let expected = expected.map(|part| (part != "-").then(|| part.to_owned()));
+            assert_eq!(resource(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_resource_is_a_url() {
+        for path in ["/version", "/metrics", "/api/v1", "/apis/apps/v1", "/"] {
+            assert_eq!(ApiPath::parse(path), ApiPath::Url(path.to_owned()));
+        }
+        let queried = ApiPath::parse("/readyz?verbose");
+        assert_eq!(queried, ApiPath::Url("/readyz".to_owned()));
+    }
+}
