@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use winconform_core::config::Durations;
 use winconform_core::text::printable;
-use winconform_core::way::{ApiReply, ApiRequest, Trouble, Verb};
+use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
 
 use super::kinds::LEASES;
 use super::labels;
@@ -269,61 +269,64 @@ impl Keeper {
         stop: CancellationToken,
     ) -> Mark {
         let mut renewed = Instant::now();
+        let mut said = String::new();
         loop {
             tokio::select! {
                 () = stop.cancelled() => return mark,
                 () = pause(self.renewal) => {}
             }
             match self.renew_once(&mark).await {
-                Ok(Some(next)) => {
+                Ok(Ok(next)) => {
                     mark = next;
                     renewed = Instant::now();
                 }
-                Ok(None) => {}
+                Ok(Err(why)) => said = why,
                 Err(why) => {
                     state.send_replace(LeaseState::Lost(why));
                     return mark;
                 }
             }
             if renewed.elapsed() >= self.lease {
-                let why = format!("it could not be renewed for {:?}", self.lease);
+                let why = format!("it could not be renewed for {:?}: {said}", self.lease);
                 state.send_replace(LeaseState::Lost(why));
                 return mark;
             }
         }
     }
 
-    /// Renews once: the new mark, nothing when the server could not be asked, or why it is lost.
-    async fn renew_once(&self, mark: &Mark) -> Result<Option<Mark>, String> {
+    /// Renews once: the new mark, why there is none this time, or why it is lost.
+    async fn renew_once(&self, mark: &Mark) -> Result<Result<Mark, String>, String> {
         let body = Some(self.body(Some(mark)));
         let request = ApiRequest {
             verb: Verb::Replace,
             path: self.path(),
             body,
         };
-        let Ok(reply) = self.api.send_within(&request, self.renewal).await else {
-            return Ok(None);
+        let reply = match self.api.send_within(&request, self.renewal).await {
+            Ok(reply) => reply,
+            Err(trouble) => return Ok(Err(trouble.to_string())),
         };
         match reply.status {
-            200 => Ok(self.mark(&reply).ok()),
+            200 => Ok(self.mark(&reply).map_err(|error| error.to_string())),
             404 => Err("it was deleted".to_owned()),
             409 => self.after_conflict(mark).await,
             // Forbidden for a moment, or for good: the duration decides
-            _ => Ok(None),
+            _ => Ok(Err(self.refused(&reply).to_string())),
         }
     }
 
     /// After a conflict: another's change, or our own renewal that was sent twice.
-    async fn after_conflict(&self, mark: &Mark) -> Result<Option<Mark>, String> {
+    async fn after_conflict(&self, mark: &Mark) -> Result<Result<Mark, String>, String> {
         let request = ApiRequest::get(self.path());
-        let Ok(reply) = self.api.send_within(&request, self.renewal).await else {
-            return Ok(None);
+        let reply = match self.api.send_within(&request, self.renewal).await {
+            Ok(reply) => reply,
+            Err(trouble) => return Ok(Err(trouble.to_string())),
         };
         match (reply.status, self.mark(&reply)) {
             (404, _) => Err("it was deleted".to_owned()),
-            (200, Ok(found)) if found.uid == mark.uid && self.is_ours(&reply) => Ok(Some(found)),
+            (200, Ok(found)) if found.uid == mark.uid && self.is_ours(&reply) => Ok(Ok(found)),
             (200, _) => Err(format!("it is held by `{}`", holder(&reply))),
-            _ => Ok(None),
+            _ => Ok(Err(self.refused(&reply).to_string())),
         }
     }
 
@@ -336,12 +339,18 @@ impl Keeper {
                 path: self.path(),
                 body: Some(body),
             };
-            if self.api.send_within(&request, self.lease).await?.status != 409 {
-                return Ok(());
+            let reply = self.api.send_within(&request, self.lease).await?;
+            match reply.status {
+                409 => {}
+                403 => {
+                    let why = self.refused(&reply).to_string();
+                    return Err(Trouble::new(TroubleKind::Forbidden, why));
+                }
+                _ => return Ok(()),
             }
             match self.after_conflict(&mark).await {
-                Ok(Some(found)) => mark = found,
-                Ok(None) | Err(_) => return Ok(()),
+                Ok(Ok(found)) => mark = found,
+                Ok(Err(_)) | Err(_) => return Ok(()),
             }
         }
         Ok(())
