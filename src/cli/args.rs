@@ -31,6 +31,8 @@ pub(super) enum Command {
     Plan(PlanArgs),
     /// Show what the cluster says of itself, each with where it was read or why it is unknown
     Facts(FactsArgs),
+    /// Ask what a run would be allowed to do on this cluster, and what the lack of it costs
+    Preflight(PreflightArgs),
     /// List all claims
     List(ListArgs),
     /// Explain one claim: who makes it, how it is checked, what is known of it
@@ -149,6 +151,25 @@ pub(super) struct PlanArgs {
     /// The form of the plan
     #[arg(long, value_enum, default_value = "text")]
     pub(super) format: ListFormat,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct PreflightArgs {
+    #[command(flatten)]
+    pub(super) cluster: ClusterArgs,
+    #[command(flatten)]
+    pub(super) suites: SuitesArgs,
+    /// The form of the answer
+    #[arg(long, value_enum, default_value = "text")]
+    pub(super) format: Format,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum Format {
+    /// For people
+    Text,
+    /// For programs
+    Json,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

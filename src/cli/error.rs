@@ -11,7 +11,7 @@ use winconform_core::report::junit::ReportError;
 use winconform_core::text::printable;
 
 use crate::cluster::{CleanError, ConnectError, LeaseError};
-use crate::engine::{JournalError, RunError};
+use crate::engine::{JournalError, RunError, SurveyError};
 
 /// Everything a command can end with beside an outcome.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +38,8 @@ pub(super) enum CliError {
     Connect(#[source] ConnectError),
     #[error(transparent)]
     Run(RunError),
+    #[error("ask what is allowed")]
+    Survey(#[source] SurveyError),
     #[error("clean up: another run is under way")]
     CleanupHeld(#[source] LeaseError),
     #[error("clean up")]
@@ -72,6 +74,7 @@ impl CliError {
             Self::Clean(_) => 21,
             Self::Run(RunError::Journal(_) | RunError::Record(_))
             | Self::Write { .. }
+            | Self::Survey(_)
             | Self::Report(_)
             | Self::Front(_)
             | Self::Leave(_)

@@ -11,6 +11,7 @@ mod facts;
 mod list;
 mod out;
 mod plan;
+mod preflight;
 mod progress;
 mod report;
 mod run;
@@ -81,6 +82,7 @@ async fn command(command: Command, screen: &Screen) -> Result<u8, CliError> {
         Command::Run(args) => run::run(args, screen).await,
         Command::Plan(args) => plan::run(args, screen).await,
         Command::Facts(args) => facts::run(args, screen).await,
+        Command::Preflight(args) => preflight::run(args, screen).await,
         Command::List(args) => list::run(&args, screen),
         Command::Explain(args) => explain::run(&args, screen),
         Command::Cleanup(args) => cleanup::run(args, screen).await,

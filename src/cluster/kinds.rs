@@ -86,6 +86,11 @@ impl Kind {
         }
     }
 
+    /// Whether its objects are pods, or have some made.
+    pub fn makes_pods(&self) -> bool {
+        matches!(self.kind, "Pod" | "Deployment")
+    }
+
     /// The path of all objects with these labels, in every namespace; `selector` is not yet
     /// encoded.
     pub fn list_path(&self, selector: &str) -> String {

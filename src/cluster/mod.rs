@@ -14,6 +14,7 @@ pub mod labels;
 mod lease;
 mod namesakes;
 pub mod pods;
+mod review;
 mod wait;
 mod watch;
 
@@ -23,5 +24,6 @@ pub use connect::{Cluster, ConnectError, ConnectOptions, connect, kube_config};
 pub use facts::{ACCESS, Access, Subject, collect};
 pub use kubeconfig::KubeconfigError;
 pub use lease::{LEASE_NAMESPACE, LeaseError, LeaseHeld, LeaseState, acquire, lease_names};
+pub use review::review;
 pub use wait::{Condition, poll_until, wait_until};
 pub use watch::{Objects, watch_pods};

@@ -172,6 +172,7 @@ fn check(index: usize, form: usize) -> Check {
         build: None,
         image: None,
         scope: Scope::Within,
+        reads: BTreeSet::new(),
         fate,
         looks,
     }

@@ -3,12 +3,15 @@
 //! [`own`] makes an object the run's, [`place`] puts its pods on a pool's nodes, [`image`] gives
 //! its containers the image of the pool's build. Nothing else is ever changed.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value as Json, json};
 use winconform_core::config::{Durations, Images};
 use winconform_core::facts::{Pool, PoolName};
 use winconform_core::plan::image_role;
 use winconform_core::way::{FixtureKey, FixtureName, SourceKind, VantageKey};
 
+use crate::cluster::kinds::Kind;
 use crate::cluster::labels;
 use crate::transport::PodRef;
 
@@ -66,19 +69,7 @@ pub(super) fn objects(
     images: &Images,
     durations: &Durations,
 ) -> Result<Vec<Json>, ManifestError> {
-    let text = match key.name {
-        FixtureName::Namespaces => include_str!("../../manifests/namespaces.yaml"),
-        FixtureName::WinWebserver => include_str!("../../manifests/win-webserver.yaml"),
-        FixtureName::UnboundPods => include_str!("../../manifests/unbound-pods.yaml"),
-        FixtureName::LinuxPodProber => include_str!("../../manifests/probers/linux-pod.yaml"),
-        FixtureName::WindowsPodProber => include_str!("../../manifests/probers/windows-pod.yaml"),
-        FixtureName::WindowsNodeProber => include_str!("../../manifests/probers/windows-node.yaml"),
-    };
-    let mut objects: Vec<Json> =
-        serde_saphyr::from_multiple(text).map_err(|source| ManifestError::Malformed {
-            fixture: key.name.as_str(),
-            source: Box::new(source),
-        })?;
+    let mut objects = as_written(key.name)?;
     for object in &mut objects {
         own(object, key, run);
         let Some(spec) = pod_spec(object) else {
@@ -100,6 +91,27 @@ pub(super) fn objects(
         }
     }
     Ok(objects)
+}
+
+/// The kinds of a fixture's objects, each once.
+pub(super) fn kinds(name: FixtureName) -> Result<BTreeSet<&'static Kind>, ManifestError> {
+    Ok(as_written(name)?.iter().filter_map(Kind::of).collect())
+}
+
+/// A fixture's objects as they are written, nobody's yet.
+fn as_written(name: FixtureName) -> Result<Vec<Json>, ManifestError> {
+    let text = match name {
+        FixtureName::Namespaces => include_str!("../../manifests/namespaces.yaml"),
+        FixtureName::WinWebserver => include_str!("../../manifests/win-webserver.yaml"),
+        FixtureName::UnboundPods => include_str!("../../manifests/unbound-pods.yaml"),
+        FixtureName::LinuxPodProber => include_str!("../../manifests/probers/linux-pod.yaml"),
+        FixtureName::WindowsPodProber => include_str!("../../manifests/probers/windows-pod.yaml"),
+        FixtureName::WindowsNodeProber => include_str!("../../manifests/probers/windows-node.yaml"),
+    };
+    serde_saphyr::from_multiple(text).map_err(|source| ManifestError::Malformed {
+        fixture: name.as_str(),
+        source: Box::new(source),
+    })
 }
 
 /// Makes an object the run's: its labels, its namespace, and a name per pool.

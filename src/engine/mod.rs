@@ -4,6 +4,7 @@
 //! `fixtures` from `manifest`s, sweeps made by `vantage`, and everything is put on record by
 //! `journal` as it happens. Out of scope: what a reply means and what a verdict is (core).
 
+mod access;
 mod dispatcher;
 #[cfg(test)]
 mod dispatcher_properties;
@@ -12,10 +13,13 @@ mod facts;
 mod fixtures;
 mod journal;
 mod manifest;
+mod preflight;
 mod progress;
 mod run;
 mod shared;
 mod vantage;
 
+pub use access::{Roles, roles};
 pub use journal::{Journal, JournalError, Listener};
+pub use preflight::{SurveyError, Surveyed, survey};
 pub use run::{Finished, RunError, RunOptions, plan_of, run};

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::SignedDuration;
 use kube::Client;
 use tokio::time::{Instant, timeout_at};
 use winconform_core::config::{Durations, Limits};
@@ -11,6 +12,7 @@ use winconform_core::text::printable;
 use winconform_core::way::{ApiPath, ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
 
 use super::attempt::{Failure, Form, send_once};
+use super::clock::ServerClock;
 use super::counts::Counts;
 use super::pace::{Pace, pause};
 
@@ -25,6 +27,7 @@ pub struct Api {
     pub(super) durations: Arc<Durations>,
     pub(super) limits: Arc<Limits>,
     pub(super) counts: Arc<Counts>,
+    clock: Arc<ServerClock>,
 }
 
 impl Api {
@@ -36,6 +39,7 @@ impl Api {
             durations: Arc::new(durations),
             limits: Arc::new(limits),
             counts,
+            clock: Arc::default(),
         }
     }
 
@@ -94,6 +98,12 @@ impl Api {
         self.counts.snapshot()
     }
 
+    /// How far the server's clock is ahead of ours, by the answers so far; `None` when none of
+    /// them had a date.
+    pub fn server_ahead(&self) -> Option<SignedDuration> {
+        self.clock.ahead()
+    }
+
     /// The time limits this was made with.
     pub fn durations(&self) -> &Durations {
         &self.durations
@@ -127,6 +137,7 @@ impl Api {
             api_answer,
             api_body,
             self.limits.api_body,
+            &self.clock,
         )
         .await
     }

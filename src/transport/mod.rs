@@ -6,6 +6,7 @@
 
 mod api;
 mod attempt;
+mod clock;
 mod counts;
 mod exec;
 mod pace;

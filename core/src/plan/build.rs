@@ -1,6 +1,6 @@
 //! From cases and facts to checks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::check::{Check, CheckId, Plan, PlannedLook, Point};
 use super::points::{at_point, points};
@@ -9,7 +9,7 @@ use crate::facts::{Facts, Known, Os, Pool, PoolName};
 use crate::suite::{Case, Expected, Suites};
 use crate::verdict::{Fate, Scope, SkipReason};
 use crate::way::{
-    FixtureKey, FixtureName, Need, SourceKind, Test, Trouble, TroubleKind, VantageKey,
+    Denied, FixtureKey, FixtureName, Need, SourceKind, Test, Trouble, TroubleKind, VantageKey,
 };
 
 /// Plans every case of the suites on a cluster: one check per point, each to be looked at or with
@@ -178,9 +178,20 @@ impl Surroundings<'_> {
             build,
             point,
             scope,
+            reads: self.reads(case),
             fate,
             looks,
         }
+    }
+
+    /// The facts that decide where a case is looked at and what of it is expected.
+    fn reads(&self, case: &Case) -> BTreeSet<&'static str> {
+        let nodes = case.over.windows_pools.then_some("nodes");
+        let scoped = self.suites.ledger.contains_key(&case.claim);
+        nodes
+            .into_iter()
+            .chain(scoped.then_some("server"))
+            .collect()
     }
 }
 
@@ -196,7 +207,11 @@ pub fn image_role(fixture: FixtureName) -> Option<Image> {
 }
 
 fn unknown(what: &str, because: &str) -> Trouble {
-    Trouble::new(TroubleKind::FactUnknown, format!("{what}: {because}"))
+    let kind = match Denied::quoted(because) {
+        Some(_) => TroubleKind::Forbidden,
+        None => TroubleKind::FactUnknown,
+    };
+    Trouble::new(kind, format!("{what}: {because}"))
 }
 
 #[cfg(test)]

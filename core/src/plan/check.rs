@@ -163,6 +163,8 @@ pub struct Check {
     pub image: Option<String>,
     /// Whether the ledger's entry covers it.
     pub scope: Scope,
+    /// The facts it is planned by or looks at, as they are spelled in the JSON of `Facts`.
+    pub reads: BTreeSet<&'static str>,
     /// What is known beforehand.
     pub fate: Fate,
     /// Its own look, then those of its controls; empty unless it is to be looked at.

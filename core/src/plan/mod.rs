@@ -1,11 +1,13 @@
 //! The plan: cases and facts become checks with their points, scopes, fixtures and skips.
 
+mod access;
 mod build;
 mod check;
 mod points;
 mod select;
 
 pub use crate::verdict::Fate;
+pub use access::{Access, AccessVerb, Answer, Need, Place, Purpose, Uses};
 pub use build::{image_role, plan};
 pub use check::{Axis, Check, CheckId, Plan, PlannedLook, Point};
 pub use select::{Selected, Selection, check_waivers};

@@ -1,0 +1,340 @@
+//! What a check has to be allowed to do: derived from its looks' requests, its fixtures' manifests
+//! and the facts it reads, all of which exist anyway.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
+
+use serde::{Serialize, Serializer};
+
+use super::check::{Check, Plan};
+use crate::way::{
+    ApiPath, ApiRequest, Bound, FixtureName, Request, Standing, StandingFixture, Test, VantageKey,
+    Verb,
+};
+
+/// A verb as authorisers know it.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AccessVerb {
+    /// One object, or a path.
+    Get,
+    /// All objects of a kind.
+    List,
+    /// All objects of a kind, as they change.
+    Watch,
+    /// POST, and the first server-side apply.
+    Create,
+    /// PUT.
+    Update,
+    /// PATCH.
+    Patch,
+    /// DELETE.
+    Delete,
+}
+
+impl AccessVerb {
+    /// Every verb.
+    pub const ALL: [Self; 7] = [
+        Self::Get,
+        Self::List,
+        Self::Watch,
+        Self::Create,
+        Self::Update,
+        Self::Patch,
+        Self::Delete,
+    ];
+
+    /// The verb's word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Watch => "watch",
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Patch => "patch",
+            Self::Delete => "delete",
+        }
+    }
+
+    /// The verb with this word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|verb| verb.as_str() == word)
+    }
+}
+
+/// Where objects are.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Place {
+    /// In the cluster as a whole, or in all its namespaces.
+    Cluster,
+    /// In the run's own namespaces, which do not exist before it.
+    Own,
+    /// In this namespace.
+    Namespace(String),
+}
+
+/// One thing to be allowed.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Access {
+    /// Something done with objects.
+    Objects {
+        /// API group; empty for the core.
+        group: String,
+        /// The resource, with its subresource: `pods/exec`.
+        resource: String,
+        /// Where.
+        place: Place,
+        /// With this one alone.
+        name: Option<String>,
+        /// What.
+        verb: AccessVerb,
+    },
+    /// Something done with a path that is no object's.
+    Url {
+        /// The path.
+        path: String,
+        /// What.
+        verb: AccessVerb,
+    },
+}
+
+impl Access {
+    /// What a request has to be allowed, for a run with these namespaces.
+    pub fn of(request: &ApiRequest, own: &Standing) -> Self {
+        let path = ApiPath::parse(&request.path);
+        let one = matches!(
+            &path,
+            ApiPath::Resource { name: Some(_), .. } | ApiPath::Url(_)
+        );
+        let query = request.path.split_once('?').map_or("", |(_, query)| query);
+        let watches = query
+            .split('&')
+            .any(|part| matches!(part, "watch=1" | "watch=true"));
+        let verb = match request.verb {
+            Verb::Get if watches => AccessVerb::Watch,
+            Verb::Get if one => AccessVerb::Get,
+            Verb::Get => AccessVerb::List,
+            Verb::Create => AccessVerb::Create,
+            Verb::Apply | Verb::Patch => AccessVerb::Patch,
+            Verb::Replace => AccessVerb::Update,
+            Verb::Delete => AccessVerb::Delete,
+        };
+        match path {
+            ApiPath::Url(path) => Self::Url { path, verb },
+            ApiPath::Resource {
+                group,
+                resource,
+                subresource,
+                namespace,
+                name,
+            } => {
+                let is_own = |name: &String| *name == own.namespace || *name == own.host_namespace;
+                let (place, name) = match namespace {
+                    None => (Place::Cluster, name),
+                    // Its names carry the run's id, which nobody can be granted beforehand
+                    Some(namespace) if is_own(&namespace) => (Place::Own, None),
+                    Some(namespace) => (Place::Namespace(namespace), name),
+                };
+                Self::Objects {
+                    group,
+                    resource: match subresource {
+                        Some(below) => format!("{resource}/{below}"),
+                        None => resource,
+                    },
+                    place,
+                    name,
+                    verb,
+                }
+            }
+        }
+    }
+
+    /// What is done.
+    pub fn verb(&self) -> AccessVerb {
+        match self {
+            Self::Objects { verb, .. } | Self::Url { verb, .. } => *verb,
+        }
+    }
+}
+
+impl fmt::Display for Access {
+    /// `create jobs.batch in the run's namespaces`, `get configmaps/a in kube-system`, `get /metrics`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Url { path, verb } => write!(f, "{} {path}", verb.as_str()),
+            Self::Objects {
+                group,
+                resource,
+                place,
+                name,
+                verb,
+            } => {
+                write!(f, "{} ", verb.as_str())?;
+                let (plural, below) = resource.split_once('/').unwrap_or((resource, ""));
+                f.write_str(plural)?;
+                if !group.is_empty() {
+                    write!(f, ".{group}")?;
+                }
+                if !below.is_empty() {
+                    write!(f, "/{below}")?;
+                }
+                if let Some(name) = name {
+                    write!(f, " {name}")?;
+                }
+                match place {
+                    // A namespace is reviewed in itself
+                    Place::Namespace(namespace) if name.as_ref() == Some(namespace) => Ok(()),
+                    Place::Cluster => Ok(()),
+                    Place::Own => f.write_str(" in the run's namespaces"),
+                    Place::Namespace(namespace) => write!(f, " in namespace {namespace}"),
+                }
+            }
+        }
+    }
+}
+
+impl Serialize for Access {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// What the server says of an access.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Answer {
+    /// It is allowed.
+    Allowed,
+    /// It is not; the authoriser's words, if any.
+    Denied(String),
+    /// It could not be told, because.
+    Unknown(String),
+}
+
+/// What something has to be allowed for, and so what its lack comes to.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Purpose {
+    /// To know a fact, as it is spelled in the JSON of [`Facts`](crate::facts::Facts): the checks
+    /// that read it cannot be told.
+    Fact(&'static str),
+    /// To look: the check cannot be told.
+    Look,
+    /// To bring up a fixture: the checks that need it cannot be told.
+    Fixture(FixtureName),
+    /// To keep two runs apart: a run that creates anything is not begun, or ends early.
+    Lease,
+    /// To remove again what was made: something is left.
+    Removal,
+}
+
+/// One thing to be allowed, and what for.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Need {
+    /// What.
+    pub access: Access,
+    /// What for.
+    pub purpose: Purpose,
+}
+
+/// What takes permission beside the looks themselves.
+#[derive(Clone, Debug, Default)]
+pub struct Uses {
+    /// By fact, as it is spelled in JSON.
+    pub facts: BTreeMap<&'static str, BTreeSet<Access>>,
+    /// By fixture: to make it, to wait for it and to remove it.
+    pub fixtures: BTreeMap<FixtureName, BTreeSet<Need>>,
+    /// To exec in a prober.
+    pub exec: BTreeSet<Access>,
+    /// Of a run that makes anything.
+    pub run: BTreeSet<Need>,
+}
+
+impl Uses {
+    /// What one check needs, with what a run that makes anything for it does.
+    pub fn of_check(&self, check: &Check) -> BTreeSet<Need> {
+        let mut needs = BTreeSet::new();
+        for fact in &check.reads {
+            needs.extend(self.of_fact(fact));
+        }
+        let own = own();
+        for look in &check.looks {
+            let stands = everything(&own, check);
+            let at = Bound {
+                standing: &stands,
+                pool: check.point.pool.as_ref(),
+                build: check.build,
+                image: check.image.as_deref(),
+            };
+            needs.extend(
+                self.of_look(&look.test, &at)
+                    .into_iter()
+                    .map(|access| Need {
+                        access,
+                        purpose: Purpose::Look,
+                    }),
+            );
+            let prober = look.from.as_ref().map(VantageKey::prober);
+            let fixtures = look.needs.iter().map(|(key, _)| key.clone()).chain(prober);
+            for fixture in fixtures {
+                // Every other stands in those
+                for name in [fixture.name, FixtureName::Namespaces] {
+                    needs.extend(self.fixtures.get(&name).into_iter().flatten().cloned());
+                }
+                needs.extend(self.run.iter().cloned());
+            }
+        }
+        needs
+    }
+
+    /// What a run of a plan needs, the facts that no check of it reads included.
+    pub fn of_plan(&self, plan: &Plan) -> BTreeSet<Need> {
+        let facts = self.facts.keys().flat_map(|fact| self.of_fact(fact));
+        let checks = plan.checks.iter().flat_map(|check| self.of_check(check));
+        facts.chain(checks).collect()
+    }
+
+    fn of_fact(&self, fact: &str) -> Vec<Need> {
+        let Some((fact, accesses)) = self.facts.get_key_value(fact) else {
+            return Vec::new();
+        };
+        let need = |access: &Access| Need {
+            access: access.clone(),
+            purpose: Purpose::Fact(fact),
+        };
+        accesses.iter().map(need).collect()
+    }
+
+    fn of_look(&self, test: &Test, at: &Bound<'_>) -> BTreeSet<Access> {
+        match test.request(at) {
+            Ok(Request::Api(request)) => [Access::of(&request, at.standing)].into(),
+            Ok(Request::Get(_)) => self.exec.clone(),
+            // With everything standing there is nothing it could not be bound to
+            Err(_) => BTreeSet::new(),
+        }
+    }
+}
+
+/// The namespaces of a run that is not: no real one's name may hold a `*`.
+fn own() -> Standing {
+    Standing {
+        run: "*".to_owned(),
+        namespace: "winconform-*".to_owned(),
+        host_namespace: "winconform-host-*".to_owned(),
+        fixtures: BTreeMap::new(),
+    }
+}
+
+/// A run in which everything a check needs stands.
+fn everything(own: &Standing, check: &Check) -> Standing {
+    let mut standing = own.clone();
+    let address = StandingFixture {
+        service: Some((IpAddr::V4(Ipv4Addr::LOCALHOST), 80)),
+    };
+    for look in &check.looks {
+        for (key, _) in &look.needs {
+            standing.fixtures.insert(key.clone(), address.clone());
+        }
+    }
+    standing
+}

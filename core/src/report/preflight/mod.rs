@@ -1,0 +1,143 @@
+//! What could be run on a cluster before anything is: the server, its clock, its nodes, what is
+//! not allowed and the checks that costs, what would be skipped.
+
+mod json;
+mod text;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+
+use jiff::SignedDuration;
+
+use crate::facts::Facts;
+use crate::plan::{Access, Answer, Check, Fate, Plan, Purpose, Uses};
+use crate::way::TroubleKind;
+
+/// Minor versions of Kubernetes 1 that the expectations were written for.
+pub const EXPECTED: RangeInclusive<u64> = 24..=38;
+
+/// Everything that was found out.
+#[derive(Clone, Copy, Debug)]
+pub struct Preflight<'p> {
+    /// The context of the kubeconfig.
+    pub context: &'p str,
+    /// What the cluster says of itself.
+    pub facts: &'p Facts,
+    /// What a run would do.
+    pub plan: &'p Plan,
+    /// What that takes.
+    pub uses: &'p Uses,
+    /// What the server says of each access.
+    pub answers: &'p BTreeMap<Access, Answer>,
+    /// How far the server's clock is ahead of ours; `None` when it does not say.
+    pub ahead: Option<SignedDuration>,
+}
+
+/// An access that is not known to be allowed, and what that comes to.
+#[derive(Clone, Debug)]
+struct Lack<'p> {
+    access: Access,
+    answer: &'p Answer,
+    /// The checks that could not be told.
+    costs: Vec<&'p Check>,
+    /// The facts that would be unknown.
+    facts: BTreeSet<&'static str>,
+    /// Whether something could be left behind.
+    leaves: bool,
+    /// Whether a run that makes anything could not be let in.
+    lease: bool,
+}
+
+impl Lack<'_> {
+    fn matters(&self) -> bool {
+        !self.costs.is_empty() || self.leaves
+    }
+}
+
+/// What would become of a check.
+enum Prospect {
+    Run,
+    Forbidden,
+    Broken(String),
+    Skipped(String),
+}
+
+impl<'p> Preflight<'p> {
+    /// Whether everything that is not skipped can be told and nothing would be left behind.
+    pub fn is_ready(&self) -> bool {
+        let broken = |check: &Check| matches!(check.fate, Fate::Broken(_));
+        !self.lacks().iter().any(Lack::matters) && !self.plan.checks.iter().any(broken)
+    }
+
+    /// What is not known to be allowed, by access.
+    fn lacks(&self) -> Vec<Lack<'p>> {
+        let answers = self.answers;
+        let mut lacks: BTreeMap<Access, Lack<'p>> = BTreeMap::new();
+        for need in self.uses.of_plan(self.plan) {
+            let answer = match answers.get(&need.access) {
+                Some(Answer::Allowed) => continue,
+                Some(answer) => answer,
+                None => &NOT_ASKED,
+            };
+            let lack = lacks.entry(need.access.clone()).or_insert_with(|| Lack {
+                access: need.access,
+                answer,
+                costs: Vec::new(),
+                facts: BTreeSet::new(),
+                leaves: false,
+                lease: false,
+            });
+            match need.purpose {
+                Purpose::Fact(fact) => {
+                    lack.facts.insert(fact);
+                }
+                Purpose::Removal => lack.leaves = true,
+                Purpose::Lease => lack.lease = true,
+                Purpose::Look | Purpose::Fixture(_) => {}
+            }
+        }
+        for check in &self.plan.checks {
+            if !can_be_costed(check) {
+                continue;
+            }
+            let needs = self.uses.of_check(check);
+            let breaking = needs.iter().filter(|need| need.purpose != Purpose::Removal);
+            let accesses: BTreeSet<_> = breaking.map(|need| &need.access).collect();
+            for access in accesses {
+                if let Some(lack) = lacks.get_mut(access) {
+                    lack.costs.push(check);
+                }
+            }
+        }
+        lacks.into_values().collect()
+    }
+
+    fn prospect(check: &Check, lacks: &[Lack<'_>]) -> Prospect {
+        let costed = lacks
+            .iter()
+            .any(|lack| lack.costs.iter().any(|costed| costed.id == check.id));
+        match &check.fate {
+            Fate::Skip(reason) => Prospect::Skipped(reason.to_string()),
+            _ if costed => Prospect::Forbidden,
+            Fate::Broken(trouble) => Prospect::Broken(trouble.to_string()),
+            Fate::Look => Prospect::Run,
+        }
+    }
+
+    fn version_is_expected(&self) -> Option<bool> {
+        let version = self.facts.kubernetes()?;
+        Some(version.major == 1 && EXPECTED.contains(&version.minor))
+    }
+}
+
+/// Asked for by no review: a defect of whoever asked, not an allowance.
+static NOT_ASKED: Answer = Answer::Unknown(String::new());
+
+/// Whether a lack of permission could be why a check is not told.
+fn can_be_costed(check: &Check) -> bool {
+    match &check.fate {
+        Fate::Look => true,
+        Fate::Skip(_) => false,
+        Fate::Broken(trouble) => trouble.kind == TroubleKind::Forbidden,
+    }
+}

@@ -1,0 +1,227 @@
+//! The findings in words.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use jiff::SignedDuration;
+
+use super::super::ending::counted;
+use super::super::layout::{columns, pad, wrap};
+use super::{EXPECTED, Lack, Preflight, Prospect};
+use crate::claims::ClaimId;
+use crate::facts::{Known, Os};
+use crate::plan::{Answer, Check};
+use crate::text::printable;
+
+/// A clock that is off by less is not spoken of.
+const TOLERATED: SignedDuration = SignedDuration::from_secs(5);
+
+/// Nodes named in one line.
+const NAMED: usize = 3;
+
+impl Preflight<'_> {
+    /// For people, in lines of at most `width` columns where words allow it.
+    pub fn text(&self, width: usize) -> String {
+        let mut text = String::new();
+        self.server_text(&mut text, width);
+        self.pools_text(&mut text, width);
+        self.permissions_text(&mut text, width);
+        self.checks_text(&mut text, width);
+        text
+    }
+
+    fn server_text(&self, text: &mut String, width: usize) {
+        let version = match &self.facts.server {
+            Known::Fact { value, .. } => format!("Kubernetes {}", printable(value)),
+            Known::Unknown { because } => format!("a version unknown: {}", printable(because)),
+        };
+        let known = match self.version_is_expected() {
+            Some(true) => String::new(),
+            Some(false) => format!(
+                ", which is not among those the expectations were written for ({})",
+                expected()
+            ),
+            None => ", which cannot be held against what the expectations were written for".into(),
+        };
+        let context = printable(self.context);
+        paragraph(
+            text,
+            "server  ",
+            &format!("{version}{known}, of context `{context}`"),
+            width,
+        );
+        paragraph(text, "clock   ", &self.clock_words(), width);
+    }
+
+    fn clock_words(&self) -> String {
+        let Some(ahead) = self.ahead else {
+            return "unknown: the server's answers have no date".to_owned();
+        };
+        if ahead.abs() <= TOLERATED {
+            return "the server's agrees with this machine's".to_owned();
+        }
+        let way = if ahead.is_negative() {
+            "behind"
+        } else {
+            "ahead of"
+        };
+        format!(
+            "the server's is {} s {way} this machine's. No verdict and no Lease depends on it; \
+             certificates and tokens may be refused for it, and times in the record are this \
+             machine's",
+            ahead.abs().as_secs()
+        )
+    }
+
+    fn pools_text(&self, text: &mut String, width: usize) {
+        text.push_str("\nnodes\n");
+        if let Known::Unknown { because } = &self.facts.nodes {
+            paragraph(text, "  unknown: ", &printable(because), width);
+            return;
+        }
+        let pools = self.facts.pools();
+        if !pools.values().any(|pool| pool.os == Os::Windows) {
+            text.push_str("  no Windows node\n");
+        }
+        let widest = pools.keys().map(|name| columns(name.as_str())).max();
+        for (name, pool) in &pools {
+            let mut words = format!("{} usable", pool.nodes.len());
+            if !pool.unusable.is_empty() {
+                let named: Vec<_> = pool
+                    .unusable
+                    .iter()
+                    .take(NAMED)
+                    .map(|n| printable(n))
+                    .collect();
+                let _ = write!(words, ", {} not: {}", pool.unusable.len(), named.join(", "));
+                if pool.unusable.len() > NAMED {
+                    words.push_str(", …");
+                }
+            }
+            let name = pad(&printable(name.as_str()), widest.unwrap_or_default());
+            paragraph(text, &format!("  {name}  "), &words, width);
+        }
+    }
+
+    fn permissions_text(&self, text: &mut String, width: usize) {
+        let lacks = self.lacks();
+        let asked = self.answers.len();
+        let allowed = self
+            .answers
+            .values()
+            .filter(|a| **a == Answer::Allowed)
+            .count();
+        let _ = writeln!(text, "\npermissions\n  {allowed} of {asked} are granted");
+        for lack in &lacks {
+            let (word, because) = match lack.answer {
+                Answer::Allowed => continue,
+                Answer::Denied(because) => ("missing", because),
+                Answer::Unknown(because) => ("unknown", because),
+            };
+            let because = match because.as_str() {
+                "" => String::new(),
+                because => format!(" ({})", printable(because)),
+            };
+            let access = printable(&lack.access.to_string());
+            paragraph(
+                text,
+                &format!("  {word}: "),
+                &format!("{access}{because}"),
+                width,
+            );
+            for line in consequences(lack) {
+                paragraph(text, "    ", &line, width);
+            }
+        }
+    }
+
+    fn checks_text(&self, text: &mut String, width: usize) {
+        let lacks = self.lacks();
+        let mut run = 0;
+        let mut forbidden = 0;
+        let mut others: BTreeMap<(&str, String), Vec<&Check>> = BTreeMap::new();
+        for check in &self.plan.checks {
+            match Self::prospect(check, &lacks) {
+                Prospect::Run => run += 1,
+                Prospect::Forbidden => forbidden += 1,
+                Prospect::Broken(why) => others.entry(("broken", why)).or_default().push(check),
+                Prospect::Skipped(why) => others.entry(("skipped", why)).or_default().push(check),
+            }
+        }
+        let _ = writeln!(
+            text,
+            "\nchecks\n  {run} of {} can be run",
+            self.plan.checks.len()
+        );
+        if forbidden > 0 {
+            let _ = writeln!(text, "  {forbidden} would be broken for lack of permission");
+        }
+        for ((word, why), checks) in others {
+            let (count, why) = (checks.len(), printable(&why));
+            paragraph(
+                text,
+                "  ",
+                &format!("{count} would be {word}: {why}"),
+                width,
+            );
+            paragraph(text, "    ", &compact(&checks), width);
+        }
+    }
+}
+
+fn consequences(lack: &Lack<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !lack.costs.is_empty() {
+        let count = counted(lack.costs.len(), "check");
+        lines.push(format!("costs {count}: {}", compact(&lack.costs)));
+    }
+    if lack.lease {
+        lines.push("a run that makes anything is not begun, or ends early".to_owned());
+    }
+    if lack.leaves {
+        lines.push("a run could leave behind what it makes".to_owned());
+    }
+    if !lack.facts.is_empty() {
+        let facts: Vec<_> = lack.facts.iter().copied().collect();
+        let words = if lack.costs.is_empty() {
+            "costs no check; unknown would be"
+        } else {
+            "unknown would be"
+        };
+        lines.push(format!("{words}: {}", facts.join(", ")));
+    }
+    lines
+}
+
+/// Checks by claim: one by its id, several with their number.
+fn compact(checks: &[&Check]) -> String {
+    let mut claims: BTreeMap<&ClaimId, Vec<&Check>> = BTreeMap::new();
+    for check in checks {
+        claims.entry(&check.claim).or_default().push(check);
+    }
+    let shown = claims
+        .iter()
+        .map(|(claim, checks)| match checks.as_slice() {
+            [check] => printable(check.id.as_str()),
+            checks => format!("{} ({})", printable(claim.as_str()), checks.len()),
+        });
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+fn expected() -> String {
+    format!("1.{} to 1.{}", EXPECTED.start(), EXPECTED.end())
+}
+
+/// Words after a beginning, their further lines below their first.
+fn paragraph(text: &mut String, begin: &str, words: &str, width: usize) {
+    let indent = columns(begin);
+    let lines = wrap(words, width.saturating_sub(indent).max(20));
+    for (index, line) in lines.iter().enumerate() {
+        let head = if index == 0 {
+            begin.to_owned()
+        } else {
+            " ".repeat(indent)
+        };
+        let _ = writeln!(text, "{head}{line}");
+    }
+}

@@ -1,0 +1,291 @@
+//! The permissions of a plan as a manifest of RBAC: what is asked for by `preflight` is what is
+//! granted here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use super::layout::wrap;
+use crate::plan::{Access, AccessVerb, Need, Place, Plan, Purpose, Uses};
+use crate::way::FixtureName;
+
+/// Columns of the manifest.
+const WIDTH: usize = 100;
+
+/// Paths that every cluster lets everyone who is authenticated read (`system:discovery`,
+/// `system:public-info-viewer`).
+const PUBLIC: [&str; 3] = ["/version", "/api", "/apis"];
+
+/// The role an access belongs to.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Role {
+    Facts,
+    Rejections,
+    Lease,
+}
+
+/// Objects that one rule is about: group, resource, names.
+type Subject = (String, String, bool);
+
+/// What is allowed of one subject, and what for.
+#[derive(Debug, Default)]
+struct Rule {
+    names: BTreeSet<String>,
+    verbs: BTreeMap<AccessVerb, BTreeSet<String>>,
+}
+
+/// A service account with what a plan needs to do with objects.
+pub fn objects(plan: &Plan, uses: &Uses) -> String {
+    let mut roles: BTreeMap<Role, BTreeMap<Subject, Rule>> = BTreeMap::new();
+    let needs = reasons(plan, uses);
+    // A run with both roles is granted everything once
+    let of_facts: BTreeSet<_> = needs
+        .keys()
+        .filter(|need| role(need) == Role::Facts)
+        .map(|need| need.access.clone())
+        .collect();
+    for (need, why) in &needs {
+        let Access::Objects {
+            group,
+            resource,
+            name,
+            verb,
+            ..
+        } = &need.access
+        else {
+            continue;
+        };
+        let role = match role(need) {
+            Role::Rejections if of_facts.contains(&need.access) => Role::Facts,
+            role => role,
+        };
+        // Named objects are granted in every namespace: their own may not be there
+        let subject = (group.clone(), resource.clone(), name.is_some());
+        let rule = roles.entry(role).or_default().entry(subject).or_default();
+        rule.names.extend(name.iter().cloned());
+        rule.verbs.entry(*verb).or_default().insert(why.clone());
+    }
+    let mut text = ACCOUNT.to_owned();
+    for (role, head, name) in [
+        (Role::Facts, FACTS, "winconform-facts"),
+        (Role::Rejections, REJECTIONS, "winconform-rejections"),
+        (Role::Lease, LEASE, "winconform-lease"),
+    ] {
+        let kind = match role {
+            Role::Facts | Role::Rejections => "ClusterRole",
+            Role::Lease => "Role",
+        };
+        let Some(rules) = roles.get(&role) else {
+            continue;
+        };
+        let place = match role {
+            Role::Facts | Role::Rejections => "",
+            Role::Lease => "  namespace: default\n",
+        };
+        let _ = write!(
+            text,
+            "---\n{head}apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata:\n  name: {name}\n{place}rules:\n"
+        );
+        for (subject, rule) in rules {
+            write_rule(&mut text, subject, rule);
+        }
+        text.push_str(&binding(kind, name, place));
+    }
+    text
+}
+
+/// A role for the paths a plan reads that not everyone may.
+pub fn paths(plan: &Plan, uses: &Uses) -> String {
+    let is_public = |path: &str| {
+        let mut public = PUBLIC.iter();
+        public.any(|public| path == *public || path.starts_with(&format!("{public}/")))
+    };
+    let mut text = PATHS.to_owned();
+    for (need, why) in reasons(plan, uses) {
+        if let Access::Url { path, verb } = &need.access
+            && !is_public(path)
+        {
+            let verb = verb.as_str();
+            let _ = write!(
+                text,
+                "  # {why}\n  - nonResourceURLs: [{path}]\n    verbs: [{verb}]\n"
+            );
+        }
+    }
+    text.push_str(&binding("ClusterRole", "winconform-metrics", ""));
+    text
+}
+
+fn binding(kind: &str, name: &str, place: &str) -> String {
+    format!(
+        "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}Binding\nmetadata:\n  name: {name}\n{place}\
+         roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: {kind}\n  name: {name}\n\
+         subjects:\n  - kind: ServiceAccount\n    name: winconform\n    namespace: winconform\n"
+    )
+}
+
+/// Every need of a plan with what it is for, in words.
+fn reasons(plan: &Plan, uses: &Uses) -> BTreeMap<Need, String> {
+    let mut claims: BTreeMap<Need, BTreeSet<&str>> = BTreeMap::new();
+    for check in &plan.checks {
+        for need in uses.of_check(check) {
+            let area = check.claim.area();
+            claims.entry(need).or_default().insert(area);
+        }
+    }
+    let needs = uses.of_plan(plan).into_iter();
+    needs
+        .map(|need| {
+            let why = match &need.purpose {
+                Purpose::Fact(fact) => format!("the fact {fact}"),
+                Purpose::Look => {
+                    let areas = claims.get(&need).into_iter().flatten();
+                    let areas: Vec<_> = areas.map(|area| format!("{area}.*")).collect();
+                    let dry = match role(&need) {
+                        Role::Facts => "",
+                        Role::Rejections | Role::Lease => ", by dry runs",
+                    };
+                    format!("looks of {}{dry}", areas.join(", "))
+                }
+                Purpose::Fixture(FixtureName::Namespaces) => {
+                    "the run's own namespaces and priority class".to_owned()
+                }
+                Purpose::Fixture(name) => format!("the fixture {}", name.as_str()),
+                Purpose::Lease => "one run at a time".to_owned(),
+                Purpose::Removal => "finding and removing what a run made".to_owned(),
+            };
+            (need, why)
+        })
+        .collect()
+}
+
+fn role(need: &Need) -> Role {
+    let reads = matches!(
+        need.access.verb(),
+        AccessVerb::Get | AccessVerb::List | AccessVerb::Watch
+    );
+    let own = matches!(
+        &need.access,
+        Access::Objects {
+            place: Place::Own,
+            ..
+        }
+    );
+    match &need.purpose {
+        Purpose::Fact(_) => Role::Facts,
+        Purpose::Look if reads && !own => Role::Facts,
+        Purpose::Lease => Role::Lease,
+        Purpose::Removal if in_a_namespace(&need.access) => Role::Lease,
+        Purpose::Look | Purpose::Fixture(_) | Purpose::Removal => Role::Rejections,
+    }
+}
+
+fn in_a_namespace(access: &Access) -> bool {
+    matches!(
+        access,
+        Access::Objects {
+            place: Place::Namespace(_),
+            ..
+        }
+    )
+}
+
+fn write_rule(text: &mut String, (group, resource, _): &Subject, rule: &Rule) {
+    let mut why: BTreeMap<&BTreeSet<String>, Vec<&str>> = BTreeMap::new();
+    for (verb, reasons) in &rule.verbs {
+        why.entry(reasons).or_default().push(verb.as_str());
+    }
+    for (reasons, verbs) in why {
+        let verbs = match rule.verbs.len() == verbs.len() {
+            true => String::new(),
+            false => format!("{}: ", verbs.join(", ")),
+        };
+        let words = format!("{verbs}{}", together(reasons));
+        for line in wrap(&words, WIDTH - 4) {
+            let _ = writeln!(text, "  # {line}");
+        }
+    }
+    let _ = writeln!(
+        text,
+        "  - apiGroups: [\"{group}\"]\n    resources: [{resource}]"
+    );
+    if !rule.names.is_empty() {
+        let names: Vec<_> = rule.names.iter().map(String::as_str).collect();
+        let _ = writeln!(text, "    resourceNames:");
+        for name in names {
+            let _ = writeln!(text, "      - {name}");
+        }
+    }
+    let verbs: Vec<_> = rule.verbs.keys().map(|verb| verb.as_str()).collect();
+    let _ = writeln!(text, "    verbs: [{}]", verbs.join(", "));
+}
+
+/// Reasons in one line, the facts among them as one.
+fn together(reasons: &BTreeSet<String>) -> String {
+    let facts: Vec<_> = reasons
+        .iter()
+        .filter_map(|reason| reason.strip_prefix("the fact "))
+        .collect();
+    let facts = match facts.as_slice() {
+        [] => None,
+        [fact] => Some(format!("the fact {fact}")),
+        facts => Some(format!("the facts {}", facts.join(", "))),
+    };
+    let others = reasons
+        .iter()
+        .filter(|reason| !reason.starts_with("the fact "))
+        .cloned();
+    facts
+        .into_iter()
+        .chain(others)
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+const ACCOUNT: &str = "\
+# A service account that can collect all facts of a cluster and check the areas `env` and `reject`.
+# Generated from what the checks ask for; `winconform preflight` asks the server for the same.
+#
+#   kubectl apply -f read-only.yaml
+#   kubectl -n winconform create token winconform
+#
+# `winconform-facts` only reads. The other two roles are for the area `reject` alone; leave them out
+# and its checks are broken, naming what they lack. What everyone may read (/version, discovery) is
+# not listed; /metrics, for feature gates, is in metrics.yaml.
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: winconform
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: winconform
+  namespace: winconform
+automountServiceAccountToken: false
+";
+
+const FACTS: &str = "\
+# Reads, and no secrets: facts, and what the area `env` looks at.
+";
+
+const REJECTIONS: &str = "\
+# Beside `winconform-facts`, what the area `reject` needs. Of workloads it sends dry runs, and a few
+# pods that no scheduler binds, all in namespaces of its own that the run makes and removes. RBAC can
+# express neither: it knows no dry run and no beginning of a name, so these verbs hold for real
+# creations in every namespace, which is as good as any right of a workload there. Give the account to nothing but winconform; an admission
+# policy can narrow it (`request.dryRun`, `request.namespace.startsWith('winconform-')`).
+";
+
+const LEASE: &str = "\
+# The Lease that keeps two runs apart. Its name is `winconform`, or `winconform-ID` with --id.
+";
+
+const PATHS: &str = "\
+# For the service account of read-only.yaml: paths that are no objects'. Optional: what of it is
+# missing leaves facts unknown, and the checks that need them say so.
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: winconform-metrics
+rules:
+";

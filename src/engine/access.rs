@@ -1,0 +1,179 @@
+//! What runs have to be allowed to do beside their looks: of the table of facts, of the manifests
+//! and of what removes again. There is no list of permissions beside these.
+
+use std::collections::BTreeSet;
+
+use winconform_core::config::Images;
+use winconform_core::facts::{Facts, Known, NodeDetails, NodeFact, Os, WindowsBuild};
+use winconform_core::plan::{Access, AccessVerb, Need, Place, Purpose, Uses, plan};
+use winconform_core::report::rbac;
+use winconform_core::suite::Suites;
+use winconform_core::way::FixtureName;
+
+use super::manifest::{self, ManifestError};
+use super::preflight::SurveyError;
+use crate::cluster::kinds::{ALL, Kind, LEASES, PODS, Scope};
+use crate::cluster::{ACCESS, LEASE_NAMESPACE, Subject};
+
+/// The manifests of a service account that can check these suites: with all that is asked of
+/// objects, and with the paths beside that not everyone may read.
+pub fn roles(suites: &Suites) -> Result<Roles, SurveyError> {
+    let uses = uses().map_err(SurveyError::new)?;
+    // A cluster on which every check of theirs is looked at
+    let node = |name: &str, os, build| NodeFact {
+        name: name.to_owned(),
+        os,
+        build,
+        usable: true,
+        taints: Vec::new(),
+        details: NodeDetails::default(),
+    };
+    let windows = node("windows", Os::Windows, Some(WindowsBuild::SERVER_2022));
+    let facts = Facts {
+        nodes: Known::Fact {
+            value: vec![node("linux", Os::Linux, None), windows],
+            source: String::new(),
+        },
+        ..Facts::default()
+    };
+    let plan = plan(suites, &facts, &Images::default());
+    Ok(Roles {
+        objects: rbac::objects(&plan, &uses),
+        paths: rbac::paths(&plan, &uses),
+    })
+}
+
+/// Manifests of roles.
+#[derive(Clone, Debug)]
+pub struct Roles {
+    /// The service account, its roles and their bindings.
+    pub objects: String,
+    /// A role for paths that are no objects', and its binding.
+    pub paths: String,
+}
+
+/// What runs use.
+pub(super) fn uses() -> Result<Uses, ManifestError> {
+    let mut uses = Uses {
+        exec: EXEC
+            .map(|verb| objects("", "pods/exec", Place::Own, verb))
+            .into(),
+        run: of_run(),
+        ..Uses::default()
+    };
+    for entry in ACCESS {
+        uses.facts
+            .entry(entry.fact)
+            .or_default()
+            .extend(of_fact(entry.verb, entry.of));
+    }
+    for name in FixtureName::ALL {
+        uses.fixtures.insert(name, of_fixture(name)?);
+    }
+    Ok(uses)
+}
+
+/// To open a session: the path is a GET, and from 1.35 on the server also asks for `create`
+/// (KEP-4006, `AuthorizePodWebsocketUpgradeCreatePermission`).
+const EXEC: [AccessVerb; 2] = [AccessVerb::Get, AccessVerb::Create];
+
+fn of_fact(verb: &str, of: Subject) -> Option<Access> {
+    let verb = AccessVerb::parse(verb)?;
+    Some(match of {
+        Subject::Path(path) => Access::Url {
+            path: path.to_owned(),
+            verb,
+        },
+        Subject::Resource {
+            group,
+            resource,
+            namespace,
+            name,
+        } => Access::Objects {
+            group: group.to_owned(),
+            resource: resource.to_owned(),
+            // A namespace is read in itself
+            place: match namespace.or(name.filter(|_| resource == "namespaces")) {
+                Some(namespace) => Place::Namespace(namespace.to_owned()),
+                None => Place::Cluster,
+            },
+            name: name.map(str::to_owned),
+            verb,
+        },
+    })
+}
+
+/// What every run does that makes anything: it takes its Lease, and looks for all that it may
+/// have made.
+fn of_run() -> BTreeSet<Need> {
+    let default = Place::Namespace(LEASE_NAMESPACE.to_owned());
+    let lease = |verb, purpose| Need {
+        access: of_kind(&LEASES, default.clone(), verb),
+        purpose,
+    };
+    let taken = [AccessVerb::Create, AccessVerb::Get, AccessVerb::Update];
+    let mut needs: BTreeSet<_> = taken
+        .map(|verb| lease(verb, Purpose::Lease))
+        .into_iter()
+        .collect();
+    needs.insert(lease(AccessVerb::Delete, Purpose::Removal));
+    needs.extend(ALL.map(|kind| Need {
+        access: of_kind(kind, Place::Cluster, AccessVerb::List),
+        purpose: Purpose::Removal,
+    }));
+    needs
+}
+
+fn of_fixture(name: FixtureName) -> Result<BTreeSet<Need>, ManifestError> {
+    let fixture = |access| Need {
+        access,
+        purpose: Purpose::Fixture(name),
+    };
+    let mut needs = BTreeSet::new();
+    let mut has_pods = false;
+    for kind in manifest::kinds(name)? {
+        let place = match kind.scope {
+            Scope::Cluster => Place::Cluster,
+            Scope::Namespaced => Place::Own,
+        };
+        // Server-side apply is a PATCH, and a creation where there is nothing yet
+        for verb in [AccessVerb::Create, AccessVerb::Patch] {
+            needs.insert(fixture(of_kind(kind, place.clone(), verb)));
+        }
+        needs.insert(Need {
+            access: of_kind(kind, place, AccessVerb::Delete),
+            purpose: Purpose::Removal,
+        });
+        // Nobody waits for pods that no scheduler binds
+        has_pods |= kind.makes_pods() && name != FixtureName::UnboundPods;
+    }
+    if has_pods {
+        // One watch over all namespaces, by label
+        for verb in [AccessVerb::List, AccessVerb::Watch] {
+            needs.insert(fixture(of_kind(&PODS, Place::Cluster, verb)));
+        }
+    }
+    if name == FixtureName::Namespaces {
+        needs.insert(fixture(objects(
+            "",
+            "serviceaccounts",
+            Place::Own,
+            AccessVerb::Get,
+        )));
+    }
+    Ok(needs)
+}
+
+fn of_kind(kind: &Kind, place: Place, verb: AccessVerb) -> Access {
+    objects(kind.group, kind.plural, place, verb)
+}
+
+fn objects(group: &str, resource: &str, place: Place, verb: AccessVerb) -> Access {
+    Access::Objects {
+        group: group.to_owned(),
+        resource: resource.to_owned(),
+        place,
+        name: None,
+        verb,
+    }
+}

@@ -1,0 +1,72 @@
+//! What a run could do on a cluster, asked without doing any of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::SignedDuration;
+use winconform_core::config::Images;
+use winconform_core::facts::Facts;
+use winconform_core::plan::{Access, Answer, Plan, Uses};
+use winconform_core::report::preflight::Preflight;
+use winconform_core::suite::Suites;
+
+use super::access;
+use super::run::plan_of;
+use crate::cluster::{Cluster, review};
+
+/// What was found out.
+#[derive(Clone, Debug)]
+pub struct Surveyed {
+    context: String,
+    facts: Facts,
+    plan: Plan,
+    uses: Uses,
+    answers: BTreeMap<Access, Answer>,
+    ahead: Option<SignedDuration>,
+}
+
+/// Why nothing could be found out.
+#[derive(Debug, thiserror::Error)]
+#[error("read the manifests built in")]
+pub struct SurveyError(#[source] Box<dyn std::error::Error + Send + Sync>);
+
+impl SurveyError {
+    pub(super) fn new(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self(error.into())
+    }
+}
+
+/// Collects facts, plans, and has the server review every access that a run would need. Nothing
+/// but reads and reviews is sent.
+pub async fn survey(
+    cluster: &Cluster,
+    suites: &Suites,
+    images: &Images,
+) -> Result<Surveyed, SurveyError> {
+    let uses = access::uses().map_err(SurveyError::new)?;
+    let (facts, plan) = plan_of(cluster, suites, images).await;
+    let needs = uses.of_plan(&plan);
+    let accesses: BTreeSet<_> = needs.into_iter().map(|need| need.access).collect();
+    let answers = review(&cluster.api, &accesses).await;
+    Ok(Surveyed {
+        context: cluster.context.clone(),
+        facts,
+        plan,
+        uses,
+        answers,
+        ahead: cluster.api.server_ahead(),
+    })
+}
+
+impl Surveyed {
+    /// What is to be reported of it.
+    pub fn report(&self) -> Preflight<'_> {
+        Preflight {
+            context: &self.context,
+            facts: &self.facts,
+            plan: &self.plan,
+            uses: &self.uses,
+            answers: &self.answers,
+            ahead: self.ahead,
+        }
+    }
+}
