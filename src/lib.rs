@@ -31,6 +31,7 @@
 //! | what is deployed | `manifests/`, `src/engine/manifest.rs` |
 //! | what is sent again, and for how long | `src/transport/` |
 //! | what is removed, and how | `src/cluster/clean.rs` |
+//! | what a check has to be allowed to do | `core/src/plan/access.rs`, `src/engine/access.rs` |
 //! | a report | `core/src/report/`, one file each |
 //! | how simulated Windows behaves | `sim/src/network.rs`, `sim/src/program/` |
 //! | what can be broken | `sim/src/fault.rs`, `sim/src/front/` |

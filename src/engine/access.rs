@@ -177,3 +177,44 @@ fn objects(group: &str, resource: &str, place: Place, verb: AccessVerb) -> Acces
         verb,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown<'n>(needs: impl IntoIterator<Item = &'n Need>) -> BTreeSet<String> {
+        let all = needs.into_iter().map(|need| need.access.to_string());
+        all.collect()
+    }
+
+    #[test]
+    fn whatever_is_made_is_removed_again() {
+        let uses = uses().expect("the manifests are valid");
+        let all = shown(uses.fixtures.values().flatten().chain(&uses.run));
+        for kind in ALL {
+            let named = of_kind(kind, Place::Cluster, AccessVerb::Create).to_string();
+            let what = named.trim_start_matches("create ");
+            for verb in ["create", "delete"] {
+                let begin = format!("{verb} {what}");
+                assert!(
+                    all.iter().any(|access| access.starts_with(&begin)),
+                    "{begin}"
+                );
+            }
+            assert!(all.contains(&format!("list {what}")), "list {what}");
+        }
+    }
+
+    #[test]
+    fn every_fact_of_the_table_is_asked_for() {
+        let uses = uses().expect("the manifests are valid");
+        let asked: usize = uses.facts.values().map(BTreeSet::len).sum();
+        let distinct: BTreeSet<_> = ACCESS.iter().collect();
+        assert_eq!(asked, distinct.len());
+        let identity: BTreeSet<_> = uses.facts["cluster"]
+            .iter()
+            .map(Access::to_string)
+            .collect();
+        assert_eq!(identity, ["get namespaces kube-system".to_owned()].into());
+    }
+}

@@ -1,6 +1,7 @@
 //! The life of one run, from its first event to its last.
 
 use std::collections::BTreeMap;
+use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ use crate::cluster::{
     Cluster, LEASE_NAMESPACE, LeaseError, LeaseHeld, LeaseState, ObjectRef, acquire, collect,
     remove_run, watch_pods,
 };
+use crate::transport::words;
 
 /// What a run is given beside its cluster and suites.
 #[derive(Clone, Debug)]
@@ -152,8 +154,11 @@ async fn live(
                     let unsure = matches!(&error, RunError::Lease {
                         source: LeaseError::Trouble { .. }, ..
                     });
-                    not_begun(cluster, options, journal, "a Lease that it could not take".to_owned(), unsure)
-                        .await;
+                    let why = words(error.source().unwrap_or(&error));
+                    // What to do next stands below, for whoever is at the terminal
+                    let why = why.lines().next().unwrap_or_default();
+                    let by = format!("a Lease that it could not take: {why}");
+                    not_begun(cluster, options, journal, by, unsure).await;
                     return Err(error);
                 }
             },
@@ -373,7 +378,7 @@ async fn tear_down(cluster: &Cluster, options: &RunOptions, lease: Option<LeaseH
             }
         }
         Err(error) => {
-            troubles.push(error.to_string());
+            troubles.push(words(&error));
             TornDown {
                 removed: Vec::new(),
                 left: Vec::new(),

@@ -6,6 +6,7 @@ mod environment;
 mod facts;
 mod json;
 mod junit;
+mod preflight;
 mod products;
 mod record;
 mod runs;

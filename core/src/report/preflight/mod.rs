@@ -103,8 +103,9 @@ impl<'p> Preflight<'p> {
             let needs = self.uses.of_check(check);
             let breaking = needs.iter().filter(|need| need.purpose != Purpose::Removal);
             let accesses: BTreeSet<_> = breaking.map(|need| &need.access).collect();
-            for access in accesses {
-                if let Some(lack) = lacks.get_mut(access) {
+            for (access, lack) in &mut lacks {
+                // Without its Lease a run is not begun, whatever else it is for
+                if lack.lease || accesses.contains(access) {
                     lack.costs.push(check);
                 }
             }

@@ -1,0 +1,376 @@
+//! What an account may do, and what the lack of it costs: `manifests/rbac` on a real server, with
+//! real tokens.
+//!
+//! With the whole manifest everything of the areas `env` and `reject` runs. Without any single
+//! verb of it, `preflight` names what is missing and the checks that costs, and a run comes to no
+//! verdict that a healthy one does not. Needs a control plane; without it every trial is listed as
+//! ignored and named as not run.
+
+#![expect(
+    clippy::print_stdout,
+    reason = "trials tell what they found and what is not run"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use futures::StreamExt;
+use serde_json::Value as Json;
+use winconform::cluster::{Cluster, Condition, connect, poll_until, remove_run};
+use winconform::engine::{Journal, RunOptions, run, survey};
+use winconform_core::config::{Durations, Images, Limits};
+use winconform_core::record::{RunView, read};
+use winconform_core::report::terminal::{Colour, render};
+use winconform_core::suite::Suites;
+use winconform_core::verdict::Verdict;
+
+use account::{Account, Lacking};
+use world::{Outcome, Trials, World, options};
+
+mod account;
+#[path = "../world/suites.rs"]
+mod suites;
+#[path = "../world/mod.rs"]
+mod world;
+
+/// Runs at once.
+const AT_ONCE: usize = 8;
+/// The areas the manifest is for.
+const AREAS: [&str; 2] = ["env", "reject"];
+/// Verbs whose lack costs less than `preflight` says, and why.
+const CHEAPER: [(&str, &str, &str); 2] = [
+    (
+        "get",
+        "leases.coordination.k8s.io",
+        "asked for only when another run left a Lease",
+    ),
+    (
+        "update",
+        "leases.coordination.k8s.io",
+        "a run that ends within a Lease needs no renewal",
+    ),
+];
+
+fn main() {
+    let mut trials = Trials::new("access-");
+    trials.add("the_account_can_do_all_of_it".to_owned(), whole);
+    trials.add("every_verb_costs_what_preflight_says".to_owned(), each_verb);
+    trials.add(
+        "a_token_refused_in_mid_run_breaks_checks".to_owned(),
+        refused,
+    );
+    trials.run()
+}
+
+/// Verdicts by check; `None` where there is none.
+type Verdicts = BTreeMap<String, Option<Verdict>>;
+
+/// Time limits of runs that are to fail soon.
+fn durations() -> Durations {
+    Durations {
+        tear_down: Duration::from_secs(24),
+        ..Durations::default()
+    }
+}
+
+async fn admin(world: &World) -> Result<Cluster, String> {
+    connect(&options(&world.kubeconfig), durations(), Limits::default())
+        .await
+        .map_err(|error| error.to_string())
+}
+
+/// A run of the areas; what came of it, on record.
+async fn run_as(cluster: &Cluster, suites: &Suites, id: &str) -> Result<RunView, String> {
+    let options = RunOptions {
+        run: id.to_owned(),
+        lease: format!("winconform-{id}"),
+        holder: format!("tests/{id}"),
+        images: Images::default(),
+    };
+    let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).map_err(|e| e.to_string())?;
+    let (_signals, signalled) = tokio::sync::watch::channel(0);
+    // One that was not let in is on record, too
+    let _ = run(cluster, suites, &options, &journal, signalled).await;
+    read(&journal.text()).map_err(|error| error.to_string())
+}
+
+fn verdicts(view: &RunView) -> Verdicts {
+    let of_check = |check: &winconform_core::record::CheckView| {
+        let verdict = check.conclusion.as_ref().map(|concluded| concluded.verdict);
+        (check.planned.id.to_string(), verdict)
+    };
+    view.checks.values().map(of_check).collect()
+}
+
+fn report(view: &RunView) -> String {
+    render(view, 200, Colour::Never)
+}
+
+/// What `preflight` says, as JSON, and the requests it took.
+async fn preflight(cluster: &Cluster, suites: &Suites) -> Result<Json, String> {
+    let surveyed = survey(cluster, suites, &Images::default())
+        .await
+        .map_err(|error| error.to_string())?;
+    serde_json::from_str(&surveyed.report().json()).map_err(|error| error.to_string())
+}
+
+async fn whole(world: &World) -> Outcome {
+    let (admin, suites) = (admin(world).await?, suites::of_areas(&AREAS));
+    let account = Account::make(&admin.api, "whole", None).await?;
+    let outcome = whole_as(world, &account, &suites).await;
+    account.remove(&admin.api).await?;
+    outcome
+}
+
+async fn whole_as(world: &World, account: &Account, suites: &Suites) -> Outcome {
+    let cluster = account.cluster(world, durations()).await?;
+    let ready = until(&cluster, suites, |said| said["ready"] == true).await?;
+    let denied = lacking(&ready);
+    ensure(denied.is_empty(), || format!("denied: {denied:?}"))?;
+    // Another connection, for its counts alone
+    let cluster = account.cluster(world, durations()).await?;
+    preflight(&cluster, suites).await?;
+    for (request, count) in cluster.api.counts() {
+        let reviews = request == "create selfsubjectaccessreviews";
+        ensure(reviews || request.starts_with("get "), || {
+            format!("preflight sent {count} × {request}")
+        })?;
+    }
+    let reviews = ready["permissions"].as_array().map_or(0, Vec::len) as u64;
+    let sent = ("create selfsubjectaccessreviews".to_owned(), reviews);
+    ensure(cluster.api.counts().contains(&sent), || {
+        format!("not each access once: {:?}", cluster.api.counts())
+    })?;
+    let view = run_as(&cluster, suites, "whole").await?;
+    let told = verdicts(&view).values().all(|verdict| {
+        verdict.is_some_and(|verdict| !matches!(verdict, Verdict::Broken | Verdict::Fail))
+    });
+    let words = report(&view);
+    ensure(told && !words.contains("orbidden"), || words.clone())?;
+    let torn = view.torn_down.ok_or("nothing was torn down")?;
+    ensure(torn.left.is_empty() && torn.troubles.is_empty(), || words)
+}
+
+async fn each_verb(world: &World) -> Outcome {
+    let (admin, suites) = (admin(world).await?, suites::of_areas(&AREAS));
+    let healthy = verdicts(&run_as(&admin, &suites, "healthy").await?);
+    let lacks = account::every_verb();
+    println!("{} verbs, {} checks", lacks.len(), healthy.len());
+    let trying = lacks.iter().enumerate().map(|(index, lack)| {
+        let (admin, suites, healthy) = (&admin, &suites, &healthy);
+        async move {
+            let id = format!("verb-{index}");
+            let tried = match Account::make(&admin.api, &id, Some(lack)).await {
+                Err(why) => Err(why),
+                Ok(account) => {
+                    let tried = without(world, admin, &account, suites, healthy, lack).await;
+                    account.remove(&admin.api).await.and(tried)
+                }
+            };
+            tried
+                .map(|said| format!("without {lack}: {said}"))
+                .map_err(|why| format!("without {lack}: {why}"))
+        }
+    });
+    let tried: Vec<_> = futures::stream::iter(trying)
+        .buffer_unordered(AT_ONCE)
+        .collect()
+        .await;
+    let mut wrong = Vec::new();
+    for outcome in tried {
+        match outcome {
+            Ok(said) => println!("{said}"),
+            Err(why) => wrong.push(why),
+        }
+    }
+    ensure(wrong.is_empty(), || wrong.join("\n"))
+}
+
+/// One verb less: what `preflight` says of it, what a run comes to, and what is left.
+async fn without(
+    world: &World,
+    admin: &Cluster,
+    account: &Account,
+    suites: &Suites,
+    healthy: &Verdicts,
+    lack: &Lacking,
+) -> Result<String, String> {
+    let cluster = account.cluster(world, durations()).await?;
+    // Bindings take a moment to reach the authoriser
+    let said = until(&cluster, suites, |said| {
+        let lacking = lacking(said);
+        !lacking.is_empty() && lacking.keys().all(|access| lack.is_of(access))
+    })
+    .await?;
+    let lacking = lacking(&said);
+    let costs: BTreeSet<_> = lacking
+        .values()
+        .flat_map(|(costs, _)| costs)
+        .cloned()
+        .collect();
+    let leaves = lacking.values().any(|(_, leaves)| *leaves);
+    ensure(said["ready"] == (costs.is_empty() && !leaves), || {
+        format!("ready is {}, with costs {costs:?}", said["ready"])
+    })?;
+
+    let view = run_as(&cluster, suites, &account.id).await?;
+    let words = report(&view);
+    let unwrapped = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    let costed_claims: BTreeSet<_> = costs.iter().map(|check| claim(check)).collect();
+    let cheaper = CHEAPER
+        .iter()
+        .any(|(verb, resource, _)| lack.verb == *verb && lack.resource() == *resource);
+    let mut lost = 0;
+    for (check, verdict) in healthy {
+        let now = verdicts(&view).get(check).copied().flatten();
+        let costed = costs.contains(check);
+        if now == *verdict {
+            ensure(!costed || cheaper, || {
+                format!("{check} is told nevertheless:\n{words}")
+            })?;
+            continue;
+        }
+        lost += 1;
+        // Without nodes there are no pools, and a check has no point
+        let costed = costed || (now.is_none() && costed_claims.contains(claim(check)));
+        let untold = matches!(now, None | Some(Verdict::Broken | Verdict::Skip));
+        ensure(costed && untold, || {
+            format!("{check} came to {now:?}:\n{words}")
+        })?;
+    }
+    if lost > 0 {
+        ensure(unwrapped.contains(&format!("cannot {} ", lack.verb)), || {
+            format!("the report does not name what is missing:\n{words}")
+        })?;
+    }
+
+    // Whatever is there now, the run did not remove
+    let left = remove_run(&admin.api, Some(&account.id), durations().tear_down)
+        .await
+        .map_err(|error| error.to_string())?;
+    ensure(left.is_clean(), || format!("not even now: {left:?}"))?;
+    let torn = view
+        .torn_down
+        .unwrap_or_else(|| panic!("no tear-down:\n{words}"));
+    let told: BTreeSet<_> = torn.left.iter().map(|left| left.name.clone()).collect();
+    for object in &left.removed {
+        let blind = torn
+            .troubles
+            .iter()
+            .any(|trouble| trouble.contains(object.kind.plural));
+        ensure(leaves && (told.contains(&object.name) || blind), || {
+            format!("{object} was left, untold:\n{words}")
+        })?;
+    }
+    Ok(format!(
+        "costs {} checks, lost {lost}, left {}",
+        costs.len(),
+        left.removed.len()
+    ))
+}
+
+/// A token that the server refuses from some request on, at every moment of a run.
+async fn refused(world: &World) -> Outcome {
+    let (admin, suites) = (admin(world).await?, suites::of_areas(&AREAS));
+    let account = Account::make(&admin.api, "refused", None).await?;
+    let outcome = refused_as(world, &admin, &account, &suites).await;
+    account.remove(&admin.api).await?;
+    outcome
+}
+
+async fn refused_as(world: &World, admin: &Cluster, account: &Account, suites: &Suites) -> Outcome {
+    let cluster = account.cluster(world, durations()).await?;
+    until(&cluster, suites, |said| said["ready"] == true).await?;
+    let whole = account::refusing_after(&cluster, usize::MAX, durations());
+    let healthy = verdicts(&run_as(&whole, suites, "refused-none").await?);
+    let sent: u64 = whole.api.counts().iter().map(|(_, count)| count).sum();
+    let sent = usize::try_from(sent).map_err(|error| error.to_string())?;
+    let step = (sent / 24).max(1);
+    let trying = (0..sent).step_by(step).map(|after| {
+        let (cluster, healthy) = (&cluster, &healthy);
+        async move {
+            let id = format!("refused-{after}");
+            let short = account::refusing_after(cluster, after, durations());
+            let view = run_as(&short, suites, &id).await?;
+            let left = remove_run(&admin.api, Some(&id), durations().tear_down)
+                .await
+                .map_err(|error| error.to_string())?;
+            ensure(left.is_clean(), || format!("left by {id}: {left:?}"))?;
+            let words = report(&view);
+            let mut lost = 0;
+            for (check, verdict) in healthy {
+                let now = verdicts(&view).get(check).copied().flatten();
+                if now != *verdict {
+                    lost += 1;
+                    let untold = matches!(now, None | Some(Verdict::Broken | Verdict::Skip));
+                    ensure(untold, || format!("{check} came to {now:?}:\n{words}"))?;
+                }
+            }
+            let says = words.contains("refused the credential");
+            ensure(lost == 0 || says, || {
+                format!("after {after}, the report does not say why:\n{words}")
+            })?;
+            Ok::<_, String>(lost)
+        }
+    });
+    let tried: Vec<_> = futures::stream::iter(trying)
+        .buffer_unordered(AT_ONCE)
+        .collect()
+        .await;
+    let lost: Vec<_> = tried.into_iter().collect::<Result<_, _>>()?;
+    println!("{sent} requests; checks lost, by when the token was refused: {lost:?}");
+    ensure(lost.first().is_some_and(|lost| *lost > 0), || {
+        "a token refused from the start cost nothing".to_owned()
+    })
+}
+
+/// Asks `preflight` until it says so.
+async fn until(
+    cluster: &Cluster,
+    suites: &Suites,
+    so: impl Fn(&Json) -> bool,
+) -> Result<Json, String> {
+    let pause = Duration::from_millis(100);
+    let found = poll_until(
+        pause,
+        Duration::from_secs(20),
+        "preflight",
+        async || match preflight(cluster, suites).await {
+            Ok(said) if so(&said) => Condition::Done(Ok(said)),
+            Ok(said) => Condition::NotYet(format!("{:?}", lacking(&said))),
+            Err(why) => Condition::Done(Err(why)),
+        },
+    );
+    found
+        .await
+        .unwrap_or_else(|trouble| Err(trouble.to_string()))
+}
+
+/// What is denied: the checks that costs, and whether it leaves anything.
+fn lacking(said: &Json) -> BTreeMap<String, (Vec<String>, bool)> {
+    let permissions = said["permissions"].as_array().into_iter().flatten();
+    let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
+    permissions
+        .filter(|permission| permission["allowed"] != true)
+        .map(|permission| {
+            let costs = permission["costs"].as_array().into_iter().flatten();
+            let costs = costs.map(text).collect();
+            (
+                text(&permission["access"]),
+                (costs, permission["leaves"] == true),
+            )
+        })
+        .collect()
+}
+
+/// The claim and case of a check's id.
+fn claim(check: &str) -> &str {
+    check.split('[').next().unwrap_or_default()
+}
+
+fn ensure(holds: bool, why: impl FnOnce() -> String) -> Outcome {
+    match holds {
+        true => Ok(()),
+        false => Err(why()),
+    }
+}
