@@ -239,9 +239,10 @@ async fn without(
         })?;
     }
     if lost > 0 {
-        ensure(unwrapped.contains(&format!("cannot {} ", lack.verb)), || {
-            format!("the report does not name what is missing:\n{words}")
-        })?;
+        ensure(
+            unwrapped.contains(&format!("cannot {} ", lack.verb)),
+            || format!("the report does not name what is missing:\n{words}"),
+        )?;
     }
 
     // Whatever is there now, the run did not remove

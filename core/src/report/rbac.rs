@@ -60,9 +60,9 @@ pub fn objects(plan: &Plan, uses: &Uses) -> String {
         };
         // Named objects are granted in every namespace: their own may not be there
         let subject = (group.clone(), resource.clone(), name.is_some());
-        let rule = roles.entry(role).or_default().entry(subject).or_default();
-        rule.names.extend(name.iter().cloned());
-        rule.verbs.entry(*verb).or_default().insert(why.clone());
+        let granted = roles.entry(role).or_default().entry(subject).or_default();
+        granted.names.extend(name.iter().cloned());
+        granted.verbs.entry(*verb).or_default().insert(why.clone());
     }
     let mut text = ACCOUNT.to_owned();
     for (role, head, name) in [
@@ -74,7 +74,7 @@ pub fn objects(plan: &Plan, uses: &Uses) -> String {
             Role::Facts | Role::Rejections => "ClusterRole",
             Role::Lease => "Role",
         };
-        let Some(rules) = roles.get(&role) else {
+        let Some(granted) = roles.get(&role) else {
             continue;
         };
         let place = match role {
@@ -85,7 +85,7 @@ pub fn objects(plan: &Plan, uses: &Uses) -> String {
             text,
             "---\n{head}apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata:\n  name: {name}\n{place}rules:\n"
         );
-        for (subject, rule) in rules {
+        for (subject, rule) in granted {
             write_rule(&mut text, subject, rule);
         }
         text.push_str(&binding(kind, name, place));
