@@ -276,10 +276,7 @@ impl Keeper {
                 () = pause(self.renewal) => {}
             }
             match self.renew_once(&mark).await {
-                Ok(Ok(next)) => {
-                    mark = next;
-                    renewed = Instant::now();
-                }
+                Ok(Ok(next)) => (mark, renewed) = (next, Instant::now()),
                 Ok(Err(why)) => said = why,
                 Err(why) => {
                     state.send_replace(LeaseState::Lost(why));

@@ -1,7 +1,6 @@
 //! The life of one run, from its first event to its last.
 
 use std::collections::BTreeMap;
-use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,7 +27,7 @@ use crate::cluster::{
     Cluster, LEASE_NAMESPACE, LeaseError, LeaseHeld, LeaseState, ObjectRef, acquire, collect,
     remove_run, watch_pods,
 };
-use crate::transport::words;
+use crate::transport::{causes, words};
 
 /// What a run is given beside its cluster and suites.
 #[derive(Clone, Debug)]
@@ -154,10 +153,10 @@ async fn live(
                     let unsure = matches!(&error, RunError::Lease {
                         source: LeaseError::Trouble { .. }, ..
                     });
-                    let why = words(error.source().unwrap_or(&error));
-                    // What to do next stands below, for whoever is at the terminal
-                    let why = why.lines().next().unwrap_or_default();
-                    let by = format!("a Lease that it could not take: {why}");
+                    // The first lines: what to do next is said to whoever is at the terminal
+                    let why = causes(&error).skip(1).map(ToString::to_string);
+                    let why: Vec<_> = why.filter_map(|why| Some(why.lines().next()?.to_owned())).collect();
+                    let by = format!("a Lease that it could not take: {}", why.join(": "));
                     not_begun(cluster, options, journal, by, unsure).await;
                     return Err(error);
                 }
