@@ -269,25 +269,22 @@ impl Keeper {
         stop: CancellationToken,
     ) -> Mark {
         let mut renewed = Instant::now();
-        let mut said = String::new();
         loop {
             tokio::select! {
                 () = stop.cancelled() => return mark,
                 () = pause(self.renewal) => {}
             }
-            match self.renew_once(&mark).await {
-                Ok(Ok(next)) => (mark, renewed) = (next, Instant::now()),
-                Ok(Err(why)) => said = why,
-                Err(why) => {
-                    state.send_replace(LeaseState::Lost(why));
-                    return mark;
+            let lost = match self.renew_once(&mark).await {
+                Ok(Ok(next)) => {
+                    (mark, renewed) = (next, Instant::now());
+                    continue;
                 }
-            }
-            if renewed.elapsed() >= self.lease {
-                let why = format!("it could not be renewed for {:?}: {said}", self.lease);
-                state.send_replace(LeaseState::Lost(why));
-                return mark;
-            }
+                Ok(Err(_)) if renewed.elapsed() < self.lease => continue,
+                Ok(Err(said)) => format!("it could not be renewed for {:?}: {said}", self.lease),
+                Err(why) => why,
+            };
+            state.send_replace(LeaseState::Lost(lost));
+            return mark;
         }
     }
 

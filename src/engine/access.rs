@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use winconform_core::config::Images;
 use winconform_core::facts::{Facts, Known, NodeDetails, NodeFact, Os, WindowsBuild};
-use winconform_core::plan::{Access, AccessVerb, Need, Place, Purpose, Uses, plan};
+use winconform_core::plan::{Access, AccessVerb, Need, Place, Plan, Purpose, Uses, plan};
+use winconform_core::report::preflight::EXPECTED;
 use winconform_core::report::rbac;
 use winconform_core::suite::Suites;
 use winconform_core::way::FixtureName;
@@ -29,14 +30,25 @@ pub fn roles(suites: &Suites) -> Result<Roles, SurveyError> {
         details: NodeDetails::default(),
     };
     let windows = node("windows", Os::Windows, Some(WindowsBuild::SERVER_2022));
-    let facts = Facts {
-        nodes: Known::Fact {
-            value: vec![node("linux", Os::Linux, None), windows],
-            source: String::new(),
-        },
-        ..Facts::default()
+    let nodes = Known::Fact {
+        value: vec![node("linux", Os::Linux, None), windows],
+        source: String::new(),
     };
-    let plan = plan(suites, &facts, &Images::default());
+    // What is looked at differs by version
+    let checks = EXPECTED.flat_map(|minor| {
+        let facts = Facts {
+            server: Known::Fact {
+                value: format!("v1.{minor}.0"),
+                source: String::new(),
+            },
+            nodes: nodes.clone(),
+            ..Facts::default()
+        };
+        plan(suites, &facts, &Images::default()).checks
+    });
+    let plan = Plan {
+        checks: checks.collect(),
+    };
     Ok(Roles {
         objects: rbac::objects(&plan, &uses),
         paths: rbac::paths(&plan, &uses),

@@ -187,7 +187,7 @@ impl Surroundings<'_> {
     /// The facts that decide where a case is looked at and what of it is expected.
     fn reads(&self, case: &Case) -> BTreeSet<&'static str> {
         let nodes = case.over.windows_pools.then_some("nodes");
-        let scoped = self.suites.ledger.contains_key(&case.claim);
+        let scoped = self.suites.ledger.contains_key(&case.claim) || !case.exceptions.is_empty();
         nodes
             .into_iter()
             .chain(scoped.then_some("server"))
