@@ -28,6 +28,7 @@ use winconform_core::verdict::Verdict;
 
 use world::{Outcome, Trials, World, options};
 
+#[path = "world/suites.rs"]
 mod suites;
 mod world;
 

@@ -25,6 +25,7 @@ use winconform_core::way::{
 };
 use world::options;
 
+#[path = "world/suites.rs"]
 mod suites;
 #[expect(dead_code, reason = "only how to connect is needed here")]
 mod world;

@@ -24,6 +24,7 @@ use winconform_core::record::{Exit, RunView, read};
 use winconform_core::verdict::{Because, Verdict};
 use world::{Outcome, VARIABLE, options};
 
+#[path = "world/suites.rs"]
 mod suites;
 #[expect(dead_code, reason = "no nodes are joined")]
 mod world;

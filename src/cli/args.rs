@@ -150,7 +150,7 @@ pub(super) struct PlanArgs {
     pub(super) select: SelectArgs,
     /// The form of the plan
     #[arg(long, value_enum, default_value = "text")]
-    pub(super) format: ListFormat,
+    pub(super) format: Format,
 }
 
 #[derive(Args, Debug)]
@@ -159,6 +159,10 @@ pub(super) struct PreflightArgs {
     pub(super) cluster: ClusterArgs,
     #[command(flatten)]
     pub(super) suites: SuitesArgs,
+    #[command(flatten)]
+    pub(super) config: ConfigArgs,
+    #[command(flatten)]
+    pub(super) select: SelectArgs,
     /// The form of the answer
     #[arg(long, value_enum, default_value = "text")]
     pub(super) format: Format,
@@ -172,29 +176,13 @@ pub(super) enum Format {
     Json,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum FactsFormat {
-    /// For people
-    Text,
-    /// One object, each fact with its source or the reason why it is unknown
-    Json,
-}
-
 #[derive(Args, Debug)]
 pub(super) struct FactsArgs {
     #[command(flatten)]
     pub(super) cluster: ClusterArgs,
     /// The form of the facts
     #[arg(long, value_enum, default_value = "text")]
-    pub(super) format: FactsFormat,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum ListFormat {
-    /// For people
-    Text,
-    /// For programs
-    Json,
+    pub(super) format: Format,
 }
 
 #[derive(Args, Debug)]
@@ -205,7 +193,7 @@ pub(super) struct ListArgs {
     pub(super) select: SelectArgs,
     /// The form of the list
     #[arg(long, value_enum, default_value = "text")]
-    pub(super) format: ListFormat,
+    pub(super) format: Format,
 }
 
 #[derive(Args, Debug)]

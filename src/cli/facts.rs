@@ -3,7 +3,7 @@
 use winconform_core::config::Config;
 use winconform_core::report::facts;
 
-use super::args::{FactsArgs, FactsFormat};
+use super::args::{FactsArgs, Format};
 use super::connect::connected;
 use super::error::CliError;
 use super::screen::Screen;
@@ -13,8 +13,8 @@ pub(super) async fn run(args: FactsArgs, screen: &Screen) -> Result<u8, CliError
     let cluster = connected(&args.cluster.into(), &Config::default()).await?;
     let found = collect(&cluster.api).await;
     match args.format {
-        FactsFormat::Text => screen.say(&facts::render(&found, screen.width())),
-        FactsFormat::Json => screen.say(&facts::render_json(&found)),
+        Format::Text => screen.say(&facts::render(&found, screen.width())),
+        Format::Json => screen.say(&facts::render_json(&found)),
     }
     Ok(0)
 }

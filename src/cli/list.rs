@@ -3,7 +3,7 @@
 use winconform_core::record::Exit;
 use winconform_core::report::claims;
 
-use super::args::{ConfigArgs, ListArgs, ListFormat};
+use super::args::{ConfigArgs, Format, ListArgs};
 use super::error::CliError;
 use super::screen::Screen;
 use super::{settings, suites};
@@ -13,8 +13,8 @@ pub(super) fn run(args: &ListArgs, screen: &Screen) -> Result<u8, CliError> {
     let config = ConfigArgs { config: None };
     let selection = settings::load(&config, &args.select, &suites)?.selection;
     match args.format {
-        ListFormat::Text => screen.say(&claims::list_text(&suites, &selection)),
-        ListFormat::Json => screen.say(&claims::list_json(&suites, &selection)),
+        Format::Text => screen.say(&claims::list_text(&suites, &selection)),
+        Format::Json => screen.say(&claims::list_json(&suites, &selection)),
     }
     let mut claims = suites.claims.iter();
     match claims.any(|claim| selection.may_want(claim, &suites)) {

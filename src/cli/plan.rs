@@ -3,7 +3,7 @@
 use winconform_core::record::Exit;
 use winconform_core::report::{areas, claims, plan};
 
-use super::args::{ListFormat, PlanArgs};
+use super::args::{Format, PlanArgs};
 use super::connect::connected;
 use super::error::CliError;
 use super::screen::Screen;
@@ -19,8 +19,8 @@ pub(super) async fn run(args: PlanArgs, screen: &Screen) -> Result<u8, CliError>
         .await
         .map_err(CliError::Settings)?;
     match args.format {
-        ListFormat::Text => screen.say(&claims::plan_text(&selected.plan)),
-        ListFormat::Json => screen.say(&plan::json(
+        Format::Text => screen.say(&claims::plan_text(&selected.plan)),
+        Format::Json => screen.say(&plan::json(
             &selected.plan,
             &settings.selection,
             &selected.left_out,

@@ -1,20 +1,23 @@
 //! `winconform preflight`.
 
-use winconform_core::config::Images;
-
 use super::args::{Format, PreflightArgs};
 use super::connect::connected;
 use super::error::CliError;
 use super::screen::Screen;
-use super::suites;
-use crate::engine::survey;
+use super::{settings, suites};
+use crate::engine::{SurveyError, survey};
 
 pub(super) async fn run(args: PreflightArgs, screen: &Screen) -> Result<u8, CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
-    let cluster = connected(&args.cluster.into()).await?;
-    let surveyed = survey(&cluster, &suites, &Images::default())
+    let settings = settings::load(&args.config, &args.select, &suites)?;
+    let cluster = connected(&args.cluster.into(), &settings.config).await?;
+    let images = &settings.config.images;
+    let surveyed = survey(&cluster, &suites, images, &settings.selection)
         .await
-        .map_err(CliError::Survey)?;
+        .map_err(|error| match error {
+            SurveyError::Selection(found) => CliError::Settings(found),
+            error @ SurveyError::Manifests(_) => CliError::Survey(error),
+        })?;
     let report = surveyed.report();
     match args.format {
         Format::Text => screen.say(&report.text(screen.width())),

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
 use winconform_core::config::Images;
+use winconform_core::document::Diagnostics;
 use winconform_core::facts::Facts;
-use winconform_core::plan::{Access, Answer, Plan, Uses};
+use winconform_core::plan::{Access, Answer, Plan, Selection, Uses};
 use winconform_core::report::preflight::Preflight;
 use winconform_core::suite::Suites;
 
@@ -26,12 +27,18 @@ pub struct Surveyed {
 
 /// Why nothing could be found out.
 #[derive(Debug, thiserror::Error)]
-#[error("read the manifests built in")]
-pub struct SurveyError(#[source] Box<dyn std::error::Error + Send + Sync>);
+pub enum SurveyError {
+    /// A fault of ours.
+    #[error("read the manifests built in")]
+    Manifests(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The selection names what this cluster does not have.
+    #[error("{0}")]
+    Selection(Diagnostics),
+}
 
 impl SurveyError {
     pub(super) fn new(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self(error.into())
+        Self::Manifests(error.into())
     }
 }
 
@@ -41,9 +48,12 @@ pub async fn survey(
     cluster: &Cluster,
     suites: &Suites,
     images: &Images,
+    selection: &Selection,
 ) -> Result<Surveyed, SurveyError> {
     let uses = access::uses().map_err(SurveyError::new)?;
-    let (facts, plan) = plan_of(cluster, suites, images).await;
+    let planned = plan_of(cluster, suites, images, selection).await;
+    let (facts, selected) = planned.map_err(SurveyError::Selection)?;
+    let plan = selected.plan;
     let needs = uses.of_plan(&plan);
     let accesses: BTreeSet<_> = needs.into_iter().map(|need| need.access).collect();
     let answers = review(&cluster.api, &accesses).await;

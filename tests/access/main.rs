@@ -18,7 +18,8 @@ use futures::StreamExt;
 use serde_json::Value as Json;
 use winconform::cluster::{Cluster, Condition, connect, poll_until, remove_run};
 use winconform::engine::{Journal, RunOptions, run, survey};
-use winconform_core::config::{Durations, Images, Limits};
+use winconform_core::config::{Config, Durations, Images, Limits};
+use winconform_core::plan::Selection;
 use winconform_core::record::{RunView, read};
 use winconform_core::report::terminal::{Colour, render};
 use winconform_core::suite::Suites;
@@ -85,7 +86,9 @@ async fn run_as(cluster: &Cluster, suites: &Suites, id: &str) -> Result<RunView,
         run: id.to_owned(),
         lease: format!("winconform-{id}"),
         holder: format!("tests/{id}"),
-        images: Images::default(),
+        config: Config::default(),
+        selection: Selection::default(),
+        deadline: None,
     };
     let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).map_err(|e| e.to_string())?;
     let (_signals, signalled) = tokio::sync::watch::channel(0);
@@ -108,7 +111,7 @@ fn report(view: &RunView) -> String {
 
 /// What `preflight` says, as JSON, and the requests it took.
 async fn preflight(cluster: &Cluster, suites: &Suites) -> Result<Json, String> {
-    let surveyed = survey(cluster, suites, &Images::default())
+    let surveyed = survey(cluster, suites, &Images::default(), &Selection::default())
         .await
         .map_err(|error| error.to_string())?;
     serde_json::from_str(&surveyed.report().json()).map_err(|error| error.to_string())

@@ -33,7 +33,7 @@ use scene::{Hindered, Scene, Stage};
 mod rows;
 mod scene;
 #[expect(dead_code, reason = "no simulated node is joined here")]
-#[path = "../suites/mod.rs"]
+#[path = "../world/suites.rs"]
 mod suites;
 #[path = "../world/mod.rs"]
 mod world;

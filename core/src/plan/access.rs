@@ -309,8 +309,9 @@ impl Uses {
         match test.request(at) {
             Ok(Request::Api(request)) => [Access::of(&request, at.standing)].into(),
             Ok(Request::Get(_)) => self.exec.clone(),
-            // With everything standing there is nothing it could not be bound to
-            Err(_) => BTreeSet::new(),
+            // The facts a check reads are told beside; with everything standing there is nothing
+            // it could not be bound to
+            Ok(Request::Facts) | Err(_) => BTreeSet::new(),
         }
     }
 }

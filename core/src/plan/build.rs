@@ -188,9 +188,14 @@ impl Surroundings<'_> {
     fn reads(&self, case: &Case) -> BTreeSet<&'static str> {
         let nodes = case.over.windows_pools.then_some("nodes");
         let scoped = self.suites.ledger.contains_key(&case.claim) || !case.exceptions.is_empty();
+        let asked = match &case.test {
+            Test::Fact(look) => look.ask.facts(),
+            Test::Admission(_) | Test::Http(_) | Test::State(_) => &[],
+        };
         nodes
             .into_iter()
             .chain(scoped.then_some("server"))
+            .chain(asked.iter().copied())
             .collect()
     }
 }
