@@ -328,7 +328,7 @@ async fn sweep_all(
                 gets.push(get);
             }
             Ok(Request::Api(_) | Request::Facts) => {
-                outcomes.push((looker.ix, looker.outcome(Err(misdirected()))))
+                outcomes.push((looker.ix, looker.outcome(Err(misdirected()))));
             }
             Err(trouble) => outcomes.push((looker.ix, looker.outcome(Err(trouble)))),
         }

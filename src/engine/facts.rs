@@ -97,14 +97,14 @@ mod tests {
     ) -> tokio::task::JoinHandle<u64> {
         let (fresh, made) = (fresh.clone(), Arc::clone(made));
         tokio::spawn(async move {
-            let make = || async move {
+            let making = || async move {
                 let number = made.fetch_add(1, Ordering::SeqCst) + 1;
                 if let Some(gate) = gate {
                     gate.await.expect("opened");
                 }
                 number
             };
-            *fresh.get(make).await
+            *fresh.get(making).await
         })
     }
 

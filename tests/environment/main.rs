@@ -43,7 +43,8 @@ struct Row {
     is: &'static str,
     by: fn(&mut Scene),
     turns: &'static [(&'static str, Verdict)],
-    /// Evidence that tells something else, besides what turns.
+    /// What tells something else without turning: all evidence that does, and of other claims
+    /// those listed.
     tells: &'static [&'static str],
 }
 
@@ -174,7 +175,7 @@ impl Shared {
             let expected = healthy.map_or(usual(outcome.kind), |healthy| healthy.verdict);
             if outcome.verdict != expected {
                 turned.insert(id.as_str(), outcome);
-            } else if outcome.kind == Kind::Evidence
+            } else if (outcome.kind == Kind::Evidence || row.tells.contains(&id.as_str()))
                 && healthy.is_some_and(|healthy| healthy.observation != outcome.observation)
             {
                 told.push(id.as_str());

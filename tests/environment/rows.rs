@@ -29,7 +29,7 @@ pub(crate) const ROWS: &[Row] = &[
                 "env-w22-0",
                 "node-role.kubernetes.io/control-plane",
                 json!(""),
-            )
+            );
         },
         turns: &[("env.control-plane-linux", Fail)],
         tells: &[],
@@ -115,7 +115,7 @@ pub(crate) const ROWS: &[Row] = &[
                 "env-w22-0",
                 "containerRuntimeVersion",
                 "containerd://1.3.9",
-            )
+            );
         },
         turns: &[("env.container-runtime[pool=windows-2022]", Fail)],
         tells: &[],
@@ -128,7 +128,7 @@ pub(crate) const ROWS: &[Row] = &[
                 "env-w25-0",
                 "containerRuntimeVersion",
                 "docker://19.3.14",
-            )
+            );
         },
         turns: &[("env.container-runtime[pool=windows-2025]", Fail)],
         tells: &[],
@@ -141,7 +141,7 @@ pub(crate) const ROWS: &[Row] = &[
                 "env-w25-0",
                 "containerRuntimeVersion",
                 "docker://25.0.8",
-            )
+            );
         },
         turns: &[],
         tells: &[],
@@ -154,7 +154,7 @@ pub(crate) const ROWS: &[Row] = &[
                 "env-w25-0",
                 "containerRuntimeVersion",
                 "containerd://Unknown",
-            )
+            );
         },
         turns: &[("env.container-runtime[pool=windows-2025]", Broken)],
         tells: &[],
@@ -179,7 +179,7 @@ pub(crate) const ROWS: &[Row] = &[
                 "env-w25-0",
                 json!([
             {"key": "node.kubernetes.io/os", "value": "windows", "effect": "NoSchedule"}]),
-            )
+            );
         },
         turns: &[],
         tells: &[],
@@ -198,7 +198,7 @@ pub(crate) const ROWS: &[Row] = &[
                 "env-w22-0",
                 json!([
             {"key": "os", "value": "windows", "effect": "PreferNoSchedule"}]),
-            )
+            );
         },
         turns: &[("env.windows-taint[pool=windows-2022]", Warn)],
         tells: &[],
@@ -239,7 +239,7 @@ pub(crate) const ROWS: &[Row] = &[
         is: "a pause image without Windows Server 2025",
         by: |scene| {
             scene.node("env-w25-0")["status"]["images"][1]["names"] =
-                json!(["registry.k8s.io/pause:3.10"])
+                json!(["registry.k8s.io/pause:3.10"]);
         },
         turns: &[],
         tells: &["env.pause-image[pool=windows-2025]"],
@@ -247,7 +247,7 @@ pub(crate) const ROWS: &[Row] = &[
     Row {
         is: "no base image",
         by: |scene| {
-            scene.node("env-w22-1")["status"]["images"][0]["names"] = json!(["example.com/app:1"])
+            scene.node("env-w22-1")["status"]["images"][0]["names"] = json!(["example.com/app:1"]);
         },
         turns: &[("env.image-pull[pool=windows-2022]", Warn)],
         tells: &[],
@@ -411,7 +411,7 @@ pub(crate) const ROWS: &[Row] = &[
             }));
         },
         turns: &[],
-        tells: &[],
+        tells: &["env.image-pull[pool=windows-2022]"],
     },
     Row {
         is: "Linux alone",
