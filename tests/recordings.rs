@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
-use winconform::cluster::connect;
+use winconform::cluster::{ConnectOptions, connect};
 use winconform::engine::{Journal, RunOptions, run};
 use winconform_core::config::{Config, Durations, Images, Limits};
 use winconform_core::facts::Facts;
@@ -23,21 +23,20 @@ use winconform_core::way::{
     ApiReply, ApiRequest, Bound, FixtureKey, FixtureName, Reply, Request, Standing,
     StandingFixture, Trouble, TroubleKind, Verb,
 };
-use world::options;
 
 #[path = "world/suites.rs"]
 mod suites;
-#[expect(dead_code, reason = "only how to connect is needed here")]
-mod world;
 
 /// What stands for the run's id in recorded names.
 const RUN: &str = "recorded";
+/// Where tests find a control plane.
+const VARIABLE: &str = "WINCONFORM_TEST_KUBECONFIG";
 /// Where a recording is written.
 const INTO: &str = "WINCONFORM_RECORD_INTO";
 
 /// One request with its answer.
 #[derive(Deserialize, Serialize)]
-struct Answer {
+struct Recorded {
     verb: Verb,
     path: String,
     body: Option<Json>,
@@ -116,13 +115,16 @@ fn an_answer_that_is_another_is_not_judged_alike() {
 #[ignore = "records: run by ci/record-rejections"]
 async fn record() {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let kubeconfig = std::env::var_os(world::VARIABLE).expect("a control plane");
+    let kubeconfig = std::env::var_os(VARIABLE).expect("a control plane");
     let into = std::env::var_os(INTO).expect("a folder");
     let limits = Limits {
         recorded_reply: 1 << 20,
         ..Limits::default()
     };
-    let options = options(Path::new(&kubeconfig));
+    let options = ConnectOptions {
+        context: None,
+        kubeconfig: Some(PathBuf::from(&kubeconfig)),
+    };
     let cluster = connect(&options, Durations::default(), limits).await;
     let cluster = cluster.expect("the control plane answers");
     let settings = RunOptions {
@@ -159,7 +161,7 @@ async fn record() {
                 panic!("{}, {}: no answer", check.id, look.name);
             };
             let request = request(look);
-            let answer = Answer {
+            let answer = Recorded {
                 verb: request.verb,
                 path: request.path.clone(),
                 body: request.body.clone(),
@@ -278,7 +280,7 @@ fn plain(mut answer: Json) -> Json {
 fn read_answers(folder: &Path) -> Answers {
     let text = std::fs::read_to_string(folder.join("answers.jsonl")).expect("recorded answers");
     let lines = text.lines().map(|line| {
-        let answer: Answer = serde_json::from_str(line).expect("an answer");
+        let answer: Recorded = serde_json::from_str(line).expect("an answer");
         let request = ApiRequest {
             verb: answer.verb,
             path: answer.path,
