@@ -409,7 +409,7 @@ fn expected<'v>(view: &'v RunView, broken: &[&Product]) -> BTreeMap<&'v str, Ver
 }
 
 fn verdicts(view: &RunView) -> BTreeMap<&str, Verdict> {
-    let of = |check: &'_ winconform_core::record::CheckView| {
+    let of = |check: &'_ CheckView| {
         check
             .conclusion
             .as_ref()

@@ -35,6 +35,7 @@ mod scene;
 #[expect(dead_code, reason = "no simulated node is joined here")]
 #[path = "../world/suites.rs"]
 mod suites;
+#[expect(dead_code, reason = "no nodes are joined")]
 #[path = "../world/mod.rs"]
 mod world;
 
