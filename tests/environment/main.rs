@@ -32,7 +32,6 @@ use scene::{Hindered, Scene, Stage};
 
 mod rows;
 mod scene;
-#[expect(dead_code, reason = "no simulated node is joined here")]
 #[path = "../world/suites.rs"]
 mod suites;
 #[expect(dead_code, reason = "no nodes are joined")]

@@ -42,9 +42,9 @@ const ROWS: &[Row] = &[
     Row {
         is: "no node of the control plane is shown",
         by: |facts| {
-            nodes(facts)
-                .iter_mut()
-                .for_each(|n| n.details.control_plane = false)
+            for n in nodes(facts) {
+                n.details.control_plane = false;
+            }
         },
         turns: &[("env.control-plane-linux", Skip)],
         tells: &[],
@@ -61,7 +61,7 @@ const ROWS: &[Row] = &[
             nodes(facts)
                 .iter_mut()
                 .filter(|n| n.os == Os::Linux)
-                .for_each(|n| n.usable = false)
+                .for_each(|n| n.usable = false);
         },
         turns: &[("env.hybrid-nodes", Fail)],
         tells: &[],
@@ -89,8 +89,8 @@ const ROWS: &[Row] = &[
         by: |facts| {
             let node = node(facts, "w22-0");
             node.usable = false;
-            node.details.conditions[0].status = "False".to_owned();
-            node.details.conditions[0].reason = "KubeletNotReady".to_owned();
+            node.details.conditions[0].status = "False".into();
+            node.details.conditions[0].reason = "KubeletNotReady".into();
         },
         turns: &[("env.all-nodes-healthy", Fail)],
         tells: &["env.provisioning-time"],
@@ -109,7 +109,7 @@ const ROWS: &[Row] = &[
                     .details
                     .labels
                     .remove("kubernetes.io/os"),
-            )
+            );
         },
         turns: &[("env.node-labels", Fail)],
         tells: &[],
@@ -134,7 +134,7 @@ const ROWS: &[Row] = &[
                 "w22-0",
                 "node.kubernetes.io/windows-build",
                 "10.0.17763",
-            )
+            );
         },
         turns: &[("env.windows-build-label[pool=windows-2022]", Fail)],
         tells: &[],
@@ -147,7 +147,7 @@ const ROWS: &[Row] = &[
                 "w25-0",
                 "node.kubernetes.io/windows-build",
                 "10.0.26100.1",
-            )
+            );
         },
         turns: &[("env.windows-build-label[pool=windows-2025]", Fail)],
         tells: &[],
@@ -160,7 +160,7 @@ const ROWS: &[Row] = &[
                     .details
                     .labels
                     .remove("node.kubernetes.io/windows-build"),
-            )
+            );
         },
         turns: &[("env.windows-build-label[pool=windows-2022]", Fail)],
         tells: &[],
@@ -198,52 +198,52 @@ const ROWS: &[Row] = &[
     },
     Row {
         is: "containerd 1.3",
-        by: |facts| node(facts, "w22-0").details.runtime = "containerd://1.3.9".to_owned(),
+        by: |facts| node(facts, "w22-0").details.runtime = "containerd://1.3.9".into(),
         turns: &[("env.container-runtime[pool=windows-2022]", Fail)],
         tells: &[],
     },
     Row {
         is: "Docker by dockershim's last version",
-        by: |facts| node(facts, "w25-0").details.runtime = "docker://19.3.14".to_owned(),
+        by: |facts| node(facts, "w25-0").details.runtime = "docker://19.3.14".into(),
         turns: &[("env.container-runtime[pool=windows-2025]", Fail)],
         tells: &[],
     },
     Row {
         is: "Mirantis Container Runtime",
-        by: |facts| node(facts, "w25-0").details.runtime = "docker://23.0.9-3".to_owned(),
+        by: |facts| node(facts, "w25-0").details.runtime = "docker://23.0.9-3".into(),
         turns: &[],
         tells: &[],
     },
     Row {
         is: "dockershim where the kubelet had it",
         by: |facts| {
-            node(facts, "w25-0").details.runtime = "docker://18.09.7".to_owned();
-            node(facts, "w25-0").details.kubelet = "v1.23.17".to_owned();
+            node(facts, "w25-0").details.runtime = "docker://18.09.7".into();
+            node(facts, "w25-0").details.kubelet = "v1.23.17".into();
         },
         turns: &[("env.version-skew", Fail)],
         tells: &["env.memory-pressure[pool=windows-2025]"],
     },
     Row {
         is: "a runtime that does not say its version",
-        by: |facts| node(facts, "w25-0").details.runtime = "containerd://Unknown".to_owned(),
+        by: |facts| node(facts, "w25-0").details.runtime = "containerd://Unknown".into(),
         turns: &[("env.container-runtime[pool=windows-2025]", Broken)],
         tells: &[],
     },
     Row {
         is: "a kubelet three minor versions older",
-        by: |facts| node(facts, "lin-0").details.kubelet = "v1.34.9".to_owned(),
+        by: |facts| node(facts, "lin-0").details.kubelet = "v1.34.9".into(),
         turns: &[],
         tells: &[],
     },
     Row {
         is: "a kubelet four minor versions older",
-        by: |facts| node(facts, "lin-0").details.kubelet = "v1.33.9".to_owned(),
+        by: |facts| node(facts, "lin-0").details.kubelet = "v1.33.9".into(),
         turns: &[("env.version-skew", Fail)],
         tells: &[],
     },
     Row {
         is: "a kubelet newer than the server",
-        by: |facts| node(facts, "lin-0").details.kubelet = "v1.38.0-alpha.1".to_owned(),
+        by: |facts| node(facts, "lin-0").details.kubelet = "v1.38.0-alpha.1".into(),
         turns: &[("env.version-skew", Fail)],
         tells: &[],
     },
@@ -254,7 +254,7 @@ const ROWS: &[Row] = &[
                 facts,
                 "w25-0",
                 &json!([{"key": "node.kubernetes.io/os", "value": "windows", "effect": "NoSchedule"}]),
-            )
+            );
         },
         turns: &[],
         tells: &[],
@@ -272,7 +272,7 @@ const ROWS: &[Row] = &[
                 facts,
                 "w22-1",
                 &json!([{"key": "os", "value": "windows", "effect": "PreferNoSchedule"}]),
-            )
+            );
         },
         turns: &[("env.windows-taint[pool=windows-2022]", Warn)],
         tells: &[],
@@ -316,7 +316,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         is: "memory pressure",
-        by: |facts| node(facts, "w22-0").details.conditions[1].status = "True".to_owned(),
+        by: |facts| node(facts, "w22-0").details.conditions[1].status = "True".into(),
         turns: &[],
         tells: &["env.memory-pressure[pool=windows-2022]"],
     },
@@ -325,7 +325,7 @@ const ROWS: &[Row] = &[
         by: |facts| {
             value(&mut facts.workloads)
                 .problem_detectors
-                .push(("npd/a".to_owned(), "w22-0".to_owned()))
+                .push(("npd/a".to_owned(), "w22-0".to_owned()));
         },
         turns: &[],
         tells: &["env.node-problem-detector[pool=windows-2022]"],
@@ -336,7 +336,7 @@ const ROWS: &[Row] = &[
             node(facts, "w25-0").details.images = vec![
                 SERVERCORE.to_owned(),
                 "registry.k8s.io/pause:3.10".to_owned(),
-            ]
+            ];
         },
         turns: &[],
         tells: &["env.pause-image[pool=windows-2025]"],
@@ -361,7 +361,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         is: "another revision",
-        by: |facts| node(facts, "w22-1").details.kernel = "10.0.20348.1".to_owned(),
+        by: |facts| node(facts, "w22-1").details.kernel = "10.0.20348.1".into(),
         turns: &[],
         tells: &["env.patch-level[pool=windows-2022]"],
     },
@@ -373,7 +373,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         is: "Calico",
-        by: |facts| cni(facts).product = "calico".to_owned(),
+        by: |facts| cni(facts).product = "calico".into(),
         turns: &[("env.overlay-vni", Skip)],
         tells: &["env.cni"],
     },
@@ -389,7 +389,7 @@ const ROWS: &[Row] = &[
             cni(facts).vxlan = Some(Vxlan {
                 vni: None,
                 port: None,
-            })
+            });
         },
         turns: &[],
         tells: &["env.cni", "env.overlay-vni"],
@@ -432,7 +432,7 @@ const ROWS: &[Row] = &[
         by: |facts| {
             dns(facts)
                 .iter_mut()
-                .for_each(|endpoint| endpoint.ready = false)
+                .for_each(|endpoint| endpoint.ready = false);
         },
         turns: &[("env.cluster-dns-on-linux", Fail)],
         tells: &[],
@@ -460,7 +460,7 @@ const ROWS: &[Row] = &[
         by: |facts| {
             value(&mut facts.workloads)
                 .windows_families
-                .extend([("ipv6".to_owned(), 1)])
+                .extend([("ipv6".to_owned(), 1)]);
         },
         turns: &[("env.ip-family", Fail)],
         tells: &[],
@@ -468,7 +468,7 @@ const ROWS: &[Row] = &[
     Row {
         is: "dual stack",
         by: |facts| {
-            value(&mut facts.workloads).windows_families = [("ipv4,ipv6".to_owned(), 3)].into()
+            value(&mut facts.workloads).windows_families = [("ipv4,ipv6".to_owned(), 3)].into();
         },
         turns: &[],
         tells: &[],
@@ -812,7 +812,7 @@ fn made(name: &str, build: Option<WindowsBuild>) -> NodeFact {
 const SERVERCORE: &str = "mcr.microsoft.com/windows/servercore:ltsc2022";
 
 fn known<T>(value: T) -> Known<T> {
-    let source = "/".to_owned();
+    let source = "/".into();
     Known::Fact { value, source }
 }
 
