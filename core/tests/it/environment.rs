@@ -430,9 +430,9 @@ const ROWS: &[Row] = &[
     Row {
         is: "no DNS endpoint ready",
         by: |facts| {
-            dns(facts)
-                .iter_mut()
-                .for_each(|endpoint| endpoint.ready = false);
+            for endpoint in dns(facts) {
+                endpoint.ready = false;
+            }
         },
         turns: &[("env.cluster-dns-on-linux", Fail)],
         tells: &[],
@@ -486,9 +486,9 @@ const ROWS: &[Row] = &[
         is: "no pod with an address, and no podCIDRs",
         by: |facts| {
             value(&mut facts.workloads).windows_families.clear();
-            nodes(facts)
-                .iter_mut()
-                .for_each(|node| node.details.pod_cidrs.clear());
+            for node in nodes(facts) {
+                node.details.pod_cidrs.clear();
+            }
         },
         turns: &[("env.ip-family", Skip)],
         tells: &[],
@@ -846,9 +846,9 @@ fn label(facts: &mut Facts, name: &str, label: &str, text: &str) {
 
 fn version(facts: &mut Facts, text: &str) {
     text.clone_into(value(&mut facts.server));
-    nodes(facts)
-        .iter_mut()
-        .for_each(|node| text.clone_into(&mut node.details.kubelet));
+    for node in nodes(facts) {
+        text.clone_into(&mut node.details.kubelet);
+    }
 }
 
 fn taint(facts: &mut Facts, name: &str, taints: &Json) {
