@@ -76,7 +76,14 @@ const PRODUCT: &[Product] = &[
     },
     Product {
         fault: "node-labels-missing=windows-2022",
-        turns: &[("env.node-labels", Verdict::Fail)],
+        // The samples and probers select their nodes by what is missing
+        turns: &[
+            ("env.node-labels", Verdict::Fail),
+            (SAMPLE, Verdict::Broken),
+            (FROM_LINUX, Verdict::Broken),
+            (FROM_WINDOWS, Verdict::Broken),
+            (FROM_NODE, Verdict::Broken),
+        ],
         exit: Exit::NotConformant,
     },
     Product {
@@ -274,7 +281,8 @@ impl World {
         view
     }
 
-    fn set(&self, faults: &[&str]) -> Vec<FrontFault> {
+    /// Sets the nodes' faults and waits until they show them; gives those of the front.
+    async fn set(&self, faults: &[&str]) -> Vec<FrontFault> {
         for fault in self.joined.faults().current().iter() {
             self.joined.faults().lift(fault);
         }
@@ -285,11 +293,12 @@ impl World {
                 Err(_) => before.push(fault.parse().expect("a fault of the front")),
             }
         }
+        self.joined.shown().await;
         before
     }
 
     async fn product(&self, product: &Product) -> Outcome {
-        let before = self.set(&[product.fault]);
+        let before = self.set(&[product.fault]).await;
         let view = self.run(before, 1).await;
         let expected = expected(&view, &[product]);
         let seen = verdicts(&view);
@@ -311,7 +320,7 @@ impl World {
 
     /// Under a harness fault no check of a healthy cluster fails, and none that is broken passes.
     async fn harness(&self, fault: &str, seeds: u64, broken: &[&str]) -> Outcome {
-        let mut before = self.set(broken);
+        let mut before = self.set(broken).await;
         before.insert(0, fault.parse().expect("a fault of the front"));
         let products: Vec<_> = PRODUCT
             .iter()

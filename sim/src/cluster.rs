@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::chance::Chance;
 use crate::clock::{self, Clock};
-use crate::fault::FaultSwitch;
+use crate::fault::{FaultSet, FaultSwitch};
 use crate::pods::run::PodRun;
 use crate::program::View;
 use crate::topology::Pool;
@@ -117,6 +117,8 @@ pub(crate) struct NodeState {
     addresses: Mutex<Addresses>,
     images: Mutex<BTreeMap<String, Arc<OnceCell<()>>>>,
     readiness: Mutex<Option<Readiness>>,
+    /// The faults that the node's object shows; `None` before it is registered.
+    pub(crate) shown: watch::Sender<Option<FaultSet>>,
 }
 
 /// What a node last reported of being ready, and since when.
@@ -139,6 +141,7 @@ impl NodeState {
             addresses: Mutex::default(),
             images: Mutex::default(),
             readiness: Mutex::default(),
+            shown: watch::Sender::new(None),
         }
     }
 

@@ -134,6 +134,18 @@ impl Joined {
         &self.cluster.faults
     }
 
+    /// Waits until the objects of all nodes show the faults that are set, and the controllers have
+    /// taken note of nodes that are Ready again.
+    pub async fn shown(&self) {
+        let faults = self.cluster.faults.current();
+        for node in self.cluster.nodes.values() {
+            let mut shown = node.shown.subscribe();
+            // The sender lives in the node
+            let _ = shown.wait_for(|shown| shown.as_ref() == Some(&faults)).await;
+        }
+        settle(&self.cluster).await;
+    }
+
     /// Takes the nodes out of the cluster: the nodes, their leases, and at once all pods bound to
     /// them.
     pub async fn leave(self) -> Result<(), LeaveError> {

@@ -204,6 +204,7 @@ async fn follow(cluster: &Cluster, node: &NodeState, version: &str) {
     let nodes: Api<Node> = Api::all(cluster.client.clone());
     let mut changes = cluster.faults.changes();
     let mut before = changes.borrow_and_update().clone();
+    node.shown.send_replace(Some(before.clone()));
     while changes.changed().await.is_ok() {
         let faults = changes.borrow_and_update().clone();
         let labels = carried(node, &faults);
@@ -235,6 +236,7 @@ async fn follow(cluster: &Cluster, node: &NodeState, version: &str) {
             tracing::warn!(node = node.name, %error, "status is not taken");
         }
         before = faults;
+        node.shown.send_replace(Some(before.clone()));
     }
 }
 

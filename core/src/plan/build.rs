@@ -227,7 +227,7 @@ mod tests {
     use super::*;
     use crate::facts::{NodeDetails, NodeFact, WindowsBuild};
     use crate::suite::SuiteFile;
-    use crate::way::{HttpExpect, Test};
+    use crate::way::{HttpExpect, Test, Workload};
 
     /// Every file below a folder.
     fn files(root: &Path, below: &Path) -> Vec<SuiteFile> {
@@ -435,7 +435,12 @@ mod tests {
             let checks = of_case(&gated(version, gate), id);
             assert_eq!(checks.len(), 9, "{version}");
             for check in checks {
-                let own = &check.looks[0];
+                let Some(own) = check.looks.first() else {
+                    // No template of a StatefulSet is validated before 1.34
+                    let old = !version.starts_with("v1.35") && !version.starts_with("v1.36");
+                    assert!(old && check.point.workload == Some(Workload::StatefulSet));
+                    continue;
+                };
                 let Test::Admission(look) = &own.test else {
                     panic!("an admission look")
                 };
