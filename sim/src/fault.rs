@@ -95,7 +95,7 @@ const CATALOGUE: &[FaultInfo] = &[
     ),
     of_pool(
         "runtime-docker",
-        "the pool's nodes report docker:// as their container runtime",
+        "the pool's nodes report a Docker of dockershim's time as their container runtime",
     ),
     of_pool(
         "nothing-reserved",

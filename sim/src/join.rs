@@ -141,7 +141,9 @@ impl Joined {
         for node in self.cluster.nodes.values() {
             let mut shown = node.shown.subscribe();
             // The sender lives in the node
-            let _ = shown.wait_for(|shown| shown.as_ref() == Some(&faults)).await;
+            let _ = shown
+                .wait_for(|shown| shown.as_ref() == Some(&faults))
+                .await;
         }
         settle(&self.cluster).await;
     }

@@ -210,25 +210,8 @@ async fn follow(cluster: &Cluster, node: &NodeState, version: &str) {
         let labels = carried(node, &faults);
         let taint_now = taint(node.pool, &faults);
         let marked = labels != carried(node, &before) || taint_now != taint(node.pool, &before);
-        if marked {
-            let taints = match taint_now {
-                Some(taint) => json!([taint]),
-                None if node.pool.build().is_some() => {
-                    json!([{"key": TAINT.0, "$patch": "delete"}])
-                }
-                None => json!([]),
-            };
-            // By their keys, since the controllers set taints as well
-            let patch = Patch::Strategic(
-                json!({"metadata": {"labels": labels}, "spec": {"taints": taints}}),
-            );
-            let params = PatchParams::default();
-            let patched = insist("labels and taints", || {
-                nodes.patch(&node.name, &params, &patch)
-            });
-            if let Err(error) = patched.await {
-                tracing::warn!(node = node.name, %error, "labels and taints are not taken");
-            }
+        if marked && let Err(error) = mark(&nodes, &node.name, &labels, taint_now.as_ref()).await {
+            tracing::warn!(node = node.name, %error, "labels and taints are not taken");
         }
         if status::differs(node.pool, &before, &faults)
             && let Err(error) = report(cluster, node, version).await
@@ -237,6 +220,33 @@ async fn follow(cluster: &Cluster, node: &NodeState, version: &str) {
         }
         before = faults;
         node.shown.send_replace(Some(before.clone()));
+    }
+}
+
+/// Sets a node's labels and its own taint. The list of taints is one value to the server, and the
+/// controllers set theirs in it: what they set meanwhile is not to be lost.
+async fn mark(
+    nodes: &Api<Node>,
+    name: &str,
+    labels: &BTreeMap<String, Option<String>>,
+    own: Option<&Taint>,
+) -> kube::Result<()> {
+    loop {
+        let found = insist("node", || nodes.get(name)).await?;
+        let others = found.spec.and_then(|spec| spec.taints).unwrap_or_default();
+        let others = others.into_iter().filter(|taint| taint.key != TAINT.0);
+        let taints: Vec<_> = others.chain(own.cloned()).collect();
+        let version = found.metadata.resource_version;
+        let patch = Patch::Merge(json!({
+            "metadata": {"labels": labels, "resourceVersion": version},
+            "spec": {"taints": taints},
+        }));
+        let params = PatchParams::default();
+        let marked = insist("labels and taints", || nodes.patch(name, &params, &patch)).await;
+        match marked {
+            Err(kube::Error::Api(status)) if status.code == 409 => {}
+            other => return other.map(drop),
+        }
     }
 }
 

@@ -183,7 +183,7 @@ fn info(node: &NodeState, version: &str, faults: &FaultSet) -> NodeSystemInfo {
         ),
     };
     let runtime = match faults.has(ProductFault::RuntimeDocker(node.pool)) {
-        true => "docker://24.0.9",
+        true => "docker://18.9.9",
         false => "containerd://2.1.0",
     };
     let kubelet_version = match faults.has(ProductFault::KubeletSkewed(node.pool)) {
@@ -280,7 +280,7 @@ mod tests {
         let status = reported(WINDOWS, &faults);
         let info = status.node_info.as_ref().expect("info");
         assert_eq!(info.kubelet_version, "v1.33.0");
-        assert_eq!(info.container_runtime_version, "docker://24.0.9");
+        assert_eq!(info.container_runtime_version, "docker://18.9.9");
         assert_eq!(status.allocatable, status.capacity);
         assert_eq!(ready(&status).reason.as_deref(), Some("KubeletNotReady"));
 
