@@ -7,7 +7,7 @@
 
 #![expect(clippy::print_stdout, reason = "trials tell what is not run")]
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +18,14 @@ use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use winconform::cluster::{connect, kube_config};
 use winconform::engine::{Journal, RunOptions, run};
-use winconform_core::config::{Config, Durations, Limits};
-use winconform_core::plan::Selection;
-use winconform_core::record::{Exit, RunView, read};
-use winconform_core::verdict::{Because, Verdict};
+use winconform_core::config::{Config, Durations, Images, Limits};
+use winconform_core::facts::Facts;
+use winconform_core::plan::{Fate, Selection, plan};
+use winconform_core::record::{CheckView, Exit, RunView, read};
+use winconform_core::report::terminal::{Colour, render};
+use winconform_core::text::is_hostile;
+use winconform_core::verdict::{Because, SkipReason, Verdict};
+use winconform_core::way::{Bound, FixtureKey, FixtureName, Standing, StandingFixture};
 use world::{Outcome, VARIABLE, options};
 
 #[path = "world/suites.rs"]
@@ -254,6 +258,11 @@ fn main() {
             server.untold(fault).await
         });
     }
+    for fault in BAD_WORLDS {
+        trials.add(format!("bad_world::{fault}"), async move |server| {
+            server.bad_world(fault).await
+        });
+    }
     trials.add("injected".to_owned(), async |server| {
         server.injected().await
     });
@@ -261,15 +270,38 @@ fn main() {
     conclusion.exit()
 }
 
-/// Worlds in which nothing can be told of rejections.
-const UNTOLD: [&str; 7] = [
-    "admission-refuses=pods",
-    "admission-refuses=*:Forbidden",
-    "webhook-refuses=*",
-    "webhook-refuses=*:403",
-    "webhook-times-out=*",
-    "webhook-no-dry-run=*",
-    "token-expires=40",
+/// Worlds in which nothing can be told of rejections: whatever is sent by dry run is refused, or
+/// nobody answers for it.
+const UNTOLD: [&str; 5] = [
+    "admission-refuses=RESOURCE",
+    "admission-refuses=RESOURCE:Forbidden",
+    "webhook-refuses=RESOURCE:403",
+    "webhook-times-out=RESOURCE",
+    "webhook-no-dry-run=RESOURCE",
+];
+
+/// What dry runs are of.
+const RESOURCES: [&str; 9] = [
+    "pods",
+    "deployments",
+    "replicasets",
+    "statefulsets",
+    "daemonsets",
+    "jobs",
+    "cronjobs",
+    "replicationcontrollers",
+    "podtemplates",
+];
+
+/// Worlds in which most can be told, and nothing may be told wrongly.
+const BAD_WORLDS: [&str; 7] = [
+    "too-many-requests=0.2",
+    "server-restarts=200",
+    "token-expires=400",
+    "answers-403=jobs",
+    "aggregated-down",
+    "hostile-texts",
+    "slow=0.1",
 ];
 
 struct Trials {
@@ -359,15 +391,28 @@ impl Server {
 
     async fn healthy(&self) -> Outcome {
         let view = self.run(&[]).await;
-        let wrong = differing(&view, |_| Verdict::Pass);
-        // Each distinct request of a healthy run is sent once, retries aside
+        let wrong = differing(&view, |_| &[Verdict::Pass])?;
         let ended = view.ended.as_ref().ok_or("the run did not end")?;
+        let dry = |name: &str| {
+            name.starts_with("patch pods/")
+                || (name.starts_with("create ") && name != "create leases")
+        };
+        let requests = ended.requests.iter().filter(|(name, _)| dry(name));
+        let sent: u64 = requests.map(|(_, count)| count).sum();
+        let facts = view.facts.as_ref().ok_or("no facts")?;
+        let distinct = distinct(facts);
         let resent = ended
             .requests
             .iter()
             .any(|(name, _)| name.starts_with("resent"));
+        if sent != distinct || resent {
+            return Err(format!("{distinct} dry runs, sent {:?}", ended.requests));
+        }
+        println!(
+            "{sent} dry runs for {} checks, each sent once",
+            view.checks.len()
+        );
         match wrong.as_slice() {
-            [] if resent => Err(format!("sent again: {:?}", ended.requests)),
             [] => Ok(()),
             _ => Err(wrong.join("\n")),
         }
@@ -386,9 +431,9 @@ impl Server {
             return Err(format!("no check is about {turned:?}"));
         }
         let wrong = differing(&view, |id| match about(id) {
-            true => Verdict::Fail,
-            false => Verdict::Pass,
-        });
+            true => &[Verdict::Fail],
+            false => &[Verdict::Pass],
+        })?;
         match winconform_core::record::exit(&view) {
             _ if !wrong.is_empty() => Err(wrong.join("\n")),
             Exit::NotConformant => Ok(()),
@@ -398,27 +443,36 @@ impl Server {
 
     /// Something refuses or breaks whatever is asked: nothing passes and nothing fails.
     async fn untold(&self, fault: &str) -> Outcome {
-        let view = self.run(&[fault]).await;
-        let told: Vec<_> = verdicts(&view)
-            .into_iter()
-            .filter(|(_, verdict)| !matches!(verdict, Verdict::Broken | Verdict::Skip))
-            .map(|(id, verdict)| format!("{id}: {verdict}"))
-            .collect();
-        // Before a token expires, something may be told, and then truly
-        let expires = fault.starts_with("token-expires");
-        let false_ones = told
-            .iter()
-            .filter(|line| !expires || !line.ends_with(": pass"));
-        let policy_of_pods = fault == "admission-refuses=pods";
-        let false_ones: Vec<_> = false_ones
-            .filter(|line| {
-                !policy_of_pods || line.contains("workload=pod,") || line.contains("workload=pod]")
-            })
-            .cloned()
-            .collect();
-        match false_ones.as_slice() {
+        let faults = RESOURCES.map(|resource| fault.replace("RESOURCE", resource));
+        let view = self.run(&faults.each_ref().map(String::as_str)).await;
+        asked(&view)?;
+        let wrong = differing(&view, |_| &[Verdict::Broken])?;
+        match wrong.as_slice() {
             [] => Ok(()),
-            _ => Err(false_ones.join("\n")),
+            _ => Err(wrong.join("\n")),
+        }
+    }
+
+    /// Trouble of all kinds: what passes, passes; what cannot be told is broken; most is told.
+    async fn bad_world(&self, fault: &str) -> Outcome {
+        let view = self.run(&[fault]).await;
+        asked(&view)?;
+        let wrong = differing(&view, |_| &[Verdict::Pass, Verdict::Broken])?;
+        if !wrong.is_empty() {
+            return Err(wrong.join("\n"));
+        }
+        let told = |check: &&CheckView| {
+            let conclusion = check.conclusion.as_ref();
+            conclusion.is_some_and(|conclusion| conclusion.verdict == Verdict::Pass)
+        };
+        let passes = view.checks.values().filter(told).count();
+        if passes * 4 < view.checks.len() {
+            return Err(format!("only {passes} of {} told", view.checks.len()));
+        }
+        let text = render(&view, 120, Colour::Never);
+        match text.lines().find(|line| line.contains(is_hostile)) {
+            None => Ok(()),
+            Some(line) => Err(format!("raw text in the report: {line:?}")),
         }
     }
 
@@ -471,29 +525,69 @@ fn untouched(id: &str) -> bool {
         || id.contains("/resize")
 }
 
-/// The checks whose verdict is another than expected; skips for the server's version aside.
-fn differing(view: &RunView, expected: impl Fn(&str) -> Verdict) -> Vec<String> {
-    let mut wrong = Vec::new();
-    for (id, verdict) in verdicts(view) {
-        if verdict != expected(id) && verdict != Verdict::Skip {
-            wrong.push(format!("{id}: {verdict}, not {}", expected(id)));
-        }
-    }
-    wrong.truncate(20);
-    wrong
+/// How many dry runs there are that differ from each other.
+fn distinct(facts: &Facts) -> u64 {
+    let key = |name| FixtureKey { name, pool: None };
+    let names = [FixtureName::Namespaces, FixtureName::UnboundPods];
+    let standing = Standing {
+        fixtures: names
+            .map(|name| (key(name), StandingFixture::default()))
+            .into(),
+        ..Standing::default()
+    };
+    let at = Bound {
+        standing: &standing,
+        pool: None,
+        build: None,
+        image: None,
+    };
+    let plan = plan(&suites::of_areas(&["reject"]), facts, &Images::default());
+    let looks = plan.checks.iter().flat_map(|check| &check.looks);
+    let requests = looks.map(|look| format!("{:?}", look.test.request(&at)));
+    let distinct: BTreeSet<_> = requests.collect();
+    u64::try_from(distinct.len()).unwrap_or(u64::MAX)
 }
 
-fn verdicts(view: &RunView) -> BTreeMap<&str, Verdict> {
-    let verdict = |check: &winconform_core::record::CheckView| {
-        check
-            .conclusion
-            .as_ref()
-            .map_or(Verdict::Skip, |conclusion| conclusion.verdict)
-    };
-    let checks = view.checks.values();
-    checks
-        .map(|check| (check.planned.id.as_str(), verdict(check)))
-        .collect()
+/// That a run came to ask by dry run at all.
+fn asked(view: &RunView) -> Outcome {
+    let attempts = view.checks.values().flat_map(|check| &check.attempts);
+    match attempts
+        .flat_map(|attempt| &attempt.looks)
+        .any(|look| look.reply.is_some() || look.trouble.is_some())
+    {
+        true => Ok(()),
+        false => Err("nothing was asked".to_owned()),
+    }
+}
+
+/// The checks whose verdict is none of the expected; those that the plan skips for the server's
+/// version aside.
+fn differing(
+    view: &RunView,
+    expected: impl Fn(&str) -> &'static [Verdict],
+) -> Result<Vec<String>, String> {
+    if let Some(by) = &view.interrupted {
+        return Err(format!("interrupted by {by}"));
+    }
+    let mut wrong = Vec::new();
+    for check in view.checks.values() {
+        let id = check.planned.id.as_str();
+        if matches!(check.planned.fate, Fate::Skip(SkipReason::Version { .. })) {
+            continue;
+        }
+        let Some(conclusion) = &check.conclusion else {
+            return Err(format!("{id} has no verdict"));
+        };
+        if !expected(id).contains(&conclusion.verdict) {
+            let because = &conclusion.because;
+            wrong.push(format!("{id}: {}, {because:?}", conclusion.verdict));
+        }
+    }
+    if view.checks.is_empty() {
+        return Err("nothing was planned".to_owned());
+    }
+    wrong.truncate(10);
+    Ok(wrong)
 }
 
 fn durations() -> Durations {

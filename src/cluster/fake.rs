@@ -14,7 +14,7 @@ use crate::transport::Api;
 
 /// The server's state, and the experimenter's handle on it.
 #[derive(Clone, Default)]
-pub(super) struct Fake {
+pub(crate) struct Fake {
     state: Arc<Mutex<State>>,
 }
 
@@ -35,7 +35,7 @@ struct State {
 
 impl Fake {
     /// An API before this server.
-    pub(super) fn api(&self) -> Api {
+    pub(crate) fn api(&self) -> Api {
         let state = self.state.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
             let state = state.clone();
@@ -66,34 +66,34 @@ impl Fake {
         Api::new(client, Durations::default(), Limits::default())
     }
 
-    pub(super) fn put(&self, path: &str, object: Json) {
+    pub(crate) fn put(&self, path: &str, object: Json) {
         self.lock().store(path, object);
     }
 
-    pub(super) fn get(&self, path: &str) -> Option<Json> {
+    pub(crate) fn get(&self, path: &str) -> Option<Json> {
         self.lock().objects.get(path).cloned()
     }
 
-    pub(super) fn remove(&self, path: &str) {
+    pub(crate) fn remove(&self, path: &str) {
         self.lock().objects.remove(path);
     }
 
-    pub(super) fn stick(&self, path: &str) {
+    pub(crate) fn stick(&self, path: &str) {
         self.lock().stuck.push(path.to_owned());
     }
 
-    pub(super) fn script(&self, request: &str, status: u16, body: Json) {
+    pub(crate) fn script(&self, request: &str, status: u16, body: Json) {
         self.lock()
             .scripted
             .push((request.to_owned(), status, body));
     }
 
     /// Lets the next continuations of lists be expired.
-    pub(super) fn expire(&self, continuations: usize) {
+    pub(crate) fn expire(&self, continuations: usize) {
         self.lock().expiring = continuations;
     }
 
-    pub(super) fn log(&self) -> Vec<String> {
+    pub(crate) fn log(&self) -> Vec<String> {
         self.lock().log.clone()
     }
 

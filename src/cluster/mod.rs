@@ -7,7 +7,7 @@ mod clean;
 mod connect;
 mod facts;
 #[cfg(test)]
-mod fake;
+pub(crate) mod fake;
 pub mod kinds;
 mod kubeconfig;
 pub mod labels;

@@ -363,10 +363,16 @@ impl Dispatcher {
             state.stage = Stage::Due(now + self.durations.look_again);
             return;
         }
+        // Who is not allowed to look is not allowed a moment later
+        let denied = matches!(
+            &reason,
+            Because::Trouble(trouble) | Because::ControlTrouble { trouble, .. }
+                if trouble.kind.is_denied()
+        );
         state.attempts.push((verdict, reason));
         commands.push(Command::Attempted(state.attempted(verdict, brought)));
         let attempts = u32::try_from(state.attempts.len()).unwrap_or(u32::MAX);
-        if verdict.is_expected() || attempts >= self.limits.attempts {
+        if verdict.is_expected() || denied || attempts >= self.limits.attempts {
             self.finish(index, commands);
         } else {
             state.rounds = 0;

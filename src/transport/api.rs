@@ -127,14 +127,19 @@ impl Api {
     async fn send_once_as(&self, request: &ApiRequest, form: Form) -> Result<ApiReply, Failure> {
         let Durations {
             api_answer,
+            dry_run_answer,
             api_body,
             ..
         } = *self.durations;
+        let answer = match request.path.contains("dryRun=All") {
+            true => dry_run_answer,
+            false => api_answer,
+        };
         send_once(
             &self.client,
             request,
             form,
-            api_answer,
+            answer,
             api_body,
             self.limits.api_body,
             &self.clock,

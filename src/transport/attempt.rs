@@ -163,7 +163,9 @@ fn may_pass(status: u16, body: &Json) -> bool {
 /// already (apiserver `admission/plugin/webhook/errors`).
 fn is_for_good(status: &Json) -> bool {
     status["message"].as_str().is_some_and(|message| {
-        message.contains("typed patch object") || message.contains("failed calling webhook")
+        message.contains("typed patch object")
+            || message.contains("failed calling webhook")
+            || message.contains("denied the request")
     })
 }
 

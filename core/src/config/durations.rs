@@ -7,6 +7,9 @@ use std::time::Duration;
 pub struct Durations {
     /// From sending an API request to the head of its answer.
     pub api_answer: Duration,
+    /// The same for a dry run, which waits for webhooks: 30 s is the longest one may take
+    /// (`timeoutSeconds`, admissionregistration.k8s.io/v1).
+    pub dry_run_answer: Duration,
     /// From the head of an API answer to its end.
     pub api_body: Duration,
     /// All attempts of one API request together.
@@ -49,6 +52,7 @@ impl Default for Durations {
         let seconds = Duration::from_secs;
         Self {
             api_answer: seconds(10),
+            dry_run_answer: seconds(35),
             api_body: seconds(20),
             api_in_all: seconds(60),
             transport_pause: Duration::from_millis(100),

@@ -58,6 +58,8 @@ impl Exit {
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Tally {
     counts: BTreeMap<Verdict, usize>,
+    /// Checks that say something about the cluster; without any nothing is told of it.
+    pub told: usize,
     /// Checks without a verdict: the run was killed before.
     pub unfinished: usize,
     /// Checks whose attempts disagreed.
@@ -82,6 +84,7 @@ impl Tally {
             };
             *tally.counts.entry(conclusion.verdict).or_default() += 1;
             tally.flaky += usize::from(conclusion.flaky);
+            tally.told += usize::from(conclusion.verdict.is_conclusive());
             match (view.weight(check), view.waiver(check)) {
                 (Some(Weight::Against), None) => tally.against += 1,
                 (Some(Weight::Against), Some(_)) => tally.waived += 1,
@@ -123,7 +126,8 @@ pub fn exit(view: &RunView) -> Exit {
         Exit::NothingSelected
     } else if tally.against > 0 {
         Exit::NotConformant
-    } else if tally.count(Verdict::Broken) > 0
+    } else if tally.told == 0
+        || tally.count(Verdict::Broken) > 0
         || tally.unfinished > 0
         || !tally.untested.is_empty()
         || left

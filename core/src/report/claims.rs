@@ -232,7 +232,10 @@ fn explain_case(text: &mut String, case: &Case) {
     explain_look(text, &case.test);
     for exception in &case.exceptions {
         let gate = exception.without_gate.as_ref();
-        let gate = gate.map(|gate| format!(", feature gate {} off", gate.name));
+        let mut gate = gate.map(|gate| format!(", feature gate {} off", gate.name));
+        if exception.with_gmsa_webhook {
+            gate = Some(", with a webhook of gMSA".to_owned());
+        }
         let then = match &exception.then {
             Then::Skip(because) => format!("skipped: {because}"),
             Then::Expect(expect) => expect.to_string(),

@@ -19,6 +19,8 @@ pub struct Exception {
     pub kubernetes: VersionReq,
     /// It applies to objects of this kind; to all without one.
     pub workload: Option<Workload>,
+    /// It applies where a webhook of gMSA sees pods; everywhere unless it is true.
+    pub with_gmsa_webhook: bool,
     /// It applies where this feature gate is off; everywhere without one.
     pub without_gate: Option<Gate>,
     /// What becomes of the case.
@@ -73,11 +75,23 @@ impl Expected {
             if !of_it || !exception.kubernetes.matches(&version) {
                 continue;
             }
+            if exception.with_gmsa_webhook {
+                match facts.gmsa.value() {
+                    Some(gmsa) if gmsa.webhooks.is_empty() => continue,
+                    Some(_) => {}
+                    None => {
+                        presumed =
+                            Some("no webhook of gMSA sees pods; the server did not say".to_owned());
+                        continue;
+                    }
+                }
+            }
             let applies = match &exception.without_gate {
                 None => true,
                 Some(gate) => {
                     let by_default = gate.on_since.as_ref().is_some_and(|on| version >= *on);
-                    let told = facts.gates.value().map(|gates| gates.get(&gate.name));
+                    let gates = facts.gates.value();
+                    let told = gates.and_then(|gates| gates.get(&gate.name)).copied();
                     if told.is_none() {
                         let state = if by_default { "on" } else { "off" };
                         presumed = Some(format!(
@@ -86,15 +100,20 @@ impl Expected {
                             gate.name, version.major, version.minor
                         ));
                     }
-                    !told.flatten().copied().unwrap_or(by_default)
+                    !told.unwrap_or(by_default)
                 }
             };
             if applies {
-                return match &exception.then {
-                    Then::Skip(because) => Err(Fate::Skip(SkipReason::Version {
+                return match (&exception.then, presumed) {
+                    (Then::Skip(because), None) => Err(Fate::Skip(SkipReason::Version {
                         because: because.clone(),
                     })),
-                    Then::Expect(expect) => Ok(Self {
+                    // What is only presumed is no reason to look away
+                    (Then::Skip(because), Some(presumed)) => {
+                        let detail = format!("{because}, if {presumed}");
+                        Err(Fate::Broken(Trouble::new(TroubleKind::FactUnknown, detail)))
+                    }
+                    (Then::Expect(expect), presumed) => Ok(Self {
                         instead: Some(expect.clone()),
                         presumed,
                     }),
@@ -122,6 +141,7 @@ fn read_exception(decoder: &mut Decoder<'_>, node: &Node) -> Option<Exception> {
     let mut fields = decoder.fields(node, "an exception")?;
     let kubernetes = fields.required(decoder, "kubernetes");
     let workload = fields.optional("workload");
+    let with_webhook = fields.optional("with-webhook");
     let without_gate = fields.optional("without-gate");
     let on_since = fields.optional("on-since");
     let skip = fields.optional("skip");
@@ -136,6 +156,12 @@ fn read_exception(decoder: &mut Decoder<'_>, node: &Node) -> Option<Exception> {
                 .word(node, "workload", &known, Workload::parse)
                 .map(Some)
         }
+    };
+    let with_gmsa_webhook = match with_webhook {
+        None => Some(false),
+        Some(node) => decoder.word(node, "webhook", &["gmsa"], |word| {
+            (word == "gmsa").then_some(true)
+        }),
     };
     let name = match without_gate {
         None => Some(None),
@@ -167,6 +193,7 @@ fn read_exception(decoder: &mut Decoder<'_>, node: &Node) -> Option<Exception> {
     Some(Exception {
         kubernetes: kubernetes?,
         workload: workload?,
+        with_gmsa_webhook: with_gmsa_webhook?,
         without_gate: name.map(|name| Gate { name, on_since }),
         then: then?,
     })

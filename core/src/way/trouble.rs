@@ -67,6 +67,11 @@ impl TroubleKind {
         }
     }
 
+    /// Whether the server refused whoever asked.
+    pub fn is_denied(self) -> bool {
+        matches!(self, Self::Forbidden | Self::Unauthenticated)
+    }
+
     /// The kind's word.
     pub fn as_str(self) -> &'static str {
         match self {
