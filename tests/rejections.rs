@@ -281,8 +281,10 @@ const UNTOLD: [&str; 5] = [
 ];
 
 /// What dry runs are of.
-const RESOURCES: [&str; 9] = [
+const RESOURCES: [&str; 11] = [
     "pods",
+    "pods/ephemeralcontainers",
+    "pods/resize",
     "deployments",
     "replicasets",
     "statefulsets",
@@ -523,6 +525,7 @@ fn untouched(id: &str) -> bool {
         || id.contains("/without-os")
         || id.contains("ephemeral")
         || id.contains("/resize")
+        || id.contains("/stop-signal-without-os")
 }
 
 /// How many dry runs there are that differ from each other.

@@ -9,6 +9,7 @@ use super::blame::Blame;
 use super::ending::{left, reservations};
 use super::finding::{Finding, word};
 use super::summary::took_ms;
+use super::suspects::suspects;
 use super::waivers::state_word;
 use crate::config;
 use crate::facts::{Facts, Known};
@@ -256,6 +257,8 @@ struct Check {
     waived: Option<Waived>,
     sentence: String,
     because: Because,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suspect: Option<String>,
     hint: String,
     attempts: usize,
 }
@@ -317,6 +320,7 @@ impl Check {
                 seen: finding.seen.as_deref().map(kept),
                 cause: finding.cause.as_deref().map(kept),
             },
+            suspect: suspects(view, check).as_deref().map(kept),
             hint: kept(&planned.hint),
             attempts: check.attempts.len(),
         }

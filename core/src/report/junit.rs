@@ -14,6 +14,7 @@ use quick_junit::{
 use super::ending::reservations;
 use super::finding::{Finding, word};
 use super::summary::{pools, server, took_ms};
+use super::suspects::suspects;
 use super::waivers::{Idle, idle, raised, waived};
 use super::xml::{clean, clean_line};
 use crate::record::{Attempted, CheckView, RunView, exit};
@@ -150,7 +151,10 @@ fn case(view: &RunView, check: &CheckView) -> TestCase {
         Some(Verdict::Pass | Verdict::KnownLimitation | Verdict::Recorded) if raised => "flaky",
         verdict => word(verdict),
     });
-    status.set_description(clean(&description(&finding)));
+    status.set_description(clean(&description(
+        &finding,
+        suspects(view, check).as_deref(),
+    )));
     let kind = match finding.verdict {
         Some(Verdict::Fail | Verdict::Broken) | None => FlakyOrRerun::Rerun,
         Some(_) if raised => FlakyOrRerun::Rerun,
@@ -212,13 +216,15 @@ fn name(check: &CheckView) -> String {
     }
 }
 
-fn description(finding: &Finding) -> String {
+fn description(finding: &Finding, suspect: Option<&str>) -> String {
     let hint = Some(finding.hint.clone());
     let evidence = Some(format!("record.jsonl, check {}", finding.check));
+    let suspect = suspect.map(str::to_owned);
     let parts = [
         ("cause", &finding.cause),
         ("expected", &finding.expected),
         ("seen", &finding.seen),
+        ("suspect", &suspect),
         ("evidence", &evidence),
         ("next", &hint),
     ];
@@ -271,6 +277,6 @@ fn rerun(check: &CheckView, attempt: &Attempted, kind: FlakyOrRerun) -> Option<T
         "attempt {}: {}",
         attempt.number, finding.sentence
     )));
-    rerun.set_description(clean(&description(&finding)));
+    rerun.set_description(clean(&description(&finding, None)));
     Some(rerun)
 }

@@ -17,6 +17,7 @@ pub mod preflight;
 mod progress;
 pub mod rbac;
 mod summary;
+mod suspects;
 pub mod terminal;
 mod waivers;
 mod xml;

@@ -8,6 +8,7 @@ use super::finding::{Finding, UNFINISHED, in_words, word};
 use super::folded::{Row, rows};
 use super::layout::{NARROWEST, columns, fit, pad, wrap};
 use super::summary::{pools, seconds, server, tally};
+use super::suspects::suspects;
 use super::waivers::{idle, raised};
 use crate::claims::ClaimId;
 use crate::config::Profile;
@@ -283,6 +284,9 @@ impl Page {
         } else if raised(view, check) {
             let counts = format!("against the cluster (profile {})", view.started.profile);
             self.field(4, "counts", &counts);
+        }
+        if let Some(suspects) = suspects(view, check) {
+            self.field(4, "suspect", &printable(&suspects));
         }
         if check.attempts.len() > 1 {
             let verdicts: Vec<_> = check.attempts.iter().map(|a| a.verdict.as_str()).collect();

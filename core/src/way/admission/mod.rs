@@ -95,6 +95,11 @@ pub enum AdmissionSeen {
     EmptyLeftOut,
     /// Accepted, but the field is not in what came back.
     FieldDropped,
+    /// Accepted, but `spec.os` came back otherwise: who removed it made another pod of it.
+    OsAltered {
+        /// `spec.os.name` as it came back.
+        kept: Option<String>,
+    },
     /// Accepted, but the field came back otherwise.
     FieldAltered {
         /// As it came back.
@@ -158,6 +163,10 @@ impl Way for Admission {
             400 if message.contains("does not support dry run") => {
                 Err(Trouble::new(TroubleKind::Forbidden, message))
             }
+            // Our own namespace is going: nothing is refused for what was sent
+            403 if message.contains("because it is being terminated") => {
+                Err(Trouble::new(TroubleKind::NotApplied, message))
+            }
             // A webhook that could not be asked has not refused
             500 if message.contains("failed calling webhook") => {
                 Err(Trouble::new(TroubleKind::ApiUnavailable, message))
@@ -205,6 +214,7 @@ impl Way for Admission {
                 AdmissionSeen::Accepted
                 | AdmissionSeen::EmptyLeftOut
                 | AdmissionSeen::FieldDropped
+                | AdmissionSeen::OsAltered { .. }
                 | AdmissionSeen::FieldAltered { .. },
             )
             | (
@@ -215,11 +225,15 @@ impl Way for Admission {
             | (AdmissionExpect::Refused { .. }, AdmissionSeen::Refused { .. })
             | (
                 AdmissionExpect::Accepted,
-                AdmissionSeen::FieldDropped | AdmissionSeen::FieldAltered { .. },
+                AdmissionSeen::FieldDropped
+                | AdmissionSeen::OsAltered { .. }
+                | AdmissionSeen::FieldAltered { .. },
             )
             | (
                 AdmissionExpect::Dropped,
-                AdmissionSeen::Accepted | AdmissionSeen::FieldAltered { .. },
+                AdmissionSeen::Accepted
+                | AdmissionSeen::OsAltered { .. }
+                | AdmissionSeen::FieldAltered { .. },
             ) => Comparison::Otherwise(difference),
         }
     }
@@ -249,6 +263,16 @@ impl std::fmt::Display for AdmissionSeen {
                     f,
                     "accepted with the field altered to {}",
                     printable(&kept.to_string())
+                )
+            }
+            Self::OsAltered { kept } => {
+                let kept = kept
+                    .as_deref()
+                    .map_or_else(|| "nothing".to_owned(), printable);
+                write!(
+                    f,
+                    "accepted, but spec.os.name came back as {kept}: something on the way to \
+                           validation alters it"
                 )
             }
             Self::UnknownField { message } => write!(f, "unknown field: {}", printable(message)),
@@ -356,6 +380,12 @@ impl AdmissionExpect {
 
 /// What is to be said of a field in an accepted object.
 fn accepted(ask: &AdmissionAsk, object: &Json) -> AdmissionSeen {
+    let os = ask.workload.path("spec.os.name", ask.container);
+    let kept = at_path(object, &os).and_then(Json::as_str);
+    if ask.os.is_some() && kept != ask.os.as_deref() {
+        let kept = kept.map(str::to_owned);
+        return AdmissionSeen::OsAltered { kept };
+    }
     let Some(sent) = &ask.value else {
         return AdmissionSeen::Accepted;
     };
@@ -474,11 +504,19 @@ mod tests {
 
     #[test]
     fn accepted_and_accepted_with_the_field_dropped_are_told_apart() {
-        let kept = json!({"kind": "Pod", "spec": {"hostPID": true}});
+        let kept = json!({"kind": "Pod", "spec": {"os": {"name": "windows"}, "hostPID": true}});
         assert_eq!(read(201, kept), Ok(AdmissionSeen::Accepted));
         assert_eq!(
-            read(201, json!({"kind": "Pod", "spec": {}})),
+            read(
+                201,
+                json!({"kind": "Pod", "spec": {"os": {"name": "windows"}}})
+            ),
             Ok(AdmissionSeen::FieldDropped)
+        );
+        let without_os = json!({"kind": "Pod", "spec": {"hostPID": true}});
+        assert_eq!(
+            read(201, without_os),
+            Ok(AdmissionSeen::OsAltered { kept: None })
         );
         for seen in [AdmissionSeen::Accepted, AdmissionSeen::FieldDropped] {
             assert!(matches!(
