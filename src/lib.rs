@@ -28,6 +28,9 @@
 //! | what a user may set, and what a profile changes | `core/src/config/` |
 //! | a known limitation's scope or signature | `suites/limitations.yaml` |
 //! | what runs when | `src/engine/dispatcher.rs`, a pure step function |
+//! | what is known of a cluster, and how | `core/src/facts/`, `src/cluster/facts/`; products: `core/src/facts/products/products.yaml` |
+//! | what a run has to be allowed to do | `core/src/plan/access.rs`; the roles follow from it |
+//! | what a user may set | `core/src/config/` |
 //! | what is deployed | `manifests/`, `src/engine/manifest.rs` |
 //! | what is sent again, and for how long | `src/transport/` |
 //! | what is removed, and how | `src/cluster/clean.rs` |
