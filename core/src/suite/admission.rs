@@ -104,7 +104,9 @@ impl Expected {
                 }
             };
             if applies {
-                return match (&exception.then, presumed) {
+                // A skip by version alone rests on nothing that was presumed before
+                let rests = exception.without_gate.is_some();
+                return match (&exception.then, presumed.filter(|_| rests)) {
                     (Then::Skip(because), None) => Err(Fate::Skip(SkipReason::Version {
                         because: because.clone(),
                     })),
