@@ -105,7 +105,7 @@ pub struct WorkloadsFact {
     /// How many those are.
     pub without_requests_count: u64,
     /// Families of the addresses that pods on Windows nodes have, as `ipv4`, `ipv6` or
-    /// `ipv4,ipv6`, with how many pods have them.
+    /// `ipv4,ipv6`, with how many pods have them; without those of the host's network.
     pub windows_families: BTreeMap<String, u64>,
     /// Pods that are a node-problem-detector, with the node each is on.
     pub problem_detectors: Vec<(String, String)>,

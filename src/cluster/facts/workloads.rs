@@ -56,7 +56,9 @@ fn count(found: &mut WorkloadsFact, pod: &Json, windows: &BTreeSet<String>) {
         found.without_requests_count += 1;
         keep(&mut found.without_requests);
     }
-    if let Some(families) = families(status) {
+    // A pod of the host's network has the node's addresses: they tell nothing of the pod network
+    let own = spec["hostNetwork"] != true;
+    if let Some(families) = families(status).filter(|_| own) {
         *found.windows_families.entry(families).or_default() += 1;
     }
 }
@@ -238,6 +240,20 @@ mod tests {
             let containers = json!({"containers": [{"name": "c", "resources": resources}]});
             let found = counted(pod("w1", &containers));
             assert_eq!(found.without_requests_count, without, "{resources}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_the_host_are_none_of_the_pod_network() {
+        let ipv4 = BTreeMap::from([("ipv4".to_owned(), 1)]);
+        for (host, families) in [
+            (json!(true), BTreeMap::new()),
+            (json!(false), ipv4.clone()),
+            (Json::Null, ipv4),
+        ] {
+            let found = counted(pod("w1", &json!({"hostNetwork": host})));
+            assert_eq!(found.windows_families, families, "{host}");
+            assert_eq!(found.windows_pods, 1, "{host}");
         }
     }
 
