@@ -446,7 +446,25 @@ const ROWS: &[Row] = &[
     Row {
         is: "a DNS endpoint on a node that is not told",
         by: |facts| dns(facts)[1].node = None,
-        turns: &[("env.cluster-dns-on-linux", Skip)],
+        turns: &[("env.cluster-dns-on-linux", Broken)],
+        tells: &[],
+    },
+    Row {
+        is: "a DNS endpoint on a node that is not told, and one on Windows",
+        by: |facts| {
+            dns(facts)[0].node = Some("w22-0".to_owned());
+            dns(facts)[1].node = None;
+        },
+        turns: &[("env.cluster-dns-on-linux", Fail)],
+        tells: &[],
+    },
+    Row {
+        is: "a DNS endpoint that is not ready on a node that is not told",
+        by: |facts| {
+            dns(facts)[1].node = None;
+            dns(facts)[1].ready = false;
+        },
+        turns: &[],
         tells: &[],
     },
     Row {

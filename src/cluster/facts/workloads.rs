@@ -86,8 +86,17 @@ fn lacks_requests(container: &Json) -> bool {
     let resources = &container["resources"];
     ["cpu", "memory"].iter().any(|name| {
         let (request, limit) = (&resources["requests"][*name], &resources["limits"][*name]);
-        request.is_null() || (!limit.is_null() && limit != request)
+        request.is_null() || (!limit.is_null() && !same(request, limit))
     })
+}
+
+/// Whether two quantities are as much, however they are written.
+fn same(one: &Json, other: &Json) -> bool {
+    let amount = |json: &Json| json.as_str().and_then(Quantity::parse);
+    match (amount(one), amount(other)) {
+        (Some(one), Some(other)) => one == other,
+        _ => one == other,
+    }
 }
 
 /// The families of a pod's addresses; `None` while it has none.
@@ -236,6 +245,11 @@ mod tests {
             (json!({"requests": both}), 0),
             (json!({"requests": both, "limits": both}), 0),
             (json!({"requests": both, "limits": {"cpu": "2"}}), 1),
+            (
+                json!({"requests": both, "limits": {"cpu": "1000m", "memory": "1024Mi"}}),
+                0,
+            ),
+            (json!({"requests": both, "limits": {"memory": "1G"}}), 1),
         ] {
             let containers = json!({"containers": [{"name": "c", "resources": resources}]});
             let found = counted(pod("w1", &containers));

@@ -8,7 +8,7 @@ use super::seen::{
 };
 use super::topic::Topic;
 use super::version::numbers;
-use crate::facts::{Facts, Known, NodeFact, Os, WorkloadsFact};
+use crate::facts::{DnsEndpoint, Facts, Known, NodeFact, Os, WorkloadsFact};
 use crate::text::printable;
 use crate::way::{Bound, Trouble, TroubleKind};
 
@@ -331,7 +331,7 @@ fn dns(facts: &Facts) -> Result<FactSeen, Trouble> {
         ));
     };
     let nodes = needed("nodes", &facts.nodes)?;
-    let endpoints = dns.endpoints.iter().map(|endpoint| {
+    let seen = |endpoint: &DnsEndpoint| {
         let on = |node: &&NodeFact| endpoint.node.as_ref() == Some(&node.name);
         EndpointSeen {
             address: endpoint.address.clone(),
@@ -339,10 +339,20 @@ fn dns(facts: &Facts) -> Result<FactSeen, Trouble> {
             os: nodes.iter().find(on).map(|node| node.os),
             ready: endpoint.ready,
         }
-    });
+    };
+    let endpoints: Vec<_> = dns.endpoints.iter().map(seen).collect();
+    let on_windows = endpoints.iter().any(|e| e.os == Some(Os::Windows));
+    let untold = endpoints.iter().find(|e| e.ready && e.os.is_none());
+    // One on Windows tells enough, wherever the others are
+    if let Some(untold) = untold.filter(|_| !on_windows) {
+        let address = printable(&untold.address);
+        return Err(unknown(format!(
+            "dns: what the node of endpoint {address} runs is not told"
+        )));
+    }
     Ok(FactSeen::Subjects(vec![Subject {
         name: dns.service.clone(),
-        saw: Saw::Endpoints(endpoints.collect()),
+        saw: Saw::Endpoints(endpoints),
     }]))
 }
 
