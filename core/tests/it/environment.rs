@@ -379,8 +379,20 @@ const ROWS: &[Row] = &[
     },
     Row {
         is: "Flannel without VXLAN",
-        by: |facts| cni(facts).vxlan = None,
+        by: |facts| {
+            cni(facts).vxlan = None;
+            cni(facts).mode = Some(CniMode::L2bridge);
+        },
         turns: &[("env.overlay-vni", Skip)],
+        tells: &["env.cni"],
+    },
+    Row {
+        is: "Flannel of which no backend is told",
+        by: |facts| {
+            cni(facts).vxlan = None;
+            cni(facts).mode = None;
+        },
+        turns: &[("env.overlay-vni", Broken)],
         tells: &["env.cni"],
     },
     Row {

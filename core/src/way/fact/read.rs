@@ -8,7 +8,7 @@ use super::seen::{
 };
 use super::topic::Topic;
 use super::version::numbers;
-use crate::facts::{DnsEndpoint, Facts, Known, NodeFact, Os, WorkloadsFact};
+use crate::facts::{CniMode, DnsEndpoint, Facts, Known, NodeFact, Os, WorkloadsFact};
 use crate::text::printable;
 use crate::way::{Bound, Trouble, TroubleKind};
 
@@ -316,7 +316,10 @@ fn vxlan(facts: &Facts) -> Result<FactSeen, Trouble> {
             port: vxlan.port,
         })),
         ("flannel", None, unread @ [_, ..]) => Err(self::unread("cni", &unread.join("; "))),
-        ("flannel", None, []) => Ok(FactSeen::DoesNotArise("Flannel without VXLAN".to_owned())),
+        ("flannel", None, []) if cni.mode == Some(CniMode::L2bridge) => {
+            Ok(FactSeen::DoesNotArise("Flannel without VXLAN".to_owned()))
+        }
+        ("flannel", None, []) => Err(unknown("cni: no sign of Flannel's backend was found")),
         (other, _, _) => {
             let because = format!("the network plugin is {}", printable(other));
             Ok(FactSeen::DoesNotArise(because))
