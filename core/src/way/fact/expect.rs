@@ -194,8 +194,13 @@ impl FactExpect {
             (Self::RunsOnBuild(rules), Saw::Images { build, found, .. }) => {
                 let rule = rules.iter().find(|rule| Some(rule.build) == *build);
                 let versions: Vec<_> = found.iter().filter_map(|name| tag(name)).collect();
-                versions.is_empty()
-                    || rule.is_none_or(|rule| versions.iter().any(|v| rule.version.matches(v)))
+                if versions.is_empty() {
+                    return Judged::Open("no such image with a version is listed".to_owned());
+                }
+                let Some(rule) = rule else {
+                    return Judged::Open("nothing is known of images for the build".to_owned());
+                };
+                versions.iter().any(|v| rule.version.matches(v))
             }
             (Self::Ready, Saw::Ready { status, .. }) => status.as_deref() == Some("True"),
             (Self::Vxlan { vni, port }, Saw::Vxlan { vni: v, port: p }) => {

@@ -48,6 +48,9 @@ impl Way for Fact {
     fn compare(expect: &FactExpect, seen: &FactSeen) -> Comparison {
         let subjects = match seen {
             FactSeen::DoesNotArise(because) => return Comparison::Inapplicable(because.clone()),
+            FactSeen::Subjects(subjects) if subjects.is_empty() => {
+                return Comparison::Inapplicable("nothing was there to look at".to_owned());
+            }
             FactSeen::Subjects(subjects) => subjects,
         };
         let mut unmet = Vec::new();
@@ -104,3 +107,43 @@ fn shown(expect: &FactExpect, subjects: &[&Subject]) -> String {
 const NAMED: usize = 3;
 /// How many forms of what was seen are told.
 const GROUPS: usize = 6;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::WindowsBuild;
+
+    #[test]
+    fn nothing_that_was_seen_fulfils_nothing() {
+        for expect in [FactExpect::Told, FactExpect::Ready, FactExpect::None] {
+            let comparison = Fact::compare(&expect, &FactSeen::Subjects(Vec::new()));
+            assert!(matches!(comparison, Comparison::Inapplicable(_)), "{expect}");
+        }
+    }
+
+    #[test]
+    fn images_that_are_not_listed_or_of_an_unknown_build_prove_nothing() {
+        let rule = ImageRule {
+            build: WindowsBuild::SERVER_2025,
+            version: ">=3.10.2".parse().expect("a range"),
+        };
+        let expect = FactExpect::RunsOnBuild(vec![rule]);
+        let compared = |build, found: &[&str]| {
+            let saw = Saw::Images {
+                build: Some(build),
+                found: found.iter().map(ToString::to_string).collect(),
+                listed: 1,
+                pulls: PullsSeen::Took(Vec::new()),
+            };
+            let name = "n".to_owned();
+            Fact::compare(&expect, &FactSeen::Subjects(vec![Subject { name, saw }]))
+        };
+        let open = |comparison| matches!(comparison, Comparison::Inapplicable(_));
+        assert!(open(compared(WindowsBuild::SERVER_2025, &[])));
+        assert!(open(compared(WindowsBuild::SERVER_2025, &["pause:latest"])));
+        assert!(open(compared(WindowsBuild::SERVER_2022, &["pause:3.10.2"])));
+        let known = |found: &str| compared(WindowsBuild::SERVER_2025, &[found]);
+        assert!(matches!(known("pause:3.10.2"), Comparison::Holds(_)));
+        assert!(matches!(known("pause:3.10"), Comparison::Refuted(_)));
+    }
+}
