@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 use winconform_core::facts::{PullFact, WorkloadsFact};
+use winconform_core::way::fact::Quantity;
 
 use super::read::{Unread, fold, items, path_of, word};
 use crate::transport::Api;
