@@ -43,7 +43,7 @@ pub struct NodeDetails {
     pub runtime: String,
     /// `status.nodeInfo.kubeletVersion`.
     pub kubelet: String,
-    /// Every taint, `PreferNoSchedule` too, as in the API.
+    /// The taints, `PreferNoSchedule` too: key, value and effect as in the API, of the first 64.
     pub all_taints: Vec<serde_json::Value>,
     /// `spec.unschedulable`.
     pub unschedulable: bool,

@@ -107,7 +107,7 @@ pub struct WorkloadsFact {
     /// Families of the addresses that pods on Windows nodes have, as `ipv4`, `ipv6` or
     /// `ipv4,ipv6`, with how many pods have them; without those of the host's network.
     pub windows_families: BTreeMap<String, u64>,
-    /// Pods that are a node-problem-detector, with the node each is on.
+    /// Pods that are a node-problem-detector, with the Windows node each is on; one of each node.
     pub problem_detectors: Vec<(String, String)>,
 }
 

@@ -28,6 +28,9 @@ const UNUSABLE: [&str; 9] = [
 /// Images kept of one node: the kubelet's own bound.
 const IMAGES: usize = 50;
 
+/// Taints kept of one node.
+const TAINTS: usize = 64;
+
 /// The nodes by name, and their signs.
 pub(super) async fn nodes(api: &Api) -> Result<(Vec<NodeFact>, NodeSigns), Unread> {
     let rules = Rules::built_in();
@@ -66,8 +69,9 @@ fn read(node: &Json) -> Option<NodeFact> {
     let keeps_away =
         |taint: &&Json| matches!(taint["effect"].as_str(), Some("NoSchedule" | "NoExecute"));
     let taints = details.all_taints.iter().filter(keeps_away);
-    // Tolerating these would put pods where the cluster wants none for now
-    let leaving = taints.clone().any(|taint| {
+    // Tolerating these would put pods where the cluster wants none for now; of all there are
+    let mut all = items(&node["spec"]["taints"]).filter(keeps_away);
+    let leaving = all.any(|taint| {
         taint["key"]
             .as_str()
             .is_some_and(|key| UNUSABLE.contains(&key))
@@ -104,7 +108,7 @@ fn details(node: &Json, os: Os) -> NodeDetails {
         os_image: word(&info["osImage"]),
         runtime: word(&info["containerRuntimeVersion"]),
         kubelet: word(&info["kubeletVersion"]),
-        all_taints: items(&spec["taints"]).cloned().collect(),
+        all_taints: items(&spec["taints"]).take(TAINTS).map(taint).collect(),
         unschedulable: spec["unschedulable"] == true,
         control_plane,
         capacity: texts(&status["capacity"]),
@@ -117,6 +121,16 @@ fn details(node: &Json, os: Os) -> NodeDetails {
             .collect(),
         images,
     }
+}
+
+/// What of a taint a toleration is about, each text bounded.
+fn taint(taint: &Json) -> Json {
+    let texts = ["key", "value", "effect"]
+        .into_iter()
+        .filter(|name| taint[*name].is_string());
+    texts
+        .map(|name| (name.to_owned(), Json::String(word(&taint[name]))))
+        .collect()
 }
 
 fn condition(condition: &Json) -> ConditionFact {
@@ -147,4 +161,29 @@ fn image(image: &Json) -> Option<String> {
         .clone()
         .find(|name| name.as_str().is_some_and(|name| !name.contains('@')));
     tagged.or_else(|| names.next()).map(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn taints_are_bounded_and_none_hides_that_a_node_is_leaving() {
+        let long = "x".repeat(100_000);
+        let mut taints = vec![json!({"key": long, "effect": "NoSchedule", "more": long}); 5_000];
+        let node = |taints: &[Json]| {
+            let node = json!({"metadata": {"name": "n"}, "spec": {"taints": taints},
+                "status": {"nodeInfo": {"operatingSystem": "linux"},
+                    "conditions": [{"type": "Ready", "status": "True"}]}});
+            read(&node).expect("a node")
+        };
+        let kept = node(&taints);
+        assert_eq!(kept.details.all_taints.len(), TAINTS);
+        assert!(json!(kept).to_string().len() < 100_000);
+        assert!(kept.usable);
+        taints.push(json!({"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}));
+        assert!(!node(&taints).usable);
+    }
 }

@@ -34,13 +34,15 @@ fn count(found: &mut WorkloadsFact, pod: &Json, windows: &BTreeSet<String>) {
         return;
     };
     found.pods += 1;
-    if is_problem_detector(pod) {
+    if !windows.contains(node) {
+        return;
+    }
+    let told = |(_, on): &(String, String)| on == node;
+    // One of each node, so that there are no more than nodes
+    if is_problem_detector(pod) && !found.problem_detectors.iter().any(told) {
         found
             .problem_detectors
             .push((path_of(pod), node.to_owned()));
-    }
-    if !windows.contains(node) {
-        return;
     }
     found.windows_pods += 1;
     let keep = |names: &mut Vec<String>| {
@@ -297,6 +299,21 @@ mod tests {
             found.problem_detectors,
             [("a/p".to_owned(), "w2".to_owned())]
         );
+    }
+
+    #[test]
+    fn one_problem_detector_of_each_windows_node_is_kept() {
+        let detector = json!({"containers": [{"image": "x/node-problem-detector:v1"}]});
+        let mut found = WorkloadsFact::default();
+        for (name, node) in [("a", "l1"), ("b", "w1"), ("c", "w1"), ("d", "w2")] {
+            let mut pod = pod(node, &detector);
+            pod["metadata"]["name"] = json!(name);
+            count(&mut found, &pod, &windows());
+        }
+        let kept = [("a/b", "w1"), ("a/d", "w2")];
+        let kept = kept.map(|(pod, node)| (pod.to_owned(), node.to_owned()));
+        assert_eq!(found.problem_detectors, kept);
+        assert_eq!(found.pods, 4);
     }
 
     /// Counts what was read, not how much memory that took: nothing but counts and the first
