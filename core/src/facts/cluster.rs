@@ -90,6 +90,9 @@ pub struct Facts {
     pub cluster: Known<String>,
     /// The nodes, by name.
     pub nodes: Known<Vec<NodeFact>>,
+    /// Names of the nodes that do not say whether they run Linux or Windows; `nodes` is without
+    /// them.
+    pub silent_nodes: Known<Vec<String>>,
     /// Who provisioned the cluster, such as `aks`, `eks`, `gke` or `kubeadm`; `None` when no rule
     /// recognises it.
     pub provider: Known<Option<String>>,

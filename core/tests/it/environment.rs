@@ -96,6 +96,18 @@ const ROWS: &[Row] = &[
         tells: &["env.provisioning-time"],
     },
     Row {
+        is: "a node that does not say what it runs",
+        by: |facts| value(&mut facts.silent_nodes).push("new-0".to_owned()),
+        turns: &[("env.all-nodes-healthy", Fail)],
+        tells: &[],
+    },
+    Row {
+        is: "nodes that do not say what they run are not told",
+        by: |facts| facts.silent_nodes = Known::default(),
+        turns: &[("env.all-nodes-healthy", Broken)],
+        tells: &[],
+    },
+    Row {
         is: "a node without the condition Ready",
         by: |facts| node(facts, "lin-0").details.conditions.clear(),
         turns: &[("env.all-nodes-healthy", Fail)],
@@ -732,6 +744,7 @@ fn healthy() -> Facts {
             made("w22-1", Some(w22)),
             made("w25-0", Some(w25)),
         ]),
+        silent_nodes: known(Vec::new()),
         cni: known(Some(Cni {
             product: "flannel".to_owned(),
             mode: Some(CniMode::Overlay),

@@ -36,6 +36,7 @@ pub const ACCESS: &[Access] = &[
     path("gates", "/metrics"),
     object("cluster", "namespaces", None, "kube-system"),
     list("nodes", "", "nodes"),
+    list("silent-nodes", "", "nodes"),
     path("provider", "/version"),
     path("provider", "/apis"),
     list("provider", "", "nodes"),

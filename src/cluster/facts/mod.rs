@@ -14,11 +14,9 @@ mod workloads;
 
 use std::collections::BTreeSet;
 
-use winconform_core::facts::products::{
-    ConfigMapSign, DaemonSetSign, NodeSigns, Rules, Signs, kube_proxy,
-};
+use winconform_core::facts::products::{ConfigMapSign, DaemonSetSign, Rules, Signs, kube_proxy};
 use winconform_core::facts::{
-    ClusterDns, Facts, GmsaFact, Known, LoadBalancerFact, NodeFact, Os, PullFact, WorkloadsFact,
+    ClusterDns, Facts, GmsaFact, Known, LoadBalancerFact, Os, PullFact, WorkloadsFact,
 };
 
 use crate::transport::Api;
@@ -38,7 +36,7 @@ pub async fn collect(api: &Api) -> Facts {
     let at = |place| server::at(&server, server::VERSION, place);
     facts.server = known(at("/gitVersion"), server::VERSION);
     facts.platform = known(at("/platform"), server::VERSION);
-    let nodes = running.nodes.as_ref().map(|(_, signs)| signs.clone());
+    let nodes = running.nodes.as_ref().map(|nodes| nodes.signs.clone());
     let signs = Signs {
         version: at("/gitVersion").map_err(|unread| unread.because),
         groups: parts.groups.map_err(|unread| unread.because),
@@ -51,7 +49,13 @@ pub async fn collect(api: &Api) -> Facts {
         Ok((dns, source)) => known(Ok(dns), &source),
         Err(unread) => known(Err(unread), network::SERVICES),
     };
-    facts.nodes = known(running.nodes.map(|(nodes, _)| nodes), nodes::NODES);
+    let silent = running.nodes.as_ref().map(|nodes| nodes.silent.iter());
+    let silent = silent.map(|names| names.cloned().collect());
+    facts.silent_nodes = known(silent.map_err(Clone::clone), nodes::NODES);
+    let told = running
+        .nodes
+        .map(|nodes| nodes.told.into_values().collect());
+    facts.nodes = known(told, nodes::NODES);
     facts.workloads = known(running.workloads, workloads::PODS);
     facts.pulls = known(running.pulls, workloads::EVENTS);
     facts
@@ -89,15 +93,15 @@ async fn parts(api: &Api) -> Parts {
 
 /// The nodes, and what is read once it is known which run Windows.
 struct Running {
-    nodes: Result<(Vec<NodeFact>, NodeSigns), Unread>,
+    nodes: Result<nodes::Nodes, Unread>,
     workloads: Result<WorkloadsFact, Unread>,
     pulls: Result<Vec<PullFact>, Unread>,
 }
 
 async fn running(api: &Api) -> Running {
     let nodes = nodes::nodes(api).await;
-    let windows: Result<BTreeSet<_>, _> = nodes.as_ref().map(|(nodes, _)| {
-        let windows = nodes.iter().filter(|node| node.os == Os::Windows);
+    let windows: Result<BTreeSet<_>, _> = nodes.as_ref().map(|nodes| {
+        let windows = nodes.told.values().filter(|node| node.os == Os::Windows);
         windows.map(|node| node.name.clone()).collect()
     });
     let (workloads, pulls) = match &windows {

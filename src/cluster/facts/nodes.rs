@@ -1,12 +1,12 @@
 //! The nodes, and what they show of products.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 use winconform_core::facts::products::{NodeSigns, Rules, texts};
 use winconform_core::facts::{ConditionFact, NodeDetails, NodeFact, Os, WindowsBuild};
 
-use super::read::{Unread, fold, items, word};
+use super::read::{Unread, fold, items, path_of, word};
 use crate::transport::Api;
 
 pub(super) const NODES: &str = "/api/v1/nodes";
@@ -31,25 +31,30 @@ const IMAGES: usize = 50;
 /// Taints kept of one node.
 const TAINTS: usize = 64;
 
-/// The nodes by name, and their signs.
-pub(super) async fn nodes(api: &Api) -> Result<(Vec<NodeFact>, NodeSigns), Unread> {
-    let rules = Rules::built_in();
-    let (nodes, signs) = fold(
-        api,
-        NODES,
-        "",
-        |(nodes, signs): &mut (BTreeMap<String, NodeFact>, NodeSigns), node| {
-            signs.add(rules, node);
-            if let Some(node) = read(node) {
-                nodes.insert(node.name.clone(), node);
-            }
-        },
-    )
-    .await?;
-    Ok((nodes.into_values().collect(), signs))
+/// What is read of the nodes.
+#[derive(Default)]
+pub(super) struct Nodes {
+    /// By name.
+    pub(super) told: BTreeMap<String, NodeFact>,
+    /// Names of those that do not say what they run.
+    pub(super) silent: BTreeSet<String>,
+    /// What they show of products.
+    pub(super) signs: NodeSigns,
 }
 
-/// A node; one that has not yet said what it is, is none.
+pub(super) async fn nodes(api: &Api) -> Result<Nodes, Unread> {
+    let rules = Rules::built_in();
+    fold(api, NODES, "", |nodes: &mut Nodes, node| {
+        nodes.signs.add(rules, node);
+        match read(node) {
+            Some(node) => drop(nodes.told.insert(node.name.clone(), node)),
+            None => drop(nodes.silent.insert(path_of(node))),
+        }
+    })
+    .await
+}
+
+/// A node; `None` of one that does not say whether it runs Linux or Windows.
 fn read(node: &Json) -> Option<NodeFact> {
     let info = &node["status"]["nodeInfo"];
     let (os, build) = match info["operatingSystem"].as_str()? {

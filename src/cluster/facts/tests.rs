@@ -189,6 +189,7 @@ async fn nodes_are_read_with_their_details() {
     fake.put("/api/v1/nodes/w3", node("w3", "windows", "Unknown"));
     fake.put("/api/v1/nodes/new", node("new", "", "False"));
     let facts = collect(&fake.api()).await;
+    assert_eq!(facts.silent_nodes.value(), Some(&vec!["new".to_owned()]));
     let nodes = facts.nodes.value().expect("known");
     let shown: Vec<_> = nodes
         .iter()

@@ -117,7 +117,10 @@ mod tests {
     fn nothing_that_was_seen_fulfils_nothing() {
         for expect in [FactExpect::Told, FactExpect::Ready, FactExpect::None] {
             let comparison = Fact::compare(&expect, &FactSeen::Subjects(Vec::new()));
-            assert!(matches!(comparison, Comparison::Inapplicable(_)), "{expect}");
+            assert!(
+                matches!(comparison, Comparison::Inapplicable(_)),
+                "{expect}"
+            );
         }
     }
 

@@ -47,17 +47,37 @@ pub(super) fn read(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<FactS
         | Topic::ProblemDetectors
         | Topic::Images(_)
         | Topic::Provisioning
-        | Topic::Readiness
-        | Topic::Kernels => {
-            let nodes = nodes(at, facts)?;
-            let subjects = nodes.into_iter().map(|node| {
-                Ok(Subject {
-                    name: node.name.clone(),
-                    saw: of_node(topic, node, facts)?,
-                })
-            });
-            subjects.collect::<Result<_, _>>().map(FactSeen::Subjects)
+        | Topic::Kernels => of_nodes(topic, at, facts).map(FactSeen::Subjects),
+        Topic::Readiness => {
+            let mut subjects = of_nodes(topic, at, facts)?;
+            // They are of no pool
+            if at.pool.is_none() {
+                let silent = needed("silent-nodes", &facts.silent_nodes)?;
+                subjects.extend(silent.iter().map(silent_node));
+            }
+            Ok(FactSeen::Subjects(subjects))
         }
+    }
+}
+
+fn of_nodes(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<Vec<Subject>, Trouble> {
+    let subjects = nodes(at, facts)?.into_iter().map(|node| {
+        Ok(Subject {
+            name: node.name.clone(),
+            saw: of_node(topic, node, facts)?,
+        })
+    });
+    subjects.collect()
+}
+
+/// A node whose kubelet has not reported is not Ready, whatever its conditions are set to.
+fn silent_node(name: &String) -> Subject {
+    Subject {
+        name: name.clone(),
+        saw: Saw::Ready {
+            status: None,
+            reason: "it does not say what it runs".to_owned(),
+        },
     }
 }
 

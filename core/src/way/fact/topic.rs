@@ -169,8 +169,8 @@ impl Topic {
             | Self::MemoryPressure
             | Self::Images(_)
             | Self::Provisioning
-            | Self::Readiness
             | Self::Kernels => &["nodes"],
+            Self::Readiness => &["nodes", "silent-nodes"],
             Self::Builds | Self::Kubelets => &["nodes", "server"],
             Self::ProblemDetectors | Self::IpFamilies => &["nodes", "workloads"],
             Self::Dns => &["nodes", "dns"],
