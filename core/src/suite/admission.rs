@@ -105,8 +105,10 @@ impl Expected {
             };
             if applies {
                 // A skip by version alone rests on nothing that was presumed before
-                let rests = exception.without_gate.is_some();
-                return match (&exception.then, presumed.filter(|_| rests)) {
+                let rests = presumed
+                    .clone()
+                    .filter(|_| exception.without_gate.is_some());
+                return match (&exception.then, rests) {
                     (Then::Skip(because), None) => Err(Fate::Skip(SkipReason::Version {
                         because: because.clone(),
                     })),
@@ -115,7 +117,7 @@ impl Expected {
                         let detail = format!("{because}, if {presumed}");
                         Err(Fate::Broken(Trouble::new(TroubleKind::FactUnknown, detail)))
                     }
-                    (Then::Expect(expect), presumed) => Ok(Self {
+                    (Then::Expect(expect), _) => Ok(Self {
                         instead: Some(expect.clone()),
                         presumed,
                     }),

@@ -53,7 +53,7 @@ pub(super) fn read(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<FactS
             // They are of no pool
             if at.pool.is_none() {
                 let silent = needed("silent-nodes", &facts.silent_nodes)?;
-                subjects.extend(silent.iter().map(silent_node));
+                subjects.extend(silent.iter().map(|name| silent_node(name)));
             }
             Ok(FactSeen::Subjects(subjects))
         }
@@ -71,9 +71,9 @@ fn of_nodes(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<Vec<Subject>
 }
 
 /// A node whose kubelet has not reported is not Ready, whatever its conditions are set to.
-fn silent_node(name: &String) -> Subject {
+fn silent_node(name: &str) -> Subject {
     Subject {
-        name: name.clone(),
+        name: name.to_owned(),
         saw: Saw::Ready {
             status: None,
             reason: "it does not say what it runs".to_owned(),
