@@ -266,6 +266,7 @@ mod tests {
     fn objects_of(name: FixtureName) -> Vec<Json> {
         let build = WindowsBuild::SERVER_2019;
         let pool_name = name.per_pool().then(|| PoolName::windows(build));
+        let placed = name.per_pool().then(pool);
         let key = FixtureKey {
             name,
             pool: pool_name,
@@ -273,7 +274,7 @@ mod tests {
         objects(
             &key,
             "r1",
-            Some(&pool()),
+            placed.as_ref(),
             &Images::default(),
             &Durations::default(),
         )

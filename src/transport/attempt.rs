@@ -271,7 +271,12 @@ mod tests {
 
     #[test]
     fn only_json_of_the_server_is_a_reply() {
-        for (status, body) in [(404, r#"{"kind":"Status"}"#), (401, "{}"), (409, "{}")] {
+        for (status, body) in [
+            (404, r#"{"kind":"Status"}"#),
+            (404, "404 page not found\n"),
+            (401, "{}"),
+            (409, "{}"),
+        ] {
             assert_eq!(
                 classify(status, None, body.as_bytes())
                     .expect("a reply")
@@ -282,7 +287,7 @@ mod tests {
         for (status, body) in [
             (502, "<html>"),
             (500, "{}"),
-            (404, "404 page not found"),
+            (404, "<html>404 page not found"),
             (200, ""),
             (200, "[]"),
         ] {
