@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::chance::Chance;
 use crate::clock::{self, Clock};
-use crate::fault::{FaultSet, FaultSwitch};
+use crate::fault::{FaultKind, FaultSet, FaultSwitch};
 use crate::pods::run::PodRun;
 use crate::program::View;
 use crate::topology::Pool;
@@ -163,6 +163,11 @@ impl NodeState {
         };
         *last = Some(current);
         current
+    }
+
+    /// Whether a kind of fault holds on the node.
+    pub(crate) fn suffers(&self, kind: FaultKind, faults: &FaultSet) -> bool {
+        faults.on_node(kind, &self.name, self.pool)
     }
 
     /// An address for a pod, if one is free.

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use crate::clock::Clock;
 use crate::cluster::{Cluster, NodeState, insist};
 use crate::dns;
-use crate::fault::{FaultSet, FaultSwitch, ProductFault};
+use crate::fault::{FaultKind, FaultPlan, FaultSwitch};
 use crate::kubelet::{self, ServingError};
 use crate::node::{self, LEASES, MANAGED};
 use crate::pods;
@@ -42,8 +42,8 @@ const LEAVING: Duration = Duration::from_mins(1);
 pub struct JoinOptions {
     /// The nodes.
     pub topology: Topology,
-    /// What is wrong from the start.
-    pub faults: FaultSet,
+    /// What is wrong, and when.
+    pub faults: FaultPlan,
     /// Fixes every source of chance, save the addresses that tell simulators apart.
     pub seed: u64,
     /// What nodes take by themselves is divided by this: pulls, starts, probes, back-offs,
@@ -194,7 +194,7 @@ pub async fn join(client: Client, options: JoinOptions) -> Result<Joined, JoinEr
         .map(|node| node.view.address.into())
         .collect();
     let tls = kubelet::listen_tls(&addresses)?;
-    let switch = FaultSwitch::new(faults);
+    let switch = FaultSwitch::new(faults.at_start());
     let cluster = Arc::new(Cluster::new(client, Clock::new(speed), seed, switch, nodes));
     for (name, listener) in listeners {
         let node = Arc::clone(&cluster.nodes[&name]);
@@ -216,7 +216,25 @@ pub async fn join(client: Client, options: JoinOptions) -> Result<Joined, JoinEr
         return Err(error);
     }
     settle(&joined.cluster).await;
+    let all = Arc::clone(&joined.cluster);
+    joined
+        .cluster
+        .spawn(async move { go_by(&all, &faults).await });
     Ok(joined)
+}
+
+/// Sets and lifts faults at their moments.
+async fn go_by(cluster: &Cluster, plan: &FaultPlan) {
+    let mut passed = Duration::ZERO;
+    for (moment, fault, sets) in plan.later() {
+        cluster.clock.pass(moment.saturating_sub(passed)).await;
+        passed = moment;
+        if sets {
+            cluster.faults.set(fault);
+        } else {
+            cluster.faults.lift(&fault);
+        }
+    }
 }
 
 async fn version(client: &Client) -> Result<String, JoinError> {
@@ -330,7 +348,7 @@ async fn settle(cluster: &Cluster) {
     };
     let faults = cluster.faults.current();
     for (name, node) in &cluster.nodes {
-        if faults.has(ProductFault::NodeNotReady(node.pool)) {
+        if node.suffers(FaultKind::NodeNotReady, &faults) {
             continue;
         }
         let nodes: Api<Node> = Api::all(cluster.client.clone());

@@ -35,7 +35,10 @@ mod program;
 mod topology;
 mod world;
 
-pub use fault::{FaultInfo, FaultSet, FaultSwitch, ProductFault, UnknownFault};
+pub use fault::{
+    FaultInfo, FaultKind, FaultPlan, FaultSet, FaultSwitch, Parameter, Place, ProductFault,
+    TimedFault, UnknownFault,
+};
 pub use join::{JoinError, JoinOptions, Joined, LeaveError, join};
 pub use kubelet::ServingError;
 pub use topology::{Build, NodeSpec, Os, Pool, Topology, UnknownPool};

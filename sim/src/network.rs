@@ -6,7 +6,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use crate::fault::ProductFault;
+use crate::fault::FaultKind;
 use crate::program::serve::Page;
 use crate::topology::Os;
 use crate::world::{Key, Node, Pod, Service, ServicePort, World};
@@ -109,6 +109,10 @@ impl<'a> Start<'a> {
         self.node.pool.os()
     }
 
+    fn suffers(&self, world: &World, kind: FaultKind) -> bool {
+        world.faults.on_node(kind, self.node_name, self.node.pool)
+    }
+
     fn is_node(&self) -> bool {
         matches!(self.origin, Origin::Node(_))
     }
@@ -121,21 +125,20 @@ fn to_service(
     service: &Service,
     to: SocketTarget,
 ) -> Outcome {
-    let pool = start.node.pool;
-    if world.faults.has(ProductFault::ServiceAnswersWrong) {
+    if world.faults.any(FaultKind::ServiceAnswersWrong) {
         return Outcome::WrongAnswer;
     }
-    if world.faults.has(ProductFault::KubeProxyDead(pool)) {
+    if start.suffers(world, FaultKind::KubeProxyDead) {
         return Outcome::TimedOut;
     }
     if start.is_node() && start.os() == Os::Windows {
-        if world.faults.has(ProductFault::NodeServiceIpResets(pool)) {
+        if start.suffers(world, FaultKind::NodeServiceIpResets) {
             return Outcome::Reset;
         }
         // Windows user guide: "Windows container hosts are not able to access the IP of services
         // scheduled on them"; the debug page says so of any Service (debug/windows.md), and so do
         // we
-        if !world.faults.has(ProductFault::NodeServiceIpAnswers(pool)) {
+        if !start.suffers(world, FaultKind::NodeServiceIpAnswers) {
             return Outcome::TimedOut;
         }
     }
@@ -155,7 +158,10 @@ fn to_node(world: &World, start: &Start<'_>, name: &str, node: &Node, to: Socket
         Some((key, port))
     });
     if let Some((key, port)) = node_port {
-        if world.faults.has(ProductFault::KubeProxyDead(node.pool)) {
+        if world
+            .faults
+            .on_node(FaultKind::KubeProxyDead, name, node.pool)
+        {
             return Outcome::TimedOut;
         }
         if node.pool.os() == Os::Windows {

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::clock;
 use crate::cluster::{Cluster, NodeState, insist};
-use crate::fault::{FaultSet, ProductFault};
+use crate::fault::{FaultKind, FaultSet};
 use crate::topology::{Build, Pool};
 
 /// The namespace of all node leases.
@@ -79,20 +79,20 @@ fn carried(node: &NodeState, faults: &FaultSet) -> BTreeMap<String, Option<Strin
         .map(|(label, value)| (label.clone(), Some(value.clone())))
         .collect();
     if let Some(build) = node.pool.build()
-        && faults.has(ProductFault::NodeLabelWrong(node.pool))
+        && node.suffers(FaultKind::NodeLabelWrong, faults)
     {
         let other = Build::ALL.into_iter().find(|other| *other != build);
         labels.insert(BUILD_LABEL.to_owned(), other.map(Build::label));
     }
-    if faults.has(ProductFault::NodeLabelsMissing(node.pool)) {
+    if node.suffers(FaultKind::NodeLabelsMissing, faults) {
         labels.extend(SYSTEM_LABELS.map(|label| (label.to_owned(), None)));
     }
     labels
 }
 
 /// The taint as the faults have it.
-fn taint(pool: Pool, faults: &FaultSet) -> Option<Taint> {
-    if pool.build().is_none() || faults.has(ProductFault::Untainted(pool)) {
+fn taint(node: &NodeState, faults: &FaultSet) -> Option<Taint> {
+    if node.pool.build().is_none() || node.suffers(FaultKind::Untainted, faults) {
         return None;
     }
     let (key, value, effect) = TAINT;
@@ -128,7 +128,7 @@ pub(crate) async fn register(
         spec: Some(NodeSpec {
             pod_cidr: Some(cidr.clone()),
             pod_cidrs: Some(vec![cidr]),
-            taints: taint(node.pool, &faults).map(|taint| vec![taint]),
+            taints: taint(node, &faults).map(|taint| vec![taint]),
             ..NodeSpec::default()
         }),
         status: None,
@@ -208,12 +208,12 @@ async fn follow(cluster: &Cluster, node: &NodeState, version: &str) {
     while changes.changed().await.is_ok() {
         let faults = changes.borrow_and_update().clone();
         let labels = carried(node, &faults);
-        let taint_now = taint(node.pool, &faults);
-        let marked = labels != carried(node, &before) || taint_now != taint(node.pool, &before);
+        let taint_now = taint(node, &faults);
+        let marked = labels != carried(node, &before) || taint_now != taint(node, &before);
         if marked && let Err(error) = mark(&nodes, &node.name, &labels, taint_now.as_ref()).await {
             tracing::warn!(node = node.name, %error, "labels and taints are not taken");
         }
-        if status::differs(node.pool, &before, &faults)
+        if status::differs(node, &before, &faults)
             && let Err(error) = report(cluster, node, version).await
         {
             tracing::warn!(node = node.name, %error, "status is not taken");
@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn a_wrong_label_is_another_build_on_its_pool_alone() {
         let ws2022 = Pool::Windows(Build::Ws2022);
-        let faults = FaultSet::from_iter([ProductFault::NodeLabelWrong(ws2022)]);
+        let faults = FaultSet::from_iter([FaultKind::NodeLabelWrong.on(ws2022)]);
         for (pool, faults, build) in [
             (ws2022, &faults, Some("10.0.17763")),
             (ws2022, &FaultSet::default(), Some("10.0.20348")),
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn labels_name_the_system_unless_they_are_missing() {
         let healthy = FaultSet::default();
-        let missing = FaultSet::from_iter([ProductFault::NodeLabelsMissing(Pool::Linux)]);
+        let missing = FaultSet::from_iter([FaultKind::NodeLabelsMissing.on(Pool::Linux)]);
         let windows = Pool::Windows(Build::Ws2019);
         for name in ["kubernetes.io/os", "beta.kubernetes.io/os"] {
             let os = label(Pool::Linux, &healthy, name);
@@ -321,8 +321,8 @@ mod tests {
     fn windows_nodes_alone_are_tainted() {
         let windows = Pool::Windows(Build::Ws2025);
         let healthy = FaultSet::default();
-        let bare = FaultSet::from_iter([ProductFault::Untainted(windows)]);
-        let tainted = taint(windows, &healthy).expect("a taint");
+        let bare = FaultSet::from_iter([FaultKind::Untainted.on(windows)]);
+        let tainted = taint(&node(windows), &healthy).expect("a taint");
         assert_eq!(
             (
                 tainted.key.as_str(),
@@ -331,7 +331,7 @@ mod tests {
             ),
             ("os", Some("windows"), "NoSchedule")
         );
-        assert_eq!(taint(windows, &bare), None);
-        assert_eq!(taint(Pool::Linux, &healthy), None);
+        assert_eq!(taint(&node(windows), &bare), None);
+        assert_eq!(taint(&node(Pool::Linux), &healthy), None);
     }
 }

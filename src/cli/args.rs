@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use hybrid_sim::ProductFault;
+use hybrid_sim::TimedFault;
 use hybrid_sim::front::FrontFault;
 use winconform_core::config::parse_duration;
 
@@ -256,13 +256,13 @@ pub(super) struct SimulateArgs {
 /// A fault of the simulated nodes or of the front.
 #[derive(Clone, Debug)]
 pub(super) enum Fault {
-    Product(ProductFault),
+    Product(TimedFault),
     Front(FrontFault),
 }
 
 fn parse_fault(text: &str) -> Result<Fault, String> {
     let product = text
-        .parse::<ProductFault>()
+        .parse::<TimedFault>()
         .map_err(|error| error.to_string());
     let front = text
         .parse::<FrontFault>()

@@ -1,7 +1,7 @@
 //! `winconform simulate`.
 
 use hybrid_sim::front::{Front, FrontFault, FrontOptions};
-use hybrid_sim::{FaultSet, JoinOptions, ProductFault, Topology, join};
+use hybrid_sim::{JoinOptions, ProductFault, TimedFault, Topology, join};
 use tokio::signal::unix::{SignalKind, signal};
 use winconform_core::config::Config;
 
@@ -16,7 +16,7 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
         screen.say(&catalogue());
         return Ok(0);
     };
-    let mut product: Vec<ProductFault> = Vec::new();
+    let mut product: Vec<TimedFault> = Vec::new();
     let mut before: Vec<FrontFault> = Vec::new();
     for fault in args.faults {
         match fault {
@@ -60,7 +60,7 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
         cluster.api.client().clone(),
         JoinOptions {
             topology: Topology::hybrid(),
-            faults: FaultSet::from_iter(product),
+            faults: product.into_iter().collect(),
             seed: args.seed,
             speed: args.speed,
             prefix: String::new(),
@@ -94,15 +94,13 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
 fn catalogue() -> String {
     let mut text = String::from("of the nodes:\n");
     for fault in ProductFault::catalogue() {
-        let param = fault
-            .param
-            .map_or_else(String::new, |param| format!("={param}"));
-        text.push_str(&format!(
-            "  {:<34} {}\n",
-            format!("{}{param}", fault.name),
-            fault.what
-        ));
+        let full = format!("{}{}", fault.name, fault.parameter.written());
+        text.push_str(&format!("  {full:<42} {}\n", fault.what));
     }
+    text.push_str(
+        "  PLACE is all, windows, linux, windows-2019, windows-2022, windows-2025 or node/NAME.\n  \
+         A fault begins and ends at moments after the start: FAULT@30s, FAULT@30s..2m, FAULT@..2m.\n",
+    );
     text.push_str("of the front (--front FILE):\n");
     for fault in FrontFault::catalogue() {
         let full = format!("{}{}", fault.name, fault.parameter);

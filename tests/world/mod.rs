@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hybrid_sim::{FaultSet, JoinOptions, Joined, Topology, join};
+use hybrid_sim::{FaultPlan, JoinOptions, Joined, Topology, join};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::runtime::Runtime;
 use winconform::cluster::{ConnectOptions, connect};
@@ -37,7 +37,7 @@ impl World {
         .expect("the control plane answers");
         let options = JoinOptions {
             topology: Topology::hybrid(),
-            faults: FaultSet::default(),
+            faults: FaultPlan::default(),
             seed: 1,
             speed: SPEED,
             prefix: prefix.to_owned(),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::fault::FaultSet;
+use crate::fault::{FaultKind, FaultSet, Place, ProductFault};
 use crate::topology::{Build, Pool};
 use crate::world::Slice;
 use std::collections::BTreeMap;
@@ -296,7 +296,7 @@ fn nobody_is_at_unknown_addresses() {
 
 #[test]
 fn kube_proxy_dead_hits_its_pool_alone() {
-    let world = broken(ProductFault::KubeProxyDead(WS2022));
+    let world = broken(FaultKind::KubeProxyDead.on(WS2022));
     assert_eq!(
         go(&world, &from_pod("prober"), VIP, 8080),
         Outcome::TimedOut
@@ -322,7 +322,7 @@ fn kube_proxy_dead_hits_its_pool_alone() {
 
 #[test]
 fn a_lifted_limitation_changes_windows_nodes_alone() {
-    let world = broken(ProductFault::NodeServiceIpAnswers(WS2022));
+    let world = broken(FaultKind::NodeServiceIpAnswers.on(WS2022));
     assert!(is_web(&go(&world, &from_node("win-a"), VIP, 8080)));
     assert_eq!(
         go(&world, &from_node("win-a"), WINDOWS_NODE, NODE_PORT),
@@ -332,7 +332,7 @@ fn a_lifted_limitation_changes_windows_nodes_alone() {
 
 #[test]
 fn a_reset_is_from_windows_nodes_to_service_ips_alone() {
-    let world = broken(ProductFault::NodeServiceIpResets(WS2022));
+    let world = broken(FaultKind::NodeServiceIpResets.on(WS2022));
     assert_eq!(go(&world, &from_node("win-a"), VIP, 8080), Outcome::Reset);
     assert!(is_web(&go(&world, &from_pod("prober"), VIP, 8080)));
     assert!(is_web(&go(&world, &from_node("linux"), VIP, 8080)));
@@ -340,7 +340,7 @@ fn a_reset_is_from_windows_nodes_to_service_ips_alone() {
 
 #[test]
 fn a_captive_answerer_is_on_service_ips_alone() {
-    let world = broken(ProductFault::ServiceAnswersWrong);
+    let world = broken(FaultKind::ServiceAnswersWrong.on(Place::Everywhere));
     assert_eq!(
         go(&world, &from_pod("prober"), VIP, 8080),
         Outcome::WrongAnswer

@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::clock;
 use crate::cluster::{NodeState, Readiness};
-use crate::fault::{FaultSet, ProductFault};
+use crate::fault::{FaultKind, FaultSet};
 use crate::image;
 use crate::topology::{Os, Pool};
 
@@ -28,16 +28,16 @@ const RESERVED_KI: u64 = 2 * 1024 * 1024;
 /// How many minor versions a skewed kubelet is behind; three are supported.
 const SKEW: u64 = 4;
 
-/// Whether a change of faults changes the status of a pool's nodes.
-pub(super) fn differs(pool: Pool, before: &FaultSet, after: &FaultSet) -> bool {
+/// Whether a change of faults changes the status of a node.
+pub(super) fn differs(node: &NodeState, before: &FaultSet, after: &FaultSet) -> bool {
     [
-        ProductFault::KubeletSkewed(pool),
-        ProductFault::RuntimeDocker(pool),
-        ProductFault::NothingReserved(pool),
-        ProductFault::NodeNotReady(pool),
+        FaultKind::KubeletSkewed,
+        FaultKind::RuntimeDocker,
+        FaultKind::NothingReserved,
+        FaultKind::NodeNotReady,
     ]
     .into_iter()
-    .any(|fault| before.has(fault) != after.has(fault))
+    .any(|kind| node.suffers(kind, before) != node.suffers(kind, after))
 }
 
 /// The status of a node in a cluster of a version, as the faults have it.
@@ -46,8 +46,8 @@ pub(super) fn status(node: &NodeState, version: &str, faults: &FaultSet) -> Node
         type_: kind.to_owned(),
         address,
     };
-    let reserved = !faults.has(ProductFault::NothingReserved(node.pool));
-    let ready = !faults.has(ProductFault::NodeNotReady(node.pool));
+    let reserved = !node.suffers(FaultKind::NothingReserved, faults);
+    let ready = !node.suffers(FaultKind::NodeNotReady, faults);
     NodeStatus {
         addresses: Some(vec![
             address("InternalIP", node.view.address.to_string()),
@@ -160,7 +160,7 @@ fn images(node: &NodeState) -> Vec<ContainerImage> {
     }
     let mut images: Vec<ContainerImage> = references
         .iter()
-        .filter_map(|reference| image::resolve(reference, node.pool, &FaultSet::default()).ok())
+        .filter_map(|reference| image::resolve(reference, node.pool, false).ok())
         .map(|image| ContainerImage {
             names: Some(vec![image.reference]),
             size_bytes: i64::try_from(image.bytes).ok(),
@@ -182,11 +182,11 @@ fn info(node: &NodeState, version: &str, faults: &FaultSet) -> NodeSystemInfo {
             build.kernel_version(),
         ),
     };
-    let runtime = match faults.has(ProductFault::RuntimeDocker(node.pool)) {
+    let runtime = match node.suffers(FaultKind::RuntimeDocker, faults) {
         true => "docker://18.9.9",
         false => "containerd://2.1.0",
     };
-    let kubelet_version = match faults.has(ProductFault::KubeletSkewed(node.pool)) {
+    let kubelet_version = match node.suffers(FaultKind::KubeletSkewed, faults) {
         true => older(version).unwrap_or_else(|| version.to_owned()),
         false => version.to_owned(),
     };
@@ -231,8 +231,8 @@ mod tests {
         NodeState::new("n".to_owned(), view, BTreeMap::default())
     }
 
-    fn reported(pool: Pool, faults: &[ProductFault]) -> NodeStatus {
-        status(&node(pool), "v1.37.0", &faults.iter().copied().collect())
+    fn reported(pool: Pool, faults: &[crate::fault::ProductFault]) -> NodeStatus {
+        status(&node(pool), "v1.37.0", &faults.iter().cloned().collect())
     }
 
     fn memory(status: &NodeStatus) -> (u64, u64) {
@@ -272,10 +272,10 @@ mod tests {
     #[test]
     fn each_fault_shows_in_its_place_on_its_pool_alone() {
         let faults = [
-            ProductFault::KubeletSkewed(WINDOWS),
-            ProductFault::RuntimeDocker(WINDOWS),
-            ProductFault::NothingReserved(WINDOWS),
-            ProductFault::NodeNotReady(WINDOWS),
+            FaultKind::KubeletSkewed.on(WINDOWS),
+            FaultKind::RuntimeDocker.on(WINDOWS),
+            FaultKind::NothingReserved.on(WINDOWS),
+            FaultKind::NodeNotReady.on(WINDOWS),
         ];
         let status = reported(WINDOWS, &faults);
         let info = status.node_info.as_ref().expect("info");
@@ -290,9 +290,15 @@ mod tests {
         assert_eq!(other.allocatable, healthy.allocatable);
         assert_eq!(ready(&other).status, "True");
         for fault in faults {
-            let one = FaultSet::from_iter([fault]);
-            assert!(differs(WINDOWS, &FaultSet::default(), &one), "{fault}");
-            assert!(!differs(Pool::Linux, &FaultSet::default(), &one), "{fault}");
+            let one = FaultSet::from_iter([fault.clone()]);
+            assert!(
+                differs(&node(WINDOWS), &FaultSet::default(), &one),
+                "{fault}"
+            );
+            assert!(
+                !differs(&node(Pool::Linux), &FaultSet::default(), &one),
+                "{fault}"
+            );
         }
     }
 

@@ -11,7 +11,7 @@ use super::run::PodRun;
 use super::{command, events, probe};
 use crate::clock;
 use crate::cluster::Cluster;
-use crate::fault::ProductFault;
+use crate::fault::FaultKind;
 use crate::image::{self, Family, Image, PullFailure};
 use crate::program::serve::Page;
 use crate::program::{self, Refusal, Started};
@@ -115,7 +115,9 @@ impl Slot<'_> {
         let reference = spec.image.clone().unwrap_or_default();
         let mut pause = Duration::from_secs(10);
         loop {
-            match image::resolve(&reference, run.node.pool, &cluster.faults.current()) {
+            let faults = cluster.faults.current();
+            let missing = run.node.suffers(FaultKind::ImageMissing, &faults);
+            match image::resolve(&reference, run.node.pool, missing) {
                 Ok(image) => {
                     self.fetch(&reference, &image).await;
                     let digest = cluster.chance.hex(&image.reference, 64);
@@ -247,10 +249,9 @@ impl Slot<'_> {
         );
 
         let crashes = image.family == Family::Servercore
-            && cluster
-                .faults
-                .current()
-                .has(ProductFault::ServercoreCrashes(run.node.pool));
+            && run
+                .node
+                .suffers(FaultKind::ServercoreCrashes, &cluster.faults.current());
         let code = if crashes {
             cluster.clock.pass(Duration::from_millis(500)).await;
             DLL_INIT_FAILED

@@ -176,7 +176,7 @@ async fn workloads_run_and_exec_reaches_them() {
     assert_eq!(in_pod("windows", curl).await.status.code(), Some(28));
     assert_eq!(in_pod("linux", "curl").await.status.code(), Some(0));
     let swap = |lift: &str, set: &str| {
-        scene.joined.faults().lift(lift.parse().expect("a fault"));
+        scene.joined.faults().lift(&lift.parse().expect("a fault"));
         scene.joined.faults().set(set.parse().expect("a fault"));
     };
     swap(
@@ -234,7 +234,7 @@ async fn nodes_refuse_and_containers_fail_as_they_are_told() {
     scene
         .joined
         .faults()
-        .lift(faults[1].parse::<ProductFault>().expect("a fault"));
+        .lift(&faults[1].parse::<ProductFault>().expect("a fault"));
     until(nodes, &name, |node: Option<&Node>| {
         let labels = node.and_then(|node| node.metadata.labels.as_ref());
         labels.is_some_and(|labels| labels["node.kubernetes.io/windows-build"] == "10.0.20348")
@@ -298,7 +298,7 @@ async fn nodes_refuse_and_containers_fail_as_they_are_told() {
     scene
         .joined
         .faults()
-        .lift(faults[0].parse::<ProductFault>().expect("a fault"));
+        .lift(&faults[0].parse::<ProductFault>().expect("a fault"));
     scene.pod_until("crashes", is_ready).await;
     scene.end().await;
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use hybrid_sim::{FaultSet, JoinOptions, Joined, Topology, join};
+use hybrid_sim::{FaultPlan, JoinOptions, Joined, TimedFault, Topology, join};
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -45,9 +45,9 @@ impl Scene {
         let namespace = json!({"metadata": {"name": name, "labels": {
             "pod-security.kubernetes.io/enforce": "privileged"}}});
         create::<Namespace>(&Api::all(client.clone()), namespace).await;
-        let faults: FaultSet = faults
+        let faults: FaultPlan = faults
             .iter()
-            .map(|fault| fault.parse().expect("a fault"))
+            .map(|fault| fault.parse::<TimedFault>().expect("a fault"))
             .collect();
         let options = JoinOptions {
             topology: Topology::hybrid(),

@@ -1,0 +1,245 @@
+//! A fault and how it is written.
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+use super::kind::{FaultInfo, FaultKind, KINDS, Parameter};
+use super::place::Place;
+
+/// One thing that is wrong in the cluster.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ProductFault {
+    /// What is wrong.
+    pub kind: FaultKind,
+    /// Where; for a way, where it begins.
+    pub place: Place,
+    /// Where a way ends.
+    pub towards: Option<Place>,
+}
+
+impl ProductFault {
+    /// Every kind of fault there is.
+    pub fn catalogue() -> impl Iterator<Item = &'static FaultInfo> {
+        KINDS.iter().map(|kind| kind.info())
+    }
+}
+
+impl FaultKind {
+    /// This kind of fault at a place.
+    pub fn on(self, place: impl Into<Place>) -> ProductFault {
+        ProductFault {
+            kind: self,
+            place: place.into(),
+            towards: None,
+        }
+    }
+}
+
+impl fmt::Display for ProductFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind.info().name)?;
+        match (&self.place, &self.towards) {
+            (from, Some(to)) => write!(f, "={from}:{to}"),
+            (place, None) if *place == self.kind.info().parameter.unsaid() => Ok(()),
+            (place, None) => write!(f, "={place}"),
+        }
+    }
+}
+
+impl FromStr for ProductFault {
+    type Err = UnknownFault;
+
+    fn from_str(text: &str) -> Result<Self, UnknownFault> {
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (text, None),
+        };
+        let Some(info) = Self::catalogue().find(|info| info.name == name) else {
+            return Err(UnknownFault::Name {
+                name: name.to_owned(),
+                nearest: nearest(name),
+            });
+        };
+        let place = |text: &str| text.parse::<Place>().map_err(UnknownFault::Place);
+        let (first, towards) = match (info.parameter, value) {
+            (Parameter::None, Some(value)) => {
+                return Err(UnknownFault::ParameterUnused {
+                    name: info.name,
+                    value: value.to_owned(),
+                });
+            }
+            (Parameter::Way, Some(value)) => {
+                let (from, to) = value.split_once(':').ok_or(UnknownFault::NoWay {
+                    name: info.name,
+                    value: value.to_owned(),
+                })?;
+                (place(from)?, Some(place(to)?))
+            }
+            (Parameter::Way, None) => {
+                return Err(UnknownFault::ParameterMissing {
+                    name: info.name,
+                    parameter: info.parameter.written(),
+                });
+            }
+            (Parameter::WindowsNodes, Some("all")) => (Place::Windows, None),
+            (_, Some(value)) => (place(value)?, None),
+            (_, None) => (info.parameter.unsaid(), None),
+        };
+        let namespaced = |place: &Place| matches!(place, Place::Namespace(_));
+        if info.parameter != Parameter::Pods
+            && (namespaced(&first) || towards.as_ref().is_some_and(namespaced))
+        {
+            return Err(UnknownFault::NotOfNamespaces { name: info.name });
+        }
+        if info.parameter == Parameter::WindowsNodes && first.is_linux() {
+            return Err(UnknownFault::NotOnLinux { name: info.name });
+        }
+        Ok(Self {
+            kind: info.kind,
+            place: first,
+            towards,
+        })
+    }
+}
+
+/// Why a text names no fault.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum UnknownFault {
+    /// No fault has this name.
+    #[error("no fault is called `{name}`; the nearest is `{nearest}`")]
+    Name {
+        /// The name that was given.
+        name: String,
+        /// The known name that is most like it.
+        nearest: &'static str,
+    },
+    /// The fault needs a parameter.
+    #[error("the fault `{name}` needs a parameter: `{name}{parameter}`")]
+    ParameterMissing {
+        /// The fault.
+        name: &'static str,
+        /// How its parameter is written.
+        parameter: &'static str,
+    },
+    /// The fault takes no parameter.
+    #[error("the fault `{name}` takes no parameter, not even `{value}`")]
+    ParameterUnused {
+        /// The fault.
+        name: &'static str,
+        /// The parameter that was given.
+        value: String,
+    },
+    /// The fault lies between two places.
+    #[error(
+        "the fault `{name}` lies between two places: `{name}=linux:windows-2022`, not `{value}`"
+    )]
+    NoWay {
+        /// The fault.
+        name: &'static str,
+        /// The parameter that was given.
+        value: String,
+    },
+    /// The parameter names no place.
+    #[error("{0}")]
+    Place(String),
+    /// The fault is one of nodes.
+    #[error("the fault `{name}` is one of nodes, not of a namespace: `{name}=windows-2022`")]
+    NotOfNamespaces {
+        /// The fault.
+        name: &'static str,
+    },
+    /// The fault is one of Windows nodes.
+    #[error("the fault `{name}` is one of Windows nodes: `{name}=windows-2022`")]
+    NotOnLinux {
+        /// The fault.
+        name: &'static str,
+    },
+    /// No moment.
+    #[error("`{0}` is no time; write `@30s`, `@30s..2m` or `@..2m`")]
+    Time(String),
+    /// Moments in the wrong order.
+    #[error("`{0}` ends before it begins")]
+    Order(String),
+}
+
+fn nearest(name: &str) -> &'static str {
+    ProductFault::catalogue()
+        .map(|info| info.name)
+        .min_by_key(|known| distance(known, name))
+        .expect("the catalogue is not empty")
+}
+
+/// How many letters must be added, removed or changed to get from one word to the other.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let changed = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_of_the_catalogue_reads_as_it_prints() {
+        for info in ProductFault::catalogue() {
+            let values: &[&str] = match info.parameter {
+                Parameter::None => &[""],
+                Parameter::Nodes | Parameter::WindowsNodes => &["", "=windows-2022", "=node/a"],
+                Parameter::Pods => &["", "=windows", "=namespace/a"],
+                Parameter::Way => &["=windows-2019:linux", "=node/a:node/b"],
+            };
+            for value in values {
+                let text = format!("{}{value}", info.name);
+                let fault: ProductFault = text.parse().expect("in the catalogue");
+                assert_eq!(fault.to_string(), text);
+                assert_eq!(fault.kind, info.kind);
+            }
+        }
+    }
+
+    #[test]
+    fn errors_say_what_to_write_instead() {
+        let error = |text: &str| text.parse::<ProductFault>().expect_err(text).to_string();
+        assert_eq!(
+            error("kubeproxy-dead=linux"),
+            "no fault is called `kubeproxy-dead`; the nearest is `kube-proxy-dead`"
+        );
+        assert_eq!(
+            error("traffic-cut"),
+            "the fault `traffic-cut` needs a parameter: `traffic-cut=FROM:TO`"
+        );
+        assert_eq!(
+            error("traffic-cut=linux"),
+            "the fault `traffic-cut` lies between two places: `traffic-cut=linux:windows-2022`, not `linux`"
+        );
+        assert_eq!(
+            error("service-answers-wrong=linux"),
+            "the fault `service-answers-wrong` takes no parameter, not even `linux`"
+        );
+        assert_eq!(
+            error("untainted=linux"),
+            "the fault `untainted` is one of Windows nodes: `untainted=windows-2022`"
+        );
+        assert_eq!(
+            error("node-not-ready=namespace/a"),
+            "the fault `node-not-ready` is one of nodes, not of a namespace: `node-not-ready=windows-2022`"
+        );
+        assert_eq!(
+            error("kube-proxy-dead=win"),
+            "`win` is no place; there are all, windows, linux, windows-2019, windows-2022, \
+             windows-2025, node/NAME and namespace/NAME"
+        );
+    }
+}

@@ -1,0 +1,132 @@
+//! Where a fault is.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::topology::{Build, Os, Pool};
+
+/// A part of the cluster.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// All of it.
+    Everywhere,
+    /// All Windows nodes.
+    Windows,
+    /// The nodes of a pool.
+    Pool(Pool),
+    /// One node.
+    Node(String),
+    /// What belongs to one namespace, on whatever node.
+    Namespace(String),
+}
+
+impl Place {
+    /// Whether a node lies in it, with all that runs there.
+    pub fn has_node(&self, name: &str, pool: Pool) -> bool {
+        match self {
+            Self::Everywhere => true,
+            Self::Windows => pool.os() == Os::Windows,
+            Self::Pool(own) => *own == pool,
+            Self::Node(node) => node == name,
+            Self::Namespace(_) => false,
+        }
+    }
+
+    /// Whether a pod lies in it, by its namespace and its node.
+    pub fn has_pod(&self, namespace: &str, node: &str, pool: Pool) -> bool {
+        match self {
+            Self::Namespace(own) => own == namespace,
+            of_nodes => of_nodes.has_node(node, pool),
+        }
+    }
+
+    /// Whether all its nodes are Linux nodes, as far as the word tells.
+    pub(super) fn is_linux(&self) -> bool {
+        *self == Self::Pool(Pool::Linux)
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Everywhere => f.write_str("all"),
+            Self::Windows => f.write_str("windows"),
+            Self::Pool(pool) => write!(f, "{pool}"),
+            Self::Node(name) => write!(f, "node/{name}"),
+            Self::Namespace(name) => write!(f, "namespace/{name}"),
+        }
+    }
+}
+
+impl FromStr for Place {
+    type Err = String;
+
+    /// `all`, `windows`, a pool, `node/NAME` or `namespace/NAME`. The error says which there are.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let named = |rest: &str| (!rest.is_empty()).then(|| rest.to_owned());
+        let place = match (text, text.split_once('/')) {
+            ("all", _) => Some(Self::Everywhere),
+            ("windows", _) => Some(Self::Windows),
+            (_, Some(("node", name))) => named(name).map(Self::Node),
+            (_, Some(("namespace", name))) => named(name).map(Self::Namespace),
+            _ => text.parse().ok().map(Self::Pool),
+        };
+        place.ok_or_else(|| {
+            let pools: Vec<String> = std::iter::once(Pool::Linux)
+                .chain(Build::ALL.map(Pool::Windows))
+                .map(|pool| pool.to_string())
+                .collect();
+            format!(
+                "`{text}` is no place; there are all, windows, {}, node/NAME and namespace/NAME",
+                pools.join(", ")
+            )
+        })
+    }
+}
+
+impl From<Pool> for Place {
+    fn from(pool: Pool) -> Self {
+        Self::Pool(pool)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WS2022: Pool = Pool::Windows(Build::Ws2022);
+
+    #[test]
+    fn places_read_as_they_print() {
+        for text in [
+            "all",
+            "windows",
+            "linux",
+            "windows-2019",
+            "node/a",
+            "namespace/b",
+        ] {
+            assert_eq!(
+                text.parse::<Place>().map(|place| place.to_string()),
+                Ok(text.to_owned())
+            );
+        }
+        for text in ["", "win", "node/", "namespace/", "pod/a"] {
+            assert!(text.parse::<Place>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn places_have_their_nodes_and_pods_and_no_others() {
+        let has = |text: &str, name, pool| {
+            let place: Place = text.parse().expect(text);
+            place.has_node(name, pool)
+        };
+        assert!(has("all", "a", Pool::Linux) && has("windows", "a", WS2022));
+        assert!(!has("windows", "a", Pool::Linux) && !has("windows-2019", "a", WS2022));
+        assert!(has("node/a", "a", WS2022) && !has("node/a", "b", WS2022));
+        let ours = Place::Namespace("ours".to_owned());
+        assert!(ours.has_pod("ours", "a", WS2022) && !ours.has_pod("theirs", "a", WS2022));
+        assert!(!ours.has_node("ours", WS2022));
+    }
+}

@@ -1,0 +1,173 @@
+//! When faults set in and when they end.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+use super::parse::{ProductFault, UnknownFault};
+use super::set::FaultSet;
+
+/// A fault with the moments at which it sets in and ends, in simulated time since the nodes joined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimedFault {
+    /// What is wrong.
+    pub fault: ProductFault,
+    /// When it sets in.
+    pub from: Duration,
+    /// When it is mended, if ever.
+    pub until: Option<Duration>,
+}
+
+impl From<ProductFault> for TimedFault {
+    fn from(fault: ProductFault) -> Self {
+        Self {
+            fault,
+            from: Duration::ZERO,
+            until: None,
+        }
+    }
+}
+
+impl FromStr for TimedFault {
+    type Err = UnknownFault;
+
+    /// `FAULT`, `FAULT@FROM`, `FAULT@FROM..UNTIL` or `FAULT@..UNTIL`: `node-vanishes=linux@30s..2m`.
+    fn from_str(text: &str) -> Result<Self, UnknownFault> {
+        let Some((fault, time)) = text.rsplit_once('@') else {
+            return text.parse::<ProductFault>().map(Self::from);
+        };
+        let fault = fault.parse()?;
+        let wrong = || UnknownFault::Time(time.to_owned());
+        let moment = |text: &str| {
+            let read: SignedDuration = text.parse().map_err(|_| wrong())?;
+            Duration::try_from(read).map_err(|_| wrong())
+        };
+        let (from, until) = match time.split_once("..") {
+            None => (moment(time)?, None),
+            Some(("", until)) => (Duration::ZERO, Some(moment(until)?)),
+            Some((from, until)) => (moment(from)?, Some(moment(until)?)),
+        };
+        if until.is_some_and(|until| until <= from) {
+            return Err(UnknownFault::Order(time.to_owned()));
+        }
+        Ok(Self { fault, from, until })
+    }
+}
+
+impl fmt::Display for TimedFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let moment = |duration: Duration| match SignedDuration::try_from(duration) {
+            Ok(duration) => format!("{duration:#}"),
+            Err(_) => "never".to_owned(),
+        };
+        write!(f, "{}", self.fault)?;
+        match (self.from.is_zero(), self.until) {
+            (true, None) => Ok(()),
+            (true, Some(until)) => write!(f, "@..{}", moment(until)),
+            (false, None) => write!(f, "@{}", moment(self.from)),
+            (false, Some(until)) => write!(f, "@{}..{}", moment(self.from), moment(until)),
+        }
+    }
+}
+
+/// All faults of a simulation, with their moments.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FaultPlan {
+    faults: Vec<TimedFault>,
+}
+
+impl FaultPlan {
+    /// The faults that hold before anything else happens.
+    pub(crate) fn at_start(&self) -> FaultSet {
+        let begun = self.faults.iter().filter(|timed| timed.from.is_zero());
+        begun.map(|timed| timed.fault.clone()).collect()
+    }
+
+    /// What changes later, in order: when, what, and whether it sets in.
+    pub(crate) fn later(&self) -> Vec<(Duration, ProductFault, bool)> {
+        let mut changes = Vec::new();
+        for timed in &self.faults {
+            if !timed.from.is_zero() {
+                changes.push((timed.from, timed.fault.clone(), true));
+            }
+            if let Some(until) = timed.until {
+                changes.push((until, timed.fault.clone(), false));
+            }
+        }
+        changes.sort_by_key(|(moment, ..)| *moment);
+        changes
+    }
+
+    /// The faults.
+    pub fn iter(&self) -> impl Iterator<Item = &TimedFault> {
+        self.faults.iter()
+    }
+}
+
+impl<F: Into<TimedFault>> FromIterator<F> for FaultPlan {
+    fn from_iter<I: IntoIterator<Item = F>>(faults: I) -> Self {
+        Self {
+            faults: faults.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_read_as_they_print() {
+        for text in [
+            "dns-down",
+            "dns-down@30s",
+            "dns-down@..2m",
+            "traffic-cut=linux:windows@1m30s..2m",
+        ] {
+            let timed: TimedFault = text.parse().expect(text);
+            let again = timed.to_string().replace(' ', "");
+            assert_eq!(again.parse::<TimedFault>(), Ok(timed), "{again}");
+        }
+    }
+
+    #[test]
+    fn moments_that_make_no_sense_are_refused() {
+        let error = |text: &str| text.parse::<TimedFault>().expect_err(text).to_string();
+        assert_eq!(
+            error("dns-down@soon"),
+            "`soon` is no time; write `@30s`, `@30s..2m` or `@..2m`"
+        );
+        assert_eq!(error("dns-down@2m..1m"), "`2m..1m` ends before it begins");
+        assert!(error("dns-down@-3s").contains("no time"));
+    }
+
+    #[test]
+    fn a_plan_goes_by_in_order() {
+        let plan: FaultPlan = ["dns-down@10s..20s", "udp-dropped=linux@..15s"]
+            .map(|text| text.parse::<TimedFault>().expect(text))
+            .into_iter()
+            .collect();
+        assert_eq!(
+            plan.at_start()
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>(),
+            ["udp-dropped=linux"]
+        );
+        let later: Vec<_> = plan
+            .later()
+            .into_iter()
+            .map(|(when, fault, sets)| (when.as_secs(), fault.to_string(), sets))
+            .collect();
+        assert_eq!(
+            later,
+            [
+                (10, "dns-down".to_owned(), true),
+                (15, "udp-dropped=linux".to_owned(), false),
+                (20, "dns-down".to_owned(), false)
+            ]
+        );
+    }
+}
