@@ -79,6 +79,27 @@ pub(super) const CATALOGUE: &[FaultEntry] = &[
         "answers a quarter of a second late, or in small pieces with pauses between them",
     ),
     entry(
+        Trouble::TruncateBody.name(),
+        SHARE,
+        "resets the connection in the middle of an answer's body",
+    ),
+    entry(
+        Trouble::StaleList.name(),
+        SHARE,
+        "answers a list with what the same list gave before, as a cache that lags behind does",
+    ),
+    entry(
+        Trouble::SilentWatch.name(),
+        SHARE,
+        "keeps a watch open and says nothing in it, or nothing after its first words",
+    ),
+    entry(
+        Trouble::DeleteCreated.name(),
+        SHARE,
+        "deletes what was just created, as another client would: pods and what makes them, \
+         Services, ConfigMaps",
+    ),
+    entry(
         ALLOWS,
         "=FIELD",
         "validation forgets a field of pods: what the server refuses for it is accepted and \

@@ -6,6 +6,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::asked::{Asked, Expiry, Session};
+use super::deleted;
 use super::fault::FrontFault;
 use super::trouble::Trouble;
 
@@ -27,9 +28,10 @@ pub(super) struct Hit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// Reset before the server saw it, cut before output, a Status in a 429, a slow answer in
-    /// pieces.
+    /// pieces, a watch that says nothing.
     Early,
-    /// Reset after the server acted, cut after output, plain text in a 429, a slow answer late.
+    /// Reset after the server acted, cut after output, plain text in a 429, a slow answer late, a
+    /// watch that says nothing more.
     Late,
 }
 
@@ -71,7 +73,10 @@ fn applies(trouble: Trouble, asked: &Asked) -> bool {
     match trouble {
         Trouble::CutExec | Trouble::LoseExitFrame => asked.session == Some(Session::Exec),
         Trouble::Gone => asked.expiry != Expiry::Never,
-        Trouble::Slow => asked.session.is_none(),
+        Trouble::Slow | Trouble::TruncateBody => asked.session.is_none(),
+        Trouble::StaleList => asked.kind.verb == "list",
+        Trouble::SilentWatch => asked.kind.verb == "watch",
+        Trouble::DeleteCreated => deleted::can_be(asked),
         Trouble::TooManyRequests
         | Trouble::InternalError
         | Trouble::Hang

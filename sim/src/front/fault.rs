@@ -151,6 +151,14 @@ impl FrontFault {
         CATALOGUE
     }
 
+    /// Whether answers to lists have to be remembered for it.
+    pub(super) fn remembers_lists(&self) -> bool {
+        let Self::Harness { trouble, .. } = self else {
+            return false;
+        };
+        *trouble == Trouble::StaleList
+    }
+
     /// How it is written, without its parameter.
     pub fn name(&self) -> &'static str {
         match self {

@@ -16,8 +16,9 @@
 //! | `answer.rs` | what a troubled answer looks like on the wire |
 //! | `refusal.rs` | RBAC, tokens, webhooks and policies that refuse |
 //! | `admission.rs` | pods that are accepted, or sent with a field more |
-//! | `aggregated.rs`, `hostile.rs`, `slow.rs` | what is done to an answer on its way back |
-//! | `serve.rs`, `forward.rs` | from a request to its answer |
+//! | `aggregated.rs`, `cut.rs`, `hostile.rs`, `slow.rs` | what is done to an answer on its way back |
+//! | `stale.rs`, `deleted.rs` | lists as they were, objects that go at once |
+//! | `serve.rs`, `sent.rs`, `forward.rs` | from a request to its answer |
 //! | `session.rs` | WebSocket and SPDY sessions (exec, attach, port-forward) |
 //! | `wire.rs` | the TCP connection, and how it is reset |
 //!
@@ -30,6 +31,8 @@ mod asked;
 mod catalogue;
 mod chance;
 mod counts;
+mod cut;
+mod deleted;
 mod fault;
 mod field;
 mod forward;
@@ -37,9 +40,11 @@ mod hostile;
 mod read;
 mod refusal;
 mod resources;
+mod sent;
 mod serve;
 mod session;
 mod slow;
+mod stale;
 mod standing;
 #[cfg(test)]
 mod tests;

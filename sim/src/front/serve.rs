@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
-use http::request::Parts;
+use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Limited};
@@ -21,17 +20,17 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::admission::{Next, Review};
 use super::asked::Asked;
 use super::catalogue::{AGGREGATED_DOWN, HOSTILE_TEXTS, SERVER_RESTARTS};
 use super::chance::{Chance, Form, Hit};
 use super::counts::FrontCounts;
 use super::fault::FrontFault;
 use super::session::ExecTrouble;
+use super::stale::Lists;
 use super::standing::{Life, Standing, Uptime, held};
 use super::trouble::Trouble;
 use super::wire::Wire;
-use super::{aggregated, answer, forward, hostile, refusal, session, slow};
+use super::{aggregated, answer, cut, deleted, forward, hostile, refusal, sent, session, slow};
 
 /// An answer as it goes to the client.
 type Answer = Response<UnsyncBoxBody<Bytes, kube::Error>>;
@@ -39,17 +38,16 @@ type Answer = Response<UnsyncBoxBody<Bytes, kube::Error>>;
 /// The largest request body; an API server takes 3 MiB.
 const LARGEST_REQUEST: usize = 8 * 1024 * 1024;
 
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
-
 /// How long no connection is taken after one could not be, for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// What all connections share.
 pub(super) struct Shared {
-    client: kube::Client,
+    pub(super) client: kube::Client,
     chance: Chance,
     standing: Mutex<Arc<Standing>>,
     life: Life,
+    lists: Lists,
     counts: Mutex<FrontCounts>,
     stop: CancellationToken,
     tasks: TaskTracker,
@@ -76,6 +74,7 @@ impl Shared {
             chance: Chance::new(seed),
             standing: Mutex::new(Arc::new(Standing::new(faults))),
             life: Life::default(),
+            lists: Lists::default(),
             counts: Mutex::default(),
             stop,
             tasks,
@@ -94,7 +93,7 @@ impl Shared {
         Arc::clone(&held(&self.standing))
     }
 
-    fn hit(&self, names: &[&'static str]) {
+    pub(super) fn hit(&self, names: &[&'static str]) {
         let mut counts = held(&self.counts);
         for name in names {
             counts.hit(name);
@@ -180,7 +179,7 @@ async fn answer(shared: &Shared, reset: &CancellationToken, request: Request<Inc
     }
     let path_is_discovery = aggregated::is_discovery(head.uri.path());
     let request = Request::from_parts(head, body);
-    let response = serve(shared, reset, &asked, faults, number, hit, request).await;
+    let response = served(shared, reset, &asked, faults, number, hit, request).await;
     let response = match faults.contains(&FrontFault::AggregatedDown) {
         true if path_is_discovery => {
             shared.hit(&[AGGREGATED_DOWN]);
@@ -212,8 +211,64 @@ async fn answer(shared: &Shared, reset: &CancellationToken, request: Request<Inc
             slow::late().await;
             response.map(BodyExt::boxed_unsync)
         }
+        Some(Hit {
+            trouble: Trouble::TruncateBody,
+            ..
+        }) => response.map(cut::truncated),
+        Some(Hit {
+            trouble: Trouble::SilentWatch,
+            form,
+        }) if response.status().is_success() => {
+            response.map(|body| cut::silent(body, usize::from(form == Form::Late)))
+        }
         _ => response.map(BodyExt::boxed_unsync),
     }
+}
+
+/// Answers a request; a list as it once was, and what was created may be gone at once.
+async fn served(
+    shared: &Shared,
+    reset: &CancellationToken,
+    asked: &Asked,
+    faults: &[FrontFault],
+    number: u64,
+    hit: Option<Hit>,
+    request: Request<Incoming>,
+) -> Response<Body> {
+    let hit_by = |trouble| hit.is_some_and(|hit| hit.trouble == trouble);
+    let path = request.uri().path().to_owned();
+    let list = (asked.kind.verb == "list" && faults.iter().any(FrontFault::remembers_lists))
+        .then(|| format!("{} {:?}", request.uri(), request.headers().get(ACCEPT)));
+    if hit_by(Trouble::StaleList)
+        && let Some(before) = list.as_ref().and_then(|list| shared.lists.before(list))
+    {
+        return before;
+    }
+    let response = serve(shared, reset, asked, faults, number, hit, request).await;
+    let told = match list {
+        Some(list) => shared.lists.remember(list, response).await,
+        None if hit_by(Trouble::DeleteCreated) && response.status() == StatusCode::CREATED => {
+            bereft(shared, &path, asked, response).await
+        }
+        None => return response,
+    };
+    told.unwrap_or_else(|error| answer::unreachable(&error))
+}
+
+/// The answer to a creation, after what was created has been deleted.
+async fn bereft(
+    shared: &Shared,
+    path: &str,
+    asked: &Asked,
+    response: Response<Body>,
+) -> kube::Result<Response<Body>> {
+    let (head, body) = response.into_parts();
+    let body = body.collect().await?.to_bytes();
+    if let Some(request) = deleted::request(path, asked, &body) {
+        // Whatever comes of it: the client is told that its object was created
+        let _ = shared.client.send(request).await;
+    }
+    Ok(Response::from_parts(head, Body::from(body)))
 }
 
 /// Answers a request, by the server or in its place.
@@ -248,7 +303,14 @@ async fn serve(
             (Trouble::CutExec, Form::Late) => exec = Some(ExecTrouble::CutAfterOutput),
             (Trouble::LoseExitFrame, _) => exec = Some(ExecTrouble::LoseExit),
             // The answer itself is what it would be
-            (Trouble::Slow, _) => {}
+            (
+                Trouble::Slow
+                | Trouble::TruncateBody
+                | Trouble::StaleList
+                | Trouble::SilentWatch
+                | Trouble::DeleteCreated,
+                _,
+            ) => {}
         }
     }
     if let Some((fault, response)) = refusal::before(faults, asked, &head, number) {
@@ -259,7 +321,7 @@ async fn serve(
         body = hostile::cleansed(body);
     }
 
-    let response = match sent(shared, asked, faults, &head, body).await {
+    let response = match sent::sent(shared, asked, faults, &head, body).await {
         Ok(response) => response,
         Err(error) => return answer::unreachable(&error),
     };
@@ -272,95 +334,6 @@ async fn serve(
         }
         _ => forward::response(response),
     }
-}
-
-/// Sends a request as the faults of admission have it.
-async fn sent(
-    shared: &Shared,
-    asked: &Asked,
-    faults: &[FrontFault],
-    head: &Parts,
-    body: Bytes,
-) -> kube::Result<Response<Body>> {
-    // A validating policy comes last: what it would see is tried, and never stored
-    let judge =
-        refusal::validating(faults, asked).and_then(|fault| Some((fault, refusal::dry(head)?)));
-    let head = judge.as_ref().map_or(head, |(_, dry)| dry);
-    let response = match Review::begin(faults, asked, head, &body) {
-        Some(review) => reviewed(shared, asked, head, review).await?,
-        None => {
-            let request = forward::request(head, asked.session, body.clone());
-            shared.client.send(request).await?
-        }
-    };
-    match judge {
-        Some((fault, _)) if response.status().is_success() => {
-            shared.hit(&[fault.name()]);
-            Ok(refusal::invalid(fault, asked, &body))
-        }
-        _ => Ok(response),
-    }
-}
-
-/// Sends a request as often as it takes to know what a server would say that forgets a field.
-async fn reviewed(
-    shared: &Shared,
-    asked: &Asked,
-    head: &Parts,
-    mut review: Review<'_>,
-) -> kube::Result<Response<Body>> {
-    let mut body = review.body();
-    loop {
-        let mut request = forward::request(head, asked.session, body);
-        // What has to be changed on its way back has to be readable
-        request.headers_mut().insert(ACCEPT, JSON);
-        let response = shared.client.send(request).await?;
-        let status = response.status();
-        if !status.is_success() && status != StatusCode::UNPROCESSABLE_ENTITY {
-            shared.hit(review.by());
-            return Ok(response);
-        }
-        let (mut answered, seen) = response.into_parts();
-        let seen = seen.collect().await?.to_bytes();
-        answered.headers.remove(CONTENT_LENGTH);
-        if status.is_success() {
-            shared.hit(review.by());
-            let changed = review.accepted(&seen).unwrap_or(seen);
-            return Ok(Response::from_parts(answered, Body::from(changed)));
-        }
-        match review.refused(&seen) {
-            Next::Again(next) => body = next,
-            Next::Stands => {
-                shared.hit(review.by());
-                return Ok(Response::from_parts(answered, Body::from(seen)));
-            }
-            Next::Pretend(pretence) => {
-                shared.hit(review.by());
-                let created = pretence.created;
-                let stored = match pretence.is_part {
-                    true => Some(stored(shared, head).await?),
-                    false => None,
-                };
-                return Ok(match pretence.answer(stored.as_deref()) {
-                    Some(object) => answer::accepted(object, created),
-                    None => Response::from_parts(answered, Body::from(seen)),
-                });
-            }
-        }
-    }
-}
-
-/// The pod of a request for one of its subresources, as the server has it.
-async fn stored(shared: &Shared, head: &Parts) -> kube::Result<Bytes> {
-    let path = head.uri.path();
-    let pod = path.rsplit_once('/').map_or(path, |(pod, _)| pod);
-    let mut request = Request::new(Body::empty());
-    if let Ok(uri) = pod.parse() {
-        *request.uri_mut() = uri;
-    }
-    request.headers_mut().insert(ACCEPT, JSON);
-    let response = shared.client.send(request).await?;
-    Ok(response.into_body().collect().await?.to_bytes())
 }
 
 /// An answer with another body, if there is to be one.

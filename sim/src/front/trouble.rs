@@ -23,11 +23,19 @@ pub enum Trouble {
     Html502,
     /// The answer comes late, or in small pieces.
     Slow,
+    /// The connection is reset in the middle of the answer's body.
+    TruncateBody,
+    /// A list is answered with what the same list gave before.
+    StaleList,
+    /// A watch stays open and says nothing, or nothing more.
+    SilentWatch,
+    /// What was just created is deleted by somebody else.
+    DeleteCreated,
 }
 
 impl Trouble {
     /// Every trouble there is.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 13] = [
         Self::TooManyRequests,
         Self::InternalError,
         Self::Gone,
@@ -37,6 +45,10 @@ impl Trouble {
         Self::LoseExitFrame,
         Self::Html502,
         Self::Slow,
+        Self::TruncateBody,
+        Self::StaleList,
+        Self::SilentWatch,
+        Self::DeleteCreated,
     ];
 
     /// How it is written.
@@ -51,6 +63,10 @@ impl Trouble {
             Self::LoseExitFrame => "lose-exit-frame",
             Self::Html502 => "html-502",
             Self::Slow => "slow",
+            Self::TruncateBody => "truncate-body",
+            Self::StaleList => "stale-list",
+            Self::SilentWatch => "silent-watch",
+            Self::DeleteCreated => "delete-created",
         }
     }
 }

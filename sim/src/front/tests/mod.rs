@@ -1,6 +1,7 @@
 //! Tests of the front against a small server of their own, and against a real API server.
 
 mod admission;
+mod lagging;
 mod names;
 mod plain;
 mod real;
