@@ -223,6 +223,7 @@ fn unknown(what: &str, because: &str) -> Trouble {
 mod tests {
     use std::collections::BTreeSet;
     use std::path::Path;
+    use std::sync::LazyLock;
 
     use super::*;
     use crate::facts::{NodeDetails, NodeFact, WindowsBuild};
@@ -248,9 +249,13 @@ mod tests {
         entries.flat_map(read).collect()
     }
 
-    fn suites() -> Suites {
-        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../suites/");
-        Suites::read(files(Path::new(root), Path::new(""))).expect("valid")
+    /// The project's own, read once: each test asks for them, some once per check.
+    fn suites() -> &'static Suites {
+        static SUITES: LazyLock<Suites> = LazyLock::new(|| {
+            let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../suites/");
+            Suites::read(files(Path::new(root), Path::new(""))).expect("valid")
+        });
+        &SUITES
     }
 
     fn node(name: &str, os: Os, build: Option<WindowsBuild>, usable: bool) -> NodeFact {
@@ -293,7 +298,7 @@ mod tests {
     }
 
     fn fates(facts: &Facts) -> Vec<(String, Fate)> {
-        let plan = plan(&suites(), facts, &Images::default());
+        let plan = plan(suites(), facts, &Images::default());
         plan.checks
             .into_iter()
             .map(|check| (check.id.to_string(), check.fate))
@@ -348,7 +353,7 @@ mod tests {
     }
 
     fn limitation(facts: &Facts) -> Check {
-        let plan = plan(&suites(), facts, &Images::default());
+        let plan = plan(suites(), facts, &Images::default());
         let found = plan
             .checks
             .into_iter()
@@ -402,7 +407,7 @@ mod tests {
     }
 
     fn of_case(facts: &Facts, id: &str) -> Vec<Check> {
-        let plan = plan(&suites(), facts, &Images::default());
+        let plan = plan(suites(), facts, &Images::default());
         let checks = plan.checks.into_iter();
         checks
             .filter(|check| base(check.id.as_str()) == id)
