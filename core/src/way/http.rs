@@ -137,8 +137,8 @@ impl Way for Http {
         }
     }
 
-    fn compare(expect: &HttpExpect, seen: &HttpSeen) -> Comparison {
-        match expect {
+    fn compare(expect: &HttpExpect, seen: &HttpSeen) -> Result<Comparison, Trouble> {
+        Ok(match expect {
             HttpExpect::Answers { body } => {
                 let difference = difference(format!("200 with `{body}`"), seen);
                 match failure(seen, body) {
@@ -161,7 +161,7 @@ impl Way for Http {
                     Some(_) => Comparison::Otherwise(difference),
                 }
             }
-        }
+        })
     }
 }
 
@@ -302,18 +302,18 @@ mod tests {
         let captive = answered(200, "<html>welcome</html>");
         assert!(matches!(
             Http::compare(&answers(), &captive),
-            Comparison::Otherwise(_)
+            Ok(Comparison::Otherwise(_))
         ));
         // Nor does it lift a limitation
         assert!(matches!(
             Http::compare(&times_out(), &captive),
-            Comparison::Otherwise(_)
+            Ok(Comparison::Otherwise(_))
         ));
     }
 
     #[test]
     fn a_limitation_holds_only_by_its_signature() {
-        let compare = |seen| Http::compare(&times_out(), &seen);
+        let compare = |seen| Http::compare(&times_out(), &seen).expect("told");
         assert!(compare(failed(FailureClass::Timeout)).holds());
         assert!(matches!(
             compare(failed(FailureClass::Refused)),
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn a_capability_is_refuted_by_failing() {
-        let compare = |seen| Http::compare(&answers(), &seen);
+        let compare = |seen| Http::compare(&answers(), &seen).expect("told");
         assert!(compare(answered(200, MARKER)).holds());
         assert!(matches!(
             compare(failed(FailureClass::Timeout)),

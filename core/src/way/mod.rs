@@ -2,7 +2,7 @@
 //!
 //! One file per way, sans I/O: [`Way::request`] says what a transport should do, [`Way::read`]
 //! makes an observation of the reply or says why it cannot, [`Way::compare`] holds it against the
-//! expectation. Nothing here decides pass or fail.
+//! expectation or says what of it nobody could tell. Nothing here decides pass or fail.
 
 mod admission;
 mod compare;
@@ -52,8 +52,9 @@ pub trait Way {
     fn request(ask: &Self::Ask, at: &Bound<'_>) -> Result<Request, Trouble>;
     /// The observation in a reply; unrecognised output is trouble, never a default.
     fn read(ask: &Self::Ask, at: &Bound<'_>, reply: &Reply) -> Result<Self::Seen, Trouble>;
-    /// The observation held against the expectation.
-    fn compare(expect: &Self::Expect, seen: &Self::Seen) -> Comparison;
+    /// The observation held against the expectation; trouble where it depends on something that
+    /// was not told.
+    fn compare(expect: &Self::Expect, seen: &Self::Seen) -> Result<Comparison, Trouble>;
 }
 
 /// A question with its expectation.
@@ -88,7 +89,7 @@ impl<W: Way> Look<W> {
             )
         })?;
         Ok(Taken {
-            comparison: W::compare(&self.expect, &seen),
+            comparison: W::compare(&self.expect, &seen)?,
             observation,
         })
     }

@@ -93,9 +93,9 @@ impl Way for State {
         }
     }
 
-    fn compare(expect: &StateExpect, seen: &StateSeen) -> Comparison {
+    fn compare(expect: &StateExpect, seen: &StateSeen) -> Result<Comparison, Trouble> {
         let (StateExpect::Ready { pods }, StateSeen::Pods(seen)) = (expect, seen);
-        compare_ready(*pods, seen)
+        Ok(compare_ready(*pods, seen))
     }
 }
 
@@ -203,8 +203,9 @@ mod tests {
             image_of_build,
             waiting: (!ready).then(|| "CrashLoopBackOff".into()),
         };
-        let compare =
-            |pods| State::compare(&StateExpect::Ready { pods: 2 }, &StateSeen::Pods(pods));
+        let compare = |pods| {
+            State::compare(&StateExpect::Ready { pods: 2 }, &StateSeen::Pods(pods)).expect("told")
+        };
         assert!(compare(vec![pod(true, true), pod(true, true)]).holds());
         assert!(matches!(
             compare(vec![pod(true, true), pod(false, true)]),

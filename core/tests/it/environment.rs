@@ -254,6 +254,76 @@ const ROWS: &[Row] = &[
         tells: &[],
     },
     Row {
+        is: "a kubelet that does not say its version",
+        by: |facts| node(facts, "lin-0").details.kubelet = "master".into(),
+        turns: &[("env.version-skew", Broken)],
+        tells: &[],
+    },
+    Row {
+        is: "a kubelet that does not say its version, and one that is too old",
+        by: |facts| {
+            node(facts, "lin-0").details.kubelet = "master".into();
+            node(facts, "w25-0").details.kubelet = "v1.33.9".into();
+        },
+        turns: &[("env.version-skew", Fail)],
+        tells: &["env.memory-pressure[pool=windows-2025]"],
+    },
+    Row {
+        is: "a runtime that does not say its version, and one that is too old",
+        by: |facts| {
+            node(facts, "w22-0").details.runtime = "containerd://Unknown".into();
+            node(facts, "w22-1").details.runtime = "containerd://1.3.9".into();
+        },
+        turns: &[("env.container-runtime[pool=windows-2022]", Fail)],
+        tells: &[],
+    },
+    Row {
+        is: "a runtime too old under a kubelet that does not say its version",
+        by: |facts| {
+            node(facts, "w25-0").details.runtime = "containerd://1.3.9".into();
+            node(facts, "w25-0").details.kubelet = "master".into();
+        },
+        turns: &[
+            ("env.container-runtime[pool=windows-2025]", Fail),
+            ("env.version-skew", Broken),
+        ],
+        tells: &["env.memory-pressure[pool=windows-2025]"],
+    },
+    Row {
+        is: "Docker under a kubelet that does not say whether it has dockershim",
+        by: |facts| {
+            node(facts, "w25-0").details.runtime = "docker://18.09.7".into();
+            node(facts, "w25-0").details.kubelet = "master".into();
+        },
+        turns: &[
+            ("env.container-runtime[pool=windows-2025]", Broken),
+            ("env.version-skew", Broken),
+        ],
+        tells: &["env.memory-pressure[pool=windows-2025]"],
+    },
+    Row {
+        is: "memory that is no quantity on one node, and none reserved on another",
+        by: |facts| {
+            allocatable(facts, "w22-0", "much");
+            allocatable(facts, "w22-1", "16777216Ki");
+        },
+        turns: &[
+            ("env.kubelet-flags[pool=windows-2022]", Broken),
+            ("env.node-allocatable[pool=windows-2022]", Fail),
+            ("env.system-reserved[pool=windows-2022]", Warn),
+        ],
+        tells: &[],
+    },
+    Row {
+        is: "silent nodes that are not told, and a node that is not Ready",
+        by: |facts| {
+            facts.silent_nodes = Known::default();
+            node(facts, "lin-0").details.conditions[0].status = "False".into();
+        },
+        turns: &[("env.all-nodes-healthy", Fail)],
+        tells: &["env.provisioning-time"],
+    },
+    Row {
         is: "a kubelet newer than the server",
         by: |facts| node(facts, "lin-0").details.kubelet = "v1.38.0-alpha.1".into(),
         turns: &[("env.version-skew", Fail)],

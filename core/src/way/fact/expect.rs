@@ -116,6 +116,8 @@ pub(super) enum Judged {
     Unmet,
     /// Nobody says what to expect of it, because.
     Open(String),
+    /// It depends on what was not told, because.
+    Untold(String),
 }
 
 impl FactExpect {
@@ -143,6 +145,7 @@ impl FactExpect {
     /// refused when the suite is read.
     pub(super) fn judge(&self, saw: &Saw) -> Judged {
         let met = match (self, saw) {
+            (_, Saw::Untold(because)) => return Judged::Untold(because.clone()),
             (Self::Told, _) => true,
             (Self::LabelsAgree(wanted), Saw::Labels(labels)) => wanted.iter().all(|wanted| {
                 let label = labels.iter().find(|seen| seen.label == *wanted);
@@ -162,7 +165,7 @@ impl FactExpect {
                 };
                 if let Some(untold) = ready.chain([first]).find(|e| e.os.is_none()) {
                     let because = format!("what {} runs on is not told", untold.address);
-                    return Judged::Open(because);
+                    return Judged::Untold(because);
                 }
                 true
             }
@@ -173,13 +176,7 @@ impl FactExpect {
                 return supported(rules, *build, kubernetes);
             }
             (Self::Runtime(rules), Saw::Runtime { runtime, kubelet }) => {
-                let met = rules.iter().any(|rule| rule.allows(runtime, kubelet));
-                if met && through_cri_dockerd(runtime, kubelet) {
-                    let because = "Mirantis Container Runtime and Docker Engine both report \
-                                   themselves so through cri-dockerd: see which it is on the node";
-                    return Judged::Open(because.to_owned());
-                }
-                met
+                return ran_by(rules, runtime, kubelet);
             }
             (Self::Skew(rules), Saw::Kubelet { kubelet, server }) => {
                 return skew(rules, kubelet, server);
@@ -271,9 +268,29 @@ fn through_cri_dockerd(runtime: &str, kubelet: &str) -> bool {
     docker && numbers(kubelet).is_some_and(|kubelet| kubelet >= Version::new(1, 24, 0))
 }
 
+/// A runtime that no rule allows under any kubelet is not met, whatever the kubelet's version.
+fn ran_by(rules: &[RuntimeRule], runtime: &str, kubelet: &str) -> Judged {
+    let allowed: Vec<_> = rules.iter().filter(|rule| rule.names(runtime)).collect();
+    let met = match numbers(kubelet) {
+        _ if allowed.is_empty() => false,
+        Some(version) => allowed.iter().any(|rule| rule.kubelet.matches(&version)),
+        None if allowed.iter().any(|rule| rule.kubelet == VersionReq::STAR) => true,
+        None => {
+            let because = format!("kubeletVersion is `{kubelet}`, which tells nothing");
+            return Judged::Untold(because);
+        }
+    };
+    if met && through_cri_dockerd(runtime, kubelet) {
+        let because = "Mirantis Container Runtime and Docker Engine both report themselves so \
+                       through cri-dockerd: see which it is on the node";
+        return Judged::Open(because.to_owned());
+    }
+    if met { Judged::Met } else { Judged::Unmet }
+}
+
 fn skew(rules: &[SkewRule], kubelet: &str, server: &str) -> Judged {
     let (Some(kubelet), Some(server)) = (numbers(kubelet), numbers(server)) else {
-        return Judged::Open("a version cannot be read".to_owned());
+        return Judged::Untold("a version cannot be read".to_owned());
     };
     let rule = rules.iter().find(|rule| rule.server.matches(&server));
     let Some(rule) = rule else {
@@ -290,12 +307,11 @@ fn skew(rules: &[SkewRule], kubelet: &str, server: &str) -> Judged {
 }
 
 impl RuntimeRule {
-    fn allows(&self, runtime: &str, kubelet: &str) -> bool {
-        let matches = |range: &VersionReq, text: &str| {
-            numbers(text).is_some_and(|version| range.matches(&version))
-        };
+    /// Whether it is about this runtime in this version.
+    fn names(&self, runtime: &str) -> bool {
         runtime.split_once("://").is_some_and(|(name, version)| {
-            name == self.name && matches(&self.version, version) && matches(&self.kubelet, kubelet)
+            let version = numbers(version);
+            name == self.name && version.is_some_and(|version| self.version.matches(&version))
         })
     }
 }

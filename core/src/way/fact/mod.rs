@@ -45,16 +45,19 @@ impl Way for Fact {
         read::read(topic, at, facts)
     }
 
-    fn compare(expect: &FactExpect, seen: &FactSeen) -> Comparison {
+    fn compare(expect: &FactExpect, seen: &FactSeen) -> Result<Comparison, Trouble> {
         let subjects = match seen {
-            FactSeen::DoesNotArise(because) => return Comparison::Inapplicable(because.clone()),
+            FactSeen::DoesNotArise(because) => {
+                return Ok(Comparison::Inapplicable(because.clone()));
+            }
             FactSeen::Subjects(subjects) if subjects.is_empty() => {
-                return Comparison::Inapplicable("nothing was there to look at".to_owned());
+                let because = "nothing was there to look at".to_owned();
+                return Ok(Comparison::Inapplicable(because));
             }
             FactSeen::Subjects(subjects) => subjects,
         };
         let mut unmet = Vec::new();
-        let mut open = None;
+        let (mut untold, mut open) = (None, None);
         for subject in subjects {
             match expect.judge(&subject.saw) {
                 Judged::Met => {}
@@ -63,17 +66,29 @@ impl Way for Fact {
                     let shown = shown(expect, &[subject]);
                     open.get_or_insert_with(|| format!("{shown}: {}", printable(&because)));
                 }
+                Judged::Untold(because) => {
+                    untold.get_or_insert_with(|| match subject.name.as_str() {
+                        "" => printable(&because),
+                        name => format!("{}: {}", printable(name), printable(&because)),
+                    });
+                }
             }
         }
         let difference = |subjects: &[&Subject]| Difference {
             expected: printable(&expect.to_string()),
             seen: shown(expect, subjects),
         };
-        match (unmet.is_empty(), open) {
-            (false, _) => Comparison::Refuted(difference(&unmet)),
-            (true, Some(because)) => Comparison::Inapplicable(because),
-            (true, None) => Comparison::Holds(difference(&subjects.iter().collect::<Vec<_>>())),
-        }
+        // One that is not as expected is enough, whatever others do not tell
+        Ok(match (unmet.is_empty(), untold, open) {
+            (false, _, _) => Comparison::Refuted(difference(&unmet)),
+            (true, Some(because), _) => {
+                return Err(Trouble::new(TroubleKind::FactUnknown, because));
+            }
+            (true, None, Some(because)) => Comparison::Inapplicable(because),
+            (true, None, None) => {
+                Comparison::Holds(difference(&subjects.iter().collect::<Vec<_>>()))
+            }
+        })
     }
 }
 
@@ -118,7 +133,7 @@ mod tests {
         for expect in [FactExpect::Told, FactExpect::Ready, FactExpect::None] {
             let comparison = Fact::compare(&expect, &FactSeen::Subjects(Vec::new()));
             assert!(
-                matches!(comparison, Comparison::Inapplicable(_)),
+                matches!(comparison, Ok(Comparison::Inapplicable(_))),
                 "{expect}"
             );
         }
@@ -139,7 +154,8 @@ mod tests {
                 pulls: PullsSeen::Took(Vec::new()),
             };
             let name = "n".to_owned();
-            Fact::compare(&expect, &FactSeen::Subjects(vec![Subject { name, saw }]))
+            let seen = FactSeen::Subjects(vec![Subject { name, saw }]);
+            Fact::compare(&expect, &seen).expect("told")
         };
         let open = |comparison| matches!(comparison, Comparison::Inapplicable(_));
         assert!(open(compared(WindowsBuild::SERVER_2025, &[])));

@@ -52,8 +52,13 @@ pub(super) fn read(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<FactS
             let mut subjects = of_nodes(topic, at, facts)?;
             // They are of no pool
             if at.pool.is_none() {
-                let silent = needed("silent-nodes", &facts.silent_nodes)?;
-                subjects.extend(silent.iter().map(|name| silent_node(name)));
+                match needed("silent-nodes", &facts.silent_nodes) {
+                    Ok(silent) => subjects.extend(silent.iter().map(|name| silent_node(name))),
+                    Err(trouble) => subjects.push(Subject {
+                        name: String::new(),
+                        saw: Saw::Untold(trouble.detail),
+                    }),
+                }
             }
             Ok(FactSeen::Subjects(subjects))
         }
@@ -62,12 +67,30 @@ pub(super) fn read(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<FactS
 
 fn of_nodes(topic: &Topic, at: &Bound<'_>, facts: &Facts) -> Result<Vec<Subject>, Trouble> {
     let subjects = nodes(at, facts)?.into_iter().map(|node| {
-        Ok(Subject {
-            name: node.name.clone(),
-            saw: of_node(topic, node, facts)?,
-        })
+        let saw = match of_node(topic, node, facts) {
+            Ok(saw) => saw,
+            // Others may tell enough
+            Err(Lack::OfNode(because)) => Saw::Untold(because),
+            Err(Lack::OfCluster(trouble)) => return Err(trouble),
+        };
+        let name = node.name.clone();
+        Ok(Subject { name, saw })
     });
     subjects.collect()
+}
+
+/// Why a node's part of a topic cannot be told.
+enum Lack {
+    /// The node does not say it in a form that is known.
+    OfNode(String),
+    /// A fact that every node is held against is not known.
+    OfCluster(Trouble),
+}
+
+impl From<Trouble> for Lack {
+    fn from(trouble: Trouble) -> Self {
+        Self::OfCluster(trouble)
+    }
 }
 
 /// A node whose kubelet has not reported is not Ready, whatever its conditions are set to.
@@ -120,24 +143,24 @@ fn nodes<'f>(at: &Bound<'_>, facts: &'f Facts) -> Result<Vec<&'f NodeFact>, Trou
     }
 }
 
-fn of_node(topic: &Topic, node: &NodeFact, facts: &Facts) -> Result<Saw, Trouble> {
+fn of_node(topic: &Topic, node: &NodeFact, facts: &Facts) -> Result<Saw, Lack> {
     let details = &node.details;
     Ok(match topic {
         Topic::Labels => Saw::Labels(labels(node)),
         Topic::Builds => Saw::Build {
             build: node
                 .build
-                .ok_or_else(|| untold(node, "kernelVersion", &details.kernel))?,
+                .ok_or_else(|| untold("kernelVersion", &details.kernel))?,
             kubernetes: server(facts)?,
         },
         Topic::Runtimes => {
             let version = details.runtime.split_once("://");
             if version.is_none_or(|(_, version)| numbers(version).is_none()) {
-                return Err(untold(node, "containerRuntimeVersion", &details.runtime));
+                return Err(untold("containerRuntimeVersion", &details.runtime));
             }
             Saw::Runtime {
                 runtime: details.runtime.clone(),
-                kubelet: kubelet(node)?,
+                kubelet: details.kubelet.clone(),
             }
         }
         Topic::Kubelets => Saw::Kubelet {
@@ -165,7 +188,7 @@ fn of_node(topic: &Topic, node: &NodeFact, facts: &Facts) -> Result<Saw, Trouble
                 None => None,
                 Some((Some(created), Some(since))) => Some(since.duration_since(created).as_secs()),
                 Some((None, _) | (_, None)) => {
-                    return Err(untold(node, "creation or since when it is Ready", ""));
+                    return Err(untold("creation or since when it is Ready", ""));
                 }
             })
         }
@@ -177,7 +200,7 @@ fn of_node(topic: &Topic, node: &NodeFact, facts: &Facts) -> Result<Saw, Trouble
             }
         }
         Topic::Kernels => match details.kernel.as_str() {
-            "" => return Err(untold(node, "kernelVersion", "")),
+            "" => return Err(untold("kernelVersion", "")),
             version => Saw::Kernel {
                 version: version.to_owned(),
                 os_image: details.os_image.clone(),
@@ -192,21 +215,20 @@ fn of_node(topic: &Topic, node: &NodeFact, facts: &Facts) -> Result<Saw, Trouble
         | Topic::Dns
         | Topic::IpFamilies
         | Topic::PodsWithoutOs
-        | Topic::PodsWithoutRequests => return Err(unknown("no node tells it")),
+        | Topic::PodsWithoutRequests => return Err(unknown("no node tells it").into()),
     })
 }
 
 /// Something that a node should say of itself, and does not in a form that is known.
-fn untold(node: &NodeFact, what: &str, value: &str) -> Trouble {
-    let (name, value) = (printable(&node.name), printable(value));
-    unknown(format!("{name}: {what} is `{value}`, which tells nothing"))
+fn untold(what: &str, value: &str) -> Lack {
+    Lack::OfNode(format!("{what} is `{value}`, which tells nothing"))
 }
 
-fn kubelet(node: &NodeFact) -> Result<String, Trouble> {
+fn kubelet(node: &NodeFact) -> Result<String, Lack> {
     let version = &node.details.kubelet;
     match numbers(version) {
         Some(_) => Ok(version.clone()),
-        None => Err(untold(node, "kubeletVersion", version)),
+        None => Err(untold("kubeletVersion", version)),
     }
 }
 
@@ -243,9 +265,9 @@ fn spelled(taint: &serde_json::Value) -> String {
 }
 
 /// The resources that both capacity and allocatable tell of; memory is always one.
-fn resources(node: &NodeFact) -> Result<BTreeMap<String, ResourceSeen>, Trouble> {
+fn resources(node: &NodeFact) -> Result<BTreeMap<String, ResourceSeen>, Lack> {
     let read = |name: &str, text: &str| {
-        Quantity::parse(text).ok_or_else(|| untold(node, &format!("its {name}"), text))
+        Quantity::parse(text).ok_or_else(|| untold(&format!("its {name}"), text))
     };
     let mut seen = BTreeMap::new();
     for (name, capacity) in &node.details.capacity {
@@ -260,7 +282,7 @@ fn resources(node: &NodeFact) -> Result<BTreeMap<String, ResourceSeen>, Trouble>
     }
     match seen.contains_key("memory") {
         true => Ok(seen),
-        false => Err(untold(node, "its memory", "")),
+        false => Err(untold("its memory", "")),
     }
 }
 
@@ -364,15 +386,6 @@ fn dns(facts: &Facts) -> Result<FactSeen, Trouble> {
         }
     };
     let endpoints: Vec<_> = dns.endpoints.iter().map(seen).collect();
-    let on_windows = endpoints.iter().any(|e| e.os == Some(Os::Windows));
-    let untold = endpoints.iter().find(|e| e.ready && e.os.is_none());
-    // One on Windows tells enough, wherever the others are
-    if let Some(untold) = untold.filter(|_| !on_windows) {
-        let address = printable(&untold.address);
-        return Err(unknown(format!(
-            "dns: what the node of endpoint {address} runs is not told"
-        )));
-    }
     Ok(FactSeen::Subjects(vec![Subject {
         name: dns.service.clone(),
         saw: Saw::Endpoints(endpoints),

@@ -32,6 +32,8 @@ pub struct Subject {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum Saw {
+    /// Not what was asked: what it says tells nothing, because.
+    Untold(String),
     /// Labels of a node.
     Labels(Vec<LabelSeen>),
     /// What a node runs.
@@ -54,7 +56,7 @@ pub enum Saw {
     Runtime {
         /// As reported: `containerd://1.7.20`.
         runtime: String,
-        /// The kubelet's version.
+        /// The kubelet's version, as reported.
         kubelet: String,
     },
     /// A kubelet.
@@ -259,6 +261,7 @@ impl fmt::Display for ResourceSeen {
 impl fmt::Display for Saw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Untold(because) => f.write_str(because),
             Self::Labels(labels) => join(f, labels, "; "),
             Self::Os(os) => f.write_str(os_word(*os)),
             Self::Nodes { usable, of } => write!(f, "{usable} of {of} Ready and schedulable"),
