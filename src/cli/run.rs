@@ -50,7 +50,8 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
         if let Some(folder) = &args.out {
             unwritten = out::write(folder, view).err();
         }
-        if !view.checks.is_empty() || view.planned || args.format != ReportFormat::Text {
+        let told = !view.checks.is_empty() || view.planned || finished.is_ok();
+        if told || args.format != ReportFormat::Text {
             unwritten = screen.report(view, args.format).err().or(unwritten);
         }
     }

@@ -56,7 +56,8 @@ impl Stop {
         }
     }
 
-    fn event(self) -> Event {
+    /// What is put on record of it.
+    pub(super) fn event(self) -> Event {
         match self {
             Self::By(by) => Event::Interrupted { by },
             Self::Deadline(after) => Event::Deadline {
@@ -278,7 +279,7 @@ impl Executor {
                         let answer = shared.send(&api, request, looker.attempt).await;
                         answer.map(Reply::Api)
                     }
-                    Ok(Request::Facts) => Ok(Reply::Facts(facts.tell(looker.attempt > 0).await)),
+                    Ok(Request::Facts) => Ok(Reply::Facts(facts.tell(looker.attempt).await)),
                     Ok(Request::Get(_)) => Err(misdirected()),
                     Err(trouble) => Err(trouble),
                 };

@@ -134,15 +134,26 @@ async fn live(
 ) -> Result<Finished, RunError> {
     let began = Instant::now();
     let deadline = options.deadline.map(|after| began + after);
-    let (facts, selected) = plan_of(cluster, suites, &options.config.images, &options.selection)
-        .await
-        .map_err(RunError::Selection)?;
+    let mut waiting = signals.clone();
+    // Of a large cluster, or a slow one, it takes long
+    let (facts, selected) = tokio::select! {
+        planned = plan_of(cluster, suites, &options.config.images, &options.selection) => {
+            planned.map_err(RunError::Selection)?
+        }
+        Ok(_) = waiting.wait_for(|count| *count >= 1) => {
+            let by = Stop::By("a signal".to_owned());
+            return stopped(cluster, options, journal, by, false).await;
+        }
+        () = passed(deadline) => {
+            let by = Stop::Deadline(options.deadline.unwrap_or_default());
+            return stopped(cluster, options, journal, by, false).await;
+        }
+    };
     let pools = Arc::new(facts.pools());
     let plan = note_plan(journal, facts.clone(), selected).map_err(RunError::Journal)?;
 
     // A run that creates nothing cannot get in another's way
     let creates = !plan.fixtures().is_empty();
-    let mut waiting = signals.clone();
     let lease = match creates {
         false => None,
         true => tokio::select! {
@@ -157,13 +168,13 @@ async fn live(
                     let why = causes(&error).skip(1).map(ToString::to_string);
                     let why: Vec<_> = why.filter_map(|why| Some(why.lines().next()?.to_owned())).collect();
                     let by = format!("a Lease that it could not take: {}", why.join(": "));
-                    not_begun(cluster, options, journal, by, unsure).await;
+                    let _ = not_begun(cluster, options, journal, Stop::By(by), unsure).await;
                     return Err(error);
                 }
             },
             Ok(_) = waiting.wait_for(|count| *count >= 1) => {
-                not_begun(cluster, options, journal, "a signal".to_owned(), true).await;
-                return Ok(Finished { exit: Exit::Interrupted, abandoned: false });
+                let by = Stop::By("a signal".to_owned());
+                return stopped(cluster, options, journal, by, true).await;
             }
             // It begins nothing, and removes the Lease should it have come to be
             () = passed(deadline) => None,
@@ -217,6 +228,11 @@ async fn live(
         let torn_down = tear_down(cluster, options, lease).await;
         let _ = journal.write(Event::TornDown(torn_down));
     }
+    ended(cluster, journal)
+}
+
+/// Puts on record what the run came to.
+fn ended(cluster: &Cluster, journal: &Journal) -> Result<Finished, RunError> {
     let view = read(&journal.text()).map_err(RunError::Record)?;
     let exit = exit(&view);
     let _ = journal.write(Event::RunEnded(Ended {
@@ -243,15 +259,28 @@ fn note_plan(journal: &Journal, facts: Facts, selected: Selected) -> Result<Plan
     Ok(plan)
 }
 
+/// Ends a run that was told to before it was let in; what it has to report is its own.
+async fn stopped(
+    cluster: &Cluster,
+    options: &RunOptions,
+    journal: &Journal,
+    by: Stop,
+    unsure: bool,
+) -> Result<Finished, RunError> {
+    let finished = not_begun(cluster, options, journal, by, unsure).await?;
+    journal.publish().map_err(RunError::Journal)?;
+    Ok(finished)
+}
+
 /// Puts on record that a run ended before anything was looked at; `unsure` whether its Lease has
 /// come to be, it looks for it and removes it.
 async fn not_begun(
     cluster: &Cluster,
     options: &RunOptions,
     journal: &Journal,
-    by: String,
+    by: Stop,
     unsure: bool,
-) {
+) -> Result<Finished, RunError> {
     let torn_down = match unsure {
         true => tear_down(cluster, options, None).await,
         false => TornDown {
@@ -260,14 +289,10 @@ async fn not_begun(
             troubles: Vec::new(),
         },
     };
-    let ended = Ended {
-        exit: Exit::Interrupted,
-        requests: cluster.api.counts(),
-    };
     // A failure to write is kept by the journal
-    let _ = journal.write(Event::Interrupted { by });
+    let _ = journal.write(by.event());
     let _ = journal.write(Event::TornDown(torn_down));
-    let _ = journal.write(Event::RunEnded(ended));
+    ended(cluster, journal)
 }
 
 async fn take_lease(

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 
 use serde_json::{Value as Json, json};
 use tokio::sync::watch;
@@ -194,6 +194,49 @@ fn lists_of_nodes_that_break_off() {
         "plan-nodes-500",
         &html.join().expect("it did not panic").all(),
     );
+}
+
+/// A cluster whose nodes are never told; the receiver is told that they were asked for.
+fn without_an_answer() -> (Server, Objects, mpsc::Receiver<()>, watch::Sender<bool>) {
+    let (never, until) = watch::channel(false);
+    let (send, asked_for) = mpsc::channel();
+    let (server, objects) = cluster(move |asked| {
+        (asked.path == "/api/v1/nodes").then(|| {
+            let _ = send.send(());
+            Answer::After(until.clone(), Box::new(hybrid()))
+        })
+    });
+    (server, objects, asked_for, never)
+}
+
+#[test]
+fn a_signal_ends_a_run_that_still_asks_what_there_is() {
+    let (server, objects, asked_for, _never) = without_an_answer();
+    let tool = tool(&server);
+    let arguments = ["run", "--kubeconfig", "config", "--out", "out"];
+    let child = tool.command(&arguments).spawn().expect("the tool starts");
+    asked_for.recv().expect("the nodes are asked for");
+    let signalled = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .expect("kill starts");
+    assert!(signalled.success());
+    let said = Said::from(child.wait_with_output().expect("it ends"));
+    said.assert_harmless();
+    let told = "the run was interrupted by a signal";
+    assert!(said.stdout.contains(told), "{}", said.stdout);
+    assert!(tool.path("out/report.json").exists());
+    assert_eq!((said.code, objects.left()), (Some(130), Vec::new()));
+}
+
+#[test]
+fn a_deadline_ends_a_run_that_still_asks_what_there_is() {
+    let (server, objects, _asked_for, _never) = without_an_answer();
+    let said = tool(&server).run(&["run", "--kubeconfig", "config", "--deadline", "1s"]);
+    said.assert_harmless();
+    let told = "the run's deadline, 1s, came before its end";
+    assert!(said.stdout.contains(told), "{}", said.stdout);
+    assert_eq!((said.code, objects.left()), (Some(11), Vec::new()));
 }
 
 #[test]
