@@ -1,6 +1,6 @@
 //! One check's conclusion in words, generated from data.
 
-use crate::claims::ClaimId;
+use crate::claims::{ClaimId, Kind};
 use crate::plan::{CheckId, Point};
 use crate::record::{Attempted, PlannedCheck};
 use crate::text::printable;
@@ -90,10 +90,33 @@ impl Finding {
             expected,
             seen,
             cause,
-            hint: planned.hint.clone(),
+            hint: hint(planned, because),
             reason,
             sentence,
         }
+    }
+}
+
+/// What to look at next: what the case says of its own look, unless that is not what is amiss.
+fn hint(planned: &PlannedCheck, because: Option<&Because>) -> String {
+    match (because, planned.kind) {
+        (Some(Because::Control { name, .. }), Kind::Rejection) => format!(
+            "Nothing is proven against the field while control `{name}` does not hold: see what was \
+             seen of it, and who answers so: a policy, a webhook, a quota, or the server itself."
+        ),
+        (Some(Because::Control { name, .. }), _) => format!(
+            "Nothing is proven while control `{name}` does not hold: see what was seen of it first."
+        ),
+        (Some(Because::ControlTrouble { name, .. }), _) => format!(
+            "Nothing is proven without control `{name}`: mend what kept it from being looked at, \
+             which the cause names."
+        ),
+        (Some(Because::Trouble(_)), Kind::Rejection) => {
+            "The field was neither refused nor accepted: mend what kept it from being looked at, \
+             which the cause names."
+                .to_owned()
+        }
+        _ => planned.hint.clone(),
     }
 }
 
@@ -209,4 +232,55 @@ fn because_of(attempt: &Attempted) -> Option<Because> {
     let (_, own) = looks.next()?;
     let controls: Vec<_> = looks.collect();
     Some(because(own, &controls))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::way::TroubleKind;
+
+    #[test]
+    fn the_next_step_is_about_what_is_amiss() {
+        let planned = |kind: Kind| PlannedCheck {
+            id: CheckId::new(
+                &ClaimId::parse("reject.hostPID").expect("an id"),
+                None,
+                &Point::default(),
+            ),
+            claim: ClaimId::parse("reject.hostPID").expect("an id"),
+            kind,
+            title: String::new(),
+            hint: "An accepted field points to a webhook.".to_owned(),
+            point: Point::default(),
+            fate: crate::plan::Fate::Look,
+        };
+        let difference = || Difference {
+            expected: "accepted".to_owned(),
+            seen: "refused".to_owned(),
+        };
+        let trouble = || Trouble::new(TroubleKind::ApiUnavailable, "status 500");
+        let name = || "without-os".to_owned();
+        let (seen, control) = (Because::Seen(difference()), || Because::Control {
+            name: name(),
+            difference: difference(),
+        });
+        let control_trouble = Because::ControlTrouble {
+            name: name(),
+            trouble: trouble(),
+        };
+        let of = |kind, because: &Because| hint(&planned(kind), Some(because));
+        let own = planned(Kind::Rejection).hint;
+        assert_eq!(of(Kind::Rejection, &seen), own);
+        for (kind, because) in [
+            (Kind::Rejection, control()),
+            (Kind::Limitation, control()),
+            (Kind::Rejection, control_trouble),
+        ] {
+            let hint = of(kind, &because);
+            assert!(hint.contains("control `without-os`"), "{hint}");
+            assert!(!hint.contains("accepted field"), "{hint}");
+        }
+        assert_ne!(of(Kind::Rejection, &Because::Trouble(trouble())), own);
+        assert_eq!(of(Kind::Capability, &Because::Trouble(trouble())), own);
+    }
 }

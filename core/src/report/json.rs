@@ -321,7 +321,7 @@ impl Check {
                 cause: finding.cause.as_deref().map(kept),
             },
             suspect: suspects(view, check).as_deref().map(kept),
-            hint: kept(&planned.hint),
+            hint: kept(&finding.hint),
             attempts: check.attempts.len(),
         }
     }
