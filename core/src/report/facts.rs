@@ -150,8 +150,21 @@ fn pools(out: &mut Out, facts: &Facts) {
                 }
                 out.lines(name.as_str(), &[line]);
             }
+            silent(out, &facts.silent_nodes);
             out.lines("", &[format!("from {source}")]);
         }
+    }
+}
+
+/// The nodes that are of no pool, if there are any.
+fn silent(out: &mut Out, silent: &Known<Vec<String>>) {
+    match silent {
+        Known::Fact { value, .. } if value.is_empty() => {}
+        Known::Fact { value, .. } => {
+            let line = format!("{}: not told what they run", joined(value));
+            out.lines("of no pool", &[line]);
+        }
+        Known::Unknown { because } => out.unknown("of no pool", because),
     }
 }
 

@@ -33,6 +33,7 @@ fn facts() -> Facts {
         "nodes": fact(json!([node("l1", "linux", "6.12.0", "True"),
             node("w1", "windows", "10.0.20348.2700", "True"),
             node(long, "windows", "10.0.20348.2700", "Unknown")]), "/api/v1/nodes"),
+        "silent-nodes": fact(json!(["new-0", "new-\u{1b}[31m"]), "/api/v1/nodes"),
         "provider": fact(json!("kubeadm"), "/version, /apis, /api/v1/nodes"),
         "cni": fact(json!({"product": "flannel", "mode": "overlay",
             "vxlan": {"vni": 4096, "port": null}, "signs": ["DaemonSet a/b with image c"],
