@@ -9,7 +9,8 @@ use super::args::CleanupArgs;
 use super::connect::connected;
 use super::error::CliError;
 use super::screen::Screen;
-use crate::cluster::{LeaseError, acquire, lease_names, remove_run};
+use crate::cluster::kinds::LEASES;
+use crate::cluster::{LeaseError, ObjectRef, acquire, lease_names, remove_run};
 
 pub(super) async fn run(args: CleanupArgs, screen: &Screen) -> Result<u8, CliError> {
     let cluster = connected(&args.cluster.into(), &Config::default()).await?;
@@ -19,10 +20,9 @@ pub(super) async fn run(args: CleanupArgs, screen: &Screen) -> Result<u8, CliErr
     if !names.is_empty() {
         screen.complain("Making sure that the run that left its Lease is dead …\n");
     }
-    if args.run.is_none() {
-        // Held meanwhile, so that no run begins that would lose its objects
-        names.insert("winconform".to_owned());
-    }
+    // Held meanwhile, so that no run begins that would lose its objects
+    let guard = "winconform";
+    let own = args.run.is_none() && names.insert(guard.to_owned());
     let holder = format!("cleanup/{}", std::process::id());
     let mut held = Vec::new();
     let mut refused: Option<LeaseError> = None;
@@ -64,7 +64,12 @@ pub(super) async fn run(args: CleanupArgs, screen: &Screen) -> Result<u8, CliErr
             screen.complain(&format!("warning: {}\n", printable(&error.to_string())));
         }
     }
-    let removed = removed?;
+    let mut removed = removed?;
+    if own {
+        // It was made by nobody but this very command
+        let guard = |object: &ObjectRef| *object.kind == LEASES && object.name == guard;
+        removed.removed.retain(|object| !guard(object));
+    }
     for object in &removed.removed {
         screen.say(&format!("removed {object}\n"));
     }

@@ -255,6 +255,15 @@ fn a_run_that_may_make_no_lease_is_refused() {
 }
 
 #[test]
+fn a_cleanup_of_nothing_counts_nothing_of_its_own() {
+    let (server, objects) = cluster(|_| None);
+    let said = tool(&server).run(&["cleanup", "--kubeconfig", "config"]);
+    let told = (said.stdout.as_str(), said.stderr.as_str(), said.code);
+    assert_eq!(told, ("0 objects removed, 0 left\n", "", Some(0)));
+    assert_eq!(objects.left(), Vec::<String>::new());
+}
+
+#[test]
 fn a_run_beside_another_is_refused() {
     let asked_for = Mutex::new(0);
     let (server, objects) = cluster(move |asked| {
