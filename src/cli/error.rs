@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use hybrid_sim::JoinError;
 use hybrid_sim::front::FrontError;
 use winconform_core::document::Diagnostics;
-use winconform_core::record::RecordError;
+use winconform_core::record::{Exit, RecordError};
 use winconform_core::report::junit::ReportError;
 use winconform_core::text::printable;
+use winconform_core::way::TroubleKind;
 
 use crate::cluster::{CleanError, ConnectError, LeaseError};
 use crate::engine::{JournalError, RunError, SurveyError};
@@ -71,7 +72,10 @@ impl CliError {
             Self::Connect(error) => error.exit_code(),
             Self::Run(RunError::Lease { source, .. }) => source.exit_code(),
             Self::CleanupHeld(error) => error.exit_code(),
-            Self::Clean(_) => 21,
+            Self::Clean(CleanError::Unlistable(trouble)) => match trouble.kind {
+                TroubleKind::Forbidden => Exit::CouldNotTell.code(),
+                _ => 21,
+            },
             Self::Run(RunError::Journal(_) | RunError::Record(_))
             | Self::Write { .. }
             | Self::Survey(_)
@@ -119,4 +123,34 @@ fn lines(text: &str) -> String {
         .map(printable)
         .collect::<Vec<_>>()
         .join("\n    ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use winconform_core::way::Trouble;
+
+    #[test]
+    fn what_is_not_allowed_could_not_be_told_wherever_it_is_met() {
+        let refused = |status| LeaseError::Refused {
+            name: "winconform".to_owned(),
+            status,
+            message: "no".to_owned(),
+        };
+        let run = |source| {
+            let name = "winconform".to_owned();
+            CliError::Run(RunError::Lease { name, source })
+        };
+        let clean = |kind| CliError::Clean(CleanError::Unlistable(Trouble::new(kind, "no")));
+        for (error, code) in [
+            (run(refused(403)), 11),
+            (CliError::CleanupHeld(refused(403)), 11),
+            (clean(TroubleKind::Forbidden), 11),
+            (run(refused(401)), 21),
+            (clean(TroubleKind::Unauthenticated), 21),
+            (clean(TroubleKind::ApiUnavailable), 21),
+        ] {
+            assert_eq!(error.exit_code(), code, "{error:?}");
+        }
+    }
 }

@@ -69,12 +69,14 @@ pub enum LeaseError {
 }
 
 impl LeaseError {
-    /// The exit code of the process: 20 where going on could get in another run's way, 21 where
-    /// the server could not be asked.
+    /// The exit code of the process: 20 where going on could get in another run's way, 11 where
+    /// the server refuses, as for whatever else is not allowed, 21 where it could not be asked or
+    /// does not accept the credential.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Held { .. } | Self::Foreign { .. } | Self::Refused { .. } => 20,
-            Self::Trouble { .. } => 21,
+            Self::Held { .. } | Self::Foreign { .. } => 20,
+            Self::Refused { status: 401, .. } | Self::Trouble { .. } => 21,
+            Self::Refused { .. } => 11,
         }
     }
 }

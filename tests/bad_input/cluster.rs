@@ -251,7 +251,23 @@ fn a_run_that_may_make_no_lease_is_refused() {
     });
     let said = tool(&server).run(&["run", "--kubeconfig", "config"]);
     check("run-lease-403", &said.all());
-    assert_eq!((said.code, objects.left()), (Some(20), Vec::new()));
+    // As any other permission that lacks, before the run or in it
+    assert_eq!((said.code, objects.left()), (Some(11), Vec::new()));
+}
+
+#[test]
+fn a_cleanup_that_may_not_look_for_leases_could_not_tell() {
+    let (server, objects) = cluster(|asked| {
+        let listed = asked.method == "GET" && asked.path.ends_with("/leases");
+        listed.then(|| status(403, "leases.coordination.k8s.io is forbidden"))
+    });
+    let said = tool(&server).run(&["cleanup", "--kubeconfig", "config"]);
+    assert!(
+        said.stderr.contains("was refused with 403"),
+        "{}",
+        said.stderr
+    );
+    assert_eq!((said.code, objects.left()), (Some(11), Vec::new()));
 }
 
 #[test]
