@@ -91,6 +91,7 @@ fn every_mistake_of_a_waiver() {
         "waivers",
         "waivers:\n\
          - {check: '*', reason: all, owner: me, expires: 2099-01-01}\n\
+         - {check: '*.*', reason: all, owner: me, expires: 2099-01-01}\n\
          - {check: 'net.{a,b}', reason: x, owner: me, expires: 2099-01-01}\n\
          - {check: net.service-ip-form-pod, reason: x, owner: me, expires: 2099-01-01}\n\
          - {check: net.node-to-service-ip, reason: '', owner: 5, expires: 2099-01-01}\n\

@@ -61,9 +61,13 @@ impl Pattern {
         &self.0
     }
 
-    /// Whether it has nothing but wildcards, so that every name matches.
+    /// Whether it names nothing: it has only wildcards and what divides the parts of ids.
     pub fn is_everything(&self) -> bool {
-        self.0.chars().all(|c| c == '*' || c == '?')
+        let mut parts = self.0.split(['[', ',']);
+        parts.all(|part| {
+            let named = part.split_once('=').map_or(part, |(_, value)| value);
+            named.chars().all(|c| "*?./]".contains(c))
+        })
     }
 
     /// Whether it says anything of a point or of a case, so that a claim's id alone cannot match.
@@ -214,6 +218,30 @@ mod tests {
             assert_eq!(may, expected, "{text}");
         }
         assert!(!pattern("net.x/one/two").may_cover("net.x/one"));
+    }
+
+    #[test]
+    fn wildcards_alone_name_nothing() {
+        for text in [
+            "*",
+            "?*",
+            "*.*",
+            "*[*",
+            "*.*[*]",
+            "*/*",
+            "*[pool=*,source=?*]",
+        ] {
+            assert!(pattern(text).is_everything(), "{text}");
+        }
+        for text in [
+            "net.*",
+            "*.hostPID",
+            "*[pool=windows-2019*",
+            "*2019]",
+            "*/a",
+        ] {
+            assert!(!pattern(text).is_everything(), "{text}");
+        }
     }
 
     #[test]
