@@ -38,6 +38,7 @@ pub(super) fn load(
             config
         }
     };
+    let before = found.len();
     let mut selection = Selection::read(&config.select, suites, &mut found);
     if !select.select.is_empty() {
         let at = Place::argument("--select");
@@ -46,6 +47,13 @@ pub(super) fn load(
             at: at.clone(),
         });
         selection = Selection::read(&given.collect::<Vec<_>>(), suites, &mut found);
+    }
+    // What a selection with mistakes was to pull is not known
+    if let Some(problem) = &config.public
+        && found.len() == before
+        && selection.may_pull(suites)
+    {
+        found.push(problem.clone());
     }
     Diagnostics::check(found).map_err(CliError::Settings)?;
     Ok(Settings { config, selection })

@@ -198,6 +198,31 @@ fn pools_are_those_of_the_cluster() {
 }
 
 #[test]
+fn a_profile_without_public_images_counts_where_something_is_pulled() {
+    let tool = Tool::new();
+    let said = |select: &str| {
+        tool.write(
+            "config.yaml",
+            format!("profile: air-gapped\nselect: [{select}]\n"),
+        );
+        tool.run(&["config", "check", "config.yaml"])
+    };
+    for nothing in [
+        "area=env",
+        "area=env, area=reject",
+        "\"!area=net\", \"!area=sample\"",
+    ] {
+        let said = said(nothing);
+        assert_eq!(said.code, Some(0), "{nothing}: {}", said.stderr);
+    }
+    for something in ["area=sample", "net.service-ip-from-pod", "\"!area=net\""] {
+        let said = said(something);
+        assert_eq!(said.code, Some(2), "{something}");
+        assert!(said.stderr.contains("public registry"), "{}", said.stderr);
+    }
+}
+
+#[test]
 fn nothing_selected_says_what_there_is() {
     let said = planned(&["--select", "kind=limitation", "--select", "!net.*"]);
     assert_eq!(said.code, Some(12), "{}", said.stderr);

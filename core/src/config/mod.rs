@@ -20,7 +20,7 @@ pub use profile::{Counts, Profile, Rules};
 pub use read::read;
 pub use waiver::Waiver;
 
-use crate::document::Placed;
+use crate::document::{Diagnostic, Placed};
 
 /// Everything a config file may set.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,6 +37,9 @@ pub struct Config {
     pub select: Vec<Placed<String>>,
     /// Accepted failures.
     pub waivers: Vec<Placed<Waiver>>,
+    /// What speaks against a run that pulls: the profile allows no public registry, and images
+    /// are of one.
+    pub public: Option<Diagnostic>,
     /// SHA-256 of the file; `None` without one.
     pub digest: Option<String>,
 }

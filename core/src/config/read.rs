@@ -66,11 +66,11 @@ fn read_root(decoder: &mut Decoder<'_>, root: &Node) -> Config {
         select: select.map_or_else(Vec::new, |node| read_select(decoder, node)),
         waivers: waivers.map_or_else(Vec::new, |node| read_waivers(decoder, node)),
     };
-    let valid = valid(written);
+    let mut valid = valid(written);
     if let Some(node) = profile
         && !valid.profile.rules().public_images
     {
-        refuse_public(decoder, node, &valid);
+        valid.public = public(decoder, node, &valid);
     }
     if let Some(node) = durations
         && valid.durations.http_connect >= valid.durations.http_total
@@ -142,14 +142,15 @@ fn valid(written: Written) -> Config {
                 at,
             })
             .collect(),
+        public: None,
         digest: None,
     }
 }
 
-fn refuse_public(decoder: &mut Decoder<'_>, node: &Node, config: &Config) {
+fn public(decoder: &Decoder<'_>, node: &Node, config: &Config) -> Option<Diagnostic> {
     let public = config.images.public();
     if public.is_empty() {
-        return;
+        return None;
     }
     let public: Vec<_> = public.into_iter().map(|name| format!("`{name}`")).collect();
     let message = format!(
@@ -158,7 +159,7 @@ fn refuse_public(decoder: &mut Decoder<'_>, node: &Node, config: &Config) {
         public.join(", ")
     );
     let hint = "set `images.mirror` to where your copies are, or name each image".to_owned();
-    decoder.report(node, message, Some(hint));
+    Some(decoder.place(node).problem(message, Some(hint)))
 }
 
 fn read_images(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenImages> {

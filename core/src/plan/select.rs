@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::build::image_role;
 use super::check::{Axis, Check, Plan, Point};
 use crate::claims::{Claim, ClaimId, Kind, Pattern};
 use crate::config::Waiver;
@@ -9,7 +10,7 @@ use crate::document::{Diagnostic, Diagnostics, Place, Placed, did_you_mean, near
 use crate::facts::{Facts, Known};
 use crate::suite::{Case, Suites};
 use crate::verdict::Fate;
-use crate::way::SourceKind;
+use crate::way::{SourceKind, Test};
 
 /// Which checks are wanted.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -98,6 +99,12 @@ impl Selection {
             None => self.wants(|what| what.hit_claim(&claim.id, claim.kind)),
             Some(_) => cases.any(|case| self.wants(|what| what.hit_case(case))),
         }
+    }
+
+    /// Whether an image may have to be pulled for what is wanted, whatever the cluster.
+    pub fn may_pull(&self, suites: &Suites) -> bool {
+        let mut cases = suites.cases.iter();
+        cases.any(|case| pulls(case) && self.wants(|what| what.hit_case(case)))
     }
 
     /// What it leaves of a plan. Refuses what names no pool of the cluster and no check.
@@ -253,6 +260,17 @@ impl What {
             },
         }
     }
+}
+
+/// Whether a case needs pods that run: fixtures', or probers'.
+fn pulls(case: &Case) -> bool {
+    let controls = case.controls.iter();
+    let own = controls.filter_map(|control| control.test.as_ref());
+    let pulls = |test: &Test| {
+        let needs = test.needs();
+        test.needs_source() || needs.iter().any(|(name, _)| image_role(*name).is_some())
+    };
+    own.chain([&case.test]).any(pulls)
 }
 
 /// Whether a pattern is about the checks of a claim or case with this id.

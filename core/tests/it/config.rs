@@ -206,19 +206,24 @@ fn a_mirror_takes_the_place_of_public_registries_only() {
 
 #[test]
 fn an_air_gapped_run_needs_images_of_its_own() {
-    let refused = problems("profile: air-gapped\n");
-    assert_eq!(refused.len(), 1);
+    let public = |text: &str| {
+        let problem = valid(text).public.expect("it would pull");
+        problem.to_string()
+    };
+    let refused = public("profile: air-gapped\n");
     assert!(
-        refused[0].contains("registry.k8s.io/e2e-test-images/agnhost"),
-        "{refused:?}"
+        refused.contains("registry.k8s.io/e2e-test-images/agnhost"),
+        "{refused}"
     );
-    let one = problems("profile: air-gapped\nimages: {agnhost: r.example.com/agnhost:1}\n");
+    let one = public("profile: air-gapped\nimages: {agnhost: r.example.com/agnhost:1}\n");
     assert!(
-        !one[0].contains("agnhost") && one[0].contains("servercore"),
-        "{one:?}"
+        !one.contains("agnhost") && one.contains("servercore"),
+        "{one}"
     );
+    assert_eq!(valid("profile: strict\n").public, None);
     let mirrored = valid("profile: air-gapped\nimages: {mirror: r.example.com:5000/m}\n");
     assert_eq!(mirrored.profile, Profile::AirGapped);
+    assert_eq!(mirrored.public, None);
 }
 
 #[test]
