@@ -21,6 +21,9 @@ pub(super) enum CliError {
     Suites(Diagnostics),
     #[error("{0}")]
     Settings(Diagnostics),
+    /// What is selected is not on this cluster.
+    #[error("{0}")]
+    Absent(Diagnostics),
     #[error("{0}")]
     Usage(String),
     #[error("read `{}`", path.display())]
@@ -62,12 +65,12 @@ impl CliError {
         match self {
             Self::Suites(_)
             | Self::Settings(_)
-            | Self::Run(RunError::Selection(_))
             | Self::Usage(_)
             | Self::Read { .. }
             | Self::Record { .. }
             | Self::Join(_)
             | Self::Clean(CleanError::NotARun { .. }) => 2,
+            Self::Absent(_) | Self::Run(RunError::Selection(_)) => Exit::NothingSelected.code(),
             Self::Run(RunError::Journal(JournalError::InUse { .. })) => 20,
             Self::Connect(error) => error.exit_code(),
             Self::Run(RunError::Lease { source, .. }) => source.exit_code(),
@@ -92,8 +95,11 @@ impl CliError {
         // Made line by line of printable parts already
         match self {
             Self::Suites(_) => return format!("error: the suites are not valid\n{own}\n"),
-            Self::Settings(_) | Self::Run(RunError::Selection(_)) => {
+            Self::Settings(_) => {
                 return format!("error: what is set or selected is not valid\n{own}\n");
+            }
+            Self::Absent(_) | Self::Run(RunError::Selection(_)) => {
+                return format!("error: what is selected is not on this cluster\n{own}\n");
             }
             _ => {}
         }

@@ -1,7 +1,7 @@
 //! `winconform plan`.
 
 use winconform_core::record::Exit;
-use winconform_core::report::{areas, claims, plan};
+use winconform_core::report::{claims, nothing_selected, plan};
 
 use super::args::{Format, PlanArgs};
 use super::connect::connected;
@@ -17,7 +17,7 @@ pub(super) async fn run(args: PlanArgs, screen: &Screen) -> Result<u8, CliError>
     let images = &settings.config.images;
     let (_, selected) = plan_of(&cluster, &suites, images, &settings.selection)
         .await
-        .map_err(CliError::Settings)?;
+        .map_err(CliError::Absent)?;
     match args.format {
         Format::Text => screen.say(&claims::plan_text(&selected.plan)),
         Format::Json => screen.say(&plan::json(
@@ -27,10 +27,9 @@ pub(super) async fn run(args: PlanArgs, screen: &Screen) -> Result<u8, CliError>
         )),
     }
     if selected.plan.checks.is_empty() {
-        if !selected.left_out.is_empty() {
-            let there = areas(&selected.left_out);
-            screen.complain(&format!("nothing is selected; there is {there}\n"));
-        }
+        let unchecked = settings.selection.unchecked();
+        let told = nothing_selected(unchecked, &selected.left_out);
+        screen.complain(&format!("{told}\n"));
         return Ok(Exit::NothingSelected.code());
     }
     Ok(0)

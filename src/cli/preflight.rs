@@ -15,7 +15,7 @@ pub(super) async fn run(args: PreflightArgs, screen: &Screen) -> Result<u8, CliE
     let surveyed = survey(&cluster, &suites, images, &settings.selection)
         .await
         .map_err(|error| match error {
-            SurveyError::Selection(found) => CliError::Settings(found),
+            SurveyError::Selection(found) => CliError::Absent(found),
             error @ SurveyError::Manifests(_) => CliError::Survey(error),
         })?;
     let report = surveyed.report();

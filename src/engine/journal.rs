@@ -208,6 +208,7 @@ mod tests {
             profile: winconform_core::config::Profile::default(),
             config: None,
             selection: Vec::new(),
+            unchecked: Vec::new(),
             waivers: Vec::new(),
             suites: "d".to_owned(),
         })

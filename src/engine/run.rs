@@ -109,6 +109,7 @@ pub async fn run(
             profile: options.config.profile,
             config: options.config.digest.clone(),
             selection: options.selection.written(),
+            unchecked: options.selection.unchecked().to_vec(),
             waivers: waivers.map(|placed| placed.value.clone()).collect(),
         }))
         .map_err(RunError::Journal)?;

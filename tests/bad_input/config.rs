@@ -193,8 +193,18 @@ fn planned(arguments: &[&str]) -> Said {
 fn pools_are_those_of_the_cluster() {
     let said = planned(&["--select", "pool=windows-2019", "--select", "area=net"]);
     check("select-unknown-pool", &said.errors());
+    assert_eq!(said.code, Some(12), "{}", said.stderr);
     let said = planned(&["--select", "net.*[pool=windows-2019*"]);
     check("select-unknown-check", &said.errors());
+    assert_eq!(said.code, Some(12), "{}", said.stderr);
+}
+
+#[test]
+fn a_claim_without_checks_is_told() {
+    let said = planned(&["--select", "limit.hyperv-isolation"]);
+    assert_eq!(said.code, Some(12), "{}", said.stderr);
+    let told = "nothing is selected: limit.hyperv-isolation has no checks yet; there is env (";
+    assert!(said.stderr.starts_with(told), "{}", said.stderr);
 }
 
 #[test]
@@ -227,8 +237,7 @@ fn nothing_selected_says_what_there_is() {
     let said = planned(&["--select", "kind=limitation", "--select", "!net.*"]);
     assert_eq!(said.code, Some(12), "{}", said.stderr);
     assert!(
-        said.stderr
-            .starts_with("nothing is selected; there is env ("),
+        said.stderr.starts_with("nothing is selected: none of the "),
         "{}",
         said.stderr
     );

@@ -16,6 +16,7 @@ use crate::way::{SourceKind, Test};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Selection {
     terms: Vec<Term>,
+    unchecked: Vec<ClaimId>,
 }
 
 /// What a selection leaves of a plan.
@@ -79,12 +80,27 @@ impl Selection {
                 Err(problem) => found.push(problem),
             }
         }
-        Self { terms }
+        let mut selection = Self {
+            terms,
+            unchecked: Vec::new(),
+        };
+        if !selection.is_everything() {
+            let wanted = suites.claims.iter().filter(|claim| {
+                suites.cases_of(&claim.id).next().is_none() && selection.may_want(claim, suites)
+            });
+            selection.unchecked = wanted.map(|claim| claim.id.clone()).collect();
+        }
+        selection
     }
 
     /// What was written, in its order.
     pub fn written(&self) -> Vec<String> {
         self.terms.iter().map(|term| term.written.clone()).collect()
+    }
+
+    /// The claims that are wanted, by what was said, and have no case.
+    pub fn unchecked(&self) -> &[ClaimId] {
+        &self.unchecked
     }
 
     /// Whether everything is wanted because nothing was said.

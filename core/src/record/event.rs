@@ -99,6 +99,9 @@ pub struct Started {
     /// What was selected, as written; empty for everything.
     #[serde(default)]
     pub selection: Vec<String>,
+    /// Claims that are selected by it and that no case checks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unchecked: Vec<ClaimId>,
     /// Failures that are accepted.
     #[serde(default)]
     pub waivers: Vec<Waiver>,

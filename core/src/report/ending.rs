@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::claims::ClaimId;
 use crate::config::shown;
 use crate::record::{Exit, ObjectName, RunView, Tally, exit};
 use crate::text::printable;
@@ -46,11 +47,10 @@ pub(super) fn reservations(view: &RunView) -> Vec<Reservation> {
     }
     if view.checks.is_empty() {
         let (word, sentence) = match exit(view) {
-            Exit::NothingSelected if !view.left_out.is_empty() => (
+            Exit::NothingSelected => (
                 "nothing-selected",
-                format!("nothing is selected; there is {}", areas(&view.left_out)),
+                nothing_selected(&view.started.unchecked, &view.left_out),
             ),
-            Exit::NothingSelected => ("nothing-selected", "there was nothing to check".to_owned()),
             _ => (
                 "nothing-planned",
                 "the run ended before it had a plan".to_owned(),
@@ -123,8 +123,26 @@ pub(super) fn objects(count: usize) -> String {
     counted(count, "object")
 }
 
+/// Why there is no check, and what there is instead: `unchecked` are the claims that are selected
+/// and have none, `left_out` counts the checks that are not selected by area.
+pub fn nothing_selected(unchecked: &[ClaimId], left_out: &BTreeMap<String, usize>) -> String {
+    let mut told = match (unchecked, left_out.is_empty()) {
+        ([], true) => return "there was nothing to check".to_owned(),
+        ([], false) => "nothing is selected".to_owned(),
+        ([one], _) => format!("nothing is selected: {one} has no checks yet"),
+        (many, _) => {
+            let claims = claims(many.len());
+            format!("nothing is selected: none of the {claims} it names has checks yet")
+        }
+    };
+    if !left_out.is_empty() {
+        told.push_str(&format!("; there is {}", areas(left_out)));
+    }
+    told
+}
+
 /// Checks by area: `env (1 check), net (3 checks)`.
-pub fn areas(counts: &BTreeMap<String, usize>) -> String {
+fn areas(counts: &BTreeMap<String, usize>) -> String {
     let areas = counts.iter();
     let areas: Vec<_> = areas
         .map(|(area, count)| format!("{} ({})", printable(area), counted(*count, "check")))

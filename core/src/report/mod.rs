@@ -22,6 +22,6 @@ pub mod terminal;
 mod waivers;
 mod xml;
 
-pub use ending::areas;
+pub use ending::nothing_selected;
 pub use finding::Finding;
 pub use progress::Progress;

@@ -107,6 +107,7 @@ pub(crate) fn started() -> Started {
         profile: Profile::default(),
         config: None,
         selection: Vec::new(),
+        unchecked: Vec::new(),
         waivers: Vec::new(),
     }
 }

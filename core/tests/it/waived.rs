@@ -1,6 +1,6 @@
 //! Profiles and waivers in the outcome and in every report.
 
-use winconform_core::claims::Kind;
+use winconform_core::claims::{ClaimId, Kind};
 use winconform_core::config::{Profile, Waiver};
 use winconform_core::record::{Event, Exit, RunView, Started, Tally, exit, read};
 use winconform_core::report::terminal::{Colour, render};
@@ -237,4 +237,21 @@ fn nothing_selected_says_what_there_is() {
         text.contains("nothing is selected; there is env (2 checks)"),
         "{text}"
     );
+    let claim = |id| ClaimId::parse(id).expect("an id");
+    for (unchecked, told) in [
+        (vec![claim("net.a")], "net.a has no checks yet; there is"),
+        (
+            vec![claim("net.a"), claim("net.b")],
+            "none of the 2 claims it names has checks yet; there is",
+        ),
+    ] {
+        let mut view = view.clone();
+        view.started.unchecked = unchecked;
+        let text = render(&view, 100, Colour::Never);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            text.contains(&format!("nothing is selected: {told}")),
+            "{text}"
+        );
+    }
 }
