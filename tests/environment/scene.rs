@@ -257,7 +257,7 @@ impl Stage {
                 }
             }
         };
-        let (pause, limit) = (Duration::from_millis(50), Duration::from_secs(60));
+        let (pause, limit) = (Duration::from_millis(50), Duration::from_mins(1));
         poll_until(pause, limit, "taints as they should be", ask)
             .await
             .map_err(|trouble| trouble.to_string())
