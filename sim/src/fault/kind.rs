@@ -57,6 +57,10 @@ pub struct FaultInfo {
 macro_rules! kinds {
     ($($kind:ident $name:literal $parameter:ident $what:literal [$($facet:literal),+ $(,)?])+) => {
         /// A kind of fault.
+        #[expect(
+            clippy::doc_markdown,
+            reason = "each is documented by what is printed of it, which is no markdown"
+        )]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum FaultKind {
             $(#[doc = $what] $kind,)+
