@@ -207,7 +207,7 @@ fn main() {
     let seeds = std::env::var("WINCONFORM_TEST_SEEDS")
         .ok()
         .and_then(|n| n.parse().ok());
-    let seeds: u64 = seeds.unwrap_or(20);
+    let seeds: u64 = seeds.unwrap_or(8);
     let mut trials = Trials::new("faults-");
     for product in PRODUCT {
         let name = format!("product::{}", product.fault);

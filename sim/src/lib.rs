@@ -7,7 +7,7 @@
 //! | to change | open |
 //! |---|---|
 //! | which nodes there are | `topology.rs` |
-//! | what can be wrong | `fault.rs`, and the place that asks for the fault |
+//! | what can be wrong | `fault/kind.rs`, and the place that asks for the fault |
 //! | how nodes join and leave | `join.rs`, `node.rs` |
 //! | how a pod lives | `pods/life.rs`, `pods/container.rs`, `pods/probe.rs`; what is told of it: `pods/book.rs` |
 //! | which images run where | `image.rs` |
