@@ -20,6 +20,7 @@ use crate::cluster::{Cluster, NodeState, insist};
 use crate::dns;
 use crate::fault::{FaultKind, FaultPlan, FaultSwitch};
 use crate::kubelet::{self, ServingError};
+use crate::network;
 use crate::node::{self, LEASES, MANAGED};
 use crate::pods;
 use crate::topology::Topology;
@@ -205,6 +206,7 @@ pub async fn join(client: Client, options: JoinOptions) -> Result<Joined, JoinEr
             tls.clone(),
         ));
     }
+    network::watch::begin(&cluster);
     pods::watch::begin(&cluster);
     let joined = Joined { cluster };
     if let Err(error) = register(&joined.cluster, &version).await {

@@ -4,6 +4,8 @@
 //! kube-proxy's winkernel mode without DSR, and an iptables kube-proxy on Linux. It knows no UDP,
 //! no ICMP and no policies.
 
+pub(crate) mod watch;
+
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::fault::FaultKind;
