@@ -278,12 +278,7 @@ async fn bind(
         let listener = TcpListener::bind((address, 0)).await.map_err(failed)?;
         let kubelet_port = listener.local_addr().map_err(failed)?.port();
         let pod_network = [10, 244, first_network.wrapping_add(number)];
-        let view = world::Node {
-            pool: spec.pool,
-            address,
-            kubelet_port,
-            pod_network,
-        };
+        let view = world::Node::new(spec.pool, address, kubelet_port, pod_network);
         let state = NodeState::new(name.clone(), view, node::labels(&name, spec.pool));
         if nodes.insert(name.clone(), Arc::new(state)).is_some() {
             return Err(JoinError::SameName(name));

@@ -1,113 +1,342 @@
-//! What a name resolves to: a cluster DNS that knows every Service, as seen by Linux and by Windows
-//! resolvers.
+//! What a name resolves to: the cluster's DNS and the outside's, as seen by the resolvers of Linux
+//! and Windows.
 //!
-//! It needs no `CoreDNS` pod, knows no name outside the cluster, and answers addresses alone.
+//! The records are those of the DNS specification (kubernetes/dns, docs/specification.md) and of
+//! `CoreDNS` with its usual Corefile. Queries travel the simulated network: a resolver that cannot
+//! reach its server learns nothing. A cluster without the Service `kube-dns` has a DNS that answers
+//! wherever it is asked from.
+#![allow(dead_code, reason = "what the programs are about to ask for")]
+
+mod zone;
 
 use std::net::IpAddr;
+use std::time::Duration;
 
-use crate::network::Origin;
+use crate::fault::FaultKind;
+use crate::network::{self, Origin, Outcome, Request};
 use crate::topology::Os;
-use crate::world::{Key, World};
+use crate::world::{Told, World};
 
-const SUFFIX: &str = "svc.cluster.local";
-
-/// The address behind a name or a literal address.
-pub(crate) fn resolve(world: &World, from: &Origin, name: &str) -> Option<IpAddr> {
-    let literal = name.trim_start_matches('[').trim_end_matches(']');
-    if let Ok(address) = literal.parse() {
-        return Some(address);
-    }
-    if name.eq_ignore_ascii_case("localhost") {
-        return Some([127, 0, 0, 1].into());
-    }
-    let Origin::Pod(pod) = from else {
-        // A node asks its own name server, which knows nothing of the cluster
-        return None;
-    };
-    let os = world.nodes.get(&world.pods.get(pod)?.node)?.pool.os();
-    let namespace = &pod.namespace;
-    let searched: Vec<String> = match (name.strip_suffix('.'), os) {
-        (Some(absolute), _) => vec![absolute.to_owned()],
-        // dns-pod-service.md: on Windows a name with a dot is an FQDN, and there is one suffix only
-        (None, Os::Windows) if name.contains('.') => vec![name.to_owned()],
-        (None, Os::Windows) => vec![format!("{name}.{namespace}.{SUFFIX}"), name.to_owned()],
-        (None, Os::Linux) => vec![
-            format!("{name}.{namespace}.{SUFFIX}"),
-            format!("{name}.{SUFFIX}"),
-            format!("{name}.cluster.local"),
-            name.to_owned(),
-        ],
-    };
-    searched.iter().find_map(|full| address_of(world, full))
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RecordType {
+    A,
+    Aaaa,
+    Srv,
+    Ptr,
 }
 
-fn address_of(world: &World, full: &str) -> Option<IpAddr> {
-    let lower = full.to_ascii_lowercase();
-    let (service, namespace) = lower
-        .strip_suffix(SUFFIX)?
-        .strip_suffix('.')?
-        .split_once('.')?;
-    world
-        .services
-        .get(&Key::new(namespace, service))?
-        .addresses
-        .first()
-        .copied()
+/// How a program completes names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resolver {
+    /// The system's: libc, Go's, Windows' DNS client (`Resolve-DnsName` and curl too).
+    System,
+    /// BIND's `nslookup` and `host`, also those in agnhost's Windows image: a name with a dot is
+    /// first taken as it is, then completed ("nslookup doesn't seem to use ndots properly",
+    /// Kubernetes, test/e2e/windows/dns.go).
+    Bind,
+    /// Windows' own `nslookup.exe`: completes even names with dots before it takes them as they
+    /// are, unless they end in one (Microsoft, `nslookup set search`).
+    WindowsNslookup,
+    /// The name is complete: `dig`.
+    Exact,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::topology::{Build, Pool};
-    use crate::world::{Node, Pod, Service};
+/// A lookup.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Query<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) record: RecordType,
+    pub(crate) by: Resolver,
+    /// The server, where it is named.
+    pub(crate) server: Option<IpAddr>,
+    /// Turns the order of several addresses.
+    pub(crate) turn: u64,
+}
 
-    fn found(pool: Pool, name: &str) -> bool {
-        let mut world = World::default();
-        world.nodes.insert(
-            "node".to_owned(),
-            Node {
-                pool,
-                address: [127, 77, 0, 1].into(),
-                kubelet_port: 1,
-                pod_network: [10, 244, 1],
-            },
-        );
-        world.pods.insert(
-            Key::new("default", "pod"),
-            Pod {
-                uid: "1".to_owned(),
-                node: "node".to_owned(),
-                address: [10, 244, 1, 4].into(),
-                host_network: false,
-                listening: [].into(),
-            },
-        );
-        let service = Service {
-            addresses: vec![[10, 96, 0, 1].into()],
-            ports: vec![],
-        };
-        world
-            .services
-            .insert(Key::new("default", "kubernetes"), service);
-        resolve(&world, &Origin::Pod(Key::new("default", "pod")), name).is_some()
-    }
-
-    #[test]
-    fn windows_completes_names_without_dots_alone() {
-        let windows = Pool::Windows(Build::Ws2022);
-        let full = "kubernetes.default.svc.cluster.local";
-        for (name, on_linux, on_windows) in [
-            ("kubernetes", true, true),
-            ("kubernetes.default", true, false),
-            ("kubernetes.default.svc", true, false),
-            (full, true, true),
-            ("kubernetes.default.svc.cluster.local.", true, true),
-            ("www.example.com", false, false),
-            ("", false, false),
-            ("10.1.2.3", true, true),
-        ] {
-            assert_eq!(found(Pool::Linux, name), on_linux, "`{name}` on Linux");
-            assert_eq!(found(windows, name), on_windows, "`{name}` on Windows");
+impl<'a> Query<'a> {
+    /// The system's search for an address.
+    pub(crate) fn address(name: &'a str) -> Self {
+        Self {
+            name,
+            record: RecordType::A,
+            by: Resolver::System,
+            server: None,
+            turn: 0,
         }
     }
 }
+
+/// What a lookup gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Lookup {
+    /// The server that answered, or the last that did not; `None` where there is none to ask.
+    pub(crate) server: Option<IpAddr>,
+    /// The complete names that were asked for, in turn.
+    pub(crate) asked: Vec<String>,
+    pub(crate) answer: Answer,
+    pub(crate) took: Duration,
+}
+
+/// What a DNS server says, or that it does not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// The records of the last name asked for.
+    Found(Vec<Data>),
+    /// NXDOMAIN.
+    NoSuchName,
+    /// The name is known, and has nothing of that type.
+    NoData,
+    /// Nobody answers.
+    TimedOut,
+    /// SERVFAIL.
+    ServFail,
+}
+
+/// One record's data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Data {
+    /// Of A and AAAA.
+    Address(IpAddr),
+    /// Of CNAME and PTR, without a dot at the end.
+    Name(String),
+    /// Of SRV; its priority is 0.
+    Srv {
+        weight: u16,
+        port: u16,
+        target: String,
+    },
+}
+
+/// How long a resolver waits for servers that do not answer: Linux asks twice for 5 s
+/// (resolv.conf(5)), Windows' client gives up after 10 s (Microsoft, DNS client resolution
+/// timeouts).
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What an ordinary answer takes.
+const PROMPT: Duration = Duration::from_millis(2);
+
+/// How names are completed and who is asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Settings {
+    pub(crate) servers: Vec<IpAddr>,
+    pub(crate) searches: Vec<String>,
+    pub(crate) ndots: u32,
+}
+
+/// The resolver settings of a pod or a node: its `/etc/resolv.conf`, or what `ipconfig /all` says.
+pub(crate) fn settings(world: &World, from: &Origin) -> Settings {
+    let nodes_own = || Settings {
+        servers: vec![world.network.nodes_resolver],
+        searches: Vec::new(),
+        ndots: 1,
+    };
+    let (key, host) = match from {
+        Origin::Pod(key) => (key, false),
+        Origin::HostPod(key) => (key, true),
+        Origin::Node(_) => return nodes_own(),
+        Origin::Outside => return Settings::default(),
+    };
+    let Some(pod) = world.pods.get(key) else {
+        return Settings::default();
+    };
+    let os = world.nodes.get(&pod.node).map(|node| node.pool.os());
+    let told = &*pod.told;
+    let mut settings = match (told.dns_policy.as_str(), host, os) {
+        ("None", ..) => Settings {
+            ndots: 1,
+            ..Settings::default()
+        },
+        ("Default", ..) => nodes_own(),
+        // windows-networking.md: ClusterFirstWithHostNet is not supported on Windows
+        ("ClusterFirstWithHostNet", true, Some(Os::Linux)) | (_, false, _) => {
+            of_cluster(world, &key.namespace, &pod.node)
+        }
+        (_, true, _) => nodes_own(),
+    };
+    complete(&mut settings, told);
+    if os == Some(Os::Windows) {
+        // dns-pod-service.md: on Windows there is only one DNS suffix, that of the pod's namespace
+        settings.searches.truncate(1);
+    }
+    settings
+}
+
+/// kubelet, pkg/kubelet/network/dns/dns.go.
+fn of_cluster(world: &World, namespace: &str, node: &str) -> Settings {
+    let domain = if world.suffers(FaultKind::DnsSuffixWrong, node) {
+        WRONG_DOMAIN
+    } else {
+        &world.network.domain
+    };
+    Settings {
+        servers: vec![zone::server(world).unwrap_or(UNKNOWN_SERVER)],
+        searches: vec![
+            format!("{namespace}.svc.{domain}"),
+            format!("svc.{domain}"),
+            domain.to_owned(),
+        ],
+        ndots: 5,
+    }
+}
+
+/// The fault `dns-suffix-wrong` puts this in the domain's place.
+const WRONG_DOMAIN: &str = "cluster.invalid";
+
+/// Stands for the DNS of a cluster that has no Service for it.
+const UNKNOWN_SERVER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 96, 0, 10));
+
+fn complete(settings: &mut Settings, told: &Told) {
+    settings.servers.extend(&told.nameservers);
+    settings.searches.extend(told.searches.iter().cloned());
+    settings.ndots = told.ndots.unwrap_or(settings.ndots);
+}
+
+/// Asks for the records of a name.
+pub(crate) fn lookup(world: &World, from: &Origin, query: &Query<'_>) -> Lookup {
+    let settings = settings(world, from);
+    let servers = match query.server {
+        Some(server) => vec![server],
+        None => settings.servers.clone(),
+    };
+    let mut asked = Vec::new();
+    let silent = |asked, server, answer| Lookup {
+        server,
+        asked,
+        answer,
+        took: PATIENCE,
+    };
+    let answering = servers
+        .iter()
+        .find(|server| answers(world, from, **server, query.turn));
+    let names = candidates(&settings, os(world, from), query);
+    let Some(server) = answering else {
+        asked.extend(names.into_iter().take(1));
+        let last = servers.last().copied();
+        return silent(asked, last, Answer::TimedOut);
+    };
+    let mut answer = Answer::NoSuchName;
+    for name in names {
+        answer = zone::answer(world, *server, &name, query.record, query.turn);
+        asked.push(name);
+        // A name that exists without such a record may still be completed otherwise
+        if !matches!(answer, Answer::NoSuchName | Answer::NoData) {
+            break;
+        }
+    }
+    let of_cluster = zone::is_cluster(world, *server);
+    let slow = of_cluster && suffers(world, from, FaultKind::DnsSlow);
+    if of_cluster
+        && suffers(world, from, FaultKind::DnsWrongAddress)
+        && let Answer::Found(data) = &mut answer
+        && asked.last().is_some_and(|name| zone::is_own(world, name))
+    {
+        zone::lie(data);
+    }
+    let unheard = servers.iter().take_while(|each| *each != server).count();
+    let waited = Duration::from_secs(2) * u32::try_from(unheard).unwrap_or(u32::MAX);
+    Lookup {
+        server: Some(*server),
+        asked,
+        answer,
+        took: if slow { PATIENCE } else { PROMPT } + waited,
+    }
+}
+
+/// The address behind a name or a literal address, as the system finds it, and how long that took.
+pub(crate) fn resolve(
+    world: &World,
+    from: &Origin,
+    name: &str,
+    turn: u64,
+) -> Result<(IpAddr, Duration), Lookup> {
+    let literal = name.trim_start_matches('[').trim_end_matches(']');
+    if let Ok(address) = literal.parse() {
+        return Ok((address, Duration::ZERO));
+    }
+    if name.eq_ignore_ascii_case("localhost") {
+        return Ok(([127, 0, 0, 1].into(), Duration::ZERO));
+    }
+    let query = Query {
+        turn,
+        ..Query::address(name)
+    };
+    let lookup = lookup(world, from, &query);
+    let address = match &lookup.answer {
+        Answer::Found(data) => data.iter().find_map(|data| match data {
+            Data::Address(address) => Some(*address),
+            _ => None,
+        }),
+        _ => None,
+    };
+    match address {
+        Some(address) => Ok((address, lookup.took)),
+        None => Err(lookup),
+    }
+}
+
+fn node<'a>(world: &'a World, from: &'a Origin) -> Option<&'a String> {
+    match from {
+        Origin::Pod(key) | Origin::HostPod(key) => world.pods.get(key).map(|pod| &pod.node),
+        Origin::Node(name) => Some(name),
+        Origin::Outside => None,
+    }
+}
+
+fn os(world: &World, from: &Origin) -> Os {
+    node(world, from)
+        .and_then(|name| world.nodes.get(name))
+        .map_or(Os::Linux, |node| node.pool.os())
+}
+
+fn suffers(world: &World, from: &Origin, kind: FaultKind) -> bool {
+    node(world, from).is_some_and(|node| world.suffers(kind, node))
+}
+
+/// The complete names to ask for, in turn.
+fn candidates(settings: &Settings, os: Os, query: &Query<'_>) -> Vec<String> {
+    let name = query.name.to_ascii_lowercase();
+    if name.is_empty() {
+        return Vec::new();
+    }
+    if let Some(absolute) = name.strip_suffix('.') {
+        return vec![absolute.to_owned()];
+    }
+    let dots = u32::try_from(name.matches('.').count()).unwrap_or(u32::MAX);
+    let completed = settings
+        .searches
+        .iter()
+        .map(|suffix| format!("{name}.{suffix}"));
+    let as_it_is = std::iter::once(name.clone());
+    match (query.by, os) {
+        (Resolver::Exact, _) => vec![name],
+        // dns-pod-service.md: Windows takes a name with a dot for complete
+        (Resolver::System, Os::Windows) if dots > 0 => vec![name],
+        // resolv.conf(5): with as many dots the name is first taken as it is
+        (Resolver::System, Os::Linux) if dots >= settings.ndots => {
+            as_it_is.chain(completed).collect()
+        }
+        (Resolver::Bind, _) if dots > 0 => as_it_is.chain(completed).collect(),
+        _ => completed.chain(as_it_is).collect(),
+    }
+}
+
+/// Whether a server's answers come back.
+fn answers(world: &World, from: &Origin, server: IpAddr, turn: u64) -> bool {
+    if let Origin::Pod(key) = from
+        && world.pods.get(key).is_some_and(|pod| !pod.dns_ready)
+    {
+        return false;
+    }
+    if zone::is_cluster(world, server) && suffers(world, from, FaultKind::DnsDown) {
+        return false;
+    }
+    if zone::server(world).is_none() && server == UNKNOWN_SERVER {
+        return true;
+    }
+    let question = Request::udp(from.clone(), server, 53, turn);
+    matches!(network::connect(world, &question), Outcome::Answered { .. })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,40 +1,112 @@
-//! The outcome of a TCP connection, as a pure function of the cluster, both ends and the faults.
+//! The outcome of one connection, datagram or ping, as a pure function of the cluster, both ends
+//! and the faults.
 //!
-//! It models what Kubernetes and Microsoft document for Windows nodes in mode `l2bridge` with
-//! kube-proxy's winkernel mode without DSR, and an iptables kube-proxy on Linux. It knows no UDP,
-//! no ICMP and no policies.
+//! It models what Kubernetes, Microsoft and the CNIs document of Windows nodes in the modes
+//! `l2bridge`, `overlay` and `transparent`, with kube-proxy's winkernel mode with and without DSR,
+//! and an iptables kube-proxy on Linux. It is IPv4 alone: an IPv6 address has no route.
+//!
+//! | a connection to | is decided in |
+//! |---|---|
+//! | a Service's address | `service.rs`, which picks a backend |
+//! | a node's address | `node.rs`: kubelet, `NodePort`, `hostPort`, the host's own ports |
+//! | anything, once its last hop is known | `path.rs`: what lies between, and who listens |
+//!
+//! `policy.rs` reads `NetworkPolicies`, `watch.rs` keeps the objects current. Names are in `names.rs`.
+#![allow(dead_code, reason = "what the programs are about to ask for")]
 
+mod node;
+mod path;
+pub(crate) mod policy;
+mod service;
 pub(crate) mod watch;
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
-use crate::fault::FaultKind;
 use crate::program::serve::Page;
 use crate::topology::Os;
-use crate::world::{Key, Node, Pod, Service, ServicePort, World};
+use crate::world::{Key, Node, Pod, World};
 
 /// Where a connection starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// A pod with an address of its own.
     Pod(Key),
-    /// A node, or a pod that uses its network.
+    /// A pod that uses its node's network.
+    HostPod(Key),
+    /// A node itself.
     Node(String),
+    /// A client outside the cluster.
+    Outside,
 }
 
-/// Where a connection goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SocketTarget {
-    pub(crate) address: IpAddr,
+/// What is spoken; a ping has no port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Protocol {
+    #[default]
+    Tcp,
+    Udp,
+    Icmp,
+}
+
+impl Protocol {
+    /// The protocol of a port in the API, where none is TCP; `None` for SCTP.
+    pub(crate) fn named(name: Option<&str>) -> Option<Self> {
+        match name.unwrap_or("TCP") {
+            "TCP" => Some(Self::Tcp),
+            "UDP" => Some(Self::Udp),
+            _ => None,
+        }
+    }
+}
+
+/// What is asked of the network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) from: Origin,
+    pub(crate) to: IpAddr,
+    /// 0 for a ping.
     pub(crate) port: u16,
+    pub(crate) protocol: Protocol,
     /// Which of several backends takes it: each connection has a turn of its own.
     pub(crate) turn: u64,
+    /// The bytes that must pass in one go, either way: the larger of request and answer.
+    pub(crate) payload: usize,
+}
+
+impl Request {
+    /// A small TCP exchange.
+    pub(crate) fn tcp(from: Origin, to: IpAddr, port: u16, turn: u64) -> Self {
+        Self {
+            from,
+            to,
+            port,
+            protocol: Protocol::Tcp,
+            turn,
+            payload: 0,
+        }
+    }
+
+    /// A small datagram and its answer.
+    pub(crate) fn udp(from: Origin, to: IpAddr, port: u16, turn: u64) -> Self {
+        Self {
+            protocol: Protocol::Udp,
+            ..Self::tcp(from, to, port, turn)
+        }
+    }
+
+    /// One ping.
+    pub(crate) fn ping(from: Origin, to: IpAddr) -> Self {
+        Self {
+            protocol: Protocol::Icmp,
+            ..Self::tcp(from, to, 0, 0)
+        }
+    }
 }
 
 /// What became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Somebody listens.
+    /// Somebody listens, and sees this source address.
     Answered { backend: Backend, source: IpAddr },
     /// The other end says no.
     Refused,
@@ -46,6 +118,9 @@ pub(crate) enum Outcome {
     Reset,
     /// It is opened by somebody else than was meant.
     WrongAnswer,
+    /// It is opened, and then nothing as large as the payload arrives: packets above the path's
+    /// MTU are lost without a word.
+    Stalled,
 }
 
 /// Who answers.
@@ -55,253 +130,138 @@ pub(crate) enum Backend {
     Pod { pod: Key, page: Page },
     /// A node's kubelet, which speaks TLS.
     Kubelet { node: String },
+    /// The API server, which speaks TLS.
+    ApiServer,
+    /// The cluster's DNS.
+    Dns,
+    /// Somebody outside the cluster.
+    Outside { name: String },
+    /// A system's network itself, which echoes pings.
+    Echo,
 }
 
-/// Tells what becomes of a connection.
-pub(crate) fn connect(world: &World, from: &Origin, to: SocketTarget) -> Outcome {
-    let Some(start) = Start::of(world, from) else {
-        return Outcome::NoRoute;
-    };
-    if let Some((key, service)) = world
-        .services
-        .iter()
-        .find(|(_, s)| s.addresses.contains(&to.address))
-    {
-        return to_service(world, &start, key, service, to);
+/// Tells what becomes of a request.
+pub(crate) fn connect(world: &World, request: &Request) -> Outcome {
+    match Flow::start(world, request) {
+        Some(flow) => flow.outcome(),
+        None => Outcome::NoRoute,
     }
-    if let Some((name, node)) = world
-        .nodes
-        .iter()
-        .find(|(_, n)| IpAddr::V4(n.address) == to.address)
-    {
-        return to_node(world, &start, name, node, to);
-    }
-    if to.address.is_loopback() {
-        return to_itself(world, &start, to.port);
-    }
-    to_pod(world, &start, to)
 }
 
-struct Start<'a> {
-    origin: &'a Origin,
-    node_name: &'a str,
-    node: &'a Node,
-    source: Ipv4Addr,
+/// A request on its way.
+#[derive(Clone, Copy)]
+struct Flow<'a> {
+    world: &'a World,
+    request: &'a Request,
+    /// The pod it comes from, unless that uses its node's network.
+    pod: Option<(&'a Key, &'a Pod)>,
+    /// The node it is on: where it started, or whose load balancer has taken it.
+    node: Option<(&'a str, &'a Node)>,
+    /// The source address it carries.
+    source: IpAddr,
+    /// Whether a node has forwarded it that it did not start on.
+    forwarded: bool,
 }
 
-impl<'a> Start<'a> {
-    fn of(world: &'a World, origin: &'a Origin) -> Option<Self> {
-        let (node_name, source) = match origin {
+impl<'a> Flow<'a> {
+    fn start(world: &'a World, request: &'a Request) -> Option<Self> {
+        let (pod, node) = match &request.from {
             Origin::Pod(key) => {
-                let pod = world.pods.get(key)?;
-                (&pod.node, Some(pod.address))
+                let (key, pod) = world.pods.get_key_value(key)?;
+                (Some((key, pod)), Some(pod.node.as_str()))
             }
-            Origin::Node(name) => (name, None),
+            Origin::HostPod(key) => (None, Some(world.pods.get(key)?.node.as_str())),
+            Origin::Node(name) => (None, Some(name.as_str())),
+            Origin::Outside => (None, None),
         };
-        let node = world.nodes.get(node_name)?;
+        let node = match node {
+            Some(name) => Some((name, world.nodes.get(name)?)),
+            None => None,
+        };
+        let source = match (pod, node) {
+            (Some((_, pod)), _) => pod.address,
+            (None, Some((_, node))) => node.address,
+            (None, None) => world.network.client,
+        };
         Some(Self {
-            origin,
-            node_name,
+            world,
+            request,
+            pod,
             node,
-            source: source.unwrap_or(node.address),
+            source: source.into(),
+            forwarded: false,
         })
     }
 
-    fn os(&self) -> Os {
-        self.node.pool.os()
+    fn outcome(self) -> Outcome {
+        let to = self.request.to;
+        if to.is_ipv6() {
+            return Outcome::NoRoute;
+        }
+        if to.is_loopback() && self.world.nodes.at(to).is_none() {
+            return self.to_itself();
+        }
+        if let Some((key, service)) = self.world.services.at(to) {
+            return self.to_service(key, service);
+        }
+        if let Some((name, node)) = self.world.nodes.at(to) {
+            return self.to_node(name, node);
+        }
+        self.deliver(to, self.request.port)
     }
 
-    fn suffers(&self, world: &World, kind: FaultKind) -> bool {
-        world.faults.on_node(kind, self.node_name, self.node.pool)
+    /// The system that the request is on; an outside client's is nobody's business.
+    fn os(&self) -> Option<Os> {
+        self.node.map(|(_, node)| node.pool.os())
     }
 
-    fn is_node(&self) -> bool {
-        matches!(self.origin, Origin::Node(_))
+    /// Whether it started on a node's own network and is still there.
+    fn is_host(&self) -> bool {
+        self.pod.is_none() && self.node.is_some() && !self.forwarded
     }
-}
 
-fn to_service(
-    world: &World,
-    start: &Start<'_>,
-    key: &Key,
-    service: &Service,
-    to: SocketTarget,
-) -> Outcome {
-    if world.faults.any(FaultKind::ServiceAnswersWrong) {
-        return Outcome::WrongAnswer;
+    fn is_on(&self, name: &str) -> bool {
+        self.node.is_some_and(|(own, _)| own == name)
     }
-    if start.suffers(world, FaultKind::KubeProxyDead) {
-        return Outcome::TimedOut;
-    }
-    if start.is_node() && start.os() == Os::Windows {
-        if start.suffers(world, FaultKind::NodeServiceIpResets) {
-            return Outcome::Reset;
-        }
-        // Windows user guide: "Windows container hosts are not able to access the IP of services
-        // scheduled on them"; the debug page says so of any Service (debug/windows.md), and so do
-        // we
-        if !start.suffers(world, FaultKind::NodeServiceIpAnswers) {
-            return Outcome::TimedOut;
-        }
-    }
-    match service.ports.iter().find(|port| port.port == to.port) {
-        Some(port) => to_backend(world, start, key, port, to.turn),
-        // No rule matches such a packet: it leaves by the default route and is lost
-        None => Outcome::TimedOut,
-    }
-}
 
-fn to_node(world: &World, start: &Start<'_>, name: &str, node: &Node, to: SocketTarget) -> Outcome {
-    let node_port = world.services.iter().find_map(|(key, service)| {
-        let port = service
-            .ports
-            .iter()
-            .find(|port| port.node_port == Some(to.port))?;
-        Some((key, port))
-    });
-    if let Some((key, port)) = node_port {
-        if world
-            .faults
-            .on_node(FaultKind::KubeProxyDead, name, node.pool)
-        {
-            return Outcome::TimedOut;
+    fn to_itself(self) -> Outcome {
+        let Request { port, protocol, .. } = *self.request;
+        if protocol == Protocol::Icmp {
+            return self.answered(Backend::Echo);
         }
-        if node.pool.os() == Os::Windows {
-            // windows-networking.md: "Local NodePort access from the node itself fails (works for
-            // other nodes or external clients)"
-            if start.is_node() && start.node_name == name {
-                return Outcome::TimedOut;
-            }
-            // Microsoft, common-problems.md: NodePort forwarding needs at least one pod on the
-            // Windows node
-            if !world
-                .pods
-                .values()
-                .any(|pod| pod.node == name && !pod.host_network)
-            {
-                return Outcome::TimedOut;
-            }
-        }
-        return to_backend(world, start, key, port, to.turn);
-    }
-    if to.port == node.kubelet_port {
-        let backend = Backend::Kubelet {
-            node: name.to_owned(),
+        let listener = match (self.pod, self.node) {
+            (Some((key, pod)), _) => pod.listens(protocol, port).map(|page| (key, page)),
+            (None, Some((name, _))) => on_host(self.world, name, protocol, port),
+            (None, None) => None,
         };
-        return Outcome::Answered {
-            backend,
-            source: start.source.into(),
-        };
-    }
-    match on_host_network(world, name, to.port) {
-        Some((pod, page)) => answered(start, pod, page),
-        // Windows Defender Firewall drops what nobody listens for ("stealth mode"), except from the
-        // machine itself
-        None if node.pool.os() == Os::Windows && start.node_name != name => Outcome::TimedOut,
-        None => Outcome::Refused,
-    }
-}
-
-fn to_backend(
-    world: &World,
-    start: &Start<'_>,
-    key: &Key,
-    port: &ServicePort,
-    turn: u64,
-) -> Outcome {
-    let backends: Vec<(IpAddr, u16)> = world
-        .slices
-        .iter()
-        .filter(|(slice_key, slice)| {
-            slice_key.namespace == key.namespace && slice.service == key.name
-        })
-        .filter_map(|(_, slice)| Some((slice, *slice.ports.get(&port.name)?)))
-        .flat_map(|(slice, target)| slice.ready.iter().map(move |address| (*address, target)))
-        .collect();
-    let count = backends.len() as u64;
-    let Some((address, target)) = turn.checked_rem(count).and_then(|at| {
-        let at = usize::try_from(at).expect("below the number of backends");
-        backends.get(at).copied()
-    }) else {
-        return match start.os() {
-            // kube-proxy's iptables mode rejects Services without endpoints
-            // ("has no endpoints" -j REJECT, pkg/proxy/iptables/proxier.go)
-            Os::Linux => Outcome::Refused,
-            // winkernel makes no load balancer for such a Service (pkg/proxy/winkernel/proxier.go)
-            Os::Windows => Outcome::TimedOut,
-        };
-    };
-    // A pod that reaches itself through its Service fails under l2bridge (hcsshim issue 1511)
-    if start.os() == Os::Windows && !start.is_node() && address == IpAddr::V4(start.source) {
-        return Outcome::TimedOut;
-    }
-    to_pod(
-        world,
-        start,
-        SocketTarget {
-            address,
-            port: target,
-            turn,
-        },
-    )
-}
-
-fn to_pod(world: &World, start: &Start<'_>, to: SocketTarget) -> Outcome {
-    let IpAddr::V4(address) = to.address else {
-        // The simulated network is IPv4 alone
-        return Outcome::NoRoute;
-    };
-    let pod = world
-        .pods
-        .iter()
-        .find(|(_, pod)| !pod.host_network && pod.address == address);
-    if let Some((key, pod)) = pod {
-        return match pod.listening.get(&to.port) {
-            Some(page) => answered(start, key, *page),
+        match listener {
+            Some((pod, page)) => self.answered_by(pod, page),
             None => Outcome::Refused,
-        };
+        }
     }
-    let [a, b, c, _] = address.octets();
-    let local = world
-        .nodes
-        .values()
-        .any(|node| node.pod_network == [a, b, c]);
-    match (local, start.os()) {
-        // Nobody answers ARP for it: Linux says so after 3 s, Windows waits on
-        (true, Os::Linux) => Outcome::NoRoute,
-        // Outside the simulated cluster there is nobody
-        _ => Outcome::TimedOut,
+
+    fn answered(&self, backend: Backend) -> Outcome {
+        Outcome::Answered {
+            backend,
+            source: self.source,
+        }
+    }
+
+    fn answered_by(&self, pod: &Key, page: Page) -> Outcome {
+        let pod = pod.clone();
+        self.answered(Backend::Pod { pod, page })
     }
 }
 
-fn to_itself(world: &World, start: &Start<'_>, port: u16) -> Outcome {
-    let listener = match start.origin {
-        Origin::Pod(key) => world
-            .pods
-            .get_key_value(key)
-            .and_then(|(key, pod)| Some((key, *pod.listening.get(&port)?))),
-        Origin::Node(name) => on_host_network(world, name, port),
-    };
-    listener.map_or(Outcome::Refused, |(pod, page)| answered(start, pod, page))
-}
-
-fn on_host_network<'a>(world: &'a World, node: &str, port: u16) -> Option<(&'a Key, Page)> {
-    let on_node = |pod: &Pod| pod.host_network && pod.node == node;
-    world
-        .pods
-        .iter()
-        .filter(|(_, pod)| on_node(pod))
-        .find_map(|(key, pod)| Some((key, *pod.listening.get(&port)?)))
-}
-
-fn answered(start: &Start<'_>, pod: &Key, page: Page) -> Outcome {
-    Outcome::Answered {
-        backend: Backend::Pod {
-            pod: pod.clone(),
-            page,
-        },
-        source: start.source.into(),
-    }
+/// Who listens on a node's own address, among pods that use its network.
+fn on_host<'a>(
+    world: &'a World,
+    node: &str,
+    protocol: Protocol,
+    port: u16,
+) -> Option<(&'a Key, Page)> {
+    let mut pods = world.pods.on_host(node);
+    pods.find_map(|(key, pod)| Some((key, pod.listens(protocol, port)?)))
 }
 
 #[cfg(test)]

@@ -271,12 +271,7 @@ mod tests {
     use crate::world;
 
     fn node(pool: Pool) -> NodeState {
-        let view = world::Node {
-            pool,
-            address: Ipv4Addr::LOCALHOST,
-            kubelet_port: 1,
-            pod_network: [10, 244, 1],
-        };
+        let view = world::Node::new(pool, Ipv4Addr::LOCALHOST, 1, [10, 244, 1]);
         NodeState::new("n".to_owned(), view, labels("n", pool))
     }
 

@@ -1,14 +1,28 @@
 //! What the simulated network and programs know of the cluster: a plain value, kept current by the
 //! watches.
 //!
-//! It holds no client and does nothing by itself; a reader takes a snapshot and computes.
+//! It holds no client and does nothing by itself; a reader takes a snapshot and computes. What is
+//! looked up by address is indexed by address, and a copy shares all that has not changed.
+#![allow(dead_code, reason = "what the programs are about to ask for")]
+
+mod objects;
+mod settings;
+
+pub(crate) use objects::{Nodes, Pods, Services, Slices};
+#[allow(unused_imports, reason = "as above")]
+pub(crate) use settings::KubeProxy;
+pub(crate) use settings::{Network, NodeMode, NodeNetwork, Outside};
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::fault::FaultSet;
+use k8s_openapi::api::core::v1;
+
+use crate::fault::{FaultKind, FaultSet};
+use crate::network::Protocol;
+use crate::network::policy::Policy;
 use crate::program::serve::Page;
 use crate::topology::Pool;
 
@@ -34,6 +48,9 @@ impl fmt::Display for Key {
     }
 }
 
+/// Labels of an object.
+pub(crate) type Labels = BTreeMap<String, String>;
+
 /// A node of this simulator.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
@@ -43,6 +60,26 @@ pub(crate) struct Node {
     pub(crate) kubelet_port: u16,
     /// The first three bytes of its pods' addresses.
     pub(crate) pod_network: [u8; 3],
+    /// How its pods are connected.
+    pub(crate) network: NodeNetwork,
+}
+
+impl Node {
+    /// A node whose pods are connected as is usual.
+    pub(crate) fn new(
+        pool: Pool,
+        address: impl Into<Ipv4Addr>,
+        kubelet_port: u16,
+        pod_network: [u8; 3],
+    ) -> Self {
+        Self {
+            pool,
+            address: address.into(),
+            kubelet_port,
+            pod_network,
+            network: NodeNetwork::of(pool),
+        }
+    }
 }
 
 /// A pod that runs on a node of this simulator.
@@ -56,6 +93,100 @@ pub(crate) struct Pod {
     pub(crate) host_network: bool,
     /// What its containers serve, by TCP port.
     pub(crate) listening: BTreeMap<u16, Page>,
+    /// What its containers serve, by UDP port.
+    pub(crate) listening_udp: BTreeMap<u16, Page>,
+    /// Whether its resolver reaches a name server yet: in a new Windows pod that takes a while.
+    pub(crate) dns_ready: bool,
+    /// What its object says of the network.
+    pub(crate) told: Arc<Told>,
+}
+
+impl Pod {
+    /// A pod that has its address and serves nothing yet.
+    pub(crate) fn new(node: &str, address: impl Into<Ipv4Addr>, told: Told) -> Self {
+        Self {
+            uid: told.uid.clone(),
+            node: node.to_owned(),
+            address: address.into(),
+            host_network: false,
+            listening: BTreeMap::new(),
+            listening_udp: BTreeMap::new(),
+            dns_ready: true,
+            told: Arc::new(told),
+        }
+    }
+
+    /// What listens on a port.
+    pub(crate) fn listens(&self, protocol: Protocol, port: u16) -> Option<Page> {
+        match protocol {
+            Protocol::Tcp => self.listening.get(&port),
+            Protocol::Udp => self.listening_udp.get(&port),
+            Protocol::Icmp => None,
+        }
+        .copied()
+    }
+}
+
+/// What a pod's object says, as far as it concerns packets and names.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) uid: String,
+    pub(crate) labels: Labels,
+    pub(crate) ports: Vec<PodPort>,
+    /// `spec.dnsPolicy`; empty is `ClusterFirst`.
+    pub(crate) dns_policy: String,
+    /// `spec.dnsConfig.nameservers`, as far as they are addresses.
+    pub(crate) nameservers: Vec<IpAddr>,
+    pub(crate) searches: Vec<String>,
+    pub(crate) ndots: Option<u32>,
+}
+
+/// A port of a container.
+#[derive(Clone, Debug)]
+pub(crate) struct PodPort {
+    pub(crate) name: String,
+    pub(crate) protocol: Protocol,
+    pub(crate) port: u16,
+    pub(crate) host_port: Option<u16>,
+}
+
+impl Told {
+    /// Reads a pod's object.
+    pub(crate) fn by(pod: &v1::Pod) -> Self {
+        let spec = pod.spec.clone().unwrap_or_default();
+        let config = spec.dns_config.unwrap_or_default();
+        let number = |port: i32| u16::try_from(port).ok().filter(|port| *port != 0);
+        let ports = spec
+            .containers
+            .iter()
+            .flat_map(|c| c.ports.iter().flatten());
+        Self {
+            uid: pod.metadata.uid.clone().unwrap_or_default(),
+            labels: pod.metadata.labels.clone().unwrap_or_default(),
+            ports: ports
+                .filter_map(|port| {
+                    Some(PodPort {
+                        name: port.name.clone().unwrap_or_default(),
+                        protocol: Protocol::named(port.protocol.as_deref())?,
+                        port: number(port.container_port)?,
+                        host_port: port.host_port.and_then(number),
+                    })
+                })
+                .collect(),
+            dns_policy: spec.dns_policy.unwrap_or_default(),
+            nameservers: config
+                .nameservers
+                .iter()
+                .flatten()
+                .filter_map(|server| server.parse().ok())
+                .collect(),
+            searches: config.searches.unwrap_or_default(),
+            ndots: config.options.iter().flatten().find_map(|option| {
+                let ndots = option.name.as_deref() == Some("ndots");
+                option.value.as_ref().filter(|_| ndots)?.parse().ok()
+            }),
+        }
+    }
 }
 
 /// A Service, as far as it concerns packets.
@@ -63,13 +194,24 @@ pub(crate) struct Pod {
 pub(crate) struct Service {
     /// The virtual addresses; none for headless and external ones.
     pub(crate) addresses: Vec<IpAddr>,
+    /// The addresses of its load balancer, and `spec.externalIPs`.
+    pub(crate) external: Vec<IpAddr>,
     pub(crate) ports: Vec<ServicePort>,
+    /// `sessionAffinity: ClientIP`.
+    pub(crate) sticky: bool,
+    /// `internalTrafficPolicy: Local`.
+    pub(crate) internal_local: bool,
+    /// `externalTrafficPolicy: Local`.
+    pub(crate) external_local: bool,
+    /// Where an `ExternalName` points.
+    pub(crate) external_name: Option<String>,
 }
 
-/// A TCP port of a Service.
+/// A port of a Service.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ServicePort {
     pub(crate) name: String,
+    pub(crate) protocol: Protocol,
     pub(crate) port: u16,
     pub(crate) node_port: Option<u16>,
 }
@@ -81,18 +223,65 @@ pub(crate) struct Slice {
     pub(crate) service: String,
     /// The ports of the backends, by the name of the Service's port.
     pub(crate) ports: BTreeMap<String, u16>,
-    /// The addresses of the ready backends.
-    pub(crate) ready: Vec<IpAddr>,
+    pub(crate) endpoints: Vec<Endpoint>,
+}
+
+/// One backend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Endpoint {
+    pub(crate) address: IpAddr,
+    pub(crate) node: Option<String>,
+    /// The first label of its own name under a headless Service.
+    pub(crate) hostname: Option<String>,
+    pub(crate) ready: bool,
+    /// Whether it ends and still answers: used where nobody is ready.
+    pub(crate) serving_last: bool,
+}
+
+impl Endpoint {
+    /// A ready backend on a node nobody knows.
+    pub(crate) fn ready(address: impl Into<IpAddr>) -> Self {
+        Self {
+            address: address.into(),
+            node: None,
+            hostname: None,
+            ready: true,
+            serving_last: false,
+        }
+    }
 }
 
 /// Everything together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct World {
-    pub(crate) nodes: BTreeMap<String, Node>,
-    pub(crate) pods: BTreeMap<Key, Pod>,
-    pub(crate) services: BTreeMap<Key, Service>,
-    pub(crate) slices: BTreeMap<Key, Slice>,
+    pub(crate) nodes: Nodes,
+    pub(crate) pods: Pods,
+    pub(crate) services: Services,
+    pub(crate) slices: Slices,
+    pub(crate) policies: Arc<BTreeMap<Key, Policy>>,
+    /// The labels of the namespaces, by name.
+    pub(crate) namespaces: Arc<BTreeMap<String, Labels>>,
     pub(crate) faults: FaultSet,
+    pub(crate) network: Arc<Network>,
+}
+
+impl World {
+    /// Whether a kind of fault holds on a node.
+    pub(crate) fn suffers(&self, kind: FaultKind, node: &str) -> bool {
+        let pool = self.nodes.get(node).map(|node| node.pool);
+        pool.is_some_and(|pool| self.faults.on_node(kind, node, pool))
+    }
+
+    /// Whether no packet passes that opens a connection from one node to another.
+    pub(crate) fn cut(&self, from: (&str, &Node), to: (&str, &Node)) -> bool {
+        let way = |kind, from: (&str, &Node), to: (&str, &Node)| {
+            let (from, to) = ((from.0, from.1.pool), (to.0, to.1.pool));
+            self.faults.on_way(kind, from, to)
+        };
+        way(FaultKind::TrafficCutOneWay, from, to)
+            || way(FaultKind::TrafficCut, from, to)
+            || way(FaultKind::TrafficCut, to, from)
+    }
 }
 
 /// The world of a running simulator: many readers take snapshots, few writers change it.
@@ -107,7 +296,7 @@ impl Shared {
         Arc::clone(&self.world.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Changes the world; copies it only while a snapshot is out.
+    /// Changes the world; copies of it only what a snapshot still holds.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
         let mut world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
         change(Arc::make_mut(&mut world))

@@ -1,7 +1,7 @@
 use super::*;
 use crate::fault::{FaultKind, FaultSet, Place, ProductFault};
 use crate::topology::{Build, Pool};
-use crate::world::Slice;
+use crate::world::{Endpoint, Nodes, Pods, Service, ServicePort, Services, Slice, Slices, Told};
 use std::collections::BTreeMap;
 
 const WS2022: Pool = Pool::Windows(Build::Ws2022);
@@ -14,57 +14,67 @@ const NODE_PORT: u16 = 30080;
 /// One Linux node and two of Windows 2022; `web` on `win-a` behind a Service 8080 → 80, a prober on
 /// each.
 fn healthy() -> World {
-    let node = |pool, address: [u8; 4], third| Node {
-        pool,
-        address: address.into(),
-        kubelet_port: 10250,
-        pod_network: [10, 244, third],
-    };
+    let node = |pool, address: [u8; 4], third| Node::new(pool, address, 10250, [10, 244, third]);
     let pod = |node: &str, address: [u8; 4], listening: &[u16]| Pod {
-        uid: address[3].to_string(),
-        node: node.to_owned(),
-        address: address.into(),
-        host_network: false,
         listening: listening
             .iter()
             .map(|port| (*port, Page::WinWebserver))
             .collect(),
+        ..Pod::new(node, address, Told::default())
     };
-    let key = |name| Key::new("test", name);
     let port = ServicePort {
         name: "http".to_owned(),
+        protocol: Protocol::Tcp,
         port: 8080,
         node_port: Some(NODE_PORT),
     };
+    let service = Service {
+        addresses: vec![VIP.into()],
+        ports: vec![port],
+        ..Service::default()
+    };
+    let slice = Slice {
+        service: "web".to_owned(),
+        ports: BTreeMap::from([("http".to_owned(), 80)]),
+        endpoints: vec![on("win-a", [10, 244, 2, 5])],
+    };
     World {
-        nodes: BTreeMap::from([
+        nodes: Nodes::from_iter([
             ("linux".to_owned(), node(Pool::Linux, LINUX_NODE, 1)),
             ("win-a".to_owned(), node(WS2022, WINDOWS_NODE, 2)),
             ("win-b".to_owned(), node(WS2022, OTHER_WINDOWS_NODE, 3)),
         ]),
-        pods: BTreeMap::from([
+        pods: Pods::from_iter([
             (key("linux"), pod("linux", [10, 244, 1, 9], &[])),
             (key("prober"), pod("win-a", [10, 244, 2, 9], &[])),
             (key("other"), pod("win-b", [10, 244, 3, 9], &[])),
             (key("web"), pod("win-a", [10, 244, 2, 5], &[80])),
         ]),
-        services: BTreeMap::from([(
-            key("web"),
-            Service {
-                addresses: vec![VIP.into()],
-                ports: vec![port],
-            },
-        )]),
-        slices: BTreeMap::from([(
-            key("web-1"),
-            Slice {
-                service: "web".to_owned(),
-                ports: BTreeMap::from([("http".to_owned(), 80)]),
-                ready: vec![[10, 244, 2, 5].into()],
-            },
-        )]),
-        faults: FaultSet::default(),
+        services: Services::from_iter([(key("web"), service)]),
+        slices: Slices::from_iter([(key("web-1"), slice)]),
+        ..World::default()
     }
+}
+
+fn key(name: &str) -> Key {
+    Key::new("test", name)
+}
+
+fn on(node: &str, address: [u8; 4]) -> Endpoint {
+    Endpoint {
+        node: Some(node.to_owned()),
+        ..Endpoint::ready(address)
+    }
+}
+
+/// The slice of `web` with these endpoints instead of its own.
+fn backed_by(world: &mut World, endpoints: Vec<Endpoint>) {
+    let slice = Slice {
+        service: "web".to_owned(),
+        ports: BTreeMap::from([("http".to_owned(), 80)]),
+        endpoints,
+    };
+    world.slices.insert(key("web-1"), slice);
 }
 
 fn broken(fault: ProductFault) -> World {
@@ -83,15 +93,7 @@ fn from_node(name: &str) -> Origin {
 }
 
 fn go(world: &World, from: &Origin, address: [u8; 4], port: u16) -> Outcome {
-    connect(
-        world,
-        from,
-        SocketTarget {
-            address: address.into(),
-            port,
-            turn: 0,
-        },
-    )
+    connect(world, &Request::tcp(from.clone(), address.into(), port, 0))
 }
 
 fn is_web(outcome: &Outcome) -> bool {
@@ -197,7 +199,7 @@ fn a_windows_node_without_pods_forwards_no_node_port() {
 #[test]
 fn no_ready_backend_refuses_on_linux_and_is_silent_on_windows() {
     let mut world = healthy();
-    world.slices.clear();
+    backed_by(&mut world, vec![]);
     assert_eq!(go(&world, &from_pod("linux"), VIP, 8080), Outcome::Refused);
     assert_eq!(
         go(&world, &from_pod("prober"), VIP, 8080),
@@ -208,18 +210,11 @@ fn no_ready_backend_refuses_on_linux_and_is_silent_on_windows() {
 #[test]
 fn turns_go_round_the_backends() {
     let mut world = healthy();
-    let slice = world.slices.values_mut().next().expect("one slice");
-    slice.ready.push([10, 244, 3, 9].into());
+    let both = vec![on("win-a", [10, 244, 2, 5]), on("win-b", [10, 244, 3, 9])];
+    backed_by(&mut world, both);
     let turn = |turn| {
-        connect(
-            &world,
-            &from_pod("linux"),
-            SocketTarget {
-                address: VIP.into(),
-                port: 8080,
-                turn,
-            },
-        )
+        let request = Request::tcp(from_pod("linux"), VIP.into(), 8080, turn);
+        connect(&world, &request)
     };
     assert!(is_web(&turn(0)) && is_web(&turn(2)));
     assert_eq!(turn(1), Outcome::Refused, "the prober serves nothing");
@@ -283,15 +278,9 @@ fn nobody_is_at_unknown_addresses() {
         go(&healthy(), &from_pod("gone"), VIP, 8080),
         Outcome::NoRoute
     );
-    let v6 = SocketTarget {
-        address: "fd00::1".parse().expect("an address"),
-        port: 80,
-        turn: 0,
-    };
-    assert_eq!(
-        connect(&healthy(), &from_pod("linux"), v6),
-        Outcome::NoRoute
-    );
+    let v6 = "fd00::1".parse().expect("an address");
+    let request = Request::tcp(from_pod("linux"), v6, 80, 0);
+    assert_eq!(connect(&healthy(), &request), Outcome::NoRoute);
 }
 
 #[test]

@@ -1,16 +1,15 @@
 //! One watch each of Services and `EndpointSlices`, as far as packets need them.
 
-use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::Api;
 
+use super::Protocol;
 use crate::cluster::Cluster;
 use crate::pods::watch::{Change, follow};
-use crate::world::{self, Key, ServicePort};
+use crate::world::{self, Endpoint, Key, ServicePort, World};
 
 /// Starts the watches.
 pub(crate) fn begin(cluster: &Arc<Cluster>) {
@@ -18,7 +17,7 @@ pub(crate) fn begin(cluster: &Arc<Cluster>) {
     cluster.spawn(async move {
         let api = Api::<Service>::all(all.client.clone());
         follow(api, |change| {
-            all.change(|world| apply(&mut world.services, change, service));
+            all.change(|world| apply(world, change, service));
         })
         .await;
     });
@@ -26,25 +25,66 @@ pub(crate) fn begin(cluster: &Arc<Cluster>) {
     cluster.spawn(async move {
         let api = Api::<EndpointSlice>::all(all.client.clone());
         follow(api, |change| {
-            all.change(|world| apply(&mut world.slices, change, slice));
+            all.change(|world| apply(world, change, slice));
         })
         .await;
     });
 }
 
-fn apply<K, V>(known: &mut BTreeMap<Key, V>, change: Change<K>, read: impl Fn(&K) -> V) {
-    match change {
-        Change::Is(key, object) => {
-            known.insert(key, read(&object));
-        }
-        Change::Gone(key, _) => {
-            known.remove(&key);
-        }
-        Change::OnlyThese(keys) => known.retain(|key, _| keys.contains(key)),
+/// What the world keeps of one kind of object.
+trait Kept<V> {
+    fn set(&mut self, key: Key, value: V);
+    fn unset(&mut self, key: &Key);
+    fn known(&self) -> Vec<Key>;
+}
+
+impl Kept<world::Service> for World {
+    fn set(&mut self, key: Key, value: world::Service) {
+        self.services.insert(key, value);
+    }
+
+    fn unset(&mut self, key: &Key) {
+        self.services.remove(key);
+        self.slices.forget(key);
+    }
+
+    fn known(&self) -> Vec<Key> {
+        self.services.keys().cloned().collect()
     }
 }
 
-fn service(service: &Service) -> world::Service {
+impl Kept<world::Slice> for World {
+    fn set(&mut self, key: Key, value: world::Slice) {
+        self.slices.insert(key, value);
+    }
+
+    fn unset(&mut self, key: &Key) {
+        self.slices.remove(key);
+    }
+
+    fn known(&self) -> Vec<Key> {
+        self.slices.keys().cloned().collect()
+    }
+}
+
+fn apply<K, V>(world: &mut World, change: Change<K>, read: impl Fn(&K) -> V)
+where
+    World: Kept<V>,
+{
+    match change {
+        Change::Is(key, object) => world.set(key, read(&object)),
+        Change::Gone(key, _) => world.unset(&key),
+        Change::OnlyThese(keys) => {
+            for key in Kept::<V>::known(world) {
+                if !keys.contains(&key) {
+                    Kept::<V>::unset(world, &key);
+                }
+            }
+        }
+    }
+}
+
+pub(crate) fn service(service: &Service) -> world::Service {
     let spec = service.spec.clone().unwrap_or_default();
     let port = |number: i32| u16::try_from(number).ok();
     let ports = spec
@@ -52,19 +92,24 @@ fn service(service: &Service) -> world::Service {
         .unwrap_or_default()
         .into_iter()
         .filter_map(|each| {
-            if each
-                .protocol
-                .as_deref()
-                .is_some_and(|protocol| protocol != "TCP")
-            {
-                return None;
-            }
             Some(ServicePort {
                 name: each.name.unwrap_or_default(),
+                protocol: Protocol::named(each.protocol.as_deref())?,
                 port: port(each.port)?,
                 node_port: each.node_port.and_then(port).filter(|port| *port != 0),
             })
         });
+    let balancer = service
+        .status
+        .as_ref()
+        .and_then(|status| status.load_balancer.as_ref()?.ingress.as_ref());
+    let ingress = balancer
+        .into_iter()
+        .flatten()
+        // KEP-1860: with ipMode Proxy the address is left to the load balancer
+        .filter(|ingress| ingress.ip_mode.as_deref() != Some("Proxy"))
+        .filter_map(|ingress| ingress.ip.clone());
+    let external = ingress.chain(spec.external_ips.unwrap_or_default());
     // "None" of headless Services is no address and falls out here
     let addresses = spec.cluster_ips.unwrap_or_default();
     world::Service {
@@ -72,33 +117,52 @@ fn service(service: &Service) -> world::Service {
             .iter()
             .filter_map(|address| address.parse().ok())
             .collect(),
+        external: external
+            .filter_map(|address| address.parse().ok())
+            .collect(),
         ports: ports.collect(),
+        sticky: spec.session_affinity.as_deref() == Some("ClientIP"),
+        internal_local: spec.internal_traffic_policy.as_deref() == Some("Local"),
+        external_local: spec.external_traffic_policy.as_deref() == Some("Local"),
+        external_name: spec
+            .external_name
+            .filter(|_| spec.type_.as_deref() == Some("ExternalName"))
+            .map(|name| name.trim_end_matches('.').to_ascii_lowercase()),
     }
 }
 
-fn slice(slice: &EndpointSlice) -> world::Slice {
+pub(crate) fn slice(slice: &EndpointSlice) -> world::Slice {
     let labels = slice.metadata.labels.clone().unwrap_or_default();
     let ports = slice.ports.iter().flatten().filter_map(|port| {
         let number = u16::try_from(port.port?).ok()?;
         Some((port.name.clone().unwrap_or_default(), number))
     });
-    let ready = slice.endpoints.iter().flatten().filter(|endpoint| {
-        endpoint
-            .conditions
-            .as_ref()
-            .and_then(|conditions| conditions.ready)
-            .unwrap_or(true)
+    let endpoints = slice.endpoints.iter().flatten().flat_map(|endpoint| {
+        let conditions = endpoint.conditions.clone().unwrap_or_default();
+        let ready = conditions.ready.unwrap_or(true);
+        let told = Endpoint {
+            address: [0, 0, 0, 0].into(),
+            node: endpoint.node_name.clone(),
+            hostname: endpoint.hostname.clone(),
+            ready,
+            serving_last: !ready
+                && conditions.serving.unwrap_or(false)
+                && conditions.terminating.unwrap_or(false),
+        };
+        endpoint.addresses.iter().filter_map(move |address| {
+            Some(Endpoint {
+                address: address.parse().ok()?,
+                ..told.clone()
+            })
+        })
     });
-    let ready = ready
-        .flat_map(|endpoint| endpoint.addresses.iter())
-        .filter_map(|address| address.parse::<IpAddr>().ok());
     world::Slice {
         service: labels
             .get("kubernetes.io/service-name")
             .cloned()
             .unwrap_or_default(),
         ports: ports.collect(),
-        ready: ready.collect(),
+        endpoints: endpoints.collect(),
     }
 }
 
@@ -106,6 +170,7 @@ fn slice(slice: &EndpointSlice) -> world::Slice {
 mod tests {
     use super::*;
     use serde_json::json;
+    use std::net::IpAddr;
 
     #[test]
     fn objects_are_read_as_far_as_packets_need() {
@@ -116,8 +181,8 @@ mod tests {
             ]}
         })).expect("a Service"));
         assert_eq!(read.addresses, [IpAddr::from([10, 96, 1, 2])]);
-        assert_eq!(read.ports.len(), 1);
         assert_eq!(read.ports[0].node_port, Some(30080));
+        assert_eq!(read.ports[1].protocol, Protocol::Udp);
         let headless = json!({"spec": {"clusterIPs": ["None"]}});
         assert!(
             service(&serde_json::from_value(headless).expect("a Service"))
@@ -127,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn backends_that_are_not_ready_are_left_out() {
+    fn backends_are_read_with_their_conditions() {
         let read = slice(
             &serde_json::from_value(json!({
                 "metadata": {"labels": {"kubernetes.io/service-name": "web"}},
@@ -136,32 +201,43 @@ mod tests {
                 "endpoints": [
                     {"addresses": ["10.244.1.4"], "conditions": {"ready": true}},
                     {"addresses": ["10.244.1.5"], "conditions": {"ready": false}},
-                    {"addresses": ["10.244.1.6"]},
+                    {"addresses": ["10.244.1.6"], "nodeName": "linux", "hostname": "web-0"},
+                    {"addresses": ["10.244.1.7"],
+                     "conditions": {"ready": false, "serving": true, "terminating": true}},
                     {"addresses": ["not an address"]},
                 ]
             }))
             .expect("a slice"),
         );
         assert_eq!(read.service, "web");
-        assert_eq!(
-            read.ready,
-            [IpAddr::from([10, 244, 1, 4]), IpAddr::from([10, 244, 1, 6])]
-        );
+        let last = |byte: u8| IpAddr::from([10, 244, 1, byte]);
+        let told: Vec<_> = read
+            .endpoints
+            .iter()
+            .map(|each| (each.address, each.ready, each.serving_last))
+            .collect();
+        let expected = [
+            (last(4), true, false),
+            (last(5), false, false),
+            (last(6), true, false),
+            (last(7), false, true),
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(read.endpoints[2].node.as_deref(), Some("linux"));
+        assert_eq!(read.endpoints[2].hostname.as_deref(), Some("web-0"));
     }
 
     #[test]
     fn a_new_list_replaces_what_was_known() {
-        let mut known = BTreeMap::from([(Key::new("a", "old"), 1)]);
-        apply(
-            &mut known,
-            Change::<Service>::Is(Key::new("a", "new"), Box::default()),
-            |_| 2,
-        );
-        apply(
-            &mut known,
-            Change::<Service>::OnlyThese([Key::new("a", "new")].into()),
-            |_| 3,
-        );
-        assert_eq!(known, BTreeMap::from([(Key::new("a", "new"), 2)]));
+        let mut world = World::default();
+        let headless = |_: &Service| world::Service::default();
+        let is = Change::Is(Key::new("a", "old"), Box::default());
+        apply(&mut world, is, headless);
+        let is = Change::Is(Key::new("a", "new"), Box::default());
+        apply(&mut world, is, headless);
+        let only = Change::<Service>::OnlyThese([Key::new("a", "new")].into());
+        apply(&mut world, only, headless);
+        let known: Vec<_> = world.services.keys().collect();
+        assert_eq!(known, [&Key::new("a", "new")]);
     }
 }

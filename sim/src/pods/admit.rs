@@ -55,12 +55,8 @@ mod tests {
     use serde_json::json;
 
     fn reason(pod: serde_json::Value) -> Option<String> {
-        let view = Node {
-            pool: Pool::Windows(Build::Ws2022),
-            address: [127, 77, 0, 1].into(),
-            kubelet_port: 1,
-            pod_network: [10, 244, 1],
-        };
+        let pool = Pool::Windows(Build::Ws2022);
+        let view = Node::new(pool, [127, 77, 0, 1], 1, [10, 244, 1]);
         let labels = [("kubernetes.io/os".to_owned(), "windows".to_owned())].into();
         let node = NodeState::new("win".to_owned(), view, labels);
         let pod: Pod = serde_json::from_value(pod).expect("a pod");

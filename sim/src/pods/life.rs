@@ -1,6 +1,5 @@
 //! A pod's life on its node: admitted, given an address, run, ended, forgotten.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -192,12 +191,11 @@ async fn sandbox(cluster: &Cluster, run: &PodRun) {
         cluster.clock.pass(Duration::from_secs(10)).await;
     };
     cluster.change(|world| {
+        let told = world::Told::by(&run.pod);
         let pod = world::Pod {
             uid: run.uid.clone(),
-            node: run.node.name.clone(),
-            address,
             host_network,
-            listening: BTreeMap::new(),
+            ..world::Pod::new(&run.node.name, address, told)
         };
         world.pods.insert(run.key.clone(), pod);
     });

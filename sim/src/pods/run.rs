@@ -97,7 +97,7 @@ impl PodRun {
             family: image.family,
             host_process: self.host_process(Some(container)),
             origin: if host_network {
-                Origin::Node(self.node.name.clone())
+                Origin::HostPod(self.key.clone())
             } else {
                 Origin::Pod(self.key.clone())
             },

@@ -66,11 +66,17 @@ fn connect(place: &Place, args: &[String], view: &View<'_>) -> Ran {
     let Ok(number) = port.parse::<u16>() else {
         return Ran::complains(format!("DNS: lookup tcp/{port}: unknown port\n"), 1);
     };
-    let Some(Reached { address, outcome }) = view.reach(&place.origin, host, number) else {
+    let Ok(Reached {
+        address, outcome, ..
+    }) = view.reach(&place.origin, host, number)
+    else {
         return Ran::complains(format!("DNS: lookup {host}: no such host\n"), 1);
     };
     let (word, took) = match (outcome, place.os) {
-        (Outcome::Answered { .. } | Outcome::Reset | Outcome::WrongAnswer, _) => {
+        (
+            Outcome::Answered { .. } | Outcome::Reset | Outcome::WrongAnswer | Outcome::Stalled,
+            _,
+        ) => {
             return Ran {
                 took: Duration::from_millis(2),
                 ..Ran::default()

@@ -19,8 +19,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::image::Family;
-use crate::names;
-use crate::network::{self, Origin, Outcome, SocketTarget};
+use crate::names::{self, Lookup};
+use crate::network::{self, Origin, Outcome, Request};
 use crate::topology::Os;
 use crate::world::World;
 use serve::Page;
@@ -46,26 +46,25 @@ pub(crate) struct View<'a> {
 }
 
 impl View<'_> {
-    /// Resolves and connects; `None` where the name does not resolve.
-    fn reach(&self, from: &Origin, host: &str, port: u16) -> Option<Reached> {
-        let address = names::resolve(self.world, from, host)?;
+    /// Resolves and connects over TCP; the lookup where it gives no address.
+    fn reach(&self, from: &Origin, host: &str, port: u16) -> Result<Reached, Lookup> {
         let turn = self.turns.fetch_add(1, Ordering::Relaxed);
-        let outcome = network::connect(
-            self.world,
-            from,
-            SocketTarget {
-                address,
-                port,
-                turn,
-            },
-        );
-        Some(Reached { address, outcome })
+        let (address, looked_up) = names::resolve(self.world, from, host, turn)?;
+        let request = Request::tcp(from.clone(), address, port, turn);
+        let outcome = network::connect(self.world, &request);
+        Ok(Reached {
+            address,
+            looked_up,
+            outcome,
+        })
     }
 }
 
 /// A connection's end and what became of it.
 struct Reached {
     address: std::net::IpAddr,
+    /// How long the name took.
+    looked_up: Duration,
     outcome: Outcome,
 }
 

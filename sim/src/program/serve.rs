@@ -29,6 +29,11 @@ pub(crate) fn captive() -> Answer {
     ok("<html>welcome</html>".to_owned())
 }
 
+/// Anything outside the cluster.
+pub(crate) fn outside(name: &str) -> Answer {
+    ok(format!("<html><title>{name}</title></html>"))
+}
+
 /// What net/http answers to plain HTTP on a TLS port, the kubelet's for one.
 pub(crate) fn tls_expected() -> Answer {
     Answer {

@@ -7,29 +7,26 @@ use crate::network::Origin;
 use crate::program::serve::Page;
 use crate::program::tests::{argv, place};
 use crate::topology::{Build as OsBuild, Pool};
-use crate::world::{Key, Node, Pod, World};
+use crate::world::{Key, Node, Pod, Told, World};
 
 /// One Windows node; a prober and a web server on it.
 fn world() -> World {
     let mut world = World::default();
     world.nodes.insert(
         "win-a".to_owned(),
-        Node {
-            pool: Pool::Windows(OsBuild::Ws2022),
-            address: [127, 77, 1, 2].into(),
-            kubelet_port: 10250,
-            pod_network: [10, 244, 2],
-        },
+        Node::new(
+            Pool::Windows(OsBuild::Ws2022),
+            [127, 77, 1, 2],
+            10250,
+            [10, 244, 2],
+        ),
     );
     for (name, last, port) in [("prober", 9, 1), ("web", 5, 80)] {
         world.pods.insert(
             Key::new("test", name),
             Pod {
-                uid: name.to_owned(),
-                node: "win-a".to_owned(),
-                address: [10, 244, 2, last].into(),
-                host_network: false,
                 listening: BTreeMap::from([(port, Page::WinWebserver)]),
+                ..Pod::new("win-a", [10, 244, 2, last], Told::default())
             },
         );
     }

@@ -61,14 +61,26 @@ pub(super) fn perform(
             Duration::ZERO,
         );
     };
-    let Some(reached) = context
+    let Ok(reached) = context
         .view
         .reach(&context.place.origin, target.host, target.port)
     else {
         let error = format!("Could not resolve host: {}", target.host);
         return transfer.fails(6, &error, Duration::from_millis(12));
     };
-    finish(context, operation, &target, reached, transfer)
+    let limits = operation.connect_timeout.into_iter();
+    match limits.chain(operation.max_time).min() {
+        Some(limit) if limit < reached.looked_up => {
+            // lib/multi.c: which phase it was that took too long
+            let took = limit + Duration::from_millis(1);
+            let error = format!(
+                "Resolving timed out after {} milliseconds",
+                took.as_millis()
+            );
+            transfer.fails(28, &error, took)
+        }
+        _ => finish(context, operation, &target, reached, transfer),
+    }
 }
 
 fn finish(
@@ -133,6 +145,8 @@ fn finish(
             );
         }
         Outcome::Reset => (None, None),
+        // Nothing ends it but the caller's own limit, or the system's patience with a silent peer
+        Outcome::Stalled => return transfer.stalls(operation.max_time.unwrap_or(system_limit(os))),
         Outcome::WrongAnswer => (Some(serve::captive()), None),
         Outcome::Answered { backend, source } => (
             Some(answer(context, &backend, target, reached.address, source)),
@@ -181,6 +195,13 @@ fn finish(
 }
 
 impl Transfer {
+    fn stalls(self, took: Duration) -> Self {
+        let took_ms = took.as_millis();
+        let error =
+            format!("Operation timed out after {took_ms} milliseconds with 0 bytes received");
+        self.fails(28, &error, took)
+    }
+
     fn fails(self, code: u32, error: &str, total: Duration) -> Self {
         Self {
             code,
@@ -213,7 +234,10 @@ fn answer(
     source: IpAddr,
 ) -> Answer {
     match backend {
-        Backend::Kubelet { .. } => serve::tls_expected(),
+        Backend::Kubelet { .. } | Backend::ApiServer | Backend::Dns | Backend::Echo => {
+            serve::tls_expected()
+        }
+        Backend::Outside { name } => serve::outside(name),
         Backend::Pod { pod, page } => {
             let address = context
                 .view

@@ -1,0 +1,65 @@
+//! Connections to a node's address.
+
+use super::{Backend, Flow, Outcome, Protocol, on_host};
+use crate::fault::FaultKind;
+use crate::topology::Os;
+use crate::world::Node;
+
+impl<'a> Flow<'a> {
+    pub(super) fn to_node(self, name: &'a str, node: &'a Node) -> Outcome {
+        let request = self.request;
+        let windows = node.pool.os() == Os::Windows;
+        let own = self.is_on(name);
+        if !own
+            && let Some(lost) = self.between(Some((name, node)), None, (request.to, request.port))
+        {
+            return lost;
+        }
+        if request.protocol == Protocol::Icmp {
+            // Windows Defender Firewall lets no echo request in by default
+            return if windows && !own {
+                Outcome::TimedOut
+            } else {
+                self.answered(Backend::Echo)
+            };
+        }
+        let services = &self.world.services;
+        if let Some((key, service, port)) = services.on_node_port(request.protocol, request.port) {
+            if self.world.suffers(FaultKind::NodePortClosed, name) {
+                return Outcome::TimedOut;
+            }
+            return self.through_node_port(name, node, key, service, port);
+        }
+        let host_port = self
+            .world
+            .pods
+            .host_port(name, request.protocol, request.port);
+        if let Some((pod, port)) = host_port
+            && node.network.host_ports
+        {
+            // The plugin portmap masquerades what comes from the node itself; winkernel's likeness,
+            // an HNS NAT policy, is as blind to the node as its NodePorts are
+            if windows && own && self.is_host() {
+                return Outcome::TimedOut;
+            }
+            let forwarded = Flow {
+                node: Some((name, node)),
+                forwarded: true,
+                ..self
+            };
+            return forwarded.deliver(pod.address.into(), port);
+        }
+        if request.protocol == Protocol::Tcp && request.port == node.kubelet_port {
+            return self.answered(Backend::Kubelet {
+                node: name.to_owned(),
+            });
+        }
+        match on_host(self.world, name, request.protocol, request.port) {
+            Some((pod, page)) => self.answered_by(pod, page),
+            // Windows Defender Firewall drops what nobody listens for ("stealth mode"), except from
+            // the machine itself
+            None if windows && !own => Outcome::TimedOut,
+            None => Outcome::Refused,
+        }
+    }
+}

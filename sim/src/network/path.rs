@@ -1,0 +1,244 @@
+//! The last hop: who is at an address, what lies between, and whether anybody listens.
+
+use std::net::IpAddr;
+
+use super::{Backend, Flow, Outcome, Protocol, on_host, policy};
+use crate::fault::FaultKind;
+use crate::topology::{Build, Os};
+use crate::world::{Key, Node, NodeMode, Outside, Pod, World};
+
+/// VXLAN's headers: outer Ethernet, IP and UDP, and its own.
+const VXLAN: usize = 50;
+
+/// The headers of IPv4 and of what follows it.
+fn headers(protocol: Protocol) -> usize {
+    match protocol {
+        Protocol::Tcp => 40,
+        Protocol::Udp | Protocol::Icmp => 28,
+    }
+}
+
+/// Whom a pod or a node listens as.
+type There<'a> = (&'a str, &'a Node);
+
+impl<'a> Flow<'a> {
+    /// Sends the request to an address that is no Service's.
+    pub(super) fn deliver(self, address: IpAddr, port: u16) -> Outcome {
+        if let Some((key, pod)) = self.world.pods.at(address) {
+            return self.to_pod(key, pod, port);
+        }
+        if let Some((name, node)) = self.world.nodes.at(address) {
+            return self.to_host(name, node, port);
+        }
+        if let Some(backend) = bystander(self.world, address, port, self.request.protocol) {
+            let node = self.world.nodes.around(address);
+            let there = node.map(|(name, node)| (name.as_str(), node));
+            return match self.between(there, None, (address, port)) {
+                Some(lost) => lost,
+                None => self.passed(there, self.answered(backend)),
+            };
+        }
+        let outside = &self.world.network.outside;
+        if let Some(outside) = outside.iter().find(|each| each.address == address) {
+            return self.to_outside(outside, port);
+        }
+        match (self.world.nodes.around(address), self.os()) {
+            // Nobody answers ARP for it: Linux says so after 3 s, Windows waits on, save for its
+            // ping ("Destination host unreachable")
+            (Some(_), Some(Os::Linux)) => Outcome::NoRoute,
+            (Some((name, _)), _) if self.request.protocol == Protocol::Icmp && self.is_on(name) => {
+                Outcome::NoRoute
+            }
+            // Outside the simulated cluster there is nobody
+            _ => Outcome::TimedOut,
+        }
+    }
+
+    fn to_pod(self, key: &'a Key, pod: &'a Pod, port: u16) -> Outcome {
+        let Some(node) = self.world.nodes.get(&pod.node) else {
+            return Outcome::TimedOut;
+        };
+        let there = (pod.node.as_str(), node);
+        let itself = self.pod.is_some_and(|(own, _)| own == key);
+        if !itself || self.forwarded {
+            // Pod networks are not routed outside the cluster
+            if self.node.is_none() {
+                return Outcome::TimedOut;
+            }
+            if let Some(lost) =
+                self.between(Some(there), Some((key, pod)), (pod.address.into(), port))
+            {
+                return lost;
+            }
+        }
+        let seen = self.seen_from(there);
+        let protocol = self.request.protocol;
+        match pod.listens(protocol, port) {
+            _ if protocol == Protocol::Icmp => {
+                seen.passed(Some(there), seen.answered(Backend::Echo))
+            }
+            Some(page) => seen.passed(Some(there), seen.answered_by(key, page)),
+            None => Outcome::Refused,
+        }
+    }
+
+    /// A backend on its node's own network.
+    fn to_host(self, name: &'a str, node: &'a Node, port: u16) -> Outcome {
+        if let Some(lost) = self.between(Some((name, node)), None, (node.address.into(), port)) {
+            return lost;
+        }
+        match on_host(self.world, name, self.request.protocol, port) {
+            Some((pod, page)) => self.passed(Some((name, node)), self.answered_by(pod, page)),
+            None if node.pool.os() == Os::Windows && !self.is_on(name) => Outcome::TimedOut,
+            None => Outcome::Refused,
+        }
+    }
+
+    fn to_outside(self, outside: &Outside, port: u16) -> Outcome {
+        let protocol = self.request.protocol;
+        let Some((name, node)) = self.node else {
+            return Outcome::TimedOut;
+        };
+        if let Some(lost) = self.between(None, None, (outside.address, port)) {
+            return lost;
+        }
+        if protocol == Protocol::Icmp {
+            // windows-networking.md: VFP cannot transpose ICMP, so that pings beyond the network are
+            // not routed back; it names win-overlay, win-bridge and Azure-CNI
+            let limited = node.pool.os() == Os::Windows
+                && self.pod.is_some()
+                && node.network.mode != NodeMode::Transparent;
+            return if limited {
+                Outcome::TimedOut
+            } else {
+                self.leaving(node).answered(Backend::Echo)
+            };
+        }
+        let listens = match protocol {
+            Protocol::Tcp => outside.tcp.contains(&port),
+            _ => outside.udp.contains(&port),
+        };
+        if !listens {
+            return Outcome::TimedOut;
+        }
+        if protocol == Protocol::Tcp && self.world.suffers(FaultKind::CaptiveProxy, name) {
+            return Outcome::WrongAnswer;
+        }
+        let name = outside.names.first().cloned().unwrap_or_default();
+        let flow = self.leaving(node);
+        flow.passed(None, flow.answered(Backend::Outside { name }))
+    }
+
+    /// Pods leave the cluster with their node's address.
+    fn leaving(self, node: &Node) -> Self {
+        Self {
+            source: node.address.into(),
+            ..self
+        }
+    }
+
+    /// What loses the request on its way, if anything: to a node or to a pod on it, or out of the
+    /// cluster.
+    pub(super) fn between(
+        &self,
+        there: Option<There<'_>>,
+        pod: Option<(&Key, &Pod)>,
+        to: (IpAddr, u16),
+    ) -> Option<Outcome> {
+        let world = self.world;
+        let here = self.node;
+        let remote = here.map(|(name, _)| name) != there.map(|(name, _)| name);
+        if remote && (self.unbuilt(here) || self.unbuilt(there)) {
+            return Some(Outcome::TimedOut);
+        }
+        if let Some((name, node)) = here {
+            if self.request.protocol == Protocol::Udp && world.suffers(FaultKind::UdpDropped, name)
+            {
+                return Some(Outcome::TimedOut);
+            }
+            if let Some((other, far)) = there
+                && world.cut((name, node), (other, far))
+            {
+                return Some(Outcome::TimedOut);
+            }
+            // windows-networking.md, Flannel VXLAN: "Node-to-pod communication is only possible for
+            // local pods"
+            let host = self.is_host() && node.pool.os() == Os::Windows;
+            if remote && pod.is_some() && host && node.network.mode == NodeMode::Overlay {
+                return Some(Outcome::TimedOut);
+            }
+        }
+        if !policy::allows(self, there, pod, to) {
+            return Some(Outcome::TimedOut);
+        }
+        None
+    }
+
+    /// windows-networking.md: overlay on Windows Server 2019 needs KB4489899, which is 17763.379.
+    fn unbuilt(&self, at: Option<There<'_>>) -> bool {
+        at.is_some_and(|(_, node)| {
+            node.pool.build() == Some(Build::Ws2019)
+                && node.network.mode == NodeMode::Overlay
+                && node.network.revision < 379
+                && self.request.protocol != Protocol::Icmp
+        })
+    }
+
+    /// What the source has become where the request arrives.
+    fn seen_from(self, there: There<'_>) -> Self {
+        match self.node {
+            Some((name, node))
+                if name != there.0 && self.world.suffers(FaultKind::SourceRewritten, name) =>
+            {
+                self.leaving(node)
+            }
+            _ => self,
+        }
+    }
+
+    /// The outcome, unless what is said is too large for a path that loses large packets.
+    fn passed(&self, there: Option<There<'_>>, outcome: Outcome) -> Outcome {
+        let here = self.node;
+        let remote = here.map(|(name, _)| name) != there.map(|(name, _)| name);
+        let hole = |at: Option<There<'_>>| {
+            at.is_some_and(|(name, _)| self.world.suffers(FaultKind::MtuBlackHole, name))
+        };
+        if !remote || !(hole(here) || hole(there)) {
+            return outcome;
+        }
+        let overlay = |at: Option<There<'_>>| {
+            at.is_some_and(|(_, node)| node.network.mode == NodeMode::Overlay)
+        };
+        let tunnel = if overlay(here) || overlay(there) {
+            VXLAN
+        } else {
+            0
+        };
+        let protocol = self.request.protocol;
+        // Where the hole is, the path carries a tunnel's headers less than its ends believe
+        let carries = self.world.network.mtu - VXLAN - tunnel - headers(protocol);
+        match protocol {
+            _ if self.request.payload <= carries => outcome,
+            Protocol::Tcp => Outcome::Stalled,
+            Protocol::Udp | Protocol::Icmp => Outcome::TimedOut,
+        }
+    }
+}
+
+/// Who is known by an address without being a pod of ours: the cluster's DNS and the API server,
+/// by what their Services say.
+fn bystander(world: &World, address: IpAddr, port: u16, protocol: Protocol) -> Option<Backend> {
+    let is_of = |namespace, name| {
+        world.slices.of(&Key::new(namespace, name)).any(|slice| {
+            let there = slice.endpoints.iter().any(|each| each.address == address);
+            there && (protocol == Protocol::Icmp || slice.ports.values().any(|each| *each == port))
+        })
+    };
+    if is_of("kube-system", "kube-dns") {
+        return Some(match protocol {
+            Protocol::Icmp => Backend::Echo,
+            _ => Backend::Dns,
+        });
+    }
+    (protocol == Protocol::Tcp && is_of("default", "kubernetes")).then_some(Backend::ApiServer)
+}

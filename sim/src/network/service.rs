@@ -1,0 +1,274 @@
+//! Connections to a Service: its virtual address, its load balancer's, and the choice of a backend.
+
+use std::net::IpAddr;
+
+use super::{Backend, Flow, Outcome, Protocol};
+use crate::fault::FaultKind;
+use crate::topology::{Build, Os};
+use crate::world::{Endpoint, Key, Node, NodeMode, Service, ServicePort};
+
+/// Windows user guide, windows-networking.md: more backends per Service are not supported.
+const MOST_BACKENDS: usize = 1024;
+
+impl<'a> Flow<'a> {
+    pub(super) fn to_service(self, key: &Key, service: &Service) -> Outcome {
+        let Some((name, node)) = self.node else {
+            return self.through_load_balancer(key, service);
+        };
+        if self.world.faults.any(FaultKind::ServiceAnswersWrong) {
+            return Outcome::WrongAnswer;
+        }
+        let os = node.pool.os();
+        if self.request.protocol == Protocol::Icmp {
+            // acs-engine issue 572: from a Windows pod the virtual address answers pings, whatever
+            // its ports do; an iptables kube-proxy gives it to no interface
+            return if os == Os::Windows && self.pod.is_some() {
+                self.answered(Backend::Echo)
+            } else {
+                Outcome::TimedOut
+            };
+        }
+        if self.world.suffers(FaultKind::KubeProxyDead, name) {
+            return Outcome::TimedOut;
+        }
+        if self.is_host() && node.network.winkernel(os) {
+            if self.world.suffers(FaultKind::NodeServiceIpResets, name) {
+                return Outcome::Reset;
+            }
+            // Windows user guide: "Windows container hosts are not able to access the IP of services
+            // scheduled on them"; the debug page says so of any Service (debug/windows.md), and so
+            // do we
+            if !self.world.suffers(FaultKind::NodeServiceIpAnswers, name) {
+                return Outcome::TimedOut;
+            }
+        }
+        let request = self.request;
+        let Some(port) = port_of(service, request.protocol, request.port) else {
+            // No rule matches such a packet: it leaves by the default route and is lost
+            return Outcome::TimedOut;
+        };
+        let virtual_address = service.addresses.contains(&request.to);
+        let local = if virtual_address {
+            service.internal_local
+        } else {
+            // kube-proxy's iptables mode, "pod traffic for external destinations": what starts on
+            // the node itself goes to any backend; winkernel balances over local ones alone
+            service.external_local && os == Os::Windows && node.network.dsr()
+        };
+        self.behind_virtual_address(node)
+            .balance(key, service, port, local)
+    }
+
+    /// What the cluster's edge does with a client from outside: virtual addresses are not routed
+    /// there; a load balancer picks a node.
+    fn through_load_balancer(self, key: &Key, service: &Service) -> Outcome {
+        let request = self.request;
+        if !service.external.contains(&request.to) || request.protocol == Protocol::Icmp {
+            return Outcome::TimedOut;
+        }
+        let Some(port) = port_of(service, request.protocol, request.port) else {
+            return Outcome::TimedOut;
+        };
+        // healthCheckNodePort: with externalTrafficPolicy Local, nodes without a backend are left
+        // out
+        let backends = self.backends(key, port, None).0;
+        let local = |name: &str| {
+            let mut nodes = backends
+                .iter()
+                .map(|(endpoint, _)| endpoint.node.as_deref());
+            nodes.any(|node| node == Some(name))
+        };
+        let nodes: Vec<(&'a String, &'a Node)> = self
+            .world
+            .nodes
+            .iter()
+            .filter(|(name, _)| !service.external_local || local(name))
+            .collect();
+        match pick(&nodes, request.turn) {
+            Some((name, node)) => self.through_node_port(name, node, key, service, port),
+            None => Outcome::TimedOut,
+        }
+    }
+
+    /// A node takes a request from somewhere else for a Service.
+    pub(super) fn through_node_port(
+        self,
+        name: &'a str,
+        node: &'a Node,
+        key: &Key,
+        service: &Service,
+        port: &ServicePort,
+    ) -> Outcome {
+        if self.world.suffers(FaultKind::KubeProxyDead, name) {
+            return Outcome::TimedOut;
+        }
+        let os = node.pool.os();
+        let winkernel = node.network.winkernel(os);
+        if winkernel {
+            // windows-networking.md: "Local NodePort access from the node itself fails (works for
+            // other nodes or external clients)"
+            if self.is_host() && self.is_on(name) {
+                return Outcome::TimedOut;
+            }
+            // Microsoft, common-problems.md: NodePort forwarding needs at least one pod on the
+            // Windows node
+            if !self.world.pods.any_on(name) {
+                return Outcome::TimedOut;
+            }
+        }
+        // windows-networking.md: externalTrafficPolicy Local needs DSR, keeps the client's address
+        // and forwards to no other node; without DSR the policy is not kept
+        let local = service.external_local && (!winkernel || node.network.dsr());
+        let turned_away = self.is_on(name) && !winkernel && local;
+        let forwarded = Self {
+            // With the policy Cluster kube-proxy masquerades what it forwards
+            source: if local {
+                self.source
+            } else {
+                node.address.into()
+            },
+            node: Some((name, node)),
+            forwarded: true,
+            ..self
+        };
+        // iptables: what starts on the node itself may go to any backend in spite of the policy
+        forwarded.balance(key, service, port, local && !turned_away)
+    }
+
+    /// What the source becomes on the way through a virtual address.
+    fn behind_virtual_address(self, node: &Node) -> Self {
+        let source = if self.pod.is_none() || !node.network.winkernel(node.pool.os()) {
+            self.source
+        } else if node.network.mode == NodeMode::Overlay && !node.network.dsr() {
+            // kube-proxy `--source-vip`: "The IP address of the source VIP for non-DSR", on overlay
+            // (pkg/proxy/winkernel/proxier.go)
+            let [a, b, c] = node.pod_network;
+            [a, b, c, 2].into()
+        } else if node.pool.build() == Some(Build::Ws2019) && node.network.revision < 1432 {
+            // Calico, limitations: "kube-proxy unconditionally applies source NAT to traffic from
+            // local pods to service ClusterIPs" on 1809 prior to build 17763.1432
+            node.address.into()
+        } else {
+            self.source
+        };
+        Self { source, ..self }
+    }
+
+    fn balance(self, key: &Key, service: &Service, port: &ServicePort, local: bool) -> Outcome {
+        let Some((name, node)) = self.node else {
+            return Outcome::TimedOut;
+        };
+        let os = node.pool.os();
+        let winkernel = node.network.winkernel(os);
+        let (backends, any) = self.backends(key, port, local.then_some(name));
+        if winkernel && backends.len() > MOST_BACKENDS {
+            return Outcome::TimedOut;
+        }
+        // windows-networking.md: session affinity needs Windows Server 2022; kube-proxy says "Session
+        // Affinity is not supported on this version of Windows" and goes on
+        let sticks = !winkernel
+            || node
+                .pool
+                .build()
+                .is_some_and(|build| build >= Build::Ws2022);
+        let turn = if self.world.suffers(FaultKind::VipSticks, name) {
+            0
+        } else if service.sticky && sticks {
+            client_turn(self.client())
+        } else {
+            self.request.turn
+        };
+        let Some((endpoint, target)) = pick(&backends, turn) else {
+            return match os {
+                // kube-proxy's iptables mode rejects Services without endpoints ("has no endpoints"
+                // -j REJECT), and drops where only other nodes have some ("has no local endpoints"
+                // -j DROP, pkg/proxy/iptables/proxier.go)
+                Os::Linux if !any => Outcome::Refused,
+                // winkernel makes no load balancer for such a Service
+                // (pkg/proxy/winkernel/proxier.go)
+                Os::Linux | Os::Windows => Outcome::TimedOut,
+            };
+        };
+        let itself = self
+            .pod
+            .is_some_and(|(_, pod)| endpoint.address == IpAddr::V4(pod.address));
+        let mut flow = self;
+        if itself {
+            // A pod that reaches itself through its Service fails under l2bridge (hcsshim issue
+            // 1511), and with DSR (calico issue 5522, AKS issue 2608)
+            let fails = node.network.mode == NodeMode::L2Bridge || node.network.dsr();
+            if winkernel && fails || self.world.suffers(FaultKind::HairpinBroken, name) {
+                return Outcome::TimedOut;
+            }
+            // KUBE-MARK-MASQ: a pod does not see itself as its client
+            flow.source = node.address.into();
+        }
+        flow.deliver(endpoint.address, target)
+    }
+
+    /// Who may take a connection, with the port there, on one node or on all; and whether the
+    /// Service has anybody at all.
+    fn backends(
+        &self,
+        key: &Key,
+        port: &ServicePort,
+        local_to: Option<&str>,
+    ) -> (Vec<(&'a Endpoint, u16)>, bool) {
+        let world = self.world;
+        let all: Vec<(&Endpoint, u16)> = world
+            .slices
+            .of(key)
+            .filter_map(|slice| Some((slice, *slice.ports.get(&port.name)?)))
+            .flat_map(|(slice, target)| slice.endpoints.iter().map(move |each| (each, target)))
+            .collect();
+        let of = |wanted: &dyn Fn(&Endpoint) -> bool, node: Option<&str>| {
+            let here = |each: &Endpoint| node.is_none() || each.node.as_deref() == node;
+            let found = all.iter().filter(|(each, _)| wanted(each) && here(each));
+            found.copied().collect::<Vec<_>>()
+        };
+        // pkg/proxy/topology.go, CategorizeEndpoints: who ends and still serves counts where nobody
+        // is ready
+        let usable = |node| match of(&|each| each.ready, node) {
+            none if none.is_empty() => of(&|each| each.serving_last, node),
+            ready => ready,
+        };
+        let any = !usable(None).is_empty();
+        let mut found = usable(local_to);
+        if let Some((name, _)) = self.node
+            && world.suffers(FaultKind::EndpointStale, name)
+        {
+            let target = all.first().map_or(port.port, |(_, target)| *target);
+            found.extend(world.slices.gone(key).iter().map(|gone| (gone, target)));
+        }
+        (found, any)
+    }
+
+    /// Whom session affinity goes by.
+    fn client(&self) -> IpAddr {
+        match (self.pod, self.forwarded) {
+            (Some((_, pod)), _) => pod.address.into(),
+            (None, true) if self.request.from == super::Origin::Outside => {
+                self.world.network.client.into()
+            }
+            _ => self.source,
+        }
+    }
+}
+
+fn port_of(service: &Service, protocol: Protocol, number: u16) -> Option<&ServicePort> {
+    let mut ports = service.ports.iter();
+    ports.find(|port| port.protocol == protocol && port.port == number)
+}
+
+fn pick<T: Copy>(from: &[T], turn: u64) -> Option<T> {
+    let at = turn.checked_rem(from.len() as u64)?;
+    from.get(usize::try_from(at).ok()?).copied()
+}
+
+/// A number that stays the same for one client.
+fn client_turn(client: IpAddr) -> u64 {
+    match client {
+        IpAddr::V4(client) => u64::from(u32::from(client)),
+        IpAddr::V6(client) => client.octets().iter().map(|byte| u64::from(*byte)).sum(),
+    }
+}

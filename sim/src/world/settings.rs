@@ -1,0 +1,123 @@
+//! How the simulated cluster's network is made: what no object of the API tells.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr};
+
+use crate::topology::{Build, Os, Pool};
+
+/// How HNS connects a Windows node's pods. Linux nodes have no such mode; there `L2Bridge` stands
+/// for plain routing, and `Overlay` for VXLAN.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum NodeMode {
+    /// `win-bridge`: pods are routed by their nodes.
+    #[default]
+    L2Bridge,
+    /// `win-overlay`: VXLAN between nodes.
+    Overlay,
+    /// The network's own addresses, unaltered.
+    Transparent,
+}
+
+/// What forwards Services on a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KubeProxy {
+    /// The usual one: winkernel on Windows, iptables on Linux.
+    Usual {
+        /// `--enable-dsr`, on Windows.
+        dsr: bool,
+    },
+    /// Antrea's own proxy, without kube-proxy (antrea-io/antrea, docs/windows.md): what kube-proxy
+    /// cannot do says nothing about it.
+    Antrea,
+}
+
+/// How one node's pods are connected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NodeNetwork {
+    pub(crate) mode: NodeMode,
+    pub(crate) proxy: KubeProxy,
+    /// Whether the CNI keeps `NetworkPolicies`.
+    pub(crate) policies: bool,
+    /// Whether the CNI keeps `hostPort`: plugins from 0.8.6 with the capability `portMappings`
+    /// (Microsoft, common-problems.md).
+    pub(crate) host_ports: bool,
+    /// The revision of the Windows build; 0 on Linux.
+    pub(crate) revision: u32,
+}
+
+impl NodeNetwork {
+    pub(super) fn of(pool: Pool) -> Self {
+        let revision = |build: Build| build.kernel_version().rsplit_once('.')?.1.parse().ok();
+        Self {
+            mode: NodeMode::default(),
+            proxy: KubeProxy::Usual { dsr: false },
+            policies: false,
+            host_ports: true,
+            revision: pool.build().and_then(revision).unwrap_or(0),
+        }
+    }
+
+    /// Whether the node's load balancers answer without the node in between.
+    pub(crate) fn dsr(&self) -> bool {
+        self.proxy == KubeProxy::Usual { dsr: true }
+    }
+
+    /// Whether Services come from kube-proxy's winkernel mode.
+    pub(crate) fn winkernel(&self, os: Os) -> bool {
+        os == Os::Windows && matches!(self.proxy, KubeProxy::Usual { .. })
+    }
+}
+
+/// Somebody outside the cluster who answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Outside {
+    /// Its names, without a dot at the end.
+    pub(crate) names: Vec<String>,
+    pub(crate) address: IpAddr,
+    pub(crate) tcp: BTreeSet<u16>,
+    pub(crate) udp: BTreeSet<u16>,
+}
+
+/// What holds for the whole cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Network {
+    /// The cluster's DNS domain.
+    pub(crate) domain: String,
+    /// The largest packet between nodes, in bytes.
+    pub(crate) mtu: usize,
+    pub(crate) outside: Vec<Outside>,
+    /// Where the outside client comes from.
+    pub(crate) client: Ipv4Addr,
+    /// The name server of the nodes themselves, which knows outside names alone.
+    pub(crate) nodes_resolver: IpAddr,
+}
+
+impl Default for Network {
+    /// The outside is what upstream's tests ask for (Kubernetes,
+    /// `test/e2e/windows/hybrid_network.go`: 8.8.8.8:53 and www.google.com), and example.com; web
+    /// servers and client have addresses of RFC 5737.
+    fn default() -> Self {
+        let outside = |names: &[&str], address: [u8; 4], tcp: &[u16], udp: &[u16]| Outside {
+            names: names.iter().map(|&name| name.to_owned()).collect(),
+            address: address.into(),
+            tcp: tcp.iter().copied().collect(),
+            udp: udp.iter().copied().collect(),
+        };
+        Self {
+            domain: "cluster.local".to_owned(),
+            mtu: 1500,
+            outside: vec![
+                outside(&["dns.google"], [8, 8, 8, 8], &[53, 443], &[53]),
+                outside(&["www.google.com"], [203, 0, 113, 10], &[80, 443], &[]),
+                outside(
+                    &["www.example.com", "example.com"],
+                    [203, 0, 113, 80],
+                    &[80, 443],
+                    &[],
+                ),
+            ],
+            client: [198, 51, 100, 7].into(),
+            nodes_resolver: [8, 8, 8, 8].into(),
+        }
+    }
+}
