@@ -11,6 +11,7 @@
 //! | how nodes join and leave | `join.rs`, `node.rs` |
 //! | how a pod lives | `pods/life.rs`, `pods/container.rs`, `pods/probe.rs`; what is told of it: `pods/book.rs` |
 //! | which images run where | `image.rs` |
+//! | the files of a container | `files.rs` |
 //! | what a connection comes to | `network.rs`, names in `names.rs` |
 //! | what a program prints | `program/` |
 //! | exec and logs | `kubelet/` |
@@ -23,6 +24,8 @@ mod clock;
 mod cluster;
 mod dns;
 mod fault;
+#[allow(dead_code, reason = "programs come to read them")]
+mod files;
 pub mod front;
 mod image;
 mod join;

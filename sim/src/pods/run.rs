@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 
 use super::book::Book;
 use crate::cluster::{NodeState, locked};
+use crate::files::Files;
 use crate::image::Image;
 use crate::network::Origin;
 use crate::program::Place;
@@ -106,6 +107,10 @@ impl PodRun {
             } else {
                 spec_name.unwrap_or_else(|| self.key.name.clone())
             },
+            env: Arc::default(),
+            files: Files::new(self.node.pool.os()),
+            directory: container.working_dir.clone().unwrap_or_default(),
+            user: None,
         }
     }
 

@@ -15,9 +15,11 @@ mod windows;
 pub(crate) use windows::CONTROL_C;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::files::Files;
 use crate::image::Family;
 use crate::names::{self, Lookup};
 use crate::network::{self, Origin, Outcome, Request};
@@ -27,6 +29,7 @@ use serve::Page;
 
 /// Where a program runs.
 #[derive(Clone, Debug)]
+#[allow(dead_code, reason = "programs come to read all of it")]
 pub(crate) struct Place {
     pub(crate) os: Os,
     pub(crate) family: Family,
@@ -35,6 +38,13 @@ pub(crate) struct Place {
     pub(crate) host_process: bool,
     pub(crate) origin: Origin,
     pub(crate) hostname: String,
+    /// The variables of the container, resolved.
+    pub(crate) env: Arc<BTreeMap<String, String>>,
+    pub(crate) files: Files,
+    /// Where the container's process starts; empty for the root.
+    pub(crate) directory: String,
+    /// Whom the container runs as, where its `runAsUserName` says so.
+    pub(crate) user: Option<String>,
 }
 
 /// What a program sees of the cluster.
@@ -247,6 +257,10 @@ pub(crate) mod tests {
             host_process: false,
             origin: Origin::Pod(Key::new("test", "prober")),
             hostname: "prober".to_owned(),
+            env: Arc::default(),
+            files: Files::new(os),
+            directory: String::new(),
+            user: None,
         }
     }
 

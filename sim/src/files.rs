@@ -1,0 +1,290 @@
+//! The files of a container, as far as programs need them: what its volumes bring, and what was
+//! written since. Held in memory; names and bytes, no modes and no owners.
+//!
+//! A volume is shared by all containers that mount it, and a clone of [`Files`] sees the same files.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use crate::cluster::locked;
+use crate::topology::Os;
+
+/// How much one volume holds before it is full: enough for what probes and samples write.
+const MOST: usize = 16 * 1024 * 1024;
+
+/// Files by their path below a volume's root, parts joined by `/`, without one in front.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Volume(Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
+
+impl Volume {
+    /// Replaces all of its files, as the kubelet does with a changed `ConfigMap`.
+    pub(crate) fn fill(&self, files: BTreeMap<String, Vec<u8>>) {
+        *locked(&self.0) = files;
+    }
+}
+
+/// A volume at its place in one container.
+#[derive(Clone, Debug)]
+pub(crate) struct Mount {
+    pub(crate) path: String,
+    pub(crate) volume: Volume,
+    /// The directory or file of the volume that is mounted; empty for all of it.
+    pub(crate) sub_path: String,
+    pub(crate) read_only: bool,
+}
+
+/// What one container sees as its file system.
+#[derive(Clone, Debug)]
+pub(crate) struct Files {
+    os: Os,
+    root: Volume,
+    mounts: Vec<Mount>,
+}
+
+/// Why a file cannot be read or written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileError {
+    Missing,
+    IsDirectory,
+    ReadOnly,
+    Full,
+}
+
+impl FileError {
+    /// The system's words: errno texts of glibc and musl, and of Windows' system messages
+    /// (`ERROR_FILE_NOT_FOUND`, `ERROR_ACCESS_DENIED`, `ERROR_DISK_FULL`).
+    pub(crate) fn text(self, os: Os) -> &'static str {
+        match (self, os) {
+            (Self::Missing, Os::Linux) => "No such file or directory",
+            (Self::Missing, Os::Windows) => "The system cannot find the file specified.",
+            (Self::IsDirectory, Os::Linux) => "Is a directory",
+            (Self::ReadOnly, Os::Linux) => "Read-only file system",
+            // kubernetes, test/e2e/windows/volumes.go: what a write to a read-only volume prints
+            (Self::IsDirectory | Self::ReadOnly, Os::Windows) => "Access is denied.",
+            (Self::Full, Os::Linux) => "No space left on device",
+            (Self::Full, Os::Windows) => "There is not enough space on the disk.",
+        }
+    }
+}
+
+impl Files {
+    /// The files of a container without volumes.
+    pub(crate) fn new(os: Os) -> Self {
+        Self {
+            os,
+            root: Volume::default(),
+            mounts: Vec::new(),
+        }
+    }
+
+    /// The same with volumes; of two mounts that hold a path the deeper one counts.
+    pub(crate) fn with_mounts(os: Os, mounts: Vec<Mount>) -> Self {
+        Self {
+            mounts,
+            ..Self::new(os)
+        }
+    }
+
+    /// A file's content.
+    pub(crate) fn read(&self, path: &str) -> Result<Vec<u8>, FileError> {
+        let (volume, path, _) = self.locate(path);
+        if let Some(bytes) = locked(&volume.0).get(&path) {
+            return Ok(bytes.clone());
+        }
+        Err(if self.holds_directory(volume, &path) {
+            FileError::IsDirectory
+        } else {
+            FileError::Missing
+        })
+    }
+
+    /// Replaces a file's content, or adds to its end; makes the file if need be.
+    pub(crate) fn write(&self, path: &str, bytes: &[u8], append: bool) -> Result<(), FileError> {
+        let (volume, path, read_only) = self.locate(path);
+        if read_only {
+            return Err(FileError::ReadOnly);
+        }
+        if self.holds_directory(volume, &path) {
+            return Err(FileError::IsDirectory);
+        }
+        let mut files = locked(&volume.0);
+        let held: usize = files.values().map(Vec::len).sum();
+        if held + bytes.len() > MOST {
+            return Err(FileError::Full);
+        }
+        let file = files.entry(path).or_default();
+        if !append {
+            file.clear();
+        }
+        file.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Removes a file.
+    pub(crate) fn remove(&self, path: &str) -> Result<(), FileError> {
+        let (volume, path, read_only) = self.locate(path);
+        if read_only {
+            return Err(FileError::ReadOnly);
+        }
+        match locked(&volume.0).remove(&path) {
+            Some(_) => Ok(()),
+            None if self.holds_directory(volume, &path) => Err(FileError::IsDirectory),
+            None => Err(FileError::Missing),
+        }
+    }
+
+    /// The names in a directory, in order; `None` if there is no such directory.
+    pub(crate) fn list(&self, path: &str) -> Option<Vec<String>> {
+        let (volume, inner, _) = self.locate(path);
+        let below = |path: &str| match path {
+            "" => String::new(),
+            path => format!("{path}/"),
+        };
+        let prefix = below(&inner);
+        let first = |rest: &str| rest.split('/').next().unwrap_or_default().to_owned();
+        let mut names: BTreeSet<String> = locked(&volume.0)
+            .keys()
+            .filter_map(|file| file.strip_prefix(&prefix))
+            .map(first)
+            .collect();
+        let outer = below(&self.plain(path));
+        let mounted = self.mounts.iter().filter_map(|mount| {
+            let mounted = self.plain(&mount.path);
+            mounted.strip_prefix(&outer).map(first)
+        });
+        names.extend(mounted.filter(|name| !name.is_empty()));
+        let known = !names.is_empty() || inner.is_empty();
+        known.then(|| names.into_iter().collect())
+    }
+
+    fn holds_directory(&self, volume: &Volume, path: &str) -> bool {
+        let prefix = format!("{path}/");
+        path.is_empty()
+            || locked(&volume.0)
+                .keys()
+                .any(|file| file.starts_with(&prefix))
+    }
+
+    /// The volume that holds a path, the path in it, and whether it can only be read.
+    fn locate(&self, path: &str) -> (&Volume, String, bool) {
+        let path = self.plain(path);
+        let within = |mount: &Mount| {
+            let at = self.plain(&mount.path);
+            let rest = match path.strip_prefix(&at)? {
+                "" => "",
+                rest if at.is_empty() => rest,
+                rest => rest.strip_prefix('/')?,
+            };
+            Some((at.len(), rest.to_owned()))
+        };
+        let deepest = self
+            .mounts
+            .iter()
+            .filter_map(|mount| Some((within(mount)?, mount)))
+            .max_by_key(|((depth, _), _)| *depth);
+        match deepest {
+            Some(((_, rest), mount)) => {
+                let inner = match (self.plain(&mount.sub_path).as_str(), rest.as_str()) {
+                    ("", rest) => rest.to_owned(),
+                    (sub_path, "") => sub_path.to_owned(),
+                    (sub_path, rest) => format!("{sub_path}/{rest}"),
+                };
+                (&mount.volume, inner, mount.read_only)
+            }
+            None => (&self.root, path, false),
+        }
+    }
+
+    /// A path without drive, empty parts and dots. Windows does not tell capitals from small
+    /// letters, and takes both slashes.
+    fn plain(&self, path: &str) -> String {
+        let path = match self.os {
+            Os::Linux => path.to_owned(),
+            Os::Windows => {
+                let path = path.replace('\\', "/").to_lowercase();
+                path.strip_prefix("c:").map(str::to_owned).unwrap_or(path)
+            }
+        };
+        let mut parts: Vec<&str> = Vec::new();
+        for part in path.split('/') {
+            match part {
+                "" | "." => {}
+                ".." => {
+                    parts.pop();
+                }
+                part => parts.push(part),
+            }
+        }
+        parts.join("/")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mounted(os: Os, path: &str, sub_path: &str, read_only: bool) -> (Files, Volume) {
+        let volume = Volume::default();
+        let mount = Mount {
+            path: path.to_owned(),
+            volume: volume.clone(),
+            sub_path: sub_path.to_owned(),
+            read_only,
+        };
+        (Files::with_mounts(os, vec![mount]), volume)
+    }
+
+    #[test]
+    fn what_is_written_can_be_read_through_every_clone() {
+        let files = Files::new(Os::Linux);
+        let other = files.clone();
+        assert_eq!(files.read("/tmp/a"), Err(FileError::Missing));
+        files.write("/tmp/a", b"1", false).expect("written");
+        other.write("/tmp//./a", b"2", true).expect("written");
+        assert_eq!(files.read("/var/../tmp/a"), Ok(b"12".to_vec()));
+        assert_eq!(files.read("/tmp"), Err(FileError::IsDirectory));
+        assert_eq!(files.list("/"), Some(vec!["tmp".to_owned()]));
+        files.remove("/tmp/a").expect("removed");
+        assert_eq!(files.remove("/tmp/a"), Err(FileError::Missing));
+    }
+
+    #[test]
+    fn windows_takes_both_slashes_and_any_case() {
+        let files = Files::new(Os::Windows);
+        files
+            .write("C:\\Data\\A.txt", b"x", false)
+            .expect("written");
+        assert_eq!(files.read("/data/a.TXT"), Ok(b"x".to_vec()));
+    }
+
+    #[test]
+    fn read_only_mounts_refuse_in_the_systems_words() {
+        let (files, volume) = mounted(Os::Windows, "C:\\etc\\config", "", true);
+        volume.fill([("key".to_owned(), b"value".to_vec())].into());
+        assert_eq!(files.read("c:/etc/config/key"), Ok(b"value".to_vec()));
+        let refused = files.write("C:\\etc\\config\\new", b"", false);
+        let refused = refused.expect_err("it is read-only");
+        assert_eq!(refused.text(Os::Windows), "Access is denied.");
+        assert_eq!(refused.text(Os::Linux), "Read-only file system");
+        assert_eq!(files.list("C:\\etc"), Some(vec!["config".to_owned()]));
+        assert_eq!(files.write("C:\\etc\\configs", b"", false), Ok(()));
+    }
+
+    #[test]
+    fn a_sub_path_is_a_part_of_the_volume() {
+        let (files, volume) = mounted(Os::Linux, "/data", "a/b", false);
+        files.write("/data/c", b"1", false).expect("written");
+        assert_eq!(locked(&volume.0)["a/b/c"], b"1");
+        let (files, volume) = mounted(Os::Linux, "/etc/file", "key", false);
+        volume.fill([("key".to_owned(), b"one".to_vec())].into());
+        assert_eq!(files.read("/etc/file"), Ok(b"one".to_vec()));
+    }
+
+    #[test]
+    fn a_volume_does_not_grow_without_end() {
+        let files = Files::new(Os::Linux);
+        let much = vec![0; MOST];
+        files.write("/a", &much, false).expect("it is just enough");
+        assert_eq!(files.write("/b", b"1", false), Err(FileError::Full));
+    }
+}
