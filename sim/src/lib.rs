@@ -14,7 +14,7 @@
 //! | the files of a container | `files.rs` |
 //! | what a connection comes to | `network.rs`, names in `names.rs` |
 //! | what a program prints | `program/` |
-//! | exec and logs | `kubelet/` |
+//! | exec, attach, logs and statistics | `kubelet/`; what is kept of a log: `log.rs` |
 //! | trouble on the way to the API server | `front/` |
 //!
 //! Everything listens on loopback only. Time passes through `clock.rs` alone.
@@ -30,6 +30,7 @@ pub mod front;
 mod image;
 mod join;
 mod kubelet;
+mod log;
 mod names;
 mod network;
 mod node;

@@ -9,7 +9,6 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
 use http::header::{
     CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, UPGRADE,
@@ -27,7 +26,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role};
 
 use super::query::Query;
-use super::server::text;
+use super::server::{Body, boxed, text};
 use super::status;
 use crate::clock;
 use crate::cluster::Cluster;
@@ -53,7 +52,7 @@ pub(super) fn begin(
     container: &str,
     query: &Query,
     mut request: Request<Incoming>,
-) -> Response<Full<Bytes>> {
+) -> Response<Body> {
     let place = {
         let book = run.book();
         let mut containers = book.init.iter().chain(&book.containers);
@@ -109,7 +108,7 @@ pub(super) fn begin(
             Err(error) => tracing::debug!(%error, "exec is not upgraded"),
         }
     });
-    let mut response = Response::new(Full::default());
+    let mut response = Response::new(boxed(Full::default()));
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     let headers = response.headers_mut();
     headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));

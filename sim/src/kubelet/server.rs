@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
+use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -101,11 +102,7 @@ async fn connection(
     }
 }
 
-fn route(
-    cluster: &Arc<Cluster>,
-    node: &NodeState,
-    request: Request<Incoming>,
-) -> Response<Full<Bytes>> {
+fn route(cluster: &Arc<Cluster>, node: &NodeState, request: Request<Incoming>) -> Response<Body> {
     let query = Query::parse(request.uri().query());
     let path = request.uri().path().to_owned();
     let parts: Vec<&str> = path.split('/').skip(1).collect();
@@ -128,10 +125,7 @@ fn route(
                 let words = format!("pod \"{pod}\" not found");
                 return text(StatusCode::NOT_FOUND, &words);
             };
-            match logs::read(&run, container, &query) {
-                Ok(log) => answer(StatusCode::OK, log),
-                Err(words) => text(StatusCode::BAD_REQUEST, &words),
-            }
+            logs::answer(&run, container, &query)
         }
         _ => text(StatusCode::NOT_FOUND, "404 page not found\n"),
     }
@@ -143,12 +137,17 @@ fn find(cluster: &Cluster, node: &NodeState, namespace: &str, pod: &str) -> Opti
     (run.node.name == node.name).then(|| Arc::clone(run))
 }
 
-pub(super) fn text(status: StatusCode, words: &str) -> Response<Full<Bytes>> {
-    answer(status, words.as_bytes().to_vec())
+/// The body of an answer: whole, or as it grows.
+pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
+
+pub(super) fn boxed(
+    body: impl hyper::body::Body<Data = Bytes, Error = Infallible> + Send + 'static,
+) -> Body {
+    UnsyncBoxBody::new(body)
 }
 
-fn answer(status: StatusCode, body: Vec<u8>) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from(body)));
+pub(super) fn text(status: StatusCode, words: &str) -> Response<Body> {
+    let mut response = Response::new(boxed(Full::from(words.to_owned())));
     *response.status_mut() = status;
     response
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{
@@ -11,6 +12,7 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::clock;
+use crate::log::Log;
 use crate::program::Place;
 
 /// What a node knows of a pod of its own.
@@ -44,7 +46,9 @@ pub(crate) struct ContainerBook {
     pub(crate) restarts: i32,
     pub(crate) ready: bool,
     pub(crate) past_startup: bool,
-    pub(crate) log: Vec<u8>,
+    /// What this run has printed, and what the one before it had.
+    pub(crate) log: Arc<Log>,
+    pub(crate) last_log: Option<Arc<Log>>,
     /// Where exec finds itself, while the container runs.
     pub(crate) place: Option<Place>,
     /// Whether it will not be started again.
@@ -96,7 +100,8 @@ impl Book {
                     restarts: 0,
                     ready: false,
                     past_startup: false,
-                    log: Vec::new(),
+                    log: Log::new(),
+                    last_log: None,
                     place: None,
                     over: false,
                 })
@@ -123,6 +128,12 @@ impl Book {
     /// Whether a container that ended with this code is started again.
     pub(crate) fn restarts(&self, code: i32, init: bool) -> bool {
         (self.restarts_always && !init) || (code != 0 && !self.restarts_never)
+    }
+
+    /// The container of a name, of whichever kind.
+    pub(crate) fn container(&self, name: &str) -> Option<&ContainerBook> {
+        let mut all = self.containers.iter().chain(&self.init);
+        all.find(|container| container.name == name)
     }
 
     /// kubelet, `getPhase`.
@@ -242,6 +253,15 @@ impl Book {
 }
 
 impl ContainerBook {
+    /// A new run begins, with a log of its own.
+    pub(crate) fn begin_log(&mut self) {
+        let before = std::mem::replace(&mut self.log, Log::new());
+        before.end();
+        if self.id.is_some() {
+            self.last_log = Some(before);
+        }
+    }
+
     fn status(&self) -> ContainerStatus {
         ContainerStatus {
             name: self.name.clone(),

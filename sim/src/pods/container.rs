@@ -13,6 +13,7 @@ use crate::clock;
 use crate::cluster::Cluster;
 use crate::fault::FaultKind;
 use crate::image::{self, Family, Image, PullFailure};
+use crate::log::{Log, Stream};
 use crate::program::serve::Page;
 use crate::program::{self, Refusal, Started};
 use crate::topology::Os;
@@ -45,6 +46,19 @@ impl Slot<'_> {
         });
     }
 
+    /// The log of this run.
+    fn log(self) -> Arc<Log> {
+        let book = self.run.book();
+        let containers = if self.init {
+            &book.init
+        } else {
+            &book.containers
+        };
+        containers
+            .get(self.index)
+            .map_or_else(Log::new, |container| Arc::clone(&container.log))
+    }
+
     fn os(self) -> Os {
         self.run.node.pool.os()
     }
@@ -59,6 +73,7 @@ impl Slot<'_> {
             let again = self.run.book().restarts(code, self.init);
             self.note(|container| {
                 container.state = State::Finished(finished.clone());
+                container.log.end();
                 container.ready = false;
                 container.past_startup = false;
                 container.place = None;
@@ -234,6 +249,7 @@ impl Slot<'_> {
         let since = clock::now();
         let has = |probe: &Option<_>| Option::is_some(probe);
         self.note(|container| {
+            container.begin_log();
             container.id = Some(id.clone());
             container.state = State::Running { since };
             container.place = Some(place.clone());
@@ -302,7 +318,8 @@ impl Slot<'_> {
     /// Lets the program run to its end, if it has one.
     async fn run_program(self, started: Started) -> u32 {
         let clock = self.cluster.clock;
-        let print = |bytes: &[u8]| self.note(|container| container.log.extend_from_slice(bytes));
+        let log = self.log();
+        let print = |stream, bytes: &[u8]| log.print(stream, bytes);
         match started {
             Started::Serves {
                 listening,
@@ -310,19 +327,19 @@ impl Slot<'_> {
                 prints,
             } => {
                 clock.pass(warm_up).await;
-                print(prints.as_bytes());
+                print(Stream::Out, prints.as_bytes());
                 let _listening = Listening::begin(self, listening);
                 std::future::pending().await
             }
             Started::Stays { prints } => {
-                print(prints.as_bytes());
+                print(Stream::Out, prints.as_bytes());
                 std::future::pending().await
             }
             Started::Ended(ran) => {
                 clock.pass(ran.took).await;
                 clock::elapse(ran.slept).await;
-                print(&ran.stdout);
-                print(&ran.stderr);
+                print(Stream::Out, &ran.stdout);
+                print(Stream::Error, &ran.stderr);
                 ran.code
             }
             Started::Refused(_) => unreachable!("a refused program was not started"),

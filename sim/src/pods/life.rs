@@ -277,6 +277,7 @@ fn end_containers(run: &PodRun) {
                 id: container.id.clone(),
             });
         }
+        container.log.end();
         container.ready = false;
         container.past_startup = false;
         container.place = None;
