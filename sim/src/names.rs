@@ -7,7 +7,10 @@
 //! wherever it is asked from.
 #![allow(dead_code, reason = "what the programs are about to ask for")]
 
+mod settle;
 mod zone;
+
+pub(crate) use settle::settle;
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -22,6 +22,7 @@ pub(crate) mod watch;
 
 use std::net::IpAddr;
 
+use crate::fault::FaultKind;
 use crate::program::serve::Page;
 use crate::topology::Os;
 use crate::world::{Key, Node, Pod, World};
@@ -178,7 +179,13 @@ impl<'a> Flow<'a> {
             Some(name) => Some((name, world.nodes.get(name)?)),
             None => None,
         };
+        let own = |pod: &Pod| request.to.is_loopback() || request.to == IpAddr::V4(pod.address);
         let source = match (pod, node) {
+            (Some((_, pod)), Some((name, node)))
+                if !own(pod) && world.suffers(FaultKind::SourceRewritten, name) =>
+            {
+                node.address
+            }
             (Some((_, pod)), _) => pod.address,
             (None, Some((_, node))) => node.address,
             (None, None) => world.network.client,

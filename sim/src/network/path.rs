@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{Backend, Flow, Outcome, Protocol, on_host, policy};
+use super::{Backend, Flow, Outcome, Protocol, Request, on_host, policy};
 use crate::fault::FaultKind;
 use crate::topology::{Build, Os};
 use crate::world::{Key, Node, NodeMode, Outside, Pod, World};
@@ -18,7 +18,10 @@ fn headers(protocol: Protocol) -> usize {
     }
 }
 
-/// Whom a pod or a node listens as.
+/// The largest packet that the fault `mtu-black-hole` lets pass.
+const HOLE: usize = 1400;
+
+/// A node, by name.
 type There<'a> = (&'a str, &'a Node);
 
 impl<'a> Flow<'a> {
@@ -49,6 +52,7 @@ impl<'a> Flow<'a> {
             (Some((name, _)), _) if self.request.protocol == Protocol::Icmp && self.is_on(name) => {
                 Outcome::NoRoute
             }
+            (None, Some(_)) if self.is_captive() => Outcome::WrongAnswer,
             // Outside the simulated cluster there is nobody
             _ => Outcome::TimedOut,
         }
@@ -71,13 +75,12 @@ impl<'a> Flow<'a> {
                 return lost;
             }
         }
-        let seen = self.seen_from(there);
         let protocol = self.request.protocol;
         match pod.listens(protocol, port) {
             _ if protocol == Protocol::Icmp => {
-                seen.passed(Some(there), seen.answered(Backend::Echo))
+                self.passed(Some(there), self.answered(Backend::Echo))
             }
-            Some(page) => seen.passed(Some(there), seen.answered_by(key, page)),
+            Some(page) => self.passed(Some(there), self.answered_by(key, page)),
             None => Outcome::Refused,
         }
     }
@@ -96,7 +99,7 @@ impl<'a> Flow<'a> {
 
     fn to_outside(self, outside: &Outside, port: u16) -> Outcome {
         let protocol = self.request.protocol;
-        let Some((name, node)) = self.node else {
+        let Some((_, node)) = self.node else {
             return Outcome::TimedOut;
         };
         if let Some(lost) = self.between(None, None, (outside.address, port)) {
@@ -118,15 +121,21 @@ impl<'a> Flow<'a> {
             Protocol::Tcp => outside.tcp.contains(&port),
             _ => outside.udp.contains(&port),
         };
+        if self.is_captive() {
+            return Outcome::WrongAnswer;
+        }
         if !listens {
             return Outcome::TimedOut;
-        }
-        if protocol == Protocol::Tcp && self.world.suffers(FaultKind::CaptiveProxy, name) {
-            return Outcome::WrongAnswer;
         }
         let name = outside.names.first().cloned().unwrap_or_default();
         let flow = self.leaving(node);
         flow.passed(None, flow.answered(Backend::Outside { name }))
+    }
+
+    /// Whether something captive takes what leaves the cluster.
+    fn is_captive(&self) -> bool {
+        let captive = |(name, _): There<'_>| self.world.suffers(FaultKind::CaptiveProxy, name);
+        self.request.protocol == Protocol::Tcp && self.node.is_some_and(captive)
     }
 
     /// Pods leave the cluster with their node's address.
@@ -148,12 +157,19 @@ impl<'a> Flow<'a> {
         let world = self.world;
         let here = self.node;
         let remote = here.map(|(name, _)| name) != there.map(|(name, _)| name);
-        if remote && (self.unbuilt(here) || self.unbuilt(there)) {
+        if remote && (unbuilt(here) || unbuilt(there)) {
+            return Some(Outcome::TimedOut);
+        }
+        let gone = |at: Option<There<'_>>| {
+            at.is_some_and(|(name, _)| world.suffers(FaultKind::NodeVanishes, name))
+        };
+        if gone(here) || gone(there) {
             return Some(Outcome::TimedOut);
         }
         if let Some((name, node)) = here {
-            if self.request.protocol == Protocol::Udp && world.suffers(FaultKind::UdpDropped, name)
-            {
+            let Request { protocol, port, .. } = *self.request;
+            let dropped = protocol == Protocol::Udp && port != 53;
+            if dropped && world.suffers(FaultKind::UdpDropped, name) {
                 return Some(Outcome::TimedOut);
             }
             if let Some((other, far)) = there
@@ -174,55 +190,34 @@ impl<'a> Flow<'a> {
         None
     }
 
-    /// windows-networking.md: overlay on Windows Server 2019 needs KB4489899, which is 17763.379.
-    fn unbuilt(&self, at: Option<There<'_>>) -> bool {
-        at.is_some_and(|(_, node)| {
-            node.pool.build() == Some(Build::Ws2019)
-                && node.network.mode == NodeMode::Overlay
-                && node.network.revision < 379
-                && self.request.protocol != Protocol::Icmp
-        })
-    }
-
-    /// What the source has become where the request arrives.
-    fn seen_from(self, there: There<'_>) -> Self {
-        match self.node {
-            Some((name, node))
-                if name != there.0 && self.world.suffers(FaultKind::SourceRewritten, name) =>
-            {
-                self.leaving(node)
-            }
-            _ => self,
-        }
-    }
-
     /// The outcome, unless what is said is too large for a path that loses large packets.
     fn passed(&self, there: Option<There<'_>>, outcome: Outcome) -> Outcome {
-        let here = self.node;
-        let remote = here.map(|(name, _)| name) != there.map(|(name, _)| name);
-        let hole = |at: Option<There<'_>>| {
-            at.is_some_and(|(name, _)| self.world.suffers(FaultKind::MtuBlackHole, name))
+        let Some((name, node)) = self.node else {
+            return outcome;
         };
-        if !remote || !(hole(here) || hole(there)) {
+        let remote = there.is_none_or(|(other, _)| other != name);
+        if !remote || !self.world.suffers(FaultKind::MtuBlackHole, name) {
             return outcome;
         }
-        let overlay = |at: Option<There<'_>>| {
-            at.is_some_and(|(_, node)| node.network.mode == NodeMode::Overlay)
-        };
-        let tunnel = if overlay(here) || overlay(there) {
-            VXLAN
-        } else {
-            0
-        };
+        let tunnelled = node.network.mode == NodeMode::Overlay && there.is_some();
         let protocol = self.request.protocol;
-        // Where the hole is, the path carries a tunnel's headers less than its ends believe
-        let carries = self.world.network.mtu - VXLAN - tunnel - headers(protocol);
+        let around = headers(protocol) + if tunnelled { VXLAN } else { 0 };
+        let carries = HOLE - around;
         match protocol {
             _ if self.request.payload <= carries => outcome,
             Protocol::Tcp => Outcome::Stalled,
             Protocol::Udp | Protocol::Icmp => Outcome::TimedOut,
         }
     }
+}
+
+/// windows-networking.md: overlay on Windows Server 2019 needs KB4489899, which is 17763.379.
+fn unbuilt(at: Option<There<'_>>) -> bool {
+    at.is_some_and(|(_, node)| {
+        node.pool.build() == Some(Build::Ws2019)
+            && node.network.mode == NodeMode::Overlay
+            && node.network.revision < 379
+    })
 }
 
 /// Who is known by an address without being a pod of ours: the cluster's DNS and the API server,

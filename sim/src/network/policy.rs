@@ -38,7 +38,8 @@ enum Direction {
 }
 
 impl Policy {
-    pub(super) fn by(policy: &NetworkPolicy) -> Self {
+    /// Reads a policy's object.
+    pub(crate) fn by(policy: &NetworkPolicy) -> Self {
         let spec = policy.spec.clone().unwrap_or_default();
         let types = spec.policy_types.unwrap_or_default();
         let has = |kind: &str| types.iter().any(|each| each == kind);

@@ -15,7 +15,10 @@ impl<'a> Flow<'a> {
         let Some((name, node)) = self.node else {
             return self.through_load_balancer(key, service);
         };
-        if self.world.faults.any(FaultKind::ServiceAnswersWrong) {
+        let request = self.request;
+        let virtual_address = service.addresses.contains(&request.to);
+        let captive = virtual_address && request.protocol == Protocol::Tcp;
+        if captive && self.world.faults.any(FaultKind::ServiceAnswersWrong) {
             return Outcome::WrongAnswer;
         }
         let os = node.pool.os();
@@ -32,22 +35,20 @@ impl<'a> Flow<'a> {
             return Outcome::TimedOut;
         }
         if self.is_host() && node.network.winkernel(os) {
-            if self.world.suffers(FaultKind::NodeServiceIpResets, name) {
+            if virtual_address && self.world.suffers(FaultKind::NodeServiceIpResets, name) {
                 return Outcome::Reset;
             }
             // Windows user guide: "Windows container hosts are not able to access the IP of services
             // scheduled on them"; the debug page says so of any Service (debug/windows.md), and so
             // do we
-            if !self.world.suffers(FaultKind::NodeServiceIpAnswers, name) {
+            if !virtual_address || !self.world.suffers(FaultKind::NodeServiceIpAnswers, name) {
                 return Outcome::TimedOut;
             }
         }
-        let request = self.request;
         let Some(port) = port_of(service, request.protocol, request.port) else {
             // No rule matches such a packet: it leaves by the default route and is lost
             return Outcome::TimedOut;
         };
-        let virtual_address = service.addresses.contains(&request.to);
         let local = if virtual_address {
             service.internal_local
         } else {
@@ -171,7 +172,7 @@ impl<'a> Flow<'a> {
                 .pool
                 .build()
                 .is_some_and(|build| build >= Build::Ws2022);
-        let turn = if self.world.suffers(FaultKind::VipSticks, name) {
+        let turn = if !self.forwarded && self.world.suffers(FaultKind::VipSticks, name) {
             0
         } else if service.sticky && sticks {
             client_turn(self.client())
@@ -235,6 +236,7 @@ impl<'a> Flow<'a> {
         let any = !usable(None).is_empty();
         let mut found = usable(local_to);
         if let Some((name, _)) = self.node
+            && !self.forwarded
             && world.suffers(FaultKind::EndpointStale, name)
         {
             let target = all.first().map_or(port.port, |(_, target)| *target);

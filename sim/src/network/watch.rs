@@ -1,15 +1,18 @@
-//! One watch each of Services and `EndpointSlices`, as far as packets need them.
+//! One watch each of Services, `EndpointSlices`, `NetworkPolicies` and namespaces, as far as packets
+//! need them.
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::core::v1::{Namespace, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::Api;
 
 use super::Protocol;
+use super::policy::Policy;
 use crate::cluster::Cluster;
 use crate::pods::watch::{Change, follow};
-use crate::world::{self, Endpoint, Key, ServicePort, World};
+use crate::world::{self, Endpoint, Key, Labels, ServicePort, World};
 
 /// Starts the watches.
 pub(crate) fn begin(cluster: &Arc<Cluster>) {
@@ -26,6 +29,22 @@ pub(crate) fn begin(cluster: &Arc<Cluster>) {
         let api = Api::<EndpointSlice>::all(all.client.clone());
         follow(api, |change| {
             all.change(|world| apply(world, change, slice));
+        })
+        .await;
+    });
+    let all = Arc::clone(cluster);
+    cluster.spawn(async move {
+        let api = Api::<NetworkPolicy>::all(all.client.clone());
+        follow(api, |change| {
+            all.change(|world| apply(world, change, Policy::by));
+        })
+        .await;
+    });
+    let all = Arc::clone(cluster);
+    cluster.spawn(async move {
+        let api = Api::<Namespace>::all(all.client.clone());
+        follow(api, |change| {
+            all.change(|world| apply(world, change, labels));
         })
         .await;
     });
@@ -65,6 +84,42 @@ impl Kept<world::Slice> for World {
     fn known(&self) -> Vec<Key> {
         self.slices.keys().cloned().collect()
     }
+}
+
+impl Kept<Policy> for World {
+    fn set(&mut self, key: Key, value: Policy) {
+        Arc::make_mut(&mut self.policies).insert(key, value);
+    }
+
+    fn unset(&mut self, key: &Key) {
+        Arc::make_mut(&mut self.policies).remove(key);
+    }
+
+    fn known(&self) -> Vec<Key> {
+        self.policies.keys().cloned().collect()
+    }
+}
+
+/// A namespace's key has no namespace.
+impl Kept<Labels> for World {
+    fn set(&mut self, key: Key, value: Labels) {
+        Arc::make_mut(&mut self.namespaces).insert(key.name, value);
+    }
+
+    fn unset(&mut self, key: &Key) {
+        Arc::make_mut(&mut self.namespaces).remove(&key.name);
+    }
+
+    fn known(&self) -> Vec<Key> {
+        self.namespaces
+            .keys()
+            .map(|name| Key::new("", name))
+            .collect()
+    }
+}
+
+pub(crate) fn labels(namespace: &Namespace) -> Labels {
+    namespace.metadata.labels.clone().unwrap_or_default()
 }
 
 fn apply<K, V>(world: &mut World, change: Change<K>, read: impl Fn(&K) -> V)

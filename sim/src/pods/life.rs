@@ -18,6 +18,7 @@ use super::events;
 use super::run::PodRun;
 use crate::clock;
 use crate::cluster::{Cluster, insist};
+use crate::names;
 use crate::topology::Os;
 use crate::world;
 
@@ -135,6 +136,7 @@ fn past_deadline(cluster: &Cluster, run: &PodRun) {
 
 async fn sandbox_and_containers(cluster: &Arc<Cluster>, run: &Arc<PodRun>) {
     sandbox(cluster, run).await;
+    names::settle(cluster, &run.key, &run.uid);
     let spec = run.pod.spec.clone().unwrap_or_default();
     for (index, container) in spec.init_containers.iter().flatten().enumerate() {
         let slot = Slot {
@@ -195,6 +197,7 @@ async fn sandbox(cluster: &Cluster, run: &PodRun) {
         let pod = world::Pod {
             uid: run.uid.clone(),
             host_network,
+            dns_ready: host_network || run.node.pool.os() == Os::Linux,
             ..world::Pod::new(&run.node.name, address, told)
         };
         world.pods.insert(run.key.clone(), pod);
