@@ -17,7 +17,7 @@ use crate::clock::{self, Clock};
 use crate::fault::{FaultKind, FaultSet, FaultSwitch};
 use crate::pods::run::PodRun;
 use crate::program::View;
-use crate::topology::Pool;
+use crate::topology::{NodeSpec, Pool};
 use crate::world::{self, Key, World};
 
 /// A running simulator.
@@ -112,6 +112,8 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct NodeState {
     pub(crate) name: String,
     pub(crate) pool: Pool,
+    /// What the topology says of it; the name there lacks the prefix.
+    pub(crate) spec: NodeSpec,
     pub(crate) view: world::Node,
     pub(crate) labels: BTreeMap<String, String>,
     addresses: Mutex<Addresses>,
@@ -131,11 +133,12 @@ pub(crate) struct Readiness {
 }
 
 impl NodeState {
+    /// A node of the usual size.
     pub(crate) fn new(name: String, view: world::Node, labels: BTreeMap<String, String>) -> Self {
-        let pool = view.pool;
         Self {
+            pool: view.pool,
+            spec: NodeSpec::new(name.clone(), view.pool),
             name,
-            pool,
             view,
             labels,
             addresses: Mutex::default(),
@@ -143,6 +146,28 @@ impl NodeState {
             readiness: Mutex::default(),
             shown: watch::Sender::new(None),
         }
+    }
+
+    /// The node as a topology has it.
+    pub(crate) fn with(self, spec: NodeSpec) -> Self {
+        Self { spec, ..self }
+    }
+
+    /// A node that nobody has bound to an address.
+    #[cfg(test)]
+    pub(crate) fn alone(spec: NodeSpec) -> Self {
+        let view = world::Node {
+            pool: spec.pool,
+            address: Ipv4Addr::LOCALHOST,
+            kubelet_port: 1,
+            pod_network: [10, 244, 1],
+        };
+        Self::new(spec.name.clone(), view, BTreeMap::new()).with(spec)
+    }
+
+    /// Since when the node has been there.
+    pub(crate) fn started(&self) -> Timestamp {
+        locked(&self.readiness).map_or_else(Timestamp::now, |readiness| readiness.first)
     }
 
     /// Takes down whether the node is ready at a moment; returns since when that has been so.

@@ -279,7 +279,8 @@ async fn bind(
         let kubelet_port = listener.local_addr().map_err(failed)?.port();
         let pod_network = [10, 244, first_network.wrapping_add(number)];
         let view = world::Node::new(spec.pool, address, kubelet_port, pod_network);
-        let state = NodeState::new(name.clone(), view, node::labels(&name, spec.pool));
+        let state =
+            NodeState::new(name.clone(), view, node::labels(&name, spec)).with(spec.clone());
         if nodes.insert(name.clone(), Arc::new(state)).is_some() {
             return Err(JoinError::SameName(name));
         }

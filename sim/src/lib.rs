@@ -36,6 +36,7 @@ mod network;
 mod node;
 mod pods;
 mod program;
+mod quantity;
 mod topology;
 mod world;
 
@@ -45,4 +46,7 @@ pub use fault::{
 };
 pub use join::{JoinError, JoinOptions, Joined, LeaveError, join};
 pub use kubelet::ServingError;
-pub use topology::{Build, NodeSpec, Os, Pool, Topology, UnknownPool};
+pub use topology::{
+    Build, NamedTopology, NetworkMode, NetworkSpec, NodeSpec, Os, Pool, TaintSpec, Topology,
+    UnknownPool,
+};

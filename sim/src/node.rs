@@ -2,6 +2,8 @@
 
 mod status;
 
+pub(crate) use status::DISK_KI;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +19,7 @@ use serde_json::json;
 use crate::clock;
 use crate::cluster::{Cluster, NodeState, insist};
 use crate::fault::{FaultKind, FaultSet};
-use crate::topology::{Build, Pool};
+use crate::topology::{self, Build};
 
 /// The namespace of all node leases.
 pub(crate) const LEASES: &str = "kube-node-lease";
@@ -53,7 +55,8 @@ const RENEWAL: Duration = Duration::from_secs(10);
 const HEARTBEAT: Duration = Duration::from_mins(5);
 
 /// The labels that are a node's own, without faults.
-pub(crate) fn labels(name: &str, pool: Pool) -> BTreeMap<String, String> {
+pub(crate) fn labels(name: &str, spec: &topology::NodeSpec) -> BTreeMap<String, String> {
+    let pool = spec.pool;
     let mut labels = BTreeMap::from([
         ("kubernetes.io/hostname".to_owned(), name.to_owned()),
         (MANAGED.0.to_owned(), MANAGED.1.to_owned()),
@@ -68,6 +71,7 @@ pub(crate) fn labels(name: &str, pool: Pool) -> BTreeMap<String, String> {
     if let Some(build) = pool.build() {
         labels.insert(BUILD_LABEL.to_owned(), build.label());
     }
+    labels.extend(spec.labels.clone());
     labels
 }
 
@@ -90,18 +94,26 @@ fn carried(node: &NodeState, faults: &FaultSet) -> BTreeMap<String, Option<Strin
     labels
 }
 
-/// The taint as the faults have it.
-fn taint(node: &NodeState, faults: &FaultSet) -> Option<Taint> {
-    if node.pool.build().is_none() || node.suffers(FaultKind::Untainted, faults) {
-        return None;
-    }
-    let (key, value, effect) = TAINT;
-    Some(Taint {
+/// The taints as the topology and the faults have them.
+fn taints(node: &NodeState, faults: &FaultSet) -> Vec<Taint> {
+    let of = |key: &str, value: &str, effect: &str| Taint {
         key: key.to_owned(),
-        value: Some(value.to_owned()),
+        value: (!value.is_empty()).then(|| value.to_owned()),
         effect: effect.to_owned(),
         time_added: None,
-    })
+    };
+    let mut taints = match &node.spec.taints {
+        Some(taints) => taints
+            .iter()
+            .map(|taint| of(&taint.key, &taint.value, &taint.effect))
+            .collect(),
+        None if node.pool.build().is_some() => vec![of(TAINT.0, TAINT.1, TAINT.2)],
+        None => Vec::new(),
+    };
+    if node.suffers(FaultKind::Untainted, faults) {
+        taints.retain(|taint| taint.key != TAINT.0);
+    }
+    taints
 }
 
 /// Creates the node, its status and its lease.
@@ -128,7 +140,7 @@ pub(crate) async fn register(
         spec: Some(NodeSpec {
             pod_cidr: Some(cidr.clone()),
             pod_cidrs: Some(vec![cidr]),
-            taints: taint(node, &faults).map(|taint| vec![taint]),
+            taints: Some(taints(node, &faults)),
             ..NodeSpec::default()
         }),
         status: None,
@@ -208,9 +220,12 @@ async fn follow(cluster: &Cluster, node: &NodeState, version: &str) {
     while changes.changed().await.is_ok() {
         let faults = changes.borrow_and_update().clone();
         let labels = carried(node, &faults);
-        let taint_now = taint(node, &faults);
-        let marked = labels != carried(node, &before) || taint_now != taint(node, &before);
-        if marked && let Err(error) = mark(&nodes, &node.name, &labels, taint_now.as_ref()).await {
+        let (taints_now, taints_before) =
+            (taints(node, &faults), taints(node, &before));
+        let marked = labels != carried(node, &before) || taints_now != taints_before;
+        if marked
+            && let Err(error) = mark(&nodes, &node.name, &labels, &taints_before, taints_now).await
+        {
             tracing::warn!(node = node.name, %error, "labels and taints are not taken");
         }
         if status::differs(node, &before, &faults)
@@ -223,19 +238,21 @@ async fn follow(cluster: &Cluster, node: &NodeState, version: &str) {
     }
 }
 
-/// Sets a node's labels and its own taint. The list of taints is one value to the server, and the
+/// Sets a node's labels and its own taints. The list of taints is one value to the server, and the
 /// controllers set theirs in it: what they set meanwhile is not to be lost.
 async fn mark(
     nodes: &Api<Node>,
     name: &str,
     labels: &BTreeMap<String, Option<String>>,
-    own: Option<&Taint>,
+    before: &[Taint],
+    now: Vec<Taint>,
 ) -> kube::Result<()> {
     loop {
         let found = insist("node", || nodes.get(name)).await?;
         let others = found.spec.and_then(|spec| spec.taints).unwrap_or_default();
-        let others = others.into_iter().filter(|taint| taint.key != TAINT.0);
-        let taints: Vec<_> = others.chain(own.cloned()).collect();
+        let own = |taint: &Taint| before.iter().any(|own| own.key == taint.key);
+        let others = others.into_iter().filter(|taint| !own(taint));
+        let taints: Vec<_> = others.chain(now.iter().cloned()).collect();
         let version = found.metadata.resource_version;
         let patch = Patch::Merge(json!({
             "metadata": {"labels": labels, "resourceVersion": version},
@@ -267,12 +284,13 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
-    use crate::topology::Os;
+    use crate::topology::{NodeSpec, Os, Pool};
     use crate::world;
 
     fn node(pool: Pool) -> NodeState {
         let view = world::Node::new(pool, Ipv4Addr::LOCALHOST, 1, [10, 244, 1]);
-        NodeState::new("n".to_owned(), view, labels("n", pool))
+        let labels = labels("n", &NodeSpec::new("n", pool));
+        NodeState::new("n".to_owned(), view, labels)
     }
 
     fn label(pool: Pool, faults: &FaultSet, label: &str) -> Option<String> {
@@ -317,7 +335,10 @@ mod tests {
         let windows = Pool::Windows(Build::Ws2025);
         let healthy = FaultSet::default();
         let bare = FaultSet::from_iter([FaultKind::Untainted.on(windows)]);
-        let tainted = taint(&node(windows), &healthy).expect("a taint");
+        let told = taints(&node(windows), &healthy);
+        let [tainted] = told.as_slice() else {
+            panic!("{told:?}")
+        };
         assert_eq!(
             (
                 tainted.key.as_str(),
@@ -326,7 +347,21 @@ mod tests {
             ),
             ("os", Some("windows"), "NoSchedule")
         );
-        assert_eq!(taint(&node(windows), &bare), None);
-        assert_eq!(taint(&node(Pool::Linux), &healthy), None);
+        assert_eq!(taints(&node(windows), &bare), []);
+        assert_eq!(taints(&node(Pool::Linux), &healthy), []);
+        let own = NodeSpec {
+            taints: Some(vec![topology::TaintSpec {
+                key: "gpu".to_owned(),
+                value: String::new(),
+                effect: "NoExecute".to_owned(),
+            }]),
+            ..NodeSpec::new("n", windows)
+        };
+        let own = node(windows).with(own);
+        let told = taints(&own, &bare);
+        assert_eq!(
+            (told[0].key.as_str(), told[0].value.as_ref()),
+            ("gpu", None)
+        );
     }
 }

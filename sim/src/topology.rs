@@ -1,34 +1,109 @@
 //! What the simulated cluster is made of: nodes, their operating systems and builds.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// The nodes that a simulator joins to a cluster.
-///
-/// The cluster network is one: a /24 of pod addresses per node, Windows nodes in mode `l2bridge`.
+/// The nodes that a simulator joins to a cluster: a /24 of pod addresses each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     /// The nodes, in the order of their pod networks.
     pub nodes: Vec<NodeSpec>,
+    /// Whether anything outside the cluster answers.
+    pub outside: bool,
+}
+
+/// A topology that is known by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamedTopology {
+    /// The name.
+    pub name: &'static str,
+    /// Which nodes there are.
+    pub what: &'static str,
+    pools: &'static [(Pool, usize)],
+}
+
+const WS2019: Pool = Pool::Windows(Build::Ws2019);
+const WS2022: Pool = Pool::Windows(Build::Ws2022);
+const WS2025: Pool = Pool::Windows(Build::Ws2025);
+
+const NAMED: &[NamedTopology] = &[
+    NamedTopology {
+        name: "hybrid",
+        what: "one Linux node and one of Windows Server 2022",
+        pools: &[(Pool::Linux, 1), (WS2022, 1)],
+    },
+    NamedTopology {
+        name: "three-builds",
+        what: "two Linux nodes and two of each build of Windows Server: 2019, 2022, 2025",
+        pools: &[(Pool::Linux, 2), (WS2019, 2), (WS2022, 2), (WS2025, 2)],
+    },
+    NamedTopology {
+        name: "windows-only",
+        what: "two nodes of Windows Server 2022 and no Linux node",
+        pools: &[(WS2022, 2)],
+    },
+    NamedTopology {
+        name: "linux-only",
+        what: "two Linux nodes and no Windows node",
+        pools: &[(Pool::Linux, 2)],
+    },
+    NamedTopology {
+        name: "single-windows",
+        what: "one node of Windows Server 2022 and nothing else",
+        pools: &[(WS2022, 1)],
+    },
+    NamedTopology {
+        name: "fifty",
+        what: "20 Linux nodes and ten of each build of Windows Server",
+        pools: &[(Pool::Linux, 20), (WS2019, 10), (WS2022, 10), (WS2025, 10)],
+    },
+];
+
+impl NamedTopology {
+    /// All of them; the first is the usual one.
+    pub fn all() -> &'static [Self] {
+        NAMED
+    }
+
+    /// The nodes.
+    pub fn topology(&self) -> Topology {
+        let each = |(pool, count): &(Pool, usize)| {
+            let pool = *pool;
+            (0..*count).map(move |index| NodeSpec::new(format!("{pool}-{}", letters(index)), pool))
+        };
+        Topology {
+            nodes: self.pools.iter().flat_map(each).collect(),
+            outside: true,
+        }
+    }
+}
+
+/// `a` to `z`, then `aa` and so on.
+fn letters(index: usize) -> String {
+    let last = char::from(b'a' + u8::try_from(index % 26).unwrap_or(0));
+    match index / 26 {
+        0 => last.to_string(),
+        before => letters(before - 1) + &last.to_string(),
+    }
 }
 
 impl Topology {
+    /// As many nodes as one simulator can have: a /24 of pod addresses each, in 10.128.0.0/11 and
+    /// a listener each.
+    pub const MOST_NODES: usize = 2000;
+
     /// One Linux node and one of Windows Server 2022.
     pub fn hybrid() -> Self {
-        Self {
-            nodes: vec![
-                NodeSpec {
-                    name: "linux-a".to_owned(),
-                    pool: Pool::Linux,
-                },
-                NodeSpec {
-                    name: "windows-2022-a".to_owned(),
-                    pool: Pool::Windows(Build::Ws2022),
-                },
-            ],
-        }
+        NAMED[0].topology()
+    }
+
+    /// The topology of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        let found = NAMED.iter().find(|known| known.name == name)?;
+        Some(found.topology())
     }
 }
 
@@ -39,6 +114,95 @@ pub struct NodeSpec {
     pub name: String,
     /// Its operating system and build.
     pub pool: Pool,
+    /// Its processors.
+    pub cpus: u32,
+    /// Its memory in MiB.
+    pub memory: u32,
+    /// Its labels beyond those that every node of its pool has, which they may replace.
+    pub labels: BTreeMap<String, String>,
+    /// Its taints; none stands for those that the nodes of its pool have.
+    pub taints: Option<Vec<TaintSpec>>,
+    /// The handlers that its runtime knows beyond those of every node of its pool.
+    pub handlers: Vec<String>,
+    /// How its pods are connected.
+    pub network: NetworkSpec,
+}
+
+impl NodeSpec {
+    /// A node as is usual: 4 processors, 16 GiB.
+    pub fn new(name: impl Into<String>, pool: Pool) -> Self {
+        Self {
+            name: name.into(),
+            pool,
+            cpus: 4,
+            memory: 16 * 1024,
+            labels: BTreeMap::new(),
+            taints: None,
+            handlers: Vec::new(),
+            network: NetworkSpec::default(),
+        }
+    }
+}
+
+/// A taint of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaintSpec {
+    /// The key.
+    pub key: String,
+    /// The value, which may be empty.
+    pub value: String,
+    /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
+    pub effect: String,
+}
+
+/// How a node's pods are connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NetworkSpec {
+    /// How HNS connects a Windows node's pods.
+    pub mode: NetworkMode,
+    /// Whether kube-proxy runs with `--enable-dsr`, on Windows.
+    pub dsr: bool,
+    /// Whether the CNI keeps `NetworkPolicies`.
+    pub policies: bool,
+    /// Whether the CNI keeps `hostPort`.
+    pub host_ports: bool,
+}
+
+impl Default for NetworkSpec {
+    fn default() -> Self {
+        Self {
+            mode: NetworkMode::default(),
+            dsr: false,
+            policies: false,
+            host_ports: true,
+        }
+    }
+}
+
+/// How HNS connects a Windows node's pods.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NetworkMode {
+    /// `win-bridge`: pods are routed by their nodes.
+    #[default]
+    L2Bridge,
+    /// `win-overlay`: VXLAN between nodes.
+    Overlay,
+    /// The network's own addresses, unaltered.
+    Transparent,
+}
+
+impl NetworkMode {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::L2Bridge, Self::Overlay, Self::Transparent];
+
+    /// Its name, as HNS has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::L2Bridge => "l2bridge",
+            Self::Overlay => "overlay",
+            Self::Transparent => "transparent",
+        }
+    }
 }
 
 /// The operating systems of nodes.
@@ -163,7 +327,25 @@ pub struct UnknownPool(String);
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    #[test]
+    fn names_of_topologies_and_nodes_are_told_apart() {
+        let hybrid = Topology::hybrid();
+        assert_eq!(Topology::named("hybrid"), Some(hybrid.clone()));
+        assert_eq!(Topology::named("hybird"), None);
+        let names: Vec<_> = hybrid.nodes.iter().map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["linux-a", "windows-2022-a"]);
+        for named in NamedTopology::all() {
+            let nodes = named.topology().nodes;
+            let names: BTreeSet<_> = nodes.iter().map(|node| &node.name).collect();
+            assert_eq!(names.len(), nodes.len(), "{}", named.name);
+        }
+        let far: Vec<_> = [0, 25, 26, 51, 52, 701, 702].map(letters).into();
+        assert_eq!(far, ["a", "z", "aa", "az", "ba", "zz", "aaa"]);
+    }
 
     #[test]
     fn pools_read_as_they_print() {

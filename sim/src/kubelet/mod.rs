@@ -1,12 +1,17 @@
-//! What a kubelet serves: exec, logs and its health, over TLS, to the API server.
+//! What a kubelet serves: exec, attach, logs, statistics and its health, over TLS, to the API
+//! server.
 //!
 //! It asks for no client certificate: it listens on loopback and there is nothing to protect.
 
+mod attach;
 mod exec;
 mod logs;
 mod query;
 mod server;
+mod socket;
+mod stats;
 mod status;
+mod usage;
 
 pub use server::ServingError;
 pub(crate) use server::{listen_tls, serve};

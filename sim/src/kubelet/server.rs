@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Method, Request, Response, StatusCode};
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::Incoming;
@@ -15,12 +16,13 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
 use super::query::Query;
-use super::{exec, logs};
+use super::{attach, exec, logs, stats, usage};
 use crate::clock;
 use crate::cluster::{Cluster, NodeState};
 use crate::pods::run::PodRun;
@@ -102,33 +104,86 @@ async fn connection(
     }
 }
 
+/// The routes of kubernetes 1.37.0, `pkg/kubelet/server/server.go`, as far as they are served.
 fn route(cluster: &Arc<Cluster>, node: &NodeState, request: Request<Incoming>) -> Response<Body> {
     let query = Query::parse(request.uri().query());
     let path = request.uri().path().to_owned();
-    let parts: Vec<&str> = path.split('/').skip(1).collect();
+    let parts: Vec<&str> = path.trim_end_matches('/').split('/').skip(1).collect();
     match parts.as_slice() {
-        ["healthz" | "healthz/ping"] => text(StatusCode::OK, "ok"),
-        ["exec", namespace, pod, container] | ["exec", namespace, pod, _, container] => {
-            let Some(run) = find(cluster, node, namespace, pod) else {
+        ["healthz"] | ["healthz", "ping" | "log" | "syncloop"] => text(StatusCode::OK, "ok"),
+        [what @ ("exec" | "attach"), namespace, pod, rest @ ..] => {
+            let (uid, container) = match rest {
+                [container] => (None, *container),
+                [uid, container] => (Some(*uid), *container),
+                _ => return no_such_page(),
+            };
+            let run = find(cluster, node, namespace, pod);
+            let Some(run) = run.filter(|run| uid.is_none_or(|uid| run.uid == uid)) else {
                 return text(StatusCode::NOT_FOUND, "pod does not exist");
             };
-            if request.method() != Method::GET {
-                return text(
-                    StatusCode::NOT_IMPLEMENTED,
-                    "this simulated kubelet speaks WebSocket; SPDY is not served",
-                );
+            match *what {
+                "exec" => exec::begin(cluster, &run, container, &query, request),
+                _ => attach::begin(cluster, &run, container, &query, request),
             }
-            exec::begin(cluster, &run, container, &query, request)
         }
-        ["containerLogs", namespace, pod, container] => {
-            let Some(run) = find(cluster, node, namespace, pod) else {
-                let words = format!("pod \"{pod}\" not found");
-                return text(StatusCode::NOT_FOUND, &words);
-            };
-            logs::answer(&run, container, &query)
+        ["portForward", _, _] | ["portForward", _, _, _] => text(
+            StatusCode::NOT_IMPLEMENTED,
+            "this simulated kubelet does not forward ports: no packet leaves the simulator",
+        ),
+        _ if request.method() != Method::GET => {
+            text(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")
         }
+        ["containerLogs", namespace, pod, container] => match find(cluster, node, namespace, pod) {
+            Some(run) => logs::answer(&run, container, &query),
+            None => {
+                let words = format!("pod \"{pod}\" does not exist");
+                text(StatusCode::NOT_FOUND, &words)
+            }
+        },
+        ["pods" | "runningpods"] => answer_json(&pods(cluster, node)),
+        ["stats", "summary"] => {
+            let usage = usage::of(cluster, node);
+            let less = query.is_set("only_cpu_and_memory");
+            answer_json(&stats::summary(node, &usage, less))
+        }
+        ["metrics", "resource"] => {
+            let mut response = text(StatusCode::OK, &stats::metrics(&usage::of(cluster, node)));
+            let form = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+            response.headers_mut().insert(CONTENT_TYPE, form);
+            response
+        }
+        [
+            "containerLogs" | "stats" | "exec" | "attach" | "portForward",
+            ..,
+        ] => no_such_page(),
         _ => text(StatusCode::NOT_FOUND, "404 page not found\n"),
     }
+}
+
+/// go-restful's words, below a path that is served; Go's own stand elsewhere.
+fn no_such_page() -> Response<Body> {
+    text(StatusCode::NOT_FOUND, "404: Page Not Found")
+}
+
+/// The pods of a node with the status that it would report now.
+fn pods(cluster: &Cluster, node: &NodeState) -> Value {
+    let mut runs: Vec<_> = cluster
+        .runs()
+        .values()
+        .filter(|run| run.node.name == node.name)
+        .map(Arc::clone)
+        .collect();
+    runs.sort_by(|one, other| one.key.cmp(&other.key));
+    let items: Vec<Value> = runs
+        .iter()
+        .map(|run| {
+            let mut pod = serde_json::to_value(&*run.pod).unwrap_or_default();
+            let status = run.book().status(node.view.address);
+            pod["status"] = serde_json::to_value(status).unwrap_or_default();
+            pod
+        })
+        .collect();
+    json!({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items})
 }
 
 fn find(cluster: &Cluster, node: &NodeState, namespace: &str, pod: &str) -> Option<Arc<PodRun>> {
@@ -144,6 +199,13 @@ pub(super) fn boxed(
     body: impl hyper::body::Body<Data = Bytes, Error = Infallible> + Send + 'static,
 ) -> Body {
     UnsyncBoxBody::new(body)
+}
+
+fn answer_json(value: &Value) -> Response<Body> {
+    let mut response = text(StatusCode::OK, &value.to_string());
+    let form = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, form);
+    response
 }
 
 pub(super) fn text(status: StatusCode, words: &str) -> Response<Body> {

@@ -13,14 +13,13 @@ use crate::clock;
 use crate::cluster::{NodeState, Readiness};
 use crate::fault::{FaultKind, FaultSet};
 use crate::image;
-use crate::topology::{Os, Pool};
+use crate::topology::{NodeSpec, Os, Pool};
 
 /// The image of a pod's sandbox, which every node has.
 const SANDBOX: &str = "registry.k8s.io/pause:3.10.1";
 
-/// A node has 16 GiB of memory and 100 GiB of disk.
-const MEMORY_KI: u64 = 16 * 1024 * 1024;
-const DISK_KI: u64 = 100 * 1024 * 1024;
+/// A node has 100 GiB of disk.
+pub(crate) const DISK_KI: u64 = 100 * 1024 * 1024;
 
 /// What the guide for Windows advises to keep for the system.
 const RESERVED_KI: u64 = 2 * 1024 * 1024;
@@ -58,8 +57,8 @@ pub(super) fn status(node: &NodeState, version: &str, faults: &FaultSet) -> Node
                 port: i32::from(node.view.kubelet_port),
             }),
         }),
-        capacity: Some(resources(node.pool, false)),
-        allocatable: Some(resources(node.pool, reserved)),
+        capacity: Some(resources(&node.spec, false)),
+        allocatable: Some(resources(&node.spec, reserved)),
         conditions: Some(conditions(node.ready_at(ready, clock::now()))),
         images: Some(images(node)),
         node_info: Some(info(node, version, faults)),
@@ -73,19 +72,21 @@ pub(super) fn status(node: &NodeState, version: &str, faults: &FaultSet) -> Node
 ///
 /// What evicts by default is reserved too: memory of 100 MiB, on Windows 500 MiB, and a tenth of
 /// the disk (`pkg/kubelet/eviction/defaults_linux.go`, `defaults_windows.go`).
-fn resources(pool: Pool, reserved: bool) -> BTreeMap<String, Quantity> {
+fn resources(spec: &NodeSpec, reserved: bool) -> BTreeMap<String, Quantity> {
+    let has = u64::from(spec.memory) * 1024;
+    let pool = spec.pool;
     let (memory, disk) = match (reserved, pool.os()) {
-        (false, _) => (MEMORY_KI, format!("{DISK_KI}Ki")),
+        (false, _) => (has, format!("{DISK_KI}Ki")),
         (true, os) => {
             let memory = match os {
-                Os::Linux => MEMORY_KI - 100 * 1024,
-                Os::Windows => MEMORY_KI - RESERVED_KI - 500 * 1024,
+                Os::Linux => has.saturating_sub(100 * 1024),
+                Os::Windows => has.saturating_sub(RESERVED_KI + 500 * 1024),
             };
             (memory, (DISK_KI * 1024 / 10 * 9).to_string())
         }
     };
     let mut resources = vec![
-        ("cpu", "4".to_owned()),
+        ("cpu", spec.cpus.to_string()),
         ("memory", format!("{memory}Ki")),
         ("pods", "110".to_owned()),
         ("ephemeral-storage", disk),

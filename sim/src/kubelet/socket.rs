@@ -1,0 +1,351 @@
+//! A session over WebSocket: subprotocols `v5.channel.k8s.io` and `v4.channel.k8s.io`.
+//!
+//! Channels: 0 input, 1 output, 2 error stream, 3 status, 4 terminal size, 255 (v5) end of a
+//! channel. What the client sends is read all the time, so that its pings are answered and its
+//! going is noticed; what it is sent goes out as fast as it takes it.
+
+use std::time::Duration;
+
+use futures::stream::{SplitSink, SplitStream};
+use futures::{SinkExt, StreamExt};
+use http::header::{
+    CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, UPGRADE,
+};
+use http::{HeaderValue, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::sync::oneshot;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+
+use super::query::Query;
+use super::server::{Body, boxed, text};
+use crate::clock;
+use crate::cluster::Cluster;
+use crate::topology::Os;
+
+const INPUT: u8 = 0;
+pub(super) const OUTPUT: u8 = 1;
+pub(super) const ERROR: u8 = 2;
+const STATUS: u8 = 3;
+const CLOSE: u8 = 255;
+
+/// The largest message sent: what a kubelet's copy loop reads at once.
+const CHUNK: usize = 32 * 1024;
+
+/// The largest message taken.
+const LONGEST: usize = 16 << 20;
+
+/// As much input as one program is given; a container of the real node would be killed for less.
+const MOST_INPUT: usize = 64 << 20;
+
+/// How long the client may take to close its side.
+const CLOSING: Duration = Duration::from_secs(5);
+
+type Socket = WebSocketStream<TokioIo<Upgraded>>;
+
+/// Which streams the client wants.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "four flags of a query")]
+pub(super) struct Asked {
+    pub(super) input: bool,
+    pub(super) output: bool,
+    pub(super) error: bool,
+    pub(super) terminal: bool,
+}
+
+impl Asked {
+    /// Why a kubelet refuses the choice (`remotecommand.NewOptions`), or the choice.
+    pub(super) fn read(query: &Query) -> Result<Self, &'static str> {
+        let terminal = query.is_set("tty");
+        let asked = Self {
+            input: query.is_set("input"),
+            output: query.is_set("output"),
+            // A terminal has one stream: "TTY is set, stderr is ignored"
+            error: query.is_set("error") && !terminal,
+            terminal,
+        };
+        if asked.input || asked.output || asked.error {
+            Ok(asked)
+        } else {
+            Err("you must specify at least 1 of stdin, stdout, stderr")
+        }
+    }
+}
+
+/// How the input of a session ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Input {
+    /// With its end.
+    Whole(Vec<u8>),
+    /// By Ctrl-C at a terminal.
+    Interrupted,
+    /// It was more than is taken.
+    TooMuch,
+}
+
+/// The client has gone.
+#[derive(Debug)]
+pub(super) struct Gone;
+
+/// What a session does: it gets the sending side and the input, and gives the Status to end with.
+pub(super) trait Work: Send + 'static {
+    /// Whether the input is kept for the program; otherwise it is thrown away.
+    fn reads(&self) -> bool;
+    fn os(&self) -> Os;
+    fn run(
+        self,
+        out: &mut Out,
+        input: oneshot::Receiver<Input>,
+    ) -> impl Future<Output = Result<Value, Gone>> + Send;
+}
+
+/// The sending side.
+pub(super) struct Out {
+    sink: SplitSink<Socket, Message>,
+    /// Whether a terminal makes `\r\n` of `\n`, as that of Linux does (termios, `ONLCR`).
+    returns: bool,
+}
+
+impl Out {
+    async fn message(&mut self, channel: u8, bytes: &[u8]) -> Result<(), Gone> {
+        let mut message = Vec::with_capacity(bytes.len() + 1);
+        message.push(channel);
+        message.extend_from_slice(bytes);
+        let message = Message::Binary(message.into());
+        self.sink.send(message).await.map_err(|_| Gone)
+    }
+
+    /// Sends what a program prints, as far as the client has room for it.
+    pub(super) async fn stream(&mut self, channel: u8, bytes: &[u8]) -> Result<(), Gone> {
+        for chunk in bytes.chunks(CHUNK) {
+            match self.returns {
+                true => self.message(channel, &with_returns(chunk)).await?,
+                false => self.message(channel, chunk).await?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn with_returns(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 16);
+    for byte in bytes {
+        if *byte == b'\n' {
+            out.push(b'\r');
+        }
+        out.push(*byte);
+    }
+    out
+}
+
+/// Answers the request for a session and runs it behind the answer.
+pub(super) fn begin(
+    cluster: &Cluster,
+    mut request: Request<Incoming>,
+    asked: Asked,
+    work: impl Work,
+) -> Response<Body> {
+    let header = |name| {
+        request
+            .headers()
+            .get(name)
+            .and_then(|value: &HeaderValue| value.to_str().ok())
+    };
+    let Some(key) = header(SEC_WEBSOCKET_KEY).map(str::to_owned) else {
+        return text(
+            StatusCode::BAD_REQUEST,
+            "you must specify a WebSocket upgrade: SPDY is not served by this simulated kubelet",
+        );
+    };
+    let offered = header(SEC_WEBSOCKET_PROTOCOL)
+        .unwrap_or_default()
+        .to_owned();
+    let offers = |protocol: &str| offered.split(',').any(|each| each.trim() == protocol);
+    let known = ["v5.channel.k8s.io", "v4.channel.k8s.io"];
+    let Some(protocol) = known.into_iter().find(|protocol| offers(protocol)) else {
+        return text(StatusCode::FORBIDDEN, "no WebSocket subprotocol in common");
+    };
+    let upgrade = hyper::upgrade::on(&mut request);
+    cluster.spawn(async move {
+        match upgrade.await {
+            Ok(upgraded) => serve(upgraded, asked, work).await,
+            Err(error) => tracing::debug!(%error, "session is not upgraded"),
+        }
+    });
+    let mut response = Response::new(boxed(Full::default()));
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let headers = response.headers_mut();
+    headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+    headers.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(protocol));
+    if let Ok(accept) = HeaderValue::from_str(&derive_accept_key(key.as_bytes())) {
+        headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
+    }
+    response
+}
+
+async fn serve(upgraded: Upgraded, asked: Asked, work: impl Work) {
+    let mut config = WebSocketConfig::default();
+    config.max_message_size = Some(LONGEST);
+    config.max_frame_size = Some(LONGEST);
+    let io = TokioIo::new(upgraded);
+    let socket = Socket::from_raw_socket(io, Role::Server, Some(config)).await;
+    let (sink, stream) = socket.split();
+    let os = work.os();
+    let mut out = Out {
+        sink,
+        returns: asked.terminal && os == Os::Linux,
+    };
+    let (whole, input) = oneshot::channel();
+    let collector = Collector {
+        whole: Some(whole),
+        kept: Vec::new(),
+        reads: asked.input && work.reads(),
+        terminal: asked.terminal.then_some(os),
+    };
+    let mut reading = std::pin::pin!(read(stream, collector));
+    let working = async {
+        // wsstream tells the client that the streams stand by an empty message on the lowest one
+        // it reads
+        let lowest = if asked.output { OUTPUT } else { STATUS };
+        out.message(lowest, b"").await?;
+        let status = work.run(&mut out, input).await?;
+        out.message(STATUS, status.to_string().as_bytes()).await?;
+        let normal = CloseFrame {
+            code: CloseCode::Normal,
+            reason: "".into(),
+        };
+        let close = Message::Close(Some(normal));
+        out.sink.send(close).await.map_err(|_| Gone)
+    };
+    let ended = tokio::select! {
+        () = &mut reading => Err(Gone),
+        ended = working => ended,
+    };
+    if ended.is_ok() {
+        // The client's own close, so that the last frames are not cut off by a reset
+        tokio::select! {
+            () = reading => {}
+            () = clock::elapse(CLOSING) => {}
+        }
+    }
+}
+
+/// Gathers the input and tells it once.
+struct Collector {
+    whole: Option<oneshot::Sender<Input>>,
+    kept: Vec<u8>,
+    reads: bool,
+    terminal: Option<Os>,
+}
+
+impl Collector {
+    fn take(&mut self, bytes: &[u8]) {
+        const CONTROL_C: u8 = 0x03;
+        if !self.reads || self.whole.is_none() {
+            return;
+        }
+        let end = match self.terminal {
+            Some(Os::Linux) => Some(0x04),
+            Some(Os::Windows) => Some(0x1A),
+            None => None,
+        };
+        if self.terminal.is_some() && bytes.contains(&CONTROL_C) {
+            return self.tell(Input::Interrupted);
+        }
+        let until = bytes.iter().position(|byte| Some(*byte) == end);
+        let typed = &bytes[..until.unwrap_or(bytes.len())];
+        if self.kept.len() + typed.len() > MOST_INPUT {
+            self.kept = Vec::new();
+            return self.tell(Input::TooMuch);
+        }
+        self.kept.extend_from_slice(typed);
+        if until.is_some() {
+            self.end();
+        }
+    }
+
+    fn end(&mut self) {
+        let kept = std::mem::take(&mut self.kept);
+        self.tell(Input::Whole(kept));
+    }
+
+    fn tell(&mut self, input: Input) {
+        if let Some(whole) = self.whole.take() {
+            // Nobody listens once the program has ended
+            let _ = whole.send(input);
+        }
+    }
+}
+
+/// Reads until the client goes.
+async fn read(mut stream: SplitStream<Socket>, mut input: Collector) {
+    while let Some(Ok(message)) = stream.next().await {
+        match message {
+            Message::Binary(bytes) => match bytes.split_first() {
+                Some((&INPUT, rest)) => input.take(rest),
+                Some((&CLOSE, [INPUT, ..])) => input.end(),
+                // The terminal's size among them: no program here looks at it
+                _ => {}
+            },
+            Message::Close(_) => return,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(terminal: Option<Os>, messages: &[&[u8]]) -> Option<Input> {
+        let (whole, mut input) = oneshot::channel();
+        let mut collector = Collector {
+            whole: Some(whole),
+            kept: Vec::new(),
+            reads: true,
+            terminal,
+        };
+        for message in messages {
+            collector.take(message);
+        }
+        input.try_recv().ok()
+    }
+
+    #[test]
+    fn a_terminal_has_keys_for_the_end_and_for_interrupting() {
+        let whole = |text: &[u8]| Some(Input::Whole(text.to_vec()));
+        assert_eq!(told(Some(Os::Linux), &[b"a\n", b"b\x04c"]), whole(b"a\nb"));
+        assert_eq!(told(Some(Os::Windows), &[b"a\r\n\x1a"]), whole(b"a\r\n"));
+        assert_eq!(told(Some(Os::Windows), &[b"a\x04"]), None);
+        assert_eq!(
+            told(Some(Os::Linux), &[b"a", b"\x03"]),
+            Some(Input::Interrupted)
+        );
+        assert_eq!(told(None, &[b"\x03\x04"]), None, "a pipe has none");
+    }
+
+    #[test]
+    fn input_has_a_bound() {
+        let megabyte = vec![b'x'; 1 << 20];
+        let all = vec![megabyte.as_slice(); (MOST_INPUT >> 20) + 1];
+        assert_eq!(told(None, &all[1..]), None);
+        assert_eq!(told(None, &all), Some(Input::TooMuch));
+    }
+
+    #[test]
+    fn streams_are_chosen() {
+        let read = |query| Asked::read(&Query::parse(Some(query)));
+        let asked = read("output=1&error=1&tty=1&input=true").expect("it is whole");
+        assert!(asked.input && asked.output && !asked.error && asked.terminal);
+        assert!(read("command=date&tty=1").is_err());
+        assert_eq!(with_returns(b"a\nb\r\n"), b"a\r\nb\r\r\n");
+    }
+}

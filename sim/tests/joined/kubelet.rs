@@ -1,0 +1,182 @@
+//! What a kubelet serves, through the real API server and the real `kubectl`.
+
+use serde_json::{Value, json};
+
+use crate::AGNHOST;
+use crate::scene::{Scene, is_ready, says, text};
+
+fn shell(script: &str) -> Value {
+    json!({"image": AGNHOST, "command": ["sh", "-c", script]})
+}
+
+async fn said(scene: &Scene, args: &[&str]) -> String {
+    let ran = scene.kubectl(args, "").await;
+    assert!(ran.status.success(), "{args:?}: {ran:?}");
+    text(&ran.stdout)
+}
+
+async fn refused(scene: &Scene, args: &[&str], words: &str) {
+    let ran = scene.kubectl(args, "").await;
+    let error = text(&ran.stderr);
+    assert!(!ran.status.success() && error.contains(words), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn logs_are_followed_and_kept_of_the_run_before() {
+    let name = "logs_are_followed_and_kept_of_the_run_before";
+    let Some(scene) = Scene::begin(name, "logs", &[]).await else {
+        return;
+    };
+    let mut once = scene.spec("linux-a", &shell("echo one; echo two; sleep 2"));
+    once["restartPolicy"] = "Never".into();
+    once["initContainers"] =
+        json!([{"name": "first", "image": AGNHOST, "command": ["echo", "prepared"]}]);
+    scene.pod("once", once).await;
+    let crashing = shell("echo again; exit 3");
+    scene
+        .pod("crashing", scene.spec("linux-a", &crashing))
+        .await;
+    let missing = json!({"image": "registry.example.com/nothing:1"});
+    scene.pod("missing", scene.spec("linux-a", &missing)).await;
+
+    let running = says("/containerStatuses/0/state/running/startedAt", "");
+    scene.pod_until("once", running).await;
+    let followed = said(&scene, &["logs", "-f", "once"]).await;
+    assert_eq!(followed, "one\ntwo\n", "it ends with the container");
+    let stamped = said(&scene, &["logs", "once", "--timestamps", "--tail=1"]).await;
+    assert!(
+        stamped.starts_with("20") && stamped.ends_with("Z two\n"),
+        "{stamped}"
+    );
+    let cut = said(&scene, &["logs", "once", "--limit-bytes=5"]).await;
+    assert_eq!(cut, "one\nt");
+    assert_eq!(
+        said(&scene, &["logs", "once", "-c", "first"]).await,
+        "prepared\n"
+    );
+
+    let last = says("/containerStatuses/0/lastState/terminated/reason", "Error");
+    scene.pod_until("crashing", last).await;
+    assert_eq!(said(&scene, &["logs", "-p", "crashing"]).await, "again\n");
+    refused(
+        &scene,
+        &["logs", "-p", "once"],
+        "previous terminated container \"main\" in pod \"once\" not found",
+    )
+    .await;
+    let waiting = says(
+        "/containerStatuses/0/state/waiting/reason",
+        "ImagePullBackOff",
+    );
+    scene.pod_until("missing", waiting).await;
+    refused(
+        &scene,
+        &["logs", "missing"],
+        "container \"main\" in pod \"missing\" is waiting to start: trying and failing to pull image",
+    )
+    .await;
+    scene.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_carry_input_exit_codes_and_what_is_printed() {
+    let name = "sessions_carry_input_exit_codes_and_what_is_printed";
+    let Some(scene) = Scene::begin(name, "exec", &[]).await else {
+        return;
+    };
+    let netexec = json!({"image": AGNHOST, "args": ["netexec"]});
+    scene.pod("linux", scene.spec("linux-a", &netexec)).await;
+    let mut once = scene.spec("linux-a", &shell("sleep 4; echo done"));
+    once["restartPolicy"] = "Never".into();
+    scene.pod("once", once).await;
+    scene.pod_until("linux", is_ready).await;
+    scene.pod_until("once", is_ready).await;
+
+    assert_eq!(said(&scene, &["attach", "once"]).await, "done\n");
+    refused(
+        &scene,
+        &["attach", "once"],
+        "cannot attach a container in a completed pod",
+    )
+    .await;
+
+    let much = "0123456789abcdef".repeat(10 << 16);
+    let ran = scene
+        .kubectl(&["exec", "-i", "linux", "--", "cat"], &much)
+        .await;
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    assert!(ran.stdout == much.as_bytes(), "{} bytes", ran.stdout.len());
+    let ran = scene
+        .kubectl(&["exec", "linux", "--", "sh", "-c", "exit 9"], "")
+        .await;
+    assert_eq!(ran.status.code(), Some(9), "{ran:?}");
+    refused(
+        &scene,
+        &["exec", "linux", "-c", "other", "--", "true"],
+        "container other is not valid",
+    )
+    .await;
+    let node = scene.node("linux-a");
+    let forward = format!("/api/v1/nodes/{node}/proxy/portForward/any/linux");
+    refused(
+        &scene,
+        &["get", "--raw", &forward],
+        "does not forward ports",
+    )
+    .await;
+    scene.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_tell_what_they_hold_and_use() {
+    let name = "nodes_tell_what_they_hold_and_use";
+    let Some(scene) = Scene::begin(name, "stats", &[]).await else {
+        return;
+    };
+    let mut sized = json!({"image": AGNHOST, "args": ["netexec"]});
+    sized["resources"] = json!({"limits": {"memory": "64Mi"}, "requests": {"cpu": "500m"}});
+    scene.pod("web", scene.spec("windows-2022-a", &sized)).await;
+    scene.pod_until("web", is_ready).await;
+    let node = scene.node("windows-2022-a");
+
+    let get = async |path: &str| {
+        let path = format!("/api/v1/nodes/{node}/proxy/{path}");
+        said(&scene, &["get", "--raw", &path]).await
+    };
+    assert_eq!(get("healthz").await, "ok");
+    let summary: Value = serde_json::from_str(&get("stats/summary").await).expect("JSON");
+    assert_eq!(summary["node"]["nodeName"], node.as_str());
+    let container = &summary["pods"][0]["containers"][0];
+    assert_eq!(container["name"], "main");
+    let set = container["memory"]["workingSetBytes"]
+        .as_u64()
+        .expect("bytes");
+    assert!((1 << 20..64 << 20).contains(&set), "{summary}");
+    let metrics = get("metrics/resource").await;
+    assert!(
+        metrics.contains("pod_memory_working_set_bytes{namespace="),
+        "{metrics}"
+    );
+    let pods: Value = serde_json::from_str(&get("pods").await).expect("JSON");
+    assert_eq!(pods["items"][0]["status"]["phase"], "Running");
+    refused(
+        &scene,
+        &[
+            "get",
+            "--raw",
+            &format!("/api/v1/nodes/{node}/proxy/nonesuch"),
+        ],
+        "the server could not find the requested resource",
+    )
+    .await;
+
+    let described = said(&scene, &["describe", "pod", "web"]).await;
+    for words in ["Started", "Container started: main", "Ready:          True"] {
+        assert!(described.contains(words), "{words}: {described}");
+    }
+    let described = said(&scene, &["describe", "node", &node]).await;
+    for words in ["os=windows:NoSchedule", "KubeletReady", "500m (12%)"] {
+        assert!(described.contains(words), "{words}: {described}");
+    }
+    scene.end().await;
+}
