@@ -220,8 +220,7 @@ async fn follow(cluster: &Cluster, node: &NodeState, version: &str) {
     while changes.changed().await.is_ok() {
         let faults = changes.borrow_and_update().clone();
         let labels = carried(node, &faults);
-        let (taints_now, taints_before) =
-            (taints(node, &faults), taints(node, &before));
+        let (taints_now, taints_before) = (taints(node, &faults), taints(node, &before));
         let marked = labels != carried(node, &before) || taints_now != taints_before;
         if marked
             && let Err(error) = mark(&nodes, &node.name, &labels, &taints_before, taints_now).await

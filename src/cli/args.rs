@@ -232,12 +232,21 @@ pub(super) struct SimulateArgs {
     #[arg(
         long,
         value_name = "KUBECONFIG",
-        required_unless_present = "list_faults"
+        required_unless_present_any = ["list_faults", "list_topologies"]
     )]
     pub(super) join: Option<PathBuf>,
     /// List what can be broken
     #[arg(long)]
     pub(super) list_faults: bool,
+    /// Which nodes, as a name (see --list-topologies) or a YAML file
+    #[arg(long, value_name = "NAME|FILE", default_value = "hybrid")]
+    pub(super) topology: String,
+    /// List the topologies that have a name
+    #[arg(long)]
+    pub(super) list_topologies: bool,
+    /// Stands before each node's name, so that several simulators can join one cluster
+    #[arg(long, value_name = "TEXT", default_value = "", value_parser = parse_prefix)]
+    pub(super) prefix: String,
     /// Break something, as NAME or NAME=PARAM; may be repeated (see --list-faults)
     #[arg(long = "fault", value_name = "FAULT", value_parser = parse_fault)]
     pub(super) faults: Vec<Fault>,
@@ -283,6 +292,18 @@ fn parse_speed(text: &str) -> Result<f64, String> {
         Ok(speed) if (0.01..=1000.0).contains(&speed) => Ok(speed),
         _ => Err("a number from 0.01 to 1000".to_owned()),
     }
+}
+
+/// The beginning of a DNS label that leaves room for a node's name.
+fn parse_prefix(text: &str) -> Result<String, String> {
+    let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let valid = text.is_empty()
+        || text.len() <= 16
+            && text.starts_with(letter)
+            && text.chars().all(|c| letter(c) || c == '-');
+    valid
+        .then(|| text.to_owned())
+        .ok_or_else(|| "at most 16 of a-z, 0-9 and -, the first no -".to_owned())
 }
 
 /// Part of a Lease's name: a DNS label that leaves room for the prefix.

@@ -25,6 +25,8 @@ pub(super) enum CliError {
     #[error("{0}")]
     Absent(Diagnostics),
     #[error("{0}")]
+    Topology(Diagnostics),
+    #[error("{0}")]
     Usage(String),
     #[error("read `{}`", path.display())]
     Read {
@@ -65,6 +67,7 @@ impl CliError {
         match self {
             Self::Suites(_)
             | Self::Settings(_)
+            | Self::Topology(_)
             | Self::Usage(_)
             | Self::Read { .. }
             | Self::Record { .. }
@@ -95,6 +98,7 @@ impl CliError {
         // Made line by line of printable parts already
         match self {
             Self::Suites(_) => return format!("error: the suites are not valid\n{own}\n"),
+            Self::Topology(_) => return format!("error: the topology is not valid\n{own}\n"),
             Self::Settings(_) => {
                 return format!("error: what is set or selected is not valid\n{own}\n");
             }

@@ -19,6 +19,7 @@ mod screen;
 mod settings;
 mod simulate;
 mod suites;
+mod topology;
 
 use std::process::ExitCode;
 

@@ -59,7 +59,8 @@ pub(super) fn load(
     Ok(Settings { config, selection })
 }
 
-fn read(path: &Path) -> Result<String, CliError> {
+/// The text of a file that is no more than a file of settings may be.
+pub(super) fn read(path: &Path) -> Result<String, CliError> {
     let refuse = |source| CliError::Read {
         path: path.to_owned(),
         source,

@@ -1,7 +1,7 @@
 //! `winconform simulate`.
 
 use hybrid_sim::front::{Front, FrontFault, FrontOptions};
-use hybrid_sim::{JoinOptions, ProductFault, TimedFault, Topology, join};
+use hybrid_sim::{JoinOptions, ProductFault, TimedFault, join};
 use tokio::signal::unix::{SignalKind, signal};
 use winconform_core::config::Config;
 
@@ -9,13 +9,19 @@ use super::args::{Fault, SimulateArgs};
 use super::connect::connected;
 use super::error::CliError;
 use super::screen::Screen;
+use super::topology;
 use crate::cluster::{ConnectOptions, kube_config};
 
 pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliError> {
+    if args.list_topologies {
+        screen.say(&topology::catalogue());
+        return Ok(0);
+    }
     let Some(join_to) = args.join.filter(|_| !args.list_faults) else {
         screen.say(&catalogue());
         return Ok(0);
     };
+    let topology = topology::load(&args.topology)?;
     let mut product: Vec<TimedFault> = Vec::new();
     let mut before: Vec<FrontFault> = Vec::new();
     for fault in args.faults {
@@ -59,11 +65,11 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
     let joined = join(
         cluster.api.client().clone(),
         JoinOptions {
-            topology: Topology::hybrid(),
+            topology,
             faults: product.into_iter().collect(),
             seed: args.seed,
             speed: args.speed,
-            prefix: String::new(),
+            prefix: args.prefix,
         },
     )
     .await

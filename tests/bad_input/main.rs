@@ -12,3 +12,4 @@ mod record;
 mod server;
 mod suites;
 mod tool;
+mod topology;

@@ -1,0 +1,405 @@
+//! From `--topology` to the nodes of a simulator: a name, or a file with all of its mistakes told at
+//! once.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use hybrid_sim::{NamedTopology, NetworkMode, NetworkSpec, NodeSpec, Pool, TaintSpec, Topology};
+use winconform_core::document::{
+    Decoder, Diagnostic, Diagnostics, Node, Value, did_you_mean, parse,
+};
+
+use super::error::CliError;
+use super::settings::read;
+
+const POOLS: [&str; 4] = ["linux", "windows-2019", "windows-2022", "windows-2025"];
+const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+/// What the simulator itself sets, and finds its nodes by.
+const OWN_LABELS: [&str; 2] = ["kubernetes.io/hostname", "app.kubernetes.io/managed-by"];
+
+const CPUS: (u32, u32) = (1, 256);
+/// In MiB: what is reserved on a Windows node leaves something of the least.
+const MEMORY: (u32, u32) = (4 * 1024, 4096 * 1024);
+
+/// The topology of a name, or else of a file.
+pub(super) fn load(given: &str) -> Result<Topology, CliError> {
+    if let Some(topology) = Topology::named(given) {
+        return Ok(topology);
+    }
+    let path = Path::new(given);
+    if !path.exists() {
+        let names: Vec<_> = NamedTopology::all()
+            .iter()
+            .map(|known| known.name)
+            .collect();
+        let hint = did_you_mean(given, &names);
+        return Err(CliError::Usage(format!(
+            "`{given}` is neither a topology that is known nor a file\n{hint}"
+        )));
+    }
+    let text = read(path)?;
+    let mut found = Vec::new();
+    let topology = decoded(given, &text, &mut found);
+    Diagnostics::check(found).map_err(CliError::Topology)?;
+    Ok(topology)
+}
+
+/// What `--list-topologies` prints.
+pub(super) fn catalogue() -> String {
+    let mut text = String::new();
+    for known in NamedTopology::all() {
+        text.push_str(&format!("{:<16} {}\n", known.name, known.what));
+    }
+    text
+}
+
+fn decoded(file: &str, text: &str, found: &mut Vec<Diagnostic>) -> Topology {
+    let mut topology = Topology {
+        nodes: Vec::new(),
+        outside: true,
+    };
+    let root = match parse(file, text) {
+        Ok(root) => root,
+        Err(error) => {
+            found.push(error);
+            return topology;
+        }
+    };
+    let mut decoder = Decoder::new(file);
+    let reader = Reader {
+        decoder: &mut decoder,
+        names: BTreeMap::new(),
+    };
+    reader.root(&root, &mut topology);
+    found.extend(decoder.finish());
+    topology
+}
+
+struct Reader<'d, 'f> {
+    decoder: &'d mut Decoder<'f>,
+    /// The lines of the names.
+    names: BTreeMap<String, u64>,
+}
+
+impl Reader<'_, '_> {
+    fn root(mut self, root: &Node, topology: &mut Topology) {
+        if root.value == Value::Null {
+            let hint = "`nodes: [{name: win, pool: windows-2022}]` is the least";
+            self.decoder
+                .report(root, "the topology is empty", Some(hint.to_owned()));
+            return;
+        }
+        let Some(mut fields) = self.decoder.fields(root, "the topology") else {
+            return;
+        };
+        let outside = fields.optional("outside");
+        let network = fields.optional("network");
+        let nodes = fields.required(self.decoder, "nodes");
+        fields.finish(self.decoder);
+        if let Some(node) = outside {
+            topology.outside = self.flag(node, "`outside`").unwrap_or(true);
+        }
+        let usual = NetworkSpec::default();
+        let network = network.map_or(usual, |node| self.network(node, usual));
+        let Some(list) = nodes else { return };
+        let Some(items) = self.decoder.list(list, "`nodes`") else {
+            return;
+        };
+        for item in items {
+            self.nodes(item, network, &mut topology.nodes);
+        }
+        if items.is_empty() {
+            self.decoder.report(list, "the topology has no nodes", None);
+        }
+        let (many, most) = (topology.nodes.len(), Topology::MOST_NODES);
+        if many > most {
+            let message =
+                format!("{many} nodes are more than the {most} that one simulator can have");
+            let hint = "several simulators can join, each with a `--prefix` of its own";
+            self.decoder.report(list, message, Some(hint.to_owned()));
+        }
+    }
+
+    /// One entry of the list, which stands for `count` nodes.
+    fn nodes(&mut self, node: &Node, network: NetworkSpec, nodes: &mut Vec<NodeSpec>) {
+        let Some(mut fields) = self.decoder.fields(node, "a node") else {
+            return;
+        };
+        let name = fields.required(self.decoder, "name");
+        let pool = fields.required(self.decoder, "pool");
+        let count = fields.optional("count");
+        let cpus = fields.optional("cpus");
+        let memory = fields.optional("memory");
+        let labels = fields.optional("labels");
+        let taints = fields.optional("taints");
+        let handlers = fields.optional("handlers");
+        let own_network = fields.optional("network");
+        fields.finish(self.decoder);
+
+        let base = name.and_then(|node| Some((node, self.label_name(node)?)));
+        let read = |text: &str| text.parse::<Pool>().ok();
+        let pool = pool.and_then(|node| self.decoder.word(node, "pool", &POOLS, read));
+        let mut spec = NodeSpec::new("", pool.unwrap_or(Pool::Linux));
+        if let Some(cpus) = cpus.and_then(|node| self.decoder.whole(node, "`cpus`", CPUS)) {
+            spec.cpus = cpus;
+        }
+        if let Some(memory) = memory.and_then(|node| self.memory(node)) {
+            spec.memory = memory;
+        }
+        spec.labels = labels.map_or_else(BTreeMap::new, |node| self.labels(node));
+        spec.taints = taints.map(|node| self.taints(node));
+        spec.handlers = handlers.map_or_else(Vec::new, |node| self.handlers(node));
+        spec.network = own_network.map_or(network, |node| self.network(node, network));
+        let most = u32::try_from(Topology::MOST_NODES).unwrap_or(u32::MAX);
+        let many = count.map(|node| self.decoder.whole(node, "`count`", (1, most)));
+        let Some((at, base)) = base else { return };
+        let names: Vec<String> = match many {
+            None => vec![base],
+            Some(many) => {
+                let each = |number| format!("{base}-{number}");
+                (1..=many.unwrap_or(1)).map(each).collect()
+            }
+        };
+        for name in names {
+            if let Some(line) = self.names.get(&name) {
+                let message = format!("two nodes are called `{name}`, the other in line {line}");
+                self.decoder.report(at, message, None);
+                // The rest of a count would say the same again
+                return;
+            }
+            self.names.insert(name.clone(), at.line);
+            nodes.push(NodeSpec {
+                name,
+                ..spec.clone()
+            });
+        }
+    }
+
+    /// Part of a DNS label, with room for a prefix and a number.
+    fn label_name(&mut self, node: &Node) -> Option<String> {
+        let text = self.decoder.text(node, "`name`")?;
+        let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        let fits = text.len() <= 40
+            && text.chars().all(|c| letter(c) || c == '-')
+            && text.starts_with(letter)
+            && text.ends_with(letter);
+        if !fits {
+            let message = "`name` must be 1 to 40 of a-z, 0-9 and -, not at either end";
+            self.decoder.report(node, message, None);
+        }
+        fits.then(|| text.to_owned())
+    }
+
+    fn flag(&mut self, node: &Node, what: &str) -> Option<bool> {
+        if let Value::Bool(flag) = node.value {
+            return Some(flag);
+        }
+        self.decoder
+            .report(node, format!("{what} must be true or false"), None);
+        None
+    }
+
+    /// In MiB.
+    fn memory(&mut self, node: &Node) -> Option<u32> {
+        let read = |text: &str| {
+            let (number, unit) = match text.strip_suffix("Gi") {
+                Some(number) => (number, 1024),
+                None => (text.strip_suffix("Mi")?, 1),
+            };
+            let memory = number.parse::<u32>().ok()?.checked_mul(unit)?;
+            (MEMORY.0..=MEMORY.1).contains(&memory).then_some(memory)
+        };
+        let memory = match &node.value {
+            Value::Text(text) => read(text),
+            _ => None,
+        };
+        if memory.is_none() {
+            let message = "`memory` must be from 4Gi to 4096Gi, as a whole number of Mi or Gi";
+            self.decoder.report(node, message, None);
+        }
+        memory
+    }
+
+    fn labels(&mut self, node: &Node) -> BTreeMap<String, String> {
+        let mut labels = BTreeMap::new();
+        for entry in self.decoder.entries(node, "`labels`").unwrap_or_default() {
+            let key = entry.key.as_str();
+            if OWN_LABELS.contains(&key) {
+                let message = format!("the label `{key}` is the simulator's own");
+                self.decoder.report(&entry.node, message, None);
+            } else if !is_key(key) {
+                let message = format!("`{key}` cannot be the key of a label");
+                self.decoder
+                    .report(&entry.node, message, Some(KEY_HINT.to_owned()));
+            } else if let Some(value) = self.value(&entry.node, "the value of a label") {
+                labels.insert(key.to_owned(), value);
+            }
+        }
+        labels
+    }
+
+    /// The value of a label or taint, which may be empty.
+    fn value(&mut self, node: &Node, what: &str) -> Option<String> {
+        if let Value::Text(text) = &node.value
+            && (text.is_empty() || is_name(text))
+        {
+            return Some(text.clone());
+        }
+        // Numbers and booleans are told to need quotes
+        let text = self.decoder.text(node, what)?;
+        let message = format!("`{text}` cannot be {what}");
+        self.decoder
+            .report(node, message, Some(VALUE_HINT.to_owned()));
+        None
+    }
+
+    fn taints(&mut self, node: &Node) -> Vec<TaintSpec> {
+        let items = self.decoder.list(node, "`taints`").unwrap_or_default();
+        items.iter().filter_map(|item| self.taint(item)).collect()
+    }
+
+    fn taint(&mut self, node: &Node) -> Option<TaintSpec> {
+        let mut fields = self.decoder.fields(node, "a taint")?;
+        let key = fields.required(self.decoder, "key");
+        let value = fields.optional("value");
+        let effect = fields.required(self.decoder, "effect");
+        fields.finish(self.decoder);
+        let key = key.and_then(|node| {
+            let text = self.decoder.text(node, "`key`")?;
+            if !is_key(text) {
+                let message = format!("`{text}` cannot be the key of a taint");
+                self.decoder
+                    .report(node, message, Some(KEY_HINT.to_owned()));
+            }
+            Some(text.to_owned())
+        });
+        let value = match value {
+            None => Some(String::new()),
+            Some(node) => self.value(node, "the value of a taint"),
+        };
+        let read = |text: &str| EFFECTS.contains(&text).then(|| text.to_owned());
+        let effect = effect.and_then(|node| self.decoder.word(node, "effect", &EFFECTS, read));
+        Some(TaintSpec {
+            key: key?,
+            value: value?,
+            effect: effect?,
+        })
+    }
+
+    fn handlers(&mut self, node: &Node) -> Vec<String> {
+        let items = self.decoder.list(node, "`handlers`").unwrap_or_default();
+        let mut handlers = Vec::new();
+        for item in items {
+            let text = self.decoder.text(item, "a handler");
+            handlers.extend(text.map(str::to_owned));
+        }
+        handlers
+    }
+
+    fn network(&mut self, node: &Node, usual: NetworkSpec) -> NetworkSpec {
+        let mut network = usual;
+        let Some(mut fields) = self.decoder.fields(node, "`network`") else {
+            return network;
+        };
+        let mode = fields.optional("mode");
+        let flags = [
+            ("`dsr`", fields.optional("dsr"), &mut network.dsr),
+            (
+                "`policies`",
+                fields.optional("policies"),
+                &mut network.policies,
+            ),
+            (
+                "`host-ports`",
+                fields.optional("host-ports"),
+                &mut network.host_ports,
+            ),
+        ];
+        fields.finish(self.decoder);
+        for (what, node, flag) in flags {
+            if let Some(given) = node.and_then(|node| self.flag(node, what)) {
+                *flag = given;
+            }
+        }
+        let known = NetworkMode::ALL.map(NetworkMode::name);
+        let read = |text: &str| {
+            NetworkMode::ALL
+                .into_iter()
+                .find(|mode| mode.name() == text)
+        };
+        if let Some(mode) = mode.and_then(|node| self.decoder.word(node, "mode", &known, read)) {
+            network.mode = mode;
+        }
+        network
+    }
+}
+
+const KEY_HINT: &str =
+    "a name of at most 63 letters, digits and -_. , if need be after a domain and /";
+const VALUE_HINT: &str = "at most 63 letters, digits and -_. , letter or digit at either end";
+
+fn is_name(text: &str) -> bool {
+    let ends = |c: char| c.is_ascii_alphanumeric();
+    (1..=63).contains(&text.len())
+        && text.chars().all(|c| ends(c) || "-_.".contains(c))
+        && text.starts_with(ends)
+        && text.ends_with(ends)
+}
+
+fn is_key(text: &str) -> bool {
+    let domain = |text: &str| {
+        let small = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        (1..=253).contains(&text.len())
+            && text.split('.').all(|label| {
+                label.starts_with(small)
+                    && label.ends_with(small)
+                    && label.chars().all(|c| small(c) || c == '-')
+            })
+    };
+    match text.split_once('/') {
+        Some((before, name)) => domain(before) && is_name(name),
+        None => is_name(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_with_everything() {
+        let text = "outside: false\nnetwork: {mode: overlay, policies: true}\nnodes:\n\
+                    - name: lin\n  pool: linux\n\
+                    - name: win\n  pool: windows-2025\n  count: 2\n  cpus: 8\n  memory: 32Gi\n  \
+                    labels: {example.com/disk: ssd, empty: \"\"}\n  \
+                    taints: [{key: os, value: windows, effect: NoExecute}]\n  \
+                    handlers: [runhcs-wcow-hypervisor]\n  network: {dsr: true, host-ports: false}\n";
+        let mut found = Vec::new();
+        let topology = decoded("t.yaml", text, &mut found);
+        assert_eq!(found, []);
+        let names: Vec<_> = topology
+            .nodes
+            .iter()
+            .map(|node| node.name.as_str())
+            .collect();
+        assert_eq!(
+            (names, topology.outside),
+            (vec!["lin", "win-1", "win-2"], false)
+        );
+        let [lin, .., win] = topology.nodes.as_slice() else {
+            panic!("{topology:?}")
+        };
+        assert_eq!((lin.cpus, lin.memory, &lin.taints), (4, 16 * 1024, &None));
+        assert_eq!((win.cpus, win.memory), (8, 32 * 1024));
+        assert_eq!(win.labels["example.com/disk"], "ssd");
+        assert_eq!(win.taints.as_ref().map(Vec::len), Some(1));
+        let network = NetworkSpec {
+            mode: NetworkMode::Overlay,
+            dsr: true,
+            policies: true,
+            host_ports: false,
+        };
+        assert_eq!(win.network, network);
+        assert!(lin.network.host_ports && !lin.network.dsr && lin.network.policies);
+    }
+}
