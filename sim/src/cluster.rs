@@ -156,12 +156,7 @@ impl NodeState {
     /// A node that nobody has bound to an address.
     #[cfg(test)]
     pub(crate) fn alone(spec: NodeSpec) -> Self {
-        let view = world::Node {
-            pool: spec.pool,
-            address: Ipv4Addr::LOCALHOST,
-            kubelet_port: 1,
-            pod_network: [10, 244, 1],
-        };
+        let view = world::Node::new(spec.pool, Ipv4Addr::LOCALHOST, 1, [10, 244, 1]);
         Self::new(spec.name.clone(), view, BTreeMap::new()).with(spec)
     }
 
