@@ -126,7 +126,9 @@ impl Files {
         if read_only {
             return Err(FileError::ReadOnly);
         }
-        match locked(&volume.0).remove(&path) {
+        // In a statement of its own: a lock in the head of a match is held to its end
+        let removed = locked(&volume.0).remove(&path);
+        match removed {
             Some(_) => Ok(()),
             None if self.holds_directory(volume, &path) => Err(FileError::IsDirectory),
             None => Err(FileError::Missing),
