@@ -13,6 +13,7 @@
 //! | which images run where | `image.rs` |
 //! | the files of a container | `files.rs` |
 //! | what a connection comes to | `network.rs`, names in `names.rs` |
+//! | the same without an API server | `memory.rs` |
 //! | what a program prints | `program/` |
 //! | exec, attach, logs and statistics | `kubelet/`; what is kept of a log: `log.rs` |
 //! | trouble on the way to the API server | `front/` |
@@ -31,6 +32,7 @@ mod image;
 mod join;
 mod kubelet;
 mod log;
+pub mod memory;
 mod names;
 mod network;
 mod node;

@@ -132,6 +132,8 @@ impl Pod {
 pub(crate) struct Told {
     pub(crate) uid: String,
     pub(crate) labels: Labels,
+    /// `spec.hostname` and `spec.subdomain`, where both are given.
+    pub(crate) host_name: Option<(String, String)>,
     pub(crate) ports: Vec<PodPort>,
     /// `spec.dnsPolicy`; empty is `ClusterFirst`.
     pub(crate) dns_policy: String,
@@ -163,6 +165,7 @@ impl Told {
         Self {
             uid: pod.metadata.uid.clone().unwrap_or_default(),
             labels: pod.metadata.labels.clone().unwrap_or_default(),
+            host_name: spec.hostname.zip(spec.subdomain),
             ports: ports
                 .filter_map(|port| {
                     Some(PodPort {

@@ -1,0 +1,448 @@
+//! The same network and programs without any API server, any waiting and any socket.
+//!
+//! Objects are put in as JSON, as a client of the API would see them; pods run at once, on the node
+//! that they name. What controllers and the API server would add is added in its least: addresses
+//! of Services, node ports, and an `EndpointSlice` for each Service that selects pods and has none
+//! of its own. The same objects, faults and requests in the same order give the same replies.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use thiserror::Error;
+
+use crate::cluster::NodeState;
+use crate::fault::{FaultKind, FaultSet};
+use crate::image;
+use crate::network::{policy::Policy, watch};
+use crate::node;
+use crate::pods::{command, run::PodRun};
+use crate::program::{self, Place, Started, View};
+use crate::topology::Topology;
+use crate::world::{self, Endpoint, Key, Slice, Told, World};
+
+/// A cluster in memory.
+pub struct Memory {
+    world: World,
+    nodes: BTreeMap<String, Arc<NodeState>>,
+    /// Where exec finds itself, by pod and container.
+    places: BTreeMap<(Key, String), Place>,
+    /// The Services that select pods, for the slices that nobody else makes.
+    selecting: BTreeMap<Key, Service>,
+    turns: AtomicU64,
+    given: u8,
+}
+
+/// An exec.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// The pod's namespace.
+    pub namespace: String,
+    /// The pod.
+    pub pod: String,
+    /// The container; the first if none is named.
+    pub container: Option<String>,
+    /// The command and its arguments.
+    pub argv: Vec<String>,
+    /// The whole of its input.
+    pub stdin: Vec<u8>,
+}
+
+/// What came of an exec.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// The program has ended.
+    Ended {
+        /// What it printed.
+        stdout: Vec<u8>,
+        /// What it complained of.
+        stderr: Vec<u8>,
+        /// Its exit code: 32 bits without sign, as the runtime tells it.
+        code: u32,
+        /// How long it would have taken.
+        took: Duration,
+    },
+    /// It would run until it is ended.
+    Endless,
+    /// The runtime cannot start it, in its words.
+    Refused(String),
+}
+
+/// Why something cannot be asked of a cluster in memory.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum MemoryError {
+    /// No object of a kind that is known here.
+    #[error("`{0}` is no kind that a cluster in memory knows")]
+    Kind(String),
+    /// The object does not read as its kind.
+    #[error("failed to read the {kind} `{name}`")]
+    Object {
+        /// The kind.
+        kind: String,
+        /// Its name, if it has one.
+        name: String,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// A pod without a node that there is.
+    #[error("the pod `{pod}` is on no node of this cluster: `{node}`")]
+    Node {
+        /// The pod.
+        pod: String,
+        /// What it names.
+        node: String,
+    },
+    /// The node has no address left.
+    #[error("no address is left on the node of the pod `{0}`")]
+    Address(String),
+    /// The node cannot pull the image.
+    #[error("the pod `{pod}` cannot run: {why}")]
+    Image {
+        /// The pod.
+        pod: String,
+        /// The runtime's words.
+        why: String,
+    },
+    /// There is no such container.
+    #[error("no container `{container}` runs in the pod `{pod}`")]
+    Container {
+        /// The pod.
+        pod: String,
+        /// What was asked for.
+        container: String,
+    },
+}
+
+impl Memory {
+    /// The nodes of a topology, and the Service of the cluster's DNS on the first Linux node.
+    pub fn new(topology: &Topology, seed: u64) -> Self {
+        let mut world = World::default();
+        let mut nodes = BTreeMap::new();
+        for (spec, number) in topology.nodes.iter().zip(1_u16..) {
+            let [high, low] = number.to_be_bytes();
+            let address = Ipv4Addr::new(127, 77, high, low);
+            let view = world::Node::new(spec.pool, address, 10250, [10, 128 + high, low]);
+            world.nodes.insert(spec.name.clone(), view.clone());
+            let labels = node::labels(&spec.name, spec.pool);
+            let state = NodeState::new(spec.name.clone(), view, labels);
+            nodes.insert(spec.name.clone(), Arc::new(state));
+        }
+        let mut memory = Self {
+            world,
+            nodes,
+            places: BTreeMap::new(),
+            selecting: BTreeMap::new(),
+            turns: AtomicU64::new(seed),
+            given: 0,
+        };
+        memory.add_dns(topology);
+        memory
+    }
+
+    /// Adds an object, or replaces the one of its name: a Pod, Service, `EndpointSlice`,
+    /// `NetworkPolicy` or Namespace.
+    pub fn apply(&mut self, object: &Value) -> Result<(), MemoryError> {
+        let kind = object["kind"].as_str().unwrap_or_default();
+        let key = key(object);
+        match kind {
+            "Pod" => self.add_pod(key, read(kind, object)?)?,
+            "Service" => self.add_service(key, read(kind, object)?),
+            "EndpointSlice" => {
+                let slice: EndpointSlice = read(kind, object)?;
+                self.world.slices.insert(key, watch::slice(&slice));
+            }
+            "NetworkPolicy" => {
+                let policy: NetworkPolicy = read(kind, object)?;
+                Arc::make_mut(&mut self.world.policies).insert(key, Policy::by(&policy));
+            }
+            "Namespace" => {
+                let namespace: Namespace = read(kind, object)?;
+                let labels = watch::labels(&namespace);
+                Arc::make_mut(&mut self.world.namespaces).insert(key.name, labels);
+            }
+            other => return Err(MemoryError::Kind(other.to_owned())),
+        }
+        self.derive_slices();
+        Ok(())
+    }
+
+    /// Removes an object, if there is one: a Pod, Service, `EndpointSlice`, `NetworkPolicy` or
+    /// Namespace.
+    pub fn delete(&mut self, kind: &str, namespace: &str, name: &str) -> Result<(), MemoryError> {
+        let key = Key::new(namespace, name);
+        match kind {
+            "Pod" => self.drop_pod(&key),
+            "Service" => {
+                self.world.services.remove(&key);
+                self.world.slices.remove(&derived(&key));
+                self.world.slices.forget(&key);
+                self.selecting.remove(&key);
+            }
+            "EndpointSlice" => self.world.slices.remove(&key),
+            "NetworkPolicy" => drop(Arc::make_mut(&mut self.world.policies).remove(&key)),
+            "Namespace" => drop(Arc::make_mut(&mut self.world.namespaces).remove(name)),
+            other => return Err(MemoryError::Kind(other.to_owned())),
+        }
+        self.derive_slices();
+        Ok(())
+    }
+
+    /// What is broken from now on, and nothing else.
+    pub fn break_with(&mut self, faults: FaultSet) {
+        self.world.faults = faults;
+    }
+
+    /// The address of a pod, a Service (its own) or a node.
+    pub fn address(&self, kind: &str, namespace: &str, name: &str) -> Option<IpAddr> {
+        let key = Key::new(namespace, name);
+        match kind {
+            "Pod" => self.world.pods.get(&key).map(|pod| pod.address.into()),
+            "Service" => self.world.services.get(&key)?.addresses.first().copied(),
+            "Node" => self.world.nodes.get(name).map(|node| node.address.into()),
+            _ => None,
+        }
+    }
+
+    /// The node port of a Service's first port that has one.
+    pub fn node_port(&self, namespace: &str, name: &str) -> Option<u16> {
+        let service = self.world.services.get(&Key::new(namespace, name))?;
+        service.ports.iter().find_map(|port| port.node_port)
+    }
+
+    /// Runs a program in a container.
+    pub fn exec(&self, request: &Request) -> Result<Reply, MemoryError> {
+        let key = Key::new(&request.namespace, &request.pod);
+        let mut own = self.places.range((key.clone(), String::new())..);
+        let wanted = request.container.as_deref();
+        let place = own.by_ref().take_while(|((pod, _), _)| *pod == key);
+        let place = place
+            .filter(|((_, name), _)| wanted.is_none_or(|wanted| wanted == name))
+            .map(|(_, place)| place)
+            .next()
+            .ok_or_else(|| MemoryError::Container {
+                pod: key.to_string(),
+                container: wanted.unwrap_or_default().to_owned(),
+            })?;
+        let started = program::start(place, &request.argv, &request.stdin, &self.view());
+        Ok(match started {
+            Started::Ended(ran) => Reply::Ended {
+                stdout: ran.stdout,
+                stderr: ran.stderr,
+                code: ran.code,
+                took: ran.took + ran.slept,
+            },
+            Started::Serves { .. } | Started::Stays { .. } => Reply::Endless,
+            Started::Refused(refusal) => Reply::Refused(refusal.text(place.os, &key.name)),
+        })
+    }
+
+    fn view(&self) -> View<'_> {
+        View {
+            world: &self.world,
+            turns: &self.turns,
+        }
+    }
+
+    fn add_pod(&mut self, key: Key, pod: Pod) -> Result<(), MemoryError> {
+        self.drop_pod(&key);
+        let named = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+        let named = named.unwrap_or_default();
+        let Some(node) = self.nodes.get(&named).cloned() else {
+            let pod = key.to_string();
+            return Err(MemoryError::Node { pod, node: named });
+        };
+        let uid = pod.metadata.uid.clone().unwrap_or_else(|| key.to_string());
+        let run = PodRun::new(key.clone(), uid.clone(), Arc::clone(&node), Arc::new(pod));
+        let host_network = run.host_network();
+        let leased = if host_network {
+            Some(node.view.address)
+        } else {
+            node.lease_address()
+        };
+        let address = leased.ok_or_else(|| MemoryError::Address(key.to_string()))?;
+        let seen = world::Pod {
+            uid,
+            host_network,
+            ..world::Pod::new(&node.name, address, Told::by(&run.pod))
+        };
+        self.world.pods.insert(key.clone(), seen);
+        let containers = run.pod.spec.iter().flat_map(|spec| &spec.containers);
+        for container in containers {
+            let missing = self.world.suffers(FaultKind::ImageMissing, &node.name);
+            let reference = container.image.as_deref().unwrap_or_default();
+            let image = match image::resolve(reference, node.pool, missing) {
+                Ok(image) => image,
+                Err(failure) => {
+                    self.drop_pod(&key);
+                    let pod = key.to_string();
+                    return Err(MemoryError::Image {
+                        pod,
+                        why: failure.0,
+                    });
+                }
+            };
+            let place = run.place(container, &image);
+            let argv = command::of(container, image.family, place.os);
+            if let Started::Serves { listening, .. } =
+                program::start(&place, &argv, b"", &self.view())
+                && let Some(seen) = self.world.pods.get_mut(&key)
+            {
+                seen.listening.extend(listening);
+            }
+            let at = (key.clone(), container.name.clone());
+            self.places.insert(at, place);
+        }
+        Ok(())
+    }
+
+    fn drop_pod(&mut self, key: &Key) {
+        if let Some(pod) = self.world.pods.get(key)
+            && !pod.host_network
+            && let Some(node) = self.nodes.get(&pod.node)
+        {
+            node.release_address(pod.address);
+        }
+        self.world.pods.remove(key);
+        self.places.retain(|(pod, _), _| pod != key);
+    }
+
+    fn add_service(&mut self, key: Key, mut service: Service) {
+        let spec = service.spec.get_or_insert_default();
+        let kind = spec.type_.clone().unwrap_or_default();
+        let addressed = spec.cluster_ip.is_some() || spec.cluster_ips.is_some();
+        if kind != "ExternalName" && !addressed {
+            self.given += 1;
+            spec.cluster_ips = Some(vec![format!("10.96.1.{}", self.given)]);
+        } else if spec.cluster_ips.is_none() {
+            spec.cluster_ips = spec.cluster_ip.clone().map(|address| vec![address]);
+        }
+        if matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
+            for port in spec.ports.iter_mut().flatten() {
+                if port.node_port.is_none() {
+                    self.given += 1;
+                    port.node_port = Some(30_000 + i32::from(self.given));
+                }
+            }
+        }
+        if spec.selector.is_some() {
+            self.selecting.insert(key.clone(), service.clone());
+        } else {
+            self.selecting.remove(&key);
+        }
+        self.world.services.insert(key, watch::service(&service));
+    }
+
+    /// What the `EndpointSlice` controller makes, one slice per Service: the pods that a Service
+    /// selects, all of them ready.
+    fn derive_slices(&mut self) {
+        for (key, service) in &self.selecting {
+            let spec = service.spec.clone().unwrap_or_default();
+            let selector = spec.selector.unwrap_or_default();
+            let pods: Vec<(&Key, &world::Pod)> = self
+                .world
+                .pods
+                .iter()
+                .filter(|(pod, _)| pod.namespace == key.namespace)
+                .filter(|(_, pod)| {
+                    let has = |(name, value)| pod.told.labels.get(name) == Some(value);
+                    selector.iter().all(has)
+                })
+                .collect();
+            let ports: BTreeMap<String, u16> = spec
+                .ports
+                .iter()
+                .flatten()
+                .filter_map(|port| {
+                    let number = |port: i32| u16::try_from(port).ok();
+                    let target = match &port.target_port {
+                        None => number(port.port)?,
+                        Some(IntOrString::Int(target)) => number(*target)?,
+                        Some(IntOrString::String(name)) => pods.iter().find_map(|(_, pod)| {
+                            let named = pod.told.ports.iter().find(|port| port.name == *name);
+                            named.map(|port| port.port)
+                        })?,
+                    };
+                    Some((port.name.clone().unwrap_or_default(), target))
+                })
+                .collect();
+            let endpoints = pods.iter().map(|(_, pod)| {
+                let named = pod.told.host_name.as_ref();
+                Endpoint {
+                    node: Some(pod.node.clone()),
+                    hostname: named
+                        .filter(|(_, subdomain)| *subdomain == key.name)
+                        .map(|(hostname, _)| hostname.clone()),
+                    ..Endpoint::ready(pod.address)
+                }
+            });
+            let slice = Slice {
+                service: key.name.clone(),
+                ports,
+                endpoints: endpoints.collect(),
+            };
+            self.world.slices.insert(derived(key), slice);
+        }
+    }
+
+    fn add_dns(&mut self, topology: &Topology) {
+        let mut linux = topology
+            .nodes
+            .iter()
+            .filter(|spec| spec.pool.build().is_none());
+        let Some(node) = linux.next().and_then(|spec| self.nodes.get(&spec.name)) else {
+            return;
+        };
+        let [a, b, c] = node.view.pod_network;
+        let ports = json!([{"name": "dns", "port": 53, "protocol": "UDP"},
+            {"name": "dns-tcp", "port": 53, "protocol": "TCP"}]);
+        let node = node.name.clone();
+        let at = |name: &str| {
+            json!({"namespace": "kube-system", "name": name,
+            "labels": {"kubernetes.io/service-name": "kube-dns"}})
+        };
+        for object in [
+            json!({"kind": "Service", "metadata": at("kube-dns"),
+                "spec": {"clusterIPs": ["10.96.0.10"], "ports": ports}}),
+            json!({"kind": "EndpointSlice", "metadata": at("kube-dns-1"), "addressType": "IPv4",
+                "ports": ports, "endpoints": [{"addresses": [format!("{a}.{b}.{c}.2")],
+                    "nodeName": node, "conditions": {"ready": true}}]}),
+        ] {
+            self.apply(&object).expect("objects of our own read");
+        }
+    }
+}
+
+fn derived(service: &Key) -> Key {
+    Key::new(&service.namespace, &format!("{}-derived", service.name))
+}
+
+fn key(object: &Value) -> Key {
+    let meta = &object["metadata"];
+    let namespace = meta["namespace"]
+        .as_str()
+        .unwrap_or(match object["kind"].as_str() {
+            Some("Namespace") => "",
+            _ => "default",
+        });
+    Key::new(namespace, meta["name"].as_str().unwrap_or_default())
+}
+
+fn read<K: DeserializeOwned>(kind: &str, object: &Value) -> Result<K, MemoryError> {
+    K::deserialize(object).map_err(|source| MemoryError::Object {
+        kind: kind.to_owned(),
+        name: key(object).to_string(),
+        source,
+    })
+}
+
+#[cfg(test)]
+mod tests;
