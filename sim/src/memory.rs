@@ -154,7 +154,7 @@ impl Memory {
         let kind = object["kind"].as_str().unwrap_or_default();
         let key = key(object);
         match kind {
-            "Pod" => self.add_pod(key, read(kind, object)?)?,
+            "Pod" => self.add_pod(&key, read(kind, object)?)?,
             "Service" => self.add_service(key, read(kind, object)?),
             "EndpointSlice" => {
                 let slice: EndpointSlice = read(kind, object)?;
@@ -252,8 +252,8 @@ impl Memory {
         }
     }
 
-    fn add_pod(&mut self, key: Key, pod: Pod) -> Result<(), MemoryError> {
-        self.drop_pod(&key);
+    fn add_pod(&mut self, key: &Key, pod: Pod) -> Result<(), MemoryError> {
+        self.drop_pod(key);
         let named = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
         let named = named.unwrap_or_default();
         let Some(node) = self.nodes.get(&named).cloned() else {
@@ -282,7 +282,7 @@ impl Memory {
             let image = match image::resolve(reference, node.pool, missing) {
                 Ok(image) => image,
                 Err(failure) => {
-                    self.drop_pod(&key);
+                    self.drop_pod(key);
                     let pod = key.to_string();
                     return Err(MemoryError::Image {
                         pod,
@@ -294,7 +294,7 @@ impl Memory {
             let argv = command::of(container, image.family, place.os);
             if let Started::Serves { listening, .. } =
                 program::start(&place, &argv, b"", &self.view())
-                && let Some(seen) = self.world.pods.get_mut(&key)
+                && let Some(seen) = self.world.pods.get_mut(key)
             {
                 seen.listening.extend(listening);
             }
