@@ -197,6 +197,9 @@ pub async fn join(client: Client, options: JoinOptions) -> Result<Joined, JoinEr
     let tls = kubelet::listen_tls(&addresses)?;
     let switch = FaultSwitch::new(faults.at_start());
     let cluster = Arc::new(Cluster::new(client, Clock::new(speed), seed, switch, nodes));
+    if !topology.outside {
+        cluster.change(|world| Arc::make_mut(&mut world.network).outside.clear());
+    }
     for (name, listener) in listeners {
         let node = Arc::clone(&cluster.nodes[&name]);
         cluster.spawn(kubelet::serve(
@@ -278,7 +281,8 @@ async fn bind(
         let listener = TcpListener::bind((address, 0)).await.map_err(failed)?;
         let kubelet_port = listener.local_addr().map_err(failed)?.port();
         let pod_network = [10, 244, first_network.wrapping_add(number)];
-        let view = world::Node::new(spec.pool, address, kubelet_port, pod_network);
+        let view =
+            world::Node::new(spec.pool, address, kubelet_port, pod_network).connected(spec.network);
         let state =
             NodeState::new(name.clone(), view, node::labels(&name, spec)).with(spec.clone());
         if nodes.insert(name.clone(), Arc::new(state)).is_some() {

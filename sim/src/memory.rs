@@ -126,14 +126,18 @@ impl Memory {
     /// The nodes of a topology, and the Service of the cluster's DNS on the first Linux node.
     pub fn new(topology: &Topology, seed: u64) -> Self {
         let mut world = World::default();
+        if !topology.outside {
+            Arc::make_mut(&mut world.network).outside.clear();
+        }
         let mut nodes = BTreeMap::new();
         for (spec, number) in topology.nodes.iter().zip(1_u16..) {
             let [high, low] = number.to_be_bytes();
             let address = Ipv4Addr::new(127, 77, high, low);
-            let view = world::Node::new(spec.pool, address, 10250, [10, 128 + high, low]);
+            let view = world::Node::new(spec.pool, address, 10250, [10, 128 + high, low])
+                .connected(spec.network);
             world.nodes.insert(spec.name.clone(), view.clone());
-            let labels = node::labels(&spec.name, spec.pool);
-            let state = NodeState::new(spec.name.clone(), view, labels);
+            let labels = node::labels(&spec.name, spec);
+            let state = NodeState::new(spec.name.clone(), view, labels).with(spec.clone());
             nodes.insert(spec.name.clone(), Arc::new(state));
         }
         let mut memory = Self {

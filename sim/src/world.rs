@@ -11,7 +11,7 @@ mod settings;
 pub(crate) use objects::{Nodes, Pods, Services, Slices};
 #[allow(unused_imports, reason = "as above")]
 pub(crate) use settings::KubeProxy;
-pub(crate) use settings::{Network, NodeMode, NodeNetwork, Outside};
+pub(crate) use settings::{Network, NodeNetwork, Outside};
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,7 +24,7 @@ use crate::fault::{FaultKind, FaultSet};
 use crate::network::Protocol;
 use crate::network::policy::Policy;
 use crate::program::serve::Page;
-use crate::topology::Pool;
+use crate::topology::{NetworkSpec, Pool};
 
 /// A namespaced name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -77,7 +77,15 @@ impl Node {
             address: address.into(),
             kubelet_port,
             pod_network,
-            network: NodeNetwork::of(pool),
+            network: NodeNetwork::of(pool, NetworkSpec::default()),
+        }
+    }
+
+    /// The node with its pods connected as a topology says.
+    pub(crate) fn connected(self, spec: NetworkSpec) -> Self {
+        Self {
+            network: NodeNetwork::of(self.pool, spec),
+            ..self
         }
     }
 }

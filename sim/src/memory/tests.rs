@@ -12,12 +12,11 @@ fn pools() -> [Pool; 4] {
 /// A node of Linux and of each build of Windows, with a web server and a prober each, behind one
 /// Service.
 fn matrix() -> Memory {
-    let nodes = pools().map(|pool| NodeSpec {
-        name: pool.to_string(),
-        pool,
-    });
     let topology = Topology {
-        nodes: nodes.to_vec(),
+        nodes: pools()
+            .map(|pool| NodeSpec::new(pool.to_string(), pool))
+            .to_vec(),
+        outside: true,
     };
     let mut memory = Memory::new(&topology, 0);
     for pool in pools() {

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use super::{Backend, Flow, Outcome, Protocol, Request, on_host, policy};
 use crate::fault::FaultKind;
-use crate::topology::{Build, Os};
-use crate::world::{Key, Node, NodeMode, Outside, Pod, World};
+use crate::topology::{Build, NetworkMode, Os};
+use crate::world::{Key, Node, Outside, Pod, World};
 
 /// VXLAN's headers: outer Ethernet, IP and UDP, and its own.
 const VXLAN: usize = 50;
@@ -110,7 +110,7 @@ impl<'a> Flow<'a> {
             // not routed back; it names win-overlay, win-bridge and Azure-CNI
             let limited = node.pool.os() == Os::Windows
                 && self.pod.is_some()
-                && node.network.mode != NodeMode::Transparent;
+                && node.network.mode != NetworkMode::Transparent;
             return if limited {
                 Outcome::TimedOut
             } else {
@@ -180,7 +180,7 @@ impl<'a> Flow<'a> {
             // windows-networking.md, Flannel VXLAN: "Node-to-pod communication is only possible for
             // local pods"
             let host = self.is_host() && node.pool.os() == Os::Windows;
-            if remote && pod.is_some() && host && node.network.mode == NodeMode::Overlay {
+            if remote && pod.is_some() && host && node.network.mode == NetworkMode::Overlay {
                 return Some(Outcome::TimedOut);
             }
         }
@@ -199,7 +199,7 @@ impl<'a> Flow<'a> {
         if !remote || !self.world.suffers(FaultKind::MtuBlackHole, name) {
             return outcome;
         }
-        let tunnelled = node.network.mode == NodeMode::Overlay && there.is_some();
+        let tunnelled = node.network.mode == NetworkMode::Overlay && there.is_some();
         let protocol = self.request.protocol;
         let around = headers(protocol) + if tunnelled { VXLAN } else { 0 };
         let carries = HOLE - around;
@@ -215,7 +215,7 @@ impl<'a> Flow<'a> {
 fn unbuilt(at: Option<There<'_>>) -> bool {
     at.is_some_and(|(_, node)| {
         node.pool.build() == Some(Build::Ws2019)
-            && node.network.mode == NodeMode::Overlay
+            && node.network.mode == NetworkMode::Overlay
             && node.network.revision < 379
     })
 }

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use super::{Backend, Flow, Outcome, Protocol};
 use crate::fault::FaultKind;
-use crate::topology::{Build, Os};
-use crate::world::{Endpoint, Key, Node, NodeMode, Service, ServicePort};
+use crate::topology::{Build, NetworkMode, Os};
+use crate::world::{Endpoint, Key, Node, Service, ServicePort};
 
 /// Windows user guide, windows-networking.md: more backends per Service are not supported.
 const MOST_BACKENDS: usize = 1024;
@@ -140,7 +140,7 @@ impl<'a> Flow<'a> {
     fn behind_virtual_address(self, node: &Node) -> Self {
         let source = if self.pod.is_none() || !node.network.winkernel(node.pool.os()) {
             self.source
-        } else if node.network.mode == NodeMode::Overlay && !node.network.dsr() {
+        } else if node.network.mode == NetworkMode::Overlay && !node.network.dsr() {
             // kube-proxy `--source-vip`: "The IP address of the source VIP for non-DSR", on overlay
             // (pkg/proxy/winkernel/proxier.go)
             let [a, b, c] = node.pod_network;
@@ -197,7 +197,7 @@ impl<'a> Flow<'a> {
         if itself {
             // A pod that reaches itself through its Service fails under l2bridge (hcsshim issue
             // 1511), and with DSR (calico issue 5522, AKS issue 2608)
-            let fails = node.network.mode == NodeMode::L2Bridge || node.network.dsr();
+            let fails = node.network.mode == NetworkMode::L2Bridge || node.network.dsr();
             if winkernel && fails || self.world.suffers(FaultKind::HairpinBroken, name) {
                 return Outcome::TimedOut;
             }

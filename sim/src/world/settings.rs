@@ -3,20 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 
-use crate::topology::{Build, Os, Pool};
-
-/// How HNS connects a Windows node's pods. Linux nodes have no such mode; there `L2Bridge` stands
-/// for plain routing, and `Overlay` for VXLAN.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum NodeMode {
-    /// `win-bridge`: pods are routed by their nodes.
-    #[default]
-    L2Bridge,
-    /// `win-overlay`: VXLAN between nodes.
-    Overlay,
-    /// The network's own addresses, unaltered.
-    Transparent,
-}
+use crate::topology::{Build, NetworkMode, NetworkSpec, Os, Pool};
 
 /// What forwards Services on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +21,8 @@ pub(crate) enum KubeProxy {
 /// How one node's pods are connected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NodeNetwork {
-    pub(crate) mode: NodeMode,
+    /// On Linux `L2Bridge` stands for plain routing, `Overlay` for VXLAN.
+    pub(crate) mode: NetworkMode,
     pub(crate) proxy: KubeProxy,
     /// Whether the CNI keeps `NetworkPolicies`.
     pub(crate) policies: bool,
@@ -46,13 +34,13 @@ pub(crate) struct NodeNetwork {
 }
 
 impl NodeNetwork {
-    pub(super) fn of(pool: Pool) -> Self {
+    pub(super) fn of(pool: Pool, spec: NetworkSpec) -> Self {
         let revision = |build: Build| build.kernel_version().rsplit_once('.')?.1.parse().ok();
         Self {
-            mode: NodeMode::default(),
-            proxy: KubeProxy::Usual { dsr: false },
-            policies: false,
-            host_ports: true,
+            mode: spec.mode,
+            proxy: KubeProxy::Usual { dsr: spec.dsr },
+            policies: spec.policies,
+            host_ports: spec.host_ports,
             revision: pool.build().and_then(revision).unwrap_or(0),
         }
     }
