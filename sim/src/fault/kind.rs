@@ -282,6 +282,10 @@ kinds! {
         "an exec's output is lost, its exit code is not" [
         "exec at=PLACE",
     ]
+    ToolsLocalised "tools-localised" WindowsNodes
+        "ping speaks Japanese, in its code page" [
+        "exec at=PLACE aspect=language",
+    ]
     LogsEmpty "logs-empty" Pods
         "logs are empty whatever was printed" [
         "logs at=PLACE",

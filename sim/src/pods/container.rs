@@ -323,12 +323,13 @@ impl Slot<'_> {
         match started {
             Started::Serves {
                 listening,
+                listening_udp,
                 warm_up,
                 prints,
             } => {
                 clock.pass(warm_up).await;
                 print(Stream::Out, prints.as_bytes());
-                let _listening = Listening::begin(self, listening);
+                let _listening = Listening::begin(self, listening, listening_udp);
                 std::future::pending().await
             }
             Started::Stays { prints } => {
@@ -351,11 +352,16 @@ impl Slot<'_> {
 struct Listening<'a> {
     slot: Slot<'a>,
     ports: Vec<u16>,
+    udp: Vec<u16>,
 }
 
 impl<'a> Listening<'a> {
-    fn begin(slot: Slot<'a>, listening: BTreeMap<u16, Page>) -> Self {
-        let ports = listening.keys().copied().collect();
+    fn begin(slot: Slot<'a>, listening: BTreeMap<u16, Page>, udp: BTreeMap<u16, Page>) -> Self {
+        let begun = Self {
+            slot,
+            ports: listening.keys().copied().collect(),
+            udp: udp.keys().copied().collect(),
+        };
         slot.cluster.change(|world| {
             if let Some(pod) = world
                 .pods
@@ -363,9 +369,10 @@ impl<'a> Listening<'a> {
                 .filter(|pod| pod.uid == slot.run.uid)
             {
                 pod.listening.extend(listening);
+                pod.listening_udp.extend(udp);
             }
         });
-        Self { slot, ports }
+        begun
     }
 }
 
@@ -379,6 +386,7 @@ impl Drop for Listening<'_> {
                 .filter(|pod| pod.uid == run.uid)
             {
                 pod.listening.retain(|port, _| !self.ports.contains(port));
+                pod.listening_udp.retain(|port, _| !self.udp.contains(port));
             }
         });
     }

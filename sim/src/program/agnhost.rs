@@ -1,129 +1,119 @@
 //! `agnhost`, the subcommands that probers and targets use.
 //!
-//! Texts and exit codes: Kubernetes, test/images/agnhost/{connect,netexec,pause}, read in source.
+//! Texts and exit codes: Kubernetes, test/images/agnhost at 1.37.0, read in source. What only tests
+//! of Kubernetes itself use is refused by name.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::net::Net;
 use super::serve::Page;
-use super::{Place, Ran, Reached, Refusal, Started, View};
-use crate::network::Outcome;
+use super::{Place, Ran, Refusal, Started, connect, go};
 use crate::topology::Os;
 
 /// Runs `agnhost ARGS`.
-pub(super) fn run(place: &Place, args: &[String], view: &View<'_>) -> Started {
+pub(super) fn run(place: &Place, args: &[String], net: &dyn Net) -> Started {
     let Some((command, args)) = args.split_first() else {
         return Refusal::not_simulated("agnhost without a subcommand");
     };
+    let serves =
+        |port: Result<u16, String>, udp: Result<Option<u16>, String>, page| match (port, udp) {
+            (Ok(port), Ok(udp)) => serves(port, udp, page),
+            (Err(error), _) | (_, Err(error)) => {
+                Started::Ended(Ran::complains(format!("Error: {error}\n"), 1))
+            }
+        };
     match command.as_str() {
+        // pause.go
         "pause" => Started::Stays {
-            prints: "Paused\n".to_owned(),
+            prints: "Paused\nSignals registered\n".to_owned(),
         },
-        "netexec" => serves(port(args, "http-port", 8080), Page::Netexec),
-        "test-webserver" => serves(port(args, "port", 80), Page::Netexec),
-        "serve-hostname" => serves(port(args, "port", 9376), Page::Hostname),
-        "connect" => Started::Ended(connect(place, args, view)),
+        "netexec" => {
+            // -1 is none
+            let udp = match port(args, "udp-port", 8081) {
+                Err(_) if flag(args, "udp-port").as_deref() == Some("-1") => Ok(None),
+                other => other.map(Some),
+            };
+            serves(port(args, "http-port", 8080), udp, Page::Netexec)
+        }
+        "test-webserver" => serves(port(args, "port", 80), Ok(None), Page::Files),
+        "serve-hostname" => serves(port(args, "port", 9376), Ok(None), Page::Hostname),
+        "connect" => Started::Ended(connect::run(args, net)),
+        // dns/common.go: joined with commas
+        "dns-suffix" => Started::Ended(match net.settings().searches {
+            none if none.is_empty() && place.os == Os::Linux => {
+                Ran::complains("panic: Could not find DNS search list!\n", 2)
+            }
+            suffixes => Ran::prints(suffixes.join(",") + "\n"),
+        }),
+        "dns-server-list" => Started::Ended(Ran::prints(format!(
+            "{}\n",
+            net.settings()
+                .servers
+                .first()
+                .copied()
+                .map(go::host)
+                .unwrap_or_default()
+        ))),
+        "etc-hosts" => Started::Ended(Ran::prints(hosts(place, net))),
+        // k8s.io/component-base/cli prints what cobra calls the root: `app`
+        "--version" => Started::Ended(Ran::prints("app version 2.53\n")),
         other => Refusal::not_simulated(&format!("agnhost {other}")),
     }
 }
 
-fn serves(port: u16, page: Page) -> Started {
-    Started::Serves {
-        listening: BTreeMap::from([(port, page)]),
-        warm_up: Duration::from_millis(200),
-        prints: format!("Started HTTP server on port {port}\n"),
+/// The kubelet's file on Linux (pkg/kubelet/kubelet_pods.go, `nodeHostsFileContent`); an untouched one
+/// on Windows, whose lines are comments.
+fn hosts(place: &Place, net: &dyn Net) -> String {
+    match place.os {
+        Os::Linux => format!(
+            "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n\
+             fe00::\tip6-localnet\nfe00::\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n{}\t{}\n\n",
+            go::host(net.address()),
+            place.hostname
+        ),
+        Os::Windows => "# Copyright (c) 1993-2009 Microsoft Corp.\r\n#\r\n\
+             # This is a sample HOSTS file used by Microsoft TCP/IP for Windows.\r\n\n"
+            .to_owned(),
     }
 }
 
-fn flag<'a>(args: &'a [String], name: &str) -> Option<&'a str> {
-    let named = |arg: &'a String| arg.trim_start_matches('-').strip_prefix(name);
+fn serves(port: u16, udp: Option<u16>, page: Page) -> Started {
+    Started::Serves {
+        listening: BTreeMap::from([(port, page)]),
+        listening_udp: udp.into_iter().map(|port| (port, page)).collect(),
+        warm_up: Duration::from_millis(200),
+        prints: match page {
+            Page::Netexec => format!("Started HTTP server on port {port}\n"),
+            Page::Hostname => format!("Serving on port {port}.\n"),
+            _ => String::new(),
+        },
+    }
+}
+
+fn flag(args: &[String], name: &str) -> Option<String> {
+    let named = |arg: &str| {
+        arg.strip_prefix("--")?
+            .strip_prefix(name)
+            .map(str::to_owned)
+    };
     args.iter()
         .enumerate()
-        .find_map(|(at, arg)| match named(arg)? {
-            "" => args.get(at + 1).map(String::as_str),
-            rest => rest.strip_prefix('='),
+        .find_map(|(at, arg)| match named(arg)?.as_str() {
+            "" => args.get(at + 1).cloned(),
+            rest => rest.strip_prefix('=').map(str::to_owned),
         })
 }
 
-fn port(args: &[String], name: &str, default: u16) -> u16 {
-    flag(args, name)
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(default)
-}
-
-/// connect.go: silent success, else one word on the error stream and exit code 1.
-fn connect(place: &Place, args: &[String], view: &View<'_>) -> Ran {
-    let timeout = flag(args, "timeout")
-        .and_then(duration)
-        .filter(|limit| !limit.is_zero());
-    let target = args
-        .iter()
-        .rev()
-        .find(|arg| !arg.starts_with('-') && arg.contains(':'));
-    let Some((host, port)) = target.and_then(|target| target.rsplit_once(':')) else {
-        return Ran::complains("Error: missing port in address\n", 1);
+fn port(args: &[String], name: &str, default: u16) -> Result<u16, String> {
+    let Some(text) = flag(args, name) else {
+        return Ok(default);
     };
-    let Ok(number) = port.parse::<u16>() else {
-        return Ran::complains(format!("DNS: lookup tcp/{port}: unknown port\n"), 1);
-    };
-    let Ok(Reached {
-        address, outcome, ..
-    }) = view.reach(&place.origin, host, number)
-    else {
-        return Ran::complains(format!("DNS: lookup {host}: no such host\n"), 1);
-    };
-    let (word, took) = match (outcome, place.os) {
-        (
-            Outcome::Answered { .. } | Outcome::Reset | Outcome::WrongAnswer | Outcome::Stalled,
-            _,
-        ) => {
-            return Ran {
-                took: Duration::from_millis(2),
-                ..Ran::default()
-            };
-        }
-        // Windows repeats the SYN after a reset: curl issue 14144
-        (Outcome::Refused, Os::Windows) => (
-            // syscall.ECONNREFUSED is an invented number on Windows, so connect.go does not know it
-            format!(
-                "OTHER: dial tcp {address}:{number}: connectex: No connection could be made because the \
-                 target machine actively refused it."
-            ),
-            Duration::from_millis(2040),
-        ),
-        (Outcome::Refused, Os::Linux) => ("REFUSED".to_owned(), Duration::from_millis(1)),
-        (Outcome::NoRoute, Os::Linux) => (
-            format!("OTHER: dial tcp {address}:{number}: connect: no route to host"),
-            Duration::from_millis(3070),
-        ),
-        (Outcome::NoRoute, Os::Windows) => (
-            format!(
-                "OTHER: dial tcp {address}:{number}: connectex: A socket operation was attempted to an \
-                 unreachable network."
-            ),
-            Duration::from_millis(1),
-        ),
-        (Outcome::TimedOut, Os::Linux) => ("TIMEOUT".to_owned(), Duration::from_secs(127)),
-        (Outcome::TimedOut, Os::Windows) => ("TIMEOUT".to_owned(), Duration::from_secs(21)),
-    };
-    match timeout {
-        Some(limit) if limit < took => Ran {
-            took: limit,
-            ..Ran::complains("TIMEOUT\n", 1)
-        },
-        _ => Ran {
-            took,
-            ..Ran::complains(format!("{word}\n"), 1)
-        },
-    }
-}
-
-/// Go's `time.ParseDuration`, for one unit.
-fn duration(text: &str) -> Option<Duration> {
-    let (number, unit) = [("ms", 0.001), ("s", 1.0), ("m", 60.0)]
-        .into_iter()
-        .find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)))?;
-    Duration::try_from_secs_f64(number.parse::<f64>().ok()? * unit).ok()
+    text.parse().map_err(|_| {
+        format!(
+            "invalid argument {text:?} for \"--{name}\" flag: strconv.ParseInt: parsing {text:?}: invalid syntax"
+        )
+    })
 }
 
 #[cfg(test)]
@@ -149,20 +139,24 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         }
+        let wrong = start(
+            &place(Os::Linux, Family::Agnhost),
+            &["/agnhost", "netexec", "--http-port=x"],
+        );
+        assert!(matches!(wrong, Started::Ended(Ran { code: 1, .. })));
     }
 
     #[test]
-    fn connect_says_what_its_source_says() {
+    fn connect_needs_a_destination() {
         let linux = place(Os::Linux, Family::Agnhost);
+        let Started::Ended(ran) = start(&linux, &["/agnhost", "connect"]) else {
+            panic!("it ends")
+        };
+        assert_eq!(ran.stderr, b"Error: accepts 1 arg(s), received 0\n");
         let Started::Ended(ran) = start(&linux, &["/agnhost", "connect", "nowhere:80"]) else {
             panic!("it ends")
         };
-        assert_eq!(ran.stderr, b"DNS: lookup nowhere: no such host\n");
-        assert!(matches!(
-            start(&linux, &["/agnhost", "connect"]),
-            Started::Ended(Ran { code: 1, .. })
-        ));
-        assert_eq!(duration("1500ms"), Some(Duration::from_millis(1500)));
-        assert_eq!(duration("-1s"), None);
+        let text = String::from_utf8(ran.stderr).expect("text");
+        assert!(text.starts_with("DNS: lookup nowhere"), "{text}");
     }
 }

@@ -1,17 +1,23 @@
-//! `powershell -command`, in its least: the web server of the user guide, waiting, printing, exiting.
+//! `powershell -command`, in its least: the web server of the user guide, waiting, printing, files,
+//! variables, names and single requests.
 //!
 //! Whatever else a script does is refused by name. Texts are those of PowerShell 5.1.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::http::Asked;
+use super::net::{Link, Lookup, Net};
+use super::script::{number, path, stays};
+use super::seat::Seat;
 use super::serve::Page;
-use super::shell::{Joint, Step, number, sequence, unquoted};
 use super::windows::{launch, words};
-use super::{Place, Ran, Refusal, Started, View};
+use super::{Place, Ran, Refusal, Started, View, cmd, nslookup, system_limit};
+use crate::image::Family;
+use crate::topology::{Build, Os, Pool};
 
 /// Runs `powershell ARGS`.
-pub(super) fn run(place: &Place, args: &[String], view: &View<'_>) -> Started {
+pub(super) fn run(place: &Place, args: &[String], input: &[u8], view: &View<'_>) -> Started {
     let is_command = |arg: &String| matches!(arg.to_ascii_lowercase().as_str(), "-command" | "-c");
     let script = match args.iter().position(is_command) {
         Some(at) => args[at + 1..].join(" "),
@@ -25,79 +31,321 @@ pub(super) fn run(place: &Place, args: &[String], view: &View<'_>) -> Started {
     if script.contains("HttpListener") {
         return http_listener(&script);
     }
-    let lower = script.to_ascii_lowercase();
-    if [
-        "while ($true)",
-        "while($true)",
-        "while (1)",
-        "while(1)",
-        "ping -t",
-    ]
-    .iter()
-    .any(|ever| lower.contains(ever))
-    {
+    if stays(
+        &script,
+        &[
+            "while ($true)",
+            "while($true)",
+            "while (1)",
+            "while(1)",
+            "ping -t",
+        ],
+    ) {
         return Started::stays();
     }
-    let commands: Vec<(Joint, String)> = script
-        .split([';', '\n'])
-        .map(str::trim)
-        .filter(|command| !command.is_empty())
-        .map(|command| (Joint::Always, command.to_owned()))
-        .collect();
-    sequence(&commands, |command| statement(place, command, view))
+    let mut so_far = Ran::default();
+    for statement in statements(&script) {
+        match step(place, &statement, input, view) {
+            Step::Next(Started::Ended(ran)) => so_far = so_far.then(ran),
+            Step::Next(other) => return other,
+            Step::Last(ran) => return Started::Ended(so_far.then(ran)),
+        }
+    }
+    Started::Ended(so_far)
 }
 
-fn statement(place: &Place, command: &str, view: &View<'_>) -> Step {
-    let words = words(command);
-    let first = words
-        .first()
-        .map(|word| word.to_ascii_lowercase())
-        .unwrap_or_default();
-    let said = || {
-        words[1..]
-            .iter()
-            .map(|word| unquoted(word))
-            .collect::<Vec<_>>()
-            .join(" ")
+enum Step {
+    Next(Started),
+    Last(Ran),
+}
+
+/// The statements of a script: what stands between `;` and line ends, quotes apart.
+fn statements(script: &str) -> Vec<String> {
+    let (mut all, mut one, mut quote) = (Vec::new(), String::new(), None);
+    for letter in script.chars() {
+        match letter {
+            ';' | '\n' if quote.is_none() => all.push(std::mem::take(&mut one)),
+            '"' | '\'' if quote.is_none() => {
+                quote = Some(letter);
+                one.push(letter);
+            }
+            _ => {
+                if quote == Some(letter) {
+                    quote = None;
+                }
+                one.push(letter);
+            }
+        }
+    }
+    all.push(one);
+    let trimmed = all.iter().map(|one| one.trim().to_owned());
+    trimmed.filter(|one| !one.is_empty()).collect()
+}
+
+fn step(place: &Place, statement: &str, input: &[u8], view: &View<'_>) -> Step {
+    let seat = Seat { place, view: *view };
+    let words: Vec<String> = words(&statement.replace('\'', "\""))
+        .iter()
+        .map(|word| valued(place, word))
+        .collect();
+    let Some(first) = words.first().map(|word| word.to_ascii_lowercase()) else {
+        return Step::Next(Started::Ended(Ran::default()));
     };
-    Step::Next(match first.as_str() {
+    let args = &words[1..];
+    let line = |text: String| Ran::prints(format!("{text}\r\n"));
+    // A pipe or a sub-expression is more than one statement
+    if statement.contains('|') && !statement.contains('"') {
+        return Step::Next(Refusal::not_simulated(statement));
+    }
+    Step::Next(Started::Ended(match first.as_str() {
         "exit" => return Step::Last(Ran::code(number(words.get(1)).unwrap_or(0))),
-        "start-sleep" | "sleep" => {
-            let in_millis = words
-                .iter()
-                .any(|word| word.to_ascii_lowercase().starts_with("-m"));
-            let amount = words
-                .iter()
-                .skip(1)
-                .find_map(|word| word.parse::<f64>().ok())
-                .unwrap_or(0.0);
-            let seconds = if in_millis { amount / 1000.0 } else { amount };
-            let slept = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-            Started::Ended(Ran {
-                slept,
-                ..Ran::default()
-            })
+        "start-sleep" | "sleep" => wait(args),
+        "write-host" | "write-output" | "echo" => line(args.join(" ")),
+        "hostname" => line(place.hostname.clone()),
+        "get-content" | "gc" | "cat" | "type" => content(place, args),
+        "set-content" | "sc" => put(place, args),
+        "test-path" => {
+            let at = path(place, value(args, "-path").as_deref().unwrap_or_default());
+            let there = place.files.read(&at).is_ok() || place.files.list(&at).is_some();
+            line(if there { "True" } else { "False" }.to_owned())
         }
-        "write-host" | "write-output" | "echo" => {
-            Started::Ended(Ran::prints(format!("{}\r\n", said())))
+        "resolve-dnsname" if place.family != Family::Agnhost => {
+            nslookup::resolve_dns_name(args, &seat)
         }
-        "$env:computername" => Started::Ended(Ran::prints(format!("{}\r\n", place.hostname))),
-        // An alias of Invoke-WebRequest, and more of PowerShell, is not here
-        "curl" | "wget" => Refusal::not_simulated("Invoke-WebRequest"),
+        "test-netconnection" | "tnc" if place.family != Family::Agnhost => probe(args, &seat),
+        "invoke-webrequest" | "iwr" | "curl" | "wget" => {
+            return Step::Next(Refusal::not_simulated(
+                "Invoke-WebRequest but for its .Content and .StatusCode",
+            ));
+        }
+        "[system.environment]::osversion.version" => version(&seat),
+        _ if first.starts_with("(invoke-webrequest") || first.starts_with("(iwr") => {
+            return Step::Next(fetch(statement, &words, &seat));
+        }
+        _ if statement.starts_with(['"', '\''])
+            || statement.to_ascii_lowercase().starts_with("$env:") && !statement.contains('=') =>
+        {
+            line(words.join(" "))
+        }
         name if name.contains('-') || name.starts_with(['$', '[', '(', '&']) => {
-            Refusal::not_simulated(command)
+            return Step::Next(Refusal::not_simulated(statement));
         }
-        _ => match launch(place, &words[0], &words, b"", view) {
-            Started::Refused(Refusal::Missing(file)) => Started::Ended(Ran::complains(
+        _ => {
+            return Step::Next(match launch(place, &words[0], &words, input, view) {
+                Started::Refused(Refusal::Missing(file)) => Started::Ended(Ran::complains(
+                    format!(
+                        "{file} : The term '{file}' is not recognized as the name of a cmdlet, function, script \
+                         file, or operable program. Check the spelling of the name, or if a path was included, \
+                         verify that the path is correct and try again.\r\n"
+                    ),
+                    1,
+                )),
+                other => other,
+            });
+        }
+    }))
+}
+
+/// A word with `$env:NAME` replaced.
+fn valued(place: &Place, word: &str) -> String {
+    let mut out = String::new();
+    let mut rest = word;
+    while let Some(at) = rest.to_ascii_lowercase().find("$env:") {
+        out.push_str(&rest[..at]);
+        let after = &rest[at + 5..];
+        let end = after
+            .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .unwrap_or(after.len());
+        out.push_str(&cmd::variable(place, &after[..end]).unwrap_or_default());
+        rest = &after[end..];
+    }
+    out + rest
+}
+
+/// The value of a parameter, or the first argument without one.
+fn value(args: &[String], name: &str) -> Option<String> {
+    let named = args.iter().position(|arg| arg.eq_ignore_ascii_case(name));
+    match named {
+        Some(at) => args.get(at + 1).cloned(),
+        None => args.iter().find(|arg| !arg.starts_with('-')).cloned(),
+    }
+}
+
+fn wait(args: &[String]) -> Ran {
+    let in_millis = args
+        .iter()
+        .any(|word| word.to_ascii_lowercase().starts_with("-m"));
+    let amount = args
+        .iter()
+        .find_map(|word| word.parse::<f64>().ok())
+        .unwrap_or(0.0);
+    let seconds = if in_millis { amount / 1000.0 } else { amount };
+    Ran {
+        slept: Duration::try_from_secs_f64(seconds).unwrap_or_default(),
+        ..Ran::default()
+    }
+}
+
+fn content(place: &Place, args: &[String]) -> Ran {
+    let file = value(args, "-path").unwrap_or_default();
+    let at = path(place, &file);
+    match place.files.read(&at) {
+        Ok(bytes) => {
+            let text = String::from_utf8_lossy(&bytes);
+            Ran::prints(
+                text.lines()
+                    .map(|line| format!("{line}\r\n"))
+                    .collect::<String>(),
+            )
+        }
+        Err(_) => {
+            let shown = at.replace('/', "\\");
+            let shown = if shown.contains(':') {
+                shown
+            } else {
+                format!("C:{shown}")
+            };
+            Ran::complains(
                 format!(
-                    "{file} : The term '{file}' is not recognized as the name of a cmdlet, function, script \
-                     file, or operable program. Check the spelling of the name, or if a path was included, \
-                     verify that the path is correct and try again.\r\n"
+                    "Get-Content : Cannot find path '{shown}' because it does not exist.\r\nAt line:1 char:1\r\n"
                 ),
                 1,
-            )),
-            other => other,
-        },
+            )
+        }
+    }
+}
+
+fn put(place: &Place, args: &[String]) -> Ran {
+    let plain: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
+    let file = value(args, "-path").unwrap_or_default();
+    let named = args.iter().any(|arg| arg.eq_ignore_ascii_case("-value"));
+    let text = if named {
+        value(args, "-value")
+    } else {
+        plain.get(1).map(|text| (*text).clone())
+    };
+    let bytes = format!("{}\r\n", text.unwrap_or_default());
+    match place
+        .files
+        .write(&path(place, &file), bytes.as_bytes(), false)
+    {
+        Ok(()) => Ran::default(),
+        Err(error) => {
+            let why = match error.text(Os::Windows) {
+                "Access is denied." => format!("Access to the path '{file}' is denied."),
+                other => other.to_owned(),
+            };
+            Ran::complains(format!("Set-Content : {why}\r\nAt line:1 char:1\r\n"), 1)
+        }
+    }
+}
+
+/// `[System.Environment]::OSVersion.Version`.
+fn version(seat: &Seat<'_>) -> Ran {
+    let build = seat.pool().and_then(Pool::build).unwrap_or(Build::Ws2022);
+    let number = build.kernel_version().split('.').nth(2).unwrap_or_default();
+    Ran::prints(format!(
+        "\r\nMajor  Minor  Build  Revision\r\n-----  -----  -----  --------\r\n10     0      {number}  0       \r\n\r\n\r\n"
+    ))
+}
+
+/// `Test-NetConnection HOST -Port N -InformationLevel Quiet`.
+fn probe(args: &[String], seat: &Seat<'_>) -> Ran {
+    let quiet = args.iter().any(|arg| arg.eq_ignore_ascii_case("quiet"));
+    let port = args
+        .iter()
+        .position(|arg| arg.eq_ignore_ascii_case("-port"));
+    let port = port.and_then(|at| args.get(at + 1)?.parse().ok());
+    let host = value(args, "-computername").unwrap_or_default();
+    let (Some(port), true) = (port, quiet) else {
+        return Ran::complains(
+            "hybrid-sim simulates Test-NetConnection with -Port and Quiet alone\r\n",
+            1,
+        );
+    };
+    let (link, took) = match seat.lookup(&host) {
+        (Lookup::Address(address), took) => (seat.open(address, port), took),
+        (_, took) => (Link::NoRoute, took),
+    };
+    let (there, more) = match link {
+        Link::Open(_) => ("True", Duration::ZERO),
+        Link::Refused => ("False", Duration::from_secs(2)),
+        Link::TimedOut => ("False", system_limit(Os::Windows)),
+        Link::NoRoute => ("False", Duration::ZERO),
+    };
+    Ran {
+        took: took + more,
+        ..Ran::prints(format!("{there}\r\n"))
+    }
+}
+
+/// `(Invoke-WebRequest -UseBasicParsing URL).Content` and its like.
+fn fetch(statement: &str, words: &[String], seat: &Seat<'_>) -> Started {
+    let Some((_, wanted)) = statement.rsplit_once(").") else {
+        return Refusal::not_simulated(statement);
+    };
+    let url = words
+        .iter()
+        .find(|word| word.to_ascii_lowercase().contains("http://"));
+    let url = url.map(|url| {
+        url.split(").")
+            .next()
+            .unwrap_or_default()
+            .trim_end_matches(')')
+    });
+    let Some(rest) = url.and_then(|url| url.split_once("://").map(|(_, rest)| rest)) else {
+        return Refusal::not_simulated(statement);
+    };
+    let (authority, request) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let (host, port) = authority.split_once(':').unwrap_or((authority, "80"));
+    let Ok(port) = port.parse() else {
+        return Refusal::not_simulated(statement);
+    };
+    let fails = |why: &str, took| {
+        Started::Ended(Ran {
+            took,
+            ..Ran::complains(
+                format!("Invoke-WebRequest : {why}\r\nAt line:1 char:2\r\n"),
+                1,
+            )
+        })
+    };
+    let (address, took) = match seat.lookup(host) {
+        (Lookup::Address(address), took) => (address, took),
+        (_, took) => {
+            return fails(
+                &format!("The remote name could not be resolved: '{host}'"),
+                took,
+            );
+        }
+    };
+    let Link::Open(peer) = seat.open(address, port) else {
+        return fails(
+            "Unable to connect to the remote server",
+            took + system_limit(Os::Windows),
+        );
+    };
+    let request = if request.is_empty() { "/" } else { request };
+    let Some(answer) = seat.ask(&peer, &Asked::get(request)) else {
+        return fails(
+            "The operation has timed out.",
+            took + Duration::from_secs(100),
+        );
+    };
+    if answer.status >= 400 {
+        return fails(
+            &format!(
+                "The remote server returned an error: ({}) {}.",
+                answer.status,
+                super::http::phrase(answer.status)
+            ),
+            took,
+        );
+    }
+    Started::Ended(match wanted.trim() {
+        "Content" => Ran::prints(format!("{}\r\n", answer.body)),
+        "StatusCode" => Ran::prints(format!("{}\r\n", answer.status)),
+        _ => return Refusal::not_simulated(statement),
     })
 }
 
@@ -126,6 +374,7 @@ fn http_listener(script: &str) -> Started {
     match port {
         Some(port) => Started::Serves {
             listening: BTreeMap::from([(port, Page::WinWebserver)]),
+            listening_udp: BTreeMap::new(),
             // PowerShell starts for seconds before it listens, and without a probe the pod is Ready
             // by then
             warm_up: Duration::from_secs(4),
@@ -139,8 +388,6 @@ fn http_listener(script: &str) -> Started {
 mod tests {
     use super::super::tests::{place, run as start};
     use super::*;
-    use crate::image::Family;
-    use crate::topology::Os;
 
     fn ended(started: Started) -> Ran {
         match started {
@@ -167,6 +414,34 @@ mod tests {
             ))
             .code,
             1
+        );
+    }
+
+    #[test]
+    fn files_variables_and_quotes() {
+        let mut place = place(Os::Windows, Family::Servercore);
+        place.env = std::sync::Arc::new([("ANSWER".to_owned(), "42".to_owned())].into());
+        let text = |script: &str| {
+            let ran = ended(start(&place, &["powershell", "-Command", script]));
+            String::from_utf8(ran.stdout).expect("text") + &String::from_utf8_lossy(&ran.stderr)
+        };
+        assert_eq!(text("$env:ANSWER"), "42\r\n");
+        assert_eq!(
+            text("Write-Output 'a; b' ; Write-Host \"x $env:ANSWER\""),
+            "a; b\r\nx 42\r\n"
+        );
+        assert_eq!(
+            text("Set-Content -Path C:\\a.txt -Value hi; Get-Content C:\\a.txt; Test-Path C:\\b"),
+            "hi\r\nFalse\r\n"
+        );
+        assert!(
+            text("Get-Content C:\\none")
+                .starts_with("Get-Content : Cannot find path 'C:\\none' because")
+        );
+        assert!(text("[System.Environment]::OSVersion.Version").contains("20348"));
+        assert!(
+            text("(Invoke-WebRequest -UseBasicParsing http://nowhere/).Content")
+                .contains("could not be resolved: 'nowhere'")
         );
     }
 

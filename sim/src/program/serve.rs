@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use crate::clock;
+use super::http::{Answer, Asked};
+use super::net::{Net, Nowhere};
+use super::netexec;
 
 /// A web server's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,31 +17,8 @@ pub(crate) enum Page {
     Netexec,
     /// `agnhost serve-hostname`.
     Hostname,
-}
-
-/// An HTTP answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) body: String,
-}
-
-/// The answerer of the fault `service-answers-wrong`.
-pub(crate) fn captive() -> Answer {
-    ok("<html>welcome</html>".to_owned())
-}
-
-/// Anything outside the cluster.
-pub(crate) fn outside(name: &str) -> Answer {
-    ok(format!("<html><title>{name}</title></html>"))
-}
-
-/// What net/http answers to plain HTTP on a TLS port, the kubelet's for one.
-pub(crate) fn tls_expected() -> Answer {
-    Answer {
-        status: 400,
-        body: "Client sent an HTTP request to an HTTPS server.\n".to_owned(),
-    }
+    /// `agnhost test-webserver`: the files of its root.
+    Files,
 }
 
 /// Who is asked, and by whom.
@@ -50,38 +29,70 @@ pub(crate) struct Exchange<'a> {
     pub(crate) source: IpAddr,
 }
 
-/// What a page answers to a GET of a path, its query included.
+/// The answerer of the fault `service-answers-wrong`.
+pub(crate) fn captive() -> Answer {
+    Answer::html(200, "<html>welcome</html>")
+}
+
+/// Anything outside the cluster.
+pub(crate) fn outside(name: &str) -> Answer {
+    Answer::html(200, format!("<html><title>{name}</title></html>"))
+}
+
+/// What net/http answers to plain HTTP on a TLS port, the kubelet's for one.
+pub(crate) fn tls_expected() -> Answer {
+    Answer {
+        status: 400,
+        headers: Vec::new(),
+        sniffed: false,
+        body: "Client sent an HTTP request to an HTTPS server.\n".to_owned(),
+    }
+}
+
+/// What a page answers to a GET of a path, its query included, from a server that asks nobody else.
 pub(crate) fn respond(page: Page, path: &str, exchange: Exchange<'_>) -> Answer {
-    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    answer(page, &Asked::get(path), exchange, 80, &Nowhere)
+}
+
+/// What a page answers; `port` is the server's, `net` its network.
+pub(crate) fn answer(
+    page: Page,
+    asked: &Asked,
+    exchange: Exchange<'_>,
+    port: u16,
+    net: &dyn Net,
+) -> Answer {
     match page {
-        Page::WinWebserver => ok(format!(
-            "<html><body><H1>Windows Container Web Server</H1><p>IP {} callerCount 1 </body></html>",
-            exchange.address
-        )),
-        Page::Iis if matches!(path, "/" | "/iisstart.htm") => ok(IIS_START.to_owned()),
-        Page::Iis => Answer {
-            status: 404,
-            body: "404 - File or directory not found.".to_owned(),
+        // Kubernetes website, content/en/docs/concepts/windows/user-guide.md: the script answers
+        // every request alike
+        Page::WinWebserver => Answer {
+            status: 200,
+            headers: Vec::new(),
+            sniffed: false,
+            body: format!(
+                "<html><body><H1>Windows Container Web Server</H1><p>IP {} callerCount 1 </body></html>",
+                exchange.address
+            ),
         },
-        Page::Hostname => ok(format!("{}\n", exchange.hostname)),
-        Page::Netexec => netexec(path, query, exchange),
+        Page::Iis if matches!(asked.plain_path(), "/" | "/iisstart.htm") => {
+            Answer::html(200, IIS_START)
+        }
+        Page::Iis => Answer::html(404, "404 - File or directory not found."),
+        // test/images/agnhost/serve-hostname/serve_hostname.go: no line end
+        Page::Hostname => Answer::text(200, exchange.hostname),
+        Page::Netexec => netexec::answer(asked, exchange, port, net),
+        // net/http, fs.go: a listing of the root, and its words for what is not there
+        Page::Files if asked.plain_path() == "/" => Answer {
+            status: 200,
+            headers: vec![("Content-Type", "text/html; charset=utf-8".to_owned())],
+            sniffed: false,
+            body:
+                "<!doctype html>\n<meta name=\"viewport\" content=\"width=device-width\">\n<pre>\n\
+                   <a href=\"agnhost\">agnhost</a>\n</pre>\n"
+                    .to_owned(),
+        },
+        Page::Files => Answer::error(404, "404 page not found"),
     }
-}
-
-/// Kubernetes, test/images/agnhost/netexec/netexec.go; whatever it has no handler for falls to that
-/// of `/`.
-fn netexec(path: &str, query: &str, exchange: Exchange<'_>) -> Answer {
-    match path {
-        "/hostname" | "/hostName" => ok(exchange.hostname.to_owned()),
-        "/clientip" => ok(format!("{}:49152", exchange.source)),
-        "/healthz" => ok(String::new()),
-        "/echo" => ok(query.strip_prefix("msg=").unwrap_or_default().to_owned()),
-        _ => ok(format!("NOW: {}", clock::now())),
-    }
-}
-
-fn ok(body: String) -> Answer {
-    Answer { status: 200, body }
 }
 
 const IIS_START: &str = "<!DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Strict//EN\" \
@@ -109,9 +120,8 @@ mod tests {
                 .contains("<H1>Windows Container Web Server</H1>")
         );
         assert_eq!(get(Page::Netexec, "/hostname").body, "web-1");
-        assert_eq!(get(Page::Netexec, "/clientip").body, "10.244.1.9:49152");
-        assert_eq!(get(Page::Netexec, "/echo?msg=hi").body, "hi");
-        assert!(get(Page::Netexec, "/").body.starts_with("NOW: "));
+        assert_eq!(get(Page::Hostname, "/any").body, "web-1");
         assert_eq!(get(Page::Iis, "/nothing").status, 404);
+        assert_eq!(get(Page::Files, "/nothing").body, "404 page not found\n");
     }
 }

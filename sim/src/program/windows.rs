@@ -1,5 +1,4 @@
-//! Windows' own programs: `cmd`, PowerShell in its least, and the System32 tools that workloads
-//! wait with.
+//! Which programs a Windows container has, and the least of them.
 //!
 //! Texts are those of an English Windows Server 2022, from public transcripts; output lines end in
 //! CR LF.
@@ -7,10 +6,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::seat::Seat;
 use super::serve::Page;
-use super::shell::{Joint, Step, number, sequence};
-use super::{Place, Ran, Refusal, Started, View, agnhost, curl, powershell};
+use super::{
+    Place, Ran, Refusal, Started, View, agnhost, cmd, curl, ipconfig, nslookup, ping, powershell,
+};
 use crate::image::Family;
+use crate::topology::{Build, Pool};
 
 /// Exit code of a process that Ctrl-C ended: 0xC000013A, `STATUS_CONTROL_C_EXIT`.
 pub(crate) const CONTROL_C: u32 = 0xC000_013A;
@@ -34,37 +36,112 @@ pub(super) fn launch(
     let full = matches!(place.family, Family::Servercore | Family::Iis) || place.host_process;
     let in_system = folder.is_empty() || format!("{folder}\\").starts_with(SYSTEM32);
     let missing = || Started::Refused(Refusal::Missing(file.to_owned()));
+    let seat = Seat { place, view: *view };
     match name {
-        "agnhost" if place.family == Family::Agnhost => agnhost::run(place, rest, view),
+        "agnhost" if place.family == Family::Agnhost => agnhost::run(place, rest, &seat),
         // Dockerfile_windows of agnhost: its own curl stands in C:\curl\AMD64, while PATH has
         // C:\curl
-        "curl" if folder == "c:\\curl\\amd64" && place.family == Family::Agnhost => Started::Ended(
-            curl::run(place, curl::Build::AgnhostWindows, rest, input, view),
-        ),
+        "curl" if folder == "c:\\curl\\amd64" && place.family == Family::Agnhost => {
+            Started::Ended(curl::run(&curl::Build::AGNHOST_WINDOWS, rest, input, &seat))
+        }
         "pause" if place.family == Family::Pause => Started::stays(),
         "servicemonitor" if place.family == Family::Iis => iis(),
         _ if !in_system => missing(),
-        "curl" => Started::Ended(curl::run(place, curl::Build::System32, rest, input, view)),
+        "curl" => Started::Ended(curl::run(system_curl(&seat), rest, input, &seat)),
         "cmd" => match rest.split_first() {
             Some((flag, inner)) if flag.eq_ignore_ascii_case("/c") => {
-                cmd(place, &inner.join(" "), input, view)
+                cmd::run(place, &inner.join(" "), input, view)
             }
             // Without input a shell has nothing to do
             _ => Started::Ended(Ran::code(0)),
         },
-        "powershell" if full => powershell::run(place, rest, view),
-        "pwsh" if place.family == Family::Agnhost => powershell::run(place, rest, view),
+        "powershell" if full => powershell::run(place, rest, input, view),
+        "pwsh" if place.family == Family::Agnhost => powershell::run(place, rest, input, view),
         "hostname" => Started::Ended(Ran::prints(format!("{}\r\n", place.hostname))),
-        "ping" if full => ping(rest),
-        "timeout" | "ipconfig" | "nslookup" | "whoami" | "tasklist" | "sc" | "netsh" | "route"
-        | "findstr" => Refusal::not_simulated(name),
+        "ping" if full => ping::windows(rest, &seat, seat.language()),
+        "ipconfig" => Started::Ended(ipconfig::run(place, rest, &seat)),
+        // PATH of agnhost's Windows image has C:\dig before System32
+        "nslookup"
+            if place.family == Family::Agnhost && !place.host_process && folder.is_empty() =>
+        {
+            nslookup::bind(rest, &seat)
+        }
+        "nslookup" if full => nslookup::windows(rest, &seat),
+        "whoami" if full => Started::Ended(Ran::prints(format!("{}\r\n", user(place)))),
+        "findstr" | "find" => Started::Ended(find(rest, input)),
+        "more" => Started::Ended(Ran {
+            stdout: input.to_vec(),
+            ..Ran::default()
+        }),
+        // It reads the console, which an exec has not
+        "timeout" => Started::Ended(Ran::complains(
+            "ERROR: Input redirection is not supported, exiting the process immediately.\r\n",
+            1,
+        )),
+        "tasklist" | "sc" | "netsh" | "route" | "sort" | "xcopy" | "icacls" | "net" => {
+            Refusal::not_simulated(name)
+        }
         _ => missing(),
+    }
+}
+
+/// Who runs the container: `runAsUserName`, or the image's user (kubernetes/website,
+/// configure-runasusername.md: `ContainerUser` is nanoserver's).
+fn user(place: &Place) -> String {
+    let image = match place.family {
+        Family::Nanoserver => "ContainerUser",
+        _ => "ContainerAdministrator",
+    };
+    let user = place.user.as_deref().unwrap_or(if place.host_process {
+        "NT AUTHORITY\\SYSTEM"
+    } else {
+        image
+    });
+    match user.split_once('\\') {
+        Some(_) => user.to_lowercase(),
+        None => format!("user manager\\{}", user.to_lowercase()),
+    }
+}
+
+/// `findstr WORD` and `find "WORD"` on what is piped to them, where WORD is no pattern.
+fn find(args: &[String], input: &[u8]) -> Ran {
+    let fold = args.iter().any(|arg| arg.eq_ignore_ascii_case("/i"));
+    let case = |text: &str| {
+        if fold {
+            text.to_lowercase()
+        } else {
+            text.to_owned()
+        }
+    };
+    let word = args
+        .iter()
+        .find(|arg| !arg.starts_with('/'))
+        .map(|word| case(word.trim_matches('"')))
+        .unwrap_or_default();
+    let text = String::from_utf8_lossy(input);
+    let found: String = text
+        .lines()
+        .filter(|line| case(line).contains(&word))
+        .map(|line| format!("{line}\r\n"))
+        .collect();
+    Ran {
+        code: u32::from(found.is_empty()),
+        ..Ran::prints(found)
+    }
+}
+
+/// Windows Server 2019 came with 7.55; its successors are updated with the system.
+fn system_curl(seat: &Seat<'_>) -> &'static curl::Build {
+    match seat.pool() {
+        Some(Pool::Windows(Build::Ws2019)) => &curl::Build::SYSTEM32_2019,
+        _ => &curl::Build::SYSTEM32,
     }
 }
 
 fn iis() -> Started {
     Started::Serves {
         listening: BTreeMap::from([(80, Page::Iis)]),
+        listening_udp: BTreeMap::new(),
         warm_up: Duration::from_secs(4),
         prints: "Service 'w3svc' has been stopped\r\n\r\nService 'w3svc' started\r\n".to_owned(),
     }
@@ -80,99 +157,6 @@ pub(super) fn command_line(argv: &[String]) -> String {
         }
     });
     escaped.collect::<Vec<_>>().join(" ")
-}
-
-/// `cmd /c LINE`: `& && ||` join commands, `| < >` redirect, `^` escapes, `%NAME%` expands; quotes
-/// protect.
-pub(super) fn cmd(place: &Place, line: &str, input: &[u8], view: &View<'_>) -> Started {
-    let Some(commands) = split(&expanded(place, line)) else {
-        // Redirections are not simulated beyond the error that a missing file gives
-        return Started::Ended(Ran::complains(
-            "The system cannot find the file specified.\r\n",
-            1,
-        ));
-    };
-    sequence(&commands, |command| {
-        let words = words(command);
-        let Some(first) = words.first() else {
-            return Step::Next(Started::Ended(if commands.len() > 1 {
-                Ran::complains("The syntax of the command is incorrect.\r\n", 1)
-            } else {
-                Ran::code(0)
-            }));
-        };
-        match first.to_ascii_lowercase().as_str() {
-            "exit" => {
-                let code = words
-                    .iter()
-                    .skip(1)
-                    .find(|word| !word.eq_ignore_ascii_case("/b"));
-                Step::Last(Ran::code(number(code).unwrap_or(0)))
-            }
-            "echo" => {
-                let said = command.get(4..).unwrap_or_default().trim_start();
-                Step::Next(Started::Ended(Ran::prints(format!("{said}\r\n"))))
-            }
-            "rem" => Step::Next(Started::Ended(Ran::code(0))),
-            "dir" | "type" | "set" | "ver" | "cd" | "if" | "for" => {
-                Step::Next(Refusal::not_simulated(command))
-            }
-            _ => Step::Next(match launch(place, first, &words, input, view) {
-                Started::Refused(Refusal::Missing(file)) => Started::Ended(Ran::complains(
-                    format!(
-                        "'{file}' is not recognized as an internal or external command,\r\n\
-                         operable program or batch file.\r\n"
-                    ),
-                    1,
-                )),
-                other => other,
-            }),
-        }
-    })
-}
-
-fn expanded(place: &Place, line: &str) -> String {
-    let mut out = line.to_owned();
-    // Under bindflt a HostProcess container's files also stand at this mount point
-    for (name, value) in [
-        ("%CONTAINER_SANDBOX_MOUNT_POINT%", "C:\\hpc"),
-        ("%COMPUTERNAME%", place.hostname.as_str()),
-        ("%SystemRoot%", "C:\\Windows"),
-    ] {
-        out = out.replace(name, value);
-    }
-    out
-}
-
-/// Splits a line at its unquoted joints; `None` where it redirects.
-fn split(line: &str) -> Option<Vec<(Joint, String)>> {
-    let mut commands = Vec::new();
-    let (mut joint, mut command, mut quoted) = (Joint::Always, String::new(), false);
-    let mut letters = line.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '"' => {
-                quoted = !quoted;
-                command.push(letter);
-            }
-            '^' if !quoted => command.extend(letters.next()),
-            '<' | '>' if !quoted => return None,
-            '&' | '|' if !quoted => {
-                let doubled = letters.next_if_eq(&letter).is_some();
-                let next = match (letter, doubled) {
-                    ('&', false) => Joint::Always,
-                    ('&', true) => Joint::AfterSuccess,
-                    (_, true) => Joint::AfterFailure,
-                    (_, false) => return None,
-                };
-                commands.push((joint, std::mem::take(&mut command).trim().to_owned()));
-                joint = next;
-            }
-            _ => command.push(letter),
-        }
-    }
-    commands.push((joint, command.trim().to_owned()));
-    Some(commands)
 }
 
 /// The arguments of one command.
@@ -197,30 +181,6 @@ pub(super) fn words(command: &str) -> Vec<String> {
         words.push(word);
     }
     words
-}
-
-/// `ping` as a way to wait; it sends nothing here.
-fn ping(args: &[String]) -> Started {
-    if args.iter().any(|arg| arg == "-t") {
-        return Started::stays();
-    }
-    let count = args
-        .iter()
-        .position(|arg| arg == "-n")
-        .and_then(|at| number(args.get(at + 1)));
-    let local = args
-        .iter()
-        .any(|arg| arg == "127.0.0.1" || arg == "localhost");
-    match (count, local) {
-        (Some(count), true) => {
-            let slept = Duration::from_secs(u64::from(count.saturating_sub(1)));
-            Started::Ended(Ran {
-                slept,
-                ..Ran::prints("\r\nPinging 127.0.0.1 with 32 bytes of data:\r\n")
-            })
-        }
-        _ => Refusal::not_simulated("ping"),
-    }
 }
 
 #[cfg(test)]

@@ -1,92 +1,30 @@
-//! `curl`, as far as a prober uses it: GETs one after the other, `-K -`, `--next`, `-w`.
+//! `curl`, as far as a prober uses it: HTTP transfers one after the other or `--parallel`, `-K -`,
+//! `--next`, `-w`, `-o`, `-d`, `-I`, `-L`.
 //!
-//! Texts and order follow curl's source at 8.13.0 (`src/tool_operate.c`, `src/tool_parsecfg.c`,
-//! `src/tool_writeout.c`, `lib/connect.c`, `lib/multi.c`); the texts of 7.57 follow calico issue
-//! 5522. No TLS, proxies, parallel transfers, uploads or globs; `--parallel` and other methods than
-//! GET are refused with a line that says so.
+//! Texts and order follow curl's source at its tags from 7.55.1 to 8.14.1 (`src/tool_operate.c`,
+//! `src/tool_parsecfg.c`, `src/tool_writeout.c`, `src/tool_progress.c`, `lib/connect.c`,
+//! `lib/multi.c`); tests compare with the curl of the machine. No TLS, proxies, files or globs:
+//! options that lead there are refused with a line that says so.
 
 mod options;
+mod parallel;
 mod transfer;
+mod version;
 mod writeout;
 
 use std::time::Duration;
 
-use self::options::{Invocation, Mode, Operation};
-use self::transfer::Transfer;
-use super::{Place, Ran, View};
+use self::options::{Global, Invocation, Mode, Operation};
+use self::transfer::{Kept, Transfer};
+pub(crate) use self::version::Build;
+use super::Ran;
+use super::net::Net;
 use crate::topology::Os;
 
-/// The builds of curl that the simulated images and hosts carry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Build {
-    /// That of Alpine 3.22, in agnhost's Linux image.
-    Alpine,
-    /// That of an updated Windows Server, in System32 of host, servercore and nanoserver alike.
-    System32,
-    /// That in `C:\curl\AMD64` of agnhost's Windows image.
-    AgnhostWindows,
-}
-
-impl Build {
-    fn os(self) -> Os {
-        match self {
-            Self::Alpine => Os::Linux,
-            Self::System32 | Self::AgnhostWindows => Os::Windows,
-        }
-    }
-
-    /// Major and minor version, which decide the texts.
-    fn version(self) -> (u32, u32) {
-        match self {
-            Self::Alpine => (8, 14),
-            Self::System32 => (8, 13),
-            Self::AgnhostWindows => (7, 57),
-        }
-    }
-
-    fn banner(self) -> &'static str {
-        match self {
-            Self::Alpine => {
-                "curl 8.14.1 (x86_64-alpine-linux-musl) libcurl/8.14.1 OpenSSL/3.5.1 zlib/1.3.1 brotli/1.1.0 \
-                 zstd/1.5.7 c-ares/1.34.5 libidn2/2.3.7 libpsl/0.21.5 nghttp2/1.65.0\n\
-                 Release-Date: 2025-06-04\n\
-                 Protocols: dict file ftp ftps gopher gophers http https imap imaps ipfs ipns mqtt pop3 pop3s rtsp \
-                 smb smbs smtp smtps telnet tftp ws wss\n\
-                 Features: alt-svc AsynchDNS brotli HSTS HTTP2 HTTPS-proxy IDN IPv6 Largefile libz NTLM PSL SSL \
-                 threadsafe TLS-SRP UnixSockets zstd\n"
-            }
-            Self::System32 => {
-                "curl 8.13.0 (Windows) libcurl/8.13.0 Schannel zlib/1.3.1 WinIDN\n\
-                 Release-Date: 2025-04-02\n\
-                 Protocols: dict file ftp ftps gopher gophers http https imap imaps ipfs ipns mqtt pop3 pop3s smb \
-                 smbs smtp smtps telnet tftp ws wss\n\
-                 Features: alt-svc AsynchDNS HSTS HTTPS-proxy IDN IPv6 Kerberos Largefile libz NTLM SPNEGO SSL SSPI \
-                 threadsafe Unicode UnixSockets\n"
-            }
-            Self::AgnhostWindows => {
-                "curl 7.57.0 (x86_64-pc-win32) libcurl/7.57.0 OpenSSL/1.1.0g (WinSSL) zlib/1.2.11 WinIDN\n\
-                 Release-Date: 2017-11-29\n\
-                 Protocols: dict file ftp ftps gopher http https imap imaps ldap ldaps pop3 pop3s rtsp smb smbs smtp \
-                 smtps telnet tftp\n\
-                 Features: AsynchDNS IDN IPv6 Largefile SSPI Kerberos SPNEGO NTLM SSL libz HTTPS-proxy MultiSSL\n"
-            }
-        }
-    }
-}
-
 /// Runs `curl ARGS`.
-pub(super) fn run(
-    place: &Place,
-    build: Build,
-    args: &[String],
-    input: &[u8],
-    view: &View<'_>,
-) -> Ran {
-    let mut streams = Streams {
-        os: build.os(),
-        ..Streams::default()
-    };
-    let code = match Invocation::parse(args, input) {
+pub(super) fn run(build: &Build, args: &[String], input: &[u8], net: &dyn Net) -> Ran {
+    let mut streams = Streams::of(build.os);
+    let code = match Invocation::parse(build, args, input) {
         Err(usage) => {
             streams.complain(&usage.text);
             usage.code
@@ -95,23 +33,19 @@ pub(super) fn run(
             mode: Mode::Version,
             ..
         }) => {
-            streams.print(build.banner());
+            streams.print(build.banner);
             0
         }
-        Ok(Invocation {
-            mode: Mode::Transfer,
-            silent,
-            show_error,
-            operations,
-        }) => {
-            let context = Context {
-                place,
+        Ok(invocation) => {
+            for warning in &invocation.warnings {
+                streams.complain(warning);
+            }
+            let run = Run {
+                net,
                 build,
-                view,
-                quiet: silent && !show_error,
-                silent,
+                global: invocation.global,
             };
-            context.operate(&operations, &mut streams)
+            run.operate(&invocation.operations, &mut streams)
         }
     };
     Ran {
@@ -134,19 +68,17 @@ struct Streams {
     took: Duration,
 }
 
-impl Default for Streams {
-    fn default() -> Self {
+impl Streams {
+    fn of(os: Os) -> Self {
         Self {
-            os: Os::Linux,
+            os,
             binary: false,
             stdout: Vec::new(),
             stderr: Vec::new(),
             took: Duration::ZERO,
         }
     }
-}
 
-impl Streams {
     fn print(&mut self, text: &str) {
         let text = if self.binary {
             text.to_owned()
@@ -169,66 +101,114 @@ impl Streams {
     }
 }
 
-struct Context<'a> {
-    place: &'a Place,
-    build: Build,
-    view: &'a View<'a>,
-    quiet: bool,
-    silent: bool,
+/// One run with what holds for all of it.
+struct Run<'a> {
+    net: &'a dyn Net,
+    build: &'a Build,
+    global: Global,
 }
 
-impl Context<'_> {
-    /// All transfers, serially; the exit code is the last one's.
+/// A URL with the part that it stands in.
+struct Planned<'a> {
+    operation: &'a Operation,
+    url: &'a str,
+    output: Option<&'a str>,
+}
+
+impl Planned<'_> {
+    fn to_stdout(&self) -> bool {
+        self.output.is_none_or(|name| name == "-")
+    }
+}
+
+impl Run<'_> {
     fn operate(&self, operations: &[Operation], streams: &mut Streams) -> u32 {
-        let mut code = 0;
-        let mut number = 0;
-        for operation in operations {
-            if operation.urls.is_empty() {
-                streams.complain("curl: (2) no URL specified\n");
-                streams
-                    .complain("curl: try 'curl --help' or 'curl --manual' for more information\n");
-                return 2;
+        if operations.iter().any(|operation| operation.urls.is_empty()) {
+            streams.complain(self.build.no_url());
+            streams.complain("curl: try 'curl --help' or 'curl --manual' for more information\n");
+            return 2;
+        }
+        let planned: Vec<Planned<'_>> = operations
+            .iter()
+            .flat_map(|operation| {
+                let outputs = operation.outputs.iter().map(|name| Some(name.as_str()));
+                let urls = operation
+                    .urls
+                    .iter()
+                    .zip(outputs.chain(std::iter::repeat(None)));
+                urls.map(move |(url, output)| Planned {
+                    operation,
+                    url,
+                    output,
+                })
+            })
+            .collect();
+        // Windows' output leaves the text mode when the transfer is set up
+        if self.global.parallel {
+            streams.binary = planned.iter().any(Planned::to_stdout);
+            parallel::operate(self, &planned, streams)
+        } else {
+            self.one_by_one(&planned, streams)
+        }
+    }
+
+    /// Serially; the exit code is the last one's.
+    fn one_by_one(&self, planned: &[Planned<'_>], streams: &mut Streams) -> u32 {
+        let (mut code, mut kept) = (0, Kept::default());
+        for (number, planned) in planned.iter().enumerate() {
+            streams.binary |= planned.to_stdout();
+            let transfer = self.perform(planned, number, &mut kept);
+            streams.took += transfer.total;
+            if !self.global.silent && !self.global.no_meter {
+                streams.complain(METER);
             }
-            for (at, url) in operation.urls.iter().enumerate() {
-                let output = operation.outputs.get(at).map(String::as_str);
-                let to_stdout = output.is_none_or(|name| name == "-");
-                streams.binary |= to_stdout;
-                let transfer = transfer::perform(self, operation, url, number);
-                number += 1;
-                streams.took += transfer.total;
-                self.report(operation, &transfer, to_stdout, streams);
-                code = transfer.code;
-            }
+            self.write(planned, transfer.output.as_bytes(), streams);
+            self.report(planned, &transfer, streams);
+            code = transfer.code;
         }
         code
     }
 
-    fn report(
-        &self,
-        operation: &Operation,
-        transfer: &Transfer,
-        to_stdout: bool,
-        streams: &mut Streams,
-    ) {
-        if !self.silent && !to_stdout {
-            streams.complain(
-                "  % Total    % Received % Xferd  Average Speed   Time    Time     Time  Current\n                 \
-                 \u{20}               Dload  Upload   Total   Spent    Left  Speed\n",
-            );
+    fn perform(&self, planned: &Planned<'_>, number: usize, kept: &mut Kept) -> Transfer {
+        let Planned { operation, url, .. } = planned;
+        transfer::perform(self.net, self.build, operation, url, number, kept)
+    }
+
+    /// A piece of a body to where it goes.
+    #[expect(
+        clippy::unused_self,
+        reason = "files come with the place that holds them"
+    )]
+    fn write(&self, planned: &Planned<'_>, piece: &[u8], streams: &mut Streams) {
+        if planned.to_stdout() {
+            streams.stdout.extend(piece);
         }
-        if to_stdout {
-            streams.stdout.extend(transfer.body.as_bytes());
-        }
-        if transfer.code != 0 && !self.quiet {
+    }
+
+    /// What is said once a transfer is over.
+    fn report(&self, planned: &Planned<'_>, transfer: &Transfer, streams: &mut Streams) {
+        let quiet = self.global.silent && !self.global.show_error;
+        if transfer.code != 0 && !quiet {
             streams.complain(&format!("curl: ({}) {}\n", transfer.code, transfer.error));
         }
-        if let Some(format) = &operation.write_out {
-            let written = writeout::expand(format, transfer, self.build);
-            streams.print(&written.stdout);
-            streams.complain(&written.stderr);
+        if let Some(format) = &planned.operation.write_out {
+            let named = planned.output.filter(|name| *name != "-");
+            let file = named.filter(|_| transfer.code == 0).unwrap_or_default();
+            for (to_stderr, text) in writeout::expand(format, transfer, file, self.build) {
+                if to_stderr {
+                    streams.complain(&text);
+                } else {
+                    streams.print(&text);
+                }
+            }
         }
     }
 }
+
+/// lib/progress.c: the heading, and one line that stands for however many there are.
+const METER: &str = "  % Total    % Received % Xferd  Average Speed   Time    Time     Time  Current\n                 \
+                     \u{20}               Dload  Upload   Total   Spent    Left  Speed\n\
+                     \r  0     0    0     0    0     0      0      0 --:--:-- --:--:-- --:--:--     0\n";
 
 #[cfg(test)]
 mod tests;

@@ -2,15 +2,27 @@
 
 use std::time::Duration;
 
+use super::version::Build;
+
 /// What a whole command line asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Invocation {
     pub(super) mode: Mode,
     /// Options of the whole run; `--next` does not reset them.
-    pub(super) silent: bool,
-    pub(super) show_error: bool,
+    pub(super) global: Global,
     /// The parts between `--next`s.
     pub(super) operations: Vec<Operation>,
+    /// What was warned about on the way.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Options of a whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Global {
+    pub(super) silent: bool,
+    pub(super) show_error: bool,
+    pub(super) no_meter: bool,
+    pub(super) parallel: bool,
 }
 
 /// What kind of run it is.
@@ -24,12 +36,20 @@ pub(super) enum Mode {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Operation {
     pub(super) urls: Vec<String>,
+    /// One for each of the first URLs.
     pub(super) outputs: Vec<String>,
     pub(super) connect_timeout: Option<Duration>,
     pub(super) max_time: Option<Duration>,
     pub(super) write_out: Option<String>,
+    pub(super) method: Option<String>,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) agent: Option<String>,
+    pub(super) data: Option<String>,
     pub(super) fail: bool,
     pub(super) head: bool,
+    pub(super) include: bool,
+    pub(super) follow: bool,
+    pub(super) ipv6_only: bool,
 }
 
 /// A command line that curl does not take: what it prints, and its exit code.
@@ -46,14 +66,17 @@ struct Known(&'static str, char, bool);
 const KNOWN: &[Known] = &[
     Known("config", 'K', true),
     Known("connect-timeout", '\0', true),
+    Known("data", 'd', true),
     Known("disable", 'q', false),
     Known("fail", 'f', false),
     Known("globoff", 'g', false),
     Known("head", 'I', false),
     Known("header", 'H', true),
     Known("http1.1", '\0', false),
+    Known("include", 'i', false),
     Known("insecure", 'k', false),
     Known("ipv4", '4', false),
+    Known("ipv6", '6', false),
     Known("location", 'L', false),
     Known("max-time", 'm', true),
     Known("next", ':', false),
@@ -71,93 +94,191 @@ const KNOWN: &[Known] = &[
     Known("write-out", 'w', true),
 ];
 
+/// Options that curl has and this simulator has not: refused as such, not called unknown.
+const NOT_SIMULATED: &[(&str, char)] = &[
+    ("compressed", '\0'),
+    ("data-binary", '\0'),
+    ("data-raw", '\0'),
+    ("dump-header", 'D'),
+    ("fail-early", '\0'),
+    ("fail-with-body", '\0'),
+    ("form", 'F'),
+    ("get", 'G'),
+    ("help", 'h'),
+    ("interface", '\0'),
+    ("local-port", '\0'),
+    ("netrc", 'n'),
+    ("parallel-immediate", '\0'),
+    ("parallel-max", '\0'),
+    ("proxy", 'x'),
+    ("remote-name", 'O'),
+    ("resolve", '\0'),
+    ("retry", '\0'),
+    ("trace", '\0'),
+    ("upload-file", 'T'),
+    ("user", 'u'),
+    ("verbose", 'v'),
+];
+
 impl Invocation {
     /// Reads a command line, and the config on the input where the line names it.
-    pub(super) fn parse(args: &[String], input: &[u8]) -> Result<Self, Usage> {
-        let mut invocation = Self {
-            mode: Mode::Transfer,
-            silent: false,
-            show_error: false,
-            operations: vec![Operation::default()],
+    pub(super) fn parse(build: &Build, args: &[String], input: &[u8]) -> Result<Self, Usage> {
+        let mut reader = Reader {
+            build,
+            input,
+            read: Self {
+                mode: Mode::Transfer,
+                global: Global::default(),
+                operations: vec![Operation::default()],
+                warnings: Vec::new(),
+            },
         };
         let mut args = args.iter();
+        let mut options = true;
         while let Some(arg) = args.next() {
-            if let Some(name) = arg.strip_prefix("--") {
-                let option = long(name).ok_or_else(|| refused(arg, "is unknown"))?;
+            if options && arg == "--" {
+                options = false;
+            } else if let Some(name) = arg.strip_prefix("--").filter(|_| options) {
+                let option = reader.long(name).map_err(|error| error.usage(arg))?;
                 let value = if option.2 { args.next() } else { None };
-                invocation
-                    .apply(option, value, input)
+                reader
+                    .apply(option, value)
                     .map_err(|error| error.usage(arg))?;
-            } else if let Some(letters) =
-                arg.strip_prefix('-').filter(|letters| !letters.is_empty())
+            } else if let Some(letters) = arg
+                .strip_prefix('-')
+                .filter(|rest| options && !rest.is_empty())
             {
-                for (at, letter) in letters.char_indices() {
-                    let option = KNOWN
-                        .iter()
-                        .find(|known| known.1 == letter && letter != '\0')
-                        .ok_or_else(|| refused(arg, "is unknown"))?;
-                    let attached = &letters[at + letter.len_utf8()..];
-                    let attached = (!attached.is_empty()).then(|| attached.to_owned());
-                    let value = if option.2 {
-                        attached.as_ref().or_else(|| args.next())
-                    } else {
-                        None
-                    };
-                    invocation
-                        .apply(option, value, input)
-                        .map_err(|error| error.usage(arg))?;
-                    if option.2 {
-                        break;
-                    }
-                }
+                reader.letters(arg, letters, &mut args)?;
             } else {
-                invocation.operation().urls.push(arg.clone());
+                reader.operation().urls.push(arg.clone());
             }
         }
-        Ok(invocation)
+        Ok(reader.read)
+    }
+}
+
+struct Reader<'a> {
+    build: &'a Build,
+    input: &'a [u8],
+    read: Invocation,
+}
+
+impl Reader<'_> {
+    fn letters(
+        &mut self,
+        arg: &str,
+        letters: &str,
+        args: &mut std::slice::Iter<'_, String>,
+    ) -> Result<(), Usage> {
+        for (at, letter) in letters.char_indices() {
+            let option = self.letter(letter).map_err(|error| error.usage(arg))?;
+            let attached = &letters[at + letter.len_utf8()..];
+            let attached = (!attached.is_empty()).then(|| attached.to_owned());
+            let value = if option.2 {
+                attached.as_ref().or_else(|| args.next())
+            } else {
+                None
+            };
+            self.apply(option, value)
+                .map_err(|error| error.usage(arg))?;
+            if option.2 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn long(&self, name: &str) -> Result<&'static Known, Refused> {
+        let simulated = KNOWN.iter().find(|known| known.0 == name);
+        match simulated {
+            Some(known) if self.has(known) => Ok(known),
+            None if NOT_SIMULATED.iter().any(|(known, _)| *known == name) => {
+                Err(Refused::Option(NOT))
+            }
+            _ => Err(Refused::Option("is unknown")),
+        }
+    }
+
+    fn letter(&self, letter: char) -> Result<&'static Known, Refused> {
+        let simulated = KNOWN
+            .iter()
+            .find(|known| known.1 == letter && letter != '\0');
+        match simulated {
+            Some(known) if self.has(known) => Ok(known),
+            None if NOT_SIMULATED.iter().any(|(_, known)| *known == letter) => {
+                Err(Refused::Option(NOT))
+            }
+            _ => Err(Refused::Option("is unknown")),
+        }
+    }
+
+    fn has(&self, option: &Known) -> bool {
+        match option.0 {
+            "parallel" => self.build.is_parallel(),
+            // docs/cmdline-opts/no-progress-meter.d
+            "no-progress-meter" => self.build.since(7, 67),
+            _ => true,
+        }
     }
 
     fn operation(&mut self) -> &mut Operation {
-        if self.operations.is_empty() {
-            self.operations.push(Operation::default());
+        let operations = &mut self.read.operations;
+        if operations.is_empty() {
+            operations.push(Operation::default());
         }
-        self.operations
-            .last_mut()
-            .expect("one was just made sure of")
+        operations.last_mut().expect("one was just made sure of")
     }
 
-    fn apply(
-        &mut self,
-        option: &Known,
-        value: Option<&String>,
-        input: &[u8],
-    ) -> Result<(), Refused> {
+    fn apply(&mut self, option: &Known, value: Option<&String>) -> Result<(), Refused> {
         if option.2 && value.is_none() {
             return Err(Refused::Option("requires parameter"));
         }
         let text = value.cloned().unwrap_or_default();
         match option.0 {
-            "config" if text == "-" => return self.read_config(&String::from_utf8_lossy(input)),
-            "config" => return Err(Refused::Config(String::new())),
-            "connect-timeout" => self.operation().connect_timeout = Some(seconds(&text)?),
-            "max-time" => self.operation().max_time = Some(seconds(&text)?),
+            "config" if text == "-" => {
+                // A second time there is nothing left of it
+                let input = std::mem::take(&mut self.input);
+                return self.read_config(&String::from_utf8_lossy(input));
+            }
+            "config" => return Err(Refused::Config(text, String::new())),
+            "connect-timeout" => self.operation().connect_timeout = seconds(&text)?,
+            "max-time" => self.operation().max_time = seconds(&text)?,
             "write-out" => self.operation().write_out = Some(text),
             "output" => self.operation().outputs.push(text),
             "url" => self.operation().urls.push(text),
             "fail" => self.operation().fail = true,
             "head" => self.operation().head = true,
-            "request" if text != "GET" => {
-                return Err(Refused::Option("is simulated for GET alone"));
+            "include" => self.operation().include = true,
+            "location" => self.operation().follow = true,
+            "ipv4" => self.operation().ipv6_only = false,
+            "ipv6" => self.operation().ipv6_only = true,
+            "request" => self.operation().method = Some(text),
+            "user-agent" => self.operation().agent = Some(text),
+            "header" => {
+                if let Some((name, value)) = text.split_once(':') {
+                    let header = (name.to_owned(), value.trim().to_owned());
+                    self.operation().headers.push(header);
+                }
             }
-            "parallel" => return Err(Refused::Option("is not simulated")),
-            "silent" => self.silent = true,
-            "show-error" => self.show_error = true,
-            "version" => self.mode = Mode::Version,
+            "data" if text.starts_with('@') => return Err(Refused::Option(NOT)),
+            "data" => {
+                // src/tool_getparam.c, `set_data`: several are one, joined with `&`
+                let data = &mut self.operation().data;
+                *data = Some(match data.take() {
+                    Some(before) => format!("{before}&{text}"),
+                    None => text,
+                });
+            }
+            "parallel" => self.read.global.parallel = true,
+            "silent" => self.read.global.silent = true,
+            "show-error" => self.read.global.show_error = true,
+            "no-progress-meter" => self.read.global.no_meter = true,
+            "version" => self.read.mode = Mode::Version,
             // src/tool_parsecfg.c: a `next` without a URL before it makes no new part
             "next" if !self.operation().urls.is_empty() => {
-                self.operations.push(Operation::default());
+                self.read.operations.push(Operation::default());
             }
-            // The rest changes nothing where there is no proxy, no TLS and no redirect
+            // The rest changes nothing where there is no proxy and no TLS
             _ => {}
         }
         Ok(())
@@ -185,25 +306,43 @@ impl Invocation {
                 .strip_prefix('-')
                 .filter(|rest| rest.chars().count() == 1);
             let option = match letter.and_then(|rest| rest.chars().next()) {
-                Some(letter) => KNOWN.iter().find(|known| known.1 == letter),
-                None => long(name.trim_start_matches('-')),
+                Some(letter) => self.letter(letter),
+                None => self.long(name.trim_start_matches('-')),
             };
-            let applied = match option {
-                Some(Known("config", ..)) => Err(Refused::Option("is not simulated here")),
-                Some(option) => self.apply(option, value.as_ref(), b""),
-                None => Err(Refused::Option("is unknown")),
+            let Err(refused) = option.and_then(|known| self.apply(known, value.as_ref())) else {
+                continue;
             };
-            if let Err(Refused::Option(why)) = applied {
+            let Refused::Option(why) = refused else {
+                continue;
+            };
+            if self.build.stops_at_unknown_lines() || why == NOT {
                 let line = format!("curl: <stdin>:{number}: '{name}' {why}\n");
-                return Err(Refused::Config(line));
+                return Err(Refused::Config("-".to_owned(), line));
+            }
+            // `warnf`: nothing where curl is silent
+            if !self.read.global.silent {
+                let warning = format!("<stdin>:{number}: warning: '{name}' {why}");
+                self.read.warnings.push(wrapped(&warning));
             }
         }
         Ok(())
     }
 }
 
-fn long(name: &str) -> Option<&'static Known> {
-    KNOWN.iter().find(|known| known.0 == name)
+/// `src/tool_msgs.c`: a warning, broken at blanks before column 79.
+fn wrapped(warning: &str) -> String {
+    const WIDTH: usize = 79 - "Warning: ".len();
+    let mut out = String::new();
+    let mut rest = warning;
+    while rest.len() > WIDTH {
+        let Some(cut) = rest.get(..WIDTH).and_then(|line| line.rfind(' ')) else {
+            break;
+        };
+        // The blank stays on the line that it ends
+        out.push_str(&format!("Warning: {}\n", &rest[..=cut]));
+        rest = &rest[cut + 1..];
+    }
+    format!("{out}Warning: {rest}\n")
 }
 
 /// `src/tool_parsecfg.c`, `unslashquote`: up to the next bare quote; a backslash keeps the letter
@@ -228,19 +367,23 @@ fn unslashed(quoted: &str) -> String {
     out
 }
 
-fn seconds(text: &str) -> Result<Duration, Refused> {
+/// A limit; 0 stands for none.
+fn seconds(text: &str) -> Result<Option<Duration>, Refused> {
     let seconds = text
         .parse()
         .map_err(|_| Refused::Option("expected a proper numerical parameter"))?;
-    Duration::try_from_secs_f64(seconds)
-        .map_err(|_| Refused::Option("expected a positive numerical parameter"))
+    let limit = Duration::try_from_secs_f64(seconds)
+        .map_err(|_| Refused::Option("expected a positive numerical parameter"))?;
+    Ok(Some(limit).filter(|limit| !limit.is_zero()))
 }
+
+const NOT: &str = "is not simulated by hybrid-sim";
 
 /// Why an option is not taken, as `src/tool_helpers.c` words it.
 enum Refused {
     Option(&'static str),
-    /// A config with a line that is not taken, and what is said of that line.
-    Config(String),
+    /// A config that is not taken, and what is said of the line at fault.
+    Config(String, String),
 }
 
 impl Refused {
@@ -248,9 +391,12 @@ impl Refused {
         match self {
             Self::Option(why) => refused(option, why),
             // src/tool_getparam.c, `C_CONFIG`, and the exit code of `PARAM_READ_ERROR`
-            Self::Config(line) => {
+            Self::Config(file, line) => {
                 let read = refused(option, "error encountered when reading a file");
-                let text = format!("{line}curl: cannot read config from '-'\n{}", read.text);
+                let text = format!(
+                    "{line}curl: cannot read config from '{file}'\n{}",
+                    read.text
+                );
                 Usage { text, code: 26 }
             }
         }

@@ -1,49 +1,28 @@
-use std::collections::BTreeMap;
-use std::sync::atomic::AtomicU64;
+use std::net::IpAddr;
 
 use super::*;
-use crate::image::Family;
-use crate::network::Origin;
+use crate::program::net::{Link, Lookup, Speaks};
 use crate::program::serve::Page;
-use crate::program::tests::{argv, place};
-use crate::topology::{Build as OsBuild, Pool};
-use crate::world::{Key, Node, Pod, Told, World};
+use crate::program::table::Table;
+use crate::program::tests::argv;
 
-/// One Windows node; a prober and a web server on it.
-fn world() -> World {
-    let mut world = World::default();
-    world.nodes.insert(
-        "win-a".to_owned(),
-        Node::new(
-            Pool::Windows(OsBuild::Ws2022),
-            [127, 77, 1, 2],
-            10250,
-            [10, 244, 2],
-        ),
-    );
-    for (name, last, port) in [("prober", 9, 1), ("web", 5, 80)] {
-        world.pods.insert(
-            Key::new("test", name),
-            Pod {
-                listening: BTreeMap::from([(port, Page::WinWebserver)]),
-                ..Pod::new("win-a", [10, 244, 2, last], Told::default())
-            },
-        );
-    }
-    world
+const SILENT: [u8; 4] = [192, 0, 2, 1];
+
+/// A web server, and addresses of every way to fail.
+pub(super) fn net(os: Os) -> Table {
+    Table::new(os)
+        .page([10, 244, 2, 5], 80, Page::WinWebserver)
+        .page([10, 244, 2, 6], 80, Page::Netexec)
+        .link(SILENT, 80, Link::TimedOut)
+        .link([192, 0, 2, 2], 80, Link::NoRoute)
+        .peer([192, 0, 2, 3], 80, Speaks::Resets)
+        .peer([192, 0, 2, 4], 80, Speaks::Silence)
+        .name("web", Lookup::Address(IpAddr::from([10, 244, 2, 5])))
+        .name("slow", Lookup::TimedOut)
 }
 
-fn curl_as(build: Build, args: &[&str], input: &str) -> Ran {
-    let world = world();
-    let place = Place {
-        origin: Origin::Pod(Key::new("test", "prober")),
-        ..place(build.os(), Family::Agnhost)
-    };
-    let view = View {
-        world: &world,
-        turns: &AtomicU64::new(0),
-    };
-    run(&place, build, &argv(args), input.as_bytes(), &view)
+fn curl_as(build: &Build, args: &[&str], input: &str) -> Ran {
+    run(build, &argv(args), input.as_bytes(), &net(build.os))
 }
 
 fn out(ran: &Ran) -> String {
@@ -73,7 +52,7 @@ write-out = "\n@@t0k 1 %{http_code} %{size_download}\n"
 
 #[test]
 fn a_sweep_from_its_input() {
-    let ran = curl_as(Build::System32, &["-q", "-K", "-"], SWEEP);
+    let ran = curl_as(&Build::SYSTEM32, &["-q", "-K", "-"], SWEEP);
     let body = "<html><body><H1>Windows Container Web Server</H1><p>IP 10.244.2.5 callerCount 1 </body></html>";
     let expected = format!("{body}\n@@t0k 0 200 {}\n\n@@t0k 1 000 0\n", body.len());
     assert_eq!(
@@ -92,7 +71,7 @@ fn a_sweep_from_its_input() {
 #[test]
 fn the_same_from_the_command_line() {
     let ran = curl_as(
-        Build::Alpine,
+        &Build::ALPINE,
         &[
             "-qsSg",
             "--noproxy",
@@ -110,7 +89,7 @@ fn the_same_from_the_command_line() {
         ("200 10.244.2.5\n", "", 0)
     );
     let ran = curl_as(
-        Build::System32,
+        &Build::SYSTEM32,
         &[
             "-sS",
             "-o",
@@ -132,36 +111,36 @@ fn the_same_from_the_command_line() {
 fn refusals_read_as_curl_of_that_age_and_system_writes_them() {
     let refused = |build| err(&curl_as(build, &["-sS", "http://10.244.2.5:81/"], ""));
     assert_eq!(
-        refused(Build::System32),
+        refused(&Build::SYSTEM32),
         "curl: (7) Failed to connect to 10.244.2.5 port 81 after 2045 ms: Could not connect to server\r\n"
     );
     assert_eq!(
-        refused(Build::Alpine),
+        refused(&Build::ALPINE),
         "curl: (7) Failed to connect to 10.244.2.5 port 81 after 0 ms: Could not connect to server\n"
     );
     assert_eq!(
-        refused(Build::AgnhostWindows),
+        refused(&Build::AGNHOST_WINDOWS),
         "curl: (7) Failed to connect to 10.244.2.5 port 81: Connection refused\r\n"
     );
 }
 
 #[test]
 fn without_a_limit_the_system_gives_up() {
-    let old = curl_as(Build::AgnhostWindows, &["-sS", "http://192.0.2.1/"], "");
+    let old = curl_as(&Build::AGNHOST_WINDOWS, &["-sS", "http://192.0.2.1/"], "");
     assert_eq!(
         err(&old),
         "curl: (7) Failed to connect to 192.0.2.1 port 80: Timed out\r\n"
     );
     assert_eq!((old.code, old.took.as_secs()), (7, 21));
     assert_eq!(
-        curl_as(Build::System32, &["-sS", "http://192.0.2.1/"], "").code,
+        curl_as(&Build::SYSTEM32, &["-sS", "http://192.0.2.1/"], "").code,
         28
     );
 }
 
 #[test]
 fn names_that_do_not_resolve() {
-    let ran = curl_as(Build::System32, &["-sS", "http://nowhere.test/"], "");
+    let ran = curl_as(&Build::SYSTEM32, &["-sS", "http://nowhere.test/"], "");
     assert_eq!(
         (err(&ran).as_str(), ran.code),
         ("curl: (6) Could not resolve host: nowhere.test\r\n", 6)
@@ -172,7 +151,7 @@ fn names_that_do_not_resolve() {
 fn silence_is_complete_without_show_error() {
     assert_eq!(
         err(&curl_as(
-            Build::Alpine,
+            &Build::ALPINE,
             &["-s", "http://10.244.2.5:81/"],
             ""
         )),
@@ -182,21 +161,26 @@ fn silence_is_complete_without_show_error() {
 
 #[test]
 fn versions_have_three_more_lines() {
-    for build in [Build::Alpine, Build::System32, Build::AgnhostWindows] {
+    for build in [
+        &Build::ALPINE,
+        &Build::SYSTEM32,
+        &Build::SYSTEM32_2019,
+        &Build::AGNHOST_WINDOWS,
+    ] {
         let text = out(&curl_as(build, &["--version"], ""));
         let firsts: Vec<&str> = text
             .lines()
             .filter_map(|line| line.split(' ').next())
             .collect();
         assert_eq!(firsts, ["curl", "Release-Date:", "Protocols:", "Features:"]);
-        assert_eq!(text.contains("\r\n"), build != Build::Alpine);
+        assert_eq!(text.contains("\r\n"), build.os == Os::Windows);
     }
 }
 
 #[test]
 fn unknown_variables_and_options() {
     let ran = curl_as(
-        Build::Alpine,
+        &Build::ALPINE,
         &[
             "-s",
             "-w",
@@ -210,7 +194,7 @@ fn unknown_variables_and_options() {
         ("<0%>", "curl: unknown --write-out variable: 'nonesuch'\n")
     );
     let old = curl_as(
-        Build::AgnhostWindows,
+        &Build::AGNHOST_WINDOWS,
         &["-s", "-w", "%{exitcode}", "http://10.244.2.5:81/"],
         "",
     );
@@ -218,17 +202,17 @@ fn unknown_variables_and_options() {
         err(&old),
         "curl: unknown --write-out variable: 'exitcode'\r\n"
     );
-    let ran = curl_as(Build::Alpine, &["--nonesuch"], "");
+    let ran = curl_as(&Build::ALPINE, &["--nonesuch"], "");
     assert!(err(&ran).starts_with("curl: option --nonesuch: is unknown\n"));
     assert_eq!(ran.code, 2);
-    assert_eq!(curl_as(Build::Alpine, &[], "").code, 2);
-    let ran = curl_as(Build::Alpine, &["-K", "-"], "silent\nnonesuch = 1\n");
+    assert_eq!(curl_as(&Build::ALPINE, &[], "").code, 2);
+    let ran = curl_as(&Build::ALPINE, &["-K", "-"], "silent\nnonesuch = 1\n");
     assert!(
         err(&ran).starts_with("curl: <stdin>:2: 'nonesuch' is unknown\n"),
         "{ran:?}"
     );
     assert_eq!(ran.code, 26);
-    let ran = curl_as(Build::Alpine, &["-sS", "ftp://10.244.2.5/"], "");
+    let ran = curl_as(&Build::ALPINE, &["-sS", "ftp://10.244.2.5/"], "");
     assert_eq!(
         (err(&ran).as_str(), ran.code),
         ("curl: (1) Protocol \"ftp\" not supported\n", 1)
@@ -250,8 +234,162 @@ fn odd_input_does_no_harm() {
         "next\nnext\n",
         "é = é",
     ] {
-        curl_as(Build::System32, &["-K", "-"], input);
-        curl_as(Build::System32, &[input], "");
-        curl_as(Build::Alpine, &["-w", input, "http://10.244.2.5/"], "");
+        curl_as(&Build::SYSTEM32, &["-K", "-"], input);
+        curl_as(&Build::SYSTEM32, &[input], "");
+        curl_as(&Build::ALPINE, &["-w", input, "http://10.244.2.5/"], "");
+    }
+}
+
+#[test]
+fn limits_end_in_the_words_of_the_version() {
+    let at = |version, args: &[&str]| {
+        let build = Build {
+            version,
+            ..Build::SYSTEM32
+        };
+        let ran = curl_as(&build, args, "");
+        (ran.code, err(&ran).trim_end().to_owned())
+    };
+    let connect = ["-sS", "--connect-timeout", "4", "http://192.0.2.1/"];
+    let all = [
+        "-sS",
+        "-m",
+        "4",
+        "--connect-timeout",
+        "5",
+        "http://192.0.2.1/",
+    ];
+    let plain = "curl: (28) Connection timed out after 4001 milliseconds";
+    for version in [(7, 55, 1), (7, 77, 0), (8, 11, 0), (8, 14, 1)] {
+        assert_eq!(at(version, &connect), (28, plain.to_owned()));
+    }
+    assert_eq!(
+        at((7, 88, 1), &connect).1,
+        "curl: (28) Failed to connect to 192.0.2.1 port 80 after 4001 ms: Timeout was reached"
+    );
+    assert_eq!(
+        at((7, 83, 1), &connect).1,
+        "curl: (28) Failed to connect to 192.0.2.1 port 80 after 4001 ms: Couldn't connect to server"
+    );
+    assert_eq!(
+        at((7, 79, 1), &connect).1,
+        "curl: (28) Failed to connect to 192.0.2.1 port 80 after 4001 ms: Timed out"
+    );
+    assert_eq!(at((7, 88, 1), &all).1, plain);
+    assert_eq!(at((7, 66, 0), &["-sS", "http://192.0.2.1/"]).0, 7);
+    assert_eq!(
+        at((7, 67, 0), &["-sS", "http://192.0.2.1/"]),
+        (
+            28,
+            "curl: (28) Failed to connect to 192.0.2.1 port 80: Timed out".to_owned()
+        )
+    );
+}
+
+#[test]
+fn cut_and_silent_connections() {
+    let windows = |args: &[&str]| err(&curl_as(&Build::SYSTEM32, args, ""));
+    assert_eq!(
+        windows(&["-sS", "http://192.0.2.3/"]),
+        "curl: (56) Recv failure: Connection was reset\r\n"
+    );
+    assert_eq!(
+        windows(&["-sS", "-m", "8", "http://192.0.2.4/"]),
+        "curl: (28) Operation timed out after 8001 milliseconds with 0 bytes received\r\n"
+    );
+    assert_eq!(
+        windows(&["-sS", "--connect-timeout", "3", "http://slow/"]),
+        "curl: (28) Resolving timed out after 3001 milliseconds\r\n"
+    );
+}
+
+#[test]
+fn parallel_transfers_are_told_of_as_they_end() {
+    let urls = [
+        "http://192.0.2.1/",
+        "http://10.244.2.6/echo?msg=a",
+        "http://10.244.2.6/echo?msg=b",
+    ];
+    let with = |build: &Build, extra: &[&str]| {
+        let format = ["--connect-timeout", "4", "-w", "<%{urlnum} %{http_code}>"];
+        curl_as(build, &[extra, &format[..], &urls[..]].concat(), "")
+    };
+    let ran = with(&Build::ALPINE, &["-Z", "-sS"]);
+    assert_eq!(out(&ran), "ab<1 200><2 200><0 000>");
+    assert_eq!(ran.code, 28);
+    assert_eq!(ran.took, Duration::from_millis(4001), "side by side");
+    let old = Build {
+        version: (7, 88, 1),
+        ..Build::ALPINE
+    };
+    let errors = err(&with(&old, &["-Z", "-sS"]));
+    assert!(
+        errors.starts_with("DL% UL%"),
+        "a meter in spite of -s: {errors}"
+    );
+    let unknown = curl_as(&Build::AGNHOST_WINDOWS, &["-Z", "http://web/"], "");
+    assert!(err(&unknown).starts_with("curl: option -Z: is unknown"));
+}
+
+#[test]
+fn an_output_covers_one_url() {
+    let ran = curl_as(
+        &Build::ALPINE,
+        &[
+            "-sS",
+            "-o",
+            "NUL",
+            "http://10.244.2.6/echo?msg=a",
+            "http://10.244.2.6/echo?msg=b",
+        ],
+        "",
+    );
+    assert_eq!(out(&ran), "b");
+}
+
+#[test]
+fn redirects_forms_and_heads() {
+    let text = |args: &[&str]| out(&curl_as(&Build::ALPINE, args, ""));
+    let redirect = "http://10.244.2.6/redirect?location=/hostname";
+    assert_eq!(
+        text(&["-sSL", "-w", " %{num_redirects}", redirect]),
+        "prober 1"
+    );
+    assert_eq!(
+        text(&[
+            "-sS",
+            "-d",
+            "msg=hello",
+            "http://10.244.2.6/echo",
+            "-w",
+            " %{method}"
+        ]),
+        "hello POST"
+    );
+    let head = text(&["-sSI", "http://10.244.2.6/hostname"]);
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+    assert!(head.contains("Content-Length: 6\r\n"), "{head}");
+}
+
+#[test]
+fn a_connection_is_used_again() {
+    let ran = curl_as(
+        &Build::SYSTEM32_2019,
+        &[
+            "-sS",
+            "-w",
+            "%{num_connects}",
+            "http://web/",
+            "http://web/",
+            "--next",
+            "-w",
+            "%{num_connects}",
+            "http://web/",
+        ],
+        "",
+    );
+    let digits: Vec<&str> = vec!["</html>1", "</html>0", "</html>0"];
+    for part in digits {
+        assert!(out(&ran).contains(part), "{part}: {}", out(&ran));
     }
 }

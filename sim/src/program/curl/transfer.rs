@@ -1,260 +1,319 @@
 //! One transfer: from a URL to its result.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
 use super::options::Operation;
-use super::{Build, Context};
-use crate::network::{Backend, Outcome};
-use crate::program::Reached;
-use crate::program::serve::{self, Answer, Exchange};
+use super::version::Build;
+use crate::program::http::{Answer, Asked};
+use crate::program::net::{Link, Lookup, Net, Peer, Speaks};
+use crate::program::system_limit;
 use crate::topology::Os;
 
 /// What a transfer gave; the variables of `-w` come from here.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Transfer {
     pub(super) url: String,
+    /// The URL of the last request, with its scheme.
+    pub(super) effective: String,
     /// Its place in the run, from 0.
     pub(super) number: usize,
     pub(super) code: u32,
     pub(super) error: String,
+    pub(super) method: String,
     pub(super) status: u16,
-    pub(super) body: String,
+    pub(super) content_type: String,
+    pub(super) redirect: String,
+    pub(super) redirects: u32,
+    /// What is written, headers included where they are asked for.
+    pub(super) output: String,
+    pub(super) downloaded: usize,
+    pub(super) uploaded: usize,
     pub(super) total: Duration,
     pub(super) connects: u32,
     pub(super) remote: Option<(IpAddr, u16)>,
     pub(super) local: Option<IpAddr>,
+    pub(super) scheme: &'static str,
 }
 
-/// After this the system itself gives up, unless curl does earlier: Windows sends three SYNs in 21
-/// s, Linux seven in 127.
-fn system_limit(os: Os) -> Duration {
-    Duration::from_secs(match os {
-        Os::Windows => 21,
-        Os::Linux => 127,
-    })
-}
+/// The most redirects that curl follows (`--max-redirs`).
+const MOST_REDIRECTS: u32 = 50;
 
-/// Performs a GET.
+/// The connections that stand from transfers before, by host and port. curl uses them again, so
+/// that several requests of one run reach one backend of a Service.
+#[derive(Debug, Default)]
+pub(super) struct Kept(BTreeMap<(String, u16), (IpAddr, Peer)>);
+
+/// Performs a transfer and the redirects that it is to follow.
 pub(super) fn perform(
-    context: &Context<'_>,
+    net: &dyn Net,
+    build: &Build,
     operation: &Operation,
     url: &str,
     number: usize,
+    kept: &mut Kept,
 ) -> Transfer {
-    let transfer = Transfer {
+    let mut transfer = Transfer {
         url: url.to_owned(),
+        effective: url.to_owned(),
         number,
+        method: method(operation),
+        uploaded: operation.data.as_deref().unwrap_or_default().len(),
         ..Transfer::default()
     };
-    if let Some((scheme, _)) = url.split_once("://")
-        && !matches!(scheme, "http" | "https")
-    {
-        // curl would speak more; nothing simulated answers it
-        let error = format!("Protocol \"{scheme}\" not supported");
-        return transfer.fails(1, &error, Duration::ZERO);
-    }
-    let Some(target) = Target::parse(url) else {
-        return transfer.fails(
-            3,
-            "URL rejected: Malformed input to a URL function",
-            Duration::ZERO,
-        );
-    };
-    let Ok(reached) = context
-        .view
-        .reach(&context.place.origin, target.host, target.port)
-    else {
-        let error = format!("Could not resolve host: {}", target.host);
-        return transfer.fails(6, &error, Duration::from_millis(12));
-    };
-    let limits = operation.connect_timeout.into_iter();
-    match limits.chain(operation.max_time).min() {
-        Some(limit) if limit < reached.looked_up => {
-            // lib/multi.c: which phase it was that took too long
-            let took = limit + Duration::from_millis(1);
-            let error = format!(
-                "Resolving timed out after {} milliseconds",
-                took.as_millis()
-            );
-            transfer.fails(28, &error, took)
+    loop {
+        once(net, build, operation, kept, &mut transfer);
+        let follows = operation.follow && transfer.code == 0 && !transfer.redirect.is_empty();
+        if !follows {
+            return transfer;
         }
-        _ => finish(context, operation, &target, reached, transfer),
+        if transfer.redirects == MOST_REDIRECTS {
+            let error = format!("Maximum ({MOST_REDIRECTS}) redirects followed");
+            transfer.fails(47, &error, Duration::ZERO);
+            return transfer;
+        }
+        transfer.redirects += 1;
+        transfer.effective = std::mem::take(&mut transfer.redirect);
+        // lib/http.c, `Curl_http_follow`: 301 to 303 turn a POST into a GET
+        if transfer.method == "POST" && matches!(transfer.status, 301..=303) {
+            "GET".clone_into(&mut transfer.method);
+        }
     }
 }
 
-fn finish(
-    context: &Context<'_>,
+fn method(operation: &Operation) -> String {
+    match &operation.method {
+        Some(method) => method.clone(),
+        None if operation.head => "HEAD".to_owned(),
+        None if operation.data.is_some() => "POST".to_owned(),
+        None => "GET".to_owned(),
+    }
+}
+
+/// One request.
+fn once(
+    net: &dyn Net,
+    build: &Build,
     operation: &Operation,
-    target: &Target<'_>,
-    reached: Reached,
-    transfer: Transfer,
-) -> Transfer {
-    let os = context.build.os();
-    let failed = |code, took: Duration, plain: &str| {
-        // `--connect-timeout` counts for the connection, `--max-time` for everything
-        let limit = operation
-            .connect_timeout
-            .into_iter()
-            .chain(operation.max_time)
-            .min();
-        match limit {
-            Some(limit) if limit < took => {
-                // lib/multi.c, `multi_handle_timeout`: the timer fires a millisecond late
-                let took = limit + Duration::from_millis(1);
-                let error = format!(
-                    "Connection timed out after {} milliseconds",
-                    took.as_millis()
-                );
-                transfer.clone().fails(28, &error, took)
-            }
-            _ => {
-                transfer
-                    .clone()
-                    .fails(code, &unreachable(context.build, target, took, plain), took)
-            }
+    kept: &mut Kept,
+    transfer: &mut Transfer,
+) {
+    let url = transfer.effective.clone();
+    let target = match Target::parse(&url) {
+        Ok(target) => target,
+        Err(BadUrl::Protocol(scheme)) => {
+            return transfer.fails(1, &build.bad_protocol(scheme), Duration::ZERO);
+        }
+        Err(BadUrl::Malformed(why)) => {
+            return transfer.fails(3, &build.bad_url(why), Duration::ZERO);
         }
     };
-    let (backend, source) = match reached.outcome {
+    transfer.effective = target.url();
+    let asked = request(operation, &target, &transfer.method);
+    let key = (target.host.to_owned(), target.port);
+    let scheme = if target.tls { "https" } else { "http" };
+    if let Some((address, peer)) = kept.0.get(&key) {
+        transfer.scheme = scheme;
+        transfer.remote = Some((*address, target.port));
+        transfer.local = Some(peer.source);
+        transfer.total += Duration::from_millis(2);
+        return match net.ask(peer, &asked) {
+            Some(answer) => answered(operation, &target, &answer, transfer),
+            None => silent(operation, transfer),
+        };
+    }
+    let name = target.host.trim_start_matches('[').trim_end_matches(']');
+    let (found, took) = net.lookup(name);
+    let limits = operation
+        .connect_timeout
+        .into_iter()
+        .chain(operation.max_time);
+    if let Some(limit) = limits.min().filter(|limit| *limit < took) {
+        // lib/multi.c: which phase it was that took too long
+        let took = limit + Duration::from_millis(1);
+        let error = format!(
+            "Resolving timed out after {} milliseconds",
+            took.as_millis()
+        );
+        return transfer.fails(28, &error, took);
+    }
+    transfer.total += took;
+    let Lookup::Address(address) = found else {
+        let error = format!("Could not resolve host: {name}");
+        return transfer.fails(6, &error, Duration::from_millis(10));
+    };
+    if operation.ipv6_only && address.is_ipv4() {
+        if name.parse::<IpAddr>().is_ok() {
+            // lib/connect.c: no address of that family is left to try
+            let error = if build.since(8, 9) {
+                "Could not connect to server"
+            } else {
+                "Couldn't connect to server"
+            };
+            return transfer.fails(7, error, Duration::ZERO);
+        }
+        let error = format!("Could not resolve host: {name}");
+        return transfer.fails(6, &error, Duration::from_millis(12));
+    }
+    let os = build.os;
+    let (code, took, system) = match net.open(address, target.port) {
+        Link::Open(peer) => {
+            transfer.connects += 1;
+            transfer.scheme = scheme;
+            transfer.remote = Some((address, target.port));
+            transfer.local = Some(peer.source);
+            transfer.total += Duration::from_millis(4);
+            match &peer.speaks {
+                // lib/cf-socket.c and the winsock texts of lib/strerror.c
+                Speaks::Resets => {
+                    let error = match os {
+                        Os::Windows => "Recv failure: Connection was reset",
+                        Os::Linux => "Recv failure: Connection reset by peer",
+                    };
+                    transfer.fails(56, error, Duration::from_millis(2));
+                }
+                Speaks::Silence => silent(operation, transfer),
+                _ if target.tls => transfer.fails(35, &not_tls(build), Duration::from_millis(2)),
+                _ => {
+                    let Some(answer) = net.ask(&peer, &asked) else {
+                        return silent(operation, transfer);
+                    };
+                    answered(operation, &target, &answer, transfer);
+                    // What failed is not used again (`--fail` ends in the middle of an answer)
+                    if transfer.code == 0 {
+                        kept.0.insert(key, (address, peer));
+                    }
+                }
+            }
+            return;
+        }
         // A refusal takes Windows about 2 s: it repeats the SYN (curl issue 14144)
-        Outcome::Refused => {
+        Link::Refused => {
             let took = if os == Os::Windows { 2045 } else { 0 };
-            return failed(7, Duration::from_millis(took), "Connection refused");
+            (7, Duration::from_millis(took), "Connection refused")
         }
-        Outcome::NoRoute => {
-            let took = if os == Os::Windows { 1 } else { 3071 };
-            let plain = if os == Os::Windows {
-                "Network unreachable"
+        // Linux asks for the neighbour three times before it says so
+        Link::NoRoute if os == Os::Linux => (7, Duration::from_millis(3071), "No route to host"),
+        Link::NoRoute => (7, Duration::from_millis(1), "Network unreachable"),
+        Link::TimedOut => {
+            let system = if os == Os::Windows {
+                "Timed out"
             } else {
-                "No route to host"
+                "Connection timed out"
             };
-            return failed(7, Duration::from_millis(took), plain);
+            let took = system_limit(os) + Duration::from_millis(42);
+            (build.system_time_out(), took, system)
         }
-        // Since 7.88 curl turns the system's time-out into 28; before, it was a failed connection
-        // like others
-        Outcome::TimedOut => {
-            let code = if context.build.version() >= (7, 88) {
-                28
+    };
+    let connect = operation.connect_timeout.filter(|limit| *limit < took);
+    let all = operation.max_time.filter(|limit| *limit < took);
+    let limit = connect.into_iter().chain(all).min();
+    let Some(limit) = limit else {
+        let error = build.unreachable(target.host, target.port, took.as_millis(), system);
+        return transfer.fails(code, &error, took);
+    };
+    // lib/multi.c, `multi_handle_timeout`: the timer fires a millisecond late
+    let took = limit + Duration::from_millis(1);
+    let by_connect_timeout = connect == Some(limit) && all != Some(limit);
+    let error = build.timed_out(
+        target.host,
+        target.port,
+        took.as_millis(),
+        by_connect_timeout,
+    );
+    transfer.fails(28, &error, took);
+}
+
+/// Without a limit of its own curl waits until it is ended; nobody waits for longer than this.
+const FOR_EVER: Duration = Duration::from_hours(1);
+
+/// lib/multi.c: the connection stands, and no answer comes.
+fn silent(operation: &Operation, transfer: &mut Transfer) {
+    let limit = operation.max_time.unwrap_or(FOR_EVER);
+    let took = limit + Duration::from_millis(1);
+    let error = format!(
+        "Operation timed out after {} milliseconds with 0 bytes received",
+        took.as_millis()
+    );
+    transfer.total = Duration::ZERO;
+    transfer.fails(28, &error, took);
+}
+
+/// lib/vtls/schannel.c and lib/vtls/openssl.c on an answer that is not TLS.
+fn not_tls(build: &Build) -> String {
+    match build.os {
+        Os::Windows => {
+            "schannel: next InitializeSecurityContext failed: SEC_E_INVALID_TOKEN (0x80090308) - \
+                        The token supplied to the function is invalid"
+                .to_owned()
+        }
+        Os::Linux => {
+            let before = if build.since(8, 9) {
+                "TLS connect error"
             } else {
-                7
+                let mut words = build.banner.split_whitespace();
+                words
+                    .find(|word| word.starts_with("OpenSSL/"))
+                    .unwrap_or("OpenSSL")
             };
-            return failed(
-                code,
-                system_limit(os) + Duration::from_millis(42),
-                "Timed out",
-            );
+            format!("{before}: error:0A00010B:SSL routines::wrong version number")
         }
-        Outcome::Reset => (None, None),
-        // Nothing ends it but the caller's own limit, or the system's patience with a silent peer
-        Outcome::Stalled => return transfer.stalls(operation.max_time.unwrap_or(system_limit(os))),
-        Outcome::WrongAnswer => (Some(serve::captive()), None),
-        Outcome::Answered { backend, source } => (
-            Some(answer(context, &backend, target, reached.address, source)),
-            Some(source),
-        ),
-    };
-    let connected = Transfer {
-        connects: 1,
-        remote: Some((reached.address, target.port)),
-        local: source,
-        total: Duration::from_millis(4),
-        ..transfer
-    };
-    let Some(Answer { status, body }) = backend else {
-        // lib/cf-socket.c and the winsock texts of lib/strerror.c
-        let error = match os {
-            Os::Windows => "Recv failure: Connection was reset",
-            Os::Linux => "Recv failure: Connection reset by peer",
-        };
-        return connected.fails(56, error, Duration::from_millis(6));
-    };
-    if target.tls {
-        let error = match os {
-            Os::Windows => {
-                "schannel: next InitializeSecurityContext failed: SEC_E_INVALID_TOKEN (0x80090308) - \
-                            The token supplied to the function is invalid"
-            }
-            Os::Linux => "TLS connect error: error:0A00010B:SSL routines::wrong version number",
-        };
-        return connected.fails(35, error, Duration::from_millis(6));
     }
-    if operation.fail && status >= 400 {
-        let error = format!("The requested URL returned error: {status}");
-        return Transfer {
-            status,
-            ..connected
-        }
-        .fails(22, &error, Duration::from_millis(5));
+}
+
+fn request(operation: &Operation, target: &Target<'_>, method: &str) -> Asked {
+    let agent = operation.agent.clone().unwrap_or_else(|| "curl".to_owned());
+    let mut headers = vec![
+        ("Host".to_owned(), target.host.to_owned()),
+        ("User-Agent".to_owned(), agent),
+        ("Accept".to_owned(), "*/*".to_owned()),
+    ];
+    if operation.data.is_some() {
+        let form = "application/x-www-form-urlencoded".to_owned();
+        headers.push(("Content-Type".to_owned(), form));
     }
-    let body = if operation.head { String::new() } else { body };
-    Transfer {
-        status,
-        body,
-        ..connected
+    for (name, value) in &operation.headers {
+        headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        headers.push((name.clone(), value.clone()));
+    }
+    Asked {
+        method: method.to_owned(),
+        path: target.path.clone(),
+        headers,
+        body: operation.data.clone().unwrap_or_default(),
+    }
+}
+
+fn answered(operation: &Operation, target: &Target<'_>, answer: &Answer, transfer: &mut Transfer) {
+    transfer.status = answer.status;
+    answer.content_type().clone_into(&mut transfer.content_type);
+    let location = answer.headers.iter().find(|(name, _)| *name == "Location");
+    transfer.redirect = match location {
+        Some((_, to)) if (300..400).contains(&answer.status) => target.join(to),
+        _ => String::new(),
+    };
+    if operation.fail && answer.status >= 400 {
+        let error = format!("The requested URL returned error: {}", answer.status);
+        return transfer.fails(22, &error, Duration::from_millis(1));
+    }
+    if operation.head || operation.include {
+        transfer.output.push_str(&answer.head());
+    }
+    // What is redirected from is not written
+    let kept = !(operation.follow && !transfer.redirect.is_empty());
+    transfer.downloaded = 0;
+    if transfer.method != "HEAD" && kept {
+        transfer.downloaded = answer.body.len();
+        transfer.output.push_str(&answer.body);
     }
 }
 
 impl Transfer {
-    fn stalls(self, took: Duration) -> Self {
-        let took_ms = took.as_millis();
-        let error =
-            format!("Operation timed out after {took_ms} milliseconds with 0 bytes received");
-        self.fails(28, &error, took)
-    }
-
-    fn fails(self, code: u32, error: &str, total: Duration) -> Self {
-        Self {
-            code,
-            error: error.to_owned(),
-            total,
-            ..self
-        }
-    }
-}
-
-/// lib/connect.c: since 7.80 with the time, since 8.9 with curl's own words; before, with the
-/// system's.
-fn unreachable(build: Build, target: &Target<'_>, took: Duration, plain: &str) -> String {
-    let Target { host, port, .. } = target;
-    if build.version() >= (8, 9) {
-        format!(
-            "Failed to connect to {host} port {port} after {} ms: Could not connect to server",
-            took.as_millis()
-        )
-    } else {
-        format!("Failed to connect to {host} port {port}: {plain}")
-    }
-}
-
-fn answer(
-    context: &Context<'_>,
-    backend: &Backend,
-    target: &Target<'_>,
-    address: IpAddr,
-    source: IpAddr,
-) -> Answer {
-    match backend {
-        Backend::Kubelet { .. } | Backend::ApiServer | Backend::Dns | Backend::Echo => {
-            serve::tls_expected()
-        }
-        Backend::Outside { name } => serve::outside(name),
-        Backend::Pod { pod, page } => {
-            let address = context
-                .view
-                .world
-                .pods
-                .get(pod)
-                .map_or(address, |pod| pod.address.into());
-            serve::respond(
-                *page,
-                target.path,
-                Exchange {
-                    hostname: &pod.name,
-                    address,
-                    source,
-                },
-            )
-        }
+    fn fails(&mut self, code: u32, error: &str, after: Duration) {
+        self.code = code;
+        error.clone_into(&mut self.error);
+        self.total += after;
     }
 }
 
@@ -263,31 +322,70 @@ struct Target<'a> {
     tls: bool,
     host: &'a str,
     port: u16,
-    path: &'a str,
+    /// As it was written.
+    authority: &'a str,
+    path: String,
+}
+
+/// Why a URL is none (`lib/urlapi.c`; the texts are those of `curl_url_strerror`).
+enum BadUrl<'a> {
+    Protocol(&'a str),
+    Malformed(&'static str),
 }
 
 impl<'a> Target<'a> {
-    fn parse(url: &'a str) -> Option<Self> {
+    fn parse(url: &'a str) -> Result<Self, BadUrl<'a>> {
         let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
         let tls = match scheme {
             "http" => false,
             "https" => true,
-            _ => return None,
+            other => return Err(BadUrl::Protocol(other)),
         };
-        let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+        if url.contains([' ', '\t']) {
+            return Err(BadUrl::Malformed("Malformed input to a URL function"));
+        }
+        let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
         let colon = authority
             .rfind(':')
             .filter(|at| !authority[*at..].contains(']'));
         let (host, port) = match colon {
-            Some(at) => (&authority[..at], authority[at + 1..].parse().ok()?),
+            Some(at) => {
+                let port = authority[at + 1..].parse().map_err(|_| {
+                    BadUrl::Malformed("Port number was not a decimal number between 0 and 65535")
+                })?;
+                (&authority[..at], port)
+            }
             None => (authority, if tls { 443 } else { 80 }),
         };
-        let valid = !host.is_empty() && !host.contains([' ', '\t', '@']);
-        valid.then_some(Self {
+        if host.is_empty() {
+            return Err(BadUrl::Malformed("No host part in the URL"));
+        }
+        if host.contains('@') {
+            return Err(BadUrl::Malformed("Bad hostname"));
+        }
+        let path = path.split('#').next().unwrap_or_default();
+        let slash = if path.starts_with('/') { "" } else { "/" };
+        Ok(Self {
             tls,
             host,
             port,
-            path: if path.is_empty() { "/" } else { path },
+            authority,
+            path: format!("{slash}{path}"),
         })
+    }
+
+    fn url(&self) -> String {
+        let scheme = if self.tls { "https" } else { "http" };
+        format!("{scheme}://{}{}", self.authority, self.path)
+    }
+
+    /// Where a redirect leads.
+    fn join(&self, to: &str) -> String {
+        if to.contains("://") {
+            return to.to_owned();
+        }
+        let scheme = if self.tls { "https" } else { "http" };
+        let slash = if to.starts_with('/') { "" } else { "/" };
+        format!("{scheme}://{}{slash}{to}", self.authority)
     }
 }

@@ -1,0 +1,516 @@
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use super::sockets::Scene;
+use crate::program::curl::{Build, run};
+use crate::topology::Os;
+
+/// Output, error stream, exit code.
+type Outcome = (String, String, u32);
+
+/// The curl of the machine, on PATH.
+fn real(args: &[String], input: &str) -> Outcome {
+    let mut child = Command::new("curl")
+        .args(args)
+        .env_remove("http_proxy")
+        .env_remove("ALL_PROXY")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("this test needs curl on PATH");
+    let mut stdin = child.stdin.take().expect("it is piped");
+    // A curl that does not read its input may be gone by now
+    let _ = stdin.write_all(input.as_bytes());
+    drop(stdin);
+    let output = child.wait_with_output().expect("curl ends");
+    (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+        u32::try_from(output.status.code().expect("curl ends by itself")).expect("not negative"),
+    )
+}
+
+fn build_of_the_machine() -> Build {
+    let (banner, _, _) = real(&["--version".to_owned()], "");
+    let version = banner
+        .strip_prefix("curl ")
+        .and_then(|rest| rest.split_whitespace().next())
+        .unwrap_or_default();
+    let mut numbers = version.split('.').map(|part| {
+        let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().unwrap_or(0)
+    });
+    let mut next = || numbers.next().unwrap_or(0);
+    let version = (next(), next(), next());
+    println!("curl {version:?} of the machine");
+    Build::of_the_machine(Os::Linux, version, Box::leak(banner.into_boxed_str()))
+}
+
+fn simulated(build: &Build, scene: &Scene, args: &[String], input: &str) -> Outcome {
+    let ran = run(build, args, input.as_bytes(), scene.table.as_ref());
+    (
+        String::from_utf8_lossy(&ran.stdout).into_owned(),
+        String::from_utf8_lossy(&ran.stderr).into_owned(),
+        ran.code,
+    )
+}
+
+/// Without what differs from run to run: times, amounts in meters, dates.
+fn plain((stdout, stderr, code): Outcome) -> Outcome {
+    let mut errors = String::new();
+    for (at, segment) in stderr.split('\r').enumerate() {
+        // Behind a carriage return stands a line of a meter, and perhaps an error behind it
+        if at == 0 {
+            errors.push_str(segment);
+            continue;
+        }
+        if !errors.ends_with("<meter>") {
+            errors.push_str("<meter>");
+        }
+        if let Some(error) = segment.find("curl: ") {
+            errors.push_str(&segment[error..]);
+        } else if let Some(end) = segment.find('\n') {
+            errors.push_str(&segment[end..]);
+        }
+    }
+    let stdout: Vec<&str> = stdout
+        .split('\n')
+        .map(|line| match line {
+            _ if line.starts_with("Date: ") => "Date",
+            _ if line.starts_with("NOW: ") => "NOW",
+            _ => line,
+        })
+        .collect();
+    let numbers = |text: &str, before: &str, after: &str| {
+        let mut out = String::new();
+        let mut rest = text;
+        while let Some((head, tail)) = rest.split_once(before) {
+            let digits = tail.chars().take_while(char::is_ascii_digit).count();
+            out.push_str(head);
+            out.push_str(before);
+            rest = match tail[digits..].starts_with(after) {
+                true => {
+                    out.push('N');
+                    &tail[digits..]
+                }
+                false => tail,
+            };
+        }
+        out + rest
+    };
+    let times = |text: &str| numbers(&numbers(text, "after ", " ms"), "after ", " milliseconds");
+    (times(&stdout.join("\n")), times(&errors), code)
+}
+
+/// Arguments and input of each case.
+const CASES: &[(&[&str], &str)] = &[
+    // Answers of each page
+    (&["-q", "-sS", "http://{netexec}/hostname"], ""),
+    (&["-q", "-sS", "http://{netexec}"], ""),
+    (&["-q", "-sS", "{netexec}/echo?msg=a%20b"], ""),
+    (&["-q", "-sS", "http://{win}/anything"], ""),
+    (&["-q", "-sS", "http://{iis}/", "http://{iis}/nothing"], ""),
+    (
+        &[
+            "-q",
+            "-g",
+            "-s",
+            "-S",
+            "--noproxy",
+            "*",
+            "http://{netexec}/hostname",
+        ],
+        "",
+    ),
+    // Failures of each kind, loud, quiet and silent
+    (&["-q", "-sS", "http://{refused}/"], ""),
+    (&["-q", "-s", "http://{refused}/"], ""),
+    (&["-q", "http://{refused}/"], ""),
+    (&["-q", "-sS", "http://{resets}/"], ""),
+    (
+        &["-q", "-sS", "--connect-timeout", "0.3", "http://{silent}/"],
+        "",
+    ),
+    (&["-q", "-sS", "-m", "0.3", "http://{silent}/"], ""),
+    (
+        &[
+            "-q",
+            "-sS",
+            "-m",
+            "0.3",
+            "--connect-timeout",
+            "5",
+            "http://{silent}/",
+        ],
+        "",
+    ),
+    (
+        &[
+            "-q",
+            "-sS",
+            "-m",
+            "5",
+            "--connect-timeout",
+            "0.3",
+            "http://{silent}/",
+        ],
+        "",
+    ),
+    (&["-q", "-sS", "-m", "0.3", "http://{mute}/"], ""),
+    (
+        &[
+            "-q",
+            "-sS",
+            "--connect-timeout",
+            "0.3",
+            "-m",
+            "0.4",
+            "http://{mute}/",
+        ],
+        "",
+    ),
+    (&["-q", "-sS", "http://nowhere.invalid/"], ""),
+    (&["-q", "-sS", "https://{netexec}/"], ""),
+    (&["-q", "-sS", "gopherx://{netexec}/"], ""),
+    (&["-q", "-sS", "http://127.0.0.1:99999/"], ""),
+    (&["-q", "-sS", "http:///"], ""),
+    (&["-q", "-sS", "http://a b/"], ""),
+    (&["-q", "-sS", "-6", "http://{netexec}/"], ""),
+    (&["-q", "-sS", "-4", "http://{netexec}/hostname"], ""),
+    // Which code counts
+    (
+        &[
+            "-q",
+            "-sS",
+            "http://{refused}/",
+            "http://{netexec}/hostname",
+        ],
+        "",
+    ),
+    (
+        &[
+            "-q",
+            "-sS",
+            "http://{netexec}/hostname",
+            "http://{refused}/",
+        ],
+        "",
+    ),
+    (&["-q", "-sS", "-f", "http://{netexec}/echo?code=404"], ""),
+    (
+        &[
+            "-q",
+            "-sS",
+            "-f",
+            "http://{netexec}/echo?msg=x&code=500",
+            "http://{netexec}/hostname",
+        ],
+        "",
+    ),
+    // The line after each transfer
+    (
+        &[
+            "-q",
+            "-s",
+            "-w",
+            "\\n@@t %{http_code} %{response_code} %{size_download} %{num_connects}\\n",
+            "http://{netexec}/hostname",
+            "http://{refused}/",
+        ],
+        "",
+    ),
+    (
+        &[
+            "-q",
+            "-s",
+            "-w",
+            "%{exitcode} %{errormsg} %{urlnum} %{url} %{url_effective}\\n",
+            "{netexec}/hostname",
+            "http://{refused}/x",
+        ],
+        "",
+    ),
+    (
+        &[
+            "-q",
+            "-s",
+            "-w",
+            "%{remote_ip} %{remote_port} %{local_ip} %{scheme} %{method} %{http_version}\\t%%\\q%x\\n",
+            "http://{netexec}/hostname",
+            "http://{refused}/",
+        ],
+        "",
+    ),
+    (
+        &[
+            "-q",
+            "-s",
+            "-w",
+            "<%{nonesuch}>",
+            "http://{netexec}/hostname",
+        ],
+        "",
+    ),
+    (
+        &["-q", "-s", "-w", "<%{open", "http://{netexec}/hostname"],
+        "",
+    ),
+    (
+        &[
+            "-q",
+            "-s",
+            "-w",
+            "a%{onerror}b%{stderr}c%{stdout}d",
+            "http://{netexec}/hostname",
+            "http://{refused}/",
+        ],
+        "",
+    ),
+    (
+        &[
+            "-q",
+            "-sS",
+            "-w",
+            "%{content_type}|%{redirect_url}\\n",
+            "http://{netexec}/redirect?location=/hostname",
+            "http://{iis}/",
+        ],
+        "",
+    ),
+    // Where bodies go
+    (
+        &[
+            "-q",
+            "-sS",
+            "-o",
+            "/dev/null",
+            "http://{netexec}/hostname",
+            "http://{netexec}/echo?msg=second",
+        ],
+        "",
+    ),
+    (
+        &[
+            "-q",
+            "-sS",
+            "-o",
+            "/dev/null",
+            "-o",
+            "/dev/null",
+            "http://{netexec}/",
+            "http://{netexec}/",
+        ],
+        "",
+    ),
+    (
+        &[
+            "-q",
+            "-sS",
+            "-o",
+            "-",
+            "-w",
+            "%{filename_effective}",
+            "http://{netexec}/hostname",
+        ],
+        "",
+    ),
+    (
+        &[
+            "-q",
+            "-sS",
+            "-o",
+            "/dev/null",
+            "-w",
+            "%{filename_effective}\\n",
+            "http://{netexec}/hostname",
+            "http://{netexec}/hostname",
+        ],
+        "",
+    ),
+    // Methods, headers, forms, redirects
+    (&["-q", "-sS", "-I", "http://{netexec}/hostname"], ""),
+    (
+        &[
+            "-q",
+            "-sS",
+            "-i",
+            "http://{netexec}/redirect?location=/hostname",
+        ],
+        "",
+    ),
+    (
+        &[
+            "-q",
+            "-sSL",
+            "-w",
+            " %{num_redirects} %{url_effective}\\n",
+            "http://{netexec}/redirect?location=/hostname",
+        ],
+        "",
+    ),
+    (
+        &[
+            "-q",
+            "-sS",
+            "-d",
+            "msg=a",
+            "-d",
+            "code=201",
+            "-w",
+            " %{method} %{http_code}",
+            "http://{netexec}/echo",
+        ],
+        "",
+    ),
+    (
+        &[
+            "-q",
+            "-sS",
+            "-X",
+            "PUT",
+            "-w",
+            " %{method}",
+            "http://{netexec}/hostname",
+        ],
+        "",
+    ),
+    (
+        &[
+            "-q",
+            "-sS",
+            "-H",
+            "X-A: b",
+            "http://{netexec}/header?key=X-A",
+        ],
+        "",
+    ),
+    (
+        &[
+            "-q",
+            "-sS",
+            "-A",
+            "me",
+            "http://{netexec}/header?key=User-Agent",
+        ],
+        "",
+    ),
+    // A config on the input
+    (
+        &["-q", "-K", "-"],
+        "silent\nshow-error\nurl = \"http://{netexec}/hostname\"\nwrite-out = \"\\n@@t 0 %{http_code}\\n\"\nnext\nurl = http://{refused}/\nwrite-out = \"\\n@@t 1 %{http_code}\\n\"\n",
+    ),
+    (
+        &["-q", "-sSK", "-"],
+        "url http://{netexec}/hostname\n# a comment\n-o /dev/null\n--url=http://{win}/\n",
+    ),
+    (
+        &["-q", "-sS", "-K", "-", "-K", "-"],
+        "url = {netexec}/hostname\nconfig = -\n",
+    ),
+    // Wrong usage
+    (&["-q"], ""),
+    (&["-q", "-K", "-"], ""),
+    (&["-q", "--nonesuch"], ""),
+    (&["-q", "-w"], ""),
+    (&["-q", "--connect-timeout", "x", "http://{netexec}/"], ""),
+    (&["-q", "--connect-timeout", "-1", "http://{netexec}/"], ""),
+    (&["-q", "-K", "/nonesuch"], ""),
+    (&["--version"], ""),
+    // Meters
+    (&["-q", "http://{netexec}/hostname"], ""),
+    (
+        &["-q", "--no-progress-meter", "http://{netexec}/hostname"],
+        "",
+    ),
+    (&["-q", "-o", "/dev/null", "http://{netexec}/hostname"], ""),
+    // Side by side, with ends far enough apart to have an order
+    (
+        &[
+            "-q",
+            "-Z",
+            "--no-progress-meter",
+            "--connect-timeout",
+            "0.5",
+            "-w",
+            "<%{urlnum} %{http_code}>",
+            "http://{silent}/",
+            "http://{netexec}/hostname",
+        ],
+        "",
+    ),
+    (
+        &[
+            "-q",
+            "-Z",
+            "-sS",
+            "--connect-timeout",
+            "0.3",
+            "http://{silent}/",
+            "http://{netexec}/hostname",
+        ],
+        "",
+    ),
+    (&["-q", "-Z", "-s", "http://{netexec}/hostname"], ""),
+];
+
+/// Configs with unknown lines, where the version warns of them.
+const WARNED: &[(&[&str], &str)] = &[
+    (
+        &["-q", "-K", "-"],
+        "nonesuch = 1\nsilent\nbar\nurl = http://{netexec}/hostname\n",
+    ),
+    (
+        &["-q", "-s", "-K", "-"],
+        "nonesuch = 1\nurl = http://{netexec}/hostname\n",
+    ),
+    (
+        &["-q", "-K", "-"],
+        "connect-timeout = x\nno-progress-meter\nurl = http://{netexec}/hostname\n",
+    ),
+];
+
+#[test]
+fn curl_and_its_simulation_come_to_the_same() {
+    let build = build_of_the_machine();
+    let scene = Scene::new();
+    let mut cases: Vec<_> = CASES.to_vec();
+    if !build.stops_at_unknown_lines() {
+        cases.extend(WARNED);
+    }
+    let mut differ = Vec::new();
+    for (args, input) in &cases {
+        let arguments = scene.arguments(args);
+        let input = scene.arguments(&[input]).concat();
+        let expected = plain(real(&arguments, &input));
+        let found = plain(simulated(&build, &scene, &arguments, &input));
+        if expected != found {
+            differ.push(format!(
+                "{args:?} {input:?}\n  real      {expected:?}\n  simulated {found:?}"
+            ));
+        }
+    }
+    assert!(
+        differ.is_empty(),
+        "{} of {} differ:\n{}",
+        differ.len(),
+        cases.len(),
+        differ.join("\n")
+    );
+}
+
+#[test]
+fn a_wrong_word_would_be_seen() {
+    let scene = Scene::new();
+    let arguments = scene.arguments(&["-q", "-sS", "http://{refused}/"]);
+    let other = Build::of_the_machine(Os::Linux, (7, 57, 0), "");
+    let build = build_of_the_machine();
+    assert!(
+        build.since(7, 78),
+        "the machine's curl is from 2021 or newer"
+    );
+    assert_ne!(
+        plain(real(&arguments, "")),
+        plain(simulated(&other, &scene, &arguments, ""))
+    );
+}

@@ -1,0 +1,186 @@
+//! What a program can do on the network.
+//!
+//! Programs know this trait alone: the world stands behind it in the simulator, a table in tests.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use super::Ran;
+use super::http::{Answer, Asked};
+use super::serve::{self, Exchange, Page};
+use crate::names::{self, Query, Settings};
+use crate::network::Origin;
+use crate::topology::Os;
+
+/// A network as one program meets it.
+pub(crate) trait Net {
+    /// Looks a name up as the system does for a program, and how long that takes.
+    fn lookup(&self, name: &str) -> (Lookup, Duration);
+    /// Asks a name server, as the programs do whose business that is.
+    fn query(&self, query: &Query<'_>) -> names::Lookup;
+    /// Opens a TCP connection.
+    fn open(&self, address: IpAddr, port: u16) -> Link;
+    /// Sends a datagram and waits for one.
+    fn datagram(&self, address: IpAddr, port: u16, payload: &str) -> Datagram;
+    /// Sends an ICMP echo request with so many bytes.
+    fn echo(&self, address: IpAddr, bytes: usize) -> Echo;
+    /// Asks over an open connection that is not cut; `None` where nothing comes back.
+    fn ask(&self, peer: &Peer, asked: &Asked) -> Option<Answer>;
+    /// The program's own address.
+    fn address(&self) -> IpAddr;
+    /// The system that the program runs on.
+    fn os(&self) -> Os;
+    /// The name servers that the system asks, and what it completes names with.
+    fn settings(&self) -> Settings;
+    /// Runs a script where this program runs, if that can be done there.
+    fn shell(&self, script: &str) -> Option<Ran>;
+}
+
+/// What a look-up gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Lookup {
+    Address(IpAddr),
+    NoSuchName,
+    /// No server answered.
+    TimedOut,
+}
+
+/// What became of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Link {
+    Open(Peer),
+    Refused,
+    TimedOut,
+    NoRoute,
+}
+
+/// The other end of an open connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Peer {
+    pub(crate) address: IpAddr,
+    pub(crate) port: u16,
+    /// Which of a Service's backends it is.
+    pub(crate) turn: u64,
+    /// The address that the other end sees.
+    pub(crate) source: IpAddr,
+    pub(crate) speaks: Speaks,
+}
+
+/// What the other end does once it is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Speaks {
+    Page(Box<Server>),
+    /// TLS, and tells plain HTTP so.
+    Tls,
+    /// Its own page, whatever it is asked.
+    Captive,
+    /// A web server outside the cluster.
+    Outside(String),
+    /// It cuts the connection at the first data.
+    Resets,
+    /// It takes the request, and says nothing.
+    Silence,
+}
+
+/// A program that serves a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Server {
+    pub(crate) page: Page,
+    pub(crate) hostname: String,
+    pub(crate) address: IpAddr,
+    pub(crate) port: u16,
+    pub(crate) origin: Option<Origin>,
+}
+
+/// What became of a datagram.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Datagram {
+    Answered(String),
+    /// An ICMP message says that nobody listens.
+    Refused,
+    Lost,
+}
+
+/// What became of an echo request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Echo {
+    /// From there, with this time to live.
+    Reply(u8),
+    Lost,
+    /// Whose router says that there is nobody.
+    Unreachable(IpAddr),
+}
+
+impl Server {
+    /// What its page answers somebody.
+    pub(crate) fn answer(&self, asked: &Asked, source: IpAddr, net: &dyn Net) -> Answer {
+        let exchange = Exchange {
+            hostname: &self.hostname,
+            address: self.address,
+            source,
+        };
+        serve::answer(self.page, asked, exchange, self.port, net)
+    }
+}
+
+impl Speaks {
+    /// The answer of what is no page; `None` where nothing comes.
+    pub(crate) fn own_answer(&self) -> Option<Answer> {
+        match self {
+            Self::Tls => Some(serve::tls_expected()),
+            Self::Captive => Some(serve::captive()),
+            Self::Outside(name) => Some(serve::outside(name)),
+            Self::Page(_) | Self::Resets | Self::Silence => None,
+        }
+    }
+}
+
+/// No network at all.
+pub(crate) struct Nowhere;
+
+impl Net for Nowhere {
+    fn lookup(&self, _name: &str) -> (Lookup, Duration) {
+        (Lookup::NoSuchName, Duration::ZERO)
+    }
+
+    fn query(&self, _query: &Query<'_>) -> names::Lookup {
+        names::Lookup {
+            server: None,
+            asked: Vec::new(),
+            answer: names::Answer::NoSuchName,
+            took: Duration::ZERO,
+        }
+    }
+
+    fn open(&self, _address: IpAddr, _port: u16) -> Link {
+        Link::NoRoute
+    }
+
+    fn datagram(&self, _address: IpAddr, _port: u16, _payload: &str) -> Datagram {
+        Datagram::Lost
+    }
+
+    fn echo(&self, _address: IpAddr, _bytes: usize) -> Echo {
+        Echo::Lost
+    }
+
+    fn ask(&self, peer: &Peer, _asked: &Asked) -> Option<Answer> {
+        peer.speaks.own_answer()
+    }
+
+    fn address(&self) -> IpAddr {
+        Ipv4Addr::UNSPECIFIED.into()
+    }
+
+    fn os(&self) -> Os {
+        Os::Linux
+    }
+
+    fn settings(&self) -> Settings {
+        Settings::default()
+    }
+
+    fn shell(&self, _script: &str) -> Option<Ran> {
+        None
+    }
+}

@@ -1,0 +1,294 @@
+//! What `agnhost netexec` answers, over HTTP and UDP.
+//!
+//! Kubernetes, test/images/agnhost/netexec/netexec.go at 1.37.0, read in source; compared with the
+//! real program by tests.
+
+use serde_json::json;
+
+use super::go;
+use super::http::{Answer, Asked, phrase};
+use super::net::{Datagram, Link, Lookup, Net, Peer, Speaks};
+use super::serve::Exchange;
+use crate::clock;
+
+/// Answers a request; whatever has no handler falls to that of `/`.
+pub(super) fn answer(asked: &Asked, exchange: Exchange<'_>, port: u16, net: &dyn Net) -> Answer {
+    match asked.plain_path() {
+        "/hostname" | "/hostName" => Answer::text(200, exchange.hostname),
+        "/clientip" => Answer::text(200, format!("{}:49152", go::host(exchange.source))),
+        "/serverport" => Answer::text(200, port.to_string()),
+        "/healthz" => Answer::text(200, ""),
+        "/readyz" => Answer::text(200, "ok"),
+        "/echo" => echo(asked),
+        "/header" => header(asked),
+        "/envvar" => env(asked),
+        "/redirect" => redirect(asked),
+        "/dial" => dial(asked, net),
+        "/shell" => shell(asked, net),
+        "/upload" => Answer::text(200, json!({"error": "Unable to upload file."}).to_string()),
+        // They end the program, and nobody hears of it
+        "/exit" | "/shutdown" => ending(asked),
+        _ => Answer::text(200, format!("NOW: {}", clock::now())),
+    }
+}
+
+/// Answers a datagram; nothing to what is no command.
+pub(super) fn datagram(payload: &str, exchange: Exchange<'_>, port: u16) -> Option<String> {
+    let raw = payload.trim();
+    let text = raw.to_lowercase();
+    match text.split_once(' ') {
+        Some(("echo", rest)) => Some(rest.to_owned()),
+        Some(("envvar", _)) => Some(String::new()),
+        None if text == "hostname" => Some(exchange.hostname.to_owned()),
+        None if text == "clientip" => Some(format!("{}:49152", go::host(exchange.source))),
+        None if text == "serverport" => Some(port.to_string()),
+        _ => None,
+    }
+}
+
+fn echo(asked: &Asked) -> Answer {
+    let code = asked.form("code");
+    if code.is_empty() {
+        return Answer::text(200, asked.form("msg"));
+    }
+    match code.parse::<u16>() {
+        Ok(code) => Answer::text(code, asked.form("msg")),
+        Err(_) => Answer::text(
+            200,
+            format!("argument 'code' must be an integer or empty, got {code:?}\n"),
+        ),
+    }
+}
+
+fn header(asked: &Asked) -> Answer {
+    let key = asked.form("key");
+    if !key.is_empty() {
+        return Answer::text(200, asked.header(&key).unwrap_or_default());
+    }
+    // net/http takes `Host` out of the headers
+    let all: std::collections::BTreeMap<String, Vec<&String>> = asked
+        .headers
+        .iter()
+        .filter(|(key, _)| !key.eq_ignore_ascii_case("host"))
+        .map(|(key, value)| (canonical(key), vec![value]))
+        .collect();
+    Answer::text(200, go::json(&json!(all)))
+}
+
+/// net/textproto's way to write a header's name: `user-agent` as `User-Agent`.
+fn canonical(name: &str) -> String {
+    let part = |part: &str| {
+        let (first, rest) = part.split_at(part.len().min(1));
+        first.to_ascii_uppercase() + &rest.to_ascii_lowercase()
+    };
+    name.split('-').map(part).collect::<Vec<_>>().join("-")
+}
+
+fn env(asked: &Asked) -> Answer {
+    let name = asked.form("var");
+    if name.is_empty() {
+        return Answer::error(400, "'var' query parameter is required");
+    }
+    Answer::error(500, &format!("env var {name:?} is not set"))
+}
+
+fn redirect(asked: &Asked) -> Answer {
+    let (location, code) = (asked.form("location"), asked.form("code"));
+    let status = match code.parse::<u16>() {
+        Ok(status) => status,
+        Err(_) if code.is_empty() => 302,
+        Err(_) => {
+            let text = format!("argument 'code' must be an integer or empty, got {code:?}\n");
+            return Answer::text(200, text);
+        }
+    };
+    // net/http, `Redirect`: a location without a slash is beside the path that was asked for
+    let location = if location.starts_with('/') || location.contains("://") {
+        location
+    } else {
+        format!("/{location}")
+    };
+    Answer {
+        status,
+        headers: vec![
+            ("Content-Type", "text/html; charset=utf-8".to_owned()),
+            ("Location", location.clone()),
+        ],
+        sniffed: false,
+        body: format!("<a href=\"{location}\">{}</a>.\n\n", phrase(status)),
+    }
+}
+
+fn ending(asked: &Asked) -> Answer {
+    if asked.plain_path() == "/exit" {
+        for (name, text) in [
+            ("timeout", asked.form("timeout")),
+            ("wait", asked.form("wait")),
+        ] {
+            if !text.is_empty() && go::duration(&text).is_none() {
+                return Answer::text(
+                    200,
+                    format!(
+                        "argument '{name}' must be a valid golang duration or empty, got {text:?}\n"
+                    ),
+                );
+            }
+        }
+        let code = asked.form("code");
+        if !code.is_empty() && code.parse::<i32>().is_err() {
+            return Answer::text(
+                200,
+                format!("argument 'code' must be an integer [0-127] or empty, got {code:?}\n"),
+            );
+        }
+    }
+    Answer::error(
+        501,
+        "hybrid-sim does not simulate that netexec is told to end",
+    )
+}
+
+fn shell(asked: &Asked, net: &dyn Net) -> Answer {
+    let mut script = asked.form("shellCommand");
+    if script.is_empty() {
+        script = asked.form("cmd");
+    }
+    let Some(ran) = net.shell(&script) else {
+        return Answer::error(501, "hybrid-sim does not simulate this script");
+    };
+    let mut all = ran.stdout;
+    all.extend(ran.stderr);
+    let mut output = serde_json::Map::new();
+    if !all.is_empty() {
+        let text = String::from_utf8_lossy(&all).into_owned();
+        output.insert("output".to_owned(), text.into());
+    }
+    // os/exec's `ExitError`; the status stays 200, whatever the help says
+    if ran.code != 0 {
+        output.insert(
+            "error".to_owned(),
+            format!("exit status {}", ran.code).into(),
+        );
+    }
+    Answer::text(200, go::json(&output.into()))
+}
+
+/// `/dial`. Its help says 417 for a failed last try; its source gives 200, and gives `responses`
+/// only where the last try has one.
+fn dial(asked: &Asked, net: &dyn Net) -> Answer {
+    let invalid = |text: String| Answer::error(400, &text);
+    let [host, port, request, protocol, tries] =
+        ["host", "port", "request", "protocol", "tries"].map(|key| asked.query(key));
+    let tries = match tries.parse::<i64>() {
+        Ok(tries) => tries,
+        Err(_) if tries.is_empty() => 1,
+        Err(_) => {
+            return invalid(format!(
+                "tries parameter is invalid. strconv.Atoi: parsing {tries:?}: invalid syntax"
+            ));
+        }
+    };
+    if request.is_empty() {
+        return invalid("request parameter not specified. <nil>".to_owned());
+    }
+    let kind = match protocol.to_lowercase().as_str() {
+        "" | "http" => "tcp",
+        "udp" => "udp",
+        "sctp" => "sctp",
+        _ => return invalid(format!("unsupported protocol. {protocol}")),
+    };
+    let bad = |error: String| invalid(format!("host and/or port param are invalid. {error}"));
+    let port = match go::port(kind, &port) {
+        Ok(port) => port,
+        Err(error) => return bad(error),
+    };
+    // Nothing means the program's own machine
+    let host = if host.is_empty() {
+        "127.0.0.1"
+    } else {
+        host.as_str()
+    };
+    let address = match net.lookup(host) {
+        (Lookup::Address(address), _) => address,
+        (failed, _) => return bad(go::lookup_error(net, host, &failed)),
+    };
+    let (mut responses, mut errors, mut last) = (Vec::new(), Vec::new(), String::new());
+    for _ in 0..tries {
+        let tried = match kind {
+            "tcp" => dial_http(net, address, port, &request),
+            "udp" => dial_udp(net, address, port, &request),
+            // Windows has no SCTP, and no simulated program serves it
+            _ => Err("sctp dial failed. err:protocol not supported".to_owned()),
+        };
+        last.clear();
+        match tried {
+            Ok(response) => {
+                last.clone_from(&response);
+                responses.push(response);
+            }
+            Err(error) => errors.push(error),
+        }
+    }
+    let mut output = serde_json::Map::new();
+    if !errors.is_empty() {
+        output.insert("errors".to_owned(), json!(errors));
+    }
+    if !last.is_empty() {
+        output.insert("responses".to_owned(), json!(responses));
+    }
+    Answer::text(200, go::json(&output.into()))
+}
+
+/// The client gives up after 5 s, long before the system does, and says nothing of where.
+const SILENT: &str = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
+
+fn dial_http(
+    net: &dyn Net,
+    address: std::net::IpAddr,
+    port: u16,
+    request: &str,
+) -> Result<String, String> {
+    let at = format!("{}:{port}", go::host(address));
+    let url = format!("http://{at}/{request}");
+    let failed = |why: String| Err(format!("Get {url:?}: {why}"));
+    match net.open(address, port) {
+        Link::TimedOut
+        | Link::Open(Peer {
+            speaks: Speaks::Silence,
+            ..
+        }) => failed(SILENT.to_owned()),
+        Link::Open(Peer {
+            speaks: Speaks::Resets,
+            source,
+            ..
+        }) => failed(go::reset(net.os(), source, &at)),
+        Link::Open(peer) => match net.ask(&peer, &Asked::get(&format!("/{request}"))) {
+            Some(answer) => Ok(answer.body),
+            None => failed(SILENT.to_owned()),
+        },
+        Link::Refused => failed(go::refused(net.os(), "tcp", &at)),
+        Link::NoRoute => failed(go::no_route(net.os(), "tcp", &at)),
+    }
+}
+
+fn dial_udp(
+    net: &dyn Net,
+    address: std::net::IpAddr,
+    port: u16,
+    request: &str,
+) -> Result<String, String> {
+    match net.datagram(address, port, request) {
+        Datagram::Answered(text) => Ok(text),
+        refused_or_lost => {
+            let local = format!("{}:49152", go::host(net.address()));
+            let at = format!("{}:{port}", go::host(address));
+            let why = match refused_or_lost {
+                Datagram::Refused => go::datagram_refused(net.os()),
+                _ => "i/o timeout",
+            };
+            Err(format!(
+                "reading from udp connection failed. err:'read udp {local}->{at}: {why}'"
+            ))
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The world as a program in a place meets it.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::http::{Answer, Asked};
+use super::net::{Datagram, Echo, Link, Lookup, Net, Peer, Server, Speaks};
+use super::ping::Language;
+use super::serve::Exchange;
+use super::{Place, Ran, Started, View, netexec, shell};
+use crate::fault::FaultKind;
+use crate::names::{self, Query, Settings};
+use crate::network::{self, Backend, Origin, Outcome, Request};
+use crate::topology::{Os, Pool};
+use crate::world::{Key, Pod};
+
+/// A place with what it sees.
+pub(crate) struct Seat<'a> {
+    pub(crate) place: &'a Place,
+    pub(crate) view: View<'a>,
+}
+
+impl Seat<'_> {
+    /// The pool of the node that the program runs on.
+    pub(crate) fn pool(&self) -> Option<Pool> {
+        pool(&self.view, &self.place.origin)
+    }
+
+    /// What Windows' own programs speak there.
+    pub(crate) fn language(&self) -> Language {
+        let world = self.view.world;
+        let node = match &self.place.origin {
+            Origin::Pod(key) | Origin::HostPod(key) => world.pods.get(key).map(|pod| &pod.node),
+            Origin::Node(name) => Some(name),
+            Origin::Outside => None,
+        };
+        match node {
+            Some(node) if world.suffers(FaultKind::ToolsLocalised, node) => Language::Japanese,
+            _ => Language::English,
+        }
+    }
+
+    fn turn(&self) -> u64 {
+        self.view.turns.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The place of the program behind a server.
+    fn of(&self, server: &Server) -> Place {
+        let origin = server
+            .origin
+            .clone()
+            .unwrap_or_else(|| self.place.origin.clone());
+        let os = pool(&self.view, &origin).map_or(Os::Linux, Pool::os);
+        Place {
+            os,
+            origin,
+            hostname: server.hostname.clone(),
+            host_process: false,
+            ..self.place.clone()
+        }
+    }
+
+    fn server(&self, key: &Key, page: super::serve::Page, to: IpAddr, port: u16) -> Server {
+        let pod = self.view.world.pods.get(key);
+        // A pod of its node's network calls itself as the node does
+        let hostname = match pod {
+            Some(pod) if pod.host_network => pod.node.clone(),
+            _ => key.name.clone(),
+        };
+        let host = pod.is_some_and(|pod| pod.host_network);
+        Server {
+            page,
+            hostname,
+            address: pod.map_or(to, |pod: &Pod| pod.address.into()),
+            port,
+            origin: Some(if host {
+                Origin::HostPod(key.clone())
+            } else {
+                Origin::Pod(key.clone())
+            }),
+        }
+    }
+}
+
+fn pool(view: &View<'_>, origin: &Origin) -> Option<Pool> {
+    let world = view.world;
+    let node = match origin {
+        Origin::Pod(key) | Origin::HostPod(key) => &world.pods.get(key)?.node,
+        Origin::Node(name) => name,
+        Origin::Outside => return None,
+    };
+    Some(world.nodes.get(node)?.pool)
+}
+
+impl Net for Seat<'_> {
+    fn lookup(&self, name: &str) -> (Lookup, Duration) {
+        match names::resolve(self.view.world, &self.place.origin, name, self.turn()) {
+            Ok((address, took)) => (Lookup::Address(address), took),
+            Err(lookup) => match lookup.answer {
+                names::Answer::TimedOut => (Lookup::TimedOut, lookup.took),
+                _ => (Lookup::NoSuchName, lookup.took),
+            },
+        }
+    }
+
+    fn query(&self, query: &Query<'_>) -> names::Lookup {
+        names::lookup(self.view.world, &self.place.origin, query)
+    }
+
+    fn open(&self, address: IpAddr, port: u16) -> Link {
+        let turn = self.turn();
+        let request = Request::tcp(self.place.origin.clone(), address, port, turn);
+        let (source, speaks) = match network::connect(self.view.world, &request) {
+            Outcome::Refused => return Link::Refused,
+            Outcome::TimedOut => return Link::TimedOut,
+            Outcome::NoRoute => return Link::NoRoute,
+            Outcome::Reset => (self.address(), Speaks::Resets),
+            Outcome::WrongAnswer => (self.address(), Speaks::Captive),
+            Outcome::Stalled => (self.address(), Speaks::Silence),
+            Outcome::Answered { backend, source } => (
+                source,
+                match backend {
+                    Backend::Kubelet { .. } | Backend::ApiServer => Speaks::Tls,
+                    // It takes a request that it does not understand, and closes
+                    Backend::Dns | Backend::Echo => Speaks::Resets,
+                    Backend::Outside { name } => Speaks::Outside(name),
+                    Backend::Pod { pod, page } => {
+                        Speaks::Page(Box::new(self.server(&pod, page, address, port)))
+                    }
+                },
+            ),
+        };
+        Link::Open(Peer {
+            address,
+            port,
+            turn,
+            source,
+            speaks,
+        })
+    }
+
+    fn datagram(&self, address: IpAddr, port: u16, payload: &str) -> Datagram {
+        let request = Request {
+            payload: payload.len(),
+            ..Request::udp(self.place.origin.clone(), address, port, self.turn())
+        };
+        match network::connect(self.view.world, &request) {
+            Outcome::Refused => Datagram::Refused,
+            Outcome::Answered {
+                backend: Backend::Pod { pod, page },
+                source,
+            } => {
+                let server = self.server(&pod, page, address, port);
+                let exchange = Exchange {
+                    hostname: &server.hostname,
+                    address: server.address,
+                    source,
+                };
+                match netexec::datagram(payload, exchange, port) {
+                    // Nothing is a datagram too, and then a lost one for who waits
+                    Some(text) if !text.is_empty() => Datagram::Answered(text),
+                    _ => Datagram::Lost,
+                }
+            }
+            _ => Datagram::Lost,
+        }
+    }
+
+    fn echo(&self, address: IpAddr, bytes: usize) -> Echo {
+        let world = self.view.world;
+        let request = Request {
+            payload: bytes,
+            ..Request::ping(self.place.origin.clone(), address)
+        };
+        match network::connect(world, &request) {
+            Outcome::Answered { .. } => {
+                // The sender's start value: 64 on Linux, 128 on Windows, of which routers take one
+                // each
+                let pod = world
+                    .pods
+                    .iter()
+                    .find(|(_, pod)| IpAddr::V4(pod.address) == address);
+                let node = pod
+                    .map(|(_, pod)| &pod.node)
+                    .and_then(|node| world.nodes.get(node));
+                let windows = node.is_none_or(|node| node.pool.os() == Os::Windows);
+                Echo::Reply(if windows { 128 } else { 64 })
+            }
+            Outcome::NoRoute => Echo::Unreachable(self.address()),
+            _ => Echo::Lost,
+        }
+    }
+
+    fn ask(&self, peer: &Peer, asked: &Asked) -> Option<Answer> {
+        let answer = match &peer.speaks {
+            Speaks::Page(server) => {
+                let place = self.of(server);
+                let seat = Seat {
+                    place: &place,
+                    view: self.view,
+                };
+                server.answer(asked, peer.source, &seat)
+            }
+            speaks => speaks.own_answer()?,
+        };
+        // What is too large for a hop is lost without a word
+        let request = Request {
+            payload: asked.body.len().max(answer.body.len()),
+            ..Request::tcp(
+                self.place.origin.clone(),
+                peer.address,
+                peer.port,
+                peer.turn,
+            )
+        };
+        match network::connect(self.view.world, &request) {
+            Outcome::Stalled => None,
+            _ => Some(answer),
+        }
+    }
+
+    fn address(&self) -> IpAddr {
+        let world = self.view.world;
+        let own = match &self.place.origin {
+            Origin::Pod(key) | Origin::HostPod(key) => world.pods.get(key).map(|pod| pod.address),
+            Origin::Node(name) => world.nodes.get(name).map(|node| node.address),
+            Origin::Outside => Some(world.network.client),
+        };
+        own.unwrap_or(Ipv4Addr::UNSPECIFIED).into()
+    }
+
+    fn os(&self) -> Os {
+        self.place.os
+    }
+
+    fn settings(&self) -> Settings {
+        names::settings(self.view.world, &self.place.origin)
+    }
+
+    fn shell(&self, script: &str) -> Option<Ran> {
+        if self.place.os == Os::Windows {
+            return None;
+        }
+        match shell::run(self.place, script, b"", &self.view) {
+            Started::Ended(ran) => Some(ran),
+            _ => None,
+        }
+    }
+}

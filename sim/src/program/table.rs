@@ -1,0 +1,168 @@
+//! A network out of tables, for tests of programs.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use super::Ran;
+use super::http::{Answer, Asked};
+use super::net::{Datagram, Echo, Link, Lookup, Net, Peer, Server, Speaks};
+use super::netexec;
+use super::serve::{Exchange, Page};
+use crate::names::{self, Query, Settings};
+use crate::topology::Os;
+
+/// What is not in a table does not exist: names are unknown, connections refused.
+pub(crate) struct Table {
+    pub(crate) os: Os,
+    pub(crate) hostname: String,
+    pub(crate) own: IpAddr,
+    pub(crate) names: BTreeMap<String, Lookup>,
+    pub(crate) links: BTreeMap<(IpAddr, u16), Link>,
+    pub(crate) datagrams: BTreeMap<(IpAddr, u16), Datagram>,
+    pub(crate) echoes: BTreeMap<IpAddr, Echo>,
+    /// Answers `netexec`'s commands.
+    pub(crate) netexec_udp: Option<(IpAddr, u16)>,
+    pub(crate) server: Option<IpAddr>,
+}
+
+pub(crate) const OWN: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 244, 2, 9));
+
+impl Table {
+    pub(crate) fn new(os: Os) -> Self {
+        Self {
+            os,
+            hostname: "prober".to_owned(),
+            own: OWN,
+            names: BTreeMap::new(),
+            links: BTreeMap::new(),
+            datagrams: BTreeMap::new(),
+            echoes: BTreeMap::new(),
+            netexec_udp: None,
+            server: Some([10, 96, 0, 10].into()),
+        }
+    }
+
+    pub(crate) fn link(mut self, address: impl Into<IpAddr>, port: u16, link: Link) -> Self {
+        self.links.insert((address.into(), port), link);
+        self
+    }
+
+    pub(crate) fn name(mut self, name: &str, lookup: Lookup) -> Self {
+        self.names.insert(name.to_owned(), lookup);
+        self
+    }
+
+    /// Somebody who speaks so.
+    pub(crate) fn peer(self, address: impl Into<IpAddr>, port: u16, speaks: Speaks) -> Self {
+        let peer = Peer {
+            address: address.into(),
+            port,
+            turn: 0,
+            source: self.own,
+            speaks,
+        };
+        let address = peer.address;
+        self.link(address, port, Link::Open(peer))
+    }
+
+    /// A server of a page that calls itself as this table does.
+    pub(crate) fn page(self, address: impl Into<IpAddr>, port: u16, page: Page) -> Self {
+        let address = address.into();
+        let server = Server {
+            page,
+            hostname: self.hostname.clone(),
+            address,
+            port,
+            origin: None,
+        };
+        self.peer(address, port, Speaks::Page(Box::new(server)))
+    }
+}
+
+impl Net for Table {
+    fn lookup(&self, name: &str) -> (Lookup, Duration) {
+        let found = match name.parse() {
+            Ok(address) => Lookup::Address(address),
+            Err(_) => self.names.get(name).cloned().unwrap_or(Lookup::NoSuchName),
+        };
+        let took = if found == Lookup::TimedOut { 10_000 } else { 0 };
+        (found, Duration::from_millis(took))
+    }
+
+    fn open(&self, address: IpAddr, port: u16) -> Link {
+        self.links
+            .get(&(address, port))
+            .cloned()
+            .unwrap_or(Link::Refused)
+    }
+
+    fn datagram(&self, address: IpAddr, port: u16, payload: &str) -> Datagram {
+        if self.netexec_udp == Some((address, port)) {
+            let exchange = Exchange {
+                hostname: &self.hostname,
+                address,
+                source: self.own,
+            };
+            return netexec::datagram(payload, exchange, port)
+                .map_or(Datagram::Lost, Datagram::Answered);
+        }
+        self.datagrams
+            .get(&(address, port))
+            .cloned()
+            .unwrap_or(Datagram::Refused)
+    }
+
+    fn query(&self, query: &Query<'_>) -> names::Lookup {
+        let (found, took) = self.lookup(query.name);
+        names::Lookup {
+            server: query
+                .server
+                .or_else(|| self.settings().servers.first().copied()),
+            asked: vec![query.name.to_owned()],
+            answer: match found {
+                Lookup::Address(address) => {
+                    names::Answer::Found(vec![names::Data::Address(address)])
+                }
+                Lookup::NoSuchName => names::Answer::NoSuchName,
+                Lookup::TimedOut => names::Answer::TimedOut,
+            },
+            took,
+        }
+    }
+
+    fn echo(&self, address: IpAddr, _bytes: usize) -> Echo {
+        self.echoes.get(&address).copied().unwrap_or(Echo::Lost)
+    }
+
+    fn ask(&self, peer: &Peer, asked: &Asked) -> Option<Answer> {
+        match &peer.speaks {
+            Speaks::Page(server) => Some(server.answer(asked, peer.source, self)),
+            other => other.own_answer(),
+        }
+    }
+
+    fn address(&self) -> IpAddr {
+        self.own
+    }
+
+    fn os(&self) -> Os {
+        self.os
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            servers: self.server.into_iter().collect(),
+            searches: vec!["test.svc.cluster.local".to_owned()],
+            ndots: 5,
+        }
+    }
+
+    fn shell(&self, script: &str) -> Option<Ran> {
+        let place = super::tests::place(self.os, crate::image::Family::Agnhost);
+        match super::shell::run(&place, script, b"", &super::tests::Empty::default().view()) {
+            super::Started::Ended(ran) => Some(ran),
+            _ => None,
+        }
+    }
+}

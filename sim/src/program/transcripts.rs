@@ -1,0 +1,268 @@
+//! Real texts from public issues and sources, in tests/transcripts: what the simulated programs print
+//! in the situations in which they were seen.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::curl::{self, Build};
+use super::net::{Echo, Link, Lookup, Speaks};
+use super::ping::Language;
+use super::table::Table;
+use super::tests::place;
+use super::{Ran, Refusal, Started, connect, http, ipconfig, netexec, nslookup, ping, serve};
+use crate::fault::FaultSet;
+use crate::image::{self, Family};
+use crate::topology::{Build as OsBuild, Os, Pool};
+
+/// One text; the file's name is its identity.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Transcript {
+    /// Who printed it.
+    program: String,
+    /// Its version, or that of the system it came with.
+    version: String,
+    os: String,
+    /// In a sentence.
+    situation: String,
+    #[serde(default)]
+    network: Network,
+    command: Vec<String>,
+    /// With `…` for what was left out.
+    text: String,
+    /// `stdout`, `stderr`, or `message` for what the runtime says of a program that did not start.
+    stream: String,
+    code: Option<u32>,
+    source: String,
+    /// Why the simulator does not print it yet.
+    #[serde(default)]
+    not_yet: Option<String>,
+}
+
+/// What differs from a network in which names are unknown and connections refused.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Network {
+    names: BTreeMap<String, IpAddr>,
+    /// Names for which no server answers.
+    silent_names: Vec<String>,
+    silent: Vec<SocketAddr>,
+    no_route: Vec<SocketAddr>,
+    resets: Vec<SocketAddr>,
+    netexec: Vec<SocketAddr>,
+    echoes: Vec<IpAddr>,
+    unreachable: Vec<IpAddr>,
+}
+
+impl Network {
+    fn table(&self, os: Os) -> Table {
+        let mut table = Table::new(os);
+        for (name, address) in &self.names {
+            table = table.name(name, Lookup::Address(*address));
+        }
+        for name in &self.silent_names {
+            table = table.name(name, Lookup::TimedOut);
+        }
+        let links = [
+            (&self.silent, Link::TimedOut),
+            (&self.no_route, Link::NoRoute),
+        ];
+        for (ends, link) in links {
+            for end in ends {
+                table = table.link(end.ip(), end.port(), link.clone());
+            }
+        }
+        for end in &self.resets {
+            table = table.peer(end.ip(), end.port(), Speaks::Resets);
+        }
+        for end in &self.netexec {
+            table = table.page(end.ip(), end.port(), serve::Page::Netexec);
+        }
+        for address in &self.echoes {
+            table.echoes.insert(*address, Echo::Reply(128));
+        }
+        for address in &self.unreachable {
+            table.echoes.insert(*address, Echo::Unreachable(*address));
+        }
+        table
+    }
+}
+
+fn all() -> BTreeMap<String, Transcript> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/transcripts");
+    let files = std::fs::read_dir(folder).expect("the folder of transcripts");
+    let mut all = BTreeMap::new();
+    for file in files {
+        let path = file.expect("a file").path();
+        let name = path
+            .file_stem()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        let text = std::fs::read_to_string(&path).expect("text");
+        let read = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        all.insert(name, read);
+    }
+    all
+}
+
+/// Whether a text is one with parts left out.
+fn fits(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('…');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else {
+        return false;
+    };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, between)) = parts.split_last() else {
+        return rest.is_empty();
+    };
+    for part in between {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+impl Transcript {
+    fn os(&self) -> Os {
+        match self.os.as_str() {
+            "linux" => Os::Linux,
+            "windows" => Os::Windows,
+            other => panic!("there is no system `{other}`"),
+        }
+    }
+
+    /// What the simulator prints: stream, text, code.
+    fn simulated(&self) -> (String, Option<u32>) {
+        let net = self.network.table(self.os());
+        let args = self.command.get(1..).unwrap_or_default();
+        let started = match self.program.as_str() {
+            "curl" => Started::Ended(curl::run(&self.curl(), args, b"", &net)),
+            "agnhost connect" => Started::Ended(connect::run(&args[1..], &net)),
+            "agnhost netexec" => {
+                let exchange = serve::Exchange {
+                    hostname: "web",
+                    address: super::table::OWN,
+                    source: super::table::OWN,
+                };
+                let answer =
+                    netexec::answer(&http::Asked::get(&self.command[1]), exchange, 8080, &net);
+                Started::Ended(Ran {
+                    code: u32::from(answer.status),
+                    ..Ran::prints(answer.body)
+                })
+            }
+            "ping" => ping::windows(args, &net, Language::English),
+            "ping, Japanese" => ping::windows(args, &net, Language::Japanese),
+            "nslookup" => nslookup::windows(args, &net),
+            "BIND nslookup" => nslookup::bind(args, &net),
+            "Resolve-DnsName" => Started::Ended(nslookup::resolve_dns_name(args, &net)),
+            "ipconfig" => {
+                let place = place(Os::Windows, Family::Servercore);
+                Started::Ended(ipconfig::run(&place, args, &net))
+            }
+            "containerd pull" => {
+                let pulled = image::resolve(
+                    &args[0],
+                    Pool::Windows(OsBuild::Ws2019),
+                    &FaultSet::default(),
+                );
+                let failure = pulled.expect_err("it cannot be pulled");
+                return (failure.0, None);
+            }
+            "cmd" => {
+                let host = super::Place {
+                    host_process: true,
+                    ..place(Os::Windows, Family::Servercore)
+                };
+                super::tests::run(
+                    &host,
+                    &self.command.iter().map(String::as_str).collect::<Vec<_>>(),
+                )
+            }
+            "containerd exec" => {
+                let place = place(self.os(), Family::Agnhost);
+                super::tests::run(
+                    &place,
+                    &self.command.iter().map(String::as_str).collect::<Vec<_>>(),
+                )
+            }
+            other => panic!("no program is called `{other}`"),
+        };
+        match started {
+            Started::Ended(ran) => {
+                let bytes = if self.stream == "stdout" {
+                    ran.stdout
+                } else {
+                    ran.stderr
+                };
+                let text = match self.program.as_str() {
+                    "ping, Japanese" => encoding_rs::SHIFT_JIS.decode(&bytes).0.into_owned(),
+                    _ => String::from_utf8(bytes).expect("text"),
+                };
+                (text.replace("\r\n", "\n"), Some(ran.code))
+            }
+            Started::Refused(refusal @ Refusal::Missing(_)) => {
+                (refusal.text(self.os(), "05f"), None)
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn curl(&self) -> Build {
+        let mut numbers = self
+            .version
+            .split('.')
+            .map(|number| number.parse().expect("a number"));
+        let mut next = || numbers.next().unwrap_or(0);
+        Build::of_the_machine(self.os(), (next(), next(), next()), "")
+    }
+}
+
+#[test]
+fn every_transcript_is_printed_in_its_situation() {
+    let mut wrong = Vec::new();
+    let (mut printed, mut not_yet) = (0, 0);
+    for (name, transcript) in all() {
+        assert!(
+            transcript.source.starts_with("https://"),
+            "{name}: {}",
+            transcript.source
+        );
+        assert!(transcript.situation.len() > 10, "{name}: a sentence");
+        if transcript.not_yet.is_some() {
+            not_yet += 1;
+            continue;
+        }
+        printed += 1;
+        let (text, code) = transcript.simulated();
+        if !fits(&transcript.text, text.trim_end_matches('\n'))
+            || transcript.code.is_some() && transcript.code != code
+        {
+            wrong.push(format!(
+                "{name}\n  real      {:?} {:?}\n  simulated {text:?} {code:?}",
+                transcript.text, transcript.code
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // Texts that others print: neither may grow unseen
+    assert_eq!((printed, not_yet), (PRINTED, NOT_YET));
+}
+
+const PRINTED: usize = 0;
+const NOT_YET: usize = 0;
+
+#[test]
+fn what_is_left_out_fits_anything_between() {
+    assert!(fits("a … c", "a b c"));
+    assert!(fits("…b", "a b"));
+    assert!(!fits("a … d", "a b c"));
+    assert!(!fits("a", "a b"));
+}
