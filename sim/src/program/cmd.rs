@@ -314,3 +314,81 @@ fn expanded(place: &Place, line: &str) -> String {
     }
     out + rest
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{place, run as start};
+    use super::*;
+    use crate::image::Family;
+
+    fn cmd(line: &str) -> (String, String, u32) {
+        let mut place = place(Os::Windows, Family::Servercore);
+        place.env = std::sync::Arc::new([("ANSWER".to_owned(), "42".to_owned())].into());
+        match start(&place, &["cmd", "/c", line]) {
+            Started::Ended(ran) => (
+                String::from_utf8(ran.stdout).expect("text"),
+                String::from_utf8(ran.stderr).expect("text"),
+                ran.code,
+            ),
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn variables_joints_and_pipes() {
+        assert_eq!(
+            cmd("echo %ANSWER% %answer% %NONESUCH%").0,
+            "42 42 %NONESUCH%\r\n"
+        );
+        assert_eq!(cmd("set ANSWER").0, "ANSWER=42\r\n");
+        assert_eq!(
+            cmd("set NONESUCH"),
+            (
+                String::new(),
+                "Environment variable NONESUCH not defined\r\n".to_owned(),
+                1
+            )
+        );
+        assert_eq!(cmd("exit /b 3").2, 3);
+        assert_eq!(cmd("nonesuch || echo no&& exit 5").2, 5);
+        assert_eq!(cmd("echo one two| findstr two").0, "one two\r\n");
+        assert_eq!(cmd("echo one | findstr two").2, 1);
+        assert_eq!(cmd("echo.").0, "\r\n");
+        assert!(
+            cmd("ver")
+                .0
+                .contains("Microsoft Windows [Version 10.0.20348.")
+        );
+        assert_eq!(cmd("whoami").0, "user manager\\containeradministrator\r\n");
+    }
+
+    #[test]
+    fn files() {
+        assert_eq!(
+            cmd("echo hi> C:\\data\\f.txt & type c:/data/F.TXT").0,
+            "hi\r\n"
+        );
+        assert_eq!(cmd("echo a>f&& echo b>>f&& type f").0, "a\r\nb\r\n");
+        assert_eq!(
+            cmd("type C:\\none"),
+            (
+                String::new(),
+                "The system cannot find the file specified.\r\n".to_owned(),
+                1
+            )
+        );
+        assert_eq!(cmd("type C:\\none 2>nul || echo gone").0, "gone\r\n");
+        assert_eq!(
+            cmd("echo x>C:\\d\\a & echo y>C:\\d\\b & dir /b C:\\d").0,
+            "a\r\nb\r\n"
+        );
+        assert_eq!(cmd("if exist C:\\none echo yes").0, "");
+        assert_eq!(cmd("echo x>C:\\e & if exist C:\\e echo yes").0, "yes\r\n");
+        assert_eq!(cmd("if not exist C:\\none echo no").0, "no\r\n");
+        assert_eq!(cmd("dir C:\\none").1, "File Not Found\r\n");
+        assert_eq!(
+            cmd("type C:\\none > C:\\all 2>&1 & type C:\\all").0,
+            cmd("type C:\\none").1
+        );
+    }
+}

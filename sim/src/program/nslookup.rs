@@ -261,7 +261,8 @@ pub(super) fn resolve_dns_name(args: &[String], net: &dyn Net) -> Ran {
     match &found.answer {
         Answer::Found(data) => {
             let full = found.asked.last().cloned().unwrap_or(name);
-            let width = full.len().max(4) + 43 - 4;
+            // The first column of DnsClient.Types.ps1xml
+            let width = (full.len() + 1).max(47);
             let mut out = format!(
                 "\n{:width$}Type   TTL   Section    IPAddress\n{:width$}----   ---   -------    ---------\n",
                 "Name", "----"

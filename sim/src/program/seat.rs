@@ -13,7 +13,7 @@ use crate::fault::FaultKind;
 use crate::names::{self, Query, Settings};
 use crate::network::{self, Backend, Origin, Outcome, Request};
 use crate::topology::{Os, Pool};
-use crate::world::{Key, Pod};
+use crate::world::{Key, Node, Pod};
 
 /// A place with what it sees.
 pub(crate) struct Seat<'a> {
@@ -22,21 +22,24 @@ pub(crate) struct Seat<'a> {
 }
 
 impl Seat<'_> {
-    /// The pool of the node that the program runs on.
+    /// The node that the program runs on.
+    pub(crate) fn node(&self) -> Option<&Node> {
+        self.view
+            .world
+            .nodes
+            .get(node_name(&self.view, &self.place.origin)?)
+    }
+
     pub(crate) fn pool(&self) -> Option<Pool> {
-        pool(&self.view, &self.place.origin)
+        Some(self.node()?.pool)
     }
 
     /// What Windows' own programs speak there.
     pub(crate) fn language(&self) -> Language {
-        let world = self.view.world;
-        let node = match &self.place.origin {
-            Origin::Pod(key) | Origin::HostPod(key) => world.pods.get(key).map(|pod| &pod.node),
-            Origin::Node(name) => Some(name),
-            Origin::Outside => None,
-        };
-        match node {
-            Some(node) if world.suffers(FaultKind::ToolsLocalised, node) => Language::Japanese,
+        match node_name(&self.view, &self.place.origin) {
+            Some(node) if self.view.world.suffers(FaultKind::ToolsLocalised, node) => {
+                Language::Japanese
+            }
             _ => Language::English,
         }
     }
@@ -51,7 +54,8 @@ impl Seat<'_> {
             .origin
             .clone()
             .unwrap_or_else(|| self.place.origin.clone());
-        let os = pool(&self.view, &origin).map_or(Os::Linux, Pool::os);
+        let node = node_name(&self.view, &origin).and_then(|name| self.view.world.nodes.get(name));
+        let os = node.map_or(Os::Linux, |node| node.pool.os());
         Place {
             os,
             origin,
@@ -83,14 +87,12 @@ impl Seat<'_> {
     }
 }
 
-fn pool(view: &View<'_>, origin: &Origin) -> Option<Pool> {
-    let world = view.world;
-    let node = match origin {
-        Origin::Pod(key) | Origin::HostPod(key) => &world.pods.get(key)?.node,
-        Origin::Node(name) => name,
-        Origin::Outside => return None,
-    };
-    Some(world.nodes.get(node)?.pool)
+fn node_name<'a>(view: &View<'a>, origin: &'a Origin) -> Option<&'a str> {
+    match origin {
+        Origin::Pod(key) | Origin::HostPod(key) => Some(view.world.pods.get(key)?.node.as_str()),
+        Origin::Node(name) => Some(name),
+        Origin::Outside => None,
+    }
 }
 
 impl Net for Seat<'_> {

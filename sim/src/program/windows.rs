@@ -130,10 +130,15 @@ fn find(args: &[String], input: &[u8]) -> Ran {
     }
 }
 
-/// Windows Server 2019 came with 7.55; its successors are updated with the system.
+/// Windows Server 2019 came with 7.55; an update of April 2023 (17763.4252) brought curl 8 to it, as
+/// later ones to its successors.
 fn system_curl(seat: &Seat<'_>) -> &'static curl::Build {
-    match seat.pool() {
-        Some(Pool::Windows(Build::Ws2019)) => &curl::Build::SYSTEM32_2019,
+    let first_shipped =
+        |pool: Pool, revision| pool == Pool::Windows(Build::Ws2019) && revision < 4252;
+    match seat.node() {
+        Some(node) if first_shipped(node.pool, node.network.revision) => {
+            &curl::Build::SYSTEM32_2019
+        }
         _ => &curl::Build::SYSTEM32,
     }
 }
