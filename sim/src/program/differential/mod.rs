@@ -4,5 +4,6 @@
 //! netexec` for the simulated pages.
 
 mod agnhost;
+mod cases;
 mod curl;
 mod sockets;

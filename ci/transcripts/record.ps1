@@ -1,0 +1,124 @@
+# Records what the real programs of this Windows machine print, as transcripts in the form of
+# tests/transcripts: one file for each stream of each situation. What differs from run to run (times,
+# addresses of name servers) becomes an elision.
+#
+#   pwsh ci/transcripts/record.ps1 -Out DIR [-Source URL]
+#
+# The situations are those that a machine with a network and without a cluster can be brought into.
+# Compare with: WINCONFORM_RECORDED=DIR cargo test -p hybrid-sim --lib transcripts
+param(
+    [Parameter(Mandatory)] [string] $Out,
+    [string] $Source = 'https://github.com/actions/runner-images'
+)
+$ErrorActionPreference = 'Stop'
+Set-StrictMode -Version Latest
+New-Item -ItemType Directory -Force -Path $Out | Out-Null
+
+$system32 = Join-Path $env:SystemRoot 'System32'
+$windows = [System.Environment]::OSVersion.Version.ToString(3)
+$banner = & (Join-Path $system32 'curl.exe') --version
+if ($banner[0] -notmatch '^curl (\d+\.\d+\.\d+)') { throw "curl says: $($banner[0])" }
+$curl = $Matches[1]
+$banner | Set-Content -Path (Join-Path $Out 'curl-version.txt')
+
+# A refused port, and an address behind which nobody is (RFC 5737 would be answered by some routers)
+$refused = '127.0.0.1:1'
+$silent = '10.255.255.1:80'
+
+$situations = @(
+    @{ name = 'curl-refused'; program = 'curl'; situation = 'nobody listens'
+       command = @('curl.exe', '-q', '-sS', "http://$refused/") }
+    @{ name = 'curl-connect-timeout'; program = 'curl'; situation = '--connect-timeout runs out while connecting'
+       command = @('curl.exe', '-q', '-sS', '--connect-timeout', '3', "http://$silent/"); network = @{ silent = @($silent) } }
+    @{ name = 'curl-max-time'; program = 'curl'; situation = '--max-time runs out while connecting'
+       command = @('curl.exe', '-q', '-sS', '-m', '3', "http://$silent/"); network = @{ silent = @($silent) } }
+    @{ name = 'curl-system-limit'; program = 'curl'; situation = 'without a limit of its own, the system gives up'
+       command = @('curl.exe', '-q', '-sS', "http://$silent/"); network = @{ silent = @($silent) } }
+    @{ name = 'curl-no-such-name'; program = 'curl'; situation = 'the name does not resolve'
+       command = @('curl.exe', '-q', '-sS', 'http://nowhere.invalid/') }
+    @{ name = 'curl-write-out'; program = 'curl'; situation = 'the line after a transfer, with variables of several versions'
+       command = @('curl.exe', '-q', '-s', '-w', '<%{http_code} %{exitcode} %{urlnum} %{nonesuch}>', "http://$refused/") }
+    @{ name = 'curl-parallel'; program = 'curl'; situation = 'transfers side by side'
+       command = @('curl.exe', '-q', '-Z', '-sS', "http://$refused/") }
+    @{ name = 'curl-unknown-option'; program = 'curl'; situation = 'an option that there is not'
+       command = @('curl.exe', '-q', '--nonesuch') }
+    @{ name = 'ping-no-such-name'; program = 'ping'; situation = 'the name does not resolve'
+       command = @('ping.exe', 'nowhere.invalid') }
+    @{ name = 'ping-itself'; program = 'ping'; situation = 'the machine itself answers'
+       command = @('ping.exe', '-n', '2', '127.0.0.1') }
+    @{ name = 'ping-lost'; program = 'ping'; situation = 'nobody answers'
+       command = @('ping.exe', '-n', '1', '-w', '1000', '10.255.255.1') }
+    @{ name = 'nslookup-no-such-name'; program = 'nslookup'; situation = 'the name does not resolve'
+       command = @('nslookup.exe', 'nowhere.invalid.') }
+    @{ name = 'nslookup-silent-server'; program = 'nslookup'; situation = 'no name server answers'
+       command = @('nslookup.exe', 'nowhere.invalid.', '10.255.255.1'); network = @{ silent_names = @('nowhere.invalid.') } }
+    @{ name = 'resolve-dnsname-no-such-name'; program = 'Resolve-DnsName'; situation = 'the name does not resolve'
+       command = @('Resolve-DnsName', 'nowhere.invalid') }
+    @{ name = 'cmd-no-such-program'; program = 'cmd'; situation = 'a program that there is not'
+       command = @('nonesuch') }
+    @{ name = 'cmd-ampersand'; program = 'cmd'; situation = 'an ampersand splits a command'
+       command = @('echo', 'a&echo', 'b') }
+    @{ name = 'cmd-caret'; program = 'cmd'; situation = 'a caret protects an ampersand'
+       command = @('echo', 'a^&b') }
+    @{ name = 'cmd-percent'; program = 'cmd'; situation = 'a variable that there is not stays as it is written'
+       command = @('echo', '%NONESUCH%') }
+    @{ name = 'cmd-no-such-file'; program = 'cmd'; situation = 'a file that there is not'
+       command = @('type', 'C:\nonesuch') }
+    @{ name = 'cmd-input'; program = 'cmd'; situation = 'input from a file that there is not'
+       command = @('hostname', '<', 'C:\nonesuch') }
+)
+
+# Runs a program and gives its streams as they come, without a shell in between.
+function Invoke-Raw([string] $File, [string] $Arguments, [string[]] $List) {
+    $start = [System.Diagnostics.ProcessStartInfo]::new($File)
+    if ($Arguments) { $start.Arguments = $Arguments } else { foreach ($one in $List) { $start.ArgumentList.Add($one) } }
+    $start.RedirectStandardOutput = $true
+    $start.RedirectStandardError = $true
+    $start.RedirectStandardInput = $true
+    $start.UseShellExecute = $false
+    $process = [System.Diagnostics.Process]::Start($start)
+    $process.StandardInput.Close()
+    # Both at once, or a full pipe would stop it
+    $stdout = $process.StandardOutput.ReadToEndAsync()
+    $stderr = $process.StandardError.ReadToEndAsync()
+    $process.WaitForExit()
+    @{ stdout = $stdout.Result; stderr = $stderr.Result; code = $process.ExitCode }
+}
+
+# What differs from run to run is left out.
+function Format-Text([string] $Text) {
+    $Text = $Text -replace "`r`n", "`n"
+    $Text = $Text -replace 'after \d+ ms', 'after … ms' -replace 'after \d+ milliseconds', 'after … milliseconds'
+    $Text = $Text -replace '(?m)^(Server|Address):  .*$', '$1:  …' -replace '\*\*\* \S+ can''t find', '*** … can''t find'
+    $Text = $Text -replace '(?s)\nAt line:.*$', "`n…"
+    $Text.TrimEnd("`n")
+}
+
+foreach ($one in $situations) {
+    $list = @($one.command | Select-Object -Skip 1)
+    $ran = switch ($one.program) {
+        'cmd' { Invoke-Raw 'cmd.exe' ('/c ' + ($one.command -join ' ')) @() }
+        'Resolve-DnsName' {
+            $script = ($one.command -join ' ') + '; exit [int](-not $?)'
+            Invoke-Raw 'powershell.exe' '' @('-NoProfile', '-NonInteractive', '-Command', $script)
+        }
+        default { Invoke-Raw (Join-Path $system32 $one.command[0]) '' $list }
+    }
+    foreach ($stream in 'stdout', 'stderr') {
+        $transcript = [ordered]@{
+            program = $one.program
+            version = if ($one.program -eq 'curl') { $curl } else { $windows }
+            os = 'windows'
+            situation = "recorded: $($one.situation)"
+            network = if ($one.ContainsKey('network')) { $one.network } else { @{} }
+            command = @($one.command)
+            text = Format-Text $ran[$stream]
+            stream = $stream
+            code = $ran.code
+            source = $Source
+        }
+        $path = Join-Path $Out "$($one.name)-$stream.json"
+        $transcript | ConvertTo-Json -Depth 5 | Set-Content -Path $path -Encoding utf8NoBOM
+    }
+    Write-Output "$($one.name): $($ran.code)"
+}
