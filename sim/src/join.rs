@@ -1,39 +1,40 @@
 //! Joining: from a topology to nodes that a real API server holds for Ready, and back to nothing.
 
-use std::collections::BTreeMap;
-use std::hash::{BuildHasher, RandomState};
-use std::net::{IpAddr, Ipv4Addr};
+mod bind;
+mod register;
+
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{DeleteParams, ListParams};
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
 use thiserror::Error;
-use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 use crate::clock::Clock;
-use crate::cluster::{Cluster, NodeState, insist};
+use crate::cluster::{Cluster, insist};
 use crate::dns;
 use crate::fault::{FaultKind, FaultPlan, FaultSwitch};
 use crate::kubelet::{self, ServingError};
 use crate::network;
-use crate::node::{self, LEASES, MANAGED};
+use crate::node::LEASES;
 use crate::pods;
 use crate::topology::Topology;
-use crate::world;
 
 /// The first release whose API server passes exec to a kubelet as WebSocket.
 const OLDEST: (u32, u32) = (1, 36);
 
-/// As many as one /24 of loopback addresses holds.
-const MOST_NODES: usize = 250;
-
 /// How long the controllers may take to lift the taint of a new node before we go on without.
 const SETTLING: Duration = Duration::from_secs(15);
+
+/// How many requests of the same kind are under way.
+const AT_ONCE: usize = 16;
 
 /// How long leaving may take.
 const LEAVING: Duration = Duration::from_mins(1);
@@ -62,7 +63,7 @@ pub enum JoinError {
     #[error("the speed `{0}` is not a positive number")]
     Speed(f64),
     /// More nodes than addresses.
-    #[error("{0} nodes are more than the 250 that one simulator can address")]
+    #[error("{0} nodes are more than the {most} that one simulator can have", most = Topology::MOST_NODES)]
     TooManyNodes(usize),
     /// Two nodes of one name.
     #[error("two nodes are called `{0}`")]
@@ -73,7 +74,7 @@ pub enum JoinError {
     /// The API server cannot exec into simulated nodes.
     #[error(
         "the API server is Kubernetes {0}; before 1.36 it reaches kubelets by SPDY alone, which simulated \
-         nodes do not speak: exec and all that looks through it would not work"
+         nodes do not speak: exec, attach and all that looks through them would not work"
     )]
     TooOld(String),
     /// No socket for a kubelet.
@@ -86,12 +87,32 @@ pub enum JoinError {
         /// Why.
         source: std::io::Error,
     },
+    /// No more sockets for kubelets.
+    #[error(
+        "{nodes} nodes need a listener each, and this process may not have that many files open: raise the \
+         limit, say with `ulimit -n {}`", nodes * 2 + 1000
+    )]
+    Descriptors {
+        /// How many nodes there were to be.
+        nodes: usize,
+    },
     /// No TLS for the kubelets.
     #[error("failed to set up the kubelets")]
     Serving(#[from] ServingError),
     /// A node of that name is somebody else's.
     #[error("a node `{0}` exists and is not this simulator's; choose a prefix")]
     Taken(String),
+    /// A node of that name is another simulator's, which still runs.
+    #[error(
+        "node `{node}` is another simulator's, which still answers and renewed the node's lease {ago} s ago; \
+         choose a prefix, or end the other"
+    )]
+    Alive {
+        /// The node.
+        node: String,
+        /// How many seconds ago its lease was renewed.
+        ago: i64,
+    },
     /// The API server does not take a node.
     #[error("failed to register node `{node}`")]
     Register {
@@ -189,12 +210,8 @@ pub async fn join(client: Client, options: JoinOptions) -> Result<Joined, JoinEr
         return Err(JoinError::Speed(speed));
     }
     let version = version(&client).await?;
-    let (nodes, listeners) = bind(&topology, &prefix).await?;
-    let addresses: Vec<IpAddr> = nodes
-        .values()
-        .map(|node| node.view.address.into())
-        .collect();
-    let tls = kubelet::listen_tls(&addresses)?;
+    let (nodes, listeners) = bind::bind(&topology, &prefix).await?;
+    let tls = kubelet::listen_tls()?;
     let switch = FaultSwitch::new(faults.at_start());
     let cluster = Arc::new(Cluster::new(client, Clock::new(speed), seed, switch, nodes));
     if !topology.outside {
@@ -212,9 +229,9 @@ pub async fn join(client: Client, options: JoinOptions) -> Result<Joined, JoinEr
     network::watch::begin(&cluster);
     pods::watch::begin(&cluster);
     let joined = Joined { cluster };
-    if let Err(error) = register(&joined.cluster, &version).await {
+    if let Err(error) = register::register(&joined.cluster, &version).await {
         // What was registered before the failure goes again; the failure is the news
-        let own = !matches!(error, JoinError::Taken(_));
+        let own = !matches!(error, JoinError::Taken(_) | JoinError::Alive { .. });
         if own && let Err(left) = joined.leave().await {
             tracing::warn!(%left, "nodes may be left behind");
         }
@@ -257,86 +274,6 @@ async fn version(client: &Client) -> Result<String, JoinError> {
     Ok(info.git_version)
 }
 
-type Nodes = BTreeMap<String, Arc<NodeState>>;
-
-async fn bind(
-    topology: &Topology,
-    prefix: &str,
-) -> Result<(Nodes, Vec<(String, TcpListener)>), JoinError> {
-    if topology.nodes.len() > MOST_NODES {
-        return Err(JoinError::TooManyNodes(topology.nodes.len()));
-    }
-    // Not of the seed: simulators that run side by side must differ
-    let [own, first_network, ..] = RandomState::new().hash_one(0).to_be_bytes();
-    let mut nodes = Nodes::new();
-    let mut listeners = Vec::new();
-    for (spec, number) in topology.nodes.iter().zip(1_u8..) {
-        let name = format!("{prefix}{}", spec.name);
-        let address = Ipv4Addr::new(127, 77, own, number);
-        let failed = |source| JoinError::Listen {
-            node: name.clone(),
-            address,
-            source,
-        };
-        let listener = TcpListener::bind((address, 0)).await.map_err(failed)?;
-        let kubelet_port = listener.local_addr().map_err(failed)?.port();
-        let pod_network = [10, 244, first_network.wrapping_add(number)];
-        let view =
-            world::Node::new(spec.pool, address, kubelet_port, pod_network).connected(spec.network);
-        let state =
-            NodeState::new(name.clone(), view, node::labels(&name, spec)).with(spec.clone());
-        if nodes.insert(name.clone(), Arc::new(state)).is_some() {
-            return Err(JoinError::SameName(name));
-        }
-        listeners.push((name, listener));
-    }
-    Ok((nodes, listeners))
-}
-
-async fn register(cluster: &Arc<Cluster>, version: &str) -> Result<(), JoinError> {
-    let nodes: Api<Node> = Api::all(cluster.client.clone());
-    let refused = |node: &str, source| JoinError::Register {
-        node: node.to_owned(),
-        source,
-    };
-    let mut left = Vec::new();
-    for name in cluster.nodes.keys() {
-        let found = nodes
-            .get_opt(name)
-            .await
-            .map_err(|source| refused(name, source))?;
-        let Some(found) = found else { continue };
-        let label = found
-            .metadata
-            .labels
-            .and_then(|labels| labels.get(MANAGED.0).cloned());
-        if label.as_deref() != Some(MANAGED.1) {
-            return Err(JoinError::Taken(name.clone()));
-        }
-        left.push(name.clone());
-    }
-    // An earlier simulator was killed before it could leave
-    if let Err(LeaveError::Refused { source, .. }) = remove(&cluster.client, &left).await {
-        return Err(refused(&left.join(", "), source));
-    }
-    for (name, state) in &cluster.nodes {
-        node::register(cluster, state, version)
-            .await
-            .map_err(|source| refused(name, source))?;
-        node::keep(cluster, state, version);
-    }
-    let linux = cluster
-        .nodes
-        .iter()
-        .find(|(_, node)| node.view.pool.build().is_none());
-    if let Some((name, node)) = linux {
-        dns::add(&cluster.client, name, node.view.pod_network)
-            .await
-            .map_err(|source| refused(name, source))?;
-    }
-    Ok(())
-}
-
 /// Waits until the controllers have lifted the taint that every new node gets.
 async fn settle(cluster: &Cluster) {
     let untainted = |node: Option<&Node>| {
@@ -349,7 +286,20 @@ async fn settle(cluster: &Cluster) {
             })
     };
     let faults = cluster.faults.current();
+    let nodes: Api<Node> = Api::all(cluster.client.clone());
+    // One list tells of most nodes that there is nothing to wait for
+    let listed = nodes.list(&ListParams::default()).await;
+    let done: BTreeSet<String> = listed
+        .map(|list| list.items)
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|node| untainted(Some(node)))
+        .filter_map(|node| node.metadata.name)
+        .collect();
     for (name, node) in &cluster.nodes {
+        if done.contains(name) {
+            continue;
+        }
         if node.suffers(FaultKind::NodeNotReady, &faults) {
             continue;
         }
@@ -366,6 +316,9 @@ async fn settle(cluster: &Cluster) {
 }
 
 async fn remove(client: &Client, names: &[String]) -> Result<(), LeaveError> {
+    if names.is_empty() {
+        return Ok(());
+    }
     let refused = |what| move |source| LeaveError::Refused { what, source };
     let nodes: Api<Node> = Api::all(client.clone());
     let leases: Api<Lease> = Api::namespaced(client.clone(), LEASES);
@@ -373,25 +326,36 @@ async fn remove(client: &Client, names: &[String]) -> Result<(), LeaveError> {
         grace_period_seconds: Some(0),
         ..DeleteParams::default()
     };
-    for name in names {
-        gone(insist("node", || nodes.delete(name, &now)).await).map_err(refused("nodes"))?;
-        gone(insist("lease", || leases.delete(name, &now)).await).map_err(refused("leases"))?;
-    }
+    stream::iter(names)
+        .map(Ok)
+        .try_for_each_concurrent(AT_ONCE, |name| async {
+            gone(insist("node", || nodes.delete(name, &now)).await).map_err(refused("nodes"))?;
+            gone(insist("lease", || leases.delete(name, &now)).await).map_err(refused("leases"))
+        })
+        .await?;
     // Nodes first: the scheduler places nothing more; twice, for what it placed meanwhile
+    let names: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+    let bound = ListParams::default().fields("spec.nodeName!=");
+    let pods: Api<Pod> = Api::all(client.clone());
     for _ in 0..2 {
-        for name in names {
-            let bound = ListParams::default().fields(&format!("spec.nodeName={name}"));
-            let pods: Api<Pod> = Api::all(client.clone());
-            let found = insist("pods", || pods.list(&bound))
-                .await
-                .map_err(refused("pods"))?;
-            for pod in found {
+        let found = insist("pods", || pods.list(&bound)).await;
+        let ours = found
+            .map_err(refused("pods"))?
+            .items
+            .into_iter()
+            .filter(|pod| {
+                let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
+                node.is_some_and(|node| names.contains(node))
+            });
+        stream::iter(ours)
+            .map(Ok)
+            .try_for_each_concurrent(AT_ONCE, |pod| async {
                 let namespace = pod.metadata.namespace.unwrap_or_default();
                 let name = pod.metadata.name.unwrap_or_default();
                 let pods: Api<Pod> = Api::namespaced(client.clone(), &namespace);
-                gone(insist("pod", || pods.delete(&name, &now)).await).map_err(refused("pods"))?;
-            }
-        }
+                gone(insist("pod", || pods.delete(&name, &now)).await).map_err(refused("pods"))
+            })
+            .await?;
     }
     Ok(())
 }
@@ -412,23 +376,5 @@ mod tests {
     fn errors_say_what_will_not_work() {
         let text = JoinError::TooOld("v1.35.6".to_owned()).to_string();
         assert!(text.contains("v1.35.6") && text.contains("exec"), "{text}");
-    }
-
-    #[tokio::test]
-    async fn nodes_have_addresses_and_names_of_their_own() {
-        let (nodes, listeners) = bind(&Topology::hybrid(), "x-")
-            .await
-            .expect("loopback can be bound");
-        assert_eq!(
-            nodes.keys().collect::<Vec<_>>(),
-            ["x-linux-a", "x-windows-2022-a"]
-        );
-        assert_eq!(listeners.len(), 2);
-        let mut doubled = Topology::hybrid();
-        doubled.nodes.extend(Topology::hybrid().nodes);
-        assert!(matches!(
-            bind(&doubled, "").await,
-            Err(JoinError::SameName(_))
-        ));
     }
 }

@@ -1,12 +1,12 @@
 //! A node as the API server sees it: its object, its lease, and in `status.rs` its status.
 
+mod keep;
 mod status;
 
+pub(crate) use keep::keep;
 pub(crate) use status::DISK_KI;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
@@ -16,7 +16,6 @@ use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
 
-use crate::clock;
 use crate::cluster::{Cluster, NodeState, insist};
 use crate::fault::{FaultKind, FaultSet};
 use crate::topology::{self, Build};
@@ -46,13 +45,8 @@ const ATTACHED: (&str, &str) = (
 
 const TAINT: (&str, &str, &str) = ("os", "windows", "NoSchedule");
 
-/// kubelet, `nodeLeaseDurationSeconds`; it renews at a quarter of that, whatever the simulator's
-/// speed.
+/// kubelet, `nodeLeaseDurationSeconds`.
 const LEASE_SECONDS: i32 = 40;
-const RENEWAL: Duration = Duration::from_secs(10);
-
-/// kubelet, `nodeStatusReportFrequency`.
-const HEARTBEAT: Duration = Duration::from_mins(5);
 
 /// The labels that are a node's own, without faults.
 pub(crate) fn labels(name: &str, spec: &topology::NodeSpec) -> BTreeMap<String, String> {
@@ -170,71 +164,6 @@ pub(crate) async fn register(
     let leases: Api<Lease> = Api::namespaced(cluster.client.clone(), LEASES);
     insist("lease", || leases.create(&post, &lease)).await?;
     Ok(())
-}
-
-/// Keeps the node alive: lease, heartbeats, and what a fault may change.
-pub(crate) fn keep(cluster: &Arc<Cluster>, node: &Arc<NodeState>, version: &str) {
-    let (all, own) = (Arc::clone(cluster), Arc::clone(node));
-    cluster.spawn(async move { renew(&all, &own).await });
-
-    let (all, own) = (Arc::clone(cluster), Arc::clone(node));
-    let reported = version.to_owned();
-    cluster.spawn(async move {
-        loop {
-            clock::elapse(HEARTBEAT).await;
-            if let Err(error) = report(&all, &own, &reported).await {
-                tracing::warn!(node = own.name, %error, "heartbeat is not taken");
-            }
-        }
-    });
-
-    let (all, own, version) = (Arc::clone(cluster), Arc::clone(node), version.to_owned());
-    cluster.spawn(async move { follow(&all, &own, &version).await });
-}
-
-async fn renew(cluster: &Cluster, node: &NodeState) {
-    let leases: Api<Lease> = Api::namespaced(cluster.client.clone(), LEASES);
-    loop {
-        clock::elapse(RENEWAL).await;
-        let renewed = insist("lease", || {
-            let patch = json!({"spec": {"renewTime": MicroTime(Timestamp::now())}});
-            let leases = &leases;
-            async move {
-                leases
-                    .patch(&node.name, &PatchParams::default(), &Patch::Merge(patch))
-                    .await
-            }
-        });
-        if let Err(error) = renewed.await {
-            tracing::warn!(node = node.name, %error, "lease is not taken");
-        }
-    }
-}
-
-/// Brings labels, taint and status to what the faults say, whenever those change.
-async fn follow(cluster: &Cluster, node: &NodeState, version: &str) {
-    let nodes: Api<Node> = Api::all(cluster.client.clone());
-    let mut changes = cluster.faults.changes();
-    let mut before = changes.borrow_and_update().clone();
-    node.shown.send_replace(Some(before.clone()));
-    while changes.changed().await.is_ok() {
-        let faults = changes.borrow_and_update().clone();
-        let labels = carried(node, &faults);
-        let (taints_now, taints_before) = (taints(node, &faults), taints(node, &before));
-        let marked = labels != carried(node, &before) || taints_now != taints_before;
-        if marked
-            && let Err(error) = mark(&nodes, &node.name, &labels, &taints_before, taints_now).await
-        {
-            tracing::warn!(node = node.name, %error, "labels and taints are not taken");
-        }
-        if status::differs(node, &before, &faults)
-            && let Err(error) = report(cluster, node, version).await
-        {
-            tracing::warn!(node = node.name, %error, "status is not taken");
-        }
-        before = faults;
-        node.shown.send_replace(Some(before.clone()));
-    }
 }
 
 /// Sets a node's labels and its own taints. The list of taints is one value to the server, and the

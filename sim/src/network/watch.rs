@@ -128,7 +128,7 @@ where
 {
     match change {
         Change::Is(key, object) => world.set(key, read(&object)),
-        Change::Gone(key, _) => world.unset(&key),
+        Change::Gone(key) => world.unset(&key),
         Change::OnlyThese(keys) => {
             for key in Kept::<V>::known(world) {
                 if !keys.contains(&key) {

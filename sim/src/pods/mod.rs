@@ -6,6 +6,7 @@ pub(crate) mod book;
 pub(crate) mod command;
 pub(crate) mod container;
 pub(crate) mod events;
+mod fleet;
 pub(crate) mod life;
 pub(crate) mod probe;
 pub(crate) mod run;

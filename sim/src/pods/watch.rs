@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::fleet::{self, Seen};
 use super::life;
 use super::run::PodRun;
 use crate::cluster::Cluster;
@@ -29,17 +30,15 @@ pub(crate) fn begin(cluster: &Arc<Cluster>) {
             cluster: Arc::clone(&all),
             tasks: HashMap::new(),
         };
-        follow(Api::<Pod>::all(all.client.clone()), |change| {
-            pods.take(change);
-        })
-        .await;
+        let ours = |node: &str| all.nodes.contains_key(node);
+        fleet::follow(&all.client, ours, |change| pods.take(change)).await;
     });
 }
 
 /// A change of one kind of object.
 pub(crate) enum Change<K> {
     Is(Key, Box<K>),
-    Gone(Key, Box<K>),
+    Gone(Key),
     /// Whatever is not among these has gone.
     OnlyThese(HashSet<Key>),
 }
@@ -63,7 +62,7 @@ where
             }
             Ok(Event::InitDone) => take(Change::OnlyThese(std::mem::take(&mut listed))),
             Ok(Event::Apply(object)) => take(Change::Is(key(&object), Box::new(object))),
-            Ok(Event::Delete(object)) => take(Change::Gone(key(&object), Box::new(object))),
+            Ok(Event::Delete(object)) => take(Change::Gone(key(&object))),
             Err(error) => tracing::debug!(%error, "watch is restarted"),
         }
     }
@@ -90,17 +89,16 @@ struct Task {
 }
 
 impl Pods {
-    fn take(&mut self, change: Change<Pod>) {
+    fn take(&mut self, change: Seen) {
         match change {
-            Change::Is(key, pod) => self.is(key, Arc::new(*pod)),
-            Change::Gone(key, pod) => {
+            Seen::Is(key, pod) => self.is(key, Arc::new(*pod)),
+            Seen::Gone(key, told) => {
                 // A deletion that is told late must not end a new pod of the same name
-                let told = pod.metadata.uid.unwrap_or_default();
                 if self.tasks.get(&key).is_some_and(|task| task.uid == told) {
                     self.forget(&key);
                 }
             }
-            Change::OnlyThese(keys) => {
+            Seen::OnlyThese(keys) => {
                 let gone: Vec<Key> = self
                     .tasks
                     .keys()

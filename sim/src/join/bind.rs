@@ -1,0 +1,154 @@
+//! Where nodes and pods have their addresses.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+
+use super::JoinError;
+use crate::cluster::NodeState;
+use crate::node;
+use crate::topology::{NetworkMode, NetworkSpec, Topology};
+use crate::world;
+
+/// Linux, `EMFILE`.
+const TOO_MANY_FILES: i32 = 24;
+
+/// As many nodes as share the third byte of their addresses.
+const TOGETHER: u16 = 250;
+
+/// The addresses of one simulator.
+struct Places {
+    /// The second and the third byte of the first node's address.
+    nodes: (u8, u8),
+    /// The first of the 32768 networks in 10.128.0.0/9.
+    network: u16,
+}
+
+impl Places {
+    /// Not of the seed: simulators that run side by side must differ.
+    fn somewhere() -> Self {
+        let [second, third, high, low, ..] = RandomState::new().hash_one(0).to_be_bytes();
+        Self {
+            nodes: (64 + second % 64, third),
+            network: u16::from_be_bytes([high, low]),
+        }
+    }
+
+    /// A loopback address of the node of a number, from 0.
+    fn address(&self, number: u16) -> Ipv4Addr {
+        let block = (number / TOGETHER).to_be_bytes()[1];
+        let last = (number % TOGETHER + 1).to_be_bytes()[1];
+        let (second, third) = self.nodes;
+        Ipv4Addr::new(127, second, third.wrapping_add(block), last)
+    }
+
+    /// The first three bytes of the addresses of its pods.
+    fn network(&self, number: u16) -> [u8; 3] {
+        let [high, low] = self.network.wrapping_add(number).to_be_bytes();
+        [10, 128 | high, low]
+    }
+}
+
+pub(super) type Nodes = BTreeMap<String, Arc<NodeState>>;
+
+/// Gives each node an address, a network for its pods and a listener.
+pub(super) async fn bind(
+    topology: &Topology,
+    prefix: &str,
+) -> Result<(Nodes, Vec<(String, TcpListener)>), JoinError> {
+    let many = topology.nodes.len();
+    if many > Topology::MOST_NODES {
+        return Err(JoinError::TooManyNodes(many));
+    }
+    let places = Places::somewhere();
+    let mut nodes = Nodes::new();
+    let mut listeners = Vec::new();
+    for (spec, number) in topology.nodes.iter().zip(0_u16..) {
+        let name = format!("{prefix}{}", spec.name);
+        let address = places.address(number);
+        let failed = |source: io::Error| match source.raw_os_error() {
+            Some(TOO_MANY_FILES) => JoinError::Descriptors { nodes: many },
+            _ => JoinError::Listen {
+                node: name.clone(),
+                address,
+                source,
+            },
+        };
+        let listener = TcpListener::bind((address, 0)).await.map_err(failed)?;
+        let kubelet_port = listener.local_addr().map_err(failed)?.port();
+        let pod_network = places.network(number);
+        let mut view = world::Node::new(spec.pool, address, kubelet_port, pod_network);
+        connect(&mut view.network, spec.network);
+        let state =
+            NodeState::new(name.clone(), view, node::labels(&name, spec)).with(spec.clone());
+        if nodes.insert(name.clone(), Arc::new(state)).is_some() {
+            return Err(JoinError::SameName(name));
+        }
+        listeners.push((name, listener));
+    }
+    Ok((nodes, listeners))
+}
+
+/// Connects a node's pods as the topology has it.
+fn connect(network: &mut world::NodeNetwork, spec: NetworkSpec) {
+    network.mode = match spec.mode {
+        NetworkMode::L2Bridge => world::NodeMode::L2Bridge,
+        NetworkMode::Overlay => world::NodeMode::Overlay,
+        NetworkMode::Transparent => world::NodeMode::Transparent,
+    };
+    network.proxy = world::KubeProxy::Usual { dsr: spec.dsr };
+    network.policies = spec.policies;
+    network.host_ports = spec.host_ports;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn nodes_have_addresses_and_names_of_their_own() {
+        let (nodes, listeners) = bind(&Topology::hybrid(), "x-")
+            .await
+            .expect("loopback can be bound");
+        assert_eq!(
+            nodes.keys().collect::<Vec<_>>(),
+            ["x-linux-a", "x-windows-2022-a"]
+        );
+        assert_eq!(listeners.len(), 2);
+        let mut doubled = Topology::hybrid();
+        doubled.nodes.extend(Topology::hybrid().nodes);
+        assert!(matches!(
+            bind(&doubled, "").await,
+            Err(JoinError::SameName(_))
+        ));
+        doubled
+            .nodes
+            .extend(vec![doubled.nodes[0].clone(); Topology::MOST_NODES]);
+        assert!(matches!(
+            bind(&doubled, "").await,
+            Err(JoinError::TooManyNodes(_))
+        ));
+    }
+
+    #[test]
+    fn as_many_addresses_as_nodes() {
+        let places = Places {
+            nodes: (127, 253),
+            network: 0x7FFE,
+        };
+        let most = u16::try_from(Topology::MOST_NODES).expect("16 bits hold it");
+        let addresses: BTreeSet<_> = (0..most).map(|number| places.address(number)).collect();
+        let networks: BTreeSet<_> = (0..most).map(|number| places.network(number)).collect();
+        assert_eq!((addresses.len(), networks.len()), (2000, 2000));
+        assert!(addresses.iter().all(Ipv4Addr::is_loopback));
+        assert_eq!(places.network(1), [10, 255, 255]);
+        assert_eq!(places.network(2), [10, 128, 0]);
+        assert_eq!(places.address(250), Ipv4Addr::new(127, 127, 254, 1));
+    }
+}

@@ -1,0 +1,97 @@
+//! How nodes are made known, and whose names they may take.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Node;
+use kube::api::ListParams;
+use kube::{Api, Client};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::{AT_ONCE, JoinError, LeaveError, remove};
+use crate::cluster::Cluster;
+use crate::dns;
+use crate::node::{self, LEASES, MANAGED};
+
+/// How long a kubelet on this machine may take to accept a connection.
+const ACCEPTING: Duration = Duration::from_secs(1);
+
+/// Registers all nodes, in the place of what an earlier simulator has left of them.
+pub(super) async fn register(cluster: &Arc<Cluster>, version: &str) -> Result<(), JoinError> {
+    let nodes: Api<Node> = Api::all(cluster.client.clone());
+    let refused = |node: &str, source| JoinError::Register {
+        node: node.to_owned(),
+        source,
+    };
+    let all = ListParams::default();
+    let found = nodes
+        .list_metadata(&all)
+        .await
+        .map_err(|source| refused("any", source))?;
+    let mut left = Vec::new();
+    for found in found {
+        let name = found.metadata.name.unwrap_or_default();
+        if !cluster.nodes.contains_key(&name) {
+            continue;
+        }
+        let label = found
+            .metadata
+            .labels
+            .and_then(|labels| labels.get(MANAGED.0).cloned());
+        if label.as_deref() != Some(MANAGED.1) {
+            return Err(JoinError::Taken(name));
+        }
+        if let Some(ago) = alive(&cluster.client, &name).await {
+            return Err(JoinError::Alive { node: name, ago });
+        }
+        left.push(name);
+    }
+    // An earlier simulator was killed before it could leave
+    if let Err(LeaveError::Refused { source, .. }) = remove(&cluster.client, &left).await {
+        return Err(refused(&left.join(", "), source));
+    }
+    stream::iter(&cluster.nodes)
+        .map(Ok)
+        .try_for_each_concurrent(AT_ONCE, |(name, state)| async move {
+            let registered = node::register(cluster, state, version).await;
+            registered.map_err(|source| refused(name, source))
+        })
+        .await?;
+    node::keep(cluster, version);
+    let linux = cluster
+        .nodes
+        .iter()
+        .find(|(_, node)| node.view.pool.build().is_none());
+    if let Some((name, node)) = linux {
+        dns::add(&cluster.client, name, node.view.pod_network)
+            .await
+            .map_err(|source| refused(name, source))?;
+    }
+    Ok(())
+}
+
+/// Whether a node of a simulator is kept alive: its lease holds, and its kubelet accepts
+/// connections. Gives how many seconds ago the lease was renewed.
+///
+/// A simulator that was killed leaves leases that hold for a while; nothing listens then.
+async fn alive(client: &Client, name: &str) -> Option<i64> {
+    let leases: Api<Lease> = Api::namespaced(client.clone(), LEASES);
+    let lease = leases.get_opt(name).await.ok()??.spec?;
+    let ago = Timestamp::now().as_second() - lease.renew_time?.0.as_second();
+    if ago > i64::from(lease.lease_duration_seconds?) {
+        return None;
+    }
+    let nodes: Api<Node> = Api::all(client.clone());
+    let status = nodes.get_opt(name).await.ok()??.status?;
+    let mut addresses = status.addresses?.into_iter();
+    let address = addresses.find(|address| address.type_ == "InternalIP")?;
+    let endpoint = status.daemon_endpoints?.kubelet_endpoint?;
+    let port = u16::try_from(endpoint.port).ok()?;
+    let connecting = TcpStream::connect((address.address, port));
+    let connected = timeout(ACCEPTING, connecting).await;
+    matches!(connected, Ok(Ok(_))).then_some(ago.max(0))
+}
