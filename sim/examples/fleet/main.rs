@@ -1,0 +1,157 @@
+//! What nodes cost: joins 100, 300 and 1,000 of them, three pods each, to a stub of an API server,
+//! and prints processor time and memory per node.
+//!
+//! `fleet [COUNT]...`; ends with 1 if a node costs over a tenth more among the most than among the
+//! fewest. The stub and each simulator are processes of their own (`fleet stub`, `fleet join
+//! ADDRESS COUNT`), so that nothing but the simulator is measured. Linux alone: it reads /proc.
+
+mod stub;
+
+use std::error::Error;
+use std::fs::read_to_string;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use hybrid_sim::{Build, FaultPlan, JoinOptions, NodeSpec, Pool, Topology, join};
+use kube::{Client, Config};
+
+type Trouble = Box<dyn Error + Send + Sync>;
+
+/// How often each lease is renewed while it is measured.
+const ROUNDS: usize = 2;
+
+fn main() -> Result<(), Trouble> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["stub"] => runtime.block_on(stub::serve()),
+        ["join", address, count] => runtime.block_on(joined(address, count.parse()?)),
+        _ => compare(&arguments),
+    }
+}
+
+/// Runs each size and compares the first with the last.
+fn compare(arguments: &[String]) -> Result<(), Trouble> {
+    let mut counts = arguments
+        .iter()
+        .map(|text| text.parse())
+        .collect::<Result<Vec<usize>, _>>()?;
+    if counts.is_empty() {
+        counts = vec![100, 300, 1000];
+    }
+    let mut out = std::io::stdout();
+    let mut seen = Vec::new();
+    for count in counts {
+        let mut stub = begin(&["stub"])?;
+        let address = line(&mut stub)?;
+        let mut simulator = begin(&["join", address.trim(), &count.to_string()])?;
+        let told = line(&mut simulator)?;
+        let ended = simulator.wait()?;
+        stub.kill()?;
+        stub.wait()?;
+        let numbers: Vec<f64> = told
+            .split_whitespace()
+            .filter_map(|word| word.parse().ok())
+            .collect();
+        let [ready, processor, memory] = numbers[..] else {
+            return Err(format!("{count} nodes: {ended}, {told}").into());
+        };
+        writeln!(
+            out,
+            "{count:>5} nodes: all pods Ready after {ready:.1} s; \
+             per node {processor:.2} ms of processor time, {memory:.1} KiB"
+        )?;
+        seen.push((processor, memory));
+    }
+    if let (Some(few), Some(many)) = (seen.first(), seen.last()) {
+        let (processor, memory) = (many.0 / few.0, many.1 / few.1);
+        writeln!(
+            out,
+            "many over few: processor {processor:.2}, memory {memory:.2}"
+        )?;
+        if processor > 1.1 || memory > 1.1 {
+            return Err("a node costs more among many".into());
+        }
+    }
+    Ok(())
+}
+
+fn begin(arguments: &[&str]) -> std::io::Result<Child> {
+    Command::new(std::env::current_exe()?)
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .spawn()
+}
+
+fn line(child: &mut Child) -> Result<String, Trouble> {
+    let mut text = String::new();
+    let stdout = child.stdout.as_mut().ok_or("no output")?;
+    BufReader::new(stdout).read_line(&mut text)?;
+    Ok(text)
+}
+
+/// Joins, waits until all pods are Ready and each lease has been renewed, and prints seconds,
+/// milliseconds per node and KiB per node.
+async fn joined(address: &str, count: usize) -> Result<(), Trouble> {
+    let config = Config::new(address.parse()?);
+    let client = Client::try_from(config)?;
+    // What the process costs without nodes
+    client.apiserver_version().await?;
+    let (processor, memory) = (processor_ms()?, memory_kib()?);
+    let pools = [Pool::Linux, Pool::Windows(Build::Ws2022)];
+    let nodes = (0..count).zip(pools.into_iter().cycle());
+    let options = JoinOptions {
+        topology: Topology {
+            nodes: nodes
+                .map(|(number, pool)| NodeSpec::new(format!("node-{number}"), pool))
+                .collect(),
+            outside: true,
+        },
+        faults: FaultPlan::default(),
+        seed: 1,
+        speed: 50.0,
+        prefix: String::new(),
+    };
+    let began = Instant::now();
+    let joined = join(client.clone(), options).await?;
+    wait_for(&client, "ready", count * stub::PODS).await?;
+    let ready = began.elapsed().as_secs_f64();
+    wait_for(&client, "renewals", count * ROUNDS).await?;
+    #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+    let many = count as f64;
+    let processor = (processor_ms()? - processor) / many;
+    let memory = (memory_kib()? - memory) / many;
+    writeln!(std::io::stdout(), "{ready} {processor} {memory}")?;
+    joined.leave().await?;
+    Ok(())
+}
+
+/// The stub answers when it has counted that far.
+async fn wait_for(client: &Client, what: &str, count: usize) -> Result<(), Trouble> {
+    let request = http::Request::get(format!("/stub/{what}/{count}")).body(Vec::new())?;
+    client.request_text(request).await?;
+    Ok(())
+}
+
+/// proc(5): fields 14 and 15 of stat, in hundredths of a second.
+fn processor_ms() -> Result<f64, Trouble> {
+    let stat = read_to_string("/proc/self/stat")?;
+    let behind = stat.rsplit_once(')').ok_or("no name in stat")?.1;
+    let ticks: f64 = behind
+        .split_whitespace()
+        .skip(11)
+        .take(2)
+        .filter_map(|field| field.parse::<f64>().ok())
+        .sum();
+    Ok(ticks * 10.0)
+}
+
+fn memory_kib() -> Result<f64, Trouble> {
+    let status = read_to_string("/proc/self/status")?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let field = line.and_then(|line| line.split_whitespace().nth(1));
+    Ok(field.ok_or("no VmRSS")?.parse()?)
+}
