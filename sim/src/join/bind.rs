@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 use super::JoinError;
 use crate::cluster::NodeState;
 use crate::node;
-use crate::topology::{NetworkMode, NetworkSpec, Topology};
+use crate::topology::Topology;
 use crate::world;
 
 /// Linux, `EMFILE`.
@@ -81,8 +81,8 @@ pub(super) async fn bind(
         let listener = TcpListener::bind((address, 0)).await.map_err(failed)?;
         let kubelet_port = listener.local_addr().map_err(failed)?.port();
         let pod_network = places.network(number);
-        let mut view = world::Node::new(spec.pool, address, kubelet_port, pod_network);
-        connect(&mut view.network, spec.network);
+        let view =
+            world::Node::new(spec.pool, address, kubelet_port, pod_network).connected(spec.network);
         let state =
             NodeState::new(name.clone(), view, node::labels(&name, spec)).with(spec.clone());
         if nodes.insert(name.clone(), Arc::new(state)).is_some() {
@@ -91,18 +91,6 @@ pub(super) async fn bind(
         listeners.push((name, listener));
     }
     Ok((nodes, listeners))
-}
-
-/// Connects a node's pods as the topology has it.
-fn connect(network: &mut world::NodeNetwork, spec: NetworkSpec) {
-    network.mode = match spec.mode {
-        NetworkMode::L2Bridge => world::NodeMode::L2Bridge,
-        NetworkMode::Overlay => world::NodeMode::Overlay,
-        NetworkMode::Transparent => world::NodeMode::Transparent,
-    };
-    network.proxy = world::KubeProxy::Usual { dsr: spec.dsr };
-    network.policies = spec.policies;
-    network.host_ports = spec.host_ports;
 }
 
 #[cfg(test)]
