@@ -185,7 +185,7 @@ const PRODUCT: &[Product] = &[
 ];
 
 /// Harness faults, each at a fifth of all requests it can hit.
-const HARNESS: [&str; 8] = [
+const HARNESS: [&str; 13] = [
     "too-many-requests=0.2",
     "internal-error=0.2",
     "html-502=0.2",
@@ -194,6 +194,11 @@ const HARNESS: [&str; 8] = [
     "reset=0.2",
     "cut-exec=0.2",
     "lose-exit-frame=0.2",
+    "slow=0.2",
+    "truncate-body=0.2",
+    "stale-list=0.2",
+    "silent-watch=0.2",
+    "delete-created=0.2",
 ];
 
 /// Faults under which nothing on these checks may pass, whatever the harness meets.
