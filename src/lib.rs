@@ -33,6 +33,7 @@
 //! | what a user may set | `core/src/config/` |
 //! | what is deployed | `manifests/`, `src/engine/manifest.rs` |
 //! | what is sent again, and for how long | `src/transport/` |
+//! | what others may not take away unnoticed | `src/engine/made.rs` |
 //! | what is removed, and how | `src/cluster/clean.rs` |
 //! | what a check has to be allowed to do | `core/src/plan/access.rs`, `src/engine/access.rs` |
 //! | a report | `core/src/report/`, one file each |

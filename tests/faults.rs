@@ -380,6 +380,7 @@ fn durations() -> Durations {
         transport_pause: Duration::from_millis(30),
         exec_connect: seconds(4),
         exec_idle: seconds(8),
+        watch: seconds(5),
         fixture: seconds(120),
         settle: seconds(1),
         lease: seconds(40),

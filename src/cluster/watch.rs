@@ -20,10 +20,6 @@ use crate::transport::{Api, Pace, pause, words};
 /// Objects by `namespace/name`.
 pub type Objects = BTreeMap<String, Json>;
 
-/// After so many seconds the server ends a watch and it is begun anew; one that says nothing for
-/// longer is taken for dead.
-const WATCH_SECONDS: u32 = 60;
-
 /// Watches the pods of a run in all namespaces until `cancel`; the task is `tracker`'s.
 ///
 /// Whatever breaks is begun again: a lost watch, 410, 5xx, a server that restarts, or one that
@@ -39,7 +35,7 @@ pub fn watch_pods(
     let api = api.clone();
     let config = watcher::Config::default()
         .labels(&labels::selector(Some(run)))
-        .timeout(WATCH_SECONDS);
+        .timeout(u32::try_from(api.durations().watch.as_secs()).unwrap_or(u32::MAX));
     tracker.spawn(async move {
         let watching = keep_watching(&api, config, &send);
         // Ends when nobody looks any more, too

@@ -156,6 +156,10 @@ fn of_fixture(name: FixtureName) -> Result<BTreeSet<Need>, ManifestError> {
             access: of_kind(kind, place, AccessVerb::Delete),
             purpose: Purpose::Removal,
         });
+        // Whether it is still as it was made
+        if kind.scope == Scope::Namespaced {
+            needs.insert(fixture(of_kind(kind, Place::Own, AccessVerb::Get)));
+        }
         // Nobody waits for pods that no scheduler binds
         has_pods |= kind.makes_pods() && name != FixtureName::UnboundPods;
     }

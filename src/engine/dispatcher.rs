@@ -44,6 +44,8 @@ pub(super) enum Input {
     Stands(FixtureKey),
     /// A fixture will not stand.
     Failed(FixtureKey, Trouble),
+    /// A fixture that stood, or had failed, was deleted or replaced by somebody else.
+    Changed(FixtureKey, Trouble),
     /// A look at the API server is done.
     Asked(LookIx, LookOutcome),
     /// A sweep is done.
@@ -78,6 +80,8 @@ pub(super) enum Command {
 pub(super) struct Dispatcher {
     checks: Vec<CheckState>,
     fixtures: BTreeMap<FixtureKey, FixtureState>,
+    /// Those that were applied again after somebody else had changed them, which is done once.
+    again: BTreeSet<FixtureKey>,
     asking: BTreeSet<LookIx>,
     ask_queue: BTreeSet<LookIx>,
     sweeping: BTreeSet<VantageKey>,
@@ -128,6 +132,7 @@ impl Dispatcher {
         Self {
             checks: plan.checks.into_iter().map(CheckState::new).collect(),
             fixtures,
+            again: BTreeSet::new(),
             asking: BTreeSet::new(),
             ask_queue: BTreeSet::new(),
             sweeping: BTreeSet::new(),
@@ -167,8 +172,8 @@ impl Dispatcher {
             (Phase::Running, Input::Stands(key)) => {
                 self.fixtures.insert(key, FixtureState::Stands);
             }
-            (Phase::Running, Input::Failed(key, trouble)) => {
-                self.fixtures.insert(key, FixtureState::Failed(trouble));
+            (Phase::Running, Input::Failed(key, trouble) | Input::Changed(key, trouble)) => {
+                self.fail(key, trouble);
             }
             (Phase::Running, Input::Asked(look, outcome)) => {
                 if self.asking.remove(&look) {
@@ -225,6 +230,19 @@ impl Dispatcher {
                 *state = FixtureState::Applied;
                 commands.push(Command::Apply(key.clone()));
             }
+        }
+    }
+
+    /// Takes note that a fixture does not stand; one that somebody else took is applied once more.
+    fn fail(&mut self, key: FixtureKey, trouble: Trouble) {
+        let changed = trouble.kind == TroubleKind::FixtureChanged;
+        if changed && self.again.insert(key.clone()) {
+            for state in self.checks.iter_mut().filter(|state| state.needs(&key)) {
+                state.begin_anew();
+            }
+            self.fixtures.insert(key, FixtureState::Unapplied);
+        } else {
+            self.fixtures.insert(key, FixtureState::Failed(trouble));
         }
     }
 

@@ -25,6 +25,8 @@ enum Turn {
     Otherwise,
     Trouble,
     Lasting,
+    /// Somebody deletes what it rests on.
+    Changed,
 }
 
 fn outcome(turn: Turn) -> LookOutcome {
@@ -44,8 +46,13 @@ fn outcome(turn: Turn) -> LookOutcome {
         Turn::Otherwise => taken(Comparison::Otherwise(difference())),
         Turn::Trouble => Err(Trouble::new(TroubleKind::ExecTransport, "cut")),
         Turn::Lasting => Err(Trouble::new(TroubleKind::ToolMissing, "no curl")),
+        Turn::Changed => Err(changed()),
     };
     LookOutcome { reply: None, taken }
+}
+
+fn changed() -> Trouble {
+    Trouble::new(TroubleKind::FixtureChanged, "Service a/b was deleted")
 }
 
 fn pool(index: usize) -> PoolName {
@@ -188,7 +195,10 @@ struct World {
     asking: BTreeSet<LookIx>,
     sweeping: BTreeSet<VantageKey>,
     verdicts: BTreeMap<usize, Verdict>,
-    applied: BTreeSet<FixtureKey>,
+    /// How often.
+    applied: BTreeMap<FixtureKey, usize>,
+    /// How often somebody took it.
+    taken: BTreeMap<FixtureKey, usize>,
     sweeps: usize,
     torn_down: bool,
 }
@@ -214,8 +224,15 @@ impl World {
         let mut turn = || turns.next().unwrap_or(Turn::Holds);
         match command {
             Command::Apply(key) => {
-                assert!(self.applied.insert(key.clone()), "{key} is applied twice");
+                let (applied, taken) = (self.applied.get(key), self.taken.get(key));
+                assert_eq!(applied, taken, "{key} is applied without need");
+                *self.applied.entry(key.clone()).or_default() += 1;
+                assert!(self.applied[key] <= 2, "{key} is applied ever again");
                 self.pending.push(match turn() {
+                    Turn::Changed => {
+                        *self.taken.entry(key.clone()).or_default() += 1;
+                        Input::Failed(key.clone(), changed())
+                    }
                     Turn::Lasting => {
                         let trouble = Trouble::new(TroubleKind::ImagePull, "no such image");
                         Input::Failed(key.clone(), trouble)
@@ -234,7 +251,9 @@ impl World {
                     self.asking.len() <= self.limits.api_in_flight,
                     "too much at once"
                 );
-                self.pending.push(Input::Asked(*look, outcome(turn())));
+                let turn = turn();
+                self.take_away(*look, turn);
+                self.pending.push(Input::Asked(*look, outcome(turn)));
             }
             Command::Sweep(from, looks) => {
                 self.sweeps += 1;
@@ -243,7 +262,12 @@ impl World {
                     "{from} sweeps twice at once"
                 );
                 assert!(!looks.is_empty() && looks.len() <= self.limits.targets_per_sweep);
-                let outcomes = looks.iter().map(|look| (*look, outcome(turn()))).collect();
+                let turns: Vec<_> = looks.iter().map(|look| (*look, turn())).collect();
+                for (look, turn) in &turns {
+                    self.take_away(*look, *turn);
+                }
+                let outcomes = turns.iter().map(|(look, turn)| (*look, outcome(*turn)));
+                let outcomes = outcomes.collect();
                 self.pending.push(Input::Swept(from.clone(), outcomes));
             }
             Command::WakeAt(at) => {
@@ -256,6 +280,21 @@ impl World {
                 assert!(before.is_none(), "check {check} is concluded twice");
             }
             Command::TearDown => self.torn_down = true,
+        }
+    }
+}
+
+impl World {
+    /// What a look rests on is gone and told to be, once for each time it was applied.
+    fn take_away(&mut self, look: LookIx, turn: Turn) {
+        let check = self.dispatcher.check(look.check).expect("it is planned");
+        let needs = &check.looks[look.look].needs;
+        if let (Turn::Changed, Some((key, _))) = (turn, needs.first())
+            && key.name != FixtureName::Namespaces
+            && self.applied.get(key) > self.taken.get(key)
+        {
+            *self.taken.entry(key.clone()).or_default() += 1;
+            self.pending.push(Input::Changed(key.clone(), changed()));
         }
     }
 }
@@ -284,7 +323,8 @@ fn run(forms: &[usize], turns: Vec<Turn>, choices: &[usize], stop_at: Option<usi
         asking: BTreeSet::new(),
         sweeping: BTreeSet::new(),
         verdicts: BTreeMap::new(),
-        applied: BTreeSet::new(),
+        applied: BTreeMap::new(),
+        taken: BTreeMap::new(),
         sweeps: 0,
         torn_down: false,
     };
@@ -326,6 +366,7 @@ fn turn() -> impl Strategy<Value = Turn> {
         1 => Just(Turn::Otherwise),
         1 => Just(Turn::Trouble),
         1 => Just(Turn::Lasting),
+        1 => Just(Turn::Changed),
     ]
 }
 
@@ -376,4 +417,38 @@ fn a_limitation_whose_control_fails_is_broken() {
         .collect();
     let world = run(&[1], turns, &[0], None);
     assert_eq!(world.verdicts.get(&0), Some(&Verdict::Broken));
+}
+
+#[test]
+fn what_somebody_took_is_applied_again_and_looked_at_anew() {
+    // Namespaces, webserver and prober stand, then the webserver goes
+    let stands = vec![Turn::Holds; 3];
+    let turns = || stands.iter().copied().chain([Turn::Changed]);
+    let world = run(&[0], turns().collect(), &[0], None);
+    assert_eq!(world.verdicts.get(&0), Some(&Verdict::Pass));
+    assert_eq!(world.applied.values().sum::<usize>(), 4);
+    // The first takes nearly all the time to come right; the one applied again has as much
+    let late = [
+        [Turn::Refuted; 5].as_slice(),
+        &[Turn::Changed, Turn::Holds],
+        &[Turn::Refuted; 4],
+    ];
+    let world = run(
+        &[0],
+        [stands.as_slice(), &late.concat()].concat(),
+        &[0],
+        None,
+    );
+    assert_eq!(world.verdicts.get(&0), Some(&Verdict::Pass));
+    assert_eq!(world.sweeps, 12);
+}
+
+#[test]
+fn what_somebody_takes_twice_is_given_up() {
+    let stands = [Turn::Holds; 3];
+    let taken = [Turn::Changed, Turn::Holds, Turn::Changed];
+    let world = run(&[0], [stands, taken].concat(), &[0], None);
+    assert_eq!(world.verdicts.get(&0), Some(&Verdict::Broken));
+    assert_eq!(world.applied.values().sum::<usize>(), 4);
+    assert_eq!(world.sweeps, 2);
 }

@@ -12,20 +12,21 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use winconform_core::facts::{Facts, PoolName, WindowsBuild};
+use winconform_core::facts::Facts;
 use winconform_core::plan::Plan;
 use winconform_core::record::{Event, FixtureOutcome};
 use winconform_core::verdict::SkipReason;
 use winconform_core::way::{
-    Bound, Comparison, Difference, FixtureKey, HttpGet, Reply, Request, Standing, StandingFixture,
-    Taken, Test, Trouble, TroubleKind, VantageKey,
+    FixtureKey, HttpGet, Need, Reply, Request, Standing, Trouble, TroubleKind, VantageKey,
 };
 
 use super::dispatcher::{Command, Dispatcher, Input, LookIx, LookOutcome};
 use super::facts::FactsTold;
-use super::fixtures::Fixtures;
+use super::fixtures::{Fixtures, Stood};
 use super::journal::Journal;
-use super::shared::{Attempt, SharedRequests};
+use super::looker::{Changed, Looker};
+use super::made::{Made, Rest};
+use super::shared::SharedRequests;
 use super::vantage::Vantages;
 use crate::transport::Api;
 
@@ -33,9 +34,10 @@ use crate::transport::Api;
 enum Message {
     Stood {
         key: FixtureKey,
-        outcome: Result<StandingFixture, Trouble>,
+        stood: Stood,
         took: Duration,
     },
+    Changed(Changed),
     Input(Input),
 }
 
@@ -77,25 +79,13 @@ pub(super) struct Executor {
     journal: Journal,
     facts: FactsTold,
     standing: Standing,
+    made: BTreeMap<FixtureKey, Arc<Made>>,
     began: Instant,
     wake: Option<Instant>,
     tracker: TaskTracker,
     cancel: CancellationToken,
     sender: mpsc::UnboundedSender<Message>,
     receiver: mpsc::UnboundedReceiver<Message>,
-}
-
-/// Everything one look needs, apart from the dispatcher's state.
-struct Looker {
-    ix: LookIx,
-    test: Test,
-    presumed: Option<String>,
-    attempt: Attempt,
-    pool: Option<PoolName>,
-    build: Option<WindowsBuild>,
-    image: Option<String>,
-    standing: Arc<Standing>,
-    recorded: usize,
 }
 
 impl Executor {
@@ -118,6 +108,7 @@ impl Executor {
             api,
             fixtures,
             standing,
+            made: BTreeMap::new(),
             began,
             wake: None,
             tracker: TaskTracker::new(),
@@ -161,8 +152,14 @@ impl Executor {
                 };
                 match message {
                     Ok(Some(Message::Input(input))) => break input,
-                    Ok(Some(Message::Stood { key, outcome, took })) => {
-                        break self.stood(key, outcome, took);
+                    Ok(Some(Message::Stood { key, stood, took })) => {
+                        break self.stood(key, stood, took);
+                    }
+                    Ok(Some(Message::Changed(changed))) => {
+                        // Many looks may tell it of the same objects
+                        if changed.made.is_news() {
+                            break self.changed(changed);
+                        }
                     }
                     Ok(None) => break Input::Stop(SkipReason::Interrupted),
                     Err(_) => {
@@ -214,20 +211,19 @@ impl Executor {
             let began = Instant::now();
             // Not cancelled as a whole: what was sent must be answered before tear-down looks for it
             let standing = AssertUnwindSafe(fixtures.stand(&key, &cancel)).catch_unwind();
-            let outcome = standing.await.unwrap_or_else(|_| Err(panicked()));
+            let stood = standing.await.unwrap_or_else(|_| Stood {
+                made: Arc::default(),
+                outcome: Err(panicked()),
+            });
             let took = began.elapsed();
-            let _ = sender.send(Message::Stood { key, outcome, took });
+            let _ = sender.send(Message::Stood { key, stood, took });
         });
     }
 
-    fn stood(
-        &mut self,
-        key: FixtureKey,
-        outcome: Result<StandingFixture, Trouble>,
-        took: Duration,
-    ) -> Input {
+    fn stood(&mut self, key: FixtureKey, stood: Stood, took: Duration) -> Input {
         let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        let (recorded, input) = match outcome {
+        self.made.insert(key.clone(), stood.made);
+        let (recorded, input) = match stood.outcome {
             Ok(fixture) => {
                 self.standing.fixtures.insert(key.clone(), fixture.clone());
                 (FixtureOutcome::Stands(fixture), Input::Stands(key.clone()))
@@ -245,9 +241,25 @@ impl Executor {
         input
     }
 
+    fn changed(&self, changed: Changed) -> Input {
+        let Changed { key, trouble, .. } = changed;
+        self.note(Event::Fixture {
+            key: key.clone(),
+            outcome: FixtureOutcome::Failed(trouble.clone()),
+            took_ms: 0,
+        });
+        Input::Changed(key, trouble)
+    }
+
     fn looker(&self, ix: LookIx, standing: &Arc<Standing>) -> Option<Looker> {
         let check = self.dispatcher.check(ix.check)?;
         let look = check.looks.get(ix.look)?;
+        let prober = look.from.as_ref().map(|from| (from.prober(), Need::Stands));
+        let needs = look.needs.iter().cloned().chain(prober);
+        let rests = needs.filter_map(|(key, need)| {
+            let made = Arc::clone(self.made.get(&key)?);
+            Some(Rest { key, need, made })
+        });
         Some(Looker {
             ix,
             test: look.test.clone(),
@@ -257,6 +269,7 @@ impl Executor {
             build: check.build,
             image: check.image.clone(),
             standing: Arc::clone(standing),
+            rests: rests.collect(),
             recorded: self.api.limits().recorded_reply,
         })
     }
@@ -267,7 +280,7 @@ impl Executor {
             return;
         };
         let (api, facts, sender) = (self.api.clone(), self.facts.clone(), self.sender.clone());
-        let shared = self.shared.clone();
+        let (shared, tell) = (self.shared.clone(), self.tell());
         self.spawn(async move {
             let asking = AssertUnwindSafe(async {
                 let reply = match looker.request() {
@@ -283,7 +296,8 @@ impl Executor {
                     Ok(Request::Get(_)) => Err(misdirected()),
                     Err(trouble) => Err(trouble),
                 };
-                looker.outcome(reply)
+                let (brought, outcome) = (Instant::now(), looker.outcome(reply));
+                looker.confirmed(&api, brought, outcome, &tell).await
             });
             let outcome = asking.catch_unwind().await.unwrap_or_else(|_| untold());
             let _ = sender.send(Message::Input(Input::Asked(ix, outcome)));
@@ -297,14 +311,33 @@ impl Executor {
             .filter_map(|ix| self.looker(*ix, &standing))
             .collect();
         let (vantages, sender) = (self.vantages.clone(), self.sender.clone());
+        let (api, tell) = (self.api.clone(), self.tell());
         let looks = looks.to_vec();
         self.spawn(async move {
-            let sweeping = AssertUnwindSafe(sweep_all(&vantages, &from, lookers)).catch_unwind();
+            let sweeping = AssertUnwindSafe(async {
+                let swept = sweep_all(&vantages, &from, lookers).await;
+                let brought = Instant::now();
+                let mut outcomes = Vec::with_capacity(swept.len());
+                for (looker, outcome) in swept {
+                    let outcome = looker.confirmed(&api, brought, outcome, &tell).await;
+                    outcomes.push((looker.ix, outcome));
+                }
+                outcomes
+            });
             let outcomes = sweeping
+                .catch_unwind()
                 .await
                 .unwrap_or_else(|_| looks.into_iter().map(|ix| (ix, untold())).collect());
             let _ = sender.send(Message::Input(Input::Swept(from, outcomes)));
         });
+    }
+
+    /// How a look says that what it rests on has changed.
+    fn tell(&self) -> impl Fn(Changed) + Send + Sync + use<> {
+        let sender = self.sender.clone();
+        move |changed| {
+            let _ = sender.send(Message::Changed(changed));
+        }
     }
 
     fn spawn(&self, look: impl Future<Output = ()> + Send + 'static) {
@@ -318,7 +351,7 @@ async fn sweep_all(
     vantages: &Vantages,
     from: &VantageKey,
     lookers: Vec<Looker>,
-) -> Vec<(LookIx, LookOutcome)> {
+) -> Vec<(Looker, LookOutcome)> {
     let mut gets: Vec<HttpGet> = Vec::new();
     let mut places = BTreeMap::new();
     let mut outcomes = Vec::with_capacity(lookers.len());
@@ -329,9 +362,13 @@ async fn sweep_all(
                 gets.push(get);
             }
             Ok(Request::Api(_) | Request::Facts) => {
-                outcomes.push((looker.ix, looker.outcome(Err(misdirected()))));
+                let outcome = looker.outcome(Err(misdirected()));
+                outcomes.push((looker, outcome));
             }
-            Err(trouble) => outcomes.push((looker.ix, looker.outcome(Err(trouble)))),
+            Err(trouble) => {
+                let outcome = looker.outcome(Err(trouble));
+                outcomes.push((looker, outcome));
+            }
         }
     }
     if gets.is_empty() {
@@ -348,7 +385,8 @@ async fn sweep_all(
             }),
             Err(trouble) => Err(trouble.clone()),
         };
-        outcomes.push((looker.ix, looker.outcome(reply)));
+        let outcome = looker.outcome(reply);
+        outcomes.push((looker, outcome));
     }
     outcomes
 }
@@ -374,50 +412,4 @@ fn misdirected() -> Trouble {
         TroubleKind::UnrecognisedOutput,
         "the look was given to the wrong transport",
     )
-}
-
-impl Looker {
-    fn bound(&self) -> Bound<'_> {
-        Bound {
-            standing: &self.standing,
-            pool: self.pool.as_ref(),
-            build: self.build,
-            image: self.image.as_deref(),
-        }
-    }
-
-    /// What rests on something presumed tells nothing when it is not as presumed.
-    fn told(&self, taken: Taken) -> Result<Taken, Trouble> {
-        match (&self.presumed, &taken.comparison) {
-            (
-                Some(presumed),
-                Comparison::Refuted(difference) | Comparison::Otherwise(difference),
-            ) => {
-                let Difference { expected, seen } = difference;
-                let detail = format!("expected {expected}, since {presumed}; seen: {seen}");
-                Err(Trouble::new(TroubleKind::FactUnknown, detail))
-            }
-            _ => Ok(taken),
-        }
-    }
-
-    fn request(&self) -> Result<Request, Trouble> {
-        self.test.request(&self.bound())
-    }
-
-    fn outcome(&self, reply: Result<Reply, Trouble>) -> LookOutcome {
-        match reply {
-            Ok(reply) => LookOutcome {
-                taken: self
-                    .test
-                    .take(&self.bound(), &reply)
-                    .and_then(|t| self.told(t)),
-                reply: reply.recorded(self.recorded),
-            },
-            Err(trouble) => LookOutcome {
-                reply: None,
-                taken: Err(trouble),
-            },
-        }
-    }
 }

@@ -13,10 +13,11 @@ use winconform_core::config::Images;
 use winconform_core::facts::{Pool, PoolName};
 use winconform_core::record::{Event, ObjectName};
 use winconform_core::way::{
-    ApiRequest, FixtureKey, FixtureName, StandingFixture, Trouble, TroubleKind,
+    ApiRequest, FixtureKey, FixtureName, StandingFixture, Trouble, TroubleKind, lacks_namespace,
 };
 
 use super::journal::Journal;
+use super::made::Made;
 use super::manifest::{self, pool_of};
 use crate::cluster::pods::PodWait;
 use crate::cluster::{ApplyError, Condition, Objects, apply, labels, poll_until, wait_until};
@@ -39,31 +40,114 @@ pub(super) struct Fixtures {
     pub(super) pods: watch::Receiver<Arc<Objects>>,
 }
 
+/// What came of bringing up a fixture.
+pub(super) struct Stood {
+    /// What was applied, all of it or not.
+    pub(super) made: Arc<Made>,
+    /// The fixture, or why it does not stand.
+    pub(super) outcome: Result<StandingFixture, Trouble>,
+}
+
 impl Fixtures {
     /// Applies a fixture and waits until it stands, or says why it will not. The waiting ends
     /// when `cancel` says so, the applying does not: an object that was sent for must not appear
     /// after tear-down has looked.
-    pub(super) async fn stand(
-        mut self,
+    pub(super) async fn stand(self, key: &FixtureKey, cancel: &CancellationToken) -> Stood {
+        let mut applied = Vec::new();
+        let sent = self.apply_all(key, cancel, &mut applied).await;
+        let made = Arc::new(Made::of(key, &applied));
+        let outcome = match sent {
+            Err(trouble) => Err(trouble),
+            Ok(()) => {
+                let standing = self.wait_while_it_lasts(key, &applied, &made);
+                let standing = cancel.run_until_cancelled(standing).await;
+                standing.unwrap_or_else(|| Err(ended()))
+            }
+        };
+        Stood { made, outcome }
+    }
+
+    async fn apply_all(
+        &self,
         key: &FixtureKey,
         cancel: &CancellationToken,
-    ) -> Result<StandingFixture, Trouble> {
+        applied: &mut Vec<Json>,
+    ) -> Result<(), Trouble> {
         let pool = pool_of(key, &self.pools);
         let objects = manifest::objects(key, &self.run, pool, &self.images, self.api.durations())
             .map_err(|error| Trouble::new(TroubleKind::NotApplied, error.to_string()))?;
-        let mut applied = Vec::with_capacity(objects.len());
         for object in &objects {
             if cancel.is_cancelled() {
                 return Err(ended());
             }
             self.announce(object)?;
-            applied.push(apply(&self.api, object).await.map_err(as_trouble)?);
+            applied.push(self.apply(object, cancel).await?);
         }
-        let standing = self.wait_until_standing(key, &applied);
-        cancel
-            .run_until_cancelled(standing)
-            .await
-            .unwrap_or_else(|| Err(ended()))
+        Ok(())
+    }
+
+    /// Applies an object, again while an earlier one of its name is still going.
+    async fn apply(&self, object: &Json, cancel: &CancellationToken) -> Result<Json, Trouble> {
+        let ObjectName { kind, name, .. } = object_name(object);
+        let durations = self.api.durations();
+        let (first, limit) = (durations.look_again, durations.fixture);
+        poll_until(
+            first,
+            limit,
+            &format!("{kind} {name}"),
+            async || match apply(&self.api, object).await {
+                Err(error) => Condition::Never(as_trouble(error)),
+                Ok(applied) if applied["metadata"]["deletionTimestamp"].is_null() => {
+                    Condition::Done(applied)
+                }
+                Ok(_) if cancel.is_cancelled() => Condition::Never(ended()),
+                Ok(_) => Condition::NotYet("an earlier one is still being deleted".to_owned()),
+            },
+        )
+        .await
+    }
+
+    /// Waits until a fixture stands and is what was applied, at most until somebody changes that.
+    async fn wait_while_it_lasts(
+        &self,
+        key: &FixtureKey,
+        applied: &[Json],
+        made: &Made,
+    ) -> Result<StandingFixture, Trouble> {
+        let (api, durations) = (&self.api, self.api.durations());
+        let (first, limit) = (durations.look_again, durations.fixture);
+        let what = key.to_string();
+        // Pods of an earlier application may be Ready for a while: what counts is what the
+        // Deployment of this one says
+        let standing = poll_until(first, limit, &what, || {
+            let mut fixtures = self.clone();
+            async move {
+                let standing = match fixtures.wait_until_standing(key, applied).await {
+                    Ok(standing) => standing,
+                    Err(trouble) => return Condition::Never(trouble),
+                };
+                let footing = made.footing(api, Instant::now()).await;
+                let not_yet = footing.unknown.or(footing.unready);
+                match (footing.changed, not_yet) {
+                    (Some(trouble), _) => Condition::Never(trouble),
+                    (None, Some(trouble)) if trouble.kind.is_lasting() => Condition::Never(trouble),
+                    (None, Some(trouble)) => Condition::NotYet(trouble.detail),
+                    (None, None) => Condition::Done(standing),
+                }
+            }
+        });
+        let standing = tokio::select! {
+            standing = standing => standing,
+            trouble = made.changed(api) => return Err(trouble),
+        };
+        match standing {
+            Ok(standing) => Ok(standing),
+            // That somebody took it away is why it does not stand
+            Err(trouble) => {
+                let footing = made.footing(api, Instant::now()).await;
+                Err(footing.changed.unwrap_or(trouble))
+            }
+        }
     }
 
     async fn wait_until_standing(
@@ -228,7 +312,137 @@ fn as_trouble(error: ApplyError) -> Trouble {
             source.kind,
             format!("`{object}` could not be applied: {}", source.detail),
         ),
+        // The namespace was there when it was applied
+        ApplyError::Refused {
+            status, message, ..
+        } if lacks_namespace(status, &message) => {
+            let detail = format!("{message}: somebody else deleted the namespace during the run");
+            Trouble::new(TroubleKind::FixtureChanged, detail)
+        }
         // What the cluster's policies refuse is not for us to judge
         refused => Trouble::new(TroubleKind::Forbidden, refused.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::fake::Fake;
+    use crate::transport::pause;
+    use serde_json::json;
+    use winconform_core::facts::{Os, WindowsBuild};
+
+    const SERVICE: &str = "/api/v1/namespaces/winconform-r1/services/win-webserver-windows-2022";
+    const UNBOUND: &str = "/api/v1/namespaces/winconform-host-r1/pods/winconform-unbound";
+
+    /// Fixtures of a cluster that has no pods, which never change.
+    fn fixtures(fake: &Fake) -> Fixtures {
+        let build = WindowsBuild::SERVER_2022;
+        let pool = Pool {
+            os: Os::Windows,
+            build: Some(build),
+            nodes: vec!["win-a".to_owned()],
+            unusable: Vec::new(),
+            taints: Vec::new(),
+        };
+        Fixtures {
+            api: fake.api(),
+            run: "r1".to_owned(),
+            pools: Arc::new([(PoolName::windows(build), pool)].into()),
+            images: Arc::new(Images::default()),
+            journal: Journal::create(None, Vec::new(), Box::new(|_| {})).expect("in memory"),
+            pods: watch::channel(Arc::default()).1,
+        }
+    }
+
+    fn key(name: FixtureName) -> FixtureKey {
+        let pool = PoolName::windows(WindowsBuild::SERVER_2022);
+        FixtureKey {
+            name,
+            pool: name.per_pool().then_some(pool),
+        }
+    }
+
+    async fn stand(fake: &Fake, name: FixtureName) -> Result<StandingFixture, Trouble> {
+        let cancel = CancellationToken::new();
+        fixtures(fake).stand(&key(name), &cancel).await.outcome
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waiting_ends_when_somebody_deletes_what_was_applied() {
+        let fake = Fake::default();
+        // The pods would be waited for long after
+        let mut fixtures = fixtures(&fake);
+        let (_send, pods) = watch::channel(Arc::default());
+        fixtures.pods = pods;
+        let (key, cancel) = (key(FixtureName::WinWebserver), CancellationToken::new());
+        let durations = fixtures.api.durations().clone();
+        let begun = Instant::now();
+        let (stood, ()) = tokio::join!(fixtures.stand(&key, &cancel), async {
+            pause(durations.converge).await;
+            fake.remove(SERVICE);
+        });
+        let trouble = stood.outcome.expect_err("it is gone");
+        assert_eq!(trouble.kind, TroubleKind::FixtureChanged);
+        assert_eq!(
+            trouble.detail,
+            "Service winconform-r1/win-webserver-windows-2022 was deleted by somebody else during \
+             the run"
+        );
+        assert!(
+            begun.elapsed() < durations.fixture / 2,
+            "{:?}",
+            begun.elapsed()
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_still_being_deleted_is_applied_again() {
+        let fake = Fake::default();
+        let going = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"uid": "old",
+            "name": "winconform-unbound", "namespace": "winconform-host-r1",
+            "deletionTimestamp": "2026-01-01T00:00:00Z"}});
+        fake.script(&format!("PATCH {UNBOUND} "), 200, going);
+        let (stood, ()) = tokio::join!(stand(&fake, FixtureName::UnboundPods), async {
+            pause(Duration::from_secs(3)).await;
+            let anew = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"uid": "new",
+                "name": "winconform-unbound", "namespace": "winconform-host-r1"}});
+            fake.script(&format!("PATCH {UNBOUND} "), 200, anew.clone());
+            fake.script(&format!("GET {UNBOUND} "), 200, anew);
+        });
+        assert_eq!(stood, Ok(StandingFixture::default()));
+        let patch = format!("PATCH {UNBOUND}");
+        let applied = fake.log().iter().filter(|line| **line == patch).count();
+        assert!((2..10).contains(&applied), "{applied}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_namespace_that_is_going_was_deleted_by_somebody() {
+        for (status, message) in [
+            (
+                403,
+                "pods \"a\" is forbidden: unable to create new content in namespace b because \
+                   it is being terminated",
+            ),
+            (404, "namespaces \"b\" not found"),
+        ] {
+            let fake = Fake::default();
+            fake.script(
+                "PATCH",
+                status,
+                json!({"kind": "Status", "message": message}),
+            );
+            let trouble = stand(&fake, FixtureName::UnboundPods)
+                .await
+                .expect_err("refused");
+            assert_eq!(trouble.kind, TroubleKind::FixtureChanged, "{trouble}");
+        }
+        let fake = Fake::default();
+        let quota = json!({"kind": "Status", "message": "exceeded quota: pods"});
+        fake.script("PATCH", 403, quota);
+        let trouble = stand(&fake, FixtureName::UnboundPods)
+            .await
+            .expect_err("refused");
+        assert_eq!(trouble.kind, TroubleKind::Forbidden);
     }
 }

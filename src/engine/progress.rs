@@ -6,7 +6,7 @@ use winconform_core::config::{Durations, Limits};
 use winconform_core::plan::Check;
 use winconform_core::record::{Attempted, LookRecord};
 use winconform_core::verdict::{Because, Verdict, because, judge};
-use winconform_core::way::{Trouble, TroubleKind};
+use winconform_core::way::{FixtureKey, Trouble, TroubleKind};
 
 use super::dispatcher::LookOutcome;
 
@@ -47,6 +47,25 @@ impl CheckState {
             rounds: 0,
             good_rounds: 0,
         }
+    }
+
+    /// Whether one of its looks needs a fixture.
+    pub(super) fn needs(&self, fixture: &FixtureKey) -> bool {
+        self.check.looks.iter().any(|look| {
+            look.needs.iter().any(|(key, _)| key == fixture)
+                || look
+                    .from
+                    .as_ref()
+                    .is_some_and(|from| from.prober() == *fixture)
+        })
+    }
+
+    /// Forgets what was seen of a fixture that is to be made anew, which may take its time to come
+    /// right as the first one did.
+    pub(super) fn begin_anew(&mut self) {
+        self.began = None;
+        self.good_rounds = 0;
+        self.good_since = None;
     }
 
     pub(super) fn judge(&self, brought: &[LookOutcome]) -> (Verdict, Because) {
@@ -107,9 +126,10 @@ impl CheckState {
                     | Because::ControlTrouble { trouble, .. } => trouble.kind.is_lasting(),
                     Because::Seen(_) | Because::Control { .. } | Because::Skipped(_) => false,
                 };
+                // Without a beginning, what it looks at has been made anew meanwhile
                 let patience = self
                     .began
-                    .is_none_or(|began| now >= began + durations.converge);
+                    .is_some_and(|began| now >= began + durations.converge);
                 lasting || patience
             }
         }

@@ -25,6 +25,9 @@ pub struct Durations {
     pub http_connect: Duration,
     /// curl's limit for one transfer.
     pub http_total: Duration,
+    /// The longest a watch goes on before it is begun anew, in whole seconds; a silent one is given
+    /// up soon after.
+    pub watch: Duration,
     /// From applying a fixture to its standing; a Windows image takes minutes to pull.
     pub fixture: Duration,
     /// How long a workload without a readiness probe must stay Ready before it stands.
@@ -60,6 +63,7 @@ impl Default for Durations {
             exec_idle: seconds(30),
             http_connect: seconds(4),
             http_total: seconds(8),
+            watch: seconds(60),
             fixture: seconds(20 * 60),
             settle: seconds(2),
             stays_ready: seconds(5),

@@ -5,7 +5,7 @@ use crate::plan::{CheckId, Point};
 use crate::record::{Attempted, PlannedCheck};
 use crate::text::printable;
 use crate::verdict::{Because, Conclusion, Verdict, because};
-use crate::way::{Comparison, Difference, Trouble};
+use crate::way::{Comparison, Difference, Trouble, TroubleKind};
 
 /// What is said of a check without a verdict.
 pub(super) const UNFINISHED: &str = "the run ended before it came to a verdict";
@@ -99,6 +99,12 @@ impl Finding {
 
 /// What to look at next: what the case says of its own look, unless that is not what is amiss.
 fn hint(planned: &PlannedCheck, because: Option<&Because>) -> String {
+    if trouble_of(because).is_some_and(|trouble| trouble.kind == TroubleKind::FixtureChanged) {
+        return "What the check rests on changed during the run, so nothing is proven: find out who \
+                changed the object that the cause names (a person, a controller that cleans up, the \
+                audit log tells), and run again."
+            .to_owned();
+    }
     match (because, planned.kind) {
         (Some(Because::Control { name, .. }), Kind::Rejection) => format!(
             "Nothing is proven against the field while control `{name}` does not hold: see what was \
@@ -117,6 +123,16 @@ fn hint(planned: &PlannedCheck, because: Option<&Because>) -> String {
                 .to_owned()
         }
         _ => planned.hint.clone(),
+    }
+}
+
+/// The trouble a verdict rests on, if it does.
+fn trouble_of(because: Option<&Because>) -> Option<&Trouble> {
+    match because? {
+        Because::Trouble(trouble)
+        | Because::Fixture { trouble, .. }
+        | Because::ControlTrouble { trouble, .. } => Some(trouble),
+        Because::Seen(_) | Because::Control { .. } | Because::Skipped(_) => None,
     }
 }
 
@@ -282,5 +298,16 @@ mod tests {
         }
         assert_ne!(of(Kind::Rejection, &Because::Trouble(trouble())), own);
         assert_eq!(of(Kind::Capability, &Because::Trouble(trouble())), own);
+        let changed = || Trouble::new(TroubleKind::FixtureChanged, "Service a/b was deleted");
+        for because in [
+            Because::Trouble(changed()),
+            Because::ControlTrouble {
+                name: name(),
+                trouble: changed(),
+            },
+        ] {
+            let hint = of(Kind::Limitation, &because);
+            assert!(hint.contains("changed during the run"), "{hint}");
+        }
     }
 }

@@ -56,6 +56,16 @@ impl Denied {
     }
 }
 
+/// Whether a refusal is for a namespace that is going (plugin `NamespaceLifecycle`: 403) or gone
+/// (404), rather than for what was sent.
+pub fn lacks_namespace(status: u16, message: &str) -> bool {
+    match status {
+        403 => message.contains("because it is being terminated"),
+        404 => message.starts_with("namespaces \""),
+        _ => false,
+    }
+}
+
 impl fmt::Display for Denied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.verb, self.what)

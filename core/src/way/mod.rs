@@ -21,7 +21,7 @@ pub use admission::{
     Admission, AdmissionAsk, AdmissionExpect, AdmissionSeen, Cause, Change, ContainerKind, Workload,
 };
 pub use compare::{Comparison, Difference};
-pub use denied::Denied;
+pub use denied::{Denied, lacks_namespace};
 pub use exchange::{
     ApiReply, ApiRequest, ExecReply, ExecRequest, ExitStatus, HttpGet, HttpReply, Reply, Request,
     Verb,
@@ -181,6 +181,15 @@ impl Test {
         match self {
             Self::State(look) => matches!(look.ask, StateAsk::Pods(_)),
             Self::Http(_) | Self::Admission(_) | Self::Fact(_) => false,
+        }
+    }
+
+    /// Whether what is expected may be seen without what was made for it: a time-out of what is
+    /// gone, or the page of whoever has its address now.
+    pub fn may_be_anothers(&self) -> bool {
+        match self {
+            Self::Http(_) => true,
+            Self::Admission(_) | Self::Fact(_) | Self::State(_) => false,
         }
     }
 

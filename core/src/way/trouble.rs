@@ -39,6 +39,8 @@ pub enum TroubleKind {
     ApiUnavailable,
     /// What the look needs did not come to stand.
     FixtureFailed,
+    /// What the look needs was deleted or replaced by somebody else, or is no longer ready.
+    FixtureChanged,
     /// The harness could not bring it up, or not watch it come up.
     NotApplied,
     /// A fact that the check needs could not be read.
@@ -63,7 +65,8 @@ impl TroubleKind {
             | Self::OutputTruncated
             | Self::UnrecognisedOutput
             | Self::Throttled
-            | Self::ApiUnavailable => false,
+            | Self::ApiUnavailable
+            | Self::FixtureChanged => false,
         }
     }
 
@@ -88,6 +91,7 @@ impl TroubleKind {
             Self::Throttled => "throttled",
             Self::ApiUnavailable => "api-unavailable",
             Self::FixtureFailed => "fixture-failed",
+            Self::FixtureChanged => "fixture-changed",
             Self::NotApplied => "not-applied",
             Self::FactUnknown => "fact-unknown",
         }

@@ -5,7 +5,7 @@ mod object;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use super::denied::Denied;
+use super::denied::{Denied, lacks_namespace};
 use super::exchange::{ApiReply, ApiRequest, Reply, Request, Verb};
 use super::place::{Bound, FixtureName};
 use super::trouble::{Trouble, TroubleKind};
@@ -164,8 +164,8 @@ impl Way for Admission {
                 Err(Trouble::new(TroubleKind::Forbidden, message))
             }
             // Our own namespace is going: nothing is refused for what was sent
-            403 if message.contains("because it is being terminated") => {
-                Err(Trouble::new(TroubleKind::NotApplied, message))
+            status if lacks_namespace(status, &message) => {
+                Err(Trouble::new(TroubleKind::FixtureChanged, message))
             }
             // A webhook that could not be asked has not refused
             500 if message.contains("failed calling webhook") => {
@@ -539,6 +539,17 @@ mod tests {
             Admission::compare(&expect(), &policy),
             Ok(Comparison::Otherwise(_))
         ));
+    }
+
+    #[test]
+    fn a_namespace_that_somebody_deletes_refuses_nothing() {
+        let going = "pods \"a\" is forbidden: unable to create new content in namespace b because \
+                     it is being terminated";
+        for (status, message) in [(403, going), (404, "namespaces \"b\" not found")] {
+            let body = json!({"kind": "Status", "message": message});
+            let trouble = read(status, body).expect_err("trouble");
+            assert_eq!(trouble.kind, TroubleKind::FixtureChanged, "{message}");
+        }
     }
 
     #[test]

@@ -1,0 +1,298 @@
+//! One look as the executor makes it: what to ask, what a reply came to, and whether it counts.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use winconform_core::facts::{PoolName, WindowsBuild};
+use winconform_core::way::{
+    Bound, Comparison, Difference, FixtureKey, Need, Reply, Request, Standing, Taken, Test,
+    Trouble, TroubleKind,
+};
+
+use super::dispatcher::{LookIx, LookOutcome};
+use super::made::{Made, Rest};
+use super::shared::Attempt;
+use crate::transport::Api;
+
+/// Everything one look needs, apart from the dispatcher's state.
+pub(super) struct Looker {
+    pub(super) ix: LookIx,
+    pub(super) test: Test,
+    pub(super) presumed: Option<String>,
+    pub(super) attempt: Attempt,
+    pub(super) pool: Option<PoolName>,
+    pub(super) build: Option<WindowsBuild>,
+    pub(super) image: Option<String>,
+    pub(super) standing: Arc<Standing>,
+    pub(super) rests: Vec<Rest>,
+    pub(super) recorded: usize,
+}
+
+/// A fixture that is no longer as it was made.
+pub(super) struct Changed {
+    pub(super) key: FixtureKey,
+    pub(super) made: Arc<Made>,
+    pub(super) trouble: Trouble,
+}
+
+impl Looker {
+    fn bound(&self) -> Bound<'_> {
+        Bound {
+            standing: &self.standing,
+            pool: self.pool.as_ref(),
+            build: self.build,
+            image: self.image.as_deref(),
+        }
+    }
+
+    /// What rests on something presumed tells nothing when it is not as presumed.
+    fn told(&self, taken: Taken) -> Result<Taken, Trouble> {
+        match (&self.presumed, &taken.comparison) {
+            (
+                Some(presumed),
+                Comparison::Refuted(difference) | Comparison::Otherwise(difference),
+            ) => {
+                let Difference { expected, seen } = difference;
+                let detail = format!("expected {expected}, since {presumed}; seen: {seen}");
+                Err(Trouble::new(TroubleKind::FactUnknown, detail))
+            }
+            _ => Ok(taken),
+        }
+    }
+
+    /// What a transport should do.
+    pub(super) fn request(&self) -> Result<Request, Trouble> {
+        self.test.request(&self.bound())
+    }
+
+    /// What a reply came to.
+    pub(super) fn outcome(&self, reply: Result<Reply, Trouble>) -> LookOutcome {
+        match reply {
+            Ok(reply) => LookOutcome {
+                taken: self
+                    .test
+                    .take(&self.bound(), &reply)
+                    .and_then(|t| self.told(t)),
+                reply: reply.recorded(self.recorded),
+            },
+            Err(trouble) => LookOutcome {
+                reply: None,
+                taken: Err(trouble),
+            },
+        }
+    }
+
+    /// The outcome if what it rests on still stands after `since`, when it was brought; otherwise
+    /// the trouble that it does not, or that nobody could tell. What has changed is handed to
+    /// `tell` before.
+    pub(super) async fn confirmed(
+        &self,
+        api: &Api,
+        since: Instant,
+        mut outcome: LookOutcome,
+        tell: impl Fn(Changed),
+    ) -> LookOutcome {
+        if !self.is_doubtful(&outcome) {
+            return outcome;
+        }
+        for Rest { key, need, made } in &self.rests {
+            let footing = made.footing(api, since).await;
+            if let Some(trouble) = footing.changed {
+                tell(Changed {
+                    key: key.clone(),
+                    made: Arc::clone(made),
+                    trouble: trouble.clone(),
+                });
+                outcome.taken = Err(trouble);
+                return outcome;
+            }
+            // Whether it is ready may be the very question
+            let unready = footing.unready.filter(|_| *need == Need::Stands);
+            if let (Some(trouble), true) = (footing.unknown.or(unready), outcome.taken.is_ok()) {
+                outcome.taken = Err(trouble);
+            }
+        }
+        outcome
+    }
+
+    /// Whether it could have come of a change of what it rests on.
+    fn is_doubtful(&self, outcome: &LookOutcome) -> bool {
+        match &outcome.taken {
+            Ok(taken) => match taken.comparison {
+                Comparison::Holds(_) => self.test.may_be_anothers(),
+                Comparison::Refuted(_) | Comparison::Otherwise(_) => true,
+                Comparison::Inapplicable(_) => false,
+            },
+            Err(trouble) => !trouble.kind.is_denied(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::fake::Fake;
+    use serde_json::json;
+    use std::cell::RefCell;
+    use winconform_core::way::{
+        FixtureName, HttpAsk, HttpExpect, Look, StateAsk, StateExpect, Target,
+    };
+
+    const POD: &str = "/api/v1/namespaces/a/pods/p";
+
+    fn http() -> Test {
+        let ask = HttpAsk {
+            of: FixtureName::WinWebserver,
+            target: Target::ServiceIp,
+        };
+        let expect = HttpExpect::Answers {
+            body: "marker".to_owned(),
+        };
+        Test::Http(Look { ask, expect })
+    }
+
+    fn state() -> Test {
+        let ask = StateAsk::Pods(FixtureName::WinWebserver);
+        let expect = StateExpect::Ready { pods: 2 };
+        Test::State(Look { ask, expect })
+    }
+
+    fn put(fake: &Fake, ready: &str) {
+        let pod = json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": "p", "namespace": "a"},
+            "status": {"conditions": [{"type": "Ready", "status": ready}]}});
+        fake.put(POD, pod);
+    }
+
+    fn looker(fake: &Fake, test: Test, need: Need) -> Looker {
+        let key = FixtureKey {
+            name: FixtureName::LinuxPodProber,
+            pool: None,
+        };
+        let made = Made::of(&key, &[fake.get(POD).expect("it was put")]);
+        let rest = Rest {
+            key,
+            need,
+            made: Arc::new(made),
+        };
+        Looker {
+            ix: LookIx { check: 0, look: 0 },
+            test,
+            presumed: None,
+            attempt: 0,
+            pool: None,
+            build: None,
+            image: None,
+            standing: Arc::default(),
+            rests: vec![rest],
+            recorded: 100,
+        }
+    }
+
+    fn difference() -> Difference {
+        Difference {
+            expected: "this".to_owned(),
+            seen: "that".to_owned(),
+        }
+    }
+
+    fn brought(comparison: Comparison) -> LookOutcome {
+        let observation = json!(null);
+        LookOutcome {
+            reply: None,
+            taken: Ok(Taken {
+                observation,
+                comparison,
+            }),
+        }
+    }
+
+    /// The kind of trouble that became of an outcome, and how many changes were told.
+    async fn confirmed(
+        fake: &Fake,
+        looker: &Looker,
+        outcome: LookOutcome,
+    ) -> (Option<TroubleKind>, usize) {
+        let changes = RefCell::new(0);
+        let tell = |_: Changed| *changes.borrow_mut() += 1;
+        let api = fake.api();
+        let outcome = looker.confirmed(&api, Instant::now(), outcome, tell);
+        let trouble = outcome.await.taken.err().map(|trouble| trouble.kind);
+        (trouble, changes.into_inner())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_told_of_what_somebody_took_away() {
+        for comparison in [
+            Comparison::Holds(difference()),
+            Comparison::Refuted(difference()),
+            Comparison::Otherwise(difference()),
+        ] {
+            let fake = Fake::default();
+            put(&fake, "True");
+            let (still, gone) = (
+                looker(&fake, http(), Need::Stands),
+                looker(&fake, http(), Need::Stands),
+            );
+            let outcome = brought(comparison);
+            assert_eq!(confirmed(&fake, &still, outcome.clone()).await, (None, 0));
+            fake.remove(POD);
+            assert_eq!(
+                confirmed(&fake, &gone, outcome).await,
+                (Some(TroubleKind::FixtureChanged), 1)
+            );
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn why_a_look_failed_is_that_its_vantage_is_gone() {
+        let fake = Fake::default();
+        put(&fake, "True");
+        let (still, gone) = (
+            looker(&fake, http(), Need::Stands),
+            looker(&fake, http(), Need::Stands),
+        );
+        let cut = || LookOutcome {
+            reply: None,
+            taken: Err(Trouble::new(TroubleKind::ExecTransport, "404")),
+        };
+        let cut_alone = (Some(TroubleKind::ExecTransport), 0);
+        assert_eq!(confirmed(&fake, &still, cut()).await, cut_alone);
+        fake.remove(POD);
+        let changed = (Some(TroubleKind::FixtureChanged), 1);
+        assert_eq!(confirmed(&fake, &gone, cut()).await, changed);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pods_that_are_not_ready_are_no_answer_but_may_be_the_question() {
+        let fake = Fake::default();
+        put(&fake, "False");
+        let refuted = || brought(Comparison::Refuted(difference()));
+        let rests = looker(&fake, http(), Need::Stands);
+        let untold = (Some(TroubleKind::FixtureChanged), 0);
+        assert_eq!(confirmed(&fake, &rests, refuted()).await, untold);
+        let asks = looker(&fake, state(), Need::Settled);
+        assert_eq!(confirmed(&fake, &asks, refuted()).await, (None, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_nobody_can_tell_counts_for_nothing() {
+        let fake = Fake::default();
+        put(&fake, "True");
+        let looker = looker(&fake, http(), Need::Stands);
+        fake.script("GET", 403, json!({"message": "no"}));
+        let holds = brought(Comparison::Holds(difference()));
+        let untold = (Some(TroubleKind::Forbidden), 0);
+        assert_eq!(confirmed(&fake, &looker, holds).await, untold);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_can_only_come_of_our_own_pods_needs_no_asking() {
+        let fake = Fake::default();
+        put(&fake, "True");
+        let looker = looker(&fake, state(), Need::Settled);
+        let holds = brought(Comparison::Holds(difference()));
+        assert_eq!(confirmed(&fake, &looker, holds).await, (None, 0));
+        assert!(fake.log().is_empty());
+    }
+}

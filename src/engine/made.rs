@@ -1,0 +1,335 @@
+//! What was made of a fixture, and whether it is still there as it was made.
+//!
+//! Others may delete what is ours at any time. What a look tells counts only while what it rests
+//! on stands, so it is asked after the look; looks that end together share the answer.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures::future::join_all;
+use serde_json::Value as Json;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use winconform_core::text::printable;
+use winconform_core::way::{ApiRequest, FixtureKey, FixtureName, Need, Trouble, TroubleKind};
+
+use crate::cluster::kinds::{DEPLOYMENTS, Kind, PODS, Scope};
+use crate::cluster::pods::readiness;
+use crate::cluster::{Condition, poll_until};
+use crate::transport::Api;
+
+/// The objects of one application of a fixture.
+#[derive(Debug, Default)]
+pub(super) struct Made {
+    objects: Vec<Object>,
+    /// When the last look at them began, and what it saw.
+    last: Mutex<Option<(Instant, Footing)>>,
+    told: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Object {
+    /// Kind, namespace and name.
+    shown: String,
+    path: String,
+    uid: Json,
+    wanted: Wanted,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Wanted {
+    There,
+    PodReady,
+    PodsReady(u64),
+}
+
+/// How the objects of a fixture stand.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Footing {
+    /// One was deleted or replaced, which is never undone.
+    pub(super) changed: Option<Trouble>,
+    /// One is there and not ready.
+    pub(super) unready: Option<Trouble>,
+    /// One could not be asked for.
+    pub(super) unknown: Option<Trouble>,
+}
+
+/// What one look rests on.
+#[derive(Clone, Debug)]
+pub(super) struct Rest {
+    /// Which fixture.
+    pub(super) key: FixtureKey,
+    /// What of it.
+    pub(super) need: Need,
+    /// What of it the look was bound to.
+    pub(super) made: Arc<Made>,
+}
+
+impl Made {
+    /// What was applied, as the server gave it back. Namespaces are not asked for: with them goes
+    /// what is in them.
+    pub(super) fn of(key: &FixtureKey, applied: &[Json]) -> Self {
+        let objects = applied.iter().filter_map(|object| {
+            let kind = Kind::of(object).filter(|kind| kind.scope == Scope::Namespaced)?;
+            let metadata = &object["metadata"];
+            let (namespace, name) = (metadata["namespace"].as_str(), metadata["name"].as_str()?);
+            let in_namespace = printable(namespace.unwrap_or_default());
+            let wanted = if *kind == DEPLOYMENTS {
+                Wanted::PodsReady(object["spec"]["replicas"].as_u64().unwrap_or(1))
+            } else if *kind == PODS && key.name != FixtureName::UnboundPods {
+                Wanted::PodReady
+            } else {
+                Wanted::There
+            };
+            Some(Object {
+                shown: format!("{} {in_namespace}/{}", kind.kind, printable(name)),
+                path: kind.object_path(namespace, name),
+                uid: metadata["uid"].clone(),
+                wanted,
+            })
+        });
+        Self {
+            objects: objects.collect(),
+            ..Self::default()
+        }
+    }
+
+    /// How they stand at `since` or later.
+    pub(super) async fn footing(&self, api: &Api, since: Instant) -> Footing {
+        let mut last = self.last.lock().await;
+        match &*last {
+            Some((began, footing)) if *began >= since || footing.changed.is_some() => {
+                footing.clone()
+            }
+            _ => {
+                let began = Instant::now();
+                let footing = join_all(self.objects.iter().map(|object| object.footing(api)));
+                let footing: Footing =
+                    footing
+                        .await
+                        .into_iter()
+                        .fold(Footing::default(), |all, one| Footing {
+                            changed: all.changed.or(one.changed),
+                            unready: all.unready.or(one.unready),
+                            unknown: all.unknown.or(one.unknown),
+                        });
+                *last = Some((began, footing.clone()));
+                footing
+            }
+        }
+    }
+
+    /// Returns when one was deleted or replaced; never otherwise.
+    pub(super) async fn changed(&self, api: &Api) -> Trouble {
+        let durations = api.durations();
+        let ask = async || match self.footing(api, Instant::now()).await.changed {
+            Some(trouble) => Condition::<Infallible>::Never(trouble),
+            None => Condition::NotYet("as it was made".to_owned()),
+        };
+        let never = std::future::pending;
+        if self.objects.is_empty() {
+            return never().await;
+        }
+        let (first, limit) = (durations.look_again, durations.fixture);
+        match poll_until(first, limit, "a change of a fixture", ask).await {
+            Err(trouble) if trouble.kind == TroubleKind::FixtureChanged => trouble,
+            Ok(_) | Err(_) => never().await,
+        }
+    }
+
+    /// Whether nobody has told of its change before.
+    pub(super) fn is_news(&self) -> bool {
+        !self.told.swap(true, Ordering::Relaxed)
+    }
+}
+
+impl Object {
+    async fn footing(&self, api: &Api) -> Footing {
+        match api.send(&ApiRequest::get(self.path.clone())).await {
+            Ok(reply) if reply.status == 200 => self.read(&reply.body),
+            Ok(reply) if reply.status == 404 => self.changed("was deleted"),
+            Ok(reply) => {
+                let kind = match reply.status {
+                    403 => TroubleKind::Forbidden,
+                    _ => TroubleKind::ApiUnavailable,
+                };
+                let words = printable(reply.body["message"].as_str().unwrap_or("no message"));
+                self.unknown(kind, &format!("status {}: {words}", reply.status))
+            }
+            Err(trouble) => self.unknown(trouble.kind, &trouble.detail),
+        }
+    }
+
+    fn read(&self, object: &Json) -> Footing {
+        let metadata = &object["metadata"];
+        if metadata["uid"] != self.uid {
+            return self.changed("was deleted and made anew");
+        }
+        if !metadata["deletionTimestamp"].is_null() {
+            return self.changed("is being deleted");
+        }
+        let unready = match self.wanted {
+            Wanted::There => None,
+            Wanted::PodsReady(wanted) => {
+                let ready = object["status"]["readyReplicas"].as_u64().unwrap_or(0);
+                (ready < wanted).then(|| format!("{ready} of {wanted} pods Ready"))
+            }
+            Wanted::PodReady => match readiness(object) {
+                Condition::Done(()) => None,
+                Condition::NotYet(status) => Some(status),
+                Condition::Never(trouble) => Some(trouble.detail),
+            },
+        };
+        let detail = |status| format!("{} is not ready: {status}", self.shown);
+        Footing {
+            unready: unready.map(|s| Trouble::new(TroubleKind::FixtureChanged, detail(s))),
+            ..Footing::default()
+        }
+    }
+
+    fn changed(&self, how: &str) -> Footing {
+        let detail = format!("{} {how} by somebody else during the run", self.shown);
+        Footing {
+            changed: Some(Trouble::new(TroubleKind::FixtureChanged, detail)),
+            ..Footing::default()
+        }
+    }
+
+    fn unknown(&self, kind: TroubleKind, why: &str) -> Footing {
+        let detail = format!("whether {} is still there: {why}", self.shown);
+        Footing {
+            unknown: Some(Trouble::new(kind, detail)),
+            ..Footing::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::fake::Fake;
+    use serde_json::json;
+    use winconform_core::facts::{PoolName, WindowsBuild};
+
+    const SERVICE: &str = "/api/v1/namespaces/a/services/s";
+    const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/a/deployments/d";
+
+    fn key() -> FixtureKey {
+        FixtureKey {
+            name: FixtureName::WinWebserver,
+            pool: Some(PoolName::windows(WindowsBuild::SERVER_2022)),
+        }
+    }
+
+    /// A Service, and a Deployment of which so many pods are Ready.
+    fn put(fake: &Fake, ready: u64) {
+        let service = json!({"apiVersion": "v1", "kind": "Service",
+            "metadata": {"namespace": "a", "name": "s"}});
+        let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"namespace": "a", "name": "d"},
+            "spec": {"replicas": 2}, "status": {"readyReplicas": ready}});
+        fake.put(SERVICE, service);
+        fake.put(DEPLOYMENT, deployment);
+    }
+
+    fn made(fake: &Fake) -> Made {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}});
+        let applied = [SERVICE, DEPLOYMENT].map(|path| fake.get(path).expect("it was put"));
+        Made::of(&key(), &[&[namespace], applied.as_slice()].concat())
+    }
+
+    fn detail(trouble: Option<Trouble>) -> String {
+        let trouble = trouble.expect("something is amiss");
+        assert_eq!(trouble.kind, TroubleKind::FixtureChanged);
+        trouble.detail
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn looks_that_end_together_share_one_answer_until_there_is_a_change() {
+        let fake = Fake::default();
+        put(&fake, 2);
+        let (made, api) = (made(&fake), fake.api());
+        let since = Instant::now();
+        let (one, other) = tokio::join!(made.footing(&api, since), made.footing(&api, since));
+        for footing in [one, other] {
+            assert!(
+                footing
+                    .changed
+                    .or(footing.unready)
+                    .or(footing.unknown)
+                    .is_none()
+            );
+        }
+        assert_eq!(fake.log().len(), 2);
+        let later = since + api.durations().look_again;
+        fake.remove(SERVICE);
+        let footing = made.footing(&api, later).await;
+        let said = "Service a/s was deleted by somebody else during the run";
+        assert_eq!(detail(footing.changed), said);
+        assert_eq!(fake.log().len(), 4);
+        // What is gone does not come back
+        put(&fake, 2);
+        let footing = made.footing(&api, later + api.durations().look_again).await;
+        assert_eq!(detail(footing.changed), said);
+        assert_eq!(fake.log().len(), 4);
+        assert!(made.is_news() && !made.is_news());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn replaced_going_and_unready_objects_are_named() {
+        let fake = Fake::default();
+        put(&fake, 2);
+        let api = fake.api();
+        let replaced = made(&fake);
+        fake.remove(DEPLOYMENT);
+        put(&fake, 1);
+        let footing = replaced.footing(&api, Instant::now()).await;
+        let said = "Deployment a/d was deleted and made anew by somebody else during the run";
+        assert_eq!(detail(footing.changed), said);
+
+        let fewer = made(&fake).footing(&api, Instant::now()).await;
+        assert!(fewer.changed.is_none() && fewer.unknown.is_none());
+        let said = "Deployment a/d is not ready: 1 of 2 pods Ready";
+        assert_eq!(detail(fewer.unready), said);
+
+        let going = made(&fake);
+        let mut service = fake.get(SERVICE).expect("it was put");
+        service["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        fake.put(SERVICE, service);
+        let footing = going.footing(&api, Instant::now()).await;
+        let said = "Service a/s is being deleted by somebody else during the run";
+        assert_eq!(detail(footing.changed), said);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_may_not_be_asked_is_unknown_and_no_change() {
+        let fake = Fake::default();
+        put(&fake, 2);
+        let made = made(&fake);
+        fake.script(&format!("GET {SERVICE}"), 403, json!({"message": "no"}));
+        let footing = made.footing(&fake.api(), Instant::now()).await;
+        assert!(footing.changed.is_none() && footing.unready.is_none());
+        let trouble = footing.unknown.expect("nobody can tell");
+        assert_eq!(trouble.kind, TroubleKind::Forbidden);
+        assert!(trouble.detail.contains("Service a/s"), "{trouble}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_change_is_noticed_while_nothing_else_happens() {
+        let fake = Fake::default();
+        put(&fake, 0);
+        let (made, api) = (made(&fake), fake.api());
+        let begun = Instant::now();
+        let after = api.durations().converge;
+        let (trouble, ()) = tokio::join!(made.changed(&api), async {
+            crate::transport::pause(after).await;
+            fake.remove(DEPLOYMENT);
+        });
+        assert!(
+            trouble.detail.contains("Deployment a/d was deleted"),
+            "{trouble}"
+        );
+        assert!(begun.elapsed() < after * 2, "{:?}", begun.elapsed());
+    }
+}
