@@ -100,9 +100,10 @@ impl Finding {
 /// What to look at next: what the case says of its own look, unless that is not what is amiss.
 fn hint(planned: &PlannedCheck, because: Option<&Because>) -> String {
     if trouble_of(because).is_some_and(|trouble| trouble.kind == TroubleKind::FixtureChanged) {
-        return "What the check rests on changed during the run, so nothing is proven: find out who \
-                changed the object that the cause names (a person, a controller that cleans up, the \
-                audit log tells), and run again."
+        return "What the check rests on changed during the run, so nothing is proven: the cause names \
+                the object. Find out who deletes or replaces it (the audit log tells: a person, a \
+                controller that cleans up, preemption) or why its pods are no longer Ready, and run \
+                again."
             .to_owned();
     }
     match (because, planned.kind) {
