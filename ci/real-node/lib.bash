@@ -1,0 +1,109 @@
+# shellcheck shell=bash
+# What `up` and `down` share: where things are, and how an instance is ended.
+#
+# An instance is a directory D:
+#   D/.winconform-real-node   says that D is ours; holds the number of its network
+#   D/kubeconfig              for the user: cluster-admin
+#   D/control-plane           an instance of ../control-plane/up
+#   D/NODE                    one per node: what it has in /var/lib and /var/log
+#   D/pid/NODE                the process that holds the node's namespaces
+#   D/log/NODE-*.log          one per program of a node
+#
+# Of a node, nothing outlives that process: all it has is in namespaces of its
+# own (network, mounts, processes, cgroups), which end with it.
+
+here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/winconform/real-node
+# One file per instance, so that `down` without --dir finds them all. Each
+# holds the path of D; its name is a hash of that path.
+index=$cache/instances
+
+say() { printf 'real-node: %s\n' "$*" >&2; }
+
+# fail CODE MESSAGE
+fail() {
+    say "$2"
+    exit "$1"
+}
+
+usage_error() {
+    say "$1 (--help explains the usage)"
+    exit 2
+}
+
+marker() { printf '%s' "$1/.winconform-real-node"; }
+
+is_instance() { [[ -f $(marker "$1") && -O $(marker "$1") ]]; }
+
+index_file() {
+    local hash
+    hash=$(printf '%s' "$1" | sha256sum)
+    printf '%s' "$index/${hash%% *}"
+}
+
+# The bridge of the network with the number $1. The name of an interface has at
+# most 15 characters.
+bridge() { printf '%s' "winconform$1"; }
+
+# Sets $groups to the directories in which the nodes' cgroups of the network
+# with the number $1 are: below this process's own, in each hierarchy.
+find_groups() {
+    local line controllers path
+    groups=()
+    while IFS= read -r line; do
+        controllers=${line#*:} controllers=${controllers%%:*} path=${line#*:*:}
+        [[ $controllers ]] || continue # the unified hierarchy; see `up`
+        groups+=("/sys/fs/cgroup/${controllers#name=}${path%/}/winconform-$1")
+    done </proc/self/cgroup
+}
+
+# is_ours PID D: whether PID holds a node of the instance D. Pids are used
+# again by the system, so the command line has to mention D. That of a process
+# that has ended but was not reaped yet is empty, so it counts as ended.
+is_ours() {
+    local arguments
+    [[ $1 =~ ^[0-9]+$ ]] || return 1
+    arguments=$({ tr '\0' '\n' <"/proc/$1/cmdline"; } 2>/dev/null) || return 1
+    [[ $arguments == *"$2/"* ]]
+}
+
+# The pids of what holds the nodes of the instance D, one a line.
+running() {
+    local file pid
+    for file in "$1"/pid/*; do
+        [[ -f $file ]] || continue
+        pid=$(<"$file")
+        if is_ours "$pid" "$1"; then echo "$pid"; fi
+    done
+}
+
+# stop D: ends all of an instance. The nodes first, and at once: when the first
+# process of a process namespace ends, so do all, and with them their mounts
+# and interfaces.
+stop() {
+    local pids number group deadline
+    mapfile -t pids < <(running "$1")
+    ((${#pids[@]} == 0)) || kill -s KILL -- "${pids[@]}" 2>/dev/null || true
+    [[ ! -d $1/control-plane ]] || "$here/../control-plane/down" --dir "$1/control-plane" || return
+    number=$(<"$(marker "$1")")
+    [[ $number ]] || return 0
+    if ip link show "$(bridge "$number")" >/dev/null 2>&1; then ip link del "$(bridge "$number")"; fi
+    find_groups "$number"
+    # The time with microseconds as an integer: without its point or comma.
+    deadline=$((${EPOCHREALTIME/[.,]/} + 5000000))
+    for group in "${groups[@]}"; do
+        # The last of its processes may still be ending.
+        until [[ ! -d $group ]] || find "$group" -depth -type d -exec rmdir {} + 2>/dev/null; do
+            ((${EPOCHREALTIME/[.,]/} < deadline)) || return 1
+            sleep 0.1
+        done
+    done
+}
+
+# remove D: the files of an instance that has been stopped.
+remove() {
+    rm -rf -- "$1"
+    rm -f -- "$(index_file "$1")"
+    # Only when it was the last one.
+    rmdir -- "$index" 2>/dev/null || true
+}
