@@ -1,0 +1,54 @@
+//! The same Linux pods on a real node and on a simulated one: status, events, exec and logs.
+//!
+//! Needs the kubeconfig of a cluster with a real Linux node (`ci/real-node/up`) in
+//! `WINCONFORM_REAL_NODE_KUBECONFIG`; without it the test says that it was not run.
+//!
+//! `cases.yaml` has the pods, `differences.yaml` what is known to differ and why. The test fails
+//! for what differs and is not listed, and for what is listed and does not differ.
+
+mod cases;
+mod differences;
+mod record;
+mod world;
+
+use std::io::Write;
+
+use futures::future::join_all;
+
+use cases::Case;
+use differences::Known;
+use world::World;
+
+const VARIABLE: &str = "WINCONFORM_REAL_NODE_KUBECONFIG";
+
+fn say(text: &str) {
+    // Not println, which the test runner keeps to itself when a test passes
+    writeln!(std::io::stderr(), "{text}").expect("stderr is open");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_simulated_node_is_like_a_real_one() {
+    let Ok(kubeconfig) = std::env::var(VARIABLE) else {
+        say(&format!(
+            "not run: a_simulated_node_is_like_a_real_one: {VARIABLE} is not set"
+        ));
+        return;
+    };
+    let (cases, known) = (Case::all(), Known::all());
+    let world = World::begin(kubeconfig).await;
+    let seen = join_all(
+        cases
+            .iter()
+            .map(|case| world.compare(case, known.of(&case.name))),
+    )
+    .await;
+    world.end().await;
+    let seen: Vec<_> = seen.into_iter().flatten().collect();
+    say(&format!(
+        "{} pods compared, {} known differences",
+        cases.len(),
+        known.len()
+    ));
+    let wrong = known.check(&seen);
+    assert!(wrong.is_empty(), "{wrong}");
+}

@@ -1,0 +1,122 @@
+//! What is seen of one pod, without what differs from one run to the next: lines of text by what
+//! they are of.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use k8s_openapi::api::core::v1::{Event, Pod};
+use regex::{Captures, Regex};
+use serde_json::Value;
+
+/// By what is seen: what it was.
+pub(crate) type Record = BTreeMap<String, String>;
+
+/// What is one side's own: replaced by what it stands for.
+pub(crate) struct Names {
+    pub(crate) namespace: String,
+    pub(crate) node: String,
+}
+
+/// What differs from run to run, and what is written for it.
+static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
+    let rules = [
+        (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "UID"),
+        (r"\b[0-9a-f]{64}\b", "ID"),
+        (r"\bkube-api-access-[a-z0-9]{5}\b", "kube-api-access"),
+        (r"\b[0-9]{1,3}(\.[0-9]{1,3}){3}\b", "ADDRESS"),
+        (r"ADDRESS:[0-9]{5}\b", "ADDRESS:PORT"),
+        (
+            r"\bin [0-9.]+m?s \([0-9.]+m?s including waiting\)",
+            "in TIME (TIME including waiting)",
+        ),
+        (r"\bImage size: [0-9]+ bytes", "Image size: SIZE bytes"),
+        (
+            r"\bused: [0-9]+, capacity: [0-9]+",
+            "used: USED, capacity: CAPACITY",
+        ),
+        // What agnhost's log begins each line with
+        (r"(?m)^[IWE][0-9]{4} [0-9:.]+ +[0-9]+ ", "KLOG "),
+        (r"\b20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z", "MOMENT"),
+    ];
+    let rule = |(pattern, text)| (Regex::new(pattern).expect("a pattern"), text);
+    rules.into_iter().map(rule).collect()
+});
+
+impl Names {
+    pub(crate) fn normal(&self, text: &str) -> String {
+        let text = text
+            .replace(&self.namespace, "NAMESPACE")
+            .replace(&self.node, "NODE");
+        RULES.iter().fold(text, |text, (pattern, by)| {
+            pattern
+                .replace_all(&text, |_: &Captures<'_>| *by)
+                .into_owned()
+        })
+    }
+
+    /// The status, a line for each of its leaves.
+    pub(crate) fn status(&self, pod: &Pod) -> Record {
+        let mut record = Record::new();
+        let status = serde_json::to_value(&pod.status).expect("JSON");
+        self.leaves("status", &status, &mut record);
+        record
+    }
+
+    fn leaves(&self, at: &str, value: &Value, record: &mut Record) {
+        match value {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    self.leaves(&format!("{at}.{name}"), value, record);
+                }
+                if fields.is_empty() {
+                    record.insert(at.to_owned(), "{}".to_owned());
+                }
+            }
+            Value::Array(items) => {
+                for (number, item) in items.iter().enumerate() {
+                    // Lists of conditions, containers and mounts are in no order that matters
+                    let key = ["type", "mountPath", "name"]
+                        .iter()
+                        .find_map(|key| item.get(key)?.as_str())
+                        .map_or_else(|| number.to_string(), ToOwned::to_owned);
+                    self.leaves(&format!("{at}[{key}]"), item, record);
+                }
+            }
+            Value::Null => {}
+            Value::String(text) => {
+                record.insert(at.to_owned(), self.normal(text));
+            }
+            other => {
+                record.insert(at.to_owned(), other.to_string());
+            }
+        }
+    }
+
+    /// The events, a line for each type, reason and object, with all its messages.
+    pub(crate) fn events(&self, events: &[Event]) -> Record {
+        let mut record = BTreeMap::<String, Vec<String>>::new();
+        for event in events {
+            let text = |field: &Option<String>| field.clone().unwrap_or_default();
+            let source = event.source.as_ref().and_then(|s| s.component.as_ref());
+            let at = format!(
+                "event {} {} {} {}",
+                source
+                    .or(event.reporting_component.as_ref())
+                    .map_or("", |s| s),
+                text(&event.type_),
+                text(&event.reason),
+                text(&event.involved_object.field_path),
+            );
+            let message = self.normal(&text(&event.message));
+            let messages = record.entry(at.trim_end().to_owned()).or_default();
+            if !messages.contains(&message) {
+                messages.push(message);
+            }
+        }
+        let joined = |(at, mut messages): (String, Vec<String>)| {
+            messages.sort();
+            (at, messages.join("\n"))
+        };
+        record.into_iter().map(joined).collect()
+    }
+}
