@@ -44,6 +44,8 @@ pub(crate) struct Case {
     pub(crate) bound: bool,
     pub(crate) settled: Settled,
     #[serde(default)]
+    pub(crate) events: Vec<String>,
+    #[serde(default)]
     pub(crate) exec: Vec<Vec<String>>,
     pub(crate) then: Option<Then>,
 }

@@ -2,7 +2,7 @@
 //! they are of.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use k8s_openapi::api::core::v1::{Event, Pod};
 use regex::{Captures, Regex};
@@ -93,7 +93,7 @@ impl Names {
     }
 
     /// The events, a line for each type, reason and object, with all its messages.
-    pub(crate) fn events(&self, events: &[Event]) -> Record {
+    pub(crate) fn events(&self, events: &[Arc<Event>]) -> Record {
         let mut record = BTreeMap::<String, Vec<String>>::new();
         for event in events {
             let text = |field: &Option<String>| field.clone().unwrap_or_default();

@@ -1,6 +1,7 @@
 //! A real node and a simulated one in one cluster, and the life of a pod on either.
 
 use std::process::{Command, Output};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, pin_mut};
@@ -17,7 +18,7 @@ use kube::{Api, Client, Config};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::cases::{Case, Settled, Then};
 use crate::differences::{self, Difference, Known};
@@ -151,17 +152,26 @@ impl World {
             self.look(case, &self.simulated).await
         };
         let (real, simulated) = futures::future::join(real, simulated).await;
+        let [mut real, mut simulated] =
+            [(&self.real, real), (&self.simulated, simulated)].map(|(side, looked)| Seen {
+                side,
+                looked,
+                status: Record::new(),
+            });
         let mut changed = self.changed.clone();
-        let deadline = tokio::time::Instant::now() + SETTLING;
+        let deadline = Instant::now() + SETTLING;
         loop {
-            changed.mark_unchanged();
-            let seen = differences::between(
-                &case.name,
-                &self.real.all(case, &real),
-                &self.simulated.all(case, &simulated),
-            );
-            let waited = tokio::time::timeout_at(deadline, changed.changed());
-            if known.explain(&seen) || waited.await.is_err() {
+            let seen = differences::between(&case.name, &real.all(case), &simulated.all(case));
+            let complete = case.events.iter().all(|reason| self.real.had(case, reason));
+            if complete && known.explain(&seen) {
+                return seen;
+            }
+            if timeout_at(deadline, changed.changed()).await.is_err() {
+                assert!(
+                    complete,
+                    "the real pod `{}` had not all its events",
+                    case.name
+                );
                 return seen;
             }
         }
@@ -318,23 +328,39 @@ impl Side {
         found.map(|pod| Pod::clone(&pod))
     }
 
-    /// What was looked at, and what goes on changing.
-    fn all(&self, case: &Case, looked: &Record) -> Record {
-        let mut record = looked.clone();
-        if let Some(pod) = self.pod(&case.name) {
-            record.extend(self.names.status(&pod));
-        }
-        let of_pod = |event: &&std::sync::Arc<Event>| {
-            event.involved_object.name.as_deref() == Some(case.name.as_str())
-        };
-        let events: Vec<Event> = self
-            .events
-            .state()
+    fn events(&self, case: &Case) -> Vec<Arc<Event>> {
+        let mut events = self.events.state();
+        events.retain(|event| event.involved_object.name.as_deref() == Some(case.name.as_str()));
+        events
+    }
+
+    fn had(&self, case: &Case, reason: &str) -> bool {
+        let events = self.events(case);
+        events
             .iter()
-            .filter(of_pod)
-            .map(|event| Event::clone(event))
-            .collect();
-        record.extend(self.names.events(&events));
+            .any(|event| event.reason.as_deref() == Some(reason))
+    }
+}
+
+/// What is seen of a pod.
+struct Seen<'a> {
+    side: &'a Side,
+    /// Once.
+    looked: Record,
+    /// The last time it was as `settled` says.
+    status: Record,
+}
+
+impl Seen<'_> {
+    fn all(&mut self, case: &Case) -> Record {
+        let pod = self.side.pod(&case.name);
+        if let Some(pod) = pod.filter(|pod| case.settled.is(Some(pod)) || self.status.is_empty()) {
+            self.status = self.side.names.status(&pod);
+        }
+        let mut record = self.side.names.events(&self.side.events(case));
+        record.extend(self.status.clone());
+        // A pod that was deleted has its last status there
+        record.extend(self.looked.clone());
         record
     }
 }
