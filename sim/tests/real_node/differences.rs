@@ -65,7 +65,11 @@ impl Known {
                 "a known difference has its reason"
             );
         }
-        Self(groups.into_iter().flat_map(|g| g.differences).collect())
+        let all: Vec<_> = groups.into_iter().flat_map(|g| g.differences).collect();
+        for known in &all {
+            assert!(known.real != known.simulated, "not a difference: {known:?}");
+        }
+        Self(all)
     }
 
     pub(crate) fn len(&self) -> usize {

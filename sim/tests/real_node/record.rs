@@ -34,6 +34,8 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
             r"\bused: [0-9]+, capacity: [0-9]+",
             "used: USED, capacity: CAPACITY",
         ),
+        // kubectl, of a stream that it was told of too late
+        (r"(?m)^[IWE][0-9]{4} .* websocket\.go:[0-9]+\] .*\n", ""),
         // What agnhost's log begins each line with
         (r"(?m)^[IWE][0-9]{4} [0-9:.]+ +[0-9]+ ", "KLOG "),
         (r"\b20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z", "MOMENT"),
@@ -52,6 +54,14 @@ impl Names {
                 .replace_all(&text, |_: &Captures<'_>| *by)
                 .into_owned()
         })
+    }
+
+    /// A log, without repetitions: how often is a matter of time.
+    pub(crate) fn log(&self, text: &str) -> String {
+        let text = self.normal(text);
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines.dedup();
+        lines.join("\n")
     }
 
     /// The status, a line for each of its leaves.

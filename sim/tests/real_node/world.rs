@@ -4,8 +4,9 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::join;
 use futures::{StreamExt, TryStreamExt, pin_mut};
-use hybrid_sim::{FaultPlan, JoinOptions, Joined, NodeSpec, Pool, Topology, join};
+use hybrid_sim::{FaultPlan, JoinOptions, Joined, NodeSpec, Pool, Topology};
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, Node, Pod, Secret, ServiceAccount};
 use kube::api::{
     DeleteParams, ListParams, LogParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams,
@@ -73,7 +74,9 @@ impl World {
             speed: 1.0,
             prefix: format!("compared-{own}-"),
         };
-        let joined = join(client.clone(), options).await.expect("the node joins");
+        let joined = hybrid_sim::join(client.clone(), options)
+            .await
+            .expect("the node joins");
         let simulated = joined.nodes().remove(0);
         let (sender, changed) = watch::channel(());
         let real = Side::begin(&client, format!("pods-{own}-real"), real, &sender).await;
@@ -127,37 +130,42 @@ impl World {
     /// Lets one pod live on both nodes; what differs, once that is just what is known, or in the
     /// end.
     pub(crate) async fn compare(&self, case: &Case, known: Known) -> Vec<Difference> {
-        let (settled, has_settled) = oneshot::channel::<()>();
+        let (done, real_has_settled) = oneshot::channel::<()>();
         let real = async {
             self.create(case, &self.real).await;
-            let settling = self.settle(case, &case.settled, &self.real);
-            timeout(REAL, settling).await.unwrap_or_else(|_| {
-                let status = self.real.pod(&case.name).and_then(|pod| pod.status);
-                panic!("the real pod `{}` does not settle: {status:?}", case.name)
-            });
-            drop(settled);
-            self.look(case, &self.real).await
+            let (side, limit) = (&self.real, past(REAL));
+            let (status, is) = self.settle(case, &case.settled, side, limit).await;
+            drop(done);
+            let looked = self.look(case, side).await;
+            (
+                Seen {
+                    side,
+                    looked,
+                    status,
+                },
+                is,
+            )
         };
         let simulated = async {
             self.create(case, &self.simulated).await;
-            let enough = async {
-                let _ = has_settled.await;
-                let _ = timeout(BEHIND, std::future::pending::<()>()).await;
+            let limit = async {
+                let _ = real_has_settled.await;
+                past(BEHIND).await;
             };
-            tokio::select! {
-                () = self.settle(case, &case.settled, &self.simulated) => {}
-                // Then that is what will differ
-                () = enough => {}
-            }
-            self.look(case, &self.simulated).await
-        };
-        let (real, simulated) = futures::future::join(real, simulated).await;
-        let [mut real, mut simulated] =
-            [(&self.real, real), (&self.simulated, simulated)].map(|(side, looked)| Seen {
+            let side = &self.simulated;
+            // If it is not as it should be, that will differ
+            let (status, _) = self.settle(case, &case.settled, side, limit).await;
+            let looked = self.look(case, side).await;
+            Seen {
                 side,
                 looked,
-                status: Record::new(),
-            });
+                status,
+            }
+        };
+        let ((mut real, is), mut simulated) = join(real, simulated).await;
+        if !is {
+            return vec![unlike(&case.name, "it does not settle")];
+        }
         let mut changed = self.changed.clone();
         let deadline = Instant::now() + SETTLING;
         loop {
@@ -195,10 +203,27 @@ impl World {
         create(&self.api::<Pod>(side), pod).await;
     }
 
-    async fn settle(&self, case: &Case, settled: &Settled, side: &Side) {
+    /// Waits for as long as is given; the status, and whether it is as it should be.
+    async fn settle(
+        &self,
+        case: &Case,
+        settled: &Settled,
+        side: &Side,
+        limit: impl Future<Output = ()>,
+    ) -> (Record, bool) {
         let mut changed = self.changed.clone();
-        while !settled.is(side.pod(&case.name).as_ref()) {
-            changed.changed().await.expect("the world is there");
+        pin_mut!(limit);
+        loop {
+            let pod = side.pod(&case.name);
+            let is = settled.is(pod.as_ref());
+            let status = || pod.map(|pod| side.names.status(&pod)).unwrap_or_default();
+            if is {
+                return (status(), true);
+            }
+            tokio::select! {
+                more = changed.changed() => more.expect("the world is there"),
+                () = &mut limit => return (status(), false),
+            }
         }
     }
 
@@ -231,7 +256,7 @@ impl World {
                 let (params, patch) = (PatchParams::default(), Patch::Strategic(patch));
                 let patched = pods.patch_ephemeral_containers(&case.name, &params, &patch);
                 patched.await.expect("the container is taken");
-                let _ = timeout(BEHIND, self.settle(case, settled, side)).await;
+                self.settle(case, settled, side, past(BEHIND)).await;
             }
         }
         for container in case.containers() {
@@ -244,7 +269,7 @@ impl World {
                 Err(kube::Error::Api(status)) => format!("{}: {}", status.code, status.message),
                 Err(error) => panic!("no answer for the log of `{}`: {error}", case.name),
             };
-            record.insert(format!("log {container}"), side.names.normal(&log));
+            record.insert(format!("log {container}"), side.names.log(&log));
         }
         record
     }
@@ -354,7 +379,7 @@ struct Seen<'a> {
 impl Seen<'_> {
     fn all(&mut self, case: &Case) -> Record {
         let pod = self.side.pod(&case.name);
-        if let Some(pod) = pod.filter(|pod| case.settled.is(Some(pod)) || self.status.is_empty()) {
+        if let Some(pod) = pod.filter(|pod| case.settled.is(Some(pod))) {
             self.status = self.side.names.status(&pod);
         }
         let mut record = self.side.names.events(&self.side.events(case));
@@ -362,6 +387,20 @@ impl Seen<'_> {
         // A pod that was deleted has its last status there
         record.extend(self.looked.clone());
         record
+    }
+}
+
+async fn past(limit: Duration) {
+    let _ = timeout(limit, std::future::pending::<()>()).await;
+}
+
+/// The real pod is not as its case says: never a known difference.
+fn unlike(case: &str, why: &str) -> Difference {
+    Difference {
+        case: case.to_owned(),
+        at: format!("the real pod: {why}"),
+        real: None,
+        simulated: None,
     }
 }
 
