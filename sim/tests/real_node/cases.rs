@@ -11,8 +11,8 @@ use serde_json::Value;
 pub(crate) struct Settled(BTreeMap<String, Value>);
 
 impl Settled {
-    pub(crate) fn is(&self, pod: Option<&Pod>) -> bool {
-        let status = serde_json::to_value(pod.and_then(|pod| pod.status.as_ref())).expect("JSON");
+    pub(crate) fn is(&self, pod: &Pod) -> bool {
+        let status = serde_json::to_value(&pod.status).expect("JSON");
         self.0
             .iter()
             .all(|(at, value)| status.pointer(at) == Some(value))

@@ -1,7 +1,8 @@
 //! A real node and a simulated one in one cluster, and the life of a pod on either.
 
+use std::collections::BTreeMap;
 use std::process::{Command, Output};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::future::join;
@@ -12,6 +13,7 @@ use kube::api::{
     DeleteParams, ListParams, LogParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams,
 };
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::runtime::WatchStreamExt;
 use kube::runtime::reflector::{self, Store, reflector};
 use kube::runtime::wait::await_condition;
 use kube::runtime::watcher::{self, watcher};
@@ -37,10 +39,13 @@ const SETTLING: Duration = Duration::from_secs(20);
 /// Any of several simulators'.
 const SIMULATED: (&str, &str) = ("app.kubernetes.io/managed-by", "hybrid-sim");
 
+/// By the pod's name: all that has been seen of it, in order. Some states last for a moment only.
+type Versions = BTreeMap<String, Vec<Pod>>;
+
 /// A node, and the namespace of its pods.
 struct Side {
     names: Names,
-    pods: Store<Pod>,
+    pods: Arc<Mutex<Versions>>,
     events: Store<Event>,
 }
 
@@ -134,17 +139,10 @@ impl World {
         let real = async {
             self.create(case, &self.real).await;
             let (side, limit) = (&self.real, past(REAL));
-            let (status, is) = self.settle(case, &case.settled, side, limit).await;
+            let is = self.settle(case, &case.settled, side, limit).await;
             drop(done);
             let looked = self.look(case, side).await;
-            (
-                Seen {
-                    side,
-                    looked,
-                    status,
-                },
-                is,
-            )
+            (Seen { side, looked }, is)
         };
         let simulated = async {
             self.create(case, &self.simulated).await;
@@ -154,15 +152,11 @@ impl World {
             };
             let side = &self.simulated;
             // If it is not as it should be, that will differ
-            let (status, _) = self.settle(case, &case.settled, side, limit).await;
+            self.settle(case, &case.settled, side, limit).await;
             let looked = self.look(case, side).await;
-            Seen {
-                side,
-                looked,
-                status,
-            }
+            Seen { side, looked }
         };
-        let ((mut real, is), mut simulated) = join(real, simulated).await;
+        let ((real, is), simulated) = join(real, simulated).await;
         if !is {
             return vec![unlike(&case.name, "it does not settle")];
         }
@@ -203,26 +197,23 @@ impl World {
         create(&self.api::<Pod>(side), pod).await;
     }
 
-    /// Waits for as long as is given; the status, and whether it is as it should be.
+    /// Waits until its status is as it should be, for as long as is given; whether it is.
     async fn settle(
         &self,
         case: &Case,
         settled: &Settled,
         side: &Side,
         limit: impl Future<Output = ()>,
-    ) -> (Record, bool) {
+    ) -> bool {
         let mut changed = self.changed.clone();
         pin_mut!(limit);
         loop {
-            let pod = side.pod(&case.name);
-            let is = settled.is(pod.as_ref());
-            let status = || pod.map(|pod| side.names.status(&pod)).unwrap_or_default();
-            if is {
-                return (status(), true);
+            if side.status(&case.name, settled).1 {
+                return true;
             }
             tokio::select! {
                 more = changed.changed() => more.expect("the world is there"),
-                () = &mut limit => return (status(), false),
+                () = &mut limit => return false,
             }
         }
     }
@@ -340,17 +331,20 @@ impl Side {
         let secrets = json!({"metadata": {"name": "secrets"}, "stringData": {"word": "open"}});
         create::<Secret>(&Api::namespaced(client.clone(), &namespace), secrets).await;
         Self {
-            pods: follow(Api::namespaced(client.clone(), &namespace), changed.clone()),
+            pods: remember(Api::namespaced(client.clone(), &namespace), changed.clone()),
             events: follow(Api::namespaced(client.clone(), &namespace), changed.clone()),
             names: Names { namespace, node },
         }
     }
 
-    fn pod(&self, name: &str) -> Option<Pod> {
-        let found = self
-            .pods
-            .find(|pod| pod.metadata.name.as_deref() == Some(name));
-        found.map(|pod| Pod::clone(&pod))
+    /// The last status that was as it should be; else the last one, and `false`.
+    fn status(&self, name: &str, settled: &Settled) -> (Record, bool) {
+        let pods = self.pods.lock().expect("nobody panics with it");
+        let versions = pods.get(name).map_or(&[][..], |versions| versions);
+        let found = versions.iter().rev().find(|pod| settled.is(pod));
+        let pod = found.or(versions.last());
+        let status = pod.map(|pod| self.names.status(pod)).unwrap_or_default();
+        (status, found.is_some())
     }
 
     fn events(&self, case: &Case) -> Vec<Arc<Event>> {
@@ -372,19 +366,15 @@ struct Seen<'a> {
     side: &'a Side,
     /// Once.
     looked: Record,
-    /// The last time it was as `settled` says.
-    status: Record,
 }
 
 impl Seen<'_> {
-    fn all(&mut self, case: &Case) -> Record {
-        let pod = self.side.pod(&case.name);
-        if let Some(pod) = pod.filter(|pod| case.settled.is(Some(pod))) {
-            self.status = self.side.names.status(&pod);
-        }
+    fn all(&self, case: &Case) -> Record {
         let mut record = self.side.names.events(&self.side.events(case));
-        record.extend(self.status.clone());
-        // A pod that was deleted has its last status there
+        // The last status of a pod that was deleted has been looked at
+        if !matches!(case.then, Some(Then::Delete { .. })) {
+            record.extend(self.side.status(&case.name, &case.settled).0);
+        }
         record.extend(self.looked.clone());
         record
     }
@@ -402,6 +392,23 @@ fn unlike(case: &str, why: &str) -> Difference {
         real: None,
         simulated: None,
     }
+}
+
+/// All versions of all pods.
+fn remember(api: Api<Pod>, changed: watch::Sender<()>) -> Arc<Mutex<Versions>> {
+    let versions = Arc::new(Mutex::new(Versions::new()));
+    let all = Arc::clone(&versions);
+    let seen = watcher(api, watcher::Config::default()).applied_objects();
+    tokio::spawn(seen.for_each(move |pod| {
+        if let Ok(pod) = pod {
+            let name = pod.metadata.name.clone().unwrap_or_default();
+            let mut all = all.lock().expect("nobody panics with it");
+            all.entry(name).or_default().push(pod);
+            changed.send_replace(());
+        }
+        std::future::ready(())
+    }));
+    versions
 }
 
 /// What is in the cluster, as a watch keeps it.
