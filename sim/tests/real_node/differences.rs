@@ -92,12 +92,22 @@ impl Known {
                 .all(|known| seen.iter().any(|difference| known.is_of(difference)))
     }
 
-    /// What is wrong with the list: as text, with the entries to add.
+    /// What is wrong with the list: as text, with the entries to add; one for what several cases
+    /// have in common.
     pub(crate) fn check(&self, seen: &[Difference]) -> String {
-        let new: Vec<_> = seen
-            .iter()
-            .filter(|difference| !self.0.iter().any(|known| known.is_of(difference)))
-            .collect();
+        let mut new: Vec<Difference> = Vec::new();
+        for difference in seen {
+            if self.0.iter().any(|known| known.is_of(difference)) {
+                continue;
+            }
+            let mut any = difference.clone();
+            "*".clone_into(&mut any.case);
+            match new.iter_mut().find(|new| any.is_of(new)) {
+                Some(same) => *same = any,
+                None => new.push(difference.clone()),
+            }
+        }
+        let new: Vec<&Difference> = new.iter().collect();
         let gone: Vec<_> = self
             .0
             .iter()
