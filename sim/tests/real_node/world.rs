@@ -69,10 +69,8 @@ impl World {
         let own = std::process::id();
         let options = JoinOptions {
             topology: Topology {
-                nodes: vec![NodeSpec {
-                    name: "linux-a".to_owned(),
-                    pool: Pool::Linux,
-                }],
+                nodes: vec![NodeSpec::new("linux-a", Pool::Linux)],
+                ..Topology::hybrid()
             },
             faults: FaultPlan::default(),
             seed: 7,
