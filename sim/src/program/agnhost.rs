@@ -62,7 +62,7 @@ pub(super) fn run(place: &Place, args: &[String], net: &dyn Net) -> Started {
     }
 }
 
-/// The kubelet's file on Linux (pkg/kubelet/kubelet_pods.go, `nodeHostsFileContent`); an untouched one
+/// The kubelet's file on Linux (`pkg/kubelet/kubelet_pods.go`, `nodeHostsFileContent`); an untouched one
 /// on Windows, whose lines are comments.
 fn hosts(place: &Place, net: &dyn Net) -> String {
     match place.os {

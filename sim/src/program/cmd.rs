@@ -63,7 +63,8 @@ fn step(place: &mut Place, command: &Command, input: &[u8], view: &View<'_>) -> 
                 .find(|word| !word.eq_ignore_ascii_case("/b"));
             return Step::Last(Ran::code(number(code).unwrap_or(0)));
         }
-        "rem" | "setlocal" | "chcp" => Ran::default(),
+        // A directory is there as soon as something is in it
+        "rem" | "setlocal" | "chcp" | "mkdir" | "md" => Ran::default(),
         "type" => type_files(place, &words[1..]),
         "dir" => directory(place, &words[1..]),
         "del" | "erase" => match words
@@ -75,7 +76,6 @@ fn step(place: &mut Place, command: &Command, input: &[u8], view: &View<'_>) -> 
             }
             _ => Ran::default(),
         },
-        "mkdir" | "md" => Ran::default(),
         "cd" | "chdir" => {
             match words
                 .iter()
@@ -184,7 +184,8 @@ fn directory(place: &Place, args: &[String]) -> Ran {
             names
                 .iter()
                 .map(|name| format!("{name}\r\n"))
-                .collect::<String>(),
+                .collect::<Vec<_>>()
+                .concat(),
         );
     }
     let mut out = format!(
@@ -281,11 +282,12 @@ fn set(place: &mut Place, rest: &str) -> Ran {
         name.to_ascii_lowercase()
             .starts_with(&rest.to_ascii_lowercase())
     };
-    let shown: String = variables(place)
+    let shown = variables(place)
         .iter()
         .filter(|(name, _)| begins(name))
         .map(|(name, value)| format!("{name}={value}\r\n"))
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     if shown.is_empty() {
         return Ran::complains(format!("Environment variable {rest} not defined\r\n"), 1);
     }

@@ -11,6 +11,8 @@ mod connect;
 mod curl;
 #[cfg(test)]
 mod differential;
+#[cfg(test)]
+mod documented;
 mod go;
 mod http;
 mod ipconfig;

@@ -214,14 +214,14 @@ fn dial(asked: &Asked, net: &dyn Net) -> Answer {
     };
     let (mut responses, mut errors, mut last) = (Vec::new(), Vec::new(), String::new());
     for _ in 0..tries {
-        let tried = match kind {
+        let outcome = match kind {
             "tcp" => dial_http(net, address, port, &request),
             "udp" => dial_udp(net, address, port, &request),
             // Windows has no SCTP, and no simulated program serves it
             _ => Err("sctp dial failed. err:protocol not supported".to_owned()),
         };
         last.clear();
-        match tried {
+        match outcome {
             Ok(response) => {
                 last.clone_from(&response);
                 responses.push(response);

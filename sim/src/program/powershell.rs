@@ -195,7 +195,8 @@ fn content(place: &Place, args: &[String]) -> Ran {
             Ran::prints(
                 text.lines()
                     .map(|line| format!("{line}\r\n"))
-                    .collect::<String>(),
+                    .collect::<Vec<_>>()
+                    .concat(),
             )
         }
         Err(_) => {

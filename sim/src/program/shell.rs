@@ -141,7 +141,8 @@ fn variables(place: &Place) -> String {
     );
     all.iter()
         .map(|(name, value)| format!("{name}={value}\n"))
-        .collect()
+        .collect::<Vec<_>>()
+        .concat()
 }
 
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -262,7 +263,8 @@ fn list(place: &Place, args: &[String]) -> Ran {
             names
                 .iter()
                 .map(|name| format!("{name}\n"))
-                .collect::<String>(),
+                .collect::<Vec<_>>()
+                .concat(),
         ),
         None if place.files.read(&at).is_ok() => Ran::prints(format!("{of}\n")),
         None => Ran::complains(format!("ls: {of}: No such file or directory\n"), 1),

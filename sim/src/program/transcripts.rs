@@ -257,6 +257,7 @@ fn every_transcript_is_printed_in_its_situation() {
 
 /// What ci/transcripts/record.ps1 has recorded on a Windows machine.
 #[test]
+#[expect(clippy::print_stdout, reason = "a test that does not compare says so")]
 fn recordings_are_printed_too() {
     let Some(folder) = std::env::var_os("WINCONFORM_RECORDED") else {
         println!("not compared: WINCONFORM_RECORDED names no folder of recordings");

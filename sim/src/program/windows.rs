@@ -119,11 +119,12 @@ fn find(args: &[String], input: &[u8]) -> Ran {
         .map(|word| case(word.trim_matches('"')))
         .unwrap_or_default();
     let text = String::from_utf8_lossy(input);
-    let found: String = text
+    let found = text
         .lines()
         .filter(|line| case(line).contains(&word))
         .map(|line| format!("{line}\r\n"))
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     Ran {
         code: u32::from(found.is_empty()),
         ..Ran::prints(found)

@@ -18,6 +18,10 @@ pub(super) struct Invocation {
 
 /// Options of a whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "switches of a command line, each of its own"
+)]
 pub(super) struct Global {
     pub(super) silent: bool,
     pub(super) show_error: bool,
@@ -34,6 +38,10 @@ pub(super) enum Mode {
 
 /// The transfers and options of one part.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "switches of a command line, each of its own"
+)]
 pub(super) struct Operation {
     pub(super) urls: Vec<String>,
     /// One for each of the first URLs.

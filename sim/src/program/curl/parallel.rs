@@ -13,7 +13,8 @@ const PIECE: usize = 16 * 1024;
 
 /// Runs all; the exit code is a matter of the version.
 pub(super) fn operate(run: &Run<'_>, planned: &[Planned<'_>], streams: &mut Streams) -> u32 {
-    let meter = !run.global.no_meter && !(run.global.silent && run.build.silences_parallel());
+    let silenced = run.global.silent && run.build.silences_parallel();
+    let meter = !silenced && !run.global.no_meter;
     if meter {
         streams.complain(HEADING);
         streams.complain(&line(planned.len(), planned.len().min(AT_ONCE), ""));

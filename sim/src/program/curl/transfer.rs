@@ -123,39 +123,9 @@ fn once(
             None => silent(operation, transfer),
         };
     }
-    let name = target.host.trim_start_matches('[').trim_end_matches(']');
-    let (found, took) = net.lookup(name);
-    let limits = operation
-        .connect_timeout
-        .into_iter()
-        .chain(operation.max_time);
-    if let Some(limit) = limits.min().filter(|limit| *limit < took) {
-        // lib/multi.c: which phase it was that took too long
-        let took = limit + Duration::from_millis(1);
-        let error = format!(
-            "Resolving timed out after {} milliseconds",
-            took.as_millis()
-        );
-        return transfer.fails(28, &error, took);
-    }
-    transfer.total += took;
-    let Lookup::Address(address) = found else {
-        let error = format!("Could not resolve host: {name}");
-        return transfer.fails(6, &error, Duration::from_millis(10));
+    let Some(address) = resolved(net, build, operation, target.host, transfer) else {
+        return;
     };
-    if operation.ipv6_only && address.is_ipv4() {
-        if name.parse::<IpAddr>().is_ok() {
-            // lib/connect.c: no address of that family is left to try
-            let error = if build.since(8, 9) {
-                "Could not connect to server"
-            } else {
-                "Couldn't connect to server"
-            };
-            return transfer.fails(7, error, Duration::ZERO);
-        }
-        let error = format!("Could not resolve host: {name}");
-        return transfer.fails(6, &error, Duration::from_millis(12));
-    }
     let os = build.os;
     let (code, took, system) = match net.open(address, target.port) {
         Link::Open(peer) => {
@@ -223,6 +193,54 @@ fn once(
         by_connect_timeout,
     );
     transfer.fails(28, &error, took);
+}
+
+/// The address of a URL's host, unless there is none.
+fn resolved(
+    net: &dyn Net,
+    build: &Build,
+    operation: &Operation,
+    host: &str,
+    transfer: &mut Transfer,
+) -> Option<IpAddr> {
+    let name = host.trim_start_matches('[').trim_end_matches(']');
+    let (found, took) = net.lookup(name);
+    let limits = operation
+        .connect_timeout
+        .into_iter()
+        .chain(operation.max_time);
+    if let Some(limit) = limits.min().filter(|limit| *limit < took) {
+        // lib/multi.c: which phase it was that took too long
+        let took = limit + Duration::from_millis(1);
+        let error = format!(
+            "Resolving timed out after {} milliseconds",
+            took.as_millis()
+        );
+        transfer.fails(28, &error, took);
+        return None;
+    }
+    transfer.total += took;
+    let Lookup::Address(address) = found else {
+        let error = format!("Could not resolve host: {name}");
+        transfer.fails(6, &error, Duration::from_millis(10));
+        return None;
+    };
+    if operation.ipv6_only && address.is_ipv4() {
+        if name.parse::<IpAddr>().is_ok() {
+            // lib/connect.c: no address of that family is left to try
+            let error = if build.since(8, 9) {
+                "Could not connect to server"
+            } else {
+                "Couldn't connect to server"
+            };
+            transfer.fails(7, error, Duration::ZERO);
+            return None;
+        }
+        let error = format!("Could not resolve host: {name}");
+        transfer.fails(6, &error, Duration::from_millis(12));
+        return None;
+    }
+    Some(address)
 }
 
 /// Without a limit of its own curl waits until it is ended; nobody waits for longer than this.
@@ -301,9 +319,9 @@ fn answered(operation: &Operation, target: &Target<'_>, answer: &Answer, transfe
         transfer.output.push_str(&answer.head());
     }
     // What is redirected from is not written
-    let kept = !(operation.follow && !transfer.redirect.is_empty());
+    let redirected = operation.follow && !transfer.redirect.is_empty();
     transfer.downloaded = 0;
-    if transfer.method != "HEAD" && kept {
+    if transfer.method != "HEAD" && !redirected {
         transfer.downloaded = answer.body.len();
         transfer.output.push_str(&answer.body);
     }

@@ -90,7 +90,6 @@ fn variable(name: &str, transfer: &Transfer, file: &str, build: &Build) -> Optio
         "http_code" | "response_code" => format!("{:03}", transfer.status),
         "http_connect" => "000".to_owned(),
         "http_version" if connected && transfer.status != 0 => "1.1".to_owned(),
-        "http_version" => "0".to_owned(),
         "size_download" => transfer.downloaded.to_string(),
         "size_upload" => transfer.uploaded.to_string(),
         "time_total" => seconds(),
@@ -125,7 +124,9 @@ fn variable(name: &str, transfer: &Transfer, file: &str, build: &Build) -> Optio
         "filename_effective" => file.to_owned(),
         "redirect_url" => transfer.redirect.clone(),
         "referer" => String::new(),
-        "num_retries" | "ssl_verify_result" | "proxy_ssl_verify_result" => "0".to_owned(),
+        "http_version" | "num_retries" | "ssl_verify_result" | "proxy_ssl_verify_result" => {
+            "0".to_owned()
+        }
         _ => return None,
     })
 }

@@ -14,6 +14,7 @@ use crate::topology::Os;
 
 /// The agnhost that ci/agnhost/build has made. These tests say so and end where there is none, since
 /// making it takes Go and minutes.
+#[expect(clippy::print_stdout, reason = "a test that does not compare says so")]
 fn built() -> Option<PathBuf> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ci/agnhost/build");
     let output = Command::new(script)
@@ -194,28 +195,8 @@ fn plain(answer: &str) -> String {
     without_ports(&lines.collect::<Vec<_>>().join("\n"))
 }
 
-#[test]
-fn netexec_and_its_page_answer_the_same() {
-    let Some(agnhost) = built() else { return };
-    let real = Real::start(&agnhost);
-    let hostname = real.get("/hostname");
-    let hostname = hostname.rsplit('\n').next().unwrap_or_default();
-    let scene = Scene::new();
-    let mut table = Table {
-        own: LOCAL,
-        hostname: hostname.to_owned(),
-        links: scene.table.links.clone(),
-        netexec_udp: Some((LOCAL, real.udp)),
-        ..Table::new(Os::Linux)
-    };
-    table = table.page(LOCAL, real.http, Page::Netexec);
-    let server = Server {
-        page: Page::Netexec,
-        hostname: hostname.to_owned(),
-        address: LOCAL,
-        port: real.http,
-        origin: None,
-    };
+/// Each path of netexec, with what makes it answer differently.
+fn paths(scene: &Scene, real: &Real) -> Vec<String> {
     let dial = |rest: &str| format!("/dial?request=hostname&host=127.0.0.1&port={rest}");
     let port = |name: &str| {
         let address = scene.arguments(&[name]).concat();
@@ -284,6 +265,32 @@ fn netexec_and_its_page_answer_the_same() {
         ),
         format!("/dial?request=echo?msg=x&host=&port={}", real.http),
     ]);
+    paths
+}
+
+#[test]
+fn netexec_and_its_page_answer_the_same() {
+    let Some(agnhost) = built() else { return };
+    let real = Real::start(&agnhost);
+    let hostname = real.get("/hostname");
+    let hostname = hostname.rsplit('\n').next().unwrap_or_default();
+    let scene = Scene::new();
+    let mut table = Table {
+        own: LOCAL,
+        hostname: hostname.to_owned(),
+        links: scene.table.links.clone(),
+        netexec_udp: Some((LOCAL, real.udp)),
+        ..Table::new(Os::Linux)
+    };
+    table = table.page(LOCAL, real.http, Page::Netexec);
+    let server = Server {
+        page: Page::Netexec,
+        hostname: hostname.to_owned(),
+        address: LOCAL,
+        port: real.http,
+        origin: None,
+    };
+    let paths = paths(&scene, &real);
     let mut differ = Vec::new();
     for path in &paths {
         let asked = Asked {

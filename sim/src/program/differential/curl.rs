@@ -32,6 +32,7 @@ fn real(args: &[String], input: &str) -> Outcome {
     )
 }
 
+#[expect(clippy::print_stdout, reason = "which version was compared with")]
 fn build_of_the_machine() -> Build {
     let (banner, _, _) = real(&["--version".to_owned()], "");
     let version = banner

@@ -1,0 +1,195 @@
+//! The table of docs/simulated-programs.md against the programs that there are.
+
+use std::collections::BTreeSet;
+
+use super::tests::{place, run};
+use super::{Refusal, Started};
+use crate::image::Family;
+use crate::topology::Os;
+
+const PAGE: &str = include_str!("../../../docs/simulated-programs.md");
+
+/// The first cell of every row, and the last.
+fn rows() -> Vec<(&'static str, &'static str)> {
+    let cells = |line: &'static str| {
+        let mut cells = line.strip_prefix("| ")?.trim_end_matches('|').split(" | ");
+        Some((cells.next()?.trim(), cells.last()?.trim()))
+    };
+    let rows = PAGE.lines().filter_map(cells);
+    rows.filter(|(program, _)| program.starts_with('`'))
+        .collect()
+}
+
+fn documented() -> BTreeSet<&'static str> {
+    let names = rows()
+        .into_iter()
+        .flat_map(|(programs, _)| programs.split(", "));
+    names.map(|name| name.trim_matches('`')).collect()
+}
+
+/// Whether any image of a system runs something of that name.
+fn runs(os: Os, args: &[&str]) -> bool {
+    let families = [
+        Family::Agnhost,
+        Family::Servercore,
+        Family::Iis,
+        Family::Busybox,
+        Family::Pause,
+    ];
+    families.into_iter().any(|family| {
+        let started = run(&place(os, family), args);
+        !matches!(
+            started,
+            Started::Refused(Refusal::Missing(_) | Refusal::NotSimulated(_))
+        )
+    })
+}
+
+/// Every name that the code could answer to.
+const NAMES: &[&str] = &[
+    "[",
+    "agnhost",
+    "ash",
+    "bash",
+    "cat",
+    "cmd",
+    "curl",
+    "dig",
+    "echo",
+    "env",
+    "false",
+    "find",
+    "findstr",
+    "grep",
+    "head",
+    "hostname",
+    "id",
+    "ip",
+    "ipconfig",
+    "ls",
+    "mkdir",
+    "more",
+    "nc",
+    "netsh",
+    "nslookup",
+    "pause",
+    "ping",
+    "powershell",
+    "printenv",
+    "printf",
+    "ps",
+    "pwd",
+    "pwsh",
+    "rm",
+    "route",
+    "sc",
+    "ServiceMonitor",
+    "sh",
+    "sleep",
+    "tail",
+    "tasklist",
+    "test",
+    "timeout",
+    "touch",
+    "true",
+    "wc",
+    "wget",
+    "whoami",
+];
+
+/// Those that are other names of documented ones.
+const ALIASES: &[&str] = &["[", "ash", "bash", "find", "more", "agnhost"];
+
+#[test]
+fn every_program_has_a_row() {
+    let documented = documented();
+    for name in NAMES {
+        let arguments: &[&str] = match *name {
+            "sh" | "ash" | "bash" => &[name, "-c", "true"],
+            "ping" => &[name, "-c", "1", "-n", "1", "127.0.0.1"],
+            "ip" => &[name, "addr"],
+            "nslookup" => &[name, "a"],
+            "printf" => &[name, "a"],
+            _ => &[name],
+        };
+        let there = runs(Os::Linux, arguments) || runs(Os::Windows, arguments);
+        let row = documented.contains(name) || ALIASES.contains(name);
+        let refused = !there && *name != "agnhost";
+        assert!(row != refused, "`{name}`: runs {there}, has a row {row}");
+    }
+    for command in [
+        "connect",
+        "netexec",
+        "pause",
+        "serve-hostname",
+        "test-webserver",
+        "dns-suffix",
+        "dns-server-list",
+        "etc-hosts",
+    ] {
+        assert!(runs(Os::Linux, &["agnhost", command]), "agnhost {command}");
+        assert!(
+            documented.contains(format!("agnhost {command}").as_str()),
+            "agnhost {command}"
+        );
+    }
+}
+
+#[test]
+fn every_row_says_what_confirms_it() {
+    let rows = rows();
+    assert!(rows.len() > 40, "{}", rows.len());
+    for (program, confirmed) in rows {
+        let first = confirmed.split([',', ' ']).next().unwrap_or_default();
+        let known = [
+            "differential",
+            "transcript",
+            "source",
+            "documentation",
+            "not",
+        ];
+        assert!(known.contains(&first), "{program}: `{confirmed}`");
+    }
+}
+
+/// The programs out of whose match arms NAMES is made: an arm that is not there is news.
+#[test]
+fn the_names_are_those_of_the_code() {
+    let sources = [
+        include_str!("shell.rs"),
+        include_str!("windows.rs"),
+        include_str!("mod.rs"),
+    ];
+    for source in sources {
+        let applets = source.lines().filter(|line| {
+            line.starts_with("        \"") && (line.contains("=> ") || line.contains(" if "))
+        });
+        for line in applets {
+            let arm = line.split("=>").next().unwrap_or_default();
+            for name in arm.split('"').skip(1).step_by(2) {
+                let known = NAMES.iter().any(|known| known.eq_ignore_ascii_case(name));
+                let built_in = [
+                    ":",
+                    "exit",
+                    "cd",
+                    "export",
+                    "for",
+                    "while",
+                    "if",
+                    "case",
+                    "until",
+                    "c:\\\\curl\\\\amd64",
+                    "servicemonitor",
+                    "sort",
+                    "xcopy",
+                    "icacls",
+                    "net",
+                ];
+                assert!(
+                    known || built_in.contains(&name),
+                    "`{name}` is in no list of programs"
+                );
+            }
+        }
+    }
+}
