@@ -108,8 +108,7 @@ fn every_program_has_a_row() {
             "sh" | "ash" | "bash" => &[name, "-c", "true"],
             "ping" => &[name, "-c", "1", "-n", "1", "127.0.0.1"],
             "ip" => &[name, "addr"],
-            "nslookup" => &[name, "a"],
-            "printf" => &[name, "a"],
+            "nslookup" | "printf" => &[name, "a"],
             _ => &[name],
         };
         let there = runs(Os::Linux, arguments) || runs(Os::Windows, arguments);

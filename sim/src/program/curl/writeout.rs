@@ -35,6 +35,12 @@ pub(super) fn expand(
                     "stdout" => written.to_stderr = false,
                     _ => match variable(name, transfer, file, build) {
                         Some(value) => written.push(&value),
+                        None if NOT_SIMULATED.contains(&name) => {
+                            let text = format!(
+                                "curl: hybrid-sim does not simulate the variable '{name}'\n"
+                            );
+                            written.put(true, &text);
+                        }
                         None => written.complain(name),
                     },
                 }
@@ -56,6 +62,24 @@ pub(super) fn expand(
     }
     written.pieces
 }
+
+/// Variables that curl knows and this simulator does not.
+const NOT_SIMULATED: &[&str] = &[
+    "certs",
+    "conn_id",
+    "ftp_entry_path",
+    "header_json",
+    "json",
+    "num_certs",
+    "num_headers",
+    "proxy_used",
+    "size_header",
+    "size_request",
+    "speed_download",
+    "speed_upload",
+    "time_posttransfer",
+    "xfer_id",
+];
 
 #[derive(Default)]
 struct Written {
