@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{OnceCell, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::chance::Chance;
 use crate::clock::{self, Clock};
 use crate::fault::{FaultKind, FaultSet, FaultSwitch};
+use crate::files::Disks;
 use crate::pods::run::PodRun;
 use crate::program::View;
 use crate::topology::{NodeSpec, Pool};
@@ -91,6 +92,20 @@ impl Cluster {
         locked(&self.runs)
     }
 
+    /// Until a node can be heard: it has power and has not vanished.
+    pub(crate) async fn heard(&self, node: &NodeState) {
+        let mut faults = self.faults.changes();
+        loop {
+            node.up().await;
+            let vanished = node.suffers(FaultKind::NodeVanishes, &faults.borrow_and_update());
+            if !vanished {
+                return;
+            }
+            // The sender lives in the cluster
+            let _ = faults.changed().await;
+        }
+    }
+
     /// Runs a task until it ends or the simulator stops.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let stop = self.stop.clone();
@@ -121,6 +136,18 @@ pub(crate) struct NodeState {
     readiness: Mutex<Option<Readiness>>,
     /// The faults that the node's object shows; `None` before it is registered.
     pub(crate) shown: watch::Sender<Option<FaultSet>>,
+    /// What `hostPath` volumes and claims hold on this node.
+    pub(crate) disks: Disks,
+    pub(crate) power: watch::Sender<Power>,
+    /// Since when memory has been short.
+    pressed: Mutex<Option<Timestamp>>,
+}
+
+/// Whether a node is up, and how often it has booted since it joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Power {
+    pub(crate) up: bool,
+    pub(crate) boots: u32,
 }
 
 /// What a node last reported of being ready, and since when.
@@ -145,6 +172,9 @@ impl NodeState {
             images: Mutex::default(),
             readiness: Mutex::default(),
             shown: watch::Sender::new(None),
+            disks: Disks::default(),
+            power: watch::Sender::new(Power { up: true, boots: 0 }),
+            pressed: Mutex::default(),
         }
     }
 
@@ -185,9 +215,38 @@ impl NodeState {
         current
     }
 
+    /// Takes down whether memory is short at a moment; returns since when it has been.
+    pub(crate) fn pressed(&self, is: bool, now: Timestamp) -> Option<Timestamp> {
+        let mut since = locked(&self.pressed);
+        *since = is.then(|| since.unwrap_or(now));
+        *since
+    }
+
     /// Whether a kind of fault holds on the node.
     pub(crate) fn suffers(&self, kind: FaultKind, faults: &FaultSet) -> bool {
         faults.on_node(kind, &self.name, self.pool)
+    }
+
+    /// The time on the node's clock, in the whole seconds that statuses carry.
+    pub(crate) fn time(&self, faults: &FaultSet) -> Timestamp {
+        const WRONG: SignedDuration = SignedDuration::from_hours(1);
+        match self.suffers(FaultKind::ClockWrong, faults) {
+            true => clock::now() + WRONG,
+            false => clock::now(),
+        }
+    }
+
+    /// Until the node has power.
+    pub(crate) async fn up(&self) {
+        let mut power = self.power.subscribe();
+        // The sender lives as long as this does
+        let _ = power.wait_for(|power| power.up).await;
+    }
+
+    /// Until the node loses power.
+    pub(crate) async fn down(&self) {
+        let mut power = self.power.subscribe();
+        let _ = power.wait_for(|power| !power.up).await;
     }
 
     /// An address for a pod, if one is free.

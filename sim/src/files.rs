@@ -23,6 +23,17 @@ impl Volume {
     }
 }
 
+/// Volumes that outlive pods, by what they stand for.
+#[derive(Debug, Default)]
+pub(crate) struct Disks(Mutex<BTreeMap<String, Volume>>);
+
+impl Disks {
+    /// The volume of a name, the same for all who ask.
+    pub(crate) fn volume(&self, name: &str) -> Volume {
+        locked(&self.0).entry(name.to_owned()).or_default().clone()
+    }
+}
+
 /// A volume at its place in one container.
 #[derive(Clone, Debug)]
 pub(crate) struct Mount {

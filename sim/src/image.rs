@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::chance::Chance;
 use crate::topology::{Build, Os, Pool};
 
 /// The images whose content the simulator knows.
@@ -34,6 +35,24 @@ pub(crate) struct Image {
     pub(crate) pull: Duration,
     /// The size that the `Pulled` event states.
     pub(crate) bytes: u64,
+    /// Whether the node's build can run it: a manifest for one platform is pulled unasked.
+    pub(crate) runs: bool,
+}
+
+impl Image {
+    /// Whether it is of the `servercore` family.
+    pub(crate) fn is_servercore(&self) -> bool {
+        matches!(self.family, Family::Servercore | Family::Iis)
+    }
+
+    /// The name with the digest, as containerd reports it.
+    pub(crate) fn id(&self, chance: Chance) -> String {
+        if self.reference.contains('@') {
+            return self.reference.clone();
+        }
+        let path = self.reference.rsplit_once(':').map_or("", |(path, _)| path);
+        format!("{path}@sha256:{}", chance.hex(&self.reference, 64))
+    }
 }
 
 /// The text with which a pull fails, as it stands behind `Failed to pull image "…": `.
@@ -41,11 +60,7 @@ pub(crate) struct Image {
 pub(crate) struct PullFailure(pub(crate) String);
 
 /// Finds what a reference means on a node of a pool.
-pub(crate) fn resolve(
-    reference: &str,
-    pool: Pool,
-    servercore_missing: bool,
-) -> Result<Image, PullFailure> {
+pub(crate) fn resolve(reference: &str, pool: Pool) -> Result<Image, PullFailure> {
     let full = normalise(reference);
     let Some(family) = family(&full) else {
         // containerd 2.1, core/remotes/docker: what a registry without that repository gives
@@ -54,13 +69,8 @@ pub(crate) fn resolve(
              failed to resolve reference \"{full}\": {full}: not found"
         )));
     };
-    let servercore = matches!(family, Family::Servercore | Family::Iis);
-    if servercore && servercore_missing || !fits(family, &full, pool) {
-        // containerd issue 6989, and the same for a system that the manifest list lacks
-        return Err(PullFailure(format!(
-            "rpc error: code = NotFound desc = failed to pull and unpack image \"{full}\": \
-             no match for platform in manifest: not found"
-        )));
+    if !fits(family, &full, pool) {
+        return Err(no_match(&full));
     }
     let (seconds, bytes) = match (family, pool.os()) {
         (Family::Iis, _) => (70, 2_115_000_000),
@@ -74,10 +84,65 @@ pub(crate) fn resolve(
     };
     Ok(Image {
         family,
-        reference: full,
         pull: Duration::from_secs(seconds),
         bytes,
+        runs: match (family, pool) {
+            // Images of any build, unless the name is that of one build's own manifest
+            (Family::Agnhost | Family::Pause, Pool::Windows(host)) => {
+                build_of_tag(&full).is_none_or(|image| runs_on(image, host))
+            }
+            _ => true,
+        },
+        reference: full,
     })
+}
+
+/// containerd issue 6989, and the same for a system that the manifest list lacks.
+pub(crate) fn no_match(full: &str) -> PullFailure {
+    PullFailure(format!(
+        "rpc error: code = NotFound desc = failed to pull and unpack image \"{full}\": \
+         no match for platform in manifest: not found"
+    ))
+}
+
+/// A registry that cannot be reached (containerd 2.1, `core/remotes/docker/resolver.go`).
+pub(crate) fn unreachable(reference: &str) -> PullFailure {
+    let full = normalise(reference);
+    let host = match full.split('/').next().unwrap_or_default() {
+        "docker.io" => "registry-1.docker.io",
+        host => host,
+    };
+    let path = full.split_once('/').map_or("", |(_, path)| path);
+    let (path, tag) = path.rsplit_once(':').unwrap_or((path, "latest"));
+    PullFailure(format!(
+        "failed to pull and unpack image \"{full}\": failed to resolve reference \"{full}\": \
+         failed to do request: Head \"https://{host}/v2/{path}/manifests/{tag}\": \
+         dial tcp: lookup {host}: i/o timeout"
+    ))
+}
+
+/// What is wrong with a reference as such (`distribution/reference`).
+pub(crate) fn malformed(reference: &str) -> Option<&'static str> {
+    let name = reference.split('@').next().unwrap_or_default();
+    let last = name.rsplit('/').next().unwrap_or_default();
+    let path = match last.split_once(':') {
+        Some((_, tag)) if tag.is_empty() => return Some("invalid reference format"),
+        Some((_, tag)) => &name[..name.len() - tag.len() - 1],
+        None => name,
+    };
+    let (host, rest) = path.split_once('/').unwrap_or(("", path));
+    let plain = |text: &str| {
+        let of_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-/".contains(c);
+        !text.is_empty() && text.chars().all(of_name)
+    };
+    let named = host.contains(['.', ':']) || host == "localhost";
+    let upper = |text: &str| text.chars().any(|c| c.is_ascii_uppercase());
+    let checked = if named { rest } else { path };
+    match (plain(checked), upper(checked)) {
+        (true, _) => None,
+        (false, true) => Some("invalid reference format: repository name must be lowercase"),
+        (false, false) => Some("invalid reference format"),
+    }
 }
 
 /// The reference as containerd writes it: with registry, and with a tag or digest.
@@ -154,7 +219,7 @@ mod tests {
     const SERVERCORE: &str = "mcr.microsoft.com/windows/servercore:ltsc2022";
 
     fn on(reference: &str, pool: Pool) -> Result<Family, String> {
-        resolve(reference, pool, false)
+        resolve(reference, pool)
             .map(|image| image.family)
             .map_err(|failure| failure.0)
     }
@@ -212,15 +277,37 @@ mod tests {
     }
 
     #[test]
-    fn image_missing_hits_servercore_alone() {
-        assert!(resolve(SERVERCORE, Pool::Windows(Build::Ws2022), true).is_err());
+    fn one_builds_own_manifest_is_pulled_and_does_not_run() {
+        let runs = |reference: &str, build| {
+            let image = resolve(reference, Pool::Windows(build));
+            image.expect("it is pulled").runs
+        };
+        let own = "registry.k8s.io/e2e-test-images/agnhost:2.53-windows-amd64-ltsc2019";
+        assert!(runs(own, Build::Ws2019) && !runs(own, Build::Ws2022));
+        let any = "registry.k8s.io/e2e-test-images/agnhost:2.53";
+        assert!(runs(any, Build::Ws2022));
+    }
+
+    #[test]
+    fn references_are_checked_as_such() {
+        for good in ["busybox", "a.b:5000/c/d:1", "b@sha256:00", "localhost/x"] {
+            assert_eq!(malformed(good), None, "{good}");
+        }
+        assert_eq!(
+            malformed("Busybox"),
+            Some("invalid reference format: repository name must be lowercase")
+        );
+        for bad in ["", "a b", "a:", "::::@/"] {
+            assert!(malformed(bad).is_some(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_unreachable_registry_is_named() {
+        let PullFailure(text) = unreachable("busybox");
         assert!(
-            resolve(
-                "registry.k8s.io/agnhost:2",
-                Pool::Windows(Build::Ws2022),
-                true
-            )
-            .is_ok()
+            text.contains("lookup registry-1.docker.io: i/o timeout"),
+            "{text}"
         );
     }
 }

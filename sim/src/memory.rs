@@ -283,7 +283,12 @@ impl Memory {
         for container in containers {
             let missing = self.world.suffers(FaultKind::ImageMissing, &node.name);
             let reference = container.image.as_deref().unwrap_or_default();
-            let image = match image::resolve(reference, node.pool, missing) {
+            let resolved = image::resolve(reference, node.pool);
+            let resolved = resolved.and_then(|image| match missing && image.is_servercore() {
+                true => Err(image::no_match(&image.reference)),
+                false => Ok(image),
+            });
+            let image = match resolved {
                 Ok(image) => image,
                 Err(failure) => {
                     self.drop_pod(key);
@@ -295,7 +300,12 @@ impl Memory {
                 }
             };
             let place = run.place(container, &image);
-            let argv = command::of(container, image.family, place.os);
+            let argv = command::of(
+                container,
+                image.family,
+                place.os,
+                &command::literal(container),
+            );
             if let Started::Serves { listening, .. } =
                 program::start(&place, &argv, b"", &self.view())
                 && let Some(seen) = self.world.pods.get_mut(key)

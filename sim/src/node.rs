@@ -1,10 +1,11 @@
 //! A node as the API server sees it: its object, its lease, and in `status.rs` its status.
 
+mod boot;
 mod keep;
 mod status;
 
 pub(crate) use keep::keep;
-pub(crate) use status::DISK_KI;
+pub(crate) use status::{DISK_KI, allocatable};
 
 use std::collections::BTreeMap;
 

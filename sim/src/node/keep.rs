@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
@@ -14,10 +14,10 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use tokio::time::{Instant, timeout};
 
-use super::{LEASES, carried, mark, report, status, taints};
+use super::{LEASES, boot, carried, mark, report, status, taints};
 use crate::clock;
 use crate::cluster::{Cluster, NodeState, insist};
-use crate::fault::FaultSet;
+use crate::fault::{FaultKind, FaultSet};
 
 /// kubelet: a quarter of `nodeLeaseDurationSeconds`, whatever the simulator's speed.
 const RENEWAL: Duration = Duration::from_secs(10);
@@ -39,6 +39,9 @@ pub(crate) fn keep(cluster: &Arc<Cluster>, version: &str) {
         let beat = |node| {
             let (all, version) = (&all, &reported);
             async move {
+                if silent(all, node) {
+                    return;
+                }
                 if let Err(error) = report(all, node, version).await {
                     tracing::warn!(node = node.name, %error, "heartbeat is not taken");
                 }
@@ -46,8 +49,16 @@ pub(crate) fn keep(cluster: &Arc<Cluster>, version: &str) {
         };
         in_turn(&all, HEARTBEAT, beat).await;
     });
+    let (all, told) = (Arc::clone(cluster), version.to_owned());
+    cluster.spawn(async move { follow(&all, &told).await });
     let (all, version) = (Arc::clone(cluster), version.to_owned());
-    cluster.spawn(async move { follow(&all, &version).await });
+    cluster.spawn(async move { boot::follow(&all, &version).await });
+}
+
+/// Whether nothing is heard of a node.
+fn silent(cluster: &Cluster, node: &NodeState) -> bool {
+    let vanished = node.suffers(FaultKind::NodeVanishes, &cluster.faults.current());
+    vanished || !node.power.borrow().up
 }
 
 /// Does something for each node once in each period, for ever. What takes longer than a period is
@@ -79,8 +90,13 @@ async fn in_turn<'a, F: Future<Output = ()>>(
 }
 
 async fn renew(cluster: &Cluster, node: &NodeState) {
+    if silent(cluster, node) {
+        return;
+    }
     let leases: Api<Lease> = Api::namespaced(cluster.client.clone(), LEASES);
-    let patch = Patch::Merge(json!({"spec": {"renewTime": MicroTime(Timestamp::now())}}));
+    let wrong = node.suffers(FaultKind::ClockWrong, &cluster.faults.current());
+    let now = Timestamp::now() + SignedDuration::from_hours(i64::from(wrong));
+    let patch = Patch::Merge(json!({"spec": {"renewTime": MicroTime(now)}}));
     let params = PatchParams::default();
     let renewed = insist("lease", || leases.patch(&node.name, &params, &patch));
     if let Err(error) = renewed.await {
@@ -111,6 +127,16 @@ async fn show(
     before: &FaultSet,
     now: &FaultSet,
 ) {
+    let vanished = |faults| node.suffers(FaultKind::NodeVanishes, faults);
+    if vanished(now) {
+        // Nothing can be told
+        node.shown.send_replace(Some(now.clone()));
+        return;
+    }
+    if vanished(before) {
+        // At once, so that its pods need not go
+        renew(cluster, node).await;
+    }
     let nodes: Api<Node> = Api::all(cluster.client.clone());
     let labels = carried(node, now);
     let (taints_now, taints_before) = (taints(node, now), taints(node, before));
@@ -120,7 +146,8 @@ async fn show(
     {
         tracing::warn!(node = node.name, %error, "labels and taints are not taken");
     }
-    if status::differs(node, before, now)
+    // What the controllers have written of a vanished node is overwritten
+    if (vanished(before) || status::differs(node, before, now))
         && let Err(error) = report(cluster, node, version).await
     {
         tracing::warn!(node = node.name, %error, "status is not taken");

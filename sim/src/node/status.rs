@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{
-    ContainerImage, DaemonEndpoint, NodeAddress, NodeCondition, NodeDaemonEndpoints, NodeStatus,
-    NodeSystemInfo,
+    ContainerImage, DaemonEndpoint, NodeAddress, NodeCondition, NodeDaemonEndpoints, NodeFeatures,
+    NodeStatus, NodeSystemInfo,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::clock;
+use super::boot;
 use crate::cluster::{NodeState, Readiness};
 use crate::fault::{FaultKind, FaultSet};
 use crate::image;
+use crate::pods::resources::milli;
 use crate::topology::{NodeSpec, Os, Pool};
 
 /// The image of a pod's sandbox, which every node has.
@@ -34,6 +36,8 @@ pub(super) fn differs(node: &NodeState, before: &FaultSet, after: &FaultSet) -> 
         FaultKind::RuntimeDocker,
         FaultKind::NothingReserved,
         FaultKind::NodeNotReady,
+        FaultKind::MemoryPressure,
+        FaultKind::ClockWrong,
     ]
     .into_iter()
     .any(|kind| node.suffers(kind, before) != node.suffers(kind, after))
@@ -47,6 +51,8 @@ pub(super) fn status(node: &NodeState, version: &str, faults: &FaultSet) -> Node
     };
     let reserved = !node.suffers(FaultKind::NothingReserved, faults);
     let ready = !node.suffers(FaultKind::NodeNotReady, faults);
+    let now = node.time(faults);
+    let pressed = node.pressed(node.suffers(FaultKind::MemoryPressure, faults), now);
     NodeStatus {
         addresses: Some(vec![
             address("InternalIP", node.view.address.to_string()),
@@ -59,13 +65,22 @@ pub(super) fn status(node: &NodeState, version: &str, faults: &FaultSet) -> Node
         }),
         capacity: Some(resources(&node.spec, false)),
         allocatable: Some(resources(&node.spec, reserved)),
-        conditions: Some(conditions(node.ready_at(ready, clock::now()))),
+        conditions: Some(conditions(node.ready_at(ready, now), pressed, now)),
         images: Some(images(node)),
         node_info: Some(info(node, version, faults)),
         // Kubernetes 1.36: exec reaches this kubelet as WebSocket instead of SPDY
         declared_features: Some(vec!["ExtendWebSocketsToKubelet".to_owned()]),
+        features: Some(NodeFeatures {
+            supplemental_groups_policy: Some(node.pool.os() == Os::Linux),
+        }),
         ..NodeStatus::default()
     }
+}
+
+/// What a node leaves to pods of one resource, in thousandths of its unit.
+pub(crate) fn allocatable(node: &NodeState, name: &str) -> Option<i128> {
+    let all = resources(&node.spec, true);
+    all.get(name).and_then(milli)
 }
 
 /// What a node has, or of that what is left once something is reserved.
@@ -100,7 +115,11 @@ fn resources(spec: &NodeSpec, reserved: bool) -> BTreeMap<String, Quantity> {
         .collect()
 }
 
-fn conditions(readiness: Readiness) -> Vec<NodeCondition> {
+fn conditions(
+    readiness: Readiness,
+    pressed: Option<Timestamp>,
+    now: Timestamp,
+) -> Vec<NodeCondition> {
     let ready = match readiness.ready {
         true => (
             "Ready",
@@ -117,13 +136,22 @@ fn conditions(readiness: Readiness) -> Vec<NodeCondition> {
              initialized",
         ),
     };
-    [
-        (
+    let memory = match pressed {
+        Some(_) => (
+            "MemoryPressure",
+            "True",
+            "KubeletHasInsufficientMemory",
+            "kubelet has insufficient memory available",
+        ),
+        None => (
             "MemoryPressure",
             "False",
             "KubeletHasSufficientMemory",
             "kubelet has sufficient memory available",
         ),
+    };
+    [
+        memory,
         (
             "DiskPressure",
             "False",
@@ -143,9 +171,10 @@ fn conditions(readiness: Readiness) -> Vec<NodeCondition> {
         status: status.to_owned(),
         reason: Some(reason.to_owned()),
         message: Some(message.to_owned()),
-        last_heartbeat_time: Some(Time(clock::now())),
+        last_heartbeat_time: Some(Time(now)),
         last_transition_time: Some(Time(match kind {
             "Ready" => readiness.since,
+            "MemoryPressure" => pressed.unwrap_or(readiness.first),
             _ => readiness.first,
         })),
     })
@@ -161,7 +190,7 @@ fn images(node: &NodeState) -> Vec<ContainerImage> {
     }
     let mut images: Vec<ContainerImage> = references
         .iter()
-        .filter_map(|reference| image::resolve(reference, node.pool, false).ok())
+        .filter_map(|reference| image::resolve(reference, node.pool).ok())
         .map(|image| ContainerImage {
             names: Some(vec![image.reference]),
             size_bytes: i64::try_from(image.bytes).ok(),
@@ -200,7 +229,7 @@ fn info(node: &NodeState, version: &str, faults: &FaultSet) -> NodeSystemInfo {
         kubelet_version,
         machine_id: node.name.clone(),
         system_uuid: node.name.clone(),
-        boot_id: node.name.clone(),
+        boot_id: boot::id(node),
         ..NodeSystemInfo::default()
     }
 }
@@ -301,11 +330,11 @@ mod tests {
     #[test]
     fn a_condition_keeps_the_time_of_its_last_change() {
         let node = node(WINDOWS);
-        let second = |number| jiff::Timestamp::from_second(number).expect("a time");
+        let second = |number| Timestamp::from_second(number).expect("a time");
         for (ready, now, since) in [(true, 1, 1), (true, 2, 1), (false, 3, 3), (false, 4, 3)] {
             let readiness = node.ready_at(ready, second(now));
             assert_eq!(readiness.since, second(since), "at {now}");
-            let conditions = conditions(readiness);
+            let conditions = conditions(readiness, None, second(now));
             for condition in conditions {
                 let since = if condition.type_ == "Ready" { since } else { 1 };
                 assert_eq!(condition.last_transition_time, Some(Time(second(since))));

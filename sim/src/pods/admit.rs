@@ -1,50 +1,188 @@
-//! Whether a node takes a pod that was bound to it (kubelet, pkg/kubelet/lifecycle/predicate.go).
+//! Whether a node takes a pod that was bound to it (kubernetes 1.37.0,
+//! `pkg/kubelet/lifecycle/predicate.go`, `pkg/kubelet/lifecycle/features_windows.go` and the scheduler's
+//! `AdmissionCheck`).
 
-use k8s_openapi::api::core::v1::Pod;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{NodeSelectorRequirement, NodeSelectorTerm, Pod, PodSpec};
 
 use super::book::NodeVerdict;
-use crate::cluster::NodeState;
+use super::resources;
+use super::run::PodRun;
+use crate::cluster::{Cluster, NodeState};
+use crate::node;
+use crate::topology::Os;
 
 /// The reason for which the node refuses the pod, if it does.
-pub(crate) fn refusal(pod: &Pod, node: &NodeState) -> Option<NodeVerdict> {
+pub(crate) fn refusal(cluster: &Cluster, run: &Arc<PodRun>) -> Option<NodeVerdict> {
+    let (pod, own) = (&run.pod, &run.node);
+    let under_pressure = super::evict::refusal(pod, own, &cluster.faults.current());
+    under_pressure
+        .or_else(|| of_kind(pod, own))
+        .or_else(|| of_room(cluster, run))
+        .or_else(|| of_labels(pod, own))
+}
+
+fn refused(reason: &str, message: impl Into<String>) -> Option<NodeVerdict> {
+    Some(NodeVerdict {
+        reason: reason.to_owned(),
+        message: message.into(),
+    })
+}
+
+/// What the node's system rules out.
+fn of_kind(pod: &Pod, node: &NodeState) -> Option<NodeVerdict> {
     let spec = pod.spec.as_ref()?;
-    let os = node.pool.os().name();
-    let refused = |reason: &str, message: &str| {
-        Some(NodeVerdict {
-            reason: reason.to_owned(),
-            message: format!("Pod was rejected: {message}"),
-        })
-    };
-    let selector = spec.node_selector.iter().flatten();
-    if selector
-        .into_iter()
-        .any(|(key, value)| node.labels.get(key) != Some(value))
-    {
+    let os = node.pool.os();
+    if os == Os::Windows && spec.resources.is_some() {
+        // features_windows.go, `isPodLevelResourcesSupported`
         return refused(
-            "NodeAffinity",
-            "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
+            "PodLevelResourcesNotSupported",
+            "pod-level resources are not supported on Windows",
         );
     }
     // Despite its name this compares a label of the pod's metadata
-    if let Some(label) = pod
-        .metadata
-        .labels
-        .as_ref()
-        .and_then(|labels| labels.get("kubernetes.io/os"))
-        && label != os
+    let labels = pod.metadata.labels.as_ref();
+    if let Some(label) = labels.and_then(|labels| labels.get("kubernetes.io/os"))
+        && label != os.name()
     {
         return refused(
             "PodOSSelectorNodeLabelDoesNotMatch",
             "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
         );
     }
-    if spec.os.as_ref().is_some_and(|asked| asked.name != os) {
+    if spec
+        .os
+        .as_ref()
+        .is_some_and(|asked| asked.name != os.name())
+    {
         return refused(
             "PodOSNotSupported",
             "Failed to admit pod as the OS field doesn't match node OS",
         );
     }
+    let context = spec.security_context.as_ref();
+    let policy = context.and_then(|context| context.supplemental_groups_policy.as_deref());
+    if os == Os::Windows && policy == Some("Strict") {
+        return refused(
+            "SupplementalGroupsPolicyNotSupported",
+            "SupplementalGroupsPolicy=Strict is not supported in this node",
+        );
+    }
     None
+}
+
+/// What the node has no room for beside its other pods.
+fn of_room(cluster: &Cluster, run: &Arc<PodRun>) -> Option<NodeVerdict> {
+    let spec = run.pod.spec.as_ref()?;
+    let others: Vec<Arc<PodRun>> = cluster
+        .runs()
+        .values()
+        .filter(|other| other.node.name == run.node.name && other.uid != run.uid)
+        .map(Arc::clone)
+        .collect();
+    let active = others.iter().filter(|other| {
+        let book = other.book();
+        matches!(book.phase(), "Pending" | "Running")
+    });
+    let active: Vec<&PodSpec> = active.filter_map(|other| other.pod.spec.as_ref()).collect();
+    lacking(spec, &active, |name| node::allocatable(&run.node, name))
+}
+
+/// `noderesources.Fits`: pods first, then what is asked for.
+fn lacking(
+    spec: &PodSpec,
+    others: &[&PodSpec],
+    has: impl Fn(&str) -> Option<i128>,
+) -> Option<NodeVerdict> {
+    let short = |name: &str, requested: i128, used: i128, capacity: i128| {
+        refused(
+            &format!("OutOf{name}"),
+            format!(
+                "Node didn't have enough resource: {name}, requested: {requested}, used: {used}, \
+                 capacity: {capacity}"
+            ),
+        )
+    };
+    let pods = has("pods").map_or(110, |pods| pods / 1000);
+    let used = i128::try_from(others.len()).unwrap_or(i128::MAX);
+    if used + 1 > pods {
+        return short("pods", 1, used, pods);
+    }
+    ["cpu", "memory", "ephemeral-storage"]
+        .into_iter()
+        .find_map(|name| {
+            // Processors in thousandths, all else in bytes
+            let unit = if name == "cpu" { 1 } else { 1000 };
+            let requested = resources::requested(spec, name) / unit;
+            let used: i128 = others
+                .iter()
+                .map(|other| resources::requested(other, name) / unit)
+                .sum();
+            let capacity = has(name)? / unit;
+            let over = requested > 0 && requested > capacity - used;
+            over.then(|| short(name, requested, used, capacity))
+                .flatten()
+        })
+}
+
+/// Whether the node carries what the pod selects.
+fn of_labels(pod: &Pod, node: &NodeState) -> Option<NodeVerdict> {
+    let spec = pod.spec.as_ref()?;
+    let mut selector = spec.node_selector.iter().flatten();
+    let selected = selector.all(|(key, value)| node.labels.get(key) == Some(value));
+    let affinity = spec.affinity.as_ref();
+    let required = affinity
+        .and_then(|affinity| affinity.node_affinity.as_ref())
+        .and_then(|own| {
+            own.required_during_scheduling_ignored_during_execution
+                .as_ref()
+        });
+    let wanted = required.is_none_or(|required| {
+        let mut terms = required.node_selector_terms.iter();
+        terms.any(|term| matches(term, &node.labels, &node.name))
+    });
+    match selected && wanted {
+        true => None,
+        false => refused(
+            "NodeAffinity",
+            "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
+        ),
+    }
+}
+
+/// `component-helpers/scheduling/corev1/nodeaffinity`; an empty term matches nothing.
+fn matches(term: &NodeSelectorTerm, labels: &BTreeMap<String, String>, name: &str) -> bool {
+    let expressions = term.match_expressions.as_deref().unwrap_or_default();
+    let fields = term.match_fields.as_deref().unwrap_or_default();
+    let holds = |rule: &NodeSelectorRequirement, value: Option<&str>| {
+        let values = rule.values.as_deref().unwrap_or_default();
+        let listed = value.is_some_and(|value| values.iter().any(|known| known == value));
+        let number = |text: &str| text.parse::<i64>().ok();
+        let bound = values.first().and_then(|text| number(text));
+        let value_number = value.and_then(number);
+        match rule.operator.as_str() {
+            "In" => listed,
+            "NotIn" => !listed,
+            "Exists" => value.is_some(),
+            "DoesNotExist" => value.is_none(),
+            "Gt" => value_number
+                .zip(bound)
+                .is_some_and(|(value, bound)| value > bound),
+            "Lt" => value_number
+                .zip(bound)
+                .is_some_and(|(value, bound)| value < bound),
+            _ => false,
+        }
+    };
+    let of_labels = |rule| {
+        let rule: &NodeSelectorRequirement = rule;
+        holds(rule, labels.get(&rule.key).map(String::as_str))
+    };
+    (!expressions.is_empty() || !fields.is_empty())
+        && expressions.iter().all(of_labels)
+        && fields.iter().all(|rule| holds(rule, Some(name)))
 }
 
 #[cfg(test)]
@@ -60,7 +198,8 @@ mod tests {
         let labels = [("kubernetes.io/os".to_owned(), "windows".to_owned())].into();
         let node = NodeState::new("win".to_owned(), view, labels);
         let pod: Pod = serde_json::from_value(pod).expect("a pod");
-        refusal(&pod, &node).map(|verdict| verdict.reason)
+        let verdict = of_kind(&pod, &node).or_else(|| of_labels(&pod, &node));
+        verdict.map(|verdict| verdict.reason)
     }
 
     #[test]
@@ -80,11 +219,68 @@ mod tests {
             Some("NodeAffinity".to_owned())
         );
         assert_eq!(
+            spec(json!({"containers": [], "resources": {"limits": {"cpu": "1"}}})),
+            Some("PodLevelResourcesNotSupported".to_owned())
+        );
+        let strict = json!({"supplementalGroupsPolicy": "Strict"});
+        assert_eq!(
+            spec(json!({"containers": [], "securityContext": strict})),
+            Some("SupplementalGroupsPolicyNotSupported".to_owned())
+        );
+        assert_eq!(
             reason(
                 json!({"metadata": {"labels": {"kubernetes.io/os": "linux"}}, "spec": {"containers": []}})
             ),
             Some("PodOSSelectorNodeLabelDoesNotMatch".to_owned())
         );
         assert_eq!(reason(json!({})), None);
+    }
+
+    #[test]
+    fn affinity_is_read_as_the_scheduler_reads_it() {
+        let with = |terms: serde_json::Value| {
+            reason(
+                json!({"spec": {"containers": [], "affinity": {"nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}}}),
+            )
+        };
+        let rule = |operator: &str, values: &[&str]| {
+            let expression =
+                json!({"key": "kubernetes.io/os", "operator": operator, "values": values});
+            json!([{"matchExpressions": [expression]}])
+        };
+        assert_eq!(with(rule("In", &["windows"])), None);
+        assert_eq!(with(rule("NotIn", &["linux"])), None);
+        assert_eq!(with(rule("Exists", &[])), None);
+        let other = Some("NodeAffinity".to_owned());
+        assert_eq!(with(rule("In", &["linux"])), other);
+        assert_eq!(with(rule("DoesNotExist", &[])), other);
+        assert_eq!(with(json!([{}])), other);
+        let field = json!({"key": "metadata.name", "operator": "In", "values": ["win"]});
+        assert_eq!(with(json!([{"matchFields": [field]}])), None);
+    }
+
+    #[test]
+    fn a_full_node_says_what_it_lacks() {
+        let asks = |cpu: &str| -> PodSpec {
+            let resources = json!({"requests": {"cpu": cpu}});
+            let spec = json!({"containers": [{"name": "a", "resources": resources}]});
+            serde_json::from_value(spec).expect("a spec")
+        };
+        let has = |name: &str| match name {
+            "cpu" => Some(2000),
+            "pods" => Some(2000),
+            _ => None,
+        };
+        let (one, large) = (asks("1"), asks("1500m"));
+        assert_eq!(lacking(&one, &[&one], has), None);
+        let verdict = lacking(&large, &[&one], has).expect("no room");
+        assert_eq!(verdict.reason, "OutOfcpu");
+        assert_eq!(
+            verdict.message,
+            "Node didn't have enough resource: cpu, requested: 1500, used: 1000, capacity: 2000"
+        );
+        let verdict = lacking(&asks("0"), &[&one, &one], has).expect("no room");
+        assert_eq!(verdict.reason, "OutOfpods");
     }
 }

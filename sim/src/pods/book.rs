@@ -1,15 +1,11 @@
-//! The state of one pod, and the status that a kubelet reports of it.
+//! The state of one pod: what its node knows of it. What is reported of that is in `status.rs`.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{
-    ContainerState, ContainerStateRunning, ContainerStateTerminated, ContainerStateWaiting,
-    ContainerStatus, HostIP, Pod, PodCondition, PodIP, PodStatus,
-};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::api::core::v1::{Container, EphemeralContainer, Pod, PodCondition};
 
 use crate::clock;
 use crate::log::Log;
@@ -17,15 +13,23 @@ use crate::program::Place;
 
 /// What a node knows of a pod of its own.
 pub(crate) struct Book {
-    /// A word from the node itself that ends the pod: refused, or past its deadline.
+    /// The pod as it was last seen: its generation, and conditions that others have set.
+    pub(crate) pod: Arc<Pod>,
+    /// A word from the node itself that ends the pod: refused, evicted, or past its deadline.
     pub(crate) verdict: Option<NodeVerdict>,
+    /// Whether the node did not even take it.
+    pub(crate) refused: bool,
+    /// Whether its containers were ended, and will not be started again whatever its policy.
+    pub(crate) ended: bool,
     pub(crate) started: Timestamp,
     pub(crate) address: Option<Ipv4Addr>,
+    pub(crate) sandbox: bool,
     pub(crate) init: Vec<ContainerBook>,
     pub(crate) containers: Vec<ContainerBook>,
-    restarts_always: bool,
-    restarts_never: bool,
-    conditions: BTreeMap<&'static str, (bool, Timestamp)>,
+    pub(crate) ephemeral: Vec<ContainerBook>,
+    /// Why it is being disrupted, if the node does that.
+    pub(crate) disruption: Option<PodCondition>,
+    pub(super) conditions: BTreeMap<&'static str, (bool, Timestamp)>,
 }
 
 /// Why a node ended a pod.
@@ -35,9 +39,40 @@ pub(crate) struct NodeVerdict {
     pub(crate) message: String,
 }
 
+/// The part that a container plays in its pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Init,
+    /// An init container that goes on beside the others: `restartPolicy: Always`.
+    Sidecar,
+    Main,
+    Ephemeral,
+}
+
+impl Role {
+    /// What an init container is.
+    pub(crate) fn of_init(container: &Container) -> Self {
+        match container.restart_policy.as_deref() {
+            Some("Always") => Self::Sidecar,
+            _ => Self::Init,
+        }
+    }
+
+    /// The list of the pod's spec in which it stands.
+    pub(crate) fn field(self) -> &'static str {
+        match self {
+            Self::Init | Self::Sidecar => "initContainers",
+            Self::Main => "containers",
+            Self::Ephemeral => "ephemeralContainers",
+        }
+    }
+}
+
 /// The state of one container.
 pub(crate) struct ContainerBook {
     pub(crate) name: String,
+    pub(crate) role: Role,
+    pub(crate) spec: Arc<Container>,
     pub(crate) image: String,
     pub(crate) image_id: String,
     pub(crate) id: Option<String>,
@@ -81,178 +116,213 @@ pub(crate) struct Finished {
 }
 
 impl Book {
-    pub(crate) fn new(pod: &Pod) -> Self {
+    pub(crate) fn new(pod: &Arc<Pod>) -> Self {
         let spec = pod.spec.clone().unwrap_or_default();
-        let policy = spec.restart_policy.as_deref().unwrap_or("Always");
-        let book = |containers: Vec<k8s_openapi::api::core::v1::Container>, reason| {
-            containers
-                .into_iter()
-                .map(|container| ContainerBook {
-                    name: container.name,
-                    image: container.image.unwrap_or_default(),
-                    image_id: String::new(),
-                    id: None,
-                    state: State::Waiting {
-                        reason,
-                        message: None,
-                    },
-                    last: None,
-                    restarts: 0,
-                    ready: false,
-                    past_startup: false,
-                    log: Log::new(),
-                    last_log: None,
-                    place: None,
-                    over: false,
-                })
-                .collect::<Vec<_>>()
+        let init = spec.init_containers.unwrap_or_default();
+        let waiting = match init.is_empty() {
+            true => "ContainerCreating",
+            false => "PodInitializing",
         };
-        let init = book(spec.init_containers.unwrap_or_default(), "PodInitializing");
-        let waiting = if init.is_empty() {
-            "ContainerCreating"
-        } else {
-            "PodInitializing"
-        };
+        let book = |container: Container, role| ContainerBook::new(container, role, waiting);
+        let ephemeral = spec.ephemeral_containers.unwrap_or_default();
         Self {
+            pod: Arc::clone(pod),
             verdict: None,
+            refused: false,
+            ended: false,
             started: clock::now(),
             address: None,
-            init,
-            containers: book(spec.containers, waiting),
-            restarts_always: policy == "Always",
-            restarts_never: policy == "Never",
+            sandbox: false,
+            init: init
+                .into_iter()
+                .map(|container| {
+                    let role = Role::of_init(&container);
+                    book(container, role)
+                })
+                .collect(),
+            containers: spec
+                .containers
+                .into_iter()
+                .map(|container| book(container, Role::Main))
+                .collect(),
+            ephemeral: ephemeral
+                .iter()
+                .map(|container| book(plain(container), Role::Ephemeral))
+                .collect(),
+            disruption: None,
             conditions: BTreeMap::new(),
         }
     }
 
-    /// Whether a container that ended with this code is started again.
-    pub(crate) fn restarts(&self, code: i32, init: bool) -> bool {
-        (self.restarts_always && !init) || (code != 0 && !self.restarts_never)
-    }
-
     /// The container of a name, of whichever kind.
     pub(crate) fn container(&self, name: &str) -> Option<&ContainerBook> {
-        let mut all = self.containers.iter().chain(&self.init);
-        all.find(|container| container.name == name)
+        self.all().find(|container| container.name == name)
     }
 
-    /// kubelet, `getPhase`.
+    /// Those of one list.
+    pub(crate) fn of(&mut self, role: Role) -> &mut Vec<ContainerBook> {
+        match role {
+            Role::Init | Role::Sidecar => &mut self.init,
+            Role::Main => &mut self.containers,
+            Role::Ephemeral => &mut self.ephemeral,
+        }
+    }
+
+    /// All containers.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &ContainerBook> {
+        let main = self.containers.iter();
+        main.chain(&self.init).chain(&self.ephemeral)
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut ContainerBook> {
+        let main = self.containers.iter_mut();
+        main.chain(&mut self.init).chain(&mut self.ephemeral)
+    }
+
+    /// Takes note of the pod's object; gives the ephemeral containers that are new.
+    pub(crate) fn see(&mut self, pod: &Arc<Pod>) -> Vec<(usize, Arc<Container>)> {
+        self.pod = Arc::clone(pod);
+        let listed = pod
+            .spec
+            .iter()
+            .flat_map(|spec| spec.ephemeral_containers.iter().flatten());
+        let mut new = Vec::new();
+        for container in listed {
+            let known = &mut self.ephemeral;
+            if known.iter().any(|book| book.name == container.name) {
+                continue;
+            }
+            let waiting = "ContainerCreating";
+            let book = ContainerBook::new(plain(container), Role::Ephemeral, waiting);
+            new.push((known.len(), Arc::clone(&book.spec)));
+            known.push(book);
+        }
+        new
+    }
+
+    /// Whether a container that ended with this code is started again (kubernetes 1.37.0,
+    /// `pkg/api/v1/pod/util.go`, `ContainerShouldRestart`).
+    pub(crate) fn restarts(&self, container: &Container, role: Role, code: i32) -> bool {
+        if self.ended || role == Role::Ephemeral {
+            return false;
+        }
+        let rules = container.restart_policy_rules.iter().flatten();
+        for rule in rules {
+            let Some(codes) = &rule.exit_codes else {
+                continue;
+            };
+            let listed = codes.values.iter().flatten().any(|value| *value == code);
+            if rule.action.starts_with("Restart") && listed == (codes.operator == "In") {
+                return true;
+            }
+        }
+        let spec = self.pod.spec.as_ref();
+        let of_pod = spec.and_then(|spec| spec.restart_policy.as_deref());
+        let policy = container.restart_policy.as_deref().or(of_pod);
+        match (role, policy.unwrap_or("Always")) {
+            (Role::Sidecar, _) => true,
+            (Role::Main, "Always") => true,
+            (_, "Always" | "OnFailure") => code != 0,
+            _ => false,
+        }
+    }
+
+    /// Writes down that nothing of it runs any more and nothing will.
+    pub(crate) fn end(&mut self) {
+        self.ended = true;
+        for container in self.all_mut() {
+            container.log.end();
+            container.ready = container.role == Role::Init && container.ready;
+            container.past_startup = false;
+            container.place = None;
+            container.over = true;
+        }
+    }
+
+    /// kubelet 1.37.0, `getPhase`.
     pub(crate) fn phase(&self) -> &'static str {
-        let code = |container: &ContainerBook| match &container.state {
-            State::Finished(finished) if container.over => Some(finished.code),
-            _ => None,
-        };
-        let init_failed = self.init.iter().filter_map(code).any(|code| code != 0);
-        if self.verdict.is_some() || init_failed {
+        if self.verdict.is_some() {
             return "Failed";
         }
-        let codes: Vec<i32> = self.containers.iter().filter_map(code).collect();
-        let begun = |container: &ContainerBook| {
-            !matches!(container.state, State::Waiting { .. }) || container.last.is_some()
-        };
-        if codes.len() == self.containers.len() && !codes.is_empty() {
-            return if codes.iter().all(|code| *code == 0) {
-                "Succeeded"
-            } else {
-                "Failed"
-            };
-        }
-        if self.containers.iter().all(begun) {
-            "Running"
-        } else {
-            "Pending"
-        }
-    }
-
-    /// The status to report now.
-    pub(crate) fn status(&mut self, host: Ipv4Addr) -> PodStatus {
-        let phase = self.phase();
-        let address = self.address.map(|address| address.to_string());
-        if let Some(verdict) = &self.verdict
-            && self.address.is_none()
-        {
-            // Refused: the kubelet reports no addresses and no containers then
-            return PodStatus {
-                phase: Some(phase.to_owned()),
-                reason: Some(verdict.reason.clone()),
-                message: Some(verdict.message.clone()),
-                start_time: Some(Time(self.started)),
-                ..PodStatus::default()
-            };
-        }
-        PodStatus {
-            phase: Some(phase.to_owned()),
-            reason: self.verdict.as_ref().map(|verdict| verdict.reason.clone()),
-            message: self.verdict.as_ref().map(|verdict| verdict.message.clone()),
-            start_time: Some(Time(self.started)),
-            host_ip: Some(host.to_string()),
-            host_ips: Some(vec![HostIP {
-                ip: host.to_string(),
-            }]),
-            pod_ips: address.clone().map(|ip| vec![PodIP { ip }]),
-            pod_ip: address,
-            conditions: Some(self.conditions(phase)),
-            init_container_statuses: (!self.init.is_empty())
-                .then(|| self.init.iter().map(ContainerBook::status).collect()),
-            container_statuses: Some(self.containers.iter().map(ContainerBook::status).collect()),
-            ..PodStatus::default()
-        }
-    }
-
-    fn conditions(&mut self, phase: &str) -> Vec<PodCondition> {
-        let initialized = self.init.iter().all(|c| c.over);
-        let unready: Vec<&str> = self
-            .containers
-            .iter()
-            .filter(|c| !c.ready)
-            .map(|c| c.name.as_str())
-            .collect();
-        let ready = unready.is_empty();
-        let (reason, message) = match phase {
-            "Succeeded" => ("PodCompleted", None),
-            "Failed" => ("PodFailed", None),
-            _ => (
-                "ContainersNotReady",
-                Some(format!(
-                    "containers with unready status: [{}]",
-                    unready.join(" ")
-                )),
-            ),
-        };
-        let sandbox = self.address.is_some() && !matches!(phase, "Succeeded" | "Failed");
-        let known = &mut self.conditions;
-        let mut condition =
-            |name: &'static str, holds: bool, why: Option<(&str, Option<&String>)>| {
-                let since = known.entry(name).or_insert_with(|| (holds, clock::now()));
-                if since.0 != holds {
-                    *since = (holds, clock::now());
+        let (mut initializing, mut waiting, mut running) = (false, false, false);
+        let (mut restarting_sidecar, mut stopped, mut for_good, mut succeeded) = (false, 0, 0, 0);
+        let waits = |state: &State| matches!(state, State::Waiting { .. });
+        for container in &self.init {
+            let ended = container.last_end();
+            let sidecar = container.role == Role::Sidecar;
+            match (&container.state, ended) {
+                (State::Running { .. }, _) if sidecar => {
+                    restarting_sidecar |= !container.past_startup;
+                    running = true;
                 }
-                let why = why.filter(|_| !holds);
-                PodCondition {
-                    type_: name.to_owned(),
-                    status: if holds { "True" } else { "False" }.to_owned(),
-                    last_transition_time: Some(Time(since.1)),
-                    reason: why.map(|(reason, _)| reason.to_owned()),
-                    message: why.and_then(|(_, message)| message.cloned()),
-                    ..PodCondition::default()
+                (State::Running { .. }, _) => initializing = true,
+                (state, None) if waits(state) && sidecar => {
+                    restarting_sidecar = true;
+                    waiting = true;
                 }
-            };
-        let why = Some((reason, message.as_ref()));
-        vec![
-            condition("PodReadyToStartContainers", sandbox, None),
-            condition(
-                "Initialized",
-                initialized,
-                Some(("ContainersNotInitialized", None)),
-            ),
-            condition("Ready", ready && initialized, why),
-            condition("ContainersReady", ready, why),
-            condition("PodScheduled", true, None),
-        ]
+                (_, None) => initializing = true,
+                (_, Some(_)) if sidecar => {}
+                (_, Some(end)) if end.code != 0 && container.over => return "Failed",
+                (_, Some(_)) => {}
+            }
+        }
+        let begun = self.containers.iter().any(|container| {
+            container.last_end().is_some() || matches!(container.state, State::Running { .. })
+        });
+        for container in &self.containers {
+            match (&container.state, container.last_end()) {
+                (State::Running { .. }, _) => running = true,
+                (_, None) => waiting = true,
+                (_, Some(end)) => {
+                    stopped += 1;
+                    for_good += usize::from(container.over);
+                    succeeded += usize::from(end.code == 0);
+                }
+            }
+        }
+        if initializing || waiting || restarting_sidecar && !begun {
+            return "Pending";
+        }
+        match (running, stopped) {
+            (true, _) => "Running",
+            (false, 0) => "Pending",
+            (false, _) if !self.ended && stopped != for_good => "Running",
+            (false, _) if stopped == succeeded => "Succeeded",
+            (false, _) => "Failed",
+        }
     }
 }
 
+/// An ephemeral container as a container: it has the same fields and one more.
+fn plain(container: &EphemeralContainer) -> Container {
+    let value = serde_json::to_value(container).unwrap_or_default();
+    serde_json::from_value(value).unwrap_or_default()
+}
+
 impl ContainerBook {
+    fn new(container: Container, role: Role, waiting: &'static str) -> Self {
+        Self {
+            name: container.name.clone(),
+            role,
+            image: container.image.clone().unwrap_or_default(),
+            spec: Arc::new(container),
+            image_id: String::new(),
+            id: None,
+            state: State::Waiting {
+                reason: waiting,
+                message: None,
+            },
+            last: None,
+            restarts: 0,
+            ready: false,
+            past_startup: false,
+            log: Log::new(),
+            last_log: None,
+            place: None,
+            over: false,
+        }
+    }
+
     /// A new run begins, with a log of its own.
     pub(crate) fn begin_log(&mut self) {
         let before = std::mem::replace(&mut self.log, Log::new());
@@ -262,156 +332,147 @@ impl ContainerBook {
         }
     }
 
-    fn status(&self) -> ContainerStatus {
-        ContainerStatus {
-            name: self.name.clone(),
-            image: self.image.clone(),
-            image_id: self.image_id.clone(),
-            container_id: self.id.clone(),
-            ready: self.ready,
-            started: Some(self.past_startup),
-            restart_count: self.restarts,
-            state: Some(self.state.reported()),
-            last_state: self
-                .last
-                .as_ref()
-                .map(|last| State::Finished(last.clone()).reported()),
-            ..ContainerStatus::default()
+    /// Has it begin anew in another sandbox.
+    pub(crate) fn again(&mut self) {
+        if self.id.is_none() {
+            return;
         }
+        if let State::Finished(finished) = &self.state {
+            self.last = Some(finished.clone());
+            self.restarts = self.restarts.saturating_add(1);
+        }
+        self.state = State::Waiting {
+            reason: "ContainerCreating",
+            message: None,
+        };
+        self.ready = false;
+        self.past_startup = false;
+        self.over = false;
     }
-}
 
-impl State {
-    fn reported(&self) -> ContainerState {
-        match self {
-            Self::Waiting { reason, message } => ContainerState {
-                waiting: Some(ContainerStateWaiting {
-                    reason: Some((*reason).to_owned()),
-                    message: message.clone(),
-                }),
-                ..ContainerState::default()
-            },
-            Self::Running { since } => ContainerState {
-                running: Some(ContainerStateRunning {
-                    started_at: Some(Time(*since)),
-                }),
-                ..ContainerState::default()
-            },
-            Self::Finished(finished) => ContainerState {
-                terminated: Some(ContainerStateTerminated {
-                    exit_code: finished.code,
-                    reason: Some(finished.reason.to_owned()),
-                    message: finished.message.clone(),
-                    started_at: finished.from.map(Time),
-                    finished_at: Some(Time(finished.to)),
-                    container_id: finished.id.clone(),
-                    signal: None,
-                }),
-                ..ContainerState::default()
-            },
+    /// How it ended, if it does not run.
+    fn last_end(&self) -> Option<&Finished> {
+        match &self.state {
+            State::Finished(finished) => Some(finished),
+            State::Waiting { .. } => self.last.as_ref(),
+            State::Running { .. } => None,
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use serde_json::{Value, json};
 
-    fn book(policy: &str) -> Book {
-        let pod: Pod = serde_json::from_value(serde_json::json!({
-            "spec": {"restartPolicy": policy, "containers": [{"name": "a"}, {"name": "b"}]}
-        }))
-        .expect("a pod");
-        Book::new(&pod)
+    pub(crate) fn book_of(spec: Value) -> Book {
+        let pod: Pod = serde_json::from_value(json!({"spec": spec})).expect("a pod");
+        Book::new(&Arc::new(pod))
     }
 
-    fn finish(book: &mut Book, at: usize, code: i32) {
-        let to = Timestamp::UNIX_EPOCH;
-        let finished = Finished {
+    fn book(policy: &str) -> Book {
+        let containers = json!([{"name": "a"}, {"name": "b"}]);
+        book_of(json!({"restartPolicy": policy, "containers": containers}))
+    }
+
+    fn ended(code: i32) -> State {
+        State::Finished(Finished {
             code,
             reason: "Completed",
             message: None,
             from: None,
-            to,
+            to: Timestamp::UNIX_EPOCH,
             id: None,
-        };
-        book.containers[at].state = State::Finished(finished);
-        book.containers[at].over = true;
+        })
     }
+
+    fn finish(container: &mut ContainerBook, code: i32) {
+        container.state = ended(code);
+        container.over = true;
+    }
+
+    const RUNNING: State = State::Running {
+        since: Timestamp::UNIX_EPOCH,
+    };
 
     #[test]
     fn phases_follow_the_containers() {
         let mut book = book("Never");
         assert_eq!(book.phase(), "Pending");
-        book.containers[0].state = State::Running {
-            since: Timestamp::UNIX_EPOCH,
-        };
+        book.containers[0].state = RUNNING;
         assert_eq!(book.phase(), "Pending");
-        finish(&mut book, 1, 0);
+        finish(&mut book.containers[1], 0);
         assert_eq!(book.phase(), "Running");
-        finish(&mut book, 0, 0);
+        finish(&mut book.containers[0], 0);
         assert_eq!(book.phase(), "Succeeded");
-        finish(&mut book, 0, -1);
+        finish(&mut book.containers[0], -1);
+        assert_eq!(book.phase(), "Failed");
+    }
+
+    #[test]
+    fn containers_between_two_runs_are_running() {
+        let mut book = book("Always");
+        book.containers[0].state = ended(1);
+        book.containers[1].state = ended(0);
+        assert_eq!(book.phase(), "Running");
+        book.end();
+        assert_eq!(book.phase(), "Failed");
+    }
+
+    #[test]
+    fn init_containers_hold_the_pod_back_and_fail_it() {
+        let mut book = book_of(
+            json!({"restartPolicy": "Never", "containers": [{"name": "a"}],
+            "initContainers": [{"name": "s", "restartPolicy": "Always"}, {"name": "i"}]}),
+        );
+        assert_eq!(book.init[0].role, Role::Sidecar);
+        book.init[0].state = RUNNING;
+        book.init[0].past_startup = true;
+        book.init[1].state = RUNNING;
+        assert_eq!(book.phase(), "Pending");
+        finish(&mut book.init[1], 0);
+        book.containers[0].state = RUNNING;
+        assert_eq!(book.phase(), "Running");
+        // A sidecar does not keep a pod from its end
+        finish(&mut book.containers[0], 0);
+        book.init[0].state = ended(137);
+        assert_eq!(book.phase(), "Succeeded");
+        finish(&mut book.init[1], 3);
         assert_eq!(book.phase(), "Failed");
     }
 
     #[test]
     fn policies_decide_what_is_started_again() {
-        let restarts = |policy, code, init| book(policy).restarts(code, init);
-        assert!(restarts("Always", 0, false) && restarts("Always", 1, true));
-        assert!(!restarts("Always", 0, true));
-        assert!(restarts("OnFailure", 1, false) && !restarts("OnFailure", 0, false));
-        assert!(!restarts("Never", 1, false));
-    }
-
-    #[test]
-    fn a_refused_pod_has_neither_addresses_nor_containers() {
-        let mut book = book("Always");
-        let verdict = NodeVerdict {
-            reason: "PodOSNotSupported".to_owned(),
-            message: "no".to_owned(),
+        let restarts = |policy, code, role| {
+            let book = book(policy);
+            let spec = Arc::clone(&book.containers[0].spec);
+            book.restarts(&spec, role, code)
         };
-        book.verdict = Some(verdict);
-        let status = book.status([127, 0, 0, 1].into());
-        assert_eq!(status.phase.as_deref(), Some("Failed"));
-        assert_eq!(status.reason.as_deref(), Some("PodOSNotSupported"));
-        assert_eq!((status.host_ip, status.container_statuses), (None, None));
+        assert!(restarts("Always", 0, Role::Main) && restarts("Always", 1, Role::Init));
+        assert!(!restarts("Always", 0, Role::Init) && restarts("Never", 0, Role::Sidecar));
+        assert!(restarts("OnFailure", 1, Role::Main) && !restarts("OnFailure", 0, Role::Main));
+        assert!(!restarts("Never", 1, Role::Main) && !restarts("Always", 1, Role::Ephemeral));
     }
 
     #[test]
-    fn ready_needs_every_container() {
+    fn a_container_may_have_rules_of_its_own() {
+        let rule = json!({"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}});
+        let own = json!({"name": "a", "restartPolicy": "Never", "restartPolicyRules": [rule]});
+        let book = book_of(json!({"containers": [own]}));
+        let spec = Arc::clone(&book.containers[0].spec);
+        assert!(book.restarts(&spec, Role::Main, 42) && !book.restarts(&spec, Role::Main, 1));
+    }
+
+    #[test]
+    fn ephemeral_containers_are_noticed_once() {
         let mut book = book("Always");
-        book.address = Some([10, 244, 1, 4].into());
-        for at in 0..2 {
-            book.containers[at].state = State::Running {
-                since: Timestamp::UNIX_EPOCH,
-            };
-        }
-        book.containers[0].ready = true;
-        let of = |book: &mut Book, name: &str| {
-            let status = book.status([127, 0, 0, 1].into());
-            status
-                .conditions
-                .unwrap_or_default()
-                .into_iter()
-                .find(|c| c.type_ == name)
-        };
-        let ready = of(&mut book, "Ready").expect("a condition");
-        assert_eq!(ready.status, "False");
-        assert_eq!(
-            ready.message.as_deref(),
-            Some("containers with unready status: [b]")
-        );
-        book.containers[1].ready = true;
-        assert_eq!(of(&mut book, "Ready").expect("a condition").status, "True");
-    }
-
-    #[test]
-    fn an_empty_pod_does_no_harm() {
-        let mut book = Book::new(&Pod::default());
-        assert_eq!(
-            book.status([127, 0, 0, 1].into()).phase.as_deref(),
-            Some("Running")
-        );
+        let pod = json!({"spec": {"containers": [], "ephemeralContainers": [
+            {"name": "debug", "image": "busybox", "targetContainerName": "a"}]}});
+        let pod: Arc<Pod> = Arc::new(serde_json::from_value(pod).expect("a pod"));
+        let new = book.see(&pod);
+        assert_eq!(new.len(), 1);
+        assert_eq!(new[0].1.image.as_deref(), Some("busybox"));
+        assert!(book.see(&pod).is_empty());
+        assert!(book.container("debug").is_some());
     }
 }

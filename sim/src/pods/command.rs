@@ -8,7 +8,12 @@ use crate::image::Family;
 use crate::topology::Os;
 
 /// The command line of a container: its own words, else the image's.
-pub(crate) fn of(spec: &Container, family: Family, os: Os) -> Vec<String> {
+pub(crate) fn of(
+    spec: &Container,
+    family: Family,
+    os: Os,
+    env: &BTreeMap<String, String>,
+) -> Vec<String> {
     let own = |list: &Option<Vec<String>>| list.clone().filter(|list| !list.is_empty());
     let (entry, default): (&[&str], &[&str]) = match (family, os) {
         (Family::Agnhost, _) => (&["/agnhost"], &["pause"]),
@@ -29,18 +34,22 @@ pub(crate) fn of(spec: &Container, family: Family, os: Os) -> Vec<String> {
         (None, None) => (words(entry), words(default)),
     };
     line.extend(args);
-    let env: BTreeMap<&str, &str> = spec
-        .env
-        .iter()
-        .flatten()
-        .filter_map(|variable| Some((variable.name.as_str(), variable.value.as_deref()?)))
-        .collect();
-    line.iter().map(|word| expanded(word, &env)).collect()
+    line.iter()
+        .map(|word| expanded(word, |name| env.get(name).cloned()))
+        .collect()
+}
+
+/// The variables that a container's spec gives in so many words.
+pub(crate) fn literal(spec: &Container) -> BTreeMap<String, String> {
+    let variables = spec.env.iter().flatten();
+    variables
+        .filter_map(|variable| Some((variable.name.clone(), variable.value.clone()?)))
+        .collect()
 }
 
 /// Kubernetes, `third_party/forked/golang/expansion`: `$(NAME)` expands where NAME is known, `$$`
 /// is one `$`.
-fn expanded(word: &str, env: &BTreeMap<&str, &str>) -> String {
+pub(crate) fn expanded(word: &str, known: impl Fn(&str) -> Option<String>) -> String {
     let mut out = String::new();
     let mut rest = word;
     while let Some(at) = rest.find('$') {
@@ -52,8 +61,8 @@ fn expanded(word: &str, env: &BTreeMap<&str, &str>) -> String {
         } else if let Some((name, after)) =
             rest.strip_prefix('(').and_then(|name| name.split_once(')'))
         {
-            match env.get(name) {
-                Some(value) => out.push_str(value),
+            match known(name) {
+                Some(value) => out.push_str(&value),
                 None => out.extend(["$(", name, ")"]),
             }
             rest = after;
@@ -71,20 +80,20 @@ mod tests {
 
     #[test]
     fn dollars_are_un_escaped_as_the_kubelet_does() {
-        let env = BTreeMap::from([("A", "1")]);
+        let known = |name: &str| (name == "A").then(|| "1".to_owned());
         assert_eq!(
-            expanded("$$listener $(A) $(B) $ $", &env),
+            expanded("$$listener $(A) $(B) $ $", known),
             "$listener 1 $(B) $ $"
         );
-        assert_eq!(expanded("$$(A)", &env), "$(A)");
-        assert_eq!(expanded("$(", &env), "$(");
+        assert_eq!(expanded("$$(A)", known), "$(A)");
+        assert_eq!(expanded("$(", known), "$(");
     }
 
     #[test]
     fn own_words_replace_the_images() {
         let line = |json: serde_json::Value| {
             let spec: Container = serde_json::from_value(json).expect("a container");
-            of(&spec, Family::Agnhost, Os::Linux)
+            of(&spec, Family::Agnhost, Os::Linux, &BTreeMap::new())
         };
         assert_eq!(
             line(serde_json::json!({"name": "a"})),

@@ -1,25 +1,33 @@
-//! One container: pulled, started, probed, ended, started again.
+//! One container: started, probed, ended, started again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Container;
+use tokio::time::Instant;
 
-use super::book::{ContainerBook, Finished, State};
+use super::book::{ContainerBook, Finished, Role, State};
 use super::run::PodRun;
-use super::{command, events, probe};
+use super::stop::Stop;
+use super::{command, env, events, probe, start, volumes};
 use crate::clock;
 use crate::cluster::Cluster;
 use crate::fault::FaultKind;
-use crate::image::{self, Family, Image, PullFailure};
+use crate::image::{Family, Image};
 use crate::log::{Log, Stream};
 use crate::program::serve::Page;
-use crate::program::{self, Refusal, Started};
+use crate::program::{self, Place, Started};
 use crate::topology::Os;
 
 /// Exit code of a process whose DLLs cannot be initialised: 0xC0000142, `STATUS_DLL_INIT_FAILED`.
 const DLL_INIT_FAILED: u32 = 0xC000_0142;
+
+/// What containerd says of containers that a restart of the node has ended.
+const UNKNOWN: u32 = 255;
+
+/// A run so long begins the back-off anew: twice its longest pause (client-go, `backoff.go`).
+const LONG: Duration = Duration::from_mins(10);
 
 /// One container of a pod in the hands of its node.
 #[derive(Clone, Copy)]
@@ -28,79 +36,141 @@ pub(crate) struct Slot<'a> {
     pub(crate) run: &'a Arc<PodRun>,
     pub(crate) spec: &'a Container,
     pub(crate) index: usize,
-    pub(crate) init: bool,
+    pub(crate) role: Role,
+}
+
+/// How one run came to its end.
+enum End {
+    Itself,
+    Stopped,
+    /// Its hook after the start failed, with these words.
+    Hook(String),
+    NodeDown,
 }
 
 impl Slot<'_> {
+    /// Changes the container's book.
+    pub(super) fn book(self, change: impl FnOnce(&mut ContainerBook)) {
+        let mut book = self.run.book();
+        if let Some(container) = book.of(self.role).get_mut(self.index) {
+            change(container);
+        }
+    }
+
     /// Changes the container's book and has it reported.
-    pub(crate) fn note(self, change: impl FnOnce(&mut ContainerBook)) {
-        self.run.note(|book| {
-            let containers = if self.init {
-                &mut book.init
-            } else {
-                &mut book.containers
-            };
-            if let Some(container) = containers.get_mut(self.index) {
-                change(container);
-            }
-        });
+    pub(super) fn note(self, change: impl FnOnce(&mut ContainerBook)) {
+        self.book(change);
+        self.run.told_of_change();
     }
 
-    /// The log of this run.
-    fn log(self) -> Arc<Log> {
-        let book = self.run.book();
-        let containers = if self.init {
-            &book.init
-        } else {
-            &book.containers
-        };
-        containers
-            .get(self.index)
-            .map_or_else(Log::new, |container| Arc::clone(&container.log))
+    /// Tells something ordinary of the container.
+    pub(super) fn tell(self, reason: &str, message: String) {
+        self.event("Normal", reason, message);
     }
 
-    fn os(self) -> Os {
+    /// Tells trouble of the container.
+    pub(super) fn warn(self, reason: &str, message: String) {
+        self.event("Warning", reason, message);
+    }
+
+    fn event(self, kind: &'static str, reason: &str, message: String) {
+        let of = Some((self.role, self.spec.name.as_str()));
+        events::tell(self.cluster, self.run, of, kind, reason, message);
+    }
+
+    pub(super) fn waits(self, reason: &'static str, message: Option<String>) {
+        self.note(|container| container.state = State::Waiting { reason, message });
+    }
+
+    /// Writes to the log of this run.
+    pub(super) fn print(self, stream: Stream, bytes: &[u8]) {
+        self.log().print(stream, bytes);
+    }
+
+    pub(super) fn log(self) -> Arc<Log> {
+        let mut book = self.run.book();
+        let own = book.of(self.role).get(self.index);
+        own.map_or_else(Log::new, |container| Arc::clone(&container.log))
+    }
+
+    pub(super) fn os(self) -> Os {
         self.run.node.pool.os()
     }
 
-    /// Leads the container until it ends for good; gives its last exit code.
-    pub(crate) async fn lead(self) -> i32 {
+    /// Leads the container until it ends for good. Gives its last exit code; none if it was not
+    /// started, or ended with its node.
+    pub(crate) async fn lead(self) -> Option<i32> {
         let mut pause = Duration::ZERO;
         loop {
-            let image = self.pull().await;
-            let finished = self.once(&image).await;
+            let prepared = tokio::select! {
+                biased;
+                () = self.run.ends() => None,
+                () = self.run.node.down() => None,
+                prepared = self.prepare() => Some(prepared),
+            };
+            let (image, place) = prepared?;
+            let begun = Instant::now();
+            let (finished, end) = self.once(&image, place).await;
             let code = finished.code;
-            let again = self.run.book().restarts(code, self.init);
+            let again = {
+                let book = self.run.book();
+                book.restarts(self.spec, self.role, code)
+            };
+            let again = again && self.run.ending.borrow().is_none();
             self.note(|container| {
-                container.state = State::Finished(finished.clone());
                 container.log.end();
-                container.ready = false;
+                container.ready = code == 0 && self.role == Role::Init;
                 container.past_startup = false;
                 container.place = None;
                 container.over = !again;
-                if code == 0 && self.init {
-                    container.ready = true;
-                }
+                container.state = State::Finished(finished.clone());
             });
-            if !again {
-                return code;
+            if matches!(end, End::NodeDown) {
+                return None;
             }
-            self.back_off(finished, pause).await;
+            if !again {
+                return Some(code);
+            }
+            let failed = match end {
+                End::Hook(message) => Some(("PostStartHookError", message)),
+                _ if finished.reason == "StartError" => {
+                    let message = finished.message.clone().unwrap_or_default();
+                    Some(("RunContainerError", message))
+                }
+                _ => None,
+            };
+            if let Some((reason, message)) = failed {
+                self.note(|container| {
+                    container.last = Some(finished.clone());
+                    container.state = State::Waiting {
+                        reason,
+                        message: Some(message),
+                    };
+                });
+            }
+            if begun.elapsed() > self.cluster.clock.real(LONG) {
+                pause = Duration::ZERO;
+            }
+            tokio::select! {
+                biased;
+                () = self.run.ends() => {
+                    self.note(|container| container.over = true);
+                    return Some(code);
+                }
+                () = self.run.node.down() => return None,
+                () = self.back_off(finished, pause) => {}
+            }
             // kubelet: at once the first time, then 10 s, doubled up to 5 minutes
             pause = (pause * 2).clamp(Duration::from_secs(10), Duration::from_mins(5));
         }
     }
 
     async fn back_off(self, finished: Finished, pause: Duration) {
-        let Self {
-            cluster, run, spec, ..
-        } = self;
         if !pause.is_zero() {
-            let pod = format!("{}_{}({})", run.key.name, run.key.namespace, run.uid);
+            let (name, pod) = (&self.spec.name, self.run.written());
             let message = format!(
-                "back-off {} restarting failed container={} pod={pod}",
+                "back-off {} restarting failed container={name} pod={pod}",
                 go_duration(pause),
-                spec.name
             );
             self.note(|container| {
                 container.state = State::Waiting {
@@ -109,209 +179,180 @@ impl Slot<'_> {
                 };
                 container.last = Some(finished.clone());
             });
-            let text = format!(
-                "Back-off restarting failed container {} in pod {pod}",
-                spec.name
-            );
-            events::warning(cluster, run, "BackOff", text);
-            cluster.clock.pass(pause).await;
+            let text = format!("Back-off restarting failed container {name} in pod {pod}");
+            self.warn("BackOff", text);
+            self.cluster.clock.pass(pause).await;
         }
-        self.note(|container| {
+        self.book(|container| {
             container.last = Some(finished);
             container.restarts = container.restarts.saturating_add(1);
         });
     }
 
-    /// Pulls the image, again and again until it can be had.
-    async fn pull(self) -> Image {
+    /// Has the image, the variables and the files ready; tries until all can be had.
+    async fn prepare(self) -> (Image, Place) {
         let Self {
             cluster, run, spec, ..
         } = self;
-        let reference = spec.image.clone().unwrap_or_default();
-        let mut pause = Duration::from_secs(10);
         loop {
-            let faults = cluster.faults.current();
-            let missing = run.node.suffers(FaultKind::ImageMissing, &faults);
-            match image::resolve(&reference, run.node.pool, missing) {
-                Ok(image) => {
-                    self.fetch(&reference, &image).await;
-                    let digest = cluster.chance.hex(&image.reference, 64);
-                    let path = image
-                        .reference
-                        .rsplit_once(':')
-                        .map_or("", |(path, _)| path);
-                    self.note(|container| {
-                        container.image.clone_from(&image.reference);
-                        container.image_id = format!("{path}@sha256:{digest}");
-                    });
-                    return image;
-                }
-                Err(PullFailure(text)) => {
-                    events::normal(
-                        cluster,
-                        run,
-                        "Pulling",
-                        format!("Pulling image \"{reference}\""),
-                    );
-                    cluster.clock.pass(Duration::from_secs(1)).await;
-                    let failed = format!("Failed to pull image \"{reference}\": {text}");
-                    events::warning(cluster, run, "Failed", failed);
-                    events::warning(cluster, run, "Failed", "Error: ErrImagePull".to_owned());
-                    self.waits("ErrImagePull", text.clone());
-                    cluster.clock.pass(Duration::from_secs(2)).await;
-                    let back_off = format!("Back-off pulling image \"{reference}\"");
-                    events::normal(cluster, run, "BackOff", back_off.clone());
-                    events::warning(cluster, run, "Failed", "Error: ImagePullBackOff".to_owned());
-                    self.waits(
-                        "ImagePullBackOff",
-                        format!("{back_off}: ErrImagePull: {text}"),
-                    );
-                    cluster.clock.pass(pause).await;
-                    pause = (pause * 2).min(Duration::from_mins(5));
-                }
-            }
-        }
-    }
-
-    fn waits(self, reason: &'static str, message: String) {
-        self.note(|container| {
-            container.state = State::Waiting {
-                reason,
-                message: Some(message),
+            let image = self.pull().await;
+            let trouble = match env::of(cluster, run, spec).await {
+                Ok(env) => match volumes::files(run, spec, &env) {
+                    Ok(files) => match start::forbidden(run, spec) {
+                        None => {
+                            let place = Place {
+                                env: Arc::new(env),
+                                files,
+                                ..run.place(spec, &image)
+                            };
+                            return (image, place);
+                        }
+                        Some(text) => text,
+                    },
+                    Err(missing) => missing.text,
+                },
+                Err(missing) => missing.text,
             };
-        });
-    }
-
-    /// The first pod of a node that needs an image pulls it, the others wait for that.
-    async fn fetch(self, reference: &str, image: &Image) {
-        let Self { cluster, run, .. } = self;
-        let stored = run.node.image(&image.reference);
-        if stored.initialized() {
-            let text = format!("Container image \"{reference}\" already present on machine");
-            events::normal(cluster, run, "Pulled", text);
-            return;
+            self.warn("Failed", format!("Error: {trouble}"));
+            self.waits("CreateContainerConfigError", Some(trouble));
+            cluster.clock.pass(Duration::from_secs(10)).await;
         }
-        events::normal(
-            cluster,
-            run,
-            "Pulling",
-            format!("Pulling image \"{reference}\""),
-        );
-        let time = cluster.chance.about(
-            &format!("pull {} {}", run.node.name, image.reference),
-            image.pull,
-        );
-        stored.get_or_init(|| cluster.clock.pass(time)).await;
-        let time = format!("{:.3}s", time.as_secs_f64());
-        let bytes = image.bytes;
-        events::normal(
-            cluster,
-            run,
-            "Pulled",
-            format!(
-                "Successfully pulled image \"{reference}\" in {time} ({time} including waiting). \
-                 Image size: {bytes} bytes."
-            ),
-        );
     }
 
     /// Runs the container once, from its start to its end.
-    async fn once(self, image: &Image) -> Finished {
+    async fn once(self, image: &Image, place: Place) -> (Finished, End) {
         let Self {
             cluster, run, spec, ..
         } = self;
         let name = &spec.name;
-        let restarts = self
-            .run
-            .book()
-            .containers
-            .get(self.index)
-            .map_or(0, |c| c.restarts);
-        let hex = cluster
-            .chance
-            .hex(&format!("container {} {name} {restarts}", run.uid), 64);
-        let id = format!("containerd://{hex}");
-        events::normal(
-            cluster,
-            run,
-            "Created",
-            format!("Container created: {name}"),
+        let mut restarts = 0;
+        self.book(|container| restarts = container.restarts);
+        let boots = run.node.power.borrow().boots;
+        let hex = cluster.chance.hex(
+            &format!("container {} {name} {restarts} {boots}", run.uid),
+            64,
         );
+        let id = format!("containerd://{hex}");
+        self.tell("Created", "Container created".to_owned());
         cluster.clock.pass(start_time(self.os())).await;
 
-        let place = run.place(spec, image);
-        let world = cluster.world();
-        let argv = command::of(spec, image.family, place.os);
-        let started = program::start(&place, &argv, b"", &cluster.view(&world));
-        if let Started::Refused(refusal) = started {
-            return self.cannot_start(&refusal, &hex, id);
-        }
-        let since = clock::now();
+        let argv = command::of(spec, image.family, place.os, &place.env);
+        let started = match start::refused(self, image, &place, &argv, &hex) {
+            Some(text) => Err(text),
+            None => {
+                let world = cluster.world();
+                match program::start(&place, &argv, b"", &cluster.view(&world)) {
+                    Started::Refused(refusal) => Err(start::text(&refusal, self.os(), &hex)),
+                    started => Ok(started),
+                }
+            }
+        };
+        let started = match started {
+            Ok(started) => started,
+            Err(message) => {
+                // recordContainerEvent: the name in place of the ID, so that events repeat
+                self.warn("Failed", format!("Error: {}", message.replace(&hex, name)));
+                let finished = Finished {
+                    code: 128,
+                    reason: "StartError",
+                    message: Some(message),
+                    from: None,
+                    to: run.now(cluster),
+                    id: Some(id.clone()),
+                };
+                self.book(|container| {
+                    container.begin_log();
+                    container.id = Some(id);
+                });
+                return (finished, End::Itself);
+            }
+        };
+        let since = run.now(cluster);
         let has = |probe: &Option<_>| Option::is_some(probe);
+        let probed = matches!(self.role, Role::Main | Role::Sidecar);
         self.note(|container| {
             container.begin_log();
             container.id = Some(id.clone());
             container.state = State::Running { since };
             container.place = Some(place.clone());
-            container.past_startup = !has(&spec.startup_probe);
-            container.ready =
-                !self.init && !has(&spec.readiness_probe) && !has(&spec.startup_probe);
+            container.past_startup = !(probed && has(&spec.startup_probe));
+            container.ready = probed && !has(&spec.readiness_probe) && !has(&spec.startup_probe);
         });
-        events::normal(
-            cluster,
-            run,
-            "Started",
-            format!("Container started: {name}"),
-        );
+        self.tell("Started", "Container started".to_owned());
+        let (code, end) = self.runs(image, started, &argv).await;
+        let code = match end {
+            End::NodeDown => code,
+            _ if run.suffers(FaultKind::ExitCodeLost, cluster) => 0,
+            _ => code,
+        };
+        let finished = Finished {
+            code: signed(code),
+            reason: match (&end, code) {
+                (End::NodeDown, _) => "Unknown",
+                (_, 0) => "Completed",
+                _ => "Error",
+            },
+            message: start::last_words(self, &place, code),
+            from: Some(since),
+            to: run.now(cluster),
+            id: Some(id),
+        };
+        (finished, end)
+    }
 
-        let crashes = image.family == Family::Servercore
+    /// Lets the program run until it ends or is ended.
+    async fn runs(self, image: &Image, started: Started, argv: &[String]) -> (u32, End) {
+        let Self {
+            cluster, run, spec, ..
+        } = self;
+        let name = &spec.name;
+        let dies = image.is_servercore()
+            && image.family == Family::Servercore
             && run
                 .node
                 .suffers(FaultKind::ServercoreCrashes, &cluster.faults.current());
-        let code = if crashes {
+        if dies {
             cluster.clock.pass(Duration::from_millis(500)).await;
-            DLL_INIT_FAILED
-        } else {
-            tokio::select! {
-                code = self.run_program(started) => code,
-                why = probe::watch(self) => {
-                    let text = format!("Container {name} failed {why} probe, will be restarted");
-                    events::normal(cluster, run, "Killing", text);
-                    cluster.clock.pass(Duration::from_secs(1)).await;
-                    killed(self.os())
-                }
+            return (DLL_INIT_FAILED, End::Itself);
+        }
+        if run.suffers(FaultKind::CrashLoop, cluster) {
+            cluster.clock.pass(Duration::from_millis(500)).await;
+            return (1, End::Itself);
+        }
+        let program = self.run_program(started);
+        tokio::pin!(program);
+        let hooked = async {
+            match self.post_start().await {
+                Ok(()) => std::future::pending().await,
+                Err(message) => message,
             }
         };
-        Finished {
-            code: signed(code),
-            reason: if code == 0 { "Completed" } else { "Error" },
-            message: None,
-            from: Some(since),
-            to: clock::now(),
-            id: Some(id),
-        }
-    }
-
-    /// What containerd says when the program is not there.
-    fn cannot_start(self, refusal: &Refusal, hex: &str, id: String) -> Finished {
-        let os = self.os();
-        let text = refusal.text(os, hex);
-        let message = match (refusal, os) {
-            (Refusal::Missing(_), Os::Linux) => format!(
-                "failed to create containerd task: failed to create shim task: OCI runtime create failed: \
-                 runc create failed: unable to start container process: error during container init: {text}"
-            ),
-            _ => format!("failed to start containerd task \"{hex}\": {text}"),
+        let (stop, end) = tokio::select! {
+            code = &mut program => return (code, End::Itself),
+            () = run.node.down() => return (UNKNOWN, End::NodeDown),
+            () = run.ends() => {
+                let message = format!("Stopping container {name}");
+                (Stop { message, grace: None }, End::Stopped)
+            }
+            stop = probe::watch(self) => (stop, End::Stopped),
+            message = hooked => {
+                // Not the message, lest it tell secrets
+                self.warn("FailedPostStartHook", "PostStartHook failed".to_owned());
+                let grace = run.pod.spec.as_ref();
+                let grace = grace.and_then(|spec| spec.termination_grace_period_seconds);
+                let grace = u64::try_from(grace.unwrap_or(30)).unwrap_or(0);
+                let stop = Stop {
+                    message: "FailedPostStartHook".to_owned(),
+                    grace: Some(Duration::from_secs(grace)),
+                };
+                (stop, End::Hook(message))
+            }
         };
-        let event = format!("Error: {message}");
-        events::warning(self.cluster, self.run, "Failed", event);
-        Finished {
-            code: 128,
-            reason: "StartError",
-            message: Some(message),
-            from: None,
-            to: clock::now(),
-            id: Some(id),
+        tokio::select! {
+            biased;
+            code = &mut program => (code, end),
+            () = run.node.down() => (UNKNOWN, End::NodeDown),
+            code = self.stop(stop, argv) => (code, end),
         }
     }
 
@@ -389,15 +430,6 @@ impl Drop for Listening<'_> {
                 pod.listening_udp.retain(|port, _| !self.udp.contains(port));
             }
         });
-    }
-}
-
-/// The exit code of a program that was told to end.
-pub(crate) fn killed(os: Os) -> u32 {
-    match os {
-        // 128 and SIGTERM
-        Os::Linux => 143,
-        Os::Windows => program::CONTROL_C,
     }
 }
 

@@ -1,30 +1,70 @@
 //! Events of pods, with the reasons and words of the kubelet. Best effort: a lost one is lost.
+//!
+//! What is told again counts up the event that is there, as client-go's correlator does.
 
+use std::sync::Arc;
+
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::Api;
-use kube::api::PostParams;
+use kube::api::{Patch, PatchParams, PostParams};
+use serde_json::json;
 
+use super::book::Role;
 use super::run::PodRun;
-use crate::clock;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, locked};
+
+/// What tells one event from another: the container's field path, the reason and the words.
+pub(crate) type Told = (String, String, String);
 
 /// Tells something ordinary.
-pub(crate) fn normal(cluster: &Cluster, run: &PodRun, reason: &str, message: String) {
-    tell(cluster, run, "Normal", reason, message);
+pub(crate) fn normal(cluster: &Cluster, run: &Arc<PodRun>, reason: &str, message: String) {
+    tell(cluster, run, None, "Normal", reason, message);
 }
 
 /// Tells trouble.
-pub(crate) fn warning(cluster: &Cluster, run: &PodRun, reason: &str, message: String) {
-    tell(cluster, run, "Warning", reason, message);
+pub(crate) fn warning(cluster: &Cluster, run: &Arc<PodRun>, reason: &str, message: String) {
+    tell(cluster, run, None, "Warning", reason, message);
 }
 
-fn tell(cluster: &Cluster, run: &PodRun, kind: &str, reason: &str, message: String) {
-    let now = jiff::Timestamp::now();
+/// Tells something of the pod, or of one container of it.
+pub(crate) fn tell(
+    cluster: &Cluster,
+    run: &Arc<PodRun>,
+    container: Option<(Role, &str)>,
+    kind: &'static str,
+    reason: &str,
+    message: String,
+) {
+    let path = container
+        .map(|(role, name)| format!("spec.{}{{{name}}}", role.field()))
+        .unwrap_or_default();
+    let now = Timestamp::now();
+    let key = (path.clone(), reason.to_owned(), message.clone());
+    let (name, count) = {
+        let mut told = locked(&run.told);
+        // The kubelet's names: the pod's, a dot, the time in hexadecimal digits
+        let fresh = || (format!("{}.{:x}", run.key.name, now.as_nanosecond()), 0);
+        let event = told.entry(key).or_insert_with(fresh);
+        event.1 += 1;
+        event.clone()
+    };
+    let at = Time(run.now(cluster));
+    let events: Api<Event> = Api::namespaced(cluster.client.clone(), &run.key.namespace);
+    if count > 1 {
+        let patch = Patch::Merge(json!({"count": count, "lastTimestamp": at, "message": message}));
+        cluster.spawn(async move {
+            let counted = events.patch(&name, &PatchParams::default(), &patch).await;
+            if let Err(error) = counted {
+                tracing::debug!(%error, "event is not counted");
+            }
+        });
+        return;
+    }
     let event = Event {
         metadata: ObjectMeta {
-            // The kubelet's names: the pod's, a dot, the time in hexadecimal digits
-            name: Some(format!("{}.{:x}", run.key.name, now.as_nanosecond())),
+            name: Some(name),
             namespace: Some(run.key.namespace.clone()),
             ..ObjectMeta::default()
         },
@@ -34,14 +74,15 @@ fn tell(cluster: &Cluster, run: &PodRun, kind: &str, reason: &str, message: Stri
             name: Some(run.key.name.clone()),
             namespace: Some(run.key.namespace.clone()),
             uid: Some(run.uid.clone()),
+            field_path: (!path.is_empty()).then_some(path),
             ..ObjectReference::default()
         },
         type_: Some(kind.to_owned()),
         reason: Some(reason.to_owned()),
         message: Some(message),
         count: Some(1),
-        first_timestamp: Some(Time(clock::now())),
-        last_timestamp: Some(Time(clock::now())),
+        first_timestamp: Some(at.clone()),
+        last_timestamp: Some(at),
         source: Some(EventSource {
             component: Some("kubelet".to_owned()),
             host: Some(run.node.name.clone()),
@@ -50,7 +91,6 @@ fn tell(cluster: &Cluster, run: &PodRun, kind: &str, reason: &str, message: Stri
         reporting_instance: Some(run.node.name.clone()),
         ..Event::default()
     };
-    let events: Api<Event> = Api::namespaced(cluster.client.clone(), &run.key.namespace);
     cluster.spawn(async move {
         if let Err(error) = events.create(&PostParams::default(), &event).await {
             tracing::debug!(%error, "event is lost");

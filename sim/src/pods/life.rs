@@ -1,26 +1,23 @@
-//! A pod's life on its node: admitted, given an address, run, ended, forgotten.
+//! A pod's life on its node: admitted, given its volumes and a sandbox, run, ended, forgotten.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::future;
-use k8s_openapi::api::core::v1::Pod;
+use futures::stream::{FuturesUnordered, StreamExt};
+use k8s_openapi::api::core::v1::{Container, Pod, PodCondition};
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::admit;
-use super::book::{Finished, NodeVerdict, State};
-use super::container::{Slot, killed, signed};
-use super::events;
+use super::book::{NodeVerdict, Role};
+use super::container::Slot;
 use super::run::PodRun;
+use super::{admit, events, evict, sandbox, volumes};
 use crate::clock;
-use crate::cluster::{Cluster, insist};
-use crate::names;
-use crate::topology::Os;
-use crate::world;
+use crate::cluster::{Cluster, insist, locked};
 
 /// Leads a pod until it is deleted, or until `gone` says that the API server has forgotten it.
 pub(crate) async fn live(
@@ -33,18 +30,8 @@ pub(crate) async fn live(
         () = gone.cancelled() => {}
         () = lead(&cluster, &run, &mut seen) => {}
     }
-    cluster.change(|world| {
-        if world
-            .pods
-            .get(&run.key)
-            .is_some_and(|pod| pod.uid == run.uid)
-        {
-            world.pods.remove(&run.key);
-        }
-    });
-    if let Some(address) = run.address().filter(|_| !run.host_network()) {
-        run.node.release_address(address);
-    }
+    sandbox::remove(&cluster, &run);
+    run.book().end();
     let mut runs = cluster.runs();
     if runs.get(&run.key).is_some_and(|known| known.uid == run.uid) {
         runs.remove(&run.key);
@@ -52,24 +39,24 @@ pub(crate) async fn live(
 }
 
 async fn lead(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &mut watch::Receiver<Arc<Pod>>) {
-    let phase = run
-        .pod
-        .status
-        .as_ref()
-        .and_then(|status| status.phase.as_deref());
+    let status = run.pod.status.as_ref();
+    let phase = status.and_then(|status| status.phase.as_deref());
     let over = matches!(phase, Some("Succeeded" | "Failed"));
+    run.node.up().await;
     if !over {
-        match admit::refusal(&run.pod, &run.node) {
-            Some(verdict) => {
-                events::warning(cluster, run, &verdict.reason, verdict.message.clone());
-                run.note(|book| book.verdict = Some(verdict));
-            }
-            None => {
-                run.changed.notify_one();
-            }
+        if let Some(verdict) = admit::refusal(cluster, run) {
+            events::warning(cluster, run, &verdict.reason, verdict.message.clone());
+            let message = format!("Pod was rejected: {}", verdict.message);
+            run.note(|book| {
+                book.refused = true;
+                book.verdict = Some(NodeVerdict { message, ..verdict });
+            });
+        } else {
+            run.note(|book| book.started = run.now(cluster));
         }
     }
-    let works = !over && run.book().verdict.is_none();
+    let works = !over && !run.book().refused;
+    let mut told = seen.clone();
     let reports = async {
         if over {
             future::pending::<()>().await;
@@ -81,29 +68,257 @@ async fn lead(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &mut watch::Recei
     };
     let work = async {
         if works {
-            tokio::select! {
-                () = sandbox_and_containers(cluster, run) => {}
-                () = deadline(run) => past_deadline(cluster, run),
-            }
+            work(cluster, run, seen.clone()).await;
         }
-        future::pending::<()>().await;
+        deleted(seen).await;
     };
     tokio::select! {
-        () = deletion(seen) => {}
         () = reports => {}
+        () = follow(run, &mut told) => {}
         () = work => {}
     }
-    let grace = seen.borrow().metadata.deletion_grace_period_seconds;
-    terminate(cluster, run, grace).await;
+    if works {
+        report(cluster, run).await;
+    }
+    delete(cluster, run).await;
 }
 
-async fn deletion(seen: &mut watch::Receiver<Arc<Pod>>) {
-    if seen
-        .wait_for(|pod| pod.metadata.deletion_timestamp.is_some())
-        .await
-        .is_err()
-    {
-        // The watch has let the pod go: `gone` follows
+/// Runs the pod until nothing of it runs any more.
+async fn work(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Receiver<Arc<Pod>>) {
+    let decided = Mutex::new(None);
+    tokio::select! {
+        () = orders(cluster, run, &decided) => {}
+        () = boots(cluster, run, &seen) => {}
+    }
+    // Told only now: a pod is Failed when its containers have ended
+    let verdict: Option<Verdict> = locked(&decided).take();
+    run.note(|book| {
+        book.end();
+        book.sandbox = false;
+        if let Some((verdict, disruption)) = verdict {
+            book.verdict = Some(verdict);
+            book.disruption = disruption;
+        }
+    });
+}
+
+type Verdict = (NodeVerdict, Option<PodCondition>);
+
+/// Has the pod ended where the node does that by itself; never ends.
+async fn orders(cluster: &Arc<Cluster>, run: &Arc<PodRun>, decided: &Mutex<Option<Verdict>>) {
+    let (verdict, grace) = tokio::select! {
+        () = deadline(run) => {
+            let message = "Pod was active on the node longer than the specified deadline".to_owned();
+            events::normal(cluster, run, "DeadlineExceeded", message.clone());
+            let reason = "DeadlineExceeded".to_owned();
+            let spec = run.pod.spec.as_ref();
+            let grace = spec.and_then(|spec| spec.termination_grace_period_seconds);
+            ((NodeVerdict { reason, message }, None), seconds(grace.unwrap_or(30)))
+        }
+        (verdict, condition) = evict::evicted(cluster, run) => {
+            ((verdict, Some(condition)), Duration::from_secs(1))
+        }
+    };
+    *locked(decided) = Some(verdict);
+    run.end(grace);
+    future::pending::<()>().await;
+}
+
+fn seconds(seconds: i64) -> Duration {
+    Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
+}
+
+/// Runs the pod, anew after each boot of its node.
+async fn boots(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &watch::Receiver<Arc<Pod>>) {
+    loop {
+        let boots = run.node.power.borrow().boots;
+        tokio::select! {
+            () = run.ends() => {}
+            () = run.node.down() => {}
+            () = prepare(cluster, run, boots) => {}
+        }
+        if run.ending.borrow().is_some() && run.book().address.is_none() {
+            return;
+        }
+        if run.node.power.borrow().up {
+            containers(cluster, run, seen.clone()).await;
+        }
+        if run.node.power.borrow().up && run.node.power.borrow().boots == boots {
+            return;
+        }
+        run.node.up().await;
+        let over = !matches!(run.book().phase(), "Pending" | "Running");
+        let had = run.book().sandbox;
+        sandbox::remove(cluster, run);
+        if over || run.ending.borrow().is_some() {
+            return;
+        }
+        if had {
+            let text = "Pod sandbox changed, it will be killed and re-created.".to_owned();
+            events::normal(cluster, run, "SandboxChanged", text);
+        }
+        run.note(|book| {
+            for role in [Role::Init, Role::Main] {
+                for container in book.of(role) {
+                    container.again();
+                }
+            }
+        });
+    }
+}
+
+async fn prepare(cluster: &Arc<Cluster>, run: &Arc<PodRun>, boots: u32) {
+    if run.volumes.get().is_none() {
+        let volumes = volumes::mount(cluster, run).await;
+        // Nobody else sets it
+        let _ = run.volumes.set(volumes);
+    }
+    sandbox::make(cluster, run, boots).await;
+}
+
+/// Runs the init containers one after the other, sidecars from their turn on, then the others;
+/// ephemeral ones whenever they come.
+async fn containers(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Receiver<Arc<Pod>>) {
+    let spec = run.pod.spec.clone().unwrap_or_default();
+    let init: Vec<Container> = spec.init_containers.unwrap_or_default();
+    let lead = |container, index, role| {
+        let slot = Slot {
+            cluster,
+            run,
+            spec: container,
+            index,
+            role,
+        };
+        let over = match role {
+            Role::Main => &run.over[init.len() + index],
+            _ => &run.over[index],
+        };
+        async move {
+            let code = slot.lead().await;
+            if run.node.power.borrow().up {
+                over.cancel();
+            }
+            code
+        }
+    };
+    let turns: Vec<CancellationToken> = init.iter().map(|_| CancellationToken::new()).collect();
+    let done = CancellationToken::new();
+    let sequence = async {
+        for (index, container) in init.iter().enumerate() {
+            let role = Role::of_init(container);
+            if role == Role::Sidecar {
+                turns[index].cancel();
+                started(run, index).await;
+            } else if lead(container, index, role).await != Some(0) {
+                return;
+            }
+        }
+        let all = spec.containers.iter().enumerate();
+        future::join_all(all.map(|(index, own)| lead(own, index, Role::Main))).await;
+    };
+    let main = async {
+        sequence.await;
+        done.cancel();
+        if run.node.power.borrow().up {
+            // What is left of it has nothing to be beside
+            run.end(seconds(spec.termination_grace_period_seconds.unwrap_or(30)));
+        }
+    };
+    let sidecars = init.iter().enumerate();
+    let sidecars = sidecars.map(|(index, own)| {
+        let (lead, turn, done) = (&lead, &turns[index], &done);
+        async move {
+            let begins = tokio::select! {
+                biased;
+                () = turn.cancelled() => true,
+                () = done.cancelled() => false,
+            };
+            if begins {
+                lead(own, index, Role::Sidecar).await;
+            }
+        }
+    });
+    let ephemeral = ephemeral(cluster, run, seen, &done);
+    future::join3(main, future::join_all(sidecars), ephemeral).await;
+}
+
+/// Until a sidecar has started, or never will.
+async fn started(run: &PodRun, index: usize) {
+    let mut states = run.states.subscribe();
+    loop {
+        states.mark_unchanged();
+        let past = run.book().init.get(index).is_none_or(|c| c.past_startup);
+        if past {
+            return;
+        }
+        tokio::select! {
+            () = run.ends() => return,
+            () = run.node.down() => return,
+            changed = states.changed() => if changed.is_err() { return },
+        }
+    }
+}
+
+/// Starts the ephemeral containers that are there and those that come.
+async fn ephemeral(
+    cluster: &Arc<Cluster>,
+    run: &Arc<PodRun>,
+    mut seen: watch::Receiver<Arc<Pod>>,
+    done: &CancellationToken,
+) {
+    let lead = |(index, container): (usize, Arc<Container>)| async move {
+        let slot = Slot {
+            cluster,
+            run,
+            spec: &container,
+            index,
+            role: Role::Ephemeral,
+        };
+        slot.lead().await;
+    };
+    let mut running = FuturesUnordered::new();
+    loop {
+        let pod = Arc::clone(&seen.borrow_and_update());
+        let new = run.book().see(&pod);
+        running.extend(new.into_iter().map(lead));
+        tokio::select! {
+            () = done.cancelled() => break,
+            changed = seen.changed() => if changed.is_err() { break },
+            Some(()) = running.next() => {}
+        }
+    }
+    while running.next().await.is_some() {}
+}
+
+/// Follows the pod's object: has the pod ended when it is deleted, and told when it changes.
+async fn follow(run: &PodRun, seen: &mut watch::Receiver<Arc<Pod>>) {
+    let mut generation = run.pod.metadata.generation;
+    loop {
+        let pod = Arc::clone(&seen.borrow_and_update());
+        if pod.metadata.deletion_timestamp.is_some() {
+            let spec = pod.spec.as_ref();
+            let own = spec.and_then(|spec| spec.termination_grace_period_seconds);
+            let grace = pod.metadata.deletion_grace_period_seconds.or(own);
+            run.end(seconds(grace.unwrap_or(30)));
+        }
+        let gates = pod.spec.as_ref().is_some_and(|spec| {
+            let gates = spec.readiness_gates.as_ref();
+            gates.is_some_and(|gates| !gates.is_empty())
+        });
+        if gates || pod.metadata.generation != generation {
+            generation = pod.metadata.generation;
+            run.note(|book| book.pod = pod);
+        }
+        if seen.changed().await.is_err() {
+            // The watch has let the pod go: `gone` follows
+            future::pending::<()>().await;
+        }
+    }
+}
+
+async fn deleted(seen: &mut watch::Receiver<Arc<Pod>>) {
+    let gone = seen.wait_for(|pod| pod.metadata.deletion_timestamp.is_some());
+    if gone.await.is_err() {
         future::pending::<()>().await;
     }
 }
@@ -111,104 +326,23 @@ async fn deletion(seen: &mut watch::Receiver<Arc<Pod>>) {
 /// `activeDeadlineSeconds` counts on the wall's clock: a harness trusts it to end what it left
 /// behind, not earlier.
 async fn deadline(run: &PodRun) {
-    let limit = run
-        .pod
-        .spec
-        .as_ref()
-        .and_then(|spec| spec.active_deadline_seconds);
-    match limit.and_then(|limit| u64::try_from(limit).ok()) {
-        Some(seconds) => clock::elapse(Duration::from_secs(seconds)).await,
+    let spec = run.pod.spec.as_ref();
+    match spec.and_then(|spec| spec.active_deadline_seconds) {
+        Some(limit) => clock::elapse(seconds(limit)).await,
         None => future::pending().await,
     }
 }
 
-fn past_deadline(cluster: &Cluster, run: &PodRun) {
-    let message = "Pod was active on the node longer than the specified deadline".to_owned();
-    events::normal(cluster, run, "DeadlineExceeded", message.clone());
-    end_containers(run);
-    run.note(|book| {
-        book.verdict = Some(NodeVerdict {
-            reason: "DeadlineExceeded".to_owned(),
-            message,
-        });
-    });
-}
-
-async fn sandbox_and_containers(cluster: &Arc<Cluster>, run: &Arc<PodRun>) {
-    sandbox(cluster, run).await;
-    names::settle(cluster, &run.key, &run.uid);
-    let spec = run.pod.spec.clone().unwrap_or_default();
-    for (index, container) in spec.init_containers.iter().flatten().enumerate() {
-        let slot = Slot {
-            cluster,
-            run,
-            spec: container,
-            index,
-            init: true,
-        };
-        if slot.lead().await != 0 {
-            return;
-        }
-    }
-    let containers = spec
-        .containers
-        .iter()
-        .enumerate()
-        .map(|(index, container)| {
-            Slot {
-                cluster,
-                run,
-                spec: container,
-                index,
-                init: false,
-            }
-            .lead()
-        });
-    future::join_all(containers).await;
-}
-
-/// Gives the pod its address.
-async fn sandbox(cluster: &Cluster, run: &PodRun) {
-    cluster
-        .clock
-        .pass(match run.node.pool.os() {
-            Os::Linux => Duration::from_millis(300),
-            Os::Windows => Duration::from_secs(2),
-        })
-        .await;
-    let host_network = run.host_network();
-    let address = loop {
-        let address = if host_network {
-            Some(run.node.view.address)
-        } else {
-            run.node.lease_address()
-        };
-        if let Some(address) = address {
-            break address;
-        }
-        let text = "Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network \
-                    for sandbox: plugin type=\"host-local\" failed (add): no IP addresses available in range set"
-            .to_owned();
-        events::warning(cluster, run, "FailedCreatePodSandBox", text);
-        cluster.clock.pass(Duration::from_secs(10)).await;
-    };
-    cluster.change(|world| {
-        let told = world::Told::by(&run.pod);
-        let pod = world::Pod {
-            uid: run.uid.clone(),
-            host_network,
-            dns_ready: host_network || run.node.pool.os() == Os::Linux,
-            ..world::Pod::new(&run.node.name, address, told)
-        };
-        world.pods.insert(run.key.clone(), pod);
-    });
-    run.note(|book| book.address = Some(address));
-}
-
 /// Tells the API server the state of the moment.
 async fn report(cluster: &Cluster, run: &PodRun) {
+    cluster.heard(&run.node).await;
     let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), &run.key.namespace);
     let status = run.book().status(run.node.view.address);
+    let mut status = json!(status);
+    if let Some(addresses) = status.get_mut("podIPs").and_then(Value::as_array_mut) {
+        // Else the server adds a new address to the old one
+        addresses.push(json!({"$patch": "replace"}));
+    }
     // The UID guards against a new pod of the same name, as in the kubelet's patches
     let patch = Patch::Strategic(json!({"metadata": {"uid": run.uid}, "status": status}));
     let params = PatchParams::default();
@@ -221,26 +355,8 @@ async fn report(cluster: &Cluster, run: &PodRun) {
     }
 }
 
-async fn terminate(cluster: &Cluster, run: &PodRun, grace: Option<i64>) {
-    let grace = Duration::from_secs(
-        grace
-            .and_then(|grace| u64::try_from(grace).ok())
-            .unwrap_or(30),
-    );
-    let names: Vec<String> = running(run);
-    for name in &names {
-        events::normal(
-            cluster,
-            run,
-            "Killing",
-            format!("Stopping container {name}"),
-        );
-    }
-    if !names.is_empty() {
-        cluster.clock.pass(Duration::from_secs(1).min(grace)).await;
-        end_containers(run);
-        report(cluster, run).await;
-    }
+async fn delete(cluster: &Cluster, run: &PodRun) {
+    cluster.heard(&run.node).await;
     let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), &run.key.namespace);
     let params = DeleteParams {
         grace_period_seconds: Some(0),
@@ -252,38 +368,5 @@ async fn terminate(cluster: &Cluster, run: &PodRun, grace: Option<i64>) {
     };
     if let Err(error) = insist("pod deletion", || pods.delete(&run.key.name, &params)).await {
         tracing::debug!(pod = %run.key, %error, "deletion is not taken");
-    }
-}
-
-fn running(run: &PodRun) -> Vec<String> {
-    let book = run.book();
-    let containers = book.init.iter().chain(&book.containers);
-    containers
-        .filter(|container| matches!(container.state, State::Running { .. }))
-        .map(|container| container.name.clone())
-        .collect()
-}
-
-/// Writes down that whatever still runs has ended.
-fn end_containers(run: &PodRun) {
-    let code = signed(killed(run.node.pool.os()));
-    let mut book = run.book();
-    let book = &mut *book;
-    for container in book.init.iter_mut().chain(&mut book.containers) {
-        if let State::Running { since } = container.state {
-            container.state = State::Finished(Finished {
-                code,
-                reason: "Error",
-                message: None,
-                from: Some(since),
-                to: clock::now(),
-                id: container.id.clone(),
-            });
-        }
-        container.log.end();
-        container.ready = false;
-        container.past_startup = false;
-        container.place = None;
-        container.over = true;
     }
 }

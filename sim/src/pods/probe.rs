@@ -1,36 +1,41 @@
-//! Probes, evaluated against what the container serves: `httpGet`, `tcpSocket` and `exec`.
+//! Probes, evaluated against what the container serves (kubernetes 1.37.0,
+//! `pkg/kubelet/prober/{worker,prober}.go` and `pkg/probe`): `httpGet`, `tcpSocket` and `exec`.
 //!
-//! What cannot be evaluated is told as an event, and the container stays not ready.
+//! What cannot be evaluated is told as an event, and its result is thrown away.
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Probe;
+use k8s_openapi::api::core::v1::{HTTPGetAction, Probe};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use tokio::time::timeout;
 
+use super::book::Role;
 use super::container::Slot;
-use super::events;
+use super::hook::Execed;
+use super::stop::Stop;
+use crate::fault::FaultKind;
+use crate::program::http::Answer;
 use crate::program::serve::{self, Exchange};
-use crate::program::{self, Started};
+use crate::topology::Os;
 
 /// What one look gave.
 enum Checked {
     Healthy,
+    /// It leads elsewhere: good enough, and worth an event.
+    Warned(String),
     Failed(String),
-    Unsupported(&'static str),
+    /// The look itself failed.
+    Unknown(String),
 }
 
-/// Keeps the container's readiness current; ends, with the probe's kind, when the container must be
-/// restarted.
-pub(crate) async fn watch(slot: Slot<'_>) -> &'static str {
-    if slot.init {
+/// Keeps the container's readiness current; ends when the container must be restarted.
+pub(super) async fn watch(slot: Slot<'_>) -> Stop {
+    if !matches!(slot.role, Role::Main | Role::Sidecar) {
         return std::future::pending().await;
     }
     if let Some(probe) = &slot.spec.startup_probe {
-        if repeat(slot, probe, "Startup", |healthy| healthy.then_some(()))
-            .await
-            .is_none()
-        {
-            return "startup";
+        if !first(slot, probe, "Startup").await {
+            return failed(slot, "startup", probe);
         }
         slot.note(|container| {
             container.past_startup = true;
@@ -38,172 +43,311 @@ pub(crate) async fn watch(slot: Slot<'_>) -> &'static str {
         });
     }
     let readiness = async {
-        match &slot.spec.readiness_probe {
-            Some(probe) => loop {
-                repeat(slot, probe, "Readiness", |healthy| {
-                    slot.note(|container| container.ready = healthy);
-                    None::<()>
-                })
-                .await;
-                slot.note(|container| container.ready = false);
-            },
-            None => std::future::pending::<()>().await,
+        if let Some(probe) = &slot.spec.readiness_probe {
+            let mut looks = Looks::begin(slot, probe, "Readiness").await;
+            loop {
+                let healthy = looks.next().await;
+                slot.note(|container| container.ready = healthy);
+            }
         }
+        std::future::pending::<Stop>().await
     };
     let liveness = async {
-        match &slot.spec.liveness_probe {
-            Some(probe) => {
-                repeat(slot, probe, "Liveness", |_| None::<()>).await;
-            }
-            None => std::future::pending().await,
-        }
+        let Some(probe) = &slot.spec.liveness_probe else {
+            return std::future::pending().await;
+        };
+        let mut looks = Looks::begin(slot, probe, "Liveness").await;
+        while looks.next().await {}
+        failed(slot, "liveness", probe)
     };
     tokio::select! {
-        () = readiness => "readiness",
-        () = liveness => "liveness",
+        stop = readiness => stop,
+        stop = liveness => stop,
     }
 }
 
-/// Looks every period. Ends with `Some` when `at_success` says so, with `None` after as many
-/// failures in a row as the probe allows.
-async fn repeat<T>(
-    slot: Slot<'_>,
-    probe: &Probe,
-    kind: &str,
-    at_success: impl Fn(bool) -> Option<T>,
-) -> Option<T> {
-    let clock = slot.cluster.clock;
-    let seconds = |field: Option<i32>, default: u64| {
-        Duration::from_secs(
-            field
-                .and_then(|value| u64::try_from(value).ok())
-                .unwrap_or(default),
-        )
-    };
-    let times = |field: Option<i32>, default| field.filter(|value| *value > 0).unwrap_or(default);
-    let period = seconds(probe.period_seconds, 10).max(Duration::from_secs(1));
-    let (mut successes, mut failures) = (0, 0);
-    clock.pass(seconds(probe.initial_delay_seconds, 0)).await;
-    loop {
-        match check(slot, probe).await {
-            Checked::Healthy => {
-                failures = 0;
-                successes += 1;
-                if successes >= times(probe.success_threshold, 1)
-                    && let Some(end) = at_success(true)
-                {
-                    return Some(end);
-                }
+/// Whether the probe succeeds before it fails.
+async fn first(slot: Slot<'_>, probe: &Probe, kind: &'static str) -> bool {
+    Looks::begin(slot, probe, kind).await.next().await
+}
+
+fn failed(slot: Slot<'_>, kind: &str, probe: &Probe) -> Stop {
+    let spec = slot.run.pod.spec.as_ref();
+    let pods = spec.and_then(|spec| spec.termination_grace_period_seconds);
+    let grace = probe
+        .termination_grace_period_seconds
+        .or(pods)
+        .unwrap_or(30);
+    let name = &slot.spec.name;
+    Stop {
+        message: format!("Container {name} failed {kind} probe, will be restarted"),
+        grace: Some(Duration::from_secs(u64::try_from(grace).unwrap_or(0))),
+    }
+}
+
+/// The looks of one probe, one every period.
+struct Looks<'a> {
+    slot: Slot<'a>,
+    probe: &'a Probe,
+    kind: &'static str,
+    last: Option<bool>,
+    in_a_row: i32,
+    begun: bool,
+}
+
+impl<'a> Looks<'a> {
+    async fn begin(slot: Slot<'a>, probe: &'a Probe, kind: &'static str) -> Self {
+        let delay = seconds(probe.initial_delay_seconds, 0);
+        slot.cluster.clock.pass(delay).await;
+        Self {
+            slot,
+            probe,
+            kind,
+            last: None,
+            in_a_row: 0,
+            begun: false,
+        }
+    }
+
+    /// Looks until a threshold is reached.
+    async fn next(&mut self) -> bool {
+        let (slot, kind) = (self.slot, self.kind);
+        loop {
+            if self.begun {
+                let period = seconds(self.probe.period_seconds, 10);
+                slot.cluster
+                    .clock
+                    .pass(period.max(Duration::from_secs(1)))
+                    .await;
             }
-            Checked::Failed(why) => {
-                successes = 0;
-                failures += 1;
-                events::warning(
-                    slot.cluster,
-                    slot.run,
-                    "Unhealthy",
-                    format!("{kind} probe failed: {why}"),
-                );
-                if failures >= times(probe.failure_threshold, 3) {
-                    return None;
+            self.begun = true;
+            let ignored = slot.run.suffers(FaultKind::ProbeIgnored, slot.cluster);
+            let healthy = match check(slot, self.probe).await {
+                _ if ignored => true,
+                Checked::Healthy => true,
+                Checked::Warned(why) => {
+                    slot.warn("ProbeWarning", format!("{kind} probe warning: {why}"));
+                    true
                 }
+                Checked::Failed(why) => {
+                    slot.warn("Unhealthy", format!("{kind} probe failed: {why}"));
+                    false
+                }
+                Checked::Unknown(why) => {
+                    let text = format!("{kind} probe errored and resulted in unknown state: {why}");
+                    slot.warn("Unhealthy", text);
+                    continue;
+                }
+            };
+            if self.last == Some(healthy) {
+                self.in_a_row += 1;
+            } else {
+                (self.last, self.in_a_row) = (Some(healthy), 1);
             }
-            Checked::Unsupported(what) => {
-                let text = format!("{kind} probe errored: hybrid-sim does not evaluate {what}");
-                events::warning(slot.cluster, slot.run, "Unhealthy", text);
-                return std::future::pending().await;
+            if self.in_a_row >= threshold(self.probe, healthy) {
+                return healthy;
             }
         }
-        clock.pass(period).await;
     }
+}
+
+fn threshold(probe: &Probe, healthy: bool) -> i32 {
+    let set = |field: Option<i32>| field.filter(|value| *value > 0);
+    match healthy {
+        true => set(probe.success_threshold).unwrap_or(1),
+        false => set(probe.failure_threshold).unwrap_or(3),
+    }
+}
+
+fn seconds(field: Option<i32>, default: u64) -> Duration {
+    let given = field.and_then(|value| u64::try_from(value).ok());
+    Duration::from_secs(given.unwrap_or(default))
 }
 
 async fn check(slot: Slot<'_>, probe: &Probe) -> Checked {
+    let limit = seconds(probe.timeout_seconds, 1).max(Duration::from_secs(1));
     if let Some(exec) = &probe.exec {
-        return by_exec(slot, exec.command.as_deref().unwrap_or_default()).await;
+        let command = exec.command.as_deref().unwrap_or_default();
+        return by_exec(slot, command, limit).await;
     }
-    let (port, get) = match (&probe.http_get, &probe.tcp_socket) {
-        (Some(get), _) if get.host.is_some() => {
-            return Checked::Unsupported("a probe of another host");
-        }
-        (Some(get), _) if get.scheme.as_deref() == Some("HTTPS") => {
-            return Checked::Failed("http: server gave HTTP response to HTTPS client".to_owned());
-        }
-        (Some(get), _) => (&get.port, Some(get)),
-        (None, Some(socket)) if socket.host.is_some() => {
-            return Checked::Unsupported("a probe of another host");
-        }
-        (None, Some(socket)) => (&socket.port, None),
-        (None, None) => return Checked::Unsupported("probes of this kind"),
+    if let Some(get) = &probe.http_get {
+        return match self::get(slot, get) {
+            Ok(Got::Answered(answer)) if answer.status < 400 => Checked::Healthy,
+            Ok(Got::Answered(answer)) => Checked::Failed(format!(
+                "HTTP probe failed with statuscode: {}",
+                answer.status
+            )),
+            Ok(Got::Redirected(body)) => {
+                Checked::Warned(format!("Probe terminated redirects, Response body: {body}"))
+            }
+            Ok(Got::Nothing(why)) => Checked::Failed(why),
+            Err(why) => Checked::Unknown(why),
+        };
+    }
+    if let Some(socket) = &probe.tcp_socket {
+        let port = match number(slot, &socket.port) {
+            Ok(port) => port,
+            Err(why) => return Checked::Unknown(why),
+        };
+        return match dial(slot, socket.host.as_deref(), port) {
+            Ok(_) => Checked::Healthy,
+            Err(why) => why.checked(),
+        };
+    }
+    let what = match probe.grpc {
+        Some(_) => "gRPC probes",
+        None => "probes of this kind",
     };
-    let Some(port) = number(slot, port) else {
-        return Checked::Failed("couldn't find port".to_owned());
+    Checked::Unknown(format!("hybrid-sim does not evaluate {what}"))
+}
+
+/// What a GET gave.
+pub(super) enum Got {
+    Answered(Answer),
+    Redirected(String),
+    Nothing(String),
+}
+
+/// Asks the container by HTTP, as its node does. An error is one of asking.
+pub(super) fn get(slot: Slot<'_>, get: &HTTPGetAction) -> Result<Got, String> {
+    let port = number(slot, &get.port)?;
+    let path = get.path.as_deref().unwrap_or("/");
+    let path = match path.starts_with('/') {
+        true => path.to_owned(),
+        false => format!("/{path}"),
     };
-    let world = slot.cluster.world();
-    let pod = world.pods.get(&slot.run.key);
-    let Some((pod, page)) = pod.and_then(|pod| Some((pod, pod.listening.get(&port)?))) else {
-        let address = slot
-            .run
-            .address()
-            .map(|address| address.to_string())
-            .unwrap_or_default();
-        return Checked::Failed(format!(
-            "dial tcp {address}:{port}: connect: connection refused"
-        ));
+    let scheme = get.scheme.as_deref().unwrap_or("HTTP").to_lowercase();
+    let host = get.host.clone().filter(|host| !host.is_empty());
+    let shown = host.clone().unwrap_or_else(|| address(slot));
+    let url = format!("Get \"{scheme}://{shown}:{port}{path}\"");
+    let page = match dial(slot, host.as_deref(), port) {
+        Ok(page) => page,
+        Err(NotReached::Refused(why)) => return Ok(Got::Nothing(format!("{url}: {why}"))),
+        Err(NotReached::Elsewhere) => return Err(ELSEWHERE.to_owned()),
     };
-    let Some(get) = get else {
-        return Checked::Healthy;
-    };
+    if scheme == "https" {
+        let why = "http: server gave HTTP response to HTTPS client";
+        return Ok(Got::Nothing(format!("{url}: {why}")));
+    }
+    let own = slot.run.address().unwrap_or(slot.run.node.view.address);
     let exchange = Exchange {
         hostname: &slot.run.key.name,
-        address: pod.address.into(),
+        address: own.into(),
         source: slot.run.node.view.address.into(),
     };
-    let answer = serve::respond(*page, get.path.as_deref().unwrap_or("/"), exchange);
-    if (200..400).contains(&answer.status) {
-        Checked::Healthy
-    } else {
-        Checked::Failed(format!(
-            "HTTP probe failed with statuscode: {}",
-            answer.status
-        ))
+    let answer = serve::respond(page, &path, exchange);
+    Ok(match answer.status {
+        300..400 => Got::Redirected(answer.body),
+        _ => Got::Answered(answer),
+    })
+}
+
+const ELSEWHERE: &str = "hybrid-sim does not evaluate probes of another host";
+
+/// Why a probe gets no connection.
+enum NotReached {
+    Refused(String),
+    Elsewhere,
+}
+
+impl NotReached {
+    fn checked(self) -> Checked {
+        match self {
+            Self::Refused(why) => Checked::Failed(why),
+            Self::Elsewhere => Checked::Unknown(ELSEWHERE.to_owned()),
+        }
     }
 }
 
-async fn by_exec(slot: Slot<'_>, command: &[String]) -> Checked {
-    let book =
-        |containers: &[super::book::ContainerBook]| containers.get(slot.index)?.place.clone();
-    let Some(place) = book(&slot.run.book().containers) else {
-        return Checked::Failed("container is not running".to_owned());
-    };
+fn address(slot: Slot<'_>) -> String {
+    let address = slot.run.address();
+    address
+        .map(|address| address.to_string())
+        .unwrap_or_default()
+}
+
+/// Connects to the pod, or to its node where the pod is on the node's network.
+fn dial(slot: Slot<'_>, host: Option<&str>, port: u16) -> Result<serve::Page, NotReached> {
+    let own = address(slot);
+    let host = host.filter(|host| !host.is_empty()).unwrap_or(&own);
+    let local = slot.run.host_network() && matches!(host, "localhost" | "127.0.0.1");
+    if host != own && !local {
+        return Err(NotReached::Elsewhere);
+    }
     let world = slot.cluster.world();
-    match program::start(&place, command, b"", &slot.cluster.view(&world)) {
-        Started::Ended(ran) => {
-            slot.cluster.clock.pass(ran.took).await;
-            if ran.code == 0 {
-                Checked::Healthy
-            } else {
-                Checked::Failed(String::from_utf8_lossy(&ran.stderr).into_owned())
+    let pod = world.pods.get(&slot.run.key);
+    let page = pod.and_then(|pod| pod.listening.get(&port).copied());
+    page.ok_or_else(|| {
+        // Go's words on each system
+        let why = match slot.os() {
+            Os::Linux => "connect: connection refused",
+            Os::Windows => {
+                "connectex: No connection could be made because the target machine actively \
+                 refused it."
             }
+        };
+        NotReached::Refused(format!("dial tcp {host}:{port}: {why}"))
+    })
+}
+
+async fn by_exec(slot: Slot<'_>, command: &[String], limit: Duration) -> Checked {
+    let text = |output: Vec<u8>| String::from_utf8_lossy(&output).into_owned();
+    let real = slot.cluster.clock.real(limit);
+    let ran = timeout(real, async {
+        match slot.exec(command).await {
+            Execed::Stays => std::future::pending().await,
+            other => other,
         }
-        Started::Serves { .. } | Started::Stays { .. } => {
-            Checked::Failed("command timed out".to_owned())
-        }
-        Started::Refused(refusal) => Checked::Failed(refusal.text(place.os, &slot.run.uid)),
+    });
+    match ran.await {
+        Ok(Execed::Ended(0, _)) => Checked::Healthy,
+        Ok(Execed::Ended(_, output)) => Checked::Failed(text(output)),
+        Ok(Execed::Refused(why)) => Checked::Unknown(format!(
+            "rpc error: code = Unknown desc = failed to exec in container: failed to start exec: {why}"
+        )),
+        // cri-client, remote_runtime.go, `ErrCommandTimedOut`
+        Ok(Execed::Stays) | Err(_) => Checked::Failed(format!(
+            "command timed out: {:?} timed out after {}s",
+            command.join(" "),
+            limit.as_secs()
+        )),
     }
 }
 
-fn number(slot: Slot<'_>, port: &IntOrString) -> Option<u16> {
-    match port {
-        IntOrString::Int(port) => u16::try_from(*port).ok(),
+/// `pkg/probe/util.go`, `ResolveContainerPort`.
+fn number(slot: Slot<'_>, port: &IntOrString) -> Result<u16, String> {
+    let number = match port {
+        IntOrString::Int(port) => *port,
         IntOrString::String(name) => {
-            let named = slot
-                .spec
-                .ports
-                .iter()
-                .flatten()
-                .find(|port| port.name.as_ref() == Some(name))?;
-            u16::try_from(named.container_port).ok()
+            let mut ports = slot.spec.ports.iter().flatten();
+            let named = ports.find(|port| port.name.as_ref() == Some(name));
+            named
+                .map(|port| port.container_port)
+                .or_else(|| name.parse().ok())
+                .ok_or_else(|| format!("couldn't find port: {name} in container"))?
         }
+    };
+    u16::try_from(number)
+        .ok()
+        .filter(|port| *port > 0)
+        .ok_or_else(|| format!("invalid port number: {number}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thresholds_have_the_kubelets_defaults() {
+        let probe = Probe::default();
+        assert_eq!((threshold(&probe, true), threshold(&probe, false)), (1, 3));
+        let probe = Probe {
+            success_threshold: Some(2),
+            failure_threshold: Some(1),
+            ..Probe::default()
+        };
+        assert_eq!((threshold(&probe, true), threshold(&probe, false)), (2, 1));
+        assert_eq!(seconds(None, 10), Duration::from_secs(10));
+        assert_eq!(seconds(Some(-1), 1), Duration::from_secs(1));
     }
 }

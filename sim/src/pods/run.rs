@@ -1,13 +1,20 @@
 //! A pod that a node of ours has taken: its object, its node, and the book of its state.
 
+use std::collections::HashMap;
 use std::net::Ipv4Addr;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, Pod};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
 
 use super::book::Book;
-use crate::cluster::{NodeState, locked};
+use super::events::Told;
+use super::volumes::Volumes;
+use crate::cluster::{Cluster, NodeState, locked};
+use crate::fault::FaultKind;
 use crate::files::Files;
 use crate::image::Image;
 use crate::network::Origin;
@@ -22,20 +29,37 @@ pub(crate) struct PodRun {
     pub(crate) node: Arc<NodeState>,
     pub(crate) pod: Arc<Pod>,
     book: Mutex<Book>,
+    /// How long its containers have to end, once they must.
+    pub(crate) ending: watch::Sender<Option<Duration>>,
+    /// What its volumes hold, once they are mounted.
+    pub(crate) volumes: OnceLock<Volumes>,
+    /// For each init container, then for each container: it will not be started again.
+    pub(super) over: Vec<CancellationToken>,
+    /// The events told of it, so that a repetition counts up the one there is.
+    pub(super) told: Mutex<HashMap<Told, (String, i32)>>,
     /// Wakes the reporter after a change of the book.
     pub(crate) changed: Notify,
+    /// The same for all who wait inside the node.
+    pub(crate) states: watch::Sender<()>,
 }
 
 impl PodRun {
     pub(crate) fn new(key: Key, uid: String, node: Arc<NodeState>, pod: Arc<Pod>) -> Self {
-        let book = Mutex::new(Book::new(&pod));
+        let book = Book::new(&pod);
+        let containers = book.init.len() + book.containers.len();
+        let book = Mutex::new(book);
         Self {
             key,
             uid,
             node,
             pod,
+            over: (0..containers).map(|_| CancellationToken::new()).collect(),
             book,
+            ending: watch::Sender::new(None),
+            volumes: OnceLock::new(),
+            told: Mutex::default(),
             changed: Notify::new(),
+            states: watch::Sender::new(()),
         }
     }
 
@@ -46,6 +70,12 @@ impl PodRun {
     /// Changes the book and has it reported.
     pub(crate) fn note(&self, change: impl FnOnce(&mut Book)) {
         change(&mut self.book());
+        self.told_of_change();
+    }
+
+    /// Wakes who waits for a change of the book.
+    pub(crate) fn told_of_change(&self) {
+        self.states.send_replace(());
         self.changed.notify_one();
     }
 
@@ -86,13 +116,15 @@ impl PodRun {
         }
     }
 
+    /// Where the programs of a container find themselves, so far without variables and files.
     pub(crate) fn place(&self, container: &Container, image: &Image) -> Place {
         let host_network = self.host_network();
-        let spec_name = self
-            .pod
-            .spec
-            .as_ref()
-            .and_then(|spec| spec.hostname.clone());
+        let spec = self.pod.spec.as_ref();
+        // kubelet, `GeneratePodHostNameAndDomain`
+        let own = spec.and_then(|spec| {
+            let asked = spec.hostname.as_ref().filter(|name| !name.is_empty());
+            spec.hostname_override.as_ref().or(asked).cloned()
+        });
         Place {
             os: self.node.pool.os(),
             family: image.family,
@@ -105,13 +137,63 @@ impl PodRun {
             hostname: if host_network {
                 self.node.name.clone()
             } else {
-                spec_name.unwrap_or_else(|| self.key.name.clone())
+                own.unwrap_or_else(|| self.key.name.clone())
             },
             env: Arc::default(),
             files: Files::new(self.node.pool.os()),
             directory: container.working_dir.clone().unwrap_or_default(),
-            user: None,
+            user: self.user(container),
         }
+    }
+
+    /// `runAsUserName`: the container's own word, else the pod's.
+    pub(crate) fn user(&self, container: &Container) -> Option<String> {
+        let own = || {
+            let context = container.security_context.as_ref()?;
+            context.windows_options.as_ref()?.run_as_user_name.clone()
+        };
+        let pods = || {
+            let context = self.pod.spec.as_ref()?.security_context.as_ref()?;
+            context.windows_options.as_ref()?.run_as_user_name.clone()
+        };
+        (self.node.pool.os() == Os::Windows)
+            .then(|| own().or_else(pods))
+            .flatten()
+    }
+
+    /// How the kubelet writes a pod in its messages: `format.Pod`.
+    pub(crate) fn written(&self) -> String {
+        format!("{}_{}({})", self.key.name, self.key.namespace, self.uid)
+    }
+
+    /// Whether a kind of fault holds for the pod.
+    pub(crate) fn suffers(&self, kind: FaultKind, cluster: &Cluster) -> bool {
+        let (namespace, node) = (&self.key.namespace, &self.node);
+        let faults = cluster.faults.current();
+        faults.on_pod(kind, namespace, &node.name, node.pool)
+    }
+
+    /// The time on the node's clock.
+    pub(crate) fn now(&self, cluster: &Cluster) -> Timestamp {
+        self.node.time(&cluster.faults.current())
+    }
+
+    /// Has the pod's containers ended; a second word can only shorten the time they have.
+    pub(crate) fn end(&self, grace: Duration) {
+        self.ending.send_if_modified(|ending| {
+            let shorter = ending.is_none_or(|known| grace < known);
+            if shorter {
+                *ending = Some(grace);
+            }
+            shorter
+        });
+    }
+
+    /// Until the pod is to end.
+    pub(crate) async fn ends(&self) {
+        let mut ending = self.ending.subscribe();
+        // The sender lives as long as this does
+        let _ = ending.wait_for(Option::is_some).await;
     }
 
     /// The pod's address, once it has one.

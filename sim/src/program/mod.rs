@@ -14,7 +14,7 @@ mod differential;
 #[cfg(test)]
 mod documented;
 mod go;
-mod http;
+pub(crate) mod http;
 mod ipconfig;
 mod net;
 mod netexec;

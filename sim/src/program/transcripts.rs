@@ -169,7 +169,7 @@ impl Transcript {
                 Started::Ended(ipconfig::run(&place, args, &net))
             }
             "containerd pull" => {
-                let pulled = image::resolve(&args[0], Pool::Windows(OsBuild::Ws2019), false);
+                let pulled = image::resolve(&args[0], Pool::Windows(OsBuild::Ws2019));
                 let failure = pulled.expect_err("it cannot be pulled");
                 return (failure.0, None);
             }

@@ -1,0 +1,103 @@
+//! Lifecycle hooks (kubernetes 1.37.0, `pkg/kubelet/lifecycle/handlers.go`).
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::LifecycleHandler;
+
+use super::container::Slot;
+use super::probe::{self, Got};
+use crate::clock;
+use crate::program::{self, Started};
+
+impl Slot<'_> {
+    /// Runs the hook after the start, if there is one. Gives why it failed.
+    pub(super) async fn post_start(self) -> Result<(), String> {
+        let hooks = self.spec.lifecycle.as_ref();
+        match hooks.and_then(|hooks| hooks.post_start.as_ref()) {
+            Some(hook) => self.handle(hook).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Runs the hook before the end, if there is one.
+    pub(super) async fn pre_stop(self) {
+        let hooks = self.spec.lifecycle.as_ref();
+        if let Some(hook) = hooks.and_then(|hooks| hooks.pre_stop.as_ref())
+            && self.handle(hook).await.is_err()
+        {
+            // Not the message, lest it tell secrets
+            self.warn("FailedPreStopHook", "PreStopHook failed".to_owned());
+        }
+    }
+
+    async fn handle(self, hook: &LifecycleHandler) -> Result<(), String> {
+        let (name, pod) = (&self.spec.name, self.run.written());
+        let of = format!("for Container \"{name}\" in Pod \"{pod}\" failed - error:");
+        if let Some(exec) = &hook.exec {
+            let command = exec.command.clone().unwrap_or_default();
+            let failed = |why: &str, output: &[u8]| {
+                let output = String::from_utf8_lossy(output);
+                let line = command.join(" ");
+                Err(format!(
+                    "Exec lifecycle hook ([{line}]) {of} {why}, message: {output:?}"
+                ))
+            };
+            return match self.exec(&command).await {
+                Execed::Ended(0, _) => Ok(()),
+                Execed::Ended(code, output) => failed(
+                    &format!("command '{}' exited with {code}: ", command.join(" ")),
+                    &output,
+                ),
+                Execed::Stays => std::future::pending().await,
+                Execed::Refused(why) => failed(&why, b""),
+            };
+        }
+        if let Some(get) = &hook.http_get {
+            let path = get.path.clone().unwrap_or_default();
+            return match probe::get(self, get) {
+                // Whatever the answer says, it is one
+                Ok(Got::Answered(_) | Got::Redirected(_)) => Ok(()),
+                Ok(Got::Nothing(why)) | Err(why) => {
+                    Err(format!("HTTP lifecycle hook ({path}) {of} {why}"))
+                }
+            };
+        }
+        if let Some(sleep) = &hook.sleep {
+            let seconds = u64::try_from(sleep.seconds).unwrap_or(0);
+            self.cluster.clock.pass(Duration::from_secs(seconds)).await;
+            return Ok(());
+        }
+        Err("Cannot run handler: invalid handler".to_owned())
+    }
+
+    /// Runs a program in the container.
+    pub(super) async fn exec(self, command: &[String]) -> Execed {
+        let place = {
+            let mut book = self.run.book();
+            let own = book.of(self.role).get(self.index);
+            own.and_then(|container| container.place.clone())
+        };
+        let Some(place) = place else {
+            return Execed::Refused("container is not running".to_owned());
+        };
+        let world = self.cluster.world();
+        match program::start(&place, command, b"", &self.cluster.view(&world)) {
+            Started::Ended(mut ran) => {
+                self.cluster.clock.pass(ran.took).await;
+                clock::elapse(ran.slept).await;
+                ran.stdout.extend(ran.stderr);
+                Execed::Ended(ran.code, ran.stdout)
+            }
+            Started::Serves { .. } | Started::Stays { .. } => Execed::Stays,
+            Started::Refused(refusal) => Execed::Refused(refusal.text(place.os, &self.run.uid)),
+        }
+    }
+}
+
+/// What became of a program run in a container.
+pub(super) enum Execed {
+    /// Its exit code and all its output.
+    Ended(u32, Vec<u8>),
+    Stays,
+    Refused(String),
+}

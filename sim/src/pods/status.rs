@@ -1,0 +1,346 @@
+//! What a kubelet reports of a pod: kubernetes 1.37.0, `pkg/kubelet/kubelet_pods.go`
+//! (`generateAPIPodStatus`, `convertToAPIContainerStatuses`), `pkg/kubelet/status/generate.go` and
+//! `pkg/kubelet/prober/prober_manager.go` (`UpdatePodStatus`).
+
+use std::net::Ipv4Addr;
+
+use k8s_openapi::api::core::v1::{
+    ContainerState, ContainerStateRunning, ContainerStateTerminated, ContainerStateWaiting,
+    ContainerStatus, ContainerUser, HostIP, LinuxContainerUser, PodCondition, PodIP,
+    PodSecurityContext, PodStatus, VolumeMountStatus,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::book::{Book, ContainerBook, Role, State};
+use super::resources;
+use crate::clock;
+use crate::topology::Os;
+
+impl Book {
+    /// The status to report now, for a node of this address.
+    pub(crate) fn status(&mut self, host: Ipv4Addr) -> PodStatus {
+        let phase = self.phase();
+        let address = self.address.map(|address| address.to_string());
+        let generation = self.pod.metadata.generation;
+        let qos_class = self.pod.spec.as_ref().map(resources::qos_class);
+        let head = PodStatus {
+            phase: Some(phase.to_owned()),
+            qos_class: qos_class.map(str::to_owned),
+            reason: self.verdict.as_ref().map(|verdict| verdict.reason.clone()),
+            message: self.verdict.as_ref().map(|verdict| verdict.message.clone()),
+            start_time: Some(Time(self.started)),
+            observed_generation: generation,
+            ..PodStatus::default()
+        };
+        if self.refused {
+            // kubelet, `rejectPod`: neither addresses nor containers
+            return head;
+        }
+        let security = self.pod.spec.as_ref();
+        let security = security.and_then(|spec| spec.security_context.clone());
+        let list = |containers: &[ContainerBook]| {
+            let statuses = containers.iter().map(|book| book.status(security.as_ref()));
+            (!containers.is_empty()).then(|| statuses.collect())
+        };
+        let conditions = self.conditions(phase);
+        PodStatus {
+            host_ip: Some(host.to_string()),
+            host_ips: Some(vec![HostIP {
+                ip: host.to_string(),
+            }]),
+            pod_ips: address.clone().map(|ip| vec![PodIP { ip }]),
+            pod_ip: address,
+            conditions: Some(conditions),
+            init_container_statuses: list(&self.init),
+            container_statuses: list(&self.containers),
+            ephemeral_container_statuses: list(&self.ephemeral),
+            ..head
+        }
+    }
+
+    fn conditions(&mut self, phase: &str) -> Vec<PodCondition> {
+        let brackets = |kind: &str, names: &[&str]| match names {
+            [] => None,
+            names => Some(format!(
+                "containers with {kind} status: [{}]",
+                names.join(" ")
+            )),
+        };
+        let serving = |book: &&ContainerBook| matches!(book.role, Role::Sidecar | Role::Main);
+        let unready: Vec<&str> = self
+            .init
+            .iter()
+            .chain(&self.containers)
+            .filter(serving)
+            .filter(|book| !book.ready)
+            .map(|book| book.name.as_str())
+            .collect();
+        let incomplete: Vec<&str> = self
+            .init
+            .iter()
+            .filter(|book| match book.role {
+                Role::Sidecar => !book.past_startup,
+                _ => !book.ready,
+            })
+            .map(|book| book.name.as_str())
+            .collect();
+        let begun = self
+            .containers
+            .iter()
+            .any(|book| !matches!(book.state, State::Waiting { .. }) || book.last.is_some());
+        let initialized = match (phase, begun, brackets("incomplete", &incomplete)) {
+            ("Succeeded", _, _) => (true, Some("PodCompleted"), None),
+            (_, false, Some(why)) => (false, Some("ContainersNotInitialized"), Some(why)),
+            _ => (true, None, None),
+        };
+        let containers_ready = match (phase, brackets("unready", &unready)) {
+            ("Succeeded", _) => (false, Some("PodCompleted"), None),
+            ("Failed", _) => (false, Some("PodFailed"), None),
+            (_, Some(why)) => (false, Some("ContainersNotReady"), Some(why)),
+            _ => (true, None, None),
+        };
+        let ready = match (containers_ready.0, self.gates()) {
+            (true, Some(why)) => (false, Some("ReadinessGatesNotReady"), Some(why)),
+            _ => containers_ready.clone(),
+        };
+        let own = [
+            ("PodReadyToStartContainers", (self.sandbox, None, None)),
+            ("Initialized", initialized),
+            ("Ready", ready),
+            ("ContainersReady", containers_ready),
+            ("PodScheduled", (true, None, None)),
+        ];
+        let generation = self.pod.metadata.generation;
+        let mut all: Vec<PodCondition> = self.disruption.clone().into_iter().collect();
+        for (name, (holds, reason, message)) in own {
+            let known = self.conditions.entry(name);
+            let since = known.or_insert_with(|| (holds, clock::now()));
+            if since.0 != holds {
+                *since = (holds, clock::now());
+            }
+            all.push(PodCondition {
+                type_: name.to_owned(),
+                status: if holds { "True" } else { "False" }.to_owned(),
+                last_transition_time: Some(Time(since.1)),
+                observed_generation: generation,
+                reason: reason.map(str::to_owned),
+                message,
+                ..PodCondition::default()
+            });
+        }
+        all
+    }
+
+    /// What the pod's readiness gates lack.
+    fn gates(&self) -> Option<String> {
+        let set = self.pod.status.as_ref();
+        let set = set.and_then(|status| status.conditions.as_deref());
+        let spec = self.pod.spec.as_ref()?;
+        let lacking = spec.readiness_gates.iter().flatten().filter_map(|gate| {
+            let name = &gate.condition_type;
+            let found = set.unwrap_or_default().iter().find(|c| c.type_ == *name);
+            match found.map(|condition| condition.status.as_str()) {
+                Some("True") => None,
+                Some(status) => Some(format!(
+                    "the status of pod readiness gate \"{name}\" is not \"True\", but {status}"
+                )),
+                None => Some(format!(
+                    "corresponding condition of pod readiness gate \"{name}\" does not exist."
+                )),
+            }
+        });
+        let lacking: Vec<String> = lacking.collect();
+        (!lacking.is_empty()).then(|| lacking.join(", "))
+    }
+}
+
+impl ContainerBook {
+    fn status(&self, pod: Option<&PodSecurityContext>) -> ContainerStatus {
+        let created = self.id.is_some();
+        let mounts = self.spec.volume_mounts.iter().flatten();
+        let mounts: Vec<_> = mounts
+            .map(|mount| VolumeMountStatus {
+                name: mount.name.clone(),
+                mount_path: mount.mount_path.clone(),
+                read_only: mount.read_only,
+                recursive_read_only: mount
+                    .read_only
+                    .filter(|only| *only)
+                    .map(|_| "Disabled".to_owned()),
+                ..VolumeMountStatus::default()
+            })
+            .collect();
+        let own = self.spec.resources.clone().filter(|_| created);
+        let linux = self
+            .place
+            .as_ref()
+            .is_some_and(|place| place.os == Os::Linux);
+        ContainerStatus {
+            name: self.name.clone(),
+            image: self.image.clone(),
+            image_id: self.image_id.clone(),
+            container_id: self.id.clone(),
+            ready: self.ready,
+            started: (self.role != Role::Ephemeral).then_some(self.past_startup),
+            restart_count: self.restarts,
+            state: Some(self.state.reported()),
+            last_state: self
+                .last
+                .as_ref()
+                .map(|last| State::Finished(last.clone()).reported()),
+            allocated_resources: own.as_ref().and_then(|own| own.requests.clone()),
+            // An empty one is told as well: the container has been given nothing
+            resources: created.then(|| own.unwrap_or_default()),
+            volume_mounts: (!mounts.is_empty()).then_some(mounts),
+            user: linux.then(|| ContainerUser {
+                linux: Some(self.user(pod)),
+            }),
+            ..ContainerStatus::default()
+        }
+    }
+
+    /// The first process' identity. The images that are simulated run as root.
+    fn user(&self, pod: Option<&PodSecurityContext>) -> LinuxContainerUser {
+        let own = self.spec.security_context.as_ref();
+        let uid = own.and_then(|own| own.run_as_user);
+        let gid = own.and_then(|own| own.run_as_group);
+        let gid = gid.or_else(|| pod?.run_as_group).unwrap_or(0);
+        let mut groups = vec![gid];
+        if let Some(pod) = pod {
+            groups.extend(pod.fs_group);
+            groups.extend(pod.supplemental_groups.iter().flatten());
+        }
+        groups.sort_unstable();
+        groups.dedup();
+        LinuxContainerUser {
+            uid: uid.or_else(|| pod?.run_as_user).unwrap_or(0),
+            gid,
+            supplemental_groups: Some(groups),
+        }
+    }
+}
+
+impl State {
+    fn reported(&self) -> ContainerState {
+        match self {
+            Self::Waiting { reason, message } => ContainerState {
+                waiting: Some(ContainerStateWaiting {
+                    reason: Some((*reason).to_owned()),
+                    message: message.clone(),
+                }),
+                ..ContainerState::default()
+            },
+            Self::Running { since } => ContainerState {
+                running: Some(ContainerStateRunning {
+                    started_at: Some(Time(*since)),
+                }),
+                ..ContainerState::default()
+            },
+            Self::Finished(finished) => ContainerState {
+                terminated: Some(ContainerStateTerminated {
+                    exit_code: finished.code,
+                    reason: Some(finished.reason.to_owned()),
+                    message: finished.message.clone(),
+                    started_at: finished.from.map(Time),
+                    finished_at: Some(Time(finished.to)),
+                    container_id: finished.id.clone(),
+                    signal: None,
+                }),
+                ..ContainerState::default()
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use jiff::Timestamp;
+    use k8s_openapi::api::core::v1::Pod;
+    use serde_json::json;
+
+    use super::super::book::NodeVerdict;
+    use super::super::book::tests::book_of;
+    use super::*;
+
+    const HOST: Ipv4Addr = Ipv4Addr::LOCALHOST;
+
+    fn condition(book: &mut Book, name: &str) -> PodCondition {
+        let conditions = book.status(HOST).conditions.unwrap_or_default();
+        let found = conditions.into_iter().find(|c| c.type_ == name);
+        found.expect("a condition")
+    }
+
+    #[test]
+    fn a_refused_pod_has_neither_addresses_nor_containers() {
+        let mut book = book_of(json!({"containers": [{"name": "a"}]}));
+        book.refused = true;
+        book.verdict = Some(NodeVerdict {
+            reason: "PodOSNotSupported".to_owned(),
+            message: "no".to_owned(),
+        });
+        let status = book.status(HOST);
+        assert_eq!(status.phase.as_deref(), Some("Failed"));
+        assert_eq!(status.reason.as_deref(), Some("PodOSNotSupported"));
+        assert_eq!((status.host_ip, status.container_statuses), (None, None));
+    }
+
+    #[test]
+    fn ready_needs_every_container_and_every_gate() {
+        let mut book = book_of(json!({"containers": [{"name": "a"}, {"name": "b"}],
+            "readinessGates": [{"conditionType": "example.com/on"}]}));
+        for container in &mut book.containers {
+            container.state = State::Running {
+                since: Timestamp::UNIX_EPOCH,
+            };
+        }
+        book.containers[0].ready = true;
+        let ready = condition(&mut book, "Ready");
+        assert_eq!(ready.status, "False");
+        assert_eq!(
+            ready.message.as_deref(),
+            Some("containers with unready status: [b]")
+        );
+        book.containers[1].ready = true;
+        assert_eq!(condition(&mut book, "ContainersReady").status, "True");
+        let ready = condition(&mut book, "Ready");
+        assert_eq!(ready.reason.as_deref(), Some("ReadinessGatesNotReady"));
+        let mut pod = Pod::clone(&book.pod);
+        let set = json!({"conditions": [{"type": "example.com/on", "status": "True"}]});
+        pod.status = serde_json::from_value(set).expect("a status");
+        book.pod = Arc::new(pod);
+        assert_eq!(condition(&mut book, "Ready").status, "True");
+    }
+
+    #[test]
+    fn initialized_waits_for_init_containers_and_says_for_which() {
+        let mut book = book_of(json!({"containers": [{"name": "a"}],
+            "initContainers": [{"name": "i"}, {"name": "s", "restartPolicy": "Always"}]}));
+        let initialized = condition(&mut book, "Initialized");
+        assert_eq!(
+            initialized.message.as_deref(),
+            Some("containers with incomplete status: [i s]")
+        );
+        book.init[0].ready = true;
+        book.init[1].past_startup = true;
+        assert_eq!(condition(&mut book, "Initialized").status, "True");
+    }
+
+    #[test]
+    fn containers_tell_their_mounts_and_resources() {
+        let mut book = book_of(json!({"containers": [{"name": "a",
+            "resources": {"requests": {"cpu": "1"}},
+            "volumeMounts": [{"name": "v", "mountPath": "/v", "readOnly": true}]}]}));
+        book.containers[0].id = Some("containerd://1".to_owned());
+        let status = serde_json::to_value(book.status(HOST)).expect("JSON");
+        let container = &status["containerStatuses"][0];
+        assert_eq!(container["allocatedResources"], json!({"cpu": "1"}));
+        assert_eq!(
+            container["volumeMounts"],
+            json!([{"name": "v", "mountPath": "/v", "readOnly": true,
+                "recursiveReadOnly": "Disabled"}])
+        );
+        assert_eq!(status["qosClass"], "Burstable");
+    }
+}

@@ -1,0 +1,334 @@
+//! A pod's volumes: mounted before its sandbox is made, again and again until all can be had.
+//!
+//! Texts are those of kubernetes 1.37.0: `pkg/volume/{configmap,secret,projected,downwardapi}`,
+//! `pkg/volume/util/operationexecutor` and `pkg/kubelet/volumemanager`. What a `ConfigMap` or Secret
+//! held at the start stays; the kubelet would follow its changes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Volume as Spec;
+use k8s_openapi::api::core::v1::{
+    Container, DownwardAPIVolumeFile, KeyToPath, PersistentVolumeClaim, VolumeProjection,
+};
+use kube::Api;
+
+use super::env::{Env, forgiven};
+use super::refer::{self, Data, Missing};
+use super::run::PodRun;
+use super::{command, events};
+use crate::cluster::{Cluster, insist};
+use crate::files::{Files, Mount, Volume};
+use crate::node;
+use crate::topology::Os;
+
+/// Volumes by their names in the pod; with each whether it can only be read.
+pub(crate) type Volumes = BTreeMap<String, (Volume, bool)>;
+
+/// Every namespace has it from the controller manager: it is not asked for again for each pod.
+const ROOT_CA: &str = "kube-root-ca.crt";
+
+/// Mounts all volumes of a pod; ends when all are mounted.
+pub(crate) async fn mount(cluster: &Cluster, run: &Arc<PodRun>) -> Volumes {
+    let spec = run.pod.spec.clone().unwrap_or_default();
+    let mut mounted = Volumes::new();
+    for volume in spec.volumes.iter().flatten() {
+        // kubelet, `exponentialbackoff`: half a second, doubled up to about two minutes
+        let mut pause = Duration::from_millis(500);
+        let got = loop {
+            match one(cluster, run, volume).await {
+                Ok(got) => break got,
+                Err(text) => {
+                    events::warning(cluster, run, "FailedMount", text);
+                    cluster.clock.pass(pause).await;
+                    pause = (pause * 2).min(Duration::from_secs(122));
+                }
+            }
+        };
+        mounted.insert(volume.name.clone(), got);
+    }
+    mounted
+}
+
+/// One volume, or the words of the event that tells why not.
+async fn one(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<(Volume, bool), String> {
+    let failed = |missing: Missing| {
+        let (name, why) = (&spec.name, missing.text);
+        format!("MountVolume.SetUp failed for volume \"{name}\" : {why}")
+    };
+    if let Some(claim) = &spec.persistent_volume_claim {
+        let volume = claimed(cluster, run, &claim.claim_name).await;
+        let volume = volume.map_err(|why| unprocessed(run, &spec.name, &claim.claim_name, &why))?;
+        return Ok((volume, claim.read_only.unwrap_or(false)));
+    }
+    if let Some(ephemeral) = &spec.ephemeral {
+        let name = format!("{}-{}", run.key.name, spec.name);
+        let volume = claimed(cluster, run, &name).await;
+        let volume = volume.map_err(|why| unprocessed(run, &spec.name, &name, &why))?;
+        let _ = ephemeral;
+        return Ok((volume, false));
+    }
+    if let Some(host) = &spec.host_path {
+        let kind = host.type_.as_deref().unwrap_or_default();
+        if let Some(why) = lacking(run.node.pool.os(), kind, &host.path) {
+            let why = format!("hostPath type check failed: {} is not a {why}", host.path);
+            return Err(failed(Missing::text(why)));
+        }
+        return Ok((run.node.disks.volume(&format!("host {}", host.path)), false));
+    }
+    let content = content(cluster, run, spec).await.map_err(failed)?;
+    let volume = Volume::default();
+    Ok(match content {
+        Some(content) => {
+            volume.fill(content);
+            (volume, true)
+        }
+        None => (volume, false),
+    })
+}
+
+/// What a volume is filled with; none for one that starts empty and can be written.
+async fn content(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<Option<Data>, Missing> {
+    if let Some(map) = &spec.config_map {
+        let found = refer::config_map(cluster, run, &map.name).await;
+        let data = forgiven(found, map.optional)?.unwrap_or_default();
+        return chosen("configmap", data, map.items.as_deref(), map.optional).map(Some);
+    }
+    if let Some(secret) = &spec.secret {
+        let name = secret.secret_name.as_deref().unwrap_or_default();
+        let found = refer::secret(cluster, run, name).await;
+        let data = forgiven(found, secret.optional)?.unwrap_or_default();
+        return chosen("secret", data, secret.items.as_deref(), secret.optional).map(Some);
+    }
+    if let Some(downward) = &spec.downward_api {
+        return told(run, downward.items.as_deref()).map(Some);
+    }
+    let Some(projected) = &spec.projected else {
+        return Ok(None);
+    };
+    let mut all = Data::new();
+    for source in projected.sources.iter().flatten() {
+        all.extend(projection(cluster, run, source).await?);
+    }
+    Ok(Some(all))
+}
+
+async fn projection(
+    cluster: &Cluster,
+    run: &PodRun,
+    source: &VolumeProjection,
+) -> Result<Data, Missing> {
+    if let Some(map) = &source.config_map {
+        if map.name == ROOT_CA {
+            let text = b"the certificate of the cluster's API server\n".to_vec();
+            return Ok(Data::from([("ca.crt".to_owned(), text)]));
+        }
+        let found = refer::config_map(cluster, run, &map.name).await;
+        let data = forgiven(found, map.optional)?.unwrap_or_default();
+        return chosen("configmap", data, map.items.as_deref(), map.optional);
+    }
+    if let Some(secret) = &source.secret {
+        let found = refer::secret(cluster, run, &secret.name).await;
+        let data = forgiven(found, secret.optional)?.unwrap_or_default();
+        return chosen("secret", data, secret.items.as_deref(), secret.optional);
+    }
+    if let Some(downward) = &source.downward_api {
+        return told(run, downward.items.as_deref());
+    }
+    if let Some(token) = &source.service_account_token {
+        // Never a real one: nothing in here talks to the API server
+        let text = format!("simulated-token-of-{}", run.uid).into_bytes();
+        return Ok(Data::from([(token.path.clone(), text)]));
+    }
+    Ok(Data::new())
+}
+
+/// The keys that `items` asks for at the paths that it says; all where it says nothing
+/// (`MakePayload`).
+fn chosen(
+    kind: &str,
+    mut data: Data,
+    items: Option<&[KeyToPath]>,
+    optional: Option<bool>,
+) -> Result<Data, Missing> {
+    let Some(items) = items.filter(|items| !items.is_empty()) else {
+        return Ok(data);
+    };
+    let mut chosen = Data::new();
+    for item in items {
+        match data.remove(&item.key) {
+            Some(value) => {
+                chosen.insert(item.path.clone(), value);
+            }
+            None if optional == Some(true) => {}
+            None => {
+                let words = match kind {
+                    "configmap" => "configmap references non-existent config key",
+                    _ => "references non-existent secret key",
+                };
+                return Err(Missing::text(format!("{words}: {}", item.key)));
+            }
+        }
+    }
+    Ok(chosen)
+}
+
+/// The files of the downward API.
+fn told(run: &PodRun, items: Option<&[DownwardAPIVolumeFile]>) -> Result<Data, Missing> {
+    let spec = run.pod.spec.clone().unwrap_or_default();
+    let mut files = Data::new();
+    for item in items.unwrap_or_default() {
+        let text = match (&item.field_ref, &item.resource_field_ref) {
+            (Some(selector), _) => refer::field(run, selector)?,
+            (_, Some(selector)) => {
+                let has = |name: &str| node::allocatable(&run.node, name);
+                refer::resource(&spec, None, selector, has)?
+            }
+            _ => continue,
+        };
+        files.insert(item.path.clone(), text.into_bytes());
+    }
+    Ok(files)
+}
+
+/// The volume behind a claim. Claims on one node share what they hold by the volume's name.
+async fn claimed(cluster: &Cluster, run: &PodRun, name: &str) -> Result<Volume, String> {
+    let claims: Api<PersistentVolumeClaim> =
+        Api::namespaced(cluster.client.clone(), &run.key.namespace);
+    let found = insist("claim", || claims.get(name)).await;
+    let found = found.map_err(|error| {
+        let why = match error {
+            kube::Error::Api(status) => status.message.clone(),
+            other => other.to_string(),
+        };
+        format!("failed to fetch PVC from API server: {why}")
+    })?;
+    let bound = found.status.and_then(|status| status.phase);
+    let volume = found.spec.and_then(|spec| spec.volume_name);
+    match (bound.as_deref(), volume) {
+        (Some("Bound"), Some(volume)) => Ok(run.node.disks.volume(&format!("claim {volume}"))),
+        _ => Err("PVC is not bound".to_owned()),
+    }
+}
+
+fn unprocessed(run: &PodRun, volume: &str, claim: &str, why: &str) -> String {
+    let namespace = &run.key.namespace;
+    format!(
+        "Unable to attach or mount volumes: unmounted volumes=[{volume}], unattached volumes=[], \
+         failed to process volumes=[{volume}]: error processing PVC {namespace}/{claim}: {why}"
+    )
+}
+
+/// What a node lacks for the type that a `hostPath` asks for. A simulated node has the directories
+/// of its system and no files of its own.
+fn lacking(os: Os, kind: &str, path: &str) -> Option<&'static str> {
+    let known = match os {
+        Os::Linux => &[
+            "/",
+            "/dev",
+            "/etc",
+            "/lib/modules",
+            "/proc",
+            "/run",
+            "/sys",
+            "/tmp",
+            "/var",
+        ][..],
+        Os::Windows => &["c:", "c:/k", "c:/program files", "c:/var", "c:/windows"][..],
+    };
+    let plain = path.replace('\\', "/").to_lowercase();
+    let plain = plain.trim_end_matches('/');
+    let within = |dir: &&&str| {
+        let dir = dir.trim_end_matches('/');
+        plain == dir || dir.len() > 2 && plain.starts_with(&format!("{dir}/"))
+    };
+    match kind {
+        "Directory" if known.iter().any(|dir| within(&dir)) => None,
+        "Directory" => Some("directory"),
+        "File" => Some("file"),
+        "Socket" => Some("socket file"),
+        "CharDevice" => Some("character device"),
+        "BlockDevice" => Some("block device"),
+        _ => None,
+    }
+}
+
+/// A container's files: its mounts over what its image brings (kubelet, `makeMounts`).
+pub(crate) fn files(run: &PodRun, container: &Container, env: &Env) -> Result<Files, Missing> {
+    let os = run.node.pool.os();
+    let none = Volumes::new();
+    let volumes = run.volumes.get().unwrap_or(&none);
+    let mut mounts = Vec::new();
+    for mount in container.volume_mounts.iter().flatten() {
+        let Some((volume, read_only)) = volumes.get(&mount.name) else {
+            let text = format!(
+                "cannot find volume \"{}\" to mount into container \"{}\"",
+                mount.name, container.name
+            );
+            return Err(Missing::text(text));
+        };
+        let sub_path = match (&mount.sub_path_expr, &mount.sub_path) {
+            (Some(text), _) if !text.is_empty() => {
+                command::expanded(text, |name| env.get(name).cloned())
+            }
+            (_, Some(path)) => path.clone(),
+            _ => String::new(),
+        };
+        mounts.push(Mount {
+            path: mount.mount_path.clone(),
+            volume: volume.clone(),
+            sub_path,
+            read_only: *read_only || mount.read_only.unwrap_or(false),
+        });
+    }
+    Ok(Files::with_mounts(os, mounts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(pairs: &[(&str, &str)]) -> Data {
+        let pairs = pairs
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), v.as_bytes().to_vec()));
+        pairs.collect()
+    }
+
+    #[test]
+    fn items_choose_and_name() {
+        let item = |key: &str, path: &str| KeyToPath {
+            key: key.to_owned(),
+            path: path.to_owned(),
+            mode: None,
+            ..KeyToPath::default()
+        };
+        let all = data(&[("a", "1"), ("b", "2")]);
+        assert_eq!(chosen("secret", all.clone(), None, None), Ok(all.clone()));
+        assert_eq!(
+            chosen("secret", all.clone(), Some(&[item("a", "x/y")]), None),
+            Ok(data(&[("x/y", "1")]))
+        );
+        let missing = chosen("configmap", all.clone(), Some(&[item("c", "c")]), None);
+        assert_eq!(
+            missing.expect_err("it is missing").text,
+            "configmap references non-existent config key: c"
+        );
+        let forgiven = chosen("configmap", all, Some(&[item("c", "c")]), Some(true));
+        assert_eq!(forgiven, Ok(Data::new()));
+    }
+
+    #[test]
+    fn a_node_has_the_directories_of_its_system() {
+        assert_eq!(lacking(Os::Linux, "Directory", "/var/log"), None);
+        assert_eq!(lacking(Os::Linux, "Directory", "/srv"), Some("directory"));
+        assert_eq!(
+            lacking(Os::Windows, "Directory", "C:\\Windows\\System32"),
+            None
+        );
+        assert_eq!(lacking(Os::Windows, "Directory", "/etc"), Some("directory"));
+        assert_eq!(lacking(Os::Linux, "", "/srv"), None);
+        assert_eq!(lacking(Os::Linux, "File", "/etc/passwd"), Some("file"));
+    }
+}

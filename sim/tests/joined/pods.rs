@@ -1,0 +1,380 @@
+//! What pods come to on simulated nodes, through the real controllers.
+
+use k8s_openapi::api::apps::v1::{DaemonSet, StatefulSet};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Node, Pod};
+use kube::Api;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, create, is_ready, says, text, until};
+use crate::{AGNHOST, SERVERCORE};
+
+/// A pod's status as JSON.
+fn status(pod: &Pod) -> Value {
+    serde_json::to_value(&pod.status).expect("JSON")
+}
+
+/// The messages of a pod's events, each behind its reason.
+async fn events(scene: &Scene, pod: &str) -> Vec<String> {
+    let of = ListParams::default().fields(&format!("involvedObject.name={pod}"));
+    let events = scene.api::<Event>().list(&of).await.expect("a list");
+    let told = |event: Event| {
+        let (reason, message) = (event.reason, event.message);
+        format!(
+            "{}: {}",
+            reason.unwrap_or_default(),
+            message.unwrap_or_default()
+        )
+    };
+    events.into_iter().map(told).collect()
+}
+
+/// Waits until an event is told.
+async fn told(scene: &Scene, pod: &str, words: &str) {
+    let seen = async {
+        loop {
+            let events = events(scene, pod).await;
+            if events.iter().any(|event| event.contains(words)) {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let seen = tokio::time::timeout(crate::scene::DEADLINE, seen).await;
+    if seen.is_err() {
+        panic!("nobody says `{words}`: {:#?}", events(scene, pod).await);
+    }
+}
+
+fn sh(script: &str) -> Value {
+    json!({"image": AGNHOST, "command": ["sh", "-c", script]})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn controllers_reach_their_statuses() {
+    let Some(scene) = Scene::begin("controllers_reach_their_statuses", "workloads", &[]).await
+    else {
+        return;
+    };
+    let labels = |name: &str| json!({"app": name});
+    let template =
+        |name: &str, spec: Value| json!({"metadata": {"labels": labels(name)}, "spec": spec});
+    let serves = json!({"image": AGNHOST, "args": ["netexec", "--http-port=80"],
+        "readinessProbe": {"tcpSocket": {"port": 80}}});
+    let mut everywhere = scene.spec("linux-a", &serves);
+    everywhere["nodeSelector"] = json!({"kubernetes.io/os": "windows"});
+    let of = |name: &str, spec: Value| {
+        json!({"metadata": {"name": name}, "spec": {"selector": {"matchLabels": labels(name)},
+            "serviceName": name, "replicas": 2, "template": template(name, spec)}})
+    };
+    let mut daemons = of("daemons", everywhere);
+    daemons["spec"]
+        .as_object_mut()
+        .expect("an object")
+        .retain(|key, _| key != "replicas" && key != "serviceName");
+    create(&scene.api::<DaemonSet>(), daemons).await;
+    let state = of("state", scene.spec("linux-a", &serves));
+    create(&scene.api::<StatefulSet>(), state).await;
+    for (name, code) in [("works", 0), ("fails", 3)] {
+        let mut spec = scene.spec("linux-a", &sh(&format!("exit {code}")));
+        spec["restartPolicy"] = "Never".into();
+        let job = json!({"metadata": {"name": name},
+            "spec": {"backoffLimit": 0, "template": template(name, spec)}});
+        create(&scene.api::<Job>(), job).await;
+    }
+    until(scene.api(), "daemons", |found: Option<&DaemonSet>| {
+        let ready = found.and_then(|set| set.status.as_ref());
+        ready.is_some_and(|status| status.number_ready >= 1)
+    })
+    .await;
+    until(scene.api(), "state", |found: Option<&StatefulSet>| {
+        found.and_then(|set| set.status.as_ref()?.ready_replicas) == Some(2)
+    })
+    .await;
+    let condition = |kind: &'static str| {
+        move |found: Option<&Job>| {
+            let status = found.and_then(|job| job.status.as_ref());
+            let conditions = status.and_then(|status| status.conditions.as_ref());
+            conditions.is_some_and(|all| all.iter().any(|c| c.type_ == kind && c.status == "True"))
+        }
+    };
+    until(scene.api(), "works", condition("Complete")).await;
+    let failed = until(scene.api(), "fails", condition("Failed")).await;
+    let failed = serde_json::to_value(failed.status).expect("JSON");
+    assert_eq!(failed["failed"], 1, "{failed}");
+    scene.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn init_containers_and_sidecars_take_their_turns() {
+    let Some(scene) = Scene::begin("init_containers_and_sidecars", "init", &[]).await else {
+        return;
+    };
+    let mut spec = scene.spec("linux-a", &sh("sleep 1"));
+    spec["restartPolicy"] = "Never".into();
+    spec["initContainers"] = json!([
+        {"name": "first", "image": AGNHOST, "command": ["sh", "-c", "true"]},
+        {"name": "beside", "image": AGNHOST, "args": ["pause"], "restartPolicy": "Always"},
+        {"name": "last", "image": AGNHOST, "command": ["true"]},
+    ]);
+    scene.pod("turns", spec.clone()).await;
+    let running = scene.pod_until("turns", says("/phase", "Running")).await;
+    let init = &status(&running)["initContainerStatuses"];
+    assert_eq!(
+        init[0]["state"]["terminated"]["reason"], "Completed",
+        "{init}"
+    );
+    assert_eq!(init[1]["started"], true, "{init}");
+    let over = scene.pod_until("turns", says("/phase", "Succeeded")).await;
+    let init = &status(&over)["initContainerStatuses"];
+    // agnhost's pause ends with 2 when it is told to, and says so
+    assert_eq!(init[1]["state"]["terminated"]["exitCode"], 2, "{init}");
+    assert_eq!(
+        init[1]["state"]["terminated"]["message"],
+        "exiting because of signal \"terminated\"\n"
+    );
+    spec["initContainers"][0]["command"] = json!(["sh", "-c", "exit 4"]);
+    scene.pod("stuck", spec).await;
+    let failed = scene.pod_until("stuck", says("/phase", "Failed")).await;
+    let failed = status(&failed);
+    let main = &failed["containerStatuses"][0];
+    assert_eq!(
+        main["state"]["waiting"]["reason"], "PodInitializing",
+        "{main}"
+    );
+    scene.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn probes_look_at_what_is_served() {
+    let Some(scene) = Scene::begin("probes_look_at_what_is_served", "probes", &[]).await else {
+        return;
+    };
+    let serves = |probe: &str, port: &str, path: &str| {
+        json!({"image": AGNHOST, "args": ["netexec", "--http-port=80"],
+            "ports": [{"name": "web", "containerPort": 80}],
+            (probe): {"httpGet": {"path": path, "port": port}, "failureThreshold": 1,
+                "periodSeconds": 5, "initialDelaySeconds": 2}})
+    };
+    let ready = serves("readinessProbe", "web", "/healthz");
+    scene
+        .pod("ready", scene.spec("windows-2022-a", &ready))
+        .await;
+    let mut closed = serves("livenessProbe", "web", "/healthz");
+    closed["livenessProbe"]["httpGet"]["port"] = 81.into();
+    scene
+        .pod("closed", scene.spec("windows-2022-a", &closed))
+        .await;
+    let mut slow = sh("sleep 3600");
+    slow["startupProbe"] = json!({"exec": {"command": ["false"]}, "failureThreshold": 2,
+        "periodSeconds": 1, "terminationGracePeriodSeconds": 3});
+    scene.pod("slow", scene.spec("linux-a", &slow)).await;
+    scene.pod_until("ready", is_ready).await;
+    let restarted = "/containerStatuses/0/lastState/terminated/reason";
+    let pod = scene.pod_until("closed", says(restarted, "Error")).await;
+    let last = &status(&pod)["containerStatuses"][0]["lastState"]["terminated"];
+    assert_eq!(last["exitCode"], -1_073_741_510, "{last}");
+    told(
+        &scene,
+        "closed",
+        "Unhealthy: Liveness probe failed: Get \"http://",
+    )
+    .await;
+    told(
+        &scene,
+        "closed",
+        "Killing: Container main failed liveness probe, will be restarted",
+    )
+    .await;
+    let pod = scene.pod_until("slow", says(restarted, "Error")).await;
+    let last = &status(&pod)["containerStatuses"][0]["lastState"]["terminated"];
+    // A shell as first process does not hear SIGTERM
+    assert_eq!(last["exitCode"], 137, "{last}");
+    scene.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hooks_run_and_grace_is_given() {
+    let Some(scene) = Scene::begin("hooks_run_and_grace_is_given", "hooks", &[]).await else {
+        return;
+    };
+    let mut fails = json!({"image": AGNHOST, "args": ["pause"]});
+    fails["lifecycle"] = json!({"postStart": {"exec": {"command": ["false"]}}});
+    scene.pod("fails", scene.spec("linux-a", &fails)).await;
+    let mut stops = json!({"image": SERVERCORE, "command": ["ping", "-t", "localhost"]});
+    stops["lifecycle"] = json!({"preStop": {"exec": {"command": ["cmd", "/c", "exit 1"]}}});
+    let mut spec = scene.spec("windows-2022-a", &stops);
+    spec["terminationGracePeriodSeconds"] = 20.into();
+    let created = scene.pod("stops", spec).await;
+    told(&scene, "fails", "FailedPostStartHook: PostStartHook failed").await;
+    let reason = "/containerStatuses/0/state/waiting/reason";
+    scene
+        .pod_until("fails", says(reason, "CrashLoopBackOff"))
+        .await;
+    scene.pod_until("stops", is_ready).await;
+    // A finalizer keeps the object, so that its last status can be seen
+    let pods = scene.api::<Pod>();
+    let keep = json!({"metadata": {"finalizers": ["example.com/keep"]}});
+    let params = PatchParams::default();
+    pods.patch("stops", &params, &Patch::Merge(keep))
+        .await
+        .expect("a finalizer");
+    pods.delete("stops", &DeleteParams::default())
+        .await
+        .expect("deleted");
+    let ended = "/containerStatuses/0/state/terminated/reason";
+    let pod = scene.pod_until("stops", says(ended, "Error")).await;
+    assert_eq!(pod.metadata.uid, created.metadata.uid);
+    let state = &status(&pod)["containerStatuses"][0]["state"]["terminated"];
+    assert_eq!(state["exitCode"], -1_073_741_510, "{state}");
+    told(&scene, "stops", "FailedPreStopHook: PreStopHook failed").await;
+    told(&scene, "stops", "Killing: Stopping container main").await;
+    let free = json!({"metadata": {"finalizers": null}});
+    pods.patch("stops", &params, &Patch::Merge(free))
+        .await
+        .expect("no finalizer");
+    scene.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn volumes_and_variables_wait_for_what_they_refer_to() {
+    let Some(scene) = Scene::begin("volumes_and_variables", "volumes", &[]).await else {
+        return;
+    };
+    let mut mounts = json!({"image": AGNHOST, "args": ["pause"]});
+    mounts["volumeMounts"] = json!([{"name": "v", "mountPath": "/etc/v", "readOnly": true}]);
+    let mut spec = scene.spec("linux-a", &mounts);
+    spec["volumes"] = json!([{"name": "v", "configMap": {"name": "settings"}}]);
+    scene.pod("mounts", spec).await;
+    let mut env = json!({"image": AGNHOST, "args": ["pause"]});
+    env["env"] = json!([{"name": "A", "valueFrom":
+        {"configMapKeyRef": {"name": "settings", "key": "a"}}}]);
+    scene.pod("env", scene.spec("linux-a", &env)).await;
+    let mut root = json!({"image": AGNHOST});
+    root["securityContext"] = json!({"runAsNonRoot": true,
+        "windowsOptions": {"runAsUserName": "ContainerAdministrator"}});
+    scene.pod("root", scene.spec("windows-2022-a", &root)).await;
+    told(
+        &scene,
+        "mounts",
+        "FailedMount: MountVolume.SetUp failed for volume \"v\" : configmap \"settings\" not found",
+    )
+    .await;
+    let reason = "/containerStatuses/0/state/waiting/reason";
+    let error = "CreateContainerConfigError";
+    let pod = scene.pod_until("env", says(reason, error)).await;
+    let waiting = &status(&pod)["containerStatuses"][0]["state"]["waiting"];
+    assert_eq!(waiting["message"], "configmap \"settings\" not found");
+    let pod = scene.pod_until("root", says(reason, error)).await;
+    let waiting = &status(&pod)["containerStatuses"][0]["state"]["waiting"]["message"];
+    assert!(
+        waiting.to_string().contains(
+            "container's runAsUserName (ContainerAdministrator) which will be regarded as root"
+        ),
+        "{waiting}"
+    );
+    let settings = json!({"metadata": {"name": "settings"}, "data": {"a": "1"}});
+    create(&scene.api::<ConfigMap>(), settings).await;
+    for name in ["mounts", "env"] {
+        let pod = scene.pod_until(name, is_ready).await;
+        assert_eq!(status(&pod)["qosClass"], "BestEffort");
+    }
+    scene.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ephemeral_containers_join_a_running_pod() {
+    let Some(scene) = Scene::begin("ephemeral_containers_join", "ephemeral", &[]).await else {
+        return;
+    };
+    let pause = json!({"image": AGNHOST, "args": ["pause"]});
+    scene.pod("pod", scene.spec("linux-a", &pause)).await;
+    scene.pod_until("pod", is_ready).await;
+    let ran = scene
+        .kubectl(
+            &[
+                "debug", "pod", "--image", AGNHOST, "-c", "debug", "--", "sh", "-c", "exit 5",
+            ],
+            "",
+        )
+        .await;
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    let ended = "/ephemeralContainerStatuses/0/state/terminated/reason";
+    let pod = scene.pod_until("pod", says(ended, "Error")).await;
+    let state = &status(&pod)["ephemeralContainerStatuses"][0]["state"]["terminated"];
+    assert_eq!(state["exitCode"], 5, "{state}");
+    assert!(is_ready(Some(&pod)));
+    scene.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_break_pods_and_lifting_them_heals() {
+    let faults = [
+        "pull-fails",
+        "pause-image-wrong",
+        "memory-pressure",
+        "node-reboots",
+    ];
+    let Some(scene) = Scene::begin("faults_break_pods", "faulty", &faults[..2]).await else {
+        return;
+    };
+    let switch = scene.joined.faults();
+    let fault = |name: &str| name.parse().expect("a fault");
+    let pause = json!({"image": AGNHOST, "args": ["pause"]});
+    scene.pod("linux", scene.spec("linux-a", &pause)).await;
+    scene
+        .pod("windows", scene.spec("windows-2022-a", &pause))
+        .await;
+    let reason = "/containerStatuses/0/state/waiting/reason";
+    scene
+        .pod_until("linux", says(reason, "ImagePullBackOff"))
+        .await;
+    told(
+        &scene,
+        "windows",
+        "The container operating system does not match the host operating system.: unknown",
+    )
+    .await;
+    for name in &faults[..2] {
+        switch.lift(&fault(name));
+    }
+    scene.pod_until("linux", is_ready).await;
+    scene.pod_until("windows", is_ready).await;
+
+    let node = scene.node("windows-2022-a");
+    let place = format!("node-reboots=node/{node}");
+    switch.set(fault(&place));
+    let restarted = "/containerStatuses/0/lastState/terminated/reason";
+    let pod = scene.pod_until("windows", says(restarted, "Unknown")).await;
+    assert_eq!(
+        status(&pod)["containerStatuses"][0]["lastState"]["terminated"]["exitCode"],
+        255
+    );
+    told(&scene, "windows", "SandboxChanged: Pod sandbox changed").await;
+    scene.pod_until("windows", is_ready).await;
+    switch.lift(&fault(&place));
+
+    switch.set(fault("memory-pressure=windows-2022"));
+    let pod = scene.pod_until("windows", says("/reason", "Evicted")).await;
+    assert_eq!(
+        pod.status.expect("a status").phase.as_deref(),
+        Some("Failed")
+    );
+    let pressed = |wanted: &'static str| {
+        move |node: Option<&Node>| {
+            let conditions = node.and_then(|node| node.status.as_ref()?.conditions.as_ref());
+            conditions.is_some_and(|all| {
+                all.iter()
+                    .any(|c| c.type_ == "MemoryPressure" && c.status == wanted)
+            })
+        }
+    };
+    let nodes: Api<Node> = Api::all(scene.client.clone());
+    until(nodes.clone(), &node, pressed("True")).await;
+    let linux = scene.pod_until("linux", is_ready).await;
+    assert_eq!(status(&linux)["phase"], "Running");
+    switch.lift(&fault("memory-pressure=windows-2022"));
+    until(nodes, &node, pressed("False")).await;
+    scene.end().await;
+}
