@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use tokio::sync::{OnceCell, watch};
+use tokio::sync::{OnceCell, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -302,6 +302,17 @@ impl Addresses {
     }
 }
 
+/// How many requests of one kind or another are under way: a thousand nodes that all want to tell
+/// something must not open a thousand connections.
+static UNDER_WAY: Semaphore = Semaphore::const_new(48);
+
+/// Waits for the turn of a request that answers at once, unlike a watch.
+pub(crate) async fn in_turn<T>(request: impl Future<Output = T>) -> T {
+    // It is never closed
+    let _turn = UNDER_WAY.acquire().await;
+    request.await
+}
+
 /// Repeats a request to the API server until it is answered for good, as a kubelet does.
 ///
 /// A refusal (4xx, save 408 and 429) is an answer. It ends never by itself otherwise: the caller's
@@ -312,7 +323,7 @@ pub(crate) async fn insist<T, F: Future<Output = kube::Result<T>>>(
 ) -> kube::Result<T> {
     let mut pause = Duration::from_millis(100);
     loop {
-        match request().await {
+        match in_turn(request()).await {
             Err(kube::Error::Api(status)) if is_final(status.code) => {
                 return Err(kube::Error::Api(status));
             }

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::book::Role;
 use super::run::PodRun;
-use crate::cluster::{Cluster, locked};
+use crate::cluster::{Cluster, in_turn, locked};
 
 /// What tells one event from another: the container's field path, the reason and the words.
 pub(crate) type Told = (String, String, String);
@@ -92,7 +92,7 @@ pub(crate) fn tell(
         ..Event::default()
     };
     cluster.spawn(async move {
-        if let Err(error) = events.create(&PostParams::default(), &event).await {
+        if let Err(error) = in_turn(events.create(&PostParams::default(), &event)).await {
             tracing::debug!(%error, "event is lost");
         }
     });
