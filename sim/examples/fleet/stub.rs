@@ -106,7 +106,7 @@ async fn answer(
         (&Method::GET, _) if watches => open(mpsc::unbounded_channel().1, true),
         // The cluster's DNS is there already
         (&Method::GET, [.., "services", name]) => whole(json!({"metadata": {"name": name}})),
-        (&Method::GET, ["api", "v1", "nodes"]) => whole(list(&*store.nodes())),
+        (&Method::GET, ["api", "v1", "nodes"]) => whole(list(&store.nodes())),
         (&Method::GET, [.., "namespaces", _, _, _]) => {
             let missing = json!({"kind": "Status", "apiVersion": "v1", "metadata": {},
                 "status": "Failure", "reason": "NotFound", "message": "not found", "code": 404});

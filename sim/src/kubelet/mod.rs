@@ -11,6 +11,8 @@ mod server;
 mod socket;
 mod stats;
 mod status;
+#[cfg(test)]
+mod tests;
 mod usage;
 
 pub use server::ServingError;

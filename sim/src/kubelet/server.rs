@@ -17,6 +17,7 @@ use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::{Value, json};
 use thiserror::Error;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
@@ -91,8 +92,17 @@ async fn connection(
         Ok(stream) => stream,
         Err(error) => return tracing::debug!(node = node.name, %error, "TLS is not agreed on"),
     };
+    speak(&cluster, &node, stream).await;
+}
+
+/// Serves one connection until either side has done with it.
+pub(super) async fn speak(
+    cluster: &Arc<Cluster>,
+    node: &NodeState,
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+) {
     let service = service_fn(|request| {
-        let answer = route(&cluster, &node, request);
+        let answer = route(cluster, node, request);
         async move { Ok::<_, Infallible>(answer) }
     });
     let served = http1::Builder::new()

@@ -1,0 +1,267 @@
+//! Clients as they are: in a hurry, slow, and gone in the middle. Whatever they do, no task is left.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{SinkExt, StreamExt};
+use http::header::{
+    CONNECTION, HOST, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use http::{HeaderValue, Request};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{Client, Config};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::{WebSocketStream, client_async};
+
+use super::server::speak;
+use crate::clock::Clock;
+use crate::cluster::{Cluster, NodeState};
+use crate::fault::FaultSwitch;
+use crate::image::Family;
+use crate::log::Stream;
+use crate::pods::book::State;
+use crate::pods::run::PodRun;
+use crate::program::tests::place;
+use crate::topology::{NodeSpec, Os, Pool};
+use crate::world::Key;
+
+type Socket = WebSocketStream<DuplexStream>;
+
+/// How long anything here may take.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// A node with a pod that runs.
+struct Scene {
+    cluster: Arc<Cluster>,
+    node: Arc<NodeState>,
+    run: Arc<PodRun>,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let nowhere = Config::new("http://127.0.0.1:1".parse().expect("a URI"));
+        let client = Client::try_from(nowhere).expect("a client");
+        let node = Arc::new(NodeState::alone(NodeSpec::new("n", Pool::Linux)));
+        let nodes = [("n".to_owned(), Arc::clone(&node))].into();
+        let faults = FaultSwitch::new(crate::fault::FaultSet::default());
+        let cluster = Arc::new(Cluster::new(client, Clock::new(1.0), 1, faults, nodes));
+        let pod: Pod = serde_json::from_value(json!({
+            "metadata": {"name": "web", "namespace": "test"},
+            "spec": {"containers": [{"name": "main"}]},
+        }))
+        .expect("a pod");
+        let key = Key::new("test", "web");
+        let run = PodRun::new(
+            key.clone(),
+            "u".to_owned(),
+            Arc::clone(&node),
+            Arc::new(pod),
+        );
+        let run = Arc::new(run);
+        {
+            let mut book = run.book();
+            book.containers[0].place = Some(place(Os::Linux, Family::Agnhost));
+            book.containers[0].state = State::Running {
+                since: Timestamp::UNIX_EPOCH,
+            };
+        }
+        cluster.runs().insert(key, Arc::clone(&run));
+        Self { cluster, node, run }
+    }
+
+    /// A connection that holds few bytes in between, so that a slow reader is felt at once.
+    fn connect(&self) -> DuplexStream {
+        let (near, far) = duplex(4096);
+        let (cluster, node) = (Arc::clone(&self.cluster), Arc::clone(&self.node));
+        self.cluster
+            .spawn(async move { speak(&cluster, &node, far).await });
+        near
+    }
+
+    async fn session(&self, path: &str, protocol: &'static str) -> Socket {
+        let request = Request::get(format!("ws://n/{path}"))
+            .header(HOST, "n")
+            .header(CONNECTION, "Upgrade")
+            .header(UPGRADE, "websocket")
+            .header(SEC_WEBSOCKET_VERSION, "13")
+            .header(SEC_WEBSOCKET_KEY, "dGhlIHNhbXBsZSBub25jZQ==")
+            .header(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(protocol))
+            .body(())
+            .expect("a request");
+        client_async(request, self.connect())
+            .await
+            .expect("it is upgraded")
+            .0
+    }
+
+    /// Waits until every task has ended, though the simulator goes on.
+    async fn empty(self) {
+        self.cluster.tasks.close();
+        let left = timeout(DEADLINE, self.cluster.tasks.wait()).await;
+        assert!(left.is_ok(), "{} tasks are left", self.cluster.tasks.len());
+        assert!(!self.cluster.stop.is_cancelled());
+    }
+}
+
+/// Everything up to the close, by channel, and its code.
+async fn rest(socket: &mut Socket) -> (Vec<Vec<u8>>, Option<CloseCode>) {
+    let mut channels = vec![Vec::new(); 4];
+    while let Some(message) = socket.next().await {
+        match message.expect("the connection holds") {
+            Message::Binary(bytes) => {
+                let (channel, rest) = bytes.split_first().expect("a channel");
+                channels[usize::from(*channel)].extend_from_slice(rest);
+            }
+            Message::Close(frame) => return (channels, frame.map(|frame| frame.code)),
+            other => panic!("{other:?}"),
+        }
+    }
+    (channels, None)
+}
+
+fn status(channels: &[Vec<u8>]) -> Value {
+    serde_json::from_slice(&channels[3]).expect("a Status")
+}
+
+#[tokio::test]
+async fn both_protocols_end_with_a_status_and_close_1000() {
+    let scene = Scene::new();
+    for protocol in ["v5.channel.k8s.io", "v4.channel.k8s.io"] {
+        let path =
+            "exec/test/web/main?command=sh&command=-c&command=echo+out%3B+exit+3&output=1&error=1";
+        let mut socket = scene.session(path, protocol).await;
+        let (channels, code) = rest(&mut socket).await;
+        assert_eq!(channels[1], b"out\n");
+        assert_eq!(status(&channels)["details"]["causes"][0]["message"], "3");
+        assert_eq!(code, Some(CloseCode::Normal), "{protocol}");
+    }
+    scene.empty().await;
+}
+
+#[tokio::test]
+async fn input_ends_on_channel_255_and_a_terminal_returns_the_carriage() {
+    let scene = Scene::new();
+    let cat = "exec/test/web/main?command=cat&input=1&output=1";
+    let mut socket = scene.session(cat, "v5.channel.k8s.io").await;
+    for message in [
+        b"\0a\n".as_slice(),
+        b"\x04{\"Width\":80,\"Height\":24}",
+        b"\xff\0",
+    ] {
+        let message = Message::Binary(message.to_vec().into());
+        socket.send(message).await.expect("it is taken");
+    }
+    let (channels, _) = rest(&mut socket).await;
+    assert_eq!(channels[1], b"a\n");
+    let cat = format!("{cat}&tty=1");
+    let mut socket = scene.session(&cat, "v5.channel.k8s.io").await;
+    let typed = Message::Binary(b"\0a\n\x04".to_vec().into());
+    socket.send(typed).await.expect("it is taken");
+    let (channels, _) = rest(&mut socket).await;
+    assert_eq!(channels[1], b"a\r\n");
+    scene.empty().await;
+}
+
+#[tokio::test]
+async fn clients_that_leave_in_the_middle_leave_nothing_behind() {
+    let scene = Scene::new();
+    for path in [
+        "exec/test/web/main?command=sleep&command=3600&output=1",
+        "exec/test/web/main?command=cat&input=1&output=1",
+        "exec/test/web/main?command=agnhost&command=pause&output=1",
+        "attach/test/web/main?output=1&error=1",
+    ] {
+        // The empty message that says the streams stand
+        let mut socket = scene.session(path, "v5.channel.k8s.io").await;
+        let first = socket.next().await.expect("a message");
+        assert_eq!(first.expect("it holds"), Message::Binary(vec![1].into()));
+        drop(socket);
+    }
+    let mut follower = scene.connect();
+    let head = b"GET /containerLogs/test/web/main?follow=true HTTP/1.1\r\nhost: n\r\n\r\n";
+    follower.write_all(head).await.expect("it is taken");
+    scene.run.book().containers[0]
+        .log
+        .print(Stream::Out, b"one\n");
+    let mut told = Vec::new();
+    while !told.ends_with(b"one\n\r\n") {
+        let read = follower.read_buf(&mut told).await.expect("it holds");
+        assert_ne!(read, 0, "{}", String::from_utf8_lossy(&told));
+    }
+    drop(follower);
+    scene.empty().await;
+}
+
+#[tokio::test]
+async fn a_slow_reader_is_waited_for_and_may_leave() {
+    let scene = Scene::new();
+    let cat = "exec/test/web/main?command=cat&input=1&output=1";
+    let much = vec![b'x'; 1 << 20];
+    let mut chunks: Vec<_> = much
+        .chunks(32 << 10)
+        .map(|chunk| [b"\0", chunk].concat())
+        .collect();
+    chunks.push(b"\xff\0".to_vec());
+    for leaves in [false, true] {
+        let mut socket = scene.session(cat, "v5.channel.k8s.io").await;
+        for chunk in &chunks {
+            let message = Message::Binary(chunk.clone().into());
+            socket.send(message).await.expect("it is taken");
+        }
+        if leaves {
+            let first = socket.next().await;
+            assert!(first.is_some_and(|first| first.is_ok()));
+            continue;
+        }
+        let (channels, code) = rest(&mut socket).await;
+        assert_eq!(
+            (channels[1].len(), code),
+            (much.len(), Some(CloseCode::Normal))
+        );
+    }
+    scene.empty().await;
+}
+
+#[tokio::test]
+async fn whatever_is_sent_does_no_harm() {
+    let scene = Scene::new();
+    let cat = "exec/test/web/main?command=cat&input=1&output=1";
+    for message in [
+        Message::Binary(Vec::new().into()),
+        Message::Binary(vec![255].into()),
+        Message::Binary(vec![9, 9, 9].into()),
+        Message::Text("text".into()),
+        Message::Ping(vec![0; 125].into()),
+    ] {
+        let mut socket = scene.session(cat, "v5.channel.k8s.io").await;
+        socket.send(message).await.expect("it is taken");
+        let end = Message::Binary(b"\xff\0".to_vec().into());
+        socket.send(end).await.expect("it is taken");
+        let mut told = false;
+        while let Some(Ok(message)) = socket.next().await {
+            told |= matches!(&message, Message::Binary(bytes) if bytes.first() == Some(&3));
+        }
+        assert!(told);
+    }
+    for raw in [
+        b"\0\xff\xfe".as_slice(),
+        b"GET /exec/test/web/main HTTP/1.1\r\nhost: n\r\nconnection: close\r\n\r\n",
+        b"GET /containerLogs/%zz/%/? HTTP/1.1\r\nhost: n\r\nconnection: close\r\n\r\n",
+        b"POST /attach/test/web/u/other?output=1 HTTP/1.0\r\n\r\n",
+    ] {
+        let mut connection = scene.connect();
+        connection.write_all(raw).await.expect("it is taken");
+        connection.shutdown().await.expect("it is taken");
+        let mut told = String::new();
+        connection.read_to_string(&mut told).await.expect("text");
+        assert!(told.is_empty() || told.starts_with("HTTP/1."), "{told}");
+        assert!(!told.contains(" 200 ") && !told.contains(" 101 "), "{told}");
+    }
+    scene.empty().await;
+}
