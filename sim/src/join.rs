@@ -1,7 +1,10 @@
 //! Joining: from a topology to nodes that a real API server holds for Ready, and back to nothing.
 
 mod bind;
+mod reach;
 mod register;
+
+pub use reach::Unreached;
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -168,6 +171,11 @@ impl Joined {
                 .await;
         }
         settle(&self.cluster).await;
+    }
+
+    /// Whether the API server reaches the kubelets, as far as that can be told.
+    pub async fn reached(&self) -> Result<(), Unreached> {
+        reach::reached(&self.cluster).await
     }
 
     /// Takes the nodes out of the cluster: the nodes, their leases, and at once all pods bound to

@@ -46,7 +46,7 @@ pub use fault::{
     FaultInfo, FaultKind, FaultPlan, FaultSet, FaultSwitch, Parameter, Place, ProductFault,
     TimedFault, UnknownFault,
 };
-pub use join::{JoinError, JoinOptions, Joined, LeaveError, join};
+pub use join::{JoinError, JoinOptions, Joined, LeaveError, Unreached, join};
 pub use kubelet::ServingError;
 pub use topology::{
     Build, NamedTopology, NetworkMode, NetworkSpec, NodeSpec, Os, Pool, TaintSpec, Topology,

@@ -4,6 +4,7 @@ use hybrid_sim::front::{Front, FrontFault, FrontOptions};
 use hybrid_sim::{JoinOptions, ProductFault, TimedFault, join};
 use tokio::signal::unix::{SignalKind, signal};
 use winconform_core::config::Config;
+use winconform_core::text::printable;
 
 use super::args::{Fault, SimulateArgs};
 use super::connect::connected;
@@ -79,6 +80,9 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
         joined.nodes().len(),
         joined.nodes().join(", ")
     ));
+    if let Err(unreached) = joined.reached().await {
+        screen.complain(&format!("warning: {}\n", printable(&unreached.to_string())));
+    }
     screen.complain("Ctrl-C removes them.\n");
     tokio::select! {
         _ = interrupt.recv() => {}

@@ -1,10 +1,14 @@
 //! What nodes cost: joins 100, 300 and 1,000 of them, three pods each, to a stub of an API server,
 //! and prints processor time and memory per node.
 //!
+//! `fleet real KUBECONFIG` joins 50 nodes to a real control plane instead, with 150 pods, and prints
+//! the times.
+//!
 //! `fleet [COUNT]...`; ends with 1 if a node costs over a tenth more among the most than among the
 //! fewest. The stub and each simulator are processes of their own (`fleet stub`, `fleet join
 //! ADDRESS COUNT`), so that nothing but the simulator is measured. Linux alone: it reads /proc.
 
+mod real;
 mod stub;
 
 use std::error::Error;
@@ -27,6 +31,7 @@ fn main() -> Result<(), Trouble> {
         .enable_all()
         .build()?;
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["real", kubeconfig] => runtime.block_on(real::measure(kubeconfig)),
         ["stub"] => runtime.block_on(stub::serve()),
         ["join", address, count] => runtime.block_on(joined(address, count.parse()?)),
         _ => compare(&arguments),

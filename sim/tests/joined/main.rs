@@ -5,6 +5,7 @@
 //! `WINCONFORM_TEST_KUBECONFIG`; without it each test says that it was not run.
 
 mod kubelet;
+mod names;
 mod pods;
 mod scene;
 
