@@ -7,7 +7,7 @@ mod register;
 pub use reach::Unreached;
 
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +28,7 @@ use crate::kubelet::{self, ServingError};
 use crate::network;
 use crate::node::LEASES;
 use crate::pods;
+use crate::proxy;
 use crate::topology::Topology;
 
 /// The first release whose API server passes exec to a kubelet as WebSocket.
@@ -99,6 +100,9 @@ pub enum JoinError {
         /// How many nodes there were to be.
         nodes: usize,
     },
+    /// No socket for the proxy of outside clients.
+    #[error("failed to listen on loopback for outside clients")]
+    Proxy(#[source] std::io::Error),
     /// No TLS for the kubelets.
     #[error("failed to set up the kubelets")]
     Serving(#[from] ServingError),
@@ -146,12 +150,19 @@ pub enum LeaveError {
 /// Nodes that have joined; they live until [`Joined::leave`], and go silent when this is dropped.
 pub struct Joined {
     cluster: Arc<Cluster>,
+    proxy: SocketAddr,
 }
 
 impl Joined {
     /// The names of the nodes.
     pub fn nodes(&self) -> Vec<String> {
         self.cluster.nodes.keys().cloned().collect()
+    }
+
+    /// Where a client outside the cluster finds its HTTP proxy: the value of `http_proxy` with which
+    /// it reaches node ports and load balancers.
+    pub fn proxy_url(&self) -> String {
+        format!("http://{}", self.proxy)
     }
 
     /// Sets and lifts faults.
@@ -225,6 +236,9 @@ pub async fn join(client: Client, options: JoinOptions) -> Result<Joined, JoinEr
     if !topology.outside {
         cluster.change(|world| Arc::make_mut(&mut world.network).outside.clear());
     }
+    if !topology.outside {
+        cluster.change(|world| Arc::make_mut(&mut world.network).outside.clear());
+    }
     for (name, listener) in listeners {
         let node = Arc::clone(&cluster.nodes[&name]);
         cluster.spawn(kubelet::serve(
@@ -234,9 +248,12 @@ pub async fn join(client: Client, options: JoinOptions) -> Result<Joined, JoinEr
             tls.clone(),
         ));
     }
+    let outside = proxy::listen().await.map_err(JoinError::Proxy)?;
+    let proxy = outside.local_addr().map_err(JoinError::Proxy)?;
+    cluster.spawn(proxy::serve(Arc::clone(&cluster), outside));
     network::watch::begin(&cluster);
     pods::watch::begin(&cluster);
-    let joined = Joined { cluster };
+    let joined = Joined { cluster, proxy };
     if let Err(error) = register::register(&joined.cluster, &version).await {
         // What was registered before the failure goes again; the failure is the news
         let own = !matches!(error, JoinError::Taken(_) | JoinError::Alive { .. });

@@ -14,6 +14,7 @@
 //! | the files of a container | `files.rs` |
 //! | what a connection comes to | `network.rs`, names in `names.rs` |
 //! | the same without an API server | `memory.rs` |
+//! | how clients outside come in | `proxy.rs` |
 //! | what a program prints | `program/` |
 //! | exec, attach, logs and statistics | `kubelet/`; what is kept of a log: `log.rs` |
 //! | trouble on the way to the API server | `front/` |
@@ -38,6 +39,7 @@ mod network;
 mod node;
 mod pods;
 mod program;
+mod proxy;
 mod quantity;
 mod topology;
 mod world;

@@ -5,6 +5,8 @@
 //! of Services, node ports, and an `EndpointSlice` for each Service that selects pods and has none
 //! of its own. The same objects, faults and requests in the same order give the same replies.
 
+mod derive;
+
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -14,9 +16,8 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 use thiserror::Error;
 
 use crate::cluster::NodeState;
@@ -27,7 +28,7 @@ use crate::node;
 use crate::pods::{command, run::PodRun};
 use crate::program::{self, Place, Started, View};
 use crate::topology::Topology;
-use crate::world::{self, Endpoint, Key, Slice, Told, World};
+use crate::world::{self, Key, Told, World};
 
 /// A cluster in memory.
 pub struct Memory {
@@ -353,85 +354,6 @@ impl Memory {
             self.selecting.remove(&key);
         }
         self.world.services.insert(key, watch::service(&service));
-    }
-
-    /// What the `EndpointSlice` controller makes, one slice per Service: the pods that a Service
-    /// selects, all of them ready.
-    fn derive_slices(&mut self) {
-        for (key, service) in &self.selecting {
-            let spec = service.spec.clone().unwrap_or_default();
-            let selector = spec.selector.unwrap_or_default();
-            let pods: Vec<(&Key, &world::Pod)> = self
-                .world
-                .pods
-                .iter()
-                .filter(|(pod, _)| pod.namespace == key.namespace)
-                .filter(|(_, pod)| {
-                    let has = |(name, value)| pod.told.labels.get(name) == Some(value);
-                    selector.iter().all(has)
-                })
-                .collect();
-            let ports: BTreeMap<String, u16> = spec
-                .ports
-                .iter()
-                .flatten()
-                .filter_map(|port| {
-                    let number = |port: i32| u16::try_from(port).ok();
-                    let target = match &port.target_port {
-                        None => number(port.port)?,
-                        Some(IntOrString::Int(target)) => number(*target)?,
-                        Some(IntOrString::String(name)) => pods.iter().find_map(|(_, pod)| {
-                            let named = pod.told.ports.iter().find(|port| port.name == *name);
-                            named.map(|port| port.port)
-                        })?,
-                    };
-                    Some((port.name.clone().unwrap_or_default(), target))
-                })
-                .collect();
-            let endpoints = pods.iter().map(|(_, pod)| {
-                let named = pod.told.host_name.as_ref();
-                Endpoint {
-                    node: Some(pod.node.clone()),
-                    hostname: named
-                        .filter(|(_, subdomain)| *subdomain == key.name)
-                        .map(|(hostname, _)| hostname.clone()),
-                    ..Endpoint::ready(pod.address)
-                }
-            });
-            let slice = Slice {
-                service: key.name.clone(),
-                ports,
-                endpoints: endpoints.collect(),
-            };
-            self.world.slices.insert(derived(key), slice);
-        }
-    }
-
-    fn add_dns(&mut self, topology: &Topology) {
-        let mut linux = topology
-            .nodes
-            .iter()
-            .filter(|spec| spec.pool.build().is_none());
-        let Some(node) = linux.next().and_then(|spec| self.nodes.get(&spec.name)) else {
-            return;
-        };
-        let [a, b, c] = node.view.pod_network;
-        let ports = json!([{"name": "dns", "port": 53, "protocol": "UDP"},
-            {"name": "dns-tcp", "port": 53, "protocol": "TCP"}]);
-        let node = node.name.clone();
-        let at = |name: &str| {
-            json!({"namespace": "kube-system", "name": name,
-            "labels": {"kubernetes.io/service-name": "kube-dns"}})
-        };
-        for object in [
-            json!({"kind": "Service", "metadata": at("kube-dns"),
-                "spec": {"clusterIPs": ["10.96.0.10"], "ports": ports}}),
-            json!({"kind": "EndpointSlice", "metadata": at("kube-dns-1"), "addressType": "IPv4",
-                "ports": ports, "endpoints": [{"addresses": [format!("{a}.{b}.{c}.2")],
-                    "nodeName": node, "conditions": {"ready": true}}]}),
-        ] {
-            self.apply(&object).expect("objects of our own read");
-        }
     }
 }
 

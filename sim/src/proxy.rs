@@ -1,0 +1,348 @@
+//! An HTTP proxy on loopback, through which a client outside the cluster reaches the simulated
+//! addresses of nodes and load balancers: `http_proxy=URL`.
+//!
+//! It takes plain HTTP in absolute form. What the simulated network makes of a connection is told
+//! in the answer: 502 where somebody says no, 504 where nobody says anything.
+
+use std::convert::Infallible;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Method, Response, StatusCode, Uri};
+use http_body_util::Full;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+use crate::clock;
+use crate::cluster::Cluster;
+use crate::network::{self, Backend, Origin, Outcome, Request};
+use crate::program::serve::{self, Exchange};
+use crate::world::World;
+
+/// How much a client may say before it has said what it wants.
+const MOST_HEADER: usize = 16 * 1024;
+
+/// How long it may take to.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How many clients are served at once; more wait.
+const MOST_CLIENTS: usize = 64;
+
+/// A listener on a free port of loopback.
+pub(crate) async fn listen() -> std::io::Result<TcpListener> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await
+}
+
+/// Serves outside clients until the simulator stops.
+pub(crate) async fn serve(cluster: Arc<Cluster>, listener: TcpListener) {
+    let clients = Arc::new(Semaphore::new(MOST_CLIENTS));
+    let turns = Arc::new(AtomicU64::new(0));
+    loop {
+        // It is never closed
+        let Ok(permit) = Arc::clone(&clients).acquire_owned().await else {
+            return;
+        };
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let (all, turns) = (Arc::clone(&cluster), Arc::clone(&turns));
+                cluster.spawn(async move {
+                    connection(&all, &turns, stream).await;
+                    drop(permit);
+                });
+            }
+            Err(error) => {
+                tracing::debug!(%error, "an outside client is lost");
+                // Out of descriptors: one of them is given back before long
+                clock::elapse(Duration::from_millis(50)).await;
+            }
+        }
+    }
+}
+
+async fn connection(cluster: &Cluster, turns: &AtomicU64, stream: TcpStream) {
+    let service = service_fn(|request: http::Request<hyper::body::Incoming>| {
+        let turn = turns.fetch_add(1, Ordering::Relaxed);
+        let answer = answer(&cluster.world(), request.method(), request.uri(), turn);
+        async move { Ok::<_, Infallible>(answer) }
+    });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE)
+        .max_buf_size(MOST_HEADER)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+    if let Err(error) = served {
+        tracing::debug!(%error, "an outside client's connection ends");
+    }
+}
+
+/// What the proxy answers to one request.
+fn answer(world: &World, method: &Method, uri: &Uri, turn: u64) -> Response<Full<Bytes>> {
+    if !matches!(*method, Method::GET | Method::HEAD) {
+        let what = if *method == Method::CONNECT {
+            "tunnels, and so no TLS"
+        } else {
+            "methods but GET and HEAD"
+        };
+        let text = format!("the simulated cluster's proxy passes no {what}");
+        return said(StatusCode::NOT_IMPLEMENTED, text);
+    }
+    let target = uri.authority().filter(|_| uri.scheme_str() == Some("http"));
+    let Some(target) = target else {
+        let text = "this is a proxy: it wants a URL such as `GET http://127.77.0.1:30080/`";
+        return said(StatusCode::BAD_REQUEST, text.to_owned());
+    };
+    let host = target.host().trim_start_matches('[').trim_end_matches(']');
+    let Ok(address) = host.parse::<IpAddr>() else {
+        let text = format!("`{host}` is no address; names of the cluster are not known outside it");
+        return said(StatusCode::BAD_GATEWAY, text);
+    };
+    let port = target.port_u16().unwrap_or(80);
+    let path = uri
+        .path_and_query()
+        .map_or("/", http::uri::PathAndQuery::as_str);
+    reached(world, (address, port), path, turn)
+}
+
+fn reached(
+    world: &World,
+    (address, port): (IpAddr, u16),
+    path: &str,
+    turn: u64,
+) -> Response<Full<Bytes>> {
+    let mut request = Request::tcp(Origin::Outside, address, port, turn);
+    let mut outcome = network::connect(world, &request);
+    let mut page = page(world, &outcome, address, path);
+    if let Some((_, body)) = &page {
+        // Whether the answer arrives depends on its size
+        request.payload = body.len();
+        outcome = network::connect(world, &request);
+        page = page.filter(|_| outcome != Outcome::Stalled);
+    }
+    let why = match outcome {
+        Outcome::Refused => (StatusCode::BAD_GATEWAY, "refused"),
+        Outcome::NoRoute => (StatusCode::BAD_GATEWAY, "no route"),
+        Outcome::Reset => (StatusCode::BAD_GATEWAY, "reset"),
+        Outcome::Stalled => (StatusCode::GATEWAY_TIMEOUT, "opened, and then silent"),
+        Outcome::TimedOut => (StatusCode::GATEWAY_TIMEOUT, "timed out"),
+        Outcome::Answered { .. } | Outcome::WrongAnswer => {
+            (StatusCode::BAD_GATEWAY, "answered by what speaks no HTTP")
+        }
+    };
+    match page {
+        Some((status, body)) => {
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
+            said(status, body)
+        }
+        None => said(why.0, format!("connection to {address}:{port}: {}", why.1)),
+    }
+}
+
+/// The status and body of whoever answers, if it speaks HTTP.
+fn page(world: &World, outcome: &Outcome, address: IpAddr, path: &str) -> Option<(u16, String)> {
+    let answer = match outcome {
+        Outcome::WrongAnswer => serve::captive(),
+        Outcome::Answered { backend, source } => match backend {
+            Backend::Pod { pod, page } => {
+                let own = world.pods.get(pod).map(|pod| pod.address.into());
+                let exchange = Exchange {
+                    hostname: &pod.name,
+                    address: own.unwrap_or(address),
+                    source: *source,
+                };
+                serve::respond(*page, path, exchange)
+            }
+            Backend::Kubelet { .. } | Backend::ApiServer => serve::tls_expected(),
+            Backend::Dns | Backend::Echo | Backend::Outside { .. } => return None,
+        },
+        _ => return None,
+    };
+    Some((answer.status, answer.body))
+}
+
+fn said(status: StatusCode, body: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, plain);
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::process::{Command, Stdio};
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+    use crate::clock::Clock;
+    use crate::fault::{FaultKind, FaultSet, FaultSwitch};
+    use crate::topology::{Build, Pool};
+    use crate::world::{Endpoint, Key, Node, Pod, Service, ServicePort, Slice, Told};
+
+    const WS2022: Pool = Pool::Windows(Build::Ws2022);
+    const NODE: Ipv4Addr = Ipv4Addr::new(127, 77, 9, 1);
+    const BALANCER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 200);
+    const PORT: u16 = 30080;
+
+    fn fill(world: &mut World) {
+        let key = Key::new("test", "web");
+        world.nodes.insert(
+            "win".to_owned(),
+            Node::new(WS2022, NODE, 10250, [10, 244, 2]),
+        );
+        let pod = Pod {
+            listening: BTreeMap::from([(80, serve::Page::WinWebserver)]),
+            ..Pod::new("win", [10, 244, 2, 5], Told::default())
+        };
+        world.pods.insert(key.clone(), pod);
+        let service = Service {
+            addresses: vec![[10, 96, 3, 4].into()],
+            external: vec![BALANCER.into()],
+            ports: vec![ServicePort {
+                port: 80,
+                node_port: Some(PORT),
+                ..ServicePort::default()
+            }],
+            ..Service::default()
+        };
+        world.services.insert(key.clone(), service);
+        let slice = Slice {
+            service: "web".to_owned(),
+            ports: BTreeMap::from([(String::new(), 80)]),
+            endpoints: vec![Endpoint::ready([10, 244, 2, 5])],
+        };
+        world.slices.insert(key, slice);
+    }
+
+    /// A proxy in front of a cluster whose API server is nowhere.
+    async fn proxy() -> (Arc<Cluster>, std::net::SocketAddr) {
+        let nowhere = kube::Config::new("http://127.0.0.1:9".parse().expect("a URL"));
+        let client = kube::Client::try_from(nowhere).expect("a client");
+        let switch = FaultSwitch::new(FaultSet::default());
+        let cluster = Cluster::new(client, Clock::new(1.0), 0, switch, BTreeMap::new());
+        cluster.change(fill);
+        let cluster = Arc::new(cluster);
+        let listener = listen().await.expect("loopback has a port");
+        let address = listener.local_addr().expect("it is bound");
+        cluster.spawn(serve(Arc::clone(&cluster), listener));
+        (cluster, address)
+    }
+
+    async fn stop(cluster: &Cluster) {
+        cluster.stop.cancel();
+        cluster.tasks.close();
+        cluster.tasks.wait().await;
+    }
+
+    async fn ask(proxy: std::net::SocketAddr, request: &str) -> String {
+        let mut stream = TcpStream::connect(proxy).await.expect("it listens");
+        let text = format!("{request} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        stream.write_all(text.as_bytes()).await.expect("it reads");
+        let mut answer = String::new();
+        stream
+            .read_to_string(&mut answer)
+            .await
+            .expect("it answers");
+        answer
+    }
+
+    #[tokio::test]
+    async fn an_outside_client_meets_the_simulated_network() {
+        let (cluster, proxy) = proxy().await;
+        let marker = "<H1>Windows Container Web Server</H1>";
+        for url in [
+            format!("http://{NODE}:{PORT}/"),
+            format!("http://{BALANCER}/"),
+        ] {
+            let answer = ask(proxy, &format!("GET {url}")).await;
+            assert!(
+                answer.starts_with("HTTP/1.1 200") && answer.contains(marker),
+                "{answer}"
+            );
+        }
+        for (request, status, text) in [
+            (
+                "GET http://127.77.9.1:9/".to_owned(),
+                "504",
+                "127.77.9.1:9: timed out",
+            ),
+            ("GET http://10.96.3.4/".to_owned(), "504", "timed out"),
+            ("GET http://10.244.2.5/".to_owned(), "504", "timed out"),
+            ("GET http://[::1]/".to_owned(), "502", "no route"),
+            (
+                "GET http://web.test/".to_owned(),
+                "502",
+                "not known outside",
+            ),
+            ("GET /".to_owned(), "400", "wants a URL"),
+            ("CONNECT 127.77.9.1:443".to_owned(), "501", "no tunnels"),
+            (format!("POST http://{NODE}:{PORT}/"), "501", "GET and HEAD"),
+        ] {
+            let answer = ask(proxy, &request).await;
+            let expected = format!("HTTP/1.1 {status}");
+            assert!(
+                answer.starts_with(&expected) && answer.contains(text),
+                "{request}: {answer}"
+            );
+        }
+        let fault = FaultKind::KubeProxyDead.on(WS2022);
+        cluster.faults.set(fault.clone());
+        let url = format!("GET http://{NODE}:{PORT}/");
+        assert!(ask(proxy, &url).await.starts_with("HTTP/1.1 504"));
+        cluster.faults.lift(&fault);
+        assert!(ask(proxy, &url).await.starts_with("HTTP/1.1 200"));
+        stop(&cluster).await;
+    }
+
+    #[tokio::test]
+    async fn clients_that_say_too_much_or_leave_do_no_harm() {
+        let (cluster, proxy) = proxy().await;
+        let long = format!("GET http://{NODE}:{PORT}/{}", "a".repeat(4 * MOST_HEADER));
+        let answer = ask(proxy, &long).await;
+        assert!(answer.starts_with("HTTP/1.1 4"), "{answer}");
+        let mut silent = Vec::new();
+        for _ in 0..8 {
+            silent.push(TcpStream::connect(proxy).await.expect("it listens"));
+        }
+        drop(silent);
+        let url = format!("GET http://{NODE}:{PORT}/");
+        assert!(ask(proxy, &url).await.starts_with("HTTP/1.1 200"));
+        stop(&cluster).await;
+        assert!(cluster.tasks.is_empty());
+    }
+
+    #[tokio::test]
+    async fn real_curl_goes_through() {
+        let installed = Command::new("curl")
+            .arg("--version")
+            .stdout(Stdio::null())
+            .status();
+        if !installed.is_ok_and(|status| status.success()) {
+            return;
+        }
+        let (cluster, proxy) = proxy().await;
+        let curl = tokio::task::spawn_blocking(move || {
+            Command::new("curl")
+                .args(["-q", "-sS", "-w", "%{http_code}", "--noproxy", ""])
+                .args(["--proxy", &format!("http://{proxy}")])
+                .arg(format!("http://{NODE}:{PORT}/"))
+                .output()
+        });
+        let output = curl.await.expect("no panic").expect("curl runs");
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(
+            printed.contains("Windows Container Web Server") && printed.ends_with("200"),
+            "{printed}"
+        );
+        stop(&cluster).await;
+    }
+}
