@@ -190,9 +190,10 @@ impl<'a> Flow<'a> {
                 Os::Linux | Os::Windows => Outcome::TimedOut,
             };
         };
-        let itself = self
-            .pod
-            .is_some_and(|(_, pod)| endpoint.address == IpAddr::V4(pod.address));
+        // Elsewhere another node has forwarded it, in its own name
+        let itself = self.pod.is_some_and(|(_, pod)| {
+            endpoint.address == IpAddr::V4(pod.address) && self.is_on(&pod.node)
+        });
         let mut flow = self;
         if itself {
             // A pod that reaches itself through its Service fails under l2bridge (hcsshim issue

@@ -1,3 +1,6 @@
+mod broken;
+mod limits;
+
 use super::*;
 use crate::fault::{FaultKind, FaultSet, Place, ProductFault};
 use crate::topology::{Build, Pool};
