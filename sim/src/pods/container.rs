@@ -1,6 +1,5 @@
 //! One container: started, probed, ended, started again.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +7,7 @@ use k8s_openapi::api::core::v1::Container;
 use tokio::time::Instant;
 
 use super::book::{ContainerBook, Finished, Role, State};
+use super::listening::Listening;
 use super::run::PodRun;
 use super::stop::Stop;
 use super::{command, env, events, probe, start, volumes};
@@ -16,7 +16,6 @@ use crate::cluster::Cluster;
 use crate::fault::FaultKind;
 use crate::image::{Family, Image};
 use crate::log::{Log, Stream};
-use crate::program::serve::Page;
 use crate::program::{self, Place, Started};
 use crate::topology::Os;
 
@@ -386,50 +385,6 @@ impl Slot<'_> {
             }
             Started::Refused(_) => unreachable!("a refused program was not started"),
         }
-    }
-}
-
-/// Ports that a program holds open, until it is dropped.
-struct Listening<'a> {
-    slot: Slot<'a>,
-    ports: Vec<u16>,
-    udp: Vec<u16>,
-}
-
-impl<'a> Listening<'a> {
-    fn begin(slot: Slot<'a>, listening: BTreeMap<u16, Page>, udp: BTreeMap<u16, Page>) -> Self {
-        let begun = Self {
-            slot,
-            ports: listening.keys().copied().collect(),
-            udp: udp.keys().copied().collect(),
-        };
-        slot.cluster.change(|world| {
-            if let Some(pod) = world
-                .pods
-                .get_mut(&slot.run.key)
-                .filter(|pod| pod.uid == slot.run.uid)
-            {
-                pod.listening.extend(listening);
-                pod.listening_udp.extend(udp);
-            }
-        });
-        begun
-    }
-}
-
-impl Drop for Listening<'_> {
-    fn drop(&mut self) {
-        let Slot { cluster, run, .. } = self.slot;
-        cluster.change(|world| {
-            if let Some(pod) = world
-                .pods
-                .get_mut(&run.key)
-                .filter(|pod| pod.uid == run.uid)
-            {
-                pod.listening.retain(|port, _| !self.ports.contains(port));
-                pod.listening_udp.retain(|port, _| !self.udp.contains(port));
-            }
-        });
     }
 }
 

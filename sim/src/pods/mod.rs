@@ -11,6 +11,7 @@ pub(crate) mod evict;
 mod fleet;
 mod hook;
 pub(crate) mod life;
+mod listening;
 pub(crate) mod probe;
 mod pull;
 mod refer;
