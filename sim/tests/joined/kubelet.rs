@@ -183,7 +183,7 @@ async fn nodes_tell_what_they_hold_and_use() {
     assert_eq!(missing, ("404 page not found\n".to_owned(), 404));
 
     let described = said(&scene, &["describe", "pod", "web"]).await;
-    for words in ["Started", "Container started: main", "Ready:          True"] {
+    for words in ["Started", "Container started", "Ready:          True"] {
         assert!(described.contains(words), "{words}: {described}");
     }
     let described = said(&scene, &["describe", "node", &node]).await;
