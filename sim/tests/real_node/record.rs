@@ -44,6 +44,12 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     rules.into_iter().map(rule).collect()
 });
 
+/// What a busy machine makes of waiting: it is no trait of a node.
+const BUSY: [&str; 2] = [
+    "cache: timed out waiting for the condition",
+    "(Client.Timeout exceeded while awaiting headers)",
+];
+
 impl Names {
     pub(crate) fn normal(&self, text: &str) -> String {
         let text = text
@@ -118,6 +124,9 @@ impl Names {
                 text(&event.involved_object.field_path),
             );
             let message = self.normal(&text(&event.message));
+            if BUSY.iter().any(|busy| message.ends_with(busy)) {
+                continue;
+            }
             let messages = record.entry(at.trim_end().to_owned()).or_default();
             if !messages.contains(&message) {
                 messages.push(message);
