@@ -381,4 +381,6 @@ fn read<K: DeserializeOwned>(kind: &str, object: &Value) -> Result<K, MemoryErro
 }
 
 #[cfg(test)]
+mod facets;
+#[cfg(test)]
 mod tests;

@@ -93,6 +93,9 @@ kinds! {
         "connection via=node-port to=PLACE",
         "connection via=load-balancer from=PLACE",
         "connection via=load-balancer to=PLACE",
+        "balance via=cluster-ip from=PLACE",
+        "hairpin via=cluster-ip from=PLACE",
+        "stale via=cluster-ip from=PLACE",
         "lookup from=PLACE",
     ]
     NodePortClosed "node-port-closed" Nodes
@@ -103,10 +106,16 @@ kinds! {
         "no packet passes between the two, either way" [
         "connection from=FROM to=TO",
         "connection from=TO to=FROM",
+        "source from=FROM to=TO",
+        "source from=TO to=FROM",
+        "lookup from=FROM dns=TO",
+        "lookup from=TO dns=FROM",
     ]
     TrafficCutOneWay "traffic-cut-one-way" Way
         "no connection can be opened from the first to the second" [
         "connection from=FROM to=TO",
+        "source from=FROM to=TO",
+        "lookup from=FROM dns=TO",
     ]
     DnsDown "dns-down" Nodes
         "the cluster's DNS answers nobody there" [
@@ -118,7 +127,7 @@ kinds! {
     ]
     DnsWrongAddress "dns-wrong-address" Nodes
         "names of Services resolve to an address that is not theirs" [
-        "lookup from=PLACE name=service",
+        "lookup from=PLACE name=short|full",
     ]
     DnsSlow "dns-slow" Nodes
         "each answer of the cluster's DNS takes ten seconds" [
@@ -130,11 +139,11 @@ kinds! {
     ]
     EndpointStale "endpoint-stale" Nodes
         "Service IPs go on leading to backends that were deleted" [
-        "connection via=cluster-ip from=PLACE backend=deleted",
+        "stale via=cluster-ip from=PLACE",
     ]
     MtuBlackHole "mtu-black-hole" Nodes
         "packets above 1400 bytes that leave a node there are lost without a word" [
-        "connection from=PLACE size=large",
+        "connection from=PLACE size=large crosses=nodes",
     ]
     SourceRewritten "source-rewritten" Nodes
         "connections from pods there arrive with their node's address" [
@@ -142,7 +151,7 @@ kinds! {
     ]
     HairpinBroken "hairpin-broken" Nodes
         "a pod there cannot reach itself through its Service" [
-        "connection via=cluster-ip from=PLACE backend=itself",
+        "hairpin via=cluster-ip from=PLACE",
     ]
     UdpDropped "udp-dropped" Nodes
         "no UDP but DNS passes from there" [
@@ -155,6 +164,9 @@ kinds! {
     ServiceAnswersWrong "service-answers-wrong" None
         "something captive answers every Service IP with 200 and a foreign page" [
         "connection via=cluster-ip",
+        "balance via=cluster-ip",
+        "hairpin via=cluster-ip",
+        "stale via=cluster-ip",
     ]
     NodeServiceIpAnswers "node-service-ip-answers" WindowsNodes
         "its Windows nodes reach Service IPs, which is documented not to work" [

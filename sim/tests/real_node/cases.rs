@@ -27,7 +27,7 @@ pub(crate) enum Then {
     Delete { delete: u32 },
     /// It gets an ephemeral container, and settles again.
     Debug {
-        ephemeral: EphemeralContainer,
+        ephemeral: Box<EphemeralContainer>,
         settled: Settled,
     },
 }

@@ -62,8 +62,8 @@ pub(crate) struct World {
 impl World {
     pub(crate) async fn begin(kubeconfig: String) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let read = Kubeconfig::read_from(&kubeconfig).expect("the kubeconfig can be read");
-        let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
+        let file = Kubeconfig::read_from(&kubeconfig).expect("the kubeconfig can be read");
+        let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
         let client = Client::try_from(config.expect("the kubeconfig is whole")).expect("a client");
         let real = real_node(&client).await;
         let own = std::process::id();

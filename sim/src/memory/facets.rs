@@ -1,0 +1,347 @@
+//! What each fault of the network changes: exactly what its line of the catalogue says, on every
+//! place it can have; and lifting it heals.
+//!
+//! Everything that can be observed of a small cluster is observed with and without the fault. An
+//! observation has a subject and facets, as the patterns of the catalogue have.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::json;
+
+use super::{Key, Memory};
+use crate::fault::{FaultKind, FaultSet, Place, ProductFault};
+use crate::names::{self, Query};
+use crate::network::{Backend, Origin, Outcome, Protocol, Request, connect};
+use crate::topology::{Build, NodeSpec, Os, Pool, Topology};
+
+/// What is observed, as `subject facet=value …`, and what was seen.
+type Observed = BTreeMap<Observation, String>;
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Observation {
+    subject: &'static str,
+    facets: BTreeMap<&'static str, String>,
+}
+
+fn observation(subject: &'static str, facets: &[(&'static str, &dyn ToString)]) -> Observation {
+    let facets = facets
+        .iter()
+        .map(|(key, value)| (*key, value.to_string()))
+        .collect();
+    Observation { subject, facets }
+}
+
+const POOLS: [Pool; 3] = [
+    Pool::Linux,
+    Pool::Windows(Build::Ws2019),
+    Pool::Windows(Build::Ws2022),
+];
+
+const NAMESPACE: &str = "test";
+
+/// The faults that are of connections and names, and so are seen in full without pods that come
+/// and go.
+const OF_THE_NETWORK: [FaultKind; 18] = [
+    FaultKind::KubeProxyDead,
+    FaultKind::NodePortClosed,
+    FaultKind::TrafficCut,
+    FaultKind::TrafficCutOneWay,
+    FaultKind::DnsDown,
+    FaultKind::DnsSuffixWrong,
+    FaultKind::DnsWrongAddress,
+    FaultKind::DnsSlow,
+    FaultKind::VipSticks,
+    FaultKind::EndpointStale,
+    FaultKind::MtuBlackHole,
+    FaultKind::SourceRewritten,
+    FaultKind::HairpinBroken,
+    FaultKind::UdpDropped,
+    FaultKind::CaptiveProxy,
+    FaultKind::ServiceAnswersWrong,
+    FaultKind::NodeServiceIpAnswers,
+    FaultKind::NodeServiceIpResets,
+];
+
+/// A node of each pool with a web server, a prober and a prober on the node's network; a Service
+/// per web server, one for all, and one whose only backend was deleted.
+fn cluster() -> Memory {
+    let nodes = POOLS.map(|pool| NodeSpec::new(pool.to_string(), pool));
+    let topology = Topology {
+        nodes: nodes.to_vec(),
+        outside: true,
+    };
+    let mut memory = Memory::new(&topology, 0);
+    let mut pod = |name: String, pool: Pool, args: &[&str]| {
+        let pod = json!({"kind": "Pod",
+            "metadata": {"namespace": NAMESPACE, "name": name,
+                "labels": {"of": pool.to_string(), "app": name.split('-').next()}},
+            "spec": {"nodeName": pool.to_string(), "containers": [{"name": "main",
+                "image": "registry.k8s.io/e2e-test-images/agnhost:2.55", "args": args}]}});
+        memory.apply(&pod).expect("a pod");
+    };
+    for pool in POOLS {
+        let netexec = ["netexec", "--http-port=80", "--udp-port=81"];
+        pod(format!("web-{pool}"), pool, &netexec);
+        pod(format!("prober-{pool}"), pool, &["pause"]);
+    }
+    pod(
+        "gone-pod".to_owned(),
+        Pool::Linux,
+        &["netexec", "--http-port=80"],
+    );
+    let mut service = |name: String, selector: serde_json::Value| {
+        let service = json!({"kind": "Service", "metadata": {"namespace": NAMESPACE, "name": name},
+            "spec": {"type": "NodePort", "selector": selector, "ports": [
+                {"name": "http", "port": 80, "targetPort": 80},
+                {"name": "udp", "port": 81, "targetPort": 81, "protocol": "UDP"}]}});
+        memory.apply(&service).expect("a Service");
+    };
+    for pool in POOLS {
+        let one = json!({"app": "web", "of": pool.to_string()});
+        service(format!("web-{pool}"), one);
+    }
+    service("all".to_owned(), json!({"app": "web"}));
+    service("gone".to_owned(), json!({"app": "gone"}));
+    memory
+        .delete("Pod", NAMESPACE, "gone-pod")
+        .expect("it was there");
+    memory
+}
+
+/// An outcome in a word; who answered, but not what it printed.
+fn word(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Answered { backend, .. } => match backend {
+            Backend::Pod { pod, .. } => format!("answered by {}", pod.name),
+            other => format!("answered by {other:?}"),
+        },
+        other => format!("{other:?}"),
+    }
+}
+
+fn observe(memory: &Memory) -> Observed {
+    let mut seen = Observed::new();
+    let world = &memory.world;
+    let address = |kind, name: &str| memory.address(kind, NAMESPACE, name).expect("an address");
+    let port_of = |service: &str| memory.node_port(NAMESPACE, service).expect("a node port");
+    for from in POOLS {
+        let prober = Origin::Pod(Key::new(NAMESPACE, &format!("prober-{from}")));
+        let web = Origin::Pod(Key::new(NAMESPACE, &format!("web-{from}")));
+        let node = Origin::Node(from.to_string());
+        for (source, origin) in [("pod", &prober), ("node", &node)] {
+            for to in POOLS {
+                let name = format!("web-{to}");
+                let crosses = if from == to { "nothing" } else { "nodes" };
+                for (protocol, word_of, port) in
+                    [(Protocol::Tcp, "tcp", 80), (Protocol::Udp, "udp", 81)]
+                {
+                    for (size, payload) in [("small", 0), ("large", 4000)] {
+                        if protocol == Protocol::Udp && size == "large" {
+                            continue;
+                        }
+                        let direct = (address("Pod", &name), port);
+                        let virtual_ip = (address("Service", &name), port);
+                        for (via, (ip, port)) in [("pod-ip", direct), ("cluster-ip", virtual_ip)] {
+                            let request = Request {
+                                from: origin.clone(),
+                                to: ip,
+                                port,
+                                protocol,
+                                turn: 0,
+                                payload,
+                            };
+                            let observation = observation(
+                                "connection",
+                                &[
+                                    ("from", &from),
+                                    ("source", &source),
+                                    ("to", &to),
+                                    ("via", &via),
+                                    ("protocol", &word_of),
+                                    ("size", &size),
+                                    ("crosses", &crosses),
+                                ],
+                            );
+                            seen.insert(observation, word(&connect(world, &request)));
+                        }
+                    }
+                }
+                let request = Request::tcp(
+                    origin.clone(),
+                    address("Node", &to.to_string()),
+                    port_of(&name),
+                    0,
+                );
+                let observation = observation(
+                    "connection",
+                    &[
+                        ("from", &from),
+                        ("source", &source),
+                        ("to", &to),
+                        ("via", &"node-port"),
+                        ("protocol", &"tcp"),
+                        ("size", &"small"),
+                    ],
+                );
+                seen.insert(observation, word(&connect(world, &request)));
+            }
+            let outside = Request::tcp(origin.clone(), [203, 0, 113, 80].into(), 80, 0);
+            let facets: [(&str, &dyn ToString); 5] = [
+                ("from", &from),
+                ("source", &source),
+                ("to", &"outside"),
+                ("protocol", &"tcp"),
+                ("size", &"small"),
+            ];
+            seen.insert(
+                observation("connection", &facets),
+                word(&connect(world, &outside)),
+            );
+        }
+        let gone = Request::tcp(prober.clone(), address("Service", "gone"), 80, 0);
+        seen.insert(
+            observation("stale", &[("from", &from), ("via", &"cluster-ip")]),
+            word(&connect(world, &gone)),
+        );
+        let own = Request::tcp(web, address("Service", &format!("web-{from}")), 80, 0);
+        seen.insert(
+            observation("hairpin", &[("from", &from), ("via", &"cluster-ip")]),
+            word(&connect(world, &own)),
+        );
+        let turns = (0..30).map(|turn| {
+            let request = Request::tcp(prober.clone(), address("Service", "all"), 80, turn);
+            word(&connect(world, &request))
+        });
+        let reached: BTreeSet<String> = turns.collect();
+        seen.insert(
+            observation("balance", &[("from", &from), ("via", &"cluster-ip")]),
+            format!("{} backends", reached.len()),
+        );
+        // Of all that answers, who is asking
+        for to in POOLS {
+            let request = Request::tcp(prober.clone(), address("Pod", &format!("web-{to}")), 80, 0);
+            let source = match connect(world, &request) {
+                Outcome::Answered { source, .. } => source.to_string(),
+                _ => "-".to_owned(),
+            };
+            seen.insert(
+                observation("source", &[("from", &from), ("to", &to)]),
+                source,
+            );
+        }
+        let short = format!("web-{}", Pool::Linux);
+        let full = format!("{short}.{NAMESPACE}.svc.cluster.local");
+        for (kind, name) in [
+            ("short", short.as_str()),
+            ("full", full.as_str()),
+            ("outside", "www.example.com"),
+        ] {
+            let lookup = names::lookup(world, &prober, &Query::address(name));
+            seen.insert(
+                observation(
+                    "lookup",
+                    &[("from", &from), ("name", &kind), ("dns", &Pool::Linux)],
+                ),
+                format!("{:?} after {:?}", lookup.answer, lookup.took),
+            );
+        }
+    }
+    seen
+}
+
+/// Whether a pattern of the catalogue is about an observation.
+fn is_about(pattern: &str, fault: &ProductFault, observation: &Observation) -> bool {
+    let mut words = pattern.split(' ');
+    words.next() == Some(observation.subject)
+        && words.all(|word| {
+            let (key, value) = word.split_once('=').expect("facets are pairs");
+            let Some(seen) = observation.facets.get(key) else {
+                return false;
+            };
+            let place = match value {
+                "PLACE" | "FROM" => &fault.place,
+                "TO" => fault.towards.as_ref().expect("a way has two ends"),
+                value => return value.split('|').any(|value| value == seen),
+            };
+            let pool = seen.parse::<Pool>();
+            pool.is_ok_and(|pool| place.has_node(seen, pool))
+        })
+}
+
+/// Every place the fault can have in this cluster.
+fn places(kind: FaultKind) -> Vec<ProductFault> {
+    use crate::fault::Parameter;
+    let windows = POOLS.into_iter().filter(|pool| pool.os() == Os::Windows);
+    let name = kind.info().name;
+    let node = |pool: Pool| Place::Node(pool.to_string()).to_string();
+    let written: Vec<String> = match kind.info().parameter {
+        Parameter::None => vec![name.to_owned()],
+        Parameter::WindowsNodes => windows
+            .flat_map(|pool| [format!("{name}={pool}"), format!("{name}={}", node(pool))])
+            .chain([name.to_owned()])
+            .collect(),
+        Parameter::Nodes | Parameter::Pods => POOLS
+            .into_iter()
+            .flat_map(|pool| [format!("{name}={pool}"), format!("{name}={}", node(pool))])
+            .chain([name.to_owned(), format!("{name}=windows")])
+            .collect(),
+        Parameter::Way => POOLS
+            .into_iter()
+            .flat_map(|from| POOLS.map(|to| (from, to)))
+            .filter(|(from, to)| from != to)
+            .map(|(from, to)| format!("{name}={from}:{to}"))
+            .collect(),
+    };
+    written
+        .iter()
+        .map(|text| text.parse().expect("a fault"))
+        .collect()
+}
+
+#[test]
+fn each_fault_of_the_network_changes_what_it_says_and_nothing_else() {
+    let mut memory = cluster();
+    let healthy = observe(&memory);
+    let mut wrong = Vec::new();
+    for kind in OF_THE_NETWORK {
+        let mut ever = false;
+        for fault in places(kind) {
+            memory.break_with([fault.clone()].into_iter().collect::<FaultSet>());
+            let broken = observe(&memory);
+            for (observation, before) in &healthy {
+                let after = &broken[observation];
+                let meant = kind
+                    .info()
+                    .facets
+                    .iter()
+                    .any(|pattern| is_about(pattern, &fault, observation));
+                ever |= before != after;
+                // What is meant need not change where it did not work before
+                if before != after && !meant {
+                    wrong.push(format!(
+                        "{fault}: {observation:?}: {before}, now {after}, which it does not say"
+                    ));
+                }
+                if before == after && meant && before.starts_with("answered") {
+                    wrong.push(format!(
+                        "{fault}: {observation:?}: {before} as before, which it says it changes"
+                    ));
+                }
+            }
+            memory.break_with(FaultSet::default());
+            assert_eq!(observe(&memory), healthy, "{fault} leaves nothing behind");
+        }
+        if !ever {
+            wrong.push(format!(
+                "{} changes nothing that is observed",
+                kind.info().name
+            ));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
