@@ -102,7 +102,7 @@ impl Files {
         if let Some(bytes) = locked(&volume.0).get(&path) {
             return Ok(bytes.clone());
         }
-        Err(if self.holds_directory(volume, &path) {
+        Err(if Self::holds_directory(volume, &path) {
             FileError::IsDirectory
         } else {
             FileError::Missing
@@ -115,7 +115,7 @@ impl Files {
         if read_only {
             return Err(FileError::ReadOnly);
         }
-        if self.holds_directory(volume, &path) {
+        if Self::holds_directory(volume, &path) {
             return Err(FileError::IsDirectory);
         }
         let mut files = locked(&volume.0);
@@ -141,7 +141,7 @@ impl Files {
         let removed = locked(&volume.0).remove(&path);
         match removed {
             Some(_) => Ok(()),
-            None if self.holds_directory(volume, &path) => Err(FileError::IsDirectory),
+            None if Self::holds_directory(volume, &path) => Err(FileError::IsDirectory),
             None => Err(FileError::Missing),
         }
     }
@@ -170,7 +170,7 @@ impl Files {
         known.then(|| names.into_iter().collect())
     }
 
-    fn holds_directory(&self, volume: &Volume, path: &str) -> bool {
+    fn holds_directory(volume: &Volume, path: &str) -> bool {
         let prefix = format!("{path}/");
         path.is_empty()
             || locked(&volume.0)

@@ -126,7 +126,7 @@ pub(crate) fn malformed(reference: &str) -> Option<&'static str> {
     let name = reference.split('@').next().unwrap_or_default();
     let last = name.rsplit('/').next().unwrap_or_default();
     let path = match last.split_once(':') {
-        Some((_, tag)) if tag.is_empty() => return Some("invalid reference format"),
+        Some((_, "")) => return Some("invalid reference format"),
         Some((_, tag)) => &name[..name.len() - tag.len() - 1],
         None => name,
     };

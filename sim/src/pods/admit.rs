@@ -24,6 +24,7 @@ pub(crate) fn refusal(cluster: &Cluster, run: &Arc<PodRun>) -> Option<NodeVerdic
         .or_else(|| of_labels(pod, own))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the answer of whoever refuses")]
 fn refused(reason: &str, message: impl Into<String>) -> Option<NodeVerdict> {
     Some(NodeVerdict {
         reason: reason.to_owned(),

@@ -220,8 +220,7 @@ impl Book {
         let of_pod = spec.and_then(|spec| spec.restart_policy.as_deref());
         let policy = container.restart_policy.as_deref().or(of_pod);
         match (role, policy.unwrap_or("Always")) {
-            (Role::Sidecar, _) => true,
-            (Role::Main, "Always") => true,
+            (Role::Sidecar, _) | (Role::Main, "Always") => true,
             (_, "Always" | "OnFailure") => code != 0,
             _ => false,
         }

@@ -46,16 +46,16 @@ pub(crate) fn tell(
         let mut told = locked(&run.told);
         // The kubelet's names: the pod's, a dot, the time in hexadecimal digits
         let fresh = || (format!("{}.{:x}", run.key.name, now.as_nanosecond()), 0);
-        let event = told.entry(key).or_insert_with(fresh);
-        event.1 += 1;
-        event.clone()
+        let known = told.entry(key).or_insert_with(fresh);
+        known.1 += 1;
+        known.clone()
     };
     let at = Time(run.now(cluster));
     let events: Api<Event> = Api::namespaced(cluster.client.clone(), &run.key.namespace);
     if count > 1 {
-        let patch = Patch::Merge(json!({"count": count, "lastTimestamp": at, "message": message}));
+        let again = Patch::Merge(json!({"count": count, "lastTimestamp": at, "message": message}));
         cluster.spawn(async move {
-            let counted = events.patch(&name, &PatchParams::default(), &patch).await;
+            let counted = events.patch(&name, &PatchParams::default(), &again).await;
             if let Err(error) = counted {
                 tracing::debug!(%error, "event is not counted");
             }

@@ -34,6 +34,10 @@ pub(super) struct Reaction {
 }
 
 impl Reaction {
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "one arm among others that listen or do not"
+    )]
     fn with(code: u32) -> Option<Self> {
         Some(Self {
             code,
@@ -168,7 +172,7 @@ impl Slot<'_> {
     fn last_prints(self, text: &str) {
         self.print(Stream::Out, text.as_bytes());
         let mut place = None;
-        self.book(|container| place = container.place.clone());
+        self.book(|container| place.clone_from(&container.place));
         if let Some(place) = place.filter(|_| !text.is_empty()) {
             let variable = place.env.get("TERMINATION_MESSAGE_PATH");
             let path = variable.map_or("/dev/termination-log", String::as_str);
