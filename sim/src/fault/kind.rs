@@ -231,7 +231,7 @@ kinds! {
         "pod at=PLACE aspect=eviction",
     ]
     ImageMissing "image-missing" WindowsNodes
-        "servercore images have no variant that its nodes can pull" [
+        "servercore images are not on its nodes, and have no variant that they can pull" [
         "pod at=PLACE aspect=pull image=servercore",
     ]
     PullFails "pull-fails" Pods

@@ -80,10 +80,12 @@ impl Slot<'_> {
             None => !reference.contains('@') && with_tag(reference).ends_with(":latest"),
         };
         let resolved = image::resolve(reference, run.node.pool);
-        let stored = resolved
-            .as_ref()
-            .ok()
-            .filter(|image| run.node.image(&image.reference).initialized());
+        let faults = cluster.faults.current();
+        let missing = run.node.suffers(FaultKind::ImageMissing, &faults);
+        let stored = resolved.as_ref().ok().filter(|image| {
+            let gone = missing && image.is_servercore();
+            !gone && run.node.image(&image.reference).initialized()
+        });
         if let Some(image) = stored.filter(|_| !always) {
             // The words since 1.35, where the kubelet also asks whether the pod may use it
             self.tell(
@@ -104,9 +106,6 @@ impl Slot<'_> {
             cluster.clock.pass(Duration::from_secs(1)).await;
             return Err(Trouble::Pull(image::unreachable(reference)));
         }
-        let missing = run
-            .node
-            .suffers(FaultKind::ImageMissing, &cluster.faults.current());
         let resolved = resolved.and_then(|image| match missing && image.is_servercore() {
             true => Err(image::no_match(&image.reference)),
             false => Ok(image),
