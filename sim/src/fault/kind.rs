@@ -142,8 +142,9 @@ kinds! {
         "stale via=cluster-ip from=PLACE",
     ]
     MtuBlackHole "mtu-black-hole" Nodes
-        "packets above 1400 bytes that leave a node there are lost without a word" [
+        "packets above 1400 bytes from and to a node there are lost without a word" [
         "connection from=PLACE size=large crosses=nodes",
+        "connection to=PLACE size=large crosses=nodes",
     ]
     SourceRewritten "source-rewritten" Nodes
         "connections from pods there arrive with their node's address" [
@@ -163,7 +164,7 @@ kinds! {
     ]
     ServiceAnswersWrong "service-answers-wrong" None
         "something captive answers every Service IP with 200 and a foreign page" [
-        "connection via=cluster-ip",
+        "connection via=cluster-ip protocol=tcp",
         "balance via=cluster-ip",
         "hairpin via=cluster-ip",
         "stale via=cluster-ip",

@@ -5,6 +5,7 @@
 //! observation has a subject and facets, as the patterns of the catalogue have.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use serde_json::json;
 
@@ -38,6 +39,9 @@ const POOLS: [Pool; 3] = [
 ];
 
 const NAMESPACE: &str = "test";
+
+/// What fits into a packet, and what does not.
+const SIZES: [(&str, usize); 2] = [("small", 0), ("large", 4000)];
 
 /// The faults that are of connections and names, and so are seen in full without pods that come
 /// and go.
@@ -119,84 +123,77 @@ fn word(outcome: &Outcome) -> String {
     }
 }
 
+/// The connections from one pod or node to the servers of all pools and to the outside.
+fn connections(
+    memory: &Memory,
+    from: Pool,
+    (source, origin): (&str, &Origin),
+    seen: &mut Observed,
+) {
+    let address = |kind, name: &str| memory.address(kind, NAMESPACE, name).expect("an address");
+    let mut ways: Vec<(String, &str, &str, Protocol, IpAddr, u16)> = Vec::new();
+    let (tcp, udp) = (Protocol::Tcp, Protocol::Udp);
+    for to in POOLS {
+        let crosses = if from == to { "nothing" } else { "nodes" };
+        let name = format!("web-{to}");
+        let direct = address("Pod", &name);
+        let service = address("Service", &name);
+        let node = address("Node", &to.to_string());
+        let node_port = memory.node_port(NAMESPACE, &name).expect("a node port");
+        for (via, protocol, ip, port) in [
+            ("pod-ip", tcp, direct, 80),
+            ("pod-ip", udp, direct, 81),
+            ("cluster-ip", tcp, service, 80),
+            ("cluster-ip", udp, service, 81),
+            ("node-port", tcp, node, node_port),
+        ] {
+            ways.push((to.to_string(), crosses, via, protocol, ip, port));
+        }
+    }
+    let outside = "outside".to_owned();
+    ways.push((
+        outside,
+        "nodes",
+        "gateway",
+        tcp,
+        [203, 0, 113, 80].into(),
+        80,
+    ));
+    for (to, crosses, via, protocol, ip, port) in &ways {
+        for (size, payload) in SIZES {
+            let request = Request {
+                protocol: *protocol,
+                payload,
+                ..Request::tcp(origin.clone(), *ip, *port, 0)
+            };
+            let spoken = if *protocol == udp { "udp" } else { "tcp" };
+            let observation = observation(
+                "connection",
+                &[
+                    ("from", &from),
+                    ("source", &source),
+                    ("to", to),
+                    ("via", via),
+                    ("protocol", &spoken),
+                    ("size", &size),
+                    ("crosses", crosses),
+                ],
+            );
+            seen.insert(observation, word(&connect(&memory.world, &request)));
+        }
+    }
+}
+
 fn observe(memory: &Memory) -> Observed {
     let mut seen = Observed::new();
     let world = &memory.world;
     let address = |kind, name: &str| memory.address(kind, NAMESPACE, name).expect("an address");
-    let port_of = |service: &str| memory.node_port(NAMESPACE, service).expect("a node port");
     for from in POOLS {
         let prober = Origin::Pod(Key::new(NAMESPACE, &format!("prober-{from}")));
         let web = Origin::Pod(Key::new(NAMESPACE, &format!("web-{from}")));
         let node = Origin::Node(from.to_string());
         for (source, origin) in [("pod", &prober), ("node", &node)] {
-            for to in POOLS {
-                let name = format!("web-{to}");
-                let crosses = if from == to { "nothing" } else { "nodes" };
-                for (protocol, word_of, port) in
-                    [(Protocol::Tcp, "tcp", 80), (Protocol::Udp, "udp", 81)]
-                {
-                    for (size, payload) in [("small", 0), ("large", 4000)] {
-                        if protocol == Protocol::Udp && size == "large" {
-                            continue;
-                        }
-                        let direct = (address("Pod", &name), port);
-                        let virtual_ip = (address("Service", &name), port);
-                        for (via, (ip, port)) in [("pod-ip", direct), ("cluster-ip", virtual_ip)] {
-                            let request = Request {
-                                from: origin.clone(),
-                                to: ip,
-                                port,
-                                protocol,
-                                turn: 0,
-                                payload,
-                            };
-                            let observation = observation(
-                                "connection",
-                                &[
-                                    ("from", &from),
-                                    ("source", &source),
-                                    ("to", &to),
-                                    ("via", &via),
-                                    ("protocol", &word_of),
-                                    ("size", &size),
-                                    ("crosses", &crosses),
-                                ],
-                            );
-                            seen.insert(observation, word(&connect(world, &request)));
-                        }
-                    }
-                }
-                let request = Request::tcp(
-                    origin.clone(),
-                    address("Node", &to.to_string()),
-                    port_of(&name),
-                    0,
-                );
-                let observation = observation(
-                    "connection",
-                    &[
-                        ("from", &from),
-                        ("source", &source),
-                        ("to", &to),
-                        ("via", &"node-port"),
-                        ("protocol", &"tcp"),
-                        ("size", &"small"),
-                    ],
-                );
-                seen.insert(observation, word(&connect(world, &request)));
-            }
-            let outside = Request::tcp(origin.clone(), [203, 0, 113, 80].into(), 80, 0);
-            let facets: [(&str, &dyn ToString); 5] = [
-                ("from", &from),
-                ("source", &source),
-                ("to", &"outside"),
-                ("protocol", &"tcp"),
-                ("size", &"small"),
-            ];
-            seen.insert(
-                observation("connection", &facets),
-                word(&connect(world, &outside)),
-            );
+            connections(memory, from, (source, origin), &mut seen);
         }
         let gone = Request::tcp(prober.clone(), address("Service", "gone"), 80, 0);
         seen.insert(

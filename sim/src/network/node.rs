@@ -20,7 +20,7 @@ impl<'a> Flow<'a> {
             return if windows && !own {
                 Outcome::TimedOut
             } else {
-                self.answered(Backend::Echo)
+                self.passed(Some((name, node)), self.answered(Backend::Echo))
             };
         }
         let services = &self.world.services;
@@ -55,7 +55,7 @@ impl<'a> Flow<'a> {
             });
         }
         match on_host(self.world, name, request.protocol, request.port) {
-            Some((pod, page)) => self.answered_by(pod, page),
+            Some((pod, page)) => self.passed(Some((name, node)), self.answered_by(pod, page)),
             // Windows Defender Firewall drops what nobody listens for ("stealth mode"), except from
             // the machine itself
             None if windows && !own => Outcome::TimedOut,

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{Backend, Flow, Outcome, Protocol, Request, on_host, policy};
+use super::{Backend, Flow, Origin, Outcome, Protocol, Request, on_host, policy};
 use crate::fault::FaultKind;
 use crate::topology::{Build, NetworkMode, Os};
 use crate::world::{Key, Node, Outside, Pod, World};
@@ -190,24 +190,52 @@ impl<'a> Flow<'a> {
         None
     }
 
-    /// The outcome, unless what is said is too large for a path that loses large packets.
-    fn passed(&self, there: Option<There<'_>>, outcome: Outcome) -> Outcome {
-        let Some((name, node)) = self.node else {
-            return outcome;
+    /// The outcome, unless what is said is too large for a path that loses large packets: on the way
+    /// to the node that forwards it, or on to where it is answered.
+    pub(super) fn passed(&self, there: Option<There<'_>>, outcome: Outcome) -> Outcome {
+        let start = match self.forwarded {
+            true => self.started_on(),
+            false => self.node,
         };
-        let remote = there.is_none_or(|(other, _)| other != name);
-        if !remote || !self.world.suffers(FaultKind::MtuBlackHole, name) {
-            return outcome;
+        let carries = [(start, self.node, false), (self.node, there, true)]
+            .into_iter()
+            .filter_map(|(here, there, last)| self.carries(here, there, last))
+            .min();
+        match (carries, self.request.protocol) {
+            (Some(carries), Protocol::Tcp) if self.request.payload > carries => Outcome::Stalled,
+            (Some(carries), _) if self.request.payload > carries => Outcome::TimedOut,
+            _ => outcome,
         }
-        let tunnelled = node.network.mode == NetworkMode::Overlay && there.is_some();
-        let protocol = self.request.protocol;
-        let around = headers(protocol) + if tunnelled { VXLAN } else { 0 };
-        let carries = HOLE - around;
-        match protocol {
-            _ if self.request.payload <= carries => outcome,
-            Protocol::Tcp => Outcome::Stalled,
-            Protocol::Udp | Protocol::Icmp => Outcome::TimedOut,
+    }
+
+    /// The node of the request's own beginning.
+    fn started_on(&self) -> Option<There<'a>> {
+        let name = match &self.request.from {
+            Origin::Pod(key) | Origin::HostPod(key) => &self.world.pods.get(key)?.node,
+            Origin::Node(name) => name,
+            Origin::Outside => return None,
+        };
+        Some((name, self.world.nodes.get(name)?))
+    }
+
+    /// The largest payload that a hop carries; `None` where there is no hole. Pods' packets, the last
+    /// hop's, are tunnelled between overlay nodes.
+    fn carries(
+        &self,
+        here: Option<There<'_>>,
+        there: Option<There<'_>>,
+        last: bool,
+    ) -> Option<usize> {
+        let hole = |at: Option<There<'_>>| {
+            at.is_some_and(|(name, _)| self.world.suffers(FaultKind::MtuBlackHole, name))
+        };
+        let remote = here.map(|(name, _)| name) != there.map(|(name, _)| name);
+        if !remote || !(hole(here) || hole(there)) {
+            return None;
         }
+        let overlay = here.is_some_and(|(_, node)| node.network.mode == NetworkMode::Overlay);
+        let tunnelled = last && overlay && there.is_some();
+        Some(HOLE - headers(self.request.protocol) - if tunnelled { VXLAN } else { 0 })
     }
 }
 

@@ -143,7 +143,7 @@ impl Net for Seat<'_> {
     }
 
     fn datagram(&self, address: IpAddr, port: u16, payload: &str) -> Datagram {
-        let request = Request {
+        let mut request = Request {
             payload: payload.len(),
             ..Request::udp(self.place.origin.clone(), address, port, self.turn())
         };
@@ -159,9 +159,16 @@ impl Net for Seat<'_> {
                     address: server.address,
                     source,
                 };
-                match netexec::datagram(payload, exchange, port) {
-                    // Nothing is a datagram too, and then a lost one for who waits
-                    Some(text) if !text.is_empty() => Datagram::Answered(text),
+                // Nothing is a datagram too, and then a lost one for who waits
+                let Some(text) =
+                    netexec::datagram(payload, exchange, port).filter(|text| !text.is_empty())
+                else {
+                    return Datagram::Lost;
+                };
+                // Whether the answer arrives depends on its size
+                request.payload = payload.len().max(text.len());
+                match network::connect(self.view.world, &request) {
+                    Outcome::Answered { .. } => Datagram::Answered(text),
                     _ => Datagram::Lost,
                 }
             }
@@ -208,7 +215,7 @@ impl Net for Seat<'_> {
         };
         // What is too large for a hop is lost without a word
         let request = Request {
-            payload: asked.body.len().max(answer.body.len()),
+            payload: (asked.path.len() + asked.body.len()).max(answer.body.len()),
             ..Request::tcp(
                 self.place.origin.clone(),
                 peer.address,

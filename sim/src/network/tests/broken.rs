@@ -158,18 +158,28 @@ fn a_captive_service_answers_for_virtual_addresses() {
 }
 
 #[test]
-fn a_hole_swallows_what_is_large_and_leaves_its_node() {
+fn a_hole_swallows_what_is_large_on_its_way_from_and_to_its_node() {
     let seen = turned("mtu-black-hole=linux");
-    assert!(names(&seen).contains(&"linux pod large"), "{seen:?}");
+    let turned = names(&seen);
+    for way in ["linux pod", "linux outside", "other linux-pod"] {
+        assert!(
+            turned.contains(&format!("{way} large").as_str()),
+            "{way}: {seen:?}"
+        );
+    }
+    // The node port's node answers for a backend that is on the client's own node
+    assert!(turned.contains(&"prober linux-node-port large"), "{seen:?}");
     assert!(
         seen.iter()
             .all(|(name, seen)| name.ends_with("large") && *seen == Outcome::Stalled),
         "{seen:?}"
     );
-    assert!(
-        !names(&seen).contains(&"linux linux-pod large"),
-        "it stays on its node"
-    );
+    for way in ["linux linux-pod", "other pod", "prober outside"] {
+        assert!(
+            !turned.contains(&format!("{way} large").as_str()),
+            "{way} is far from it"
+        );
+    }
     let small = Request {
         payload: 1360,
         ..Request::tcp(from_pod("linux"), [10, 244, 2, 5].into(), 80, 0)
@@ -186,6 +196,32 @@ fn a_hole_swallows_what_is_large_and_leaves_its_node() {
         ..small
     };
     assert_eq!(connect(&world, &above), Outcome::Stalled);
+    let back = Request {
+        from: from_pod("other"),
+        to: [10, 244, 1, 9].into(),
+        ..above
+    };
+    assert_eq!(
+        connect(&world, &back),
+        Outcome::Stalled,
+        "at the answering end"
+    );
+    let datagram = Request {
+        protocol: Protocol::Udp,
+        from: from_pod("linux"),
+        port: 81,
+        ..back.clone()
+    };
+    let to = |request: &Request, payload| Request {
+        to: [10, 244, 2, 5].into(),
+        payload,
+        ..request.clone()
+    };
+    assert!(
+        is_web(&connect(&world, &to(&datagram, 1372))),
+        "28 bytes of headers"
+    );
+    assert_eq!(connect(&world, &to(&datagram, 1373)), Outcome::TimedOut);
 }
 
 #[test]
