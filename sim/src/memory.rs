@@ -6,8 +6,10 @@
 //! of its own. The same objects, faults and requests in the same order give the same replies.
 
 mod derive;
+mod give;
+mod ready;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -38,8 +40,10 @@ pub struct Memory {
     places: BTreeMap<(Key, String), Place>,
     /// The Services that select pods, for the slices that nobody else makes.
     selecting: BTreeMap<Key, Service>,
+    /// The pods that are not ready.
+    unready: BTreeSet<Key>,
     turns: AtomicU64,
-    given: u8,
+    given: give::Given,
 }
 
 /// An exec.
@@ -105,6 +109,14 @@ pub enum MemoryError {
     /// The node has no address left.
     #[error("no address is left on the node of the pod `{0}`")]
     Address(String),
+    /// A Service that nothing is left for.
+    #[error("no {what} is left for the Service `{service}`")]
+    Exhausted {
+        /// The Service.
+        service: String,
+        /// What it would need.
+        what: &'static str,
+    },
     /// The node cannot pull the image.
     #[error("the pod `{pod}` cannot run: {why}")]
     Image {
@@ -146,8 +158,9 @@ impl Memory {
             nodes,
             places: BTreeMap::new(),
             selecting: BTreeMap::new(),
+            unready: BTreeSet::new(),
             turns: AtomicU64::new(seed),
-            given: 0,
+            given: give::Given::default(),
         };
         memory.add_dns(topology);
         memory
@@ -160,7 +173,7 @@ impl Memory {
         let key = key(object);
         match kind {
             "Pod" => self.add_pod(&key, read(kind, object)?)?,
-            "Service" => self.add_service(key, read(kind, object)?),
+            "Service" => self.add_service(key, read(kind, object)?)?,
             "EndpointSlice" => {
                 let slice: EndpointSlice = read(kind, object)?;
                 self.world.slices.insert(key, watch::slice(&slice));
@@ -281,7 +294,8 @@ impl Memory {
         };
         self.world.pods.insert(key.clone(), seen);
         let containers = run.pod.spec.iter().flat_map(|spec| &spec.containers);
-        for container in containers {
+        let mut all_run = true;
+        for container in containers.clone() {
             let missing = self.world.suffers(FaultKind::ImageMissing, &node.name);
             let reference = container.image.as_deref().unwrap_or_default();
             let resolved = image::resolve(reference, node.pool);
@@ -307,14 +321,25 @@ impl Memory {
                 place.os,
                 &command::literal(container),
             );
-            if let Started::Serves { listening, .. } =
-                program::start(&place, &argv, b"", &self.view())
-                && let Some(seen) = self.world.pods.get_mut(key)
-            {
-                seen.listening.extend(listening);
+            match program::start(&place, &argv, b"", &self.view()) {
+                Started::Serves {
+                    listening,
+                    listening_udp,
+                    ..
+                } => {
+                    if let Some(seen) = self.world.pods.get_mut(key) {
+                        seen.listening.extend(listening);
+                        seen.listening_udp.extend(listening_udp);
+                    }
+                }
+                Started::Stays { .. } => {}
+                Started::Ended(_) | Started::Refused(_) => all_run = false,
             }
             let at = (key.clone(), container.name.clone());
             self.places.insert(at, place);
+        }
+        if !all_run || !containers.into_iter().all(|each| self.is_ready(key, each)) {
+            self.unready.insert(key.clone());
         }
         Ok(())
     }
@@ -327,24 +352,34 @@ impl Memory {
             node.release_address(pod.address);
         }
         self.world.pods.remove(key);
+        self.unready.remove(key);
         self.places.retain(|(pod, _), _| pod != key);
     }
 
-    fn add_service(&mut self, key: Key, mut service: Service) {
+    fn add_service(&mut self, key: Key, mut service: Service) -> Result<(), MemoryError> {
         let spec = service.spec.get_or_insert_default();
         let kind = spec.type_.clone().unwrap_or_default();
         let addressed = spec.cluster_ip.is_some() || spec.cluster_ips.is_some();
         if kind != "ExternalName" && !addressed {
-            self.given += 1;
-            spec.cluster_ips = Some(vec![format!("10.96.1.{}", self.given)]);
+            let address = self.given.address(&self.world.services);
+            let address = address.ok_or_else(|| MemoryError::Exhausted {
+                service: key.to_string(),
+                what: "address",
+            })?;
+            spec.cluster_ips = Some(vec![address.to_string()]);
         } else if spec.cluster_ips.is_none() {
             spec.cluster_ips = spec.cluster_ip.clone().map(|address| vec![address]);
         }
         if matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
+            let ports = spec.ports.iter().flatten();
+            let named: BTreeSet<i32> = ports.filter_map(|port| port.node_port).collect();
             for port in spec.ports.iter_mut().flatten() {
                 if port.node_port.is_none() {
-                    self.given += 1;
-                    port.node_port = Some(30_000 + i32::from(self.given));
+                    let given = self.given.node_port(&self.world.services, &named);
+                    port.node_port = Some(given.ok_or_else(|| MemoryError::Exhausted {
+                        service: key.to_string(),
+                        what: "node port",
+                    })?);
                 }
             }
         }
@@ -354,6 +389,7 @@ impl Memory {
             self.selecting.remove(&key);
         }
         self.world.services.insert(key, watch::service(&service));
+        Ok(())
     }
 }
 

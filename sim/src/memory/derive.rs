@@ -11,7 +11,7 @@ use crate::world::{self, Endpoint, Key, Slice};
 
 impl Memory {
     /// What the `EndpointSlice` controller makes, one slice per Service: the pods that a Service
-    /// selects, all of them ready.
+    /// selects.
     pub(super) fn derive_slices(&mut self) {
         for (key, service) in &self.selecting {
             let spec = service.spec.clone().unwrap_or_default();
@@ -43,13 +43,15 @@ impl Memory {
                     Some((port.name.clone().unwrap_or_default(), target))
                 })
                 .collect();
-            let endpoints = pods.iter().map(|(_, pod)| {
+            let unready_too = spec.publish_not_ready_addresses == Some(true);
+            let endpoints = pods.iter().map(|(name, pod)| {
                 let named = pod.told.host_name.as_ref();
                 Endpoint {
                     node: Some(pod.node.clone()),
                     hostname: named
                         .filter(|(_, subdomain)| *subdomain == key.name)
                         .map(|(hostname, _)| hostname.clone()),
+                    ready: unready_too || !self.unready.contains(*name),
                     ..Endpoint::ready(pod.address)
                 }
             });

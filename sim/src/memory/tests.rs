@@ -1,3 +1,5 @@
+use std::io::Write;
+
 use serde_json::json;
 
 use super::*;
@@ -71,6 +73,13 @@ fn curl(memory: &Memory, pod: &str, url: &str) -> Reply {
         ..Request::default()
     };
     memory.exec(&request).expect("the pod runs")
+}
+
+/// A pod of agnhost that runs one of its commands.
+fn agnhost(node: Pool, name: &str, args: &[&str]) -> Value {
+    json!({"kind": "Pod", "metadata": {"namespace": "test", "name": name, "labels": {"app": name}},
+        "spec": {"nodeName": node.to_string(), "containers": [{"name": "main",
+            "image": "registry.k8s.io/e2e-test-images/agnhost:2.55", "args": args}]}})
 }
 
 fn word(reply: &Reply) -> String {
@@ -149,6 +158,13 @@ fn expected(counts: &[(&'static str, &[(&str, usize)])]) -> BTreeMap<&'static st
 #[test]
 fn a_matrix_of_three_builds_and_linux_has_the_documented_outcomes() {
     let seen = sweep(&matrix());
+    let requests: usize = seen.values().flat_map(BTreeMap::values).sum();
+    // Past the test harness, which keeps what passing tests print
+    let _ = writeln!(
+        std::io::stdout(),
+        "requests in one sweep of the matrix: {requests}"
+    );
+    assert_eq!(requests, 88);
     let documented = expected(&[
         ("pod to pod", &[("answered", 16)]),
         ("node to pod", &[("answered", 16)]),
@@ -247,4 +263,173 @@ fn what_cannot_be_is_refused_by_name() {
         memory.exec(&request),
         Err(MemoryError::Container { .. })
     ));
+}
+
+#[test]
+fn datagrams_are_answered_where_a_program_listens_for_them() {
+    let mut memory = matrix();
+    let [linux, .., windows] = pools();
+    for (pool, name) in [(linux, "udp-linux"), (windows, "udp-windows")] {
+        let args = ["netexec", "--http-port=80", "--udp-port=81"];
+        memory.apply(&agnhost(pool, name, &args)).expect("a pod");
+        let address = memory.address("Pod", "test", name).expect("an address");
+        for (port, answered) in [(81, true), (82, false)] {
+            let target = format!("{address}:{port}");
+            let command = [
+                "/agnhost",
+                "connect",
+                "--protocol=udp",
+                "--timeout=2s",
+                &target,
+            ];
+            let request = Request {
+                namespace: "test".to_owned(),
+                pod: "prober-linux".to_owned(),
+                argv: command.map(str::to_owned).to_vec(),
+                ..Request::default()
+            };
+            let reply = memory.exec(&request).expect("the pod runs");
+            assert_eq!(word(&reply) == "answered", answered, "{target}: {reply:?}");
+        }
+    }
+}
+
+#[test]
+fn only_pods_that_run_and_pass_their_probes_are_ready() {
+    let get = |path: &str| json!({"httpGet": {"path": path, "port": "web"}});
+    for (args, probe, ready) in [
+        // A pause serves nothing; nobody asks it
+        (&["pause"][..], Value::Null, true),
+        (&["netexec", "--http-port=80"], Value::Null, true),
+        (&["netexec", "--http-port=80"], get("/hostname"), true),
+        (&["netexec", "--http-port=80"], get("/echo?code=500"), false),
+        (&["netexec", "--http-port=8080"], get("/hostname"), false),
+        (
+            &["netexec", "--http-port=80"],
+            json!({"tcpSocket": {"port": 80}}),
+            true,
+        ),
+        (&["pause"], json!({"tcpSocket": {"port": 80}}), false),
+        (
+            &["pause"],
+            json!({"exec": {"command": ["/agnhost", "dns-server-list"]}}),
+            true,
+        ),
+        (
+            &["pause"],
+            json!({"exec": {"command": ["/agnhost", "connect", "127.0.0.1:80"]}}),
+            false,
+        ),
+        (&["pause"], json!({"grpc": {"port": 80}}), false),
+        // It ends
+        (&["dns-suffix"], Value::Null, false),
+    ] {
+        for pool in pools() {
+            let mut memory = matrix();
+            let mut pod = agnhost(pool, "looked-at", args);
+            let container = &mut pod["spec"]["containers"][0];
+            container["ports"] = json!([{"name": "web", "containerPort": 80}]);
+            if !probe.is_null() {
+                container["readinessProbe"] = probe.clone();
+            }
+            memory.apply(&pod).expect("a pod");
+            for (name, too, expected) in [("some", false, ready), ("all", true, true)] {
+                let service = json!({"kind": "Service",
+                    "metadata": {"namespace": "test", "name": name},
+                    "spec": {"selector": {"app": "looked-at"}, "ports": [{"port": 80}],
+                        "publishNotReadyAddresses": too}});
+                memory.apply(&service).expect("a Service");
+                let key = Key::new("test", name);
+                let mut slices = memory.world.slices.of(&key);
+                let slice = slices.next().expect("a derived slice");
+                let seen: Vec<bool> = slice.endpoints.iter().map(|each| each.ready).collect();
+                assert_eq!(
+                    seen,
+                    [expected],
+                    "{args:?} with {probe} on {pool}, `{name}`"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn services_by_the_hundred_have_addresses_and_node_ports_of_their_own_until_none_is_left() {
+    let mut memory = matrix();
+    let service = |number: usize| {
+        json!({"kind": "Service", "metadata": {"namespace": "test", "name": format!("s{number}")},
+            "spec": {"type": "NodePort", "ports": [{"port": 80}]}})
+    };
+    let (mut addresses, mut ports) = (BTreeSet::new(), BTreeSet::new());
+    // One is taken by the Service of the matrix
+    for number in 1..2768 {
+        memory.apply(&service(number)).expect("there are enough");
+        let name = format!("s{number}");
+        addresses.insert(
+            memory
+                .address("Service", "test", &name)
+                .expect("an address"),
+        );
+        ports.insert(memory.node_port("test", &name).expect("a node port"));
+    }
+    assert_eq!((addresses.len(), ports.len()), (2767, 2767));
+    let none = memory.apply(&service(2768)).expect_err("the range is full");
+    assert_eq!(
+        none.to_string(),
+        "no node port is left for the Service `test/s2768`"
+    );
+    memory.delete("Service", "test", "s7").expect("a kind");
+    memory
+        .apply(&service(2768))
+        .expect("one has been given back");
+}
+
+#[test]
+fn a_hole_lets_connections_open_and_swallows_large_answers() {
+    let mut memory = matrix();
+    let long = "a".repeat(3000);
+    for (hole, stalls) in [
+        ("mtu-black-hole=linux", true),
+        ("mtu-black-hole=windows", true),
+        ("mtu-black-hole=node/windows-2019", false),
+    ] {
+        let [linux, .., windows] = pools();
+        for (from, to) in [(linux, windows), (windows, linux)] {
+            let web = memory
+                .address("Pod", "test", &format!("web-{to}"))
+                .expect("an address");
+            memory.break_with([hole.parse().expect("a fault")].into_iter().collect());
+            let ask = |path: &str| {
+                let argv = ["curl", "-sS", "-q", "--max-time", "5"].map(str::to_owned);
+                let request = Request {
+                    namespace: "test".to_owned(),
+                    pod: format!("prober-{from}"),
+                    argv: argv
+                        .into_iter()
+                        .chain([format!("http://{web}/{path}")])
+                        .collect(),
+                    ..Request::default()
+                };
+                memory.exec(&request).expect("the pod runs")
+            };
+            assert_eq!(word(&ask("hostname")), "answered", "{hole}: {from} to {to}");
+            let large = ask(&format!("echo?msg={long}"));
+            if !stalls {
+                assert_eq!(word(&large), "answered", "{hole}: {from} to {to}");
+                continue;
+            }
+            let Reply::Ended { stderr, code, .. } = large else {
+                panic!("{hole}: {from} to {to}: {large:?}")
+            };
+            let text = String::from_utf8_lossy(&stderr).trim_end().to_owned();
+            // lib/multi.c: the timer fires a millisecond late
+            let expected =
+                "curl: (28) Operation timed out after 5001 milliseconds with 0 bytes received";
+            assert_eq!(
+                (code, text.as_str()),
+                (28, expected),
+                "{hole}: {from} to {to}"
+            );
+        }
+    }
 }

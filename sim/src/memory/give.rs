@@ -1,0 +1,71 @@
+//! The addresses and node ports that an API server would give to Services.
+
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+
+use crate::network::Protocol;
+use crate::world::Services;
+
+/// Where the next one is looked for: one that is given back is used again last.
+#[derive(Debug, Default)]
+pub(super) struct Given {
+    addresses: u32,
+    node_ports: u32,
+}
+
+/// Of kubeadm's 10.96.0.0/12 (its `--service-cidr`), what follows the first 256; those are named by
+/// hand.
+const ADDRESSES: (Ipv4Addr, Ipv4Addr) = (
+    Ipv4Addr::new(10, 96, 1, 1),
+    Ipv4Addr::new(10, 111, 255, 254),
+);
+
+/// kube-apiserver, `--service-node-port-range`: its default.
+const NODE_PORTS: (u32, u32) = (30_000, 32_767);
+
+impl Given {
+    /// An address that no Service has; `None` where all are taken.
+    pub(super) fn address(&mut self, services: &Services) -> Option<Ipv4Addr> {
+        let range = (u32::from(ADDRESSES.0), u32::from(ADDRESSES.1));
+        let taken = |at: u32| services.at(Ipv4Addr::from(at).into()).is_some();
+        Some(next(&mut self.addresses, range, taken)?.into())
+    }
+
+    /// A node port that neither a Service has nor the one that asks names; `None` where all are
+    /// taken.
+    pub(super) fn node_port(&mut self, services: &Services, named: &BTreeSet<i32>) -> Option<i32> {
+        let taken = |at: u32| {
+            u16::try_from(at).is_ok_and(|port| {
+                let has = |protocol| services.on_node_port(protocol, port).is_some();
+                has(Protocol::Tcp) || has(Protocol::Udp) || named.contains(&i32::from(port))
+            })
+        };
+        i32::try_from(next(&mut self.node_ports, NODE_PORTS, taken)?).ok()
+    }
+}
+
+/// The first from here on, and then from the beginning, that is not taken.
+fn next(from: &mut u32, (first, last): (u32, u32), taken: impl Fn(u32) -> bool) -> Option<u32> {
+    let count = last - first + 1;
+    let step = (0..count)
+        .map(|step| (*from + step) % count)
+        .find(|step| !taken(first + step))?;
+    *from = (step + 1) % count;
+    Some(first + step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_is_left_out_and_an_end_is_no_overflow() {
+        let mut from = 0;
+        let three = (u32::MAX - 2, u32::MAX);
+        let last = |at: u32| at == u32::MAX;
+        assert_eq!(next(&mut from, three, last), Some(u32::MAX - 2));
+        assert_eq!(next(&mut from, three, last), Some(u32::MAX - 1));
+        assert_eq!(next(&mut from, three, last), Some(u32::MAX - 2), "again");
+        assert_eq!(next(&mut from, three, |_| true), None);
+    }
+}
