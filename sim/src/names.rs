@@ -5,7 +5,6 @@
 //! `CoreDNS` with its usual Corefile. Queries travel the simulated network: a resolver that cannot
 //! reach its server learns nothing. A cluster without the Service `kube-dns` has a DNS that answers
 //! wherever it is asked from.
-#![allow(dead_code, reason = "what the programs are about to ask for")]
 
 mod settle;
 mod zone;
@@ -41,8 +40,6 @@ pub(crate) enum Resolver {
     /// Windows' own `nslookup.exe`: completes even names with dots before it takes them as they
     /// are, unless they end in one (Microsoft, `nslookup set search`).
     WindowsNslookup,
-    /// The name is complete: `dig`.
-    Exact,
 }
 
 /// A lookup.
@@ -92,8 +89,6 @@ pub(crate) enum Answer {
     NoData,
     /// Nobody answers.
     TimedOut,
-    /// SERVFAIL.
-    ServFail,
 }
 
 /// One record's data.
@@ -312,7 +307,6 @@ fn candidates(settings: &Settings, os: Os, query: &Query<'_>) -> Vec<String> {
         .map(|suffix| format!("{name}.{suffix}"));
     let as_it_is = std::iter::once(name.clone());
     match (query.by, os) {
-        (Resolver::Exact, _) => vec![name],
         // dns-pod-service.md: Windows takes a name with a dot for complete
         (Resolver::System, Os::Windows) if dots > 0 => vec![name],
         // resolv.conf(5): with as many dots the name is first taken as it is

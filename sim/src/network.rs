@@ -12,7 +12,6 @@
 //! | anything, once its last hop is known | `path.rs`: what lies between, and who listens |
 //!
 //! `policy.rs` reads `NetworkPolicies`, `watch.rs` keeps the objects current. Names are in `names.rs`.
-#![allow(dead_code, reason = "what the programs are about to ask for")]
 
 mod node;
 mod path;

@@ -3,14 +3,11 @@
 //!
 //! It holds no client and does nothing by itself; a reader takes a snapshot and computes. What is
 //! looked up by address is indexed by address, and a copy shares all that has not changed.
-#![allow(dead_code, reason = "what the programs are about to ask for")]
 
 mod objects;
 mod settings;
 
 pub(crate) use objects::{Nodes, Pods, Services, Slices};
-#[allow(unused_imports, reason = "as above")]
-pub(crate) use settings::KubeProxy;
 pub(crate) use settings::{Network, NodeNetwork, Outside};
 
 use std::collections::BTreeMap;

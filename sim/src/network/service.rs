@@ -34,7 +34,7 @@ impl<'a> Flow<'a> {
         if self.world.suffers(FaultKind::KubeProxyDead, name) {
             return Outcome::TimedOut;
         }
-        if self.is_host() && node.network.winkernel(os) {
+        if self.is_host() && os == Os::Windows {
             if virtual_address && self.world.suffers(FaultKind::NodeServiceIpResets, name) {
                 return Outcome::Reset;
             }
@@ -54,7 +54,7 @@ impl<'a> Flow<'a> {
         } else {
             // kube-proxy's iptables mode, "pod traffic for external destinations": what starts on
             // the node itself goes to any backend; winkernel balances over local ones alone
-            service.external_local && os == Os::Windows && node.network.dsr()
+            service.external_local && os == Os::Windows && node.network.dsr
         };
         self.behind_virtual_address(node)
             .balance(key, service, port, local)
@@ -104,7 +104,7 @@ impl<'a> Flow<'a> {
             return Outcome::TimedOut;
         }
         let os = node.pool.os();
-        let winkernel = node.network.winkernel(os);
+        let winkernel = os == Os::Windows;
         if winkernel {
             // windows-networking.md: "Local NodePort access from the node itself fails (works for
             // other nodes or external clients)"
@@ -119,7 +119,7 @@ impl<'a> Flow<'a> {
         }
         // windows-networking.md: externalTrafficPolicy Local needs DSR, keeps the client's address
         // and forwards to no other node; without DSR the policy is not kept
-        let local = service.external_local && (!winkernel || node.network.dsr());
+        let local = service.external_local && (!winkernel || node.network.dsr);
         let turned_away = self.is_on(name) && !winkernel && local;
         let forwarded = Self {
             // With the policy Cluster kube-proxy masquerades what it forwards
@@ -138,9 +138,9 @@ impl<'a> Flow<'a> {
 
     /// What the source becomes on the way through a virtual address.
     fn behind_virtual_address(self, node: &Node) -> Self {
-        let source = if self.pod.is_none() || !node.network.winkernel(node.pool.os()) {
+        let source = if self.pod.is_none() || node.pool.os() != Os::Windows {
             self.source
-        } else if node.network.mode == NetworkMode::Overlay && !node.network.dsr() {
+        } else if node.network.mode == NetworkMode::Overlay && !node.network.dsr {
             // kube-proxy `--source-vip`: "The IP address of the source VIP for non-DSR", on overlay
             // (pkg/proxy/winkernel/proxier.go)
             let [a, b, c] = node.pod_network;
@@ -160,7 +160,7 @@ impl<'a> Flow<'a> {
             return Outcome::TimedOut;
         };
         let os = node.pool.os();
-        let winkernel = node.network.winkernel(os);
+        let winkernel = os == Os::Windows;
         let (backends, any) = self.backends(key, port, local.then_some(name));
         if winkernel && backends.len() > MOST_BACKENDS {
             return Outcome::TimedOut;
@@ -198,7 +198,7 @@ impl<'a> Flow<'a> {
         if itself {
             // A pod that reaches itself through its Service fails under l2bridge (hcsshim issue
             // 1511), and with DSR (calico issue 5522, AKS issue 2608)
-            let fails = node.network.mode == NetworkMode::L2Bridge || node.network.dsr();
+            let fails = node.network.mode == NetworkMode::L2Bridge || node.network.dsr;
             if winkernel && fails || self.world.suffers(FaultKind::HairpinBroken, name) {
                 return Outcome::TimedOut;
             }

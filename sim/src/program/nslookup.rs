@@ -98,10 +98,6 @@ pub(super) fn windows(args: &[String], net: &dyn Net) -> Started {
                 asked.name
             ),
         ),
-        Answer::ServFail => (
-            head,
-            format!("*** UnKnown can't find {}: Server failed\n", asked.name),
-        ),
         Answer::NoData => (format!("{head}Name:    {name}\n\n"), String::new()),
         // First its own server's name is looked for, then the name itself; each twice
         Answer::TimedOut => {
@@ -195,7 +191,6 @@ pub(super) fn bind(args: &[String], net: &dyn Net) -> Started {
     let (out, code) = match &found.answer {
         Answer::Found(data) => (format!("{head}{}\n", records(&name, data, false)), 0),
         Answer::NoSuchName => (missing("NXDOMAIN"), 1),
-        Answer::ServFail => (missing("SERVFAIL"), 1),
         Answer::NoData => (format!("{head}*** Can't find {name}: No answer\n\n"), 1),
         // Three tries of 5 s
         Answer::TimedOut => (
@@ -293,11 +288,6 @@ pub(super) fn resolve_dns_name(args: &[String], net: &dyn Net) -> Ran {
             "DNS name does not exist",
             "ResourceUnavailable",
             "DNS_ERROR_RCODE_NAME_ERROR",
-        ),
-        Answer::ServFail => complains(
-            "DNS server failure",
-            "ResourceUnavailable",
-            "DNS_ERROR_RCODE_SERVER_FAILURE",
         ),
     }
 }

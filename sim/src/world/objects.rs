@@ -33,10 +33,6 @@ impl Nodes {
     }
 
     /// Only how pods are connected may change.
-    pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut Node> {
-        Arc::make_mut(&mut self.maps).all.get_mut(name)
-    }
-
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&String, &Node)> {
         self.maps.all.iter()
     }

@@ -3,27 +3,16 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 
-use crate::topology::{Build, NetworkMode, NetworkSpec, Os, Pool};
-
-/// What forwards Services on a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum KubeProxy {
-    /// The usual one: winkernel on Windows, iptables on Linux.
-    Usual {
-        /// `--enable-dsr`, on Windows.
-        dsr: bool,
-    },
-    /// Antrea's own proxy, without kube-proxy (antrea-io/antrea, docs/windows.md): what kube-proxy
-    /// cannot do says nothing about it.
-    Antrea,
-}
+use crate::topology::{Build, NetworkMode, NetworkSpec, Pool};
 
 /// How one node's pods are connected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NodeNetwork {
     /// On Linux `L2Bridge` stands for plain routing, `Overlay` for VXLAN.
     pub(crate) mode: NetworkMode,
-    pub(crate) proxy: KubeProxy,
+    /// Whether its load balancers answer without the node in between: kube-proxy's `--enable-dsr`,
+    /// on Windows.
+    pub(crate) dsr: bool,
     /// Whether the CNI keeps `NetworkPolicies`.
     pub(crate) policies: bool,
     /// Whether the CNI keeps `hostPort`: plugins from 0.8.6 with the capability `portMappings`
@@ -38,21 +27,11 @@ impl NodeNetwork {
         let revision = |build: Build| build.kernel_version().rsplit_once('.')?.1.parse().ok();
         Self {
             mode: spec.mode,
-            proxy: KubeProxy::Usual { dsr: spec.dsr },
+            dsr: spec.dsr,
             policies: spec.policies,
             host_ports: spec.host_ports,
             revision: pool.build().and_then(revision).unwrap_or(0),
         }
-    }
-
-    /// Whether the node's load balancers answer without the node in between.
-    pub(crate) fn dsr(&self) -> bool {
-        self.proxy == KubeProxy::Usual { dsr: true }
-    }
-
-    /// Whether Services come from kube-proxy's winkernel mode.
-    pub(crate) fn winkernel(&self, os: Os) -> bool {
-        os == Os::Windows && matches!(self.proxy, KubeProxy::Usual { .. })
     }
 }
 

@@ -2,14 +2,19 @@
 
 use super::*;
 use crate::topology::NetworkMode;
-use crate::world::KubeProxy;
 
 fn with(change: impl Fn(&mut Node)) -> World {
     let mut world = healthy();
     for name in ["win-a", "win-b"] {
-        change(world.nodes.get_mut(name).expect("it is there"));
+        change_node(&mut world, name, &change);
     }
     world
+}
+
+fn change_node(world: &mut World, name: &str, change: impl FnOnce(&mut Node)) {
+    let mut node = world.nodes.get(name).expect("it is there").clone();
+    change(&mut node);
+    world.nodes.insert(name.to_owned(), node);
 }
 
 fn on_overlay() -> World {
@@ -17,7 +22,7 @@ fn on_overlay() -> World {
 }
 
 fn with_dsr() -> World {
-    with(|node| node.network.proxy = KubeProxy::Usual { dsr: true })
+    with(|node| node.network.dsr = true)
 }
 
 fn of_build(build: Build) -> World {
@@ -43,22 +48,6 @@ fn service(world: &mut World, change: impl Fn(&mut Service)) {
 
 fn ping(world: &World, from: Origin, to: [u8; 4]) -> Outcome {
     connect(world, &Request::ping(from, to.into()))
-}
-
-#[test]
-fn antrea_has_none_of_kube_proxys_limitations() {
-    let world = with(|node| node.network.proxy = KubeProxy::Antrea);
-    assert!(is_web(&go(&world, &from_node("win-b"), VIP, 8080)));
-    assert!(is_web(&go(
-        &world,
-        &from_node("win-a"),
-        WINDOWS_NODE,
-        NODE_PORT
-    )));
-    assert_eq!(
-        go(&healthy(), &from_node("win-b"), VIP, 8080),
-        Outcome::TimedOut
-    );
 }
 
 #[test]
@@ -114,9 +103,10 @@ fn overlay_on_2019_needs_its_update() {
     let revised = |revision| {
         let mut world = of_build(Build::Ws2019);
         for name in ["win-a", "win-b"] {
-            let node = world.nodes.get_mut(name).expect("it is there");
-            node.network.mode = NetworkMode::Overlay;
-            node.network.revision = revision;
+            change_node(&mut world, name, |node| {
+                node.network.mode = NetworkMode::Overlay;
+                node.network.revision = revision;
+            });
         }
         go(&world, &from_pod("other"), [10, 244, 2, 5], 80)
     };
@@ -204,11 +194,7 @@ fn who_a_backend_sees_behind_a_virtual_address() {
     );
     let mut old = of_build(Build::Ws2019);
     assert_eq!(seen(&old), own);
-    old.nodes
-        .get_mut("win-a")
-        .expect("it is there")
-        .network
-        .revision = 1431;
+    change_node(&mut old, "win-a", |node| node.network.revision = 1431);
     assert_eq!(seen(&old), Some(WINDOWS_NODE.into()));
 }
 
@@ -314,12 +300,7 @@ fn policies_hold_where_the_cni_keeps_them() {
         "its own node"
     );
     let kept = |world: &mut World, kept| {
-        world
-            .nodes
-            .get_mut("win-a")
-            .expect("it is there")
-            .network
-            .policies = kept;
+        change_node(world, "win-a", |node| node.network.policies = kept);
     };
     kept(&mut world, false);
     assert!(to_web(&world, "prober"));
