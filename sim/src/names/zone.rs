@@ -193,12 +193,15 @@ fn srv(
         target,
     };
     let found: Vec<Data> = if service.addresses.is_empty() {
-        let hosts = of_hosts(world, key, service);
+        let hosts: Vec<_> = of_hosts(world, key, service)
+            .filter_map(|(slice, each)| Some((*slice.ports.get(&named.name)?, host_label(each))))
+            .collect();
+        // CoreDNS, plugin/backend_lookup.go, `SRV`: a hundred among them, one at least
+        let share = 100_usize.checked_div(hosts.len()).unwrap_or(0);
+        let share = u16::try_from(share).unwrap_or(1).max(1);
+        let hosts = hosts.into_iter();
         hosts
-            .filter_map(|(slice, each)| {
-                let port = *slice.ports.get(&named.name)?;
-                Some(data(100, port, format!("{}.{own}", host_label(each))))
-            })
+            .map(|(port, host)| data(share, port, format!("{host}.{own}")))
             .collect()
     } else {
         vec![data(100, named.port, own.clone())]
