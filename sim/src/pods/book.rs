@@ -10,11 +10,14 @@ use k8s_openapi::api::core::v1::{Container, EphemeralContainer, Pod, PodConditio
 use crate::clock;
 use crate::log::Log;
 use crate::program::Place;
+use crate::topology::Os;
 
 /// What a node knows of a pod of its own.
 pub(crate) struct Book {
     /// The pod as it was last seen: its generation, and conditions that others have set.
     pub(crate) pod: Arc<Pod>,
+    /// The node's operating system.
+    pub(super) os: Os,
     /// A word from the node itself that ends the pod: refused, evicted, or past its deadline.
     pub(crate) verdict: Option<NodeVerdict>,
     /// Whether the node did not even take it.
@@ -24,6 +27,8 @@ pub(crate) struct Book {
     pub(crate) started: Timestamp,
     pub(crate) address: Option<Ipv4Addr>,
     pub(crate) sandbox: bool,
+    /// Whether there ever was a sandbox.
+    pub(crate) had_sandbox: bool,
     pub(crate) init: Vec<ContainerBook>,
     pub(crate) containers: Vec<ContainerBook>,
     pub(crate) ephemeral: Vec<ContainerBook>,
@@ -116,7 +121,7 @@ pub(crate) struct Finished {
 }
 
 impl Book {
-    pub(crate) fn new(pod: &Arc<Pod>) -> Self {
+    pub(crate) fn new(pod: &Arc<Pod>, os: Os) -> Self {
         let spec = pod.spec.clone().unwrap_or_default();
         let init = spec.init_containers.unwrap_or_default();
         let waiting = match init.is_empty() {
@@ -127,12 +132,14 @@ impl Book {
         let ephemeral = spec.ephemeral_containers.unwrap_or_default();
         Self {
             pod: Arc::clone(pod),
+            os,
             verdict: None,
             refused: false,
             ended: false,
             started: clock::now(),
             address: None,
             sandbox: false,
+            had_sandbox: false,
             init: init
                 .into_iter()
                 .map(|container| {
@@ -366,7 +373,7 @@ pub(crate) mod tests {
 
     pub(crate) fn book_of(spec: Value) -> Book {
         let pod: Pod = serde_json::from_value(json!({"spec": spec})).expect("a pod");
-        Book::new(&Arc::new(pod))
+        Book::new(&Arc::new(pod), Os::Linux)
     }
 
     fn book(policy: &str) -> Book {

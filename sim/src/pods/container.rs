@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Container;
 use tokio::time::Instant;
 
@@ -27,6 +28,10 @@ const UNKNOWN: u32 = 255;
 
 /// A run so long begins the back-off anew: twice its longest pause (client-go, `backoff.go`).
 const LONG: Duration = Duration::from_mins(10);
+
+/// The longest that a kubelet leaves a pod alone while it backs off: `SyncFrequency`, without what
+/// chance adds to it.
+const RESYNC: Duration = Duration::from_mins(1);
 
 /// One container of a pod in the hands of its node.
 #[derive(Clone, Copy)]
@@ -171,6 +176,12 @@ impl Slot<'_> {
                 "back-off {} restarting failed container={name} pod={pod}",
                 go_duration(pause),
             );
+            let text = format!("Back-off restarting failed container {name} in pod {pod}");
+            self.warn("BackOff", text);
+            // Since 1.35 the kubelet looks again only when the back-off is over
+            // (`pkg/kubelet/pod_workers.go`, `completeWork`), and says only then what it was doing
+            let unseen = pause.min(RESYNC);
+            self.cluster.clock.pass(unseen).await;
             self.note(|container| {
                 container.state = State::Waiting {
                     reason: "CrashLoopBackOff",
@@ -178,9 +189,7 @@ impl Slot<'_> {
                 };
                 container.last = Some(finished.clone());
             });
-            let text = format!("Back-off restarting failed container {name} in pod {pod}");
-            self.warn("BackOff", text);
-            self.cluster.clock.pass(pause).await;
+            self.cluster.clock.pass(pause.saturating_sub(unseen)).await;
         }
         self.book(|container| {
             container.last = Some(finished);
@@ -255,14 +264,12 @@ impl Slot<'_> {
                     code: 128,
                     reason: "StartError",
                     message: Some(message),
-                    from: None,
+                    // containerd has no moment for what did not start: the kubelet reads 0
+                    from: Some(Timestamp::UNIX_EPOCH),
                     to: run.now(cluster),
                     id: Some(id.clone()),
                 };
-                self.book(|container| {
-                    container.begin_log();
-                    container.id = Some(id);
-                });
+                self.book(|container| self.created(container, image, id));
                 return (finished, End::Itself);
             }
         };
@@ -270,8 +277,7 @@ impl Slot<'_> {
         let has = |probe: &Option<_>| Option::is_some(probe);
         let probed = matches!(self.role, Role::Main | Role::Sidecar);
         self.note(|container| {
-            container.begin_log();
-            container.id = Some(id.clone());
+            self.created(container, image, id.clone());
             container.state = State::Running { since };
             container.place = Some(place.clone());
             container.past_startup = !(probed && has(&spec.startup_probe));
@@ -297,6 +303,14 @@ impl Slot<'_> {
             id: Some(id),
         };
         (finished, end)
+    }
+
+    /// Writes down a new run: only now does the status name the image in full.
+    fn created(self, container: &mut ContainerBook, image: &Image, id: String) {
+        container.begin_log();
+        container.id = Some(id);
+        container.image.clone_from(&image.reference);
+        container.image_id = image.id(self.cluster.chance);
     }
 
     /// Lets the program run until it ends or is ended.

@@ -343,6 +343,15 @@ async fn report(cluster: &Cluster, run: &PodRun) {
         // Else the server adds a new address to the old one
         addresses.push(json!({"$patch": "replace"}));
     }
+    let conditions = status.get_mut("conditions").and_then(Value::as_array_mut);
+    for condition in conditions.into_iter().flatten() {
+        // Else the server keeps what a condition said when it was another
+        for field in ["reason", "message"] {
+            if condition.get(field).is_none() {
+                condition[field] = Value::Null;
+            }
+        }
+    }
     // The UID guards against a new pod of the same name, as in the kubelet's patches
     let patch = Patch::Strategic(json!({"metadata": {"uid": run.uid}, "status": status}));
     let params = PatchParams::default();

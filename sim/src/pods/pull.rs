@@ -19,13 +19,7 @@ impl Slot<'_> {
         let mut pause = Duration::from_secs(10);
         loop {
             let failure = match self.obtain(&reference).await {
-                Ok(image) => {
-                    self.book(|container| {
-                        container.image.clone_from(&image.reference);
-                        container.image_id = image.id(self.cluster.chance);
-                    });
-                    return image;
-                }
+                Ok(image) => return image,
                 Err(failure) => failure,
             };
             let Trouble::Pull(PullFailure(text)) = failure else {

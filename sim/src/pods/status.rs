@@ -38,8 +38,10 @@ impl Book {
         }
         let security = self.pod.spec.as_ref();
         let security = security.and_then(|spec| spec.security_context.clone());
+        let os = self.os;
         let list = |containers: &[ContainerBook]| {
-            let statuses = containers.iter().map(|book| book.status(security.as_ref()));
+            let status = |book: &ContainerBook| book.status(security.as_ref(), os);
+            let statuses = containers.iter().map(status);
             (!containers.is_empty()).then(|| statuses.collect())
         };
         let conditions = self.conditions(phase);
@@ -104,7 +106,7 @@ impl Book {
             _ => containers_ready.clone(),
         };
         let own = [
-            ("PodReadyToStartContainers", (self.sandbox, None, None)),
+            ("PodReadyToStartContainers", self.ready_to_start()),
             ("Initialized", initialized),
             ("Ready", ready),
             ("ContainersReady", containers_ready),
@@ -131,6 +133,17 @@ impl Book {
         all
     }
 
+    /// `GeneratePodReadyToStartContainersCondition`, with the words of `PodSandboxChanged` in
+    /// `pkg/kubelet/kuberuntime/util/util.go`.
+    fn ready_to_start(&self) -> (bool, Option<&'static str>, Option<String>) {
+        let why = match (self.sandbox, self.had_sandbox) {
+            (true, _) => return (true, None, None),
+            (false, true) => "pod sandbox is not ready",
+            (false, false) => "no pod sandbox exists",
+        };
+        (false, Some("PodSandboxNotReady"), Some(why.to_owned()))
+    }
+
     /// What the pod's readiness gates lack.
     fn gates(&self) -> Option<String> {
         let set = self.pod.status.as_ref();
@@ -155,7 +168,7 @@ impl Book {
 }
 
 impl ContainerBook {
-    fn status(&self, pod: Option<&PodSecurityContext>) -> ContainerStatus {
+    fn status(&self, pod: Option<&PodSecurityContext>, os: Os) -> ContainerStatus {
         let created = self.id.is_some();
         let mounts = self.spec.volume_mounts.iter().flatten();
         let mounts: Vec<_> = mounts
@@ -171,10 +184,6 @@ impl ContainerBook {
             })
             .collect();
         let own = self.spec.resources.clone().filter(|_| created);
-        let linux = self
-            .place
-            .as_ref()
-            .is_some_and(|place| place.os == Os::Linux);
         ContainerStatus {
             name: self.name.clone(),
             image: self.image.clone(),
@@ -192,7 +201,7 @@ impl ContainerBook {
             // An empty one is told as well: the container has been given nothing
             resources: created.then(|| own.unwrap_or_default()),
             volume_mounts: (!mounts.is_empty()).then_some(mounts),
-            user: linux.then(|| ContainerUser {
+            user: (created && os == Os::Linux).then(|| ContainerUser {
                 linux: Some(self.user(pod)),
             }),
             ..ContainerStatus::default()
@@ -284,6 +293,23 @@ mod tests {
         assert_eq!(status.phase.as_deref(), Some("Failed"));
         assert_eq!(status.reason.as_deref(), Some("PodOSNotSupported"));
         assert_eq!((status.host_ip, status.container_statuses), (None, None));
+    }
+
+    #[test]
+    fn a_pod_without_a_sandbox_says_why() {
+        let mut book = book_of(json!({"containers": [{"name": "a"}]}));
+        let mut why = |(is, was)| {
+            (book.sandbox, book.had_sandbox) = (is, was);
+            let found = condition(&mut book, "PodReadyToStartContainers");
+            (found.status, found.message.unwrap_or_default())
+        };
+        let said = |status: &str, why: &str| (status.to_owned(), why.to_owned());
+        assert_eq!(why((false, false)), said("False", "no pod sandbox exists"));
+        assert_eq!(why((true, true)), said("True", ""));
+        assert_eq!(
+            why((false, true)),
+            said("False", "pod sandbox is not ready")
+        );
     }
 
     #[test]
