@@ -14,6 +14,7 @@ use serde_json::json;
 use super::book::Role;
 use super::run::PodRun;
 use crate::cluster::{Cluster, in_turn, locked};
+use crate::fault::FaultKind;
 
 /// What tells one event from another: the container's field path, the reason and the words.
 pub(crate) type Told = (String, String, String);
@@ -37,6 +38,10 @@ pub(crate) fn tell(
     reason: &str,
     message: String,
 ) {
+    let faults = cluster.faults.current();
+    if run.node.suffers(FaultKind::NodeVanishes, &faults) {
+        return;
+    }
     let path = container
         .map(|(role, name)| format!("spec.{}{{{name}}}", role.field()))
         .unwrap_or_default();

@@ -1,5 +1,7 @@
 //! What pods come to on simulated nodes, through the real controllers.
 
+mod faults;
+
 use k8s_openapi::api::apps::v1::{DaemonSet, StatefulSet};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Node, Pod};
