@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -14,6 +14,7 @@ use super::socket::{self, Asked, ERROR, Gone, Input, OUTPUT, Out, Work};
 use super::status;
 use crate::clock;
 use crate::cluster::Cluster;
+use crate::fault::FaultKind;
 use crate::pods::run::PodRun;
 use crate::program::{self, Place, Refusal, Started};
 use crate::topology::Os;
@@ -29,7 +30,10 @@ pub(super) fn begin(
     query: &Query,
     request: Request<Incoming>,
 ) -> Response<Body> {
-    let asked = match Asked::read(query) {
+    if run.suffers(FaultKind::ExecRefused, cluster) {
+        return text(StatusCode::FORBIDDEN, &forbidden(request.method()));
+    }
+    let mut asked = match Asked::read(query) {
         Ok(asked) => asked,
         Err(words) => return text(StatusCode::BAD_REQUEST, words),
     };
@@ -42,6 +46,10 @@ pub(super) fn begin(
         let words = format!("container not found (\"{container}\")");
         return text(StatusCode::INTERNAL_SERVER_ERROR, &words);
     };
+    if run.suffers(FaultKind::ExecOutputLost, cluster) {
+        // kubernetes/kubernetes#124571: no output, and the exit code as ever
+        (asked.output, asked.error) = (false, false);
+    }
     let session = Session {
         cluster: Arc::clone(cluster),
         run: Arc::clone(run),
@@ -50,6 +58,21 @@ pub(super) fn begin(
         asked,
     };
     socket::begin(cluster, request, asked, session)
+}
+
+/// A kubelet's words to an API server that may not use it (kubernetes 1.37.0,
+/// `pkg/kubelet/server/server.go`, `InstallAuthFilter`; the right, `pkg/kubelet/server/auth.go`;
+/// the user, as kubeadm names it). It would refuse attach and logs with the same words: here they
+/// stay as they are, for what is at fault is exec.
+fn forbidden(method: &Method) -> String {
+    let verb = match *method {
+        Method::POST => "create",
+        _ => "get",
+    };
+    format!(
+        "Forbidden (user=kube-apiserver-kubelet-client, verb={verb}, resource=nodes, \
+         subresource(s)=[proxy])\n"
+    )
 }
 
 struct Session {

@@ -18,6 +18,8 @@ use jiff::fmt::temporal::DateTimePrinter;
 
 use super::query::Query;
 use super::server::{Body, boxed, text};
+use crate::cluster::Cluster;
+use crate::fault::FaultKind;
 use crate::log::{Line, Log, Reader, Stream};
 use crate::pods::book::{ContainerBook, State};
 use crate::pods::run::PodRun;
@@ -34,8 +36,33 @@ struct Options {
     stream: Option<Stream>,
 }
 
+/// What of a log never reaches who reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lost {
+    Nothing,
+    LastLine,
+    All,
+}
+
+impl Lost {
+    fn of(run: &PodRun, cluster: &Cluster) -> Self {
+        if run.suffers(FaultKind::LogsEmpty, cluster) {
+            Self::All
+        } else if run.suffers(FaultKind::LogsCut, cluster) {
+            Self::LastLine
+        } else {
+            Self::Nothing
+        }
+    }
+}
+
 /// Answers with the log, as it is or as it grows, or with the words in which a kubelet refuses it.
-pub(super) fn answer(run: &PodRun, container: &str, query: &Query) -> Response<Body> {
+pub(super) fn answer(
+    cluster: &Cluster,
+    run: &PodRun,
+    container: &str,
+    query: &Query,
+) -> Response<Body> {
     let Some(options) = Options::read(query, Timestamp::now()) else {
         let words = "{\"message\": \"Invalid request.\"}";
         return text(StatusCode::UNPROCESSABLE_ENTITY, words);
@@ -50,7 +77,10 @@ pub(super) fn answer(run: &PodRun, container: &str, query: &Query) -> Response<B
         log(known, pod, options.previous)
     };
     match log {
-        Ok(log) => Response::new(boxed(StreamBody::new(frames(&log, options)))),
+        Ok(log) => {
+            let frames = frames(&log, options, Lost::of(run, cluster));
+            Response::new(boxed(StreamBody::new(frames)))
+        }
         Err(words) => text(StatusCode::BAD_REQUEST, &words),
     }
 }
@@ -158,16 +188,34 @@ struct Progress {
     options: Options,
     left: usize,
     begins: bool,
+    lost: Lost,
+    /// The line that is lost unless another follows.
+    held: Option<Line>,
 }
 
 impl Progress {
-    async fn next(&mut self) -> Option<Bytes> {
-        while self.left > 0 {
+    async fn line(&mut self) -> Option<Line> {
+        loop {
             let line = if self.options.follow {
                 self.reader.wait().await?
             } else {
                 self.reader.next()?
             };
+            match self.lost {
+                Lost::Nothing => return Some(line),
+                Lost::LastLine => {
+                    if let Some(before) = self.held.replace(line) {
+                        return Some(before);
+                    }
+                }
+                Lost::All => {}
+            }
+        }
+    }
+
+    async fn next(&mut self) -> Option<Bytes> {
+        while self.left > 0 {
+            let line = self.line().await?;
             let written = self.options.written(&line, self.begins);
             self.begins = line.bytes.ends_with(b"\n");
             if let Some(mut written) = written {
@@ -183,8 +231,11 @@ impl Progress {
 fn frames(
     log: &Arc<Log>,
     options: Options,
+    lost: Lost,
 ) -> impl stream::Stream<Item = Result<Frame<Bytes>, Infallible>> + Send + use<> {
     let reader = match options.tail {
+        // The last of what is left
+        Some(lines) if lost == Lost::LastLine => log.from_last(lines.saturating_add(1)),
         Some(lines) => log.from_last(lines),
         None => log.from_start(),
     };
@@ -193,6 +244,8 @@ fn frames(
         left: options.limit.unwrap_or(usize::MAX),
         begins: true,
         options,
+        lost,
+        held: None,
     };
     stream::unfold(progress, |mut progress| async move {
         let bytes = progress.next().await?;
@@ -212,7 +265,11 @@ mod tests {
     }
 
     async fn told(log: &Arc<Log>, query: &str) -> String {
-        let frames = frames(log, options(query).expect("it is valid"));
+        told_but(Lost::Nothing, log, query).await
+    }
+
+    async fn told_but(lost: Lost, log: &Arc<Log>, query: &str) -> String {
+        let frames = frames(log, options(query).expect("it is valid"), lost);
         let bytes: Vec<_> = frames
             .map(|frame| frame.expect("it cannot fail").into_data().expect("data"))
             .collect()
@@ -244,6 +301,23 @@ mod tests {
             (at.len(), line),
             ("2026-01-02T03:04:05.000000000Z".len(), "oh\n")
         );
+    }
+
+    #[tokio::test]
+    async fn what_is_lost_is_the_last_line_or_all() {
+        let log = Log::new();
+        log.print(Stream::Out, b"one\ntwo\nsix\n");
+        log.end();
+        for (query, cut) in [
+            ("", "one\ntwo\n"),
+            ("follow=true", "one\ntwo\n"),
+            ("tailLines=1", "two\n"),
+            ("tailLines=0", ""),
+            ("limitBytes=2", "on"),
+        ] {
+            assert_eq!(told_but(Lost::LastLine, &log, query).await, cut, "{query}");
+            assert_eq!(told_but(Lost::All, &log, query).await, "", "{query}");
+        }
     }
 
     #[test]

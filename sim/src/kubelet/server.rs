@@ -144,7 +144,7 @@ fn route(cluster: &Arc<Cluster>, node: &NodeState, request: Request<Incoming>) -
             text(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")
         }
         ["containerLogs", namespace, pod, container] => match find(cluster, node, namespace, pod) {
-            Some(run) => logs::answer(&run, container, &query),
+            Some(run) => logs::answer(cluster, &run, container, &query),
             None => {
                 let words = format!("pod \"{pod}\" does not exist");
                 text(StatusCode::NOT_FOUND, &words)

@@ -21,7 +21,7 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 use super::server::speak;
 use crate::clock::Clock;
 use crate::cluster::{Cluster, NodeState};
-use crate::fault::FaultSwitch;
+use crate::fault::{FaultSwitch, ProductFault};
 use crate::image::Family;
 use crate::log::Stream;
 use crate::pods::book::State;
@@ -262,6 +262,90 @@ async fn whatever_is_sent_does_no_harm() {
         connection.read_to_string(&mut told).await.expect("text");
         assert!(told.is_empty() || told.starts_with("HTTP/1."), "{told}");
         assert!(!told.contains(" 200 ") && !told.contains(" 101 "), "{told}");
+    }
+    scene.empty().await;
+}
+
+/// What a plain request is answered: head and body.
+async fn plain(scene: &Scene, path: &str) -> String {
+    let mut connection = scene.connect();
+    let request = format!("GET /{path} HTTP/1.1\r\nhost: n\r\nconnection: close\r\n\r\n");
+    let sent = connection.write_all(request.as_bytes()).await;
+    sent.expect("it is taken");
+    let mut told = String::new();
+    connection.read_to_string(&mut told).await.expect("text");
+    told
+}
+
+const LOG: &str = "containerLogs/test/web/main";
+const EXEC: &str =
+    "exec/test/web/main?command=sh&command=-c&command=echo+out%3B+exit+3&output=1&error=1";
+
+/// What an exec printed, and its exit code.
+async fn executed(scene: &Scene) -> (String, Value) {
+    let mut socket = scene.session(EXEC, "v5.channel.k8s.io").await;
+    let (channels, code) = rest(&mut socket).await;
+    assert_eq!(code, Some(CloseCode::Normal));
+    let printed = channels[1..3].concat();
+    let exit = status(&channels)["details"]["causes"][0]["message"].take();
+    (String::from_utf8(printed).expect("text"), exit)
+}
+
+#[tokio::test]
+async fn each_fault_of_exec_and_logs_changes_its_own_and_heals() {
+    let scene = Scene::new();
+    let log = Arc::clone(&scene.run.book().containers[0].log);
+    log.print(Stream::Out, b"one\ntwo\n");
+    let printed: (String, Value) = ("out\n".to_owned(), "3".into());
+    let silent: (String, Value) = (String::new(), "3".into());
+    // Where the pod is, and elsewhere
+    for (name, refused, ran, told) in [
+        ("exec-refused", true, &printed, ["one\n", "two\n"]),
+        (
+            "exec-refused=namespace/else",
+            false,
+            &printed,
+            ["one\n", "two\n"],
+        ),
+        ("exec-output-lost", false, &silent, ["one\n", "two\n"]),
+        (
+            "exec-output-lost=node/m",
+            false,
+            &printed,
+            ["one\n", "two\n"],
+        ),
+        ("logs-empty=namespace/test", false, &printed, ["", ""]),
+        ("logs-empty=windows", false, &printed, ["one\n", "two\n"]),
+        ("logs-cut=node/n", false, &printed, ["one\n", ""]),
+        ("logs-cut=node/m", false, &printed, ["one\n", "two\n"]),
+    ] {
+        let fault: ProductFault = name.parse().expect("a fault");
+        for holds in [true, false] {
+            match holds {
+                true => scene.cluster.faults.set(fault.clone()),
+                false => scene.cluster.faults.lift(&fault),
+            }
+            if holds && refused {
+                let answer = plain(&scene, EXEC).await;
+                assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
+                let words = "Forbidden (user=kube-apiserver-kubelet-client, verb=get, \
+                             resource=nodes, subresource(s)=[proxy])";
+                assert!(answer.contains(words), "{answer}");
+            } else {
+                let expected = if holds { ran } else { &printed };
+                assert_eq!(executed(&scene).await, *expected, "{name} {holds}");
+            }
+            let logs = plain(&scene, LOG).await;
+            let lines = if holds { told } else { ["one\n", "two\n"] };
+            assert!(logs.starts_with("HTTP/1.1 200 "), "{logs}");
+            for (line, wanted) in ["one\n", "two\n"].into_iter().zip(lines) {
+                assert_eq!(
+                    logs.contains(line),
+                    !wanted.is_empty(),
+                    "{name} {holds}: {logs}"
+                );
+            }
+        }
     }
     scene.empty().await;
 }
