@@ -1,5 +1,6 @@
 //! A node as the API server sees it: its object, its lease, and in `status.rs` its status.
 
+mod binder;
 mod boot;
 mod keep;
 mod status;

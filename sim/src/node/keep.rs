@@ -14,7 +14,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use tokio::time::{Instant, timeout};
 
-use super::{LEASES, boot, carried, mark, report, status, taints};
+use super::{LEASES, binder, boot, carried, mark, report, status, taints};
 use crate::clock;
 use crate::cluster::{Cluster, NodeState, insist};
 use crate::fault::{FaultKind, FaultSet};
@@ -53,6 +53,7 @@ pub(crate) fn keep(cluster: &Arc<Cluster>, version: &str) {
     cluster.spawn(async move { follow(&all, &told).await });
     let (all, version) = (Arc::clone(cluster), version.to_owned());
     cluster.spawn(async move { boot::follow(&all, &version).await });
+    cluster.spawn(binder::follow(Arc::clone(cluster)));
 }
 
 /// Whether nothing is heard of a node.

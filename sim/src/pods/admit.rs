@@ -11,7 +11,7 @@ use super::book::NodeVerdict;
 use super::resources;
 use super::run::PodRun;
 use crate::cluster::{Cluster, NodeState};
-use crate::node;
+use crate::node::allocatable;
 use crate::topology::Os;
 
 /// The reason for which the node refuses the pod, if it does.
@@ -20,8 +20,16 @@ pub(crate) fn refusal(cluster: &Cluster, run: &Arc<PodRun>) -> Option<NodeVerdic
     let under_pressure = super::evict::refusal(pod, own, &cluster.faults.current());
     under_pressure
         .or_else(|| of_kind(pod, own))
-        .or_else(|| of_room(cluster, run))
+        .or_else(|| of_room(cluster, pod, own))
         .or_else(|| of_labels(pod, own))
+}
+
+/// Whether the node would take a pod that is not bound yet.
+pub(crate) fn takes(cluster: &Cluster, pod: &Pod, node: &NodeState) -> bool {
+    let refused = of_kind(pod, node)
+        .or_else(|| of_room(cluster, pod, node))
+        .or_else(|| of_labels(pod, node));
+    refused.is_none()
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the answer of whoever refuses")]
@@ -75,12 +83,13 @@ fn of_kind(pod: &Pod, node: &NodeState) -> Option<NodeVerdict> {
 }
 
 /// What the node has no room for beside its other pods.
-fn of_room(cluster: &Cluster, run: &Arc<PodRun>) -> Option<NodeVerdict> {
-    let spec = run.pod.spec.as_ref()?;
+fn of_room(cluster: &Cluster, pod: &Pod, node: &NodeState) -> Option<NodeVerdict> {
+    let spec = pod.spec.as_ref()?;
+    let uid = pod.metadata.uid.as_deref().unwrap_or_default();
     let others: Vec<Arc<PodRun>> = cluster
         .runs()
         .values()
-        .filter(|other| other.node.name == run.node.name && other.uid != run.uid)
+        .filter(|other| other.node.name == node.name && other.uid != uid)
         .map(Arc::clone)
         .collect();
     let active = others.iter().filter(|other| {
@@ -88,7 +97,7 @@ fn of_room(cluster: &Cluster, run: &Arc<PodRun>) -> Option<NodeVerdict> {
         matches!(book.phase(), "Pending" | "Running")
     });
     let active: Vec<&PodSpec> = active.filter_map(|other| other.pod.spec.as_ref()).collect();
-    lacking(spec, &active, |name| node::allocatable(&run.node, name))
+    lacking(spec, &active, |name| allocatable(node, name))
 }
 
 /// `noderesources.Fits`: pods first, then what is asked for.

@@ -305,3 +305,45 @@ async fn nodes_refuse_and_containers_fail_as_they_are_told() {
     scene.pod_until("crashes", is_ready).await;
     scene.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pods_are_bound_against_taints_while_taints_are_ignored() {
+    let name = "pods_are_bound_against_taints_while_taints_are_ignored";
+    let Some(scene) = Scene::begin(name, "taints", &[]).await else {
+        return;
+    };
+    let intolerant = |node: &str| {
+        let mut spec = scene.spec(node, &json!({"image": AGNHOST}));
+        spec["tolerations"] = json!([]);
+        spec
+    };
+    let passed_over = || says("/conditions/0/reason", "Unschedulable");
+    scene.pod("before", intolerant("windows-2022-a")).await;
+    let mut elsewhere = intolerant("windows-2022-a");
+    elsewhere["nodeSelector"]["example.com/accelerator"] = "any".into();
+    scene.pod("elsewhere", elsewhere).await;
+    scene.pod_until("before", passed_over()).await;
+    scene.pod_until("elsewhere", passed_over()).await;
+
+    let fault: ProductFault = "taint-ignored=windows-2022".parse().expect("a fault");
+    scene.joined.faults().set(fault.clone());
+    let bound = scene.pod_until("before", is_ready).await;
+    let node = bound.spec.and_then(|spec| spec.node_name);
+    assert_eq!(node, Some(scene.node("windows-2022-a")));
+    scene.pod("during", intolerant("windows-2022-a")).await;
+    scene.pod_until("during", is_ready).await;
+    let elsewhere = scene.pod_until("elsewhere", passed_over()).await;
+    assert_eq!(elsewhere.spec.and_then(|spec| spec.node_name), None);
+
+    // What is bound stays; what comes now does not get there, and one that tolerates does
+    scene.joined.faults().lift(&fault);
+    scene.pod("after", intolerant("windows-2022-a")).await;
+    scene.pod_until("after", passed_over()).await;
+    let tolerant = scene.spec("windows-2022-a", &json!({"image": AGNHOST}));
+    scene.pod("tolerant", tolerant).await;
+    scene.pod_until("tolerant", is_ready).await;
+    let after = scene.pod_until("after", passed_over()).await;
+    assert_eq!(after.spec.and_then(|spec| spec.node_name), None);
+    scene.pod_until("before", is_ready).await;
+    scene.end().await;
+}

@@ -1,0 +1,175 @@
+//! `taint-ignored`: something beside the scheduler that binds what the scheduler will not, as a
+//! scheduler without the plugin TaintToleration would.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::{Node, Pod, Taint, Toleration};
+use kube::api::PostParams;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::{self, Event};
+use kube::{Api, ResourceExt};
+use serde_json::{Value, json};
+
+use super::taints;
+use crate::cluster::{Cluster, insist};
+use crate::fault::{FaultKind, FaultSet};
+use crate::pods::admit;
+
+/// What a cluster lives by is left where the scheduler puts it.
+const LEFT_ALONE: &str = "kube-system";
+
+/// Binds pods as long as the fault holds, each time it holds.
+pub(super) async fn follow(cluster: Arc<Cluster>) {
+    let mut faults = cluster.faults.changes();
+    let holds = |faults: &FaultSet| faults.any(FaultKind::TaintIgnored);
+    // The sender lives in the cluster
+    while faults.wait_for(holds).await.is_ok() {
+        // Any change begins anew with all pods that wait: the fault may have another place now
+        let held = faults.borrow_and_update().clone();
+        tokio::select! {
+            _ = faults.wait_for(|faults| *faults != held) => {}
+            () = bind_all(&cluster) => {}
+        }
+    }
+}
+
+/// Binds whatever waits and comes to wait, for ever.
+async fn bind_all(cluster: &Cluster) {
+    let pods = Api::<Pod>::all(cluster.client.clone());
+    let waiting = watcher::Config::default().fields("spec.nodeName=,status.phase=Pending");
+    let mut stream = watcher::watcher(pods, waiting).default_backoff().boxed();
+    while let Some(event) = stream.next().await {
+        match event {
+            Ok(Event::InitApply(pod) | Event::Apply(pod)) if is_passed_over(&pod) => {
+                bind(cluster, &pod).await;
+            }
+            Ok(_) => {}
+            Err(error) => tracing::debug!(%error, "watch is restarted"),
+        }
+    }
+}
+
+/// Whether the scheduler has found no node for the pod (`PodScheduled`, `Unschedulable`).
+fn is_passed_over(pod: &Pod) -> bool {
+    let conditions = pod.status.iter().flat_map(|status| &status.conditions);
+    let mut conditions = conditions.flatten();
+    let unschedulable = conditions.any(|condition| {
+        condition.type_ == "PodScheduled"
+            && condition.status == "False"
+            && condition.reason.as_deref() == Some("Unschedulable")
+    });
+    unschedulable
+        && pod.metadata.deletion_timestamp.is_none()
+        && pod.namespace().as_deref() != Some(LEFT_ALONE)
+}
+
+/// Binds the pod to the first node of the fault's place from which nothing but the node's own
+/// taints keeps it away.
+async fn bind(cluster: &Cluster, pod: &Pod) {
+    let faults = cluster.faults.current();
+    let nodes: Api<Node> = Api::all(cluster.client.clone());
+    let tolerations = pod.spec.as_ref().and_then(|spec| spec.tolerations.as_ref());
+    let tolerations = tolerations.map(Vec::as_slice).unwrap_or_default();
+    for node in cluster.nodes.values() {
+        let ignores = node.suffers(FaultKind::TaintIgnored, &faults);
+        if !ignores || !admit::takes(cluster, pod, node) {
+            continue;
+        }
+        let Ok(Some(found)) = nodes.get_opt(&node.name).await else {
+            continue;
+        };
+        let own = taints(node, &faults);
+        let there = found.spec.and_then(|spec| spec.taints).unwrap_or_default();
+        let keeps = |taint: &&Taint| {
+            let effect = taint.effect.as_str();
+            matches!(effect, "NoSchedule" | "NoExecute")
+                && !tolerations.iter().any(|one| tolerates(one, taint))
+        };
+        let is_own = |taint: &Taint| own.iter().any(|own| own.key == taint.key);
+        if !there.iter().filter(keeps).all(is_own) {
+            continue;
+        }
+        let (name, namespace) = (pod.name_any(), pod.namespace().unwrap_or_default());
+        let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), &namespace);
+        let binding = json!({
+            "apiVersion": "v1", "kind": "Binding",
+            "metadata": {"name": name, "namespace": namespace, "uid": pod.metadata.uid},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node.name},
+        });
+        let post = PostParams::default();
+        let bound = insist("binding", || {
+            pods.create_subresource::<_, Value>("binding", &name, &post, &binding)
+        });
+        if let Err(error) = bound.await {
+            // Gone, or bound by the scheduler meanwhile
+            tracing::debug!(pod = name, %error, "the pod is not bound");
+        }
+        return;
+    }
+}
+
+/// `component-helpers` 0.37.0, `scheduling/corev1/helpers.go`; the comparisons of numbers that a
+/// gate brings are not known here, and tolerate nothing.
+fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
+    let of = |own: &Option<String>| own.as_deref().unwrap_or_default().to_owned();
+    let (effect, key) = (of(&toleration.effect), of(&toleration.key));
+    let same =
+        (effect.is_empty() || effect == taint.effect) && (key.is_empty() || key == taint.key);
+    same && match of(&toleration.operator).as_str() {
+        "Exists" => true,
+        "" | "Equal" => of(&toleration.value) == of(&taint.value),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tolerations_are_read_as_the_scheduler_reads_them() {
+        let taint = Taint {
+            key: "os".to_owned(),
+            value: Some("windows".to_owned()),
+            effect: "NoSchedule".to_owned(),
+            time_added: None,
+        };
+        for (toleration, tolerated) in [
+            (json!({"operator": "Exists"}), true),
+            (json!({"key": "os", "operator": "Exists"}), true),
+            (json!({"key": "os", "value": "windows"}), true),
+            (
+                json!({"key": "os", "operator": "Equal", "value": "windows", "effect": "NoSchedule"}),
+                true,
+            ),
+            (json!({"key": "os", "value": "linux"}), false),
+            (
+                json!({"key": "os", "operator": "Exists", "effect": "NoExecute"}),
+                false,
+            ),
+            (json!({"key": "gpu", "operator": "Exists"}), false),
+            (
+                json!({"key": "os", "operator": "Lt", "value": "windows"}),
+                false,
+            ),
+        ] {
+            let read = serde_json::from_value(toleration.clone()).expect("a toleration");
+            assert_eq!(tolerates(&read, &taint), tolerated, "{toleration}");
+        }
+    }
+
+    #[test]
+    fn only_what_the_scheduler_has_passed_over_is_bound() {
+        let pod = |namespace: &str, reason: &str| -> Pod {
+            let condition = json!({"type": "PodScheduled", "status": "False", "reason": reason});
+            let pod = json!({"metadata": {"name": "p", "namespace": namespace},
+                "status": {"conditions": [condition]}});
+            serde_json::from_value(pod).expect("a pod")
+        };
+        assert!(is_passed_over(&pod("test", "Unschedulable")));
+        assert!(!is_passed_over(&pod("test", "SchedulingGated")));
+        assert!(!is_passed_over(&pod("kube-system", "Unschedulable")));
+        assert!(!is_passed_over(&Pod::default()));
+    }
+}
