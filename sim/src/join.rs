@@ -1,6 +1,7 @@
 //! Joining: from a topology to nodes that a real API server holds for Ready, and back to nothing.
 
 mod bind;
+mod metrics;
 mod reach;
 mod register;
 
@@ -151,6 +152,8 @@ pub enum LeaveError {
 pub struct Joined {
     cluster: Arc<Cluster>,
     proxy: SocketAddr,
+    /// Whether metrics are ours to remove.
+    metrics: bool,
 }
 
 impl Joined {
@@ -192,6 +195,11 @@ impl Joined {
     /// Takes the nodes out of the cluster: the nodes, their leases, and at once all pods bound to
     /// them.
     pub async fn leave(self) -> Result<(), LeaveError> {
+        // Before nobody answers for them any more
+        let unserved = match self.metrics {
+            true => timeout(LEAVING, metrics::remove(&self.cluster.client)).await,
+            false => Ok(Ok(())),
+        };
         self.cluster.stop.cancel();
         self.cluster.tasks.close();
         self.cluster.tasks.wait().await;
@@ -203,8 +211,13 @@ impl Joined {
             let gone = dns::remove(client).await;
             gone.map_err(|source| LeaveError::Refused { what, source })
         };
-        match timeout(LEAVING, leaving).await {
-            Ok(left) => left,
+        let left = timeout(LEAVING, leaving).await;
+        left.unwrap_or(Err(LeaveError::TimedOut))?;
+        match unserved {
+            Ok(unserved) => unserved.map_err(|source| LeaveError::Refused {
+                what: "the APIService of the metrics",
+                source,
+            }),
             Err(_) => Err(LeaveError::TimedOut),
         }
     }
@@ -236,9 +249,6 @@ pub async fn join(client: Client, options: JoinOptions) -> Result<Joined, JoinEr
     if !topology.outside {
         cluster.change(|world| Arc::make_mut(&mut world.network).outside.clear());
     }
-    if !topology.outside {
-        cluster.change(|world| Arc::make_mut(&mut world.network).outside.clear());
-    }
     for (name, listener) in listeners {
         let node = Arc::clone(&cluster.nodes[&name]);
         cluster.spawn(kubelet::serve(
@@ -253,7 +263,11 @@ pub async fn join(client: Client, options: JoinOptions) -> Result<Joined, JoinEr
     cluster.spawn(proxy::serve(Arc::clone(&cluster), outside));
     network::watch::begin(&cluster);
     pods::watch::begin(&cluster);
-    let joined = Joined { cluster, proxy };
+    let mut joined = Joined {
+        cluster,
+        proxy,
+        metrics: false,
+    };
     if let Err(error) = register::register(&joined.cluster, &version).await {
         // What was registered before the failure goes again; the failure is the news
         let own = !matches!(error, JoinError::Taken(_) | JoinError::Alive { .. });
@@ -263,6 +277,12 @@ pub async fn join(client: Client, options: JoinOptions) -> Result<Joined, JoinEr
         return Err(error);
     }
     settle(&joined.cluster).await;
+    if let Err(error) = metrics::tidy(&joined.cluster.client).await {
+        tracing::warn!(%error, "whether a killed simulator's metrics are left is not known");
+    }
+    if topology.metrics {
+        joined.metrics = metrics::serve(&joined.cluster, tls).await;
+    }
     let all = Arc::clone(&joined.cluster);
     joined
         .cluster

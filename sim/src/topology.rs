@@ -13,6 +13,8 @@ pub struct Topology {
     pub nodes: Vec<NodeSpec>,
     /// Whether anything outside the cluster answers.
     pub outside: bool,
+    /// Whether `metrics.k8s.io` is served, unless the cluster has it already.
+    pub metrics: bool,
 }
 
 /// A topology that is known by name.
@@ -77,6 +79,7 @@ impl NamedTopology {
         Topology {
             nodes: self.pools.iter().flat_map(each).collect(),
             outside: true,
+            metrics: false,
         }
     }
 }

@@ -57,6 +57,7 @@ fn decoded(file: &str, text: &str, found: &mut Vec<Diagnostic>) -> Topology {
     let mut topology = Topology {
         nodes: Vec::new(),
         outside: true,
+        metrics: false,
     };
     let root = match parse(file, text) {
         Ok(root) => root,
@@ -93,11 +94,15 @@ impl Reader<'_, '_> {
             return;
         };
         let outside = fields.optional("outside");
+        let metrics = fields.optional("metrics");
         let network = fields.optional("network");
         let nodes = fields.required(self.decoder, "nodes");
         fields.finish(self.decoder);
         if let Some(node) = outside {
             topology.outside = self.flag(node, "`outside`").unwrap_or(true);
+        }
+        if let Some(node) = metrics {
+            topology.metrics = self.flag(node, "`metrics`").unwrap_or(false);
         }
         let usual = NetworkSpec::default();
         let network = network.map_or(usual, |node| self.network(node, usual));
@@ -368,7 +373,7 @@ mod tests {
 
     #[test]
     fn a_file_with_everything() {
-        let text = "outside: false\nnetwork: {mode: overlay, policies: true}\nnodes:\n\
+        let text = "outside: false\nmetrics: true\nnetwork: {mode: overlay, policies: true}\nnodes:\n\
                     - name: lin\n  pool: linux\n\
                     - name: win\n  pool: windows-2025\n  count: 2\n  cpus: 8\n  memory: 32Gi\n  \
                     labels: {example.com/disk: ssd, empty: \"\"}\n  \
@@ -383,8 +388,8 @@ mod tests {
             .map(|node| node.name.as_str())
             .collect();
         assert_eq!(
-            (names, topology.outside),
-            (vec!["lin", "win-1", "win-2"], false)
+            (names, topology.outside, topology.metrics),
+            (vec!["lin", "win-1", "win-2"], false, true)
         );
         let [lin, .., win] = topology.nodes.as_slice() else {
             panic!("{topology:?}")

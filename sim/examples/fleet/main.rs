@@ -114,6 +114,7 @@ async fn joined(address: &str, count: usize) -> Result<(), Trouble> {
                 .map(|(number, pool)| NodeSpec::new(format!("node-{number}"), pool))
                 .collect(),
             outside: true,
+            metrics: false,
         },
         faults: FaultPlan::default(),
         seed: 1,

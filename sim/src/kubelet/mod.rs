@@ -1,11 +1,12 @@
 //! What a kubelet serves: exec, attach, logs, statistics and its health, over TLS, to the API
-//! server.
+//! server; and what metrics-server makes of the statistics.
 //!
 //! It asks for no client certificate: it listens on loopback and there is nothing to protect.
 
 mod attach;
 mod exec;
 mod logs;
+mod metrics;
 mod query;
 mod server;
 mod socket;
@@ -15,5 +16,6 @@ mod status;
 mod tests;
 mod usage;
 
+pub(crate) use metrics::serve as serve_metrics;
 pub use server::ServingError;
 pub(crate) use server::{listen_tls, serve};

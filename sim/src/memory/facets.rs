@@ -73,6 +73,7 @@ fn cluster() -> Memory {
     let topology = Topology {
         nodes: nodes.to_vec(),
         outside: true,
+        metrics: false,
     };
     let mut memory = Memory::new(&topology, 0);
     let mut pod = |name: String, pool: Pool, args: &[&str]| {

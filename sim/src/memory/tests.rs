@@ -21,6 +21,7 @@ fn matrix() -> Memory {
             .map(|pool| NodeSpec::new(pool.to_string(), pool))
             .to_vec(),
         outside: true,
+        metrics: false,
     };
     let mut memory = Memory::new(&topology, 0);
     for pool in pools() {

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use hybrid_sim::{FaultPlan, JoinOptions, Joined, TimedFault, Topology, join};
+use hybrid_sim::{FaultPlan, JoinError, JoinOptions, Joined, TimedFault, Topology, join};
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -31,6 +31,15 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) async fn begin(test: &str, short: &str, faults: &[&str]) -> Option<Self> {
+        Self::begin_with(Topology::hybrid(), test, short, faults).await
+    }
+
+    pub(crate) async fn begin_with(
+        topology: Topology,
+        test: &str,
+        short: &str,
+        faults: &[&str],
+    ) -> Option<Self> {
         let Ok(kubeconfig) = std::env::var(VARIABLE) else {
             // Not println, which the test runner keeps to itself when a test passes
             writeln!(std::io::stderr(), "not run: {test}: {VARIABLE} is not set")
@@ -45,17 +54,7 @@ impl Scene {
         let namespace = json!({"metadata": {"name": name, "labels": {
             "pod-security.kubernetes.io/enforce": "privileged"}}});
         create::<Namespace>(&Api::all(client.clone()), namespace).await;
-        let faults: FaultPlan = faults
-            .iter()
-            .map(|fault| fault.parse::<TimedFault>().expect("a fault"))
-            .collect();
-        let options = JoinOptions {
-            topology: Topology::hybrid(),
-            faults,
-            seed: 7,
-            speed: 20.0,
-            prefix: format!("{name}-"),
-        };
+        let options = options(topology, faults, &name);
         let joined = join(client.clone(), options).await.expect("the nodes join");
         Some(Self {
             client,
@@ -124,6 +123,35 @@ impl Scene {
         ran.expect("kubectl ends in time").expect("no panic")
     }
 
+    /// Goes without leaving, and joins anew in the place of what that has left.
+    pub(crate) async fn killed(self, topology: Topology) -> Self {
+        let Self {
+            client,
+            kubeconfig,
+            name,
+            joined,
+        } = self;
+        drop(joined);
+        let again = async {
+            loop {
+                let options = options(topology.clone(), &[], &name);
+                match join(client.clone(), options).await {
+                    Ok(joined) => break joined,
+                    // Its listeners are just being closed
+                    Err(JoinError::Alive { .. }) => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        };
+        let joined = timeout(DEADLINE, again).await.expect("they join in time");
+        Self {
+            client,
+            kubeconfig,
+            name,
+            joined,
+        }
+    }
+
     /// Leaves, and looks whether anything is left.
     pub(crate) async fn end(self) {
         let Self {
@@ -155,6 +183,20 @@ impl Scene {
             .delete(&name, &DeleteParams::default())
             .await
             .expect("the namespace goes");
+    }
+}
+
+fn options(topology: Topology, faults: &[&str], name: &str) -> JoinOptions {
+    let faults: FaultPlan = faults
+        .iter()
+        .map(|fault| fault.parse::<TimedFault>().expect("a fault"))
+        .collect();
+    JoinOptions {
+        topology,
+        faults,
+        seed: 7,
+        speed: 20.0,
+        prefix: format!("{name}-"),
     }
 }
 

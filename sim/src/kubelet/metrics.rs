@@ -1,0 +1,220 @@
+//! `metrics.k8s.io/v1beta1` as metrics-server serves it to the API server's aggregator, from the
+//! numbers that the kubelets tell.
+//!
+//! Forms and words are those of kubernetes-sigs/metrics-server 0.8, `pkg/api/{node,pod,install}.go`;
+//! of the verbs there are `get` and `list`, and no selectors. It asks for no client certificate, as
+//! the kubelets do not: it listens on loopback.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+
+use super::query::Query;
+use super::stats::seconds;
+use super::usage::{self, NodeUsage, PodUsage, Usage};
+use crate::clock;
+use crate::cluster::{Cluster, NodeState};
+use crate::fault::FaultKind;
+
+const GROUP_VERSION: &str = "metrics.k8s.io/v1beta1";
+
+/// metrics-server, `--metric-resolution` of its manifest.
+const WINDOW: &str = "15s";
+
+/// Serves until the simulator stops.
+pub(crate) async fn serve(cluster: Arc<Cluster>, listener: TcpListener, tls: TlsAcceptor) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let (all, tls) = (Arc::clone(&cluster), tls.clone());
+                cluster.spawn(async move { connection(&all, stream, tls).await });
+            }
+            Err(error) => {
+                tracing::debug!(%error, "a connection for metrics is lost");
+                // Out of descriptors: one of them is given back before long
+                clock::elapse(Duration::from_millis(50)).await;
+            }
+        }
+    }
+}
+
+async fn connection(cluster: &Cluster, stream: TcpStream, tls: TlsAcceptor) {
+    let stream = match tls.accept(stream).await {
+        Ok(stream) => stream,
+        Err(error) => return tracing::debug!(%error, "TLS is not agreed on"),
+    };
+    let service = service_fn(|request: Request<Incoming>| {
+        let uri = request.uri();
+        let (status, body) = answer(cluster, request.method(), uri.path(), uri.query());
+        let mut response = Response::new(Full::<Bytes>::from(body.to_string()));
+        *response.status_mut() = status;
+        let form = HeaderValue::from_static("application/json");
+        response.headers_mut().insert(header::CONTENT_TYPE, form);
+        async move { Ok::<_, Infallible>(response) }
+    });
+    let served = http1::Builder::new()
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+    if let Err(error) = served {
+        tracing::debug!(%error, "a connection for metrics ends");
+    }
+}
+
+fn answer(
+    cluster: &Cluster,
+    method: &Method,
+    path: &str,
+    query: Option<&str>,
+) -> (StatusCode, Value) {
+    let missing = || refusal(StatusCode::NOT_FOUND, "NotFound", "404 page not found");
+    let below = path
+        .strip_prefix("/apis/")
+        .and_then(|rest| rest.strip_prefix(GROUP_VERSION));
+    let Some(below) = below else {
+        return missing();
+    };
+    let query = Query::parse(query);
+    if *method != Method::GET || query.is_set("watch") {
+        let words = "the server does not allow this method on the requested resource";
+        return refusal(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", words);
+    }
+    let selects = |name| query.first(name).is_some_and(|text| !text.is_empty());
+    if selects("labelSelector") || selects("fieldSelector") {
+        let words = "the simulated metrics-server knows no selectors";
+        return refusal(StatusCode::BAD_REQUEST, "BadRequest", words);
+    }
+    let parts: Vec<&str> = below.split('/').filter(|part| !part.is_empty()).collect();
+    match parts.as_slice() {
+        [] => (StatusCode::OK, resources()),
+        ["nodes"] => {
+            let nodes = heard(cluster).map(|(node, usage)| of_node(node, &usage));
+            list("NodeMetricsList", nodes.collect())
+        }
+        ["nodes", name] => {
+            let found = heard(cluster).find(|(node, _)| node.name == *name);
+            found.map_or_else(
+                || none("nodemetrics", name),
+                |(node, usage)| (StatusCode::OK, of_node(node, &usage)),
+            )
+        }
+        ["pods"] => list("PodMetricsList", pods(cluster, |_| true)),
+        ["namespaces", namespace, "pods"] => {
+            let pods = pods(cluster, |pod| pod.namespace == *namespace);
+            list("PodMetricsList", pods)
+        }
+        ["namespaces", namespace, "pods", name] => {
+            let is = |pod: &PodUsage| pod.namespace == *namespace && pod.name == *name;
+            let found = pods(cluster, is).pop();
+            found.map_or_else(
+                || none("podmetrics", &format!("{namespace}/{name}")),
+                |pod| (StatusCode::OK, pod),
+            )
+        }
+        _ => missing(),
+    }
+}
+
+/// The nodes whose kubelets can be asked, with what they use.
+fn heard(cluster: &Cluster) -> impl Iterator<Item = (&NodeState, NodeUsage)> {
+    let faults = cluster.faults.current();
+    let heard = cluster.nodes.values().filter(move |node| {
+        !node.suffers(FaultKind::NodeVanishes, &faults) && node.power.borrow().up
+    });
+    heard.map(|node| (&**node, usage::of(cluster, node)))
+}
+
+fn pods(cluster: &Cluster, wanted: impl Fn(&PodUsage) -> bool) -> Vec<Value> {
+    let of_nodes = heard(cluster).flat_map(|(_, usage)| {
+        let of_node: Vec<Value> = usage
+            .pods
+            .iter()
+            .filter(|pod| wanted(pod))
+            .map(|pod| of_pod(pod, &seconds(usage.at)))
+            .collect();
+        of_node
+    });
+    of_nodes.collect()
+}
+
+fn of_node(node: &NodeState, usage: &NodeUsage) -> Value {
+    let at = seconds(usage.at);
+    json!({
+        "kind": "NodeMetrics",
+        "apiVersion": GROUP_VERSION,
+        "metadata": {"name": node.name, "creationTimestamp": at, "labels": node.labels},
+        "timestamp": at,
+        "window": WINDOW,
+        "usage": quantities(usage.total),
+    })
+}
+
+fn of_pod(pod: &PodUsage, at: &str) -> Value {
+    let containers = pod.containers.iter();
+    let containers = containers
+        .map(|known| json!({"name": known.name, "usage": quantities(known.usage)}))
+        .collect::<Vec<_>>();
+    json!({
+        "kind": "PodMetrics",
+        "apiVersion": GROUP_VERSION,
+        "metadata": {"name": pod.name, "namespace": pod.namespace, "creationTimestamp": at},
+        "timestamp": at,
+        "window": WINDOW,
+        "containers": containers,
+    })
+}
+
+fn quantities(usage: Usage) -> Value {
+    json!({
+        "cpu": format!("{}n", usage.nano_cores),
+        "memory": format!("{}Ki", usage.memory >> 10),
+    })
+}
+
+fn resources() -> Value {
+    let resource = |name, kind, namespaced| {
+        json!({"name": name, "singularName": "", "namespaced": namespaced, "kind": kind,
+            "verbs": ["get", "list"]})
+    };
+    json!({
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": GROUP_VERSION,
+        "resources": [
+            resource("nodes", "NodeMetrics", false),
+            resource("pods", "PodMetrics", true),
+        ],
+    })
+}
+
+fn list(kind: &str, items: Vec<Value>) -> (StatusCode, Value) {
+    let list = json!({"kind": kind, "apiVersion": GROUP_VERSION, "metadata": {}, "items": items});
+    (StatusCode::OK, list)
+}
+
+fn none(resource: &str, name: &str) -> (StatusCode, Value) {
+    let words = format!("{resource}.metrics.k8s.io \"{name}\" not found");
+    refusal(StatusCode::NOT_FOUND, "NotFound", &words)
+}
+
+fn refusal(status: StatusCode, reason: &str, words: &str) -> (StatusCode, Value) {
+    let said = json!({
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": words,
+        "reason": reason,
+        "code": status.as_u16(),
+    });
+    (status, said)
+}
