@@ -423,6 +423,7 @@ async fn each_fault_changes_what_it_says_and_lifting_it_heals() {
         topology: Topology {
             nodes: nodes.collect(),
             outside: true,
+            metrics: false,
         },
         faults: FaultPlan::default(),
         seed: 7,
