@@ -98,7 +98,7 @@ fn answer(
         [] => (StatusCode::OK, resources()),
         ["nodes"] => {
             let nodes = heard(cluster).map(|(node, usage)| of_node(node, &usage));
-            list("NodeMetricsList", nodes.collect())
+            list("NodeMetricsList", &nodes.collect::<Vec<_>>())
         }
         ["nodes", name] => {
             let found = heard(cluster).find(|(node, _)| node.name == *name);
@@ -107,10 +107,10 @@ fn answer(
                 |(node, usage)| (StatusCode::OK, of_node(node, &usage)),
             )
         }
-        ["pods"] => list("PodMetricsList", pods(cluster, |_| true)),
+        ["pods"] => list("PodMetricsList", &pods(cluster, |_| true)),
         ["namespaces", namespace, "pods"] => {
             let pods = pods(cluster, |pod| pod.namespace == *namespace);
-            list("PodMetricsList", pods)
+            list("PodMetricsList", &pods)
         }
         ["namespaces", namespace, "pods", name] => {
             let is = |pod: &PodUsage| pod.namespace == *namespace && pod.name == *name;
@@ -196,7 +196,7 @@ fn resources() -> Value {
     })
 }
 
-fn list(kind: &str, items: Vec<Value>) -> (StatusCode, Value) {
+fn list(kind: &str, items: &[Value]) -> (StatusCode, Value) {
     let list = json!({"kind": kind, "apiVersion": GROUP_VERSION, "metadata": {}, "items": items});
     (StatusCode::OK, list)
 }

@@ -1,5 +1,5 @@
 //! `taint-ignored`: something beside the scheduler that binds what the scheduler will not, as a
-//! scheduler without the plugin TaintToleration would.
+//! scheduler without the plugin `TaintToleration` would.
 
 use std::sync::Arc;
 
