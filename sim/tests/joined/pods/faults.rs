@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::node::v1::RuntimeClass;
 use kube::Api;
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::{events, status, told};
@@ -145,8 +145,11 @@ impl Case {
         let mut spec = scene.spec(&self.node(system), &container);
         put(&mut spec, (self.pod)(scene, system));
         let name = self.pod(name);
-        let pod = json!({"metadata": {"name": name, "finalizers": ["example.com/keep"]},
-            "spec": spec});
+        let mut pod = json!({"metadata": {"name": name}, "spec": spec});
+        if self.then == Then::Deleted {
+            // So that its last status can be seen
+            pod["metadata"]["finalizers"] = json!(["example.com/keep"]);
+        }
         create(&scene.api::<Pod>(), pod).await;
         if self.then == Then::Deleted {
             self.becomes(scene, &name, seen(RUNS, "Started: ")).await;
@@ -441,11 +444,11 @@ async fn each_fault_changes_what_it_says_and_lifting_it_heals() {
     join_all(cases.iter().map(|case| case.shows(&scene, &joined))).await;
 
     let pods = scene.api::<Pod>();
-    let all = pods.list(&kube::api::ListParams::default()).await;
-    for pod in all.expect("a list") {
-        let name = pod.metadata.name.expect("a name");
+    let all = pods.list(&ListParams::default()).await.expect("a list");
+    for pod in all.iter().filter(|pod| pod.metadata.finalizers.is_some()) {
+        let name = pod.metadata.name.as_ref().expect("a name");
         let free = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-        let freed = pods.patch(&name, &PatchParams::default(), &free).await;
+        let freed = pods.patch(name, &PatchParams::default(), &free).await;
         freed.expect("it is let go");
     }
     for (name, _) in [Linux, Windows].map(handler) {
