@@ -278,8 +278,7 @@ mod tests {
             serde_json::from_value(spec).expect("a spec")
         };
         let has = |name: &str| match name {
-            "cpu" => Some(2000),
-            "pods" => Some(2000),
+            "cpu" | "pods" => Some(2000),
             _ => None,
         };
         let (one, large) = (asks("1"), asks("1500m"));

@@ -27,8 +27,8 @@ pub(crate) struct Book {
     pub(crate) started: Timestamp,
     pub(crate) address: Option<Ipv4Addr>,
     pub(crate) sandbox: bool,
-    /// Whether there ever was a sandbox.
-    pub(crate) had_sandbox: bool,
+    /// How many sandboxes there have been.
+    pub(crate) sandboxes: u32,
     pub(crate) init: Vec<ContainerBook>,
     pub(crate) containers: Vec<ContainerBook>,
     pub(crate) ephemeral: Vec<ContainerBook>,
@@ -139,7 +139,7 @@ impl Book {
             started: clock::now(),
             address: None,
             sandbox: false,
-            had_sandbox: false,
+            sandboxes: 0,
             init: init
                 .into_iter()
                 .map(|container| {
@@ -371,6 +371,10 @@ pub(crate) mod tests {
     use super::*;
     use serde_json::{Value, json};
 
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "tests write it where they call"
+    )]
     pub(crate) fn book_of(spec: Value) -> Book {
         let pod: Pod = serde_json::from_value(json!({"spec": spec})).expect("a pod");
         Book::new(&Arc::new(pod), Os::Linux)

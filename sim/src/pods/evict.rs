@@ -131,6 +131,10 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "tests write it where they call"
+    )]
     fn pod(spec: Value) -> Pod {
         serde_json::from_value(json!({"spec": spec})).expect("a pod")
     }

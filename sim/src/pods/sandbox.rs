@@ -179,7 +179,7 @@ fn address(cluster: &Arc<Cluster>, run: &PodRun) -> Result<(), String> {
     run.note(|book| {
         book.address = Some(address);
         book.sandbox = true;
-        book.had_sandbox = true;
+        book.sandboxes = book.sandboxes.saturating_add(1);
     });
     names::settle(cluster, &run.key, &run.uid);
     Ok(())

@@ -136,10 +136,10 @@ impl Book {
     /// `GeneratePodReadyToStartContainersCondition`, with the words of `PodSandboxChanged` in
     /// `pkg/kubelet/kuberuntime/util/util.go`.
     fn ready_to_start(&self) -> (bool, Option<&'static str>, Option<String>) {
-        let why = match (self.sandbox, self.had_sandbox) {
+        let why = match (self.sandbox, self.sandboxes) {
             (true, _) => return (true, None, None),
-            (false, true) => "pod sandbox is not ready",
-            (false, false) => "no pod sandbox exists",
+            (false, 0) => "no pod sandbox exists",
+            (false, _) => "pod sandbox is not ready",
         };
         (false, Some("PodSandboxNotReady"), Some(why.to_owned()))
     }
@@ -299,17 +299,14 @@ mod tests {
     fn a_pod_without_a_sandbox_says_why() {
         let mut book = book_of(json!({"containers": [{"name": "a"}]}));
         let mut why = |(is, was)| {
-            (book.sandbox, book.had_sandbox) = (is, was);
+            (book.sandbox, book.sandboxes) = (is, was);
             let found = condition(&mut book, "PodReadyToStartContainers");
             (found.status, found.message.unwrap_or_default())
         };
         let said = |status: &str, why: &str| (status.to_owned(), why.to_owned());
-        assert_eq!(why((false, false)), said("False", "no pod sandbox exists"));
-        assert_eq!(why((true, true)), said("True", ""));
-        assert_eq!(
-            why((false, true)),
-            said("False", "pod sandbox is not ready")
-        );
+        assert_eq!(why((false, 0)), said("False", "no pod sandbox exists"));
+        assert_eq!(why((true, 1)), said("True", ""));
+        assert_eq!(why((false, 1)), said("False", "pod sandbox is not ready"));
     }
 
     #[test]

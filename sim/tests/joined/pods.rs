@@ -44,9 +44,8 @@ async fn told(scene: &Scene, pod: &str, words: &str) {
         }
     };
     let seen = tokio::time::timeout(crate::scene::DEADLINE, seen).await;
-    if seen.is_err() {
-        panic!("nobody says `{words}`: {:#?}", events(scene, pod).await);
-    }
+    let said = events(scene, pod).await;
+    assert!(seen.is_ok(), "nobody says `{words}`: {said:#?}");
 }
 
 fn sh(script: &str) -> Value {
