@@ -372,6 +372,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_example_reads() {
+        let mut found = Vec::new();
+        let text = include_str!("../../docs/topology.yaml");
+        let topology = decoded("docs/topology.yaml", text, &mut found);
+        assert_eq!(found, []);
+        let nodes = topology.nodes.iter();
+        let names: Vec<_> = nodes.map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["linux-1", "linux-2", "win-1", "win-2"]);
+    }
+
+    #[test]
     fn a_file_with_everything() {
         let text = "outside: false\nmetrics: true\nnetwork: {mode: overlay, policies: true}\nnodes:\n\
                     - name: lin\n  pool: linux\n\

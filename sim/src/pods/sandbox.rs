@@ -11,7 +11,7 @@ use super::run::PodRun;
 use crate::cluster::{Cluster, insist};
 use crate::fault::FaultKind;
 use crate::names;
-use crate::topology::Os;
+use crate::topology::{NodeSpec, Os};
 use crate::world;
 
 /// Between two attempts: kubelet, `backOffPeriod`.
@@ -66,12 +66,8 @@ async fn refusal(cluster: &Cluster, run: &PodRun, boots: u32) -> Option<String> 
         Ok(handler) => handler,
         Err(text) => return Some(text),
     };
-    let known: &[&str] = match run.node.pool.os() {
-        Os::Linux => &["runc"],
-        Os::Windows => &["runhcs-wcow-process"],
-    };
     let forgotten = run.suffers(FaultKind::HandlerUnknown, cluster);
-    if !handler.is_empty() && (forgotten || !known.contains(&handler.as_str())) {
+    if !handler.is_empty() && (forgotten || !is_configured(&run.node.spec, &handler)) {
         // gpu-operator issue 730
         return unknown(format!(
             "failed to get sandbox runtime: no runtime for \"{handler}\" is configured"
@@ -136,6 +132,16 @@ pub(crate) fn is_known(user: &str) -> bool {
     .any(|known| known.eq_ignore_ascii_case(name))
 }
 
+/// Whether the runtime has a handler: its own (containerd 2.1, `internal/cri/config`,
+/// `DefaultRuntimeConfig`), or one that the topology gives it.
+fn is_configured(node: &NodeSpec, handler: &str) -> bool {
+    let own = match node.pool.os() {
+        Os::Linux => "runc",
+        Os::Windows => "runhcs-wcow-process",
+    };
+    handler == own || node.handlers.iter().any(|added| added == handler)
+}
+
 /// The handler of the pod's RuntimeClass; empty for the default one.
 async fn handler(cluster: &Cluster, run: &PodRun) -> Result<String, String> {
     let spec = run.pod.spec.as_ref();
@@ -188,6 +194,20 @@ fn address(cluster: &Arc<Cluster>, run: &PodRun) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn handlers_are_the_runtimes_own_and_those_of_the_topology() {
+        use crate::topology::{Build, Pool};
+        let plain = NodeSpec::new("n", Pool::Windows(Build::Ws2022));
+        let added = NodeSpec {
+            handlers: vec!["runhcs-wcow-hypervisor".to_owned()],
+            ..plain.clone()
+        };
+        assert!(is_configured(&plain, "runhcs-wcow-process"));
+        assert!(!is_configured(&plain, "runhcs-wcow-hypervisor"));
+        assert!(is_configured(&added, "runhcs-wcow-hypervisor"));
+        assert!(!is_configured(&added, "runc"));
+    }
 
     #[test]
     fn users_that_every_windows_image_knows() {
