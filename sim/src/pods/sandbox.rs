@@ -132,8 +132,9 @@ pub(crate) fn is_known(user: &str) -> bool {
     .any(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// Whether the runtime has a handler: its own (containerd 2.1, `internal/cri/config`,
-/// `DefaultRuntimeConfig`), or one that the topology gives it.
+/// Whether the runtime has a handler: its default, or one that the topology gives it. containerd
+/// lists `runhcs-wcow-hypervisor` too (`config_windows.go`), but a node without Hyper-V cannot run
+/// it.
 fn is_configured(node: &NodeSpec, handler: &str) -> bool {
     let own = match node.pool.os() {
         Os::Linux => "runc",
