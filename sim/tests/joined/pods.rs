@@ -2,11 +2,13 @@
 
 mod faults;
 
+use futures::StreamExt;
 use k8s_openapi::api::apps::v1::{DaemonSet, StatefulSet};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Node, Pod};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::runtime::{WatchStreamExt, watcher};
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, create, is_ready, says, text, until};
@@ -34,18 +36,22 @@ async fn events(scene: &Scene, pod: &str) -> Vec<String> {
 
 /// Waits until an event is told.
 async fn told(scene: &Scene, pod: &str, words: &str) {
-    let seen = async {
-        loop {
-            let events = events(scene, pod).await;
-            if events.iter().any(|event| event.contains(words)) {
-                return;
-            }
-            tokio::task::yield_now().await;
-        }
-    };
-    let seen = tokio::time::timeout(crate::scene::DEADLINE, seen).await;
-    let said = events(scene, pod).await;
-    assert!(seen.is_ok(), "nobody says `{words}`: {said:#?}");
+    let of = watcher::Config::default().fields(&format!("involvedObject.name={pod}"));
+    let mut told = watcher(scene.api::<Event>(), of)
+        .default_backoff()
+        .applied_objects()
+        .filter_map(async |event| {
+            let event = event.ok()?;
+            let said = format!("{}: {}", event.reason?, event.message.unwrap_or_default());
+            said.contains(words).then_some(())
+        })
+        .boxed();
+    if tokio::time::timeout(crate::scene::DEADLINE, told.next())
+        .await
+        .is_err()
+    {
+        panic!("nobody says `{words}`: {:#?}", events(scene, pod).await);
+    }
 }
 
 fn sh(script: &str) -> Value {
