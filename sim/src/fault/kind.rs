@@ -92,7 +92,7 @@ kinds! {
         "connection via=cluster-ip from=PLACE",
         "connection via=node-port to=PLACE",
         "connection via=load-balancer from=PLACE",
-        "connection via=load-balancer to=PLACE",
+        "connection via=load-balancer from=outside to=PLACE",
         "balance via=cluster-ip from=PLACE",
         "hairpin via=cluster-ip from=PLACE",
         "stale via=cluster-ip from=PLACE",
