@@ -81,23 +81,47 @@ pub struct FaultPlan {
 impl FaultPlan {
     /// The faults that hold before anything else happens.
     pub(crate) fn at_start(&self) -> FaultSet {
-        let begun = self.faults.iter().filter(|timed| timed.from.is_zero());
-        begun.map(|timed| timed.fault.clone()).collect()
+        let whole = self.whole().into_iter();
+        whole
+            .filter(|timed| timed.from.is_zero())
+            .map(|timed| timed.fault)
+            .collect()
     }
 
     /// What changes later, in order: when, what, and whether it sets in.
     pub(crate) fn later(&self) -> Vec<(Duration, ProductFault, bool)> {
         let mut changes = Vec::new();
-        for timed in &self.faults {
-            if !timed.from.is_zero() {
-                changes.push((timed.from, timed.fault.clone(), true));
-            }
+        for timed in self.whole() {
             if let Some(until) = timed.until {
                 changes.push((until, timed.fault.clone(), false));
+            }
+            if !timed.from.is_zero() {
+                changes.push((timed.from, timed.fault, true));
             }
         }
         changes.sort_by_key(|(moment, ..)| *moment);
         changes
+    }
+
+    /// The faults with what overlaps or touches made one: that one ends mends nothing that another
+    /// still breaks.
+    fn whole(&self) -> Vec<TimedFault> {
+        let mut sorted = self.faults.clone();
+        sorted.sort_by(|a, b| (&a.fault, a.from).cmp(&(&b.fault, b.from)));
+        let mut whole: Vec<TimedFault> = Vec::new();
+        for timed in sorted {
+            match whole.last_mut() {
+                Some(last)
+                    if last.fault == timed.fault
+                        && last.until.is_none_or(|until| timed.from <= until) =>
+                {
+                    let both = last.until.zip(timed.until);
+                    last.until = both.map(|(one, other)| one.max(other));
+                }
+                _ => whole.push(timed),
+            }
+        }
+        whole
     }
 
     /// The faults.
@@ -169,5 +193,31 @@ mod tests {
                 (20, "dns-down".to_owned(), false)
             ]
         );
+    }
+
+    #[test]
+    fn what_overlaps_ends_once() {
+        let later = |faults: &[&str]| {
+            let timed = faults.iter().map(|text| text.parse().expect(text));
+            let plan: FaultPlan = timed.collect::<Vec<TimedFault>>().into_iter().collect();
+            let later = plan.later().into_iter();
+            let later = later.map(|(when, fault, sets)| (when.as_secs(), fault.to_string(), sets));
+            (plan.at_start().iter().count(), later.collect::<Vec<_>>())
+        };
+        let down = |when, sets| (when, "dns-down".to_owned(), sets);
+        let overlapping = ["dns-down@30s..2m", "dns-down@..1m", "dns-down@10s..20s"];
+        assert_eq!(later(&overlapping), (1, vec![down(120, false)]));
+        let touching = ["dns-down@10s..20s", "dns-down@20s..30s"];
+        assert_eq!(later(&touching), (0, vec![down(10, true), down(30, false)]));
+        assert_eq!(later(&["dns-down", "dns-down@5s..10s"]), (1, vec![]));
+        assert_eq!(
+            later(&["dns-down@5s..10s", "dns-down@7s"]),
+            (0, vec![down(5, true)])
+        );
+        let apart = ["dns-down@5s..10s", "dns-down@11s"];
+        let ends = vec![down(5, true), down(10, false), down(11, true)];
+        assert_eq!(later(&apart), (0, ends));
+        let other = ["dns-down@..10s", "udp-dropped@5s..20s"];
+        assert_eq!(later(&other).1.len(), 3);
     }
 }
