@@ -51,13 +51,16 @@ pub(crate) async fn add(client: &Client, node: &str, pod_network: [u8; 3]) -> ku
     there(insist("endpoint slice", || slices.create(&created, &slice)).await)
 }
 
-/// Removes what [`add`] added.
-pub(crate) async fn remove(client: &Client) -> kube::Result<()> {
+/// Removes what [`add`] added for one of these nodes; that of other simulators stays.
+pub(crate) async fn remove(client: &Client, nodes: &[String]) -> kube::Result<()> {
     let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
     let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), NAMESPACE);
     let now = DeleteParams::default();
-    let ours = slices.get_opt(SLICE).await?.is_some();
-    if ours {
+    if nodes.is_empty() {
+        return Ok(());
+    }
+    let slice = slices.get_opt(SLICE).await?;
+    if slice.is_some_and(|slice| is_of(&slice, nodes)) {
         services
             .delete(SERVICE, &now)
             .await
@@ -66,6 +69,14 @@ pub(crate) async fn remove(client: &Client) -> kube::Result<()> {
         slices.delete(SLICE, &now).await.map(drop).or_else(absent)?;
     }
     Ok(())
+}
+
+/// Whether one of these nodes is the one that the endpoint is on.
+fn is_of(slice: &EndpointSlice, nodes: &[String]) -> bool {
+    let endpoints = slice.endpoints.iter().flatten();
+    endpoints
+        .filter_map(|endpoint| endpoint.node_name.as_ref())
+        .any(|node| nodes.contains(node))
 }
 
 fn from<T: serde::de::DeserializeOwned>(object: serde_json::Value) -> T {
@@ -84,5 +95,20 @@ fn absent(error: kube::Error) -> kube::Result<()> {
     match error {
         kube::Error::Api(status) if status.code == 404 => Ok(()),
         other => Err(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_dns_of_another_simulator_is_not_ours() {
+        let slice: EndpointSlice = from(json!({
+            "metadata": {"name": SLICE}, "addressType": "IPv4",
+            "endpoints": [{"addresses": ["10.1.2.2"], "nodeName": "a-linux-a"}],
+        }));
+        let of = |node: &str| is_of(&slice, &["w".to_owned(), node.to_owned()]);
+        assert!(of("a-linux-a") && !of("linux-a"));
     }
 }

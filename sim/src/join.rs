@@ -1,36 +1,41 @@
 //! Joining: from a topology to nodes that a real API server holds for Ready, and back to nothing.
 
 mod bind;
+mod faults;
+mod leave;
 mod metrics;
 mod reach;
 mod register;
 
+pub use leave::LeaveError;
 pub use reach::Unreached;
 
 use std::collections::BTreeSet;
+use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::{StreamExt, TryStreamExt, stream};
-use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::api::{DeleteParams, ListParams};
+use k8s_openapi::api::core::v1::Node;
+use kube::api::ListParams;
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
 use thiserror::Error;
 use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::cluster::{Cluster, insist};
+use crate::cluster::Cluster;
 use crate::dns;
 use crate::fault::{FaultKind, FaultPlan, FaultSwitch};
 use crate::kubelet::{self, ServingError};
 use crate::network;
-use crate::node::LEASES;
 use crate::pods;
 use crate::proxy;
 use crate::topology::Topology;
+use leave::{gone, remove};
 
 /// The first release whose API server passes exec to a kubelet as WebSocket.
 const OLDEST: (u32, u32) = (1, 36);
@@ -40,6 +45,9 @@ const SETTLING: Duration = Duration::from_secs(15);
 
 /// How many requests of the same kind are under way.
 const AT_ONCE: usize = 16;
+
+/// How long a request may take that is under way when joining is told to stop.
+const HALTING: Duration = Duration::from_secs(15);
 
 /// How long leaving may take.
 const LEAVING: Duration = Duration::from_mins(1);
@@ -73,6 +81,18 @@ pub enum JoinError {
     /// Two nodes of one name.
     #[error("two nodes are called `{0}`")]
     SameName(String),
+    /// A fault would break nothing.
+    #[error("fault `{fault}` breaks nothing: no {os} is in `{place}`; there are {nodes}")]
+    FaultNowhere {
+        /// The fault.
+        fault: String,
+        /// The part of it that no node is in.
+        place: String,
+        /// What nodes it could be on.
+        os: &'static str,
+        /// The nodes there are, by pools.
+        nodes: String,
+    },
     /// The API server does not tell its version.
     #[error("failed to ask the API server for its version")]
     Version(#[source] kube::Error),
@@ -129,23 +149,12 @@ pub enum JoinError {
         /// Why.
         source: kube::Error,
     },
-}
-
-/// Why something of the nodes may have been left behind.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum LeaveError {
-    /// The API server refused.
-    #[error("failed to delete {what} of the simulated nodes")]
-    Refused {
-        /// What may be left.
-        what: &'static str,
-        /// Why.
-        source: kube::Error,
-    },
-    /// The API server did not answer in time.
-    #[error("failed to delete the simulated nodes within a minute")]
-    TimedOut,
+    /// It was told to stop; what had been registered has been removed again.
+    #[error("interrupted before all nodes had joined")]
+    Interrupted,
+    /// It was told to stop, and what had been registered may still be there.
+    #[error("interrupted before all nodes had joined, and some may be left behind")]
+    Abandoned(#[source] LeaveError),
 }
 
 /// Nodes that have joined; they live until [`Joined::leave`], and go silent when this is dropped.
@@ -157,6 +166,104 @@ pub struct Joined {
 }
 
 impl Joined {
+    /// As [`join`], until it is told to stop: then it removes what it has registered, and the error
+    /// is [`JoinError::Interrupted`] or [`JoinError::Abandoned`].
+    pub async fn unless(
+        halt: &CancellationToken,
+        client: Client,
+        options: JoinOptions,
+    ) -> Result<Self, JoinError> {
+        let JoinOptions {
+            topology,
+            faults,
+            seed,
+            speed,
+            prefix,
+        } = options;
+        if !(speed.is_finite() && speed > 0.0) {
+            return Err(JoinError::Speed(speed));
+        }
+        faults::check(&faults, &topology, &prefix)?;
+        let version = halt.run_until_cancelled(version(&client)).await;
+        let version = version.ok_or(JoinError::Interrupted)??;
+        let (nodes, listeners) = bind::bind(&topology, &prefix).await?;
+        let outside = proxy::listen().await.map_err(JoinError::Proxy)?;
+        let proxy = outside.local_addr().map_err(JoinError::Proxy)?;
+        let tls = kubelet::listen_tls()?;
+        let switch = FaultSwitch::new(faults.at_start());
+        let cluster = Arc::new(Cluster::new(client, Clock::new(speed), seed, switch, nodes));
+        if !topology.outside {
+            cluster.change(|world| Arc::make_mut(&mut world.network).outside.clear());
+        }
+        for (name, listener) in listeners {
+            let node = Arc::clone(&cluster.nodes[&name]);
+            cluster.spawn(kubelet::serve(
+                Arc::clone(&cluster),
+                node,
+                listener,
+                tls.clone(),
+            ));
+        }
+        cluster.spawn(proxy::serve(Arc::clone(&cluster), outside));
+        network::watch::begin(&cluster);
+        pods::watch::begin(&cluster);
+        let mut joined = Self {
+            cluster,
+            proxy,
+            metrics: false,
+        };
+        // Before the names are known to be free, nothing that bears them is ours to remove
+        let claimed = halt
+            .run_until_cancelled(register::claim(&joined.cluster))
+            .await;
+        claimed.ok_or(JoinError::Interrupted)??;
+        let metrics = topology.metrics.then_some(tls);
+        if let Err(error) = joined.arrive(halt, &version, metrics).await {
+            // What was registered before the failure goes again; the failure is the news
+            let Err(left) = joined.leave().await else {
+                return Err(error);
+            };
+            if matches!(error, JoinError::Interrupted) {
+                return Err(JoinError::Abandoned(left));
+            }
+            tracing::warn!(%left, "nodes may be left behind");
+            return Err(error);
+        }
+        let all = Arc::clone(&joined.cluster);
+        joined
+            .cluster
+            .spawn(async move { faults::go_by(&all, &faults).await });
+        Ok(joined)
+    }
+
+    /// Makes the nodes known, and their metrics if there is TLS for these.
+    async fn arrive(
+        &mut self,
+        halt: &CancellationToken,
+        version: &str,
+        metrics: Option<TlsAcceptor>,
+    ) -> Result<(), JoinError> {
+        let interrupted = || JoinError::Interrupted;
+        let registering = register::register(&self.cluster, version, halt);
+        unbroken(halt, registering)
+            .await
+            .ok_or_else(interrupted)??;
+        let settled = halt.run_until_cancelled(settle(&self.cluster)).await;
+        settled.ok_or_else(interrupted)?;
+        let tidied = halt.run_until_cancelled(metrics::tidy(&self.cluster.client));
+        if let Err(error) = tidied.await.ok_or_else(interrupted)? {
+            tracing::warn!(%error, "whether a killed simulator's metrics are left is not known");
+        }
+        if let Some(tls) = metrics {
+            let serving = metrics::serve(&self.cluster, tls, halt);
+            self.metrics = unbroken(halt, serving).await.ok_or_else(interrupted)?;
+        }
+        match halt.is_cancelled() {
+            true => Err(JoinError::Interrupted),
+            false => Ok(()),
+        }
+    }
+
     /// The names of the nodes.
     pub fn nodes(&self) -> Vec<String> {
         self.cluster.nodes.keys().cloned().collect()
@@ -202,13 +309,13 @@ impl Joined {
         };
         self.cluster.stop.cancel();
         self.cluster.tasks.close();
-        self.cluster.tasks.wait().await;
         let names = self.nodes();
         let client = &self.cluster.client;
         let leaving = async {
+            self.cluster.tasks.wait().await;
             remove(client, &names).await?;
             let what = "the objects of the cluster's DNS";
-            let gone = dns::remove(client).await;
+            let gone = dns::remove(client, &names).await;
             gone.map_err(|source| LeaveError::Refused { what, source })
         };
         let left = timeout(LEAVING, leaving).await;
@@ -231,76 +338,16 @@ impl Drop for Joined {
 
 /// Joins simulated nodes to a cluster; returns once they are registered, Ready and serving.
 pub async fn join(client: Client, options: JoinOptions) -> Result<Joined, JoinError> {
-    let JoinOptions {
-        topology,
-        faults,
-        seed,
-        speed,
-        prefix,
-    } = options;
-    if !(speed.is_finite() && speed > 0.0) {
-        return Err(JoinError::Speed(speed));
-    }
-    let version = version(&client).await?;
-    let (nodes, listeners) = bind::bind(&topology, &prefix).await?;
-    let tls = kubelet::listen_tls()?;
-    let switch = FaultSwitch::new(faults.at_start());
-    let cluster = Arc::new(Cluster::new(client, Clock::new(speed), seed, switch, nodes));
-    if !topology.outside {
-        cluster.change(|world| Arc::make_mut(&mut world.network).outside.clear());
-    }
-    for (name, listener) in listeners {
-        let node = Arc::clone(&cluster.nodes[&name]);
-        cluster.spawn(kubelet::serve(
-            Arc::clone(&cluster),
-            node,
-            listener,
-            tls.clone(),
-        ));
-    }
-    let outside = proxy::listen().await.map_err(JoinError::Proxy)?;
-    let proxy = outside.local_addr().map_err(JoinError::Proxy)?;
-    cluster.spawn(proxy::serve(Arc::clone(&cluster), outside));
-    network::watch::begin(&cluster);
-    pods::watch::begin(&cluster);
-    let mut joined = Joined {
-        cluster,
-        proxy,
-        metrics: false,
-    };
-    if let Err(error) = register::register(&joined.cluster, &version).await {
-        // What was registered before the failure goes again; the failure is the news
-        let own = !matches!(error, JoinError::Taken(_) | JoinError::Alive { .. });
-        if own && let Err(left) = joined.leave().await {
-            tracing::warn!(%left, "nodes may be left behind");
-        }
-        return Err(error);
-    }
-    settle(&joined.cluster).await;
-    if let Err(error) = metrics::tidy(&joined.cluster.client).await {
-        tracing::warn!(%error, "whether a killed simulator's metrics are left is not known");
-    }
-    if topology.metrics {
-        joined.metrics = metrics::serve(&joined.cluster, tls).await;
-    }
-    let all = Arc::clone(&joined.cluster);
-    joined
-        .cluster
-        .spawn(async move { go_by(&all, &faults).await });
-    Ok(joined)
+    Joined::unless(&CancellationToken::new(), client, options).await
 }
 
-/// Sets and lifts faults at their moments.
-async fn go_by(cluster: &Cluster, plan: &FaultPlan) {
-    let mut passed = Duration::ZERO;
-    for (moment, fault, sets) in plan.later() {
-        cluster.clock.pass(moment.saturating_sub(passed)).await;
-        passed = moment;
-        if sets {
-            cluster.faults.set(fault);
-        } else {
-            cluster.faults.lift(&fault);
-        }
+/// Lets end by itself what could leave something behind, though not for ever once told to stop: the
+/// API server may do what a request says of which nobody awaits the answer any more.
+async fn unbroken<T>(halt: &CancellationToken, work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    tokio::select! {
+        done = &mut work => Some(done),
+        () = halt.cancelled() => timeout(HALTING, work).await.ok(),
     }
 }
 
@@ -357,59 +404,6 @@ async fn settle(cluster: &Cluster) {
             );
             return;
         }
-    }
-}
-
-async fn remove(client: &Client, names: &[String]) -> Result<(), LeaveError> {
-    if names.is_empty() {
-        return Ok(());
-    }
-    let refused = |what| move |source| LeaveError::Refused { what, source };
-    let nodes: Api<Node> = Api::all(client.clone());
-    let leases: Api<Lease> = Api::namespaced(client.clone(), LEASES);
-    let now = DeleteParams {
-        grace_period_seconds: Some(0),
-        ..DeleteParams::default()
-    };
-    stream::iter(names)
-        .map(Ok)
-        .try_for_each_concurrent(AT_ONCE, |name| async {
-            gone(insist("node", || nodes.delete(name, &now)).await).map_err(refused("nodes"))?;
-            gone(insist("lease", || leases.delete(name, &now)).await).map_err(refused("leases"))
-        })
-        .await?;
-    // Nodes first: the scheduler places nothing more; twice, for what it placed meanwhile
-    let names: BTreeSet<&str> = names.iter().map(String::as_str).collect();
-    let bound = ListParams::default().fields("spec.nodeName!=");
-    let pods: Api<Pod> = Api::all(client.clone());
-    for _ in 0..2 {
-        let found = insist("pods", || pods.list(&bound)).await;
-        let ours = found
-            .map_err(refused("pods"))?
-            .items
-            .into_iter()
-            .filter(|pod| {
-                let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
-                node.is_some_and(|node| names.contains(node))
-            });
-        stream::iter(ours)
-            .map(Ok)
-            .try_for_each_concurrent(AT_ONCE, |pod| async {
-                let namespace = pod.metadata.namespace.unwrap_or_default();
-                let name = pod.metadata.name.unwrap_or_default();
-                let pods: Api<Pod> = Api::namespaced(client.clone(), &namespace);
-                gone(insist("pod", || pods.delete(&name, &now)).await).map_err(refused("pods"))
-            })
-            .await?;
-    }
-    Ok(())
-}
-
-/// That something is not there any more is what deleting is for.
-fn gone<T>(deleted: kube::Result<T>) -> kube::Result<()> {
-    match deleted {
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-        other => other.map(drop),
     }
 }
 

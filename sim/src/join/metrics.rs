@@ -19,6 +19,7 @@ use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
 
 use super::gone;
 use crate::cluster::Cluster;
@@ -47,10 +48,14 @@ enum Unserved {
 }
 
 /// Serves metrics, unless the cluster has somebody's already; gives whether it does. That it does
-/// not work is warned of, and nothing of it stays.
-pub(super) async fn serve(cluster: &Arc<Cluster>, tls: TlsAcceptor) -> bool {
+/// not work is warned of, and nothing of it stays. Told to stop, it does not wait to be found.
+pub(super) async fn serve(
+    cluster: &Arc<Cluster>,
+    tls: TlsAcceptor,
+    halt: &CancellationToken,
+) -> bool {
     let client = &cluster.client;
-    match try_serve(cluster, tls).await {
+    match try_serve(cluster, tls, halt).await {
         Ok(served) => served,
         Err(error) => {
             tracing::warn!(%error, "no metrics are served: kubectl top will not work");
@@ -62,7 +67,11 @@ pub(super) async fn serve(cluster: &Arc<Cluster>, tls: TlsAcceptor) -> bool {
     }
 }
 
-async fn try_serve(cluster: &Arc<Cluster>, tls: TlsAcceptor) -> Result<bool, Unserved> {
+async fn try_serve(
+    cluster: &Arc<Cluster>,
+    tls: TlsAcceptor,
+    halt: &CancellationToken,
+) -> Result<bool, Unserved> {
     let client = &cluster.client;
     let apis: Api<APIService> = Api::all(client.clone());
     if apis.get_opt(API).await?.is_some() {
@@ -99,8 +108,9 @@ async fn try_serve(cluster: &Arc<Cluster>, tls: TlsAcceptor) -> Result<bool, Uns
     services.create(&post, &service).await?;
     apis.create(&post, &api).await?;
     let available = |api: Option<&APIService>| availability(api).0;
-    let found = timeout(FINDING, await_condition(apis.clone(), API, available)).await;
-    if matches!(found, Ok(Ok(_))) {
+    let finding = timeout(FINDING, await_condition(apis.clone(), API, available));
+    let found = halt.run_until_cancelled(finding).await;
+    if matches!(found, None | Some(Ok(Ok(_)))) {
         return Ok(true);
     }
     let now = apis.get_opt(API).await?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
@@ -11,6 +11,7 @@ use kube::api::ListParams;
 use kube::{Api, Client};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use super::{AT_ONCE, JoinError, LeaveError, remove};
 use crate::cluster::Cluster;
@@ -20,13 +21,17 @@ use crate::node::{self, LEASES, MANAGED};
 /// How long a kubelet on this machine may take to accept a connection.
 const ACCEPTING: Duration = Duration::from_secs(1);
 
-/// Registers all nodes, in the place of what an earlier simulator has left of them.
-pub(super) async fn register(cluster: &Arc<Cluster>, version: &str) -> Result<(), JoinError> {
-    let nodes: Api<Node> = Api::all(cluster.client.clone());
-    let refused = |node: &str, source| JoinError::Register {
+fn refused(node: &str, source: kube::Error) -> JoinError {
+    JoinError::Register {
         node: node.to_owned(),
         source,
-    };
+    }
+}
+
+/// Makes sure that the names of all nodes are free, and removes what an earlier simulator has left
+/// of them.
+pub(super) async fn claim(cluster: &Cluster) -> Result<(), JoinError> {
+    let nodes: Api<Node> = Api::all(cluster.client.clone());
     let all = ListParams::default();
     let found = nodes
         .list_metadata(&all)
@@ -54,13 +59,30 @@ pub(super) async fn register(cluster: &Arc<Cluster>, version: &str) -> Result<()
     if let Err(LeaveError::Refused { source, .. }) = remove(&cluster.client, &left).await {
         return Err(refused(&left.join(", "), source));
     }
-    stream::iter(&cluster.nodes)
-        .map(Ok)
-        .try_for_each_concurrent(AT_ONCE, |(name, state)| async move {
+    // Its address was one of the nodes that are gone
+    let removed = dns::remove(&cluster.client, &left).await;
+    removed.map_err(|source| refused(&left.join(", "), source))
+}
+
+/// Registers all nodes, or those that are under way when it is told to stop.
+pub(super) async fn register(
+    cluster: &Arc<Cluster>,
+    version: &str,
+    halt: &CancellationToken,
+) -> Result<(), JoinError> {
+    // None is dropped for the failure of another: its node would come after all are removed
+    let registered: Vec<Result<(), JoinError>> = stream::iter(&cluster.nodes)
+        .map(|(name, state)| async move {
+            if halt.is_cancelled() {
+                return Err(JoinError::Interrupted);
+            }
             let registered = node::register(cluster, state, version).await;
             registered.map_err(|source| refused(name, source))
         })
-        .await?;
+        .buffer_unordered(AT_ONCE)
+        .collect()
+        .await;
+    registered.into_iter().collect::<Result<(), _>>()?;
     node::keep(cluster, version);
     let linux = cluster
         .nodes
