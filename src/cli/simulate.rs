@@ -1,8 +1,10 @@
 //! `winconform simulate`.
 
 use hybrid_sim::front::{Front, FrontFault, FrontOptions};
-use hybrid_sim::{JoinOptions, ProductFault, TimedFault, join};
+use hybrid_sim::{JoinError, JoinOptions, Joined, ProductFault, TimedFault};
+use kube::Client;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 use winconform_core::config::Config;
 use winconform_core::text::printable;
 
@@ -42,9 +44,7 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
         kubeconfig: Some(join_to),
     };
     let cluster = connected(&options, &Config::default()).await?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(CliError::Signals)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(CliError::Signals)?;
-    let mut hangup = signal(SignalKind::hangup()).map_err(CliError::Signals)?;
+    let halt = on_signal()?;
     let front = match &args.front {
         None => None,
         Some(path) => {
@@ -60,44 +60,77 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
                 path: path.clone(),
                 source,
             })?;
-            Some(front)
+            Some((front, path))
         }
     };
-    let joined = join(
-        cluster.api.client().clone(),
-        JoinOptions {
-            topology,
-            faults: product.into_iter().collect(),
-            seed: args.seed,
-            speed: args.speed,
-            prefix: args.prefix,
-        },
-    )
-    .await
-    .map_err(CliError::Join)?;
+    let join_options = JoinOptions {
+        topology,
+        faults: product.into_iter().collect(),
+        seed: args.seed,
+        speed: args.speed,
+        prefix: args.prefix,
+    };
+    let joined = stay(cluster.api.client().clone(), join_options, &halt, screen).await;
+    if let Some((front, path)) = front {
+        // Before the nodes leave: nobody is to be led to a cluster without them
+        let _ = std::fs::remove_file(path);
+        front.stop().await;
+    }
+    if let Some(joined) = joined? {
+        joined.leave().await.map_err(CliError::Leave)?;
+    }
+    screen.complain("The simulated nodes have left.\n");
+    Ok(0)
+}
+
+/// Cancelled by the first signal that asks to end.
+fn on_signal() -> Result<CancellationToken, CliError> {
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(CliError::Signals)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(CliError::Signals)?;
+    let mut hangup = signal(SignalKind::hangup()).map_err(CliError::Signals)?;
+    let halt = CancellationToken::new();
+    let halted = halt.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+        halted.cancel();
+    });
+    Ok(halt)
+}
+
+/// Joins the nodes and stays until the signal; gives the nodes, unless they have left again since it
+/// came before all had joined.
+async fn stay(
+    client: Client,
+    options: JoinOptions,
+    halt: &CancellationToken,
+    screen: &Screen,
+) -> Result<Option<Joined>, CliError> {
+    let joined = match Joined::unless(halt, client, options).await {
+        Ok(joined) => joined,
+        Err(error @ JoinError::Interrupted) => {
+            screen.complain(&format!("{error}\n"));
+            return Ok(None);
+        }
+        Err(error) => return Err(CliError::Join(error)),
+    };
     screen.say(&format!(
-        "joined {} simulated nodes: {}\n",
+        "joined {} simulated nodes: {}\n\
+         an outside client reaches nodes and load balancers by http_proxy={}\n",
         joined.nodes().len(),
-        joined.nodes().join(", ")
+        joined.nodes().join(", "),
+        joined.proxy_url()
     ));
-    if let Err(unreached) = joined.reached().await {
+    // The pod that is asked goes with its node
+    if let Some(Err(unreached)) = halt.run_until_cancelled(joined.reached()).await {
         screen.complain(&format!("warning: {}\n", printable(&unreached.to_string())));
     }
     screen.complain("Ctrl-C removes them.\n");
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        _ = hangup.recv() => {}
-    }
-    if let Some(front) = front {
-        front.stop().await;
-    }
-    if let Some(path) = &args.front {
-        let _ = std::fs::remove_file(path);
-    }
-    joined.leave().await.map_err(CliError::Leave)?;
-    screen.complain("The simulated nodes have left.\n");
-    Ok(0)
+    halt.cancelled().await;
+    Ok(Some(joined))
 }
 
 /// Every fault with its parameter and what it does.
