@@ -101,9 +101,10 @@ pub(super) async fn speak(
     node: &NodeState,
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
 ) {
-    let service = service_fn(|request| {
-        let answer = route(cluster, node, request);
-        async move { Ok::<_, Infallible>(answer) }
+    let service = service_fn(async |request| {
+        // A node that cannot be heard answers nobody, until it can be again
+        cluster.heard(node).await;
+        Ok::<_, Infallible>(route(cluster, node, request))
     });
     let served = http1::Builder::new()
         .serve_connection(TokioIo::new(stream), service)

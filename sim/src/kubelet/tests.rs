@@ -349,3 +349,20 @@ async fn each_fault_of_exec_and_logs_changes_its_own_and_heals() {
     }
     scene.empty().await;
 }
+
+#[tokio::test]
+async fn a_node_that_has_vanished_answers_nobody() {
+    let scene = Scene::new();
+    let fault: ProductFault = "node-vanishes=node/n".parse().expect("a fault");
+    scene.cluster.faults.set(fault.clone());
+    for asked in [EXEC, LOG] {
+        let asking = plain(&scene, asked);
+        let early = timeout(Duration::from_millis(200), asking).await;
+        assert!(early.is_err(), "{asked}: {early:?}");
+    }
+    let asking = plain(&scene, LOG);
+    let lifting = async { scene.cluster.faults.lift(&fault) };
+    let (answer, ()) = tokio::join!(asking, lifting);
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    scene.empty().await;
+}
