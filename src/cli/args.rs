@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use hybrid_sim::TimedFault;
 use hybrid_sim::front::FrontFault;
+use hybrid_sim::{ProductFault, TimedFault};
 use winconform_core::config::parse_duration;
 
 /// Tells whether a live hybrid Kubernetes cluster does what Kubernetes documents for Windows.
@@ -279,7 +279,19 @@ fn parse_fault(text: &str) -> Result<Fault, String> {
     match (product, front) {
         (Ok(fault), _) => Ok(Fault::Product(fault)),
         (_, Ok(fault)) => Ok(Fault::Front(fault)),
-        (Err(product), Err(front)) => Err(format!("{product}\n  nor of the front: {front}")),
+        (Err(product), Err(front)) => {
+            let name = text.split(['=', '@']).next().unwrap_or_default();
+            let of_cluster = ProductFault::catalogue().any(|fault| fault.name == name);
+            let of_front = FrontFault::catalogue()
+                .iter()
+                .any(|fault| fault.name == name);
+            // Where the name is right, only what is wrong with the rest is of use
+            Err(match (of_cluster, of_front) {
+                (true, false) => product,
+                (false, true) => front,
+                _ => format!("{product}\n  nor of the front: {front}"),
+            })
+        }
     }
 }
 
