@@ -142,7 +142,8 @@ fn catalogue() -> String {
     }
     text.push_str(
         "  PLACE is all, windows, linux, windows-2019, windows-2022, windows-2025 or node/NAME.\n  \
-         A fault begins and ends at moments after the start: FAULT@30s, FAULT@30s..2m, FAULT@..2m.\n",
+         A fault begins and ends at moments of simulated time after the nodes have joined: FAULT@30s,\n  \
+         FAULT@30s..2m, FAULT@..2m; with --speed 20, 2m is six seconds.\n",
     );
     text.push_str("of the front (--front FILE):\n");
     for fault in FrontFault::catalogue() {
