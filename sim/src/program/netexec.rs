@@ -173,6 +173,9 @@ fn shell(asked: &Asked, net: &dyn Net) -> Answer {
     Answer::text(200, go::json(&output.into()))
 }
 
+/// They are made at once, and no suite asks for so many.
+const TRIES: i64 = 1000;
+
 /// `/dial`. Its help says 417 for a failed last try; its source gives 200, and gives `responses`
 /// only where the last try has one.
 fn dial(asked: &Asked, net: &dyn Net) -> Answer {
@@ -213,6 +216,10 @@ fn dial(asked: &Asked, net: &dyn Net) -> Answer {
         (failed, _) => return bad(go::lookup_error(net, host, &failed)),
     };
     let (mut responses, mut errors, mut last) = (Vec::new(), Vec::new(), String::new());
+    if tries > TRIES {
+        let refused = format!("hybrid-sim does not simulate more than {TRIES} tries");
+        return Answer::error(501, &refused);
+    }
     for _ in 0..tries {
         let outcome = match kind {
             "tcp" => dial_http(net, address, port, &request),
@@ -289,6 +296,34 @@ fn dial_udp(
             Err(format!(
                 "reading from udp connection failed. err:'read udp {local}->{at}: {why}'"
             ))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::{OWN, Table};
+    use super::*;
+    use crate::topology::Os;
+
+    #[test]
+    fn so_many_tries_are_made_and_no_more() {
+        let dialled = |tries: &str| {
+            let exchange = Exchange {
+                hostname: "web",
+                address: OWN,
+                source: OWN,
+            };
+            let path = format!("/dial?request=hostname&host=10.0.0.1&port=80&tries={tries}");
+            answer(&Asked::get(&path), exchange, 8080, &Table::new(Os::Windows))
+        };
+        let most = dialled("1000");
+        assert_eq!(most.status, 200);
+        assert_eq!(most.body.matches("Get ").count(), 1000);
+        for tries in ["1001", "9223372036854775807"] {
+            let refused = dialled(tries);
+            assert_eq!(refused.status, 501, "{tries}");
+            assert!(refused.body.contains("more than 1000 tries"), "{refused:?}");
         }
     }
 }

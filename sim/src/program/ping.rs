@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::net::{Echo, Lookup, Net};
 use super::script::number;
-use super::{Ran, Started};
+use super::{Ran, Refusal, Started};
 
 /// What Windows' own programs speak. Their output is in the console's code page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,11 +56,21 @@ fn parse<'a>(args: &'a [String], count: u32, letters: [&str; 3]) -> Asked<'a> {
     asked
 }
 
+/// Their lines are written at once, and scripts that wait for long take `-t`.
+const COUNT: u32 = 10_000;
+
+fn too_many() -> Started {
+    Refusal::not_simulated(&format!("ping with more than {COUNT} requests"))
+}
+
 /// Windows' `ping ARGS`: four requests, a second apart.
 pub(super) fn windows(args: &[String], net: &dyn Net, language: Language) -> Started {
     let asked = parse(args, 4, ["-n", "-w", "-l"]);
     if asked.for_ever {
         return Started::stays();
+    }
+    if asked.count > COUNT {
+        return too_many();
     }
     let Some(name) = asked.target else {
         // Its usage, of which the first line is enough to tell it by
@@ -82,11 +92,7 @@ pub(super) fn windows(args: &[String], net: &dyn Net, language: Language) -> Sta
             });
         }
     };
-    let local = if address.is_loopback() {
-        Some(address)
-    } else {
-        None
-    };
+    let local = address.is_loopback().then_some(address);
     let shown = if name.parse::<IpAddr>().is_ok() {
         address.to_string()
     } else {
@@ -230,6 +236,9 @@ pub(super) fn linux(args: &[String], net: &dyn Net) -> Started {
     if asked.count == 0 {
         return Started::stays();
     }
+    if asked.count > COUNT {
+        return too_many();
+    }
     let Some(name) = asked.target else {
         return Started::Ended(Ran::complains("ping: missing operand\n", 1));
     };
@@ -331,6 +340,23 @@ mod tests {
         assert!(String::from_utf8(ran.stdout.clone()).is_err());
         let (text, _, _) = encoding_rs::SHIFT_JIS.decode(&ran.stdout);
         assert!(text.contains("宛先ホストに到達できません。"), "{text}");
+    }
+
+    #[test]
+    fn too_many_requests_are_refused() {
+        let refused = Refusal::not_simulated("ping with more than 10000 requests");
+        for count in ["10001", "4294967295", "-1"] {
+            let net = Table::new(Os::Windows);
+            let args = argv(&["-n", count, "127.0.0.1"]);
+            assert_eq!(windows(&args, &net, Language::English), refused, "{count}");
+            let net = Table::new(Os::Linux);
+            let args = argv(&["-c", count, "10.0.0.1"]);
+            assert_eq!(linux(&args, &net), refused, "{count}");
+        }
+        assert_eq!(
+            ping(&["-n", "10000", "10.0.0.1"], Language::English).took,
+            Duration::from_secs(9_999)
+        );
     }
 
     #[test]
