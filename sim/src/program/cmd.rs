@@ -5,11 +5,11 @@
 
 use super::script::{self, Command, Step, number, parse, path, sequence};
 use super::windows::{launch, words};
-use super::{Place, Ran, Refusal, Started, View};
+use super::{Place, Ran, Refusal, Sight, Started};
 use crate::topology::{Build, Os};
 
 /// Runs a line.
-pub(super) fn run(place: &Place, line: &str, input: &[u8], view: &View<'_>) -> Started {
+pub(super) fn run(place: &Place, line: &str, input: &[u8], view: &Sight<'_>) -> Started {
     if script::stays(line, &["ping -t", "for /l %"]) {
         return Started::stays();
     }
@@ -18,7 +18,7 @@ pub(super) fn run(place: &Place, line: &str, input: &[u8], view: &View<'_>) -> S
         Ok(commands) => commands,
         Err(why) => return script::not_understood(&line, why),
     };
-    let mut place = place.clone();
+    let (mut place, mut level) = (place.clone(), 0);
     let alone = commands.len() == 1;
     sequence(&place.clone(), &commands, input, |command, input| {
         if command.text.is_empty() && !alone {
@@ -27,11 +27,18 @@ pub(super) fn run(place: &Place, line: &str, input: &[u8], view: &View<'_>) -> S
                 1,
             )));
         }
-        step(&mut place, command, input, view)
+        step(&mut place, command, input, view, &mut level)
     })
 }
 
-fn step(place: &mut Place, command: &Command, input: &[u8], view: &View<'_>) -> Step {
+/// Runs one command; `level` is `ERRORLEVEL`, which `echo`, `rem` and `if` leave as it is.
+fn step(
+    place: &mut Place,
+    command: &Command,
+    input: &[u8],
+    view: &Sight<'_>,
+    level: &mut u32,
+) -> Step {
     // `@` keeps a line from being shown, which none is here
     let text = command.text.trim_start_matches('@');
     let words = words(text);
@@ -55,16 +62,20 @@ fn step(place: &mut Place, command: &Command, input: &[u8], view: &View<'_>) -> 
         };
         return Step::Next(Started::Ended(Ran::prints(format!("{printed}\r\n"))));
     }
-    Step::Next(Started::Ended(match lower.as_str() {
+    let ran = match lower.as_str() {
         "exit" => {
             let code = words
                 .iter()
                 .skip(1)
                 .find(|word| !word.eq_ignore_ascii_case("/b"));
-            return Step::Last(Ran::code(number(code).unwrap_or(0)));
+            return Step::Last(Ran::code(match code {
+                None => *level,
+                code => number(code).unwrap_or(0),
+            }));
         }
+        "rem" => return Step::Next(Started::Ended(Ran::default())),
         // A directory is there as soon as something is in it
-        "rem" | "setlocal" | "chcp" | "mkdir" | "md" => Ran::default(),
+        "setlocal" | "chcp" | "mkdir" | "md" => Ran::default(),
         "type" => type_files(place, &words[1..]),
         "dir" => directory(place, &words[1..]),
         "del" | "erase" => match words
@@ -94,23 +105,24 @@ fn step(place: &mut Place, command: &Command, input: &[u8], view: &View<'_>) -> 
             "\r\nMicrosoft Windows [Version {}]\r\n",
             version(place, view)
         )),
-        "if" => return condition(place, text, command, input, view),
+        "if" => return condition(place, text, command, input, view, level),
         "for" | "call" | "goto" | "start" | "pushd" | "copy" | "move" => {
             return Step::Next(Refusal::not_simulated(&command.text));
         }
-        _ => {
-            return Step::Next(match launch(place, first, &words, input, view) {
-                Started::Refused(Refusal::Missing(file)) => Started::Ended(Ran::complains(
-                    format!(
-                        "'{file}' is not recognized as an internal or external command,\r\n\
-                         operable program or batch file.\r\n"
-                    ),
-                    1,
-                )),
-                other => other,
-            });
-        }
-    }))
+        _ => match launch(place, first, &words, input, view) {
+            Started::Ended(ran) => ran,
+            Started::Refused(Refusal::Missing(file)) => Ran::complains(
+                format!(
+                    "'{file}' is not recognized as an internal or external command,\r\n\
+                     operable program or batch file.\r\n"
+                ),
+                1,
+            ),
+            other => return Step::Next(other),
+        },
+    };
+    *level = ran.code;
+    Step::Next(Started::Ended(ran))
 }
 
 /// `if [not] exist FILE COMMAND`.
@@ -119,8 +131,13 @@ fn condition(
     text: &str,
     command: &Command,
     input: &[u8],
-    view: &View<'_>,
+    view: &Sight<'_>,
+    level: &mut u32,
 ) -> Step {
+    let view = &match view.deeper() {
+        Ok(view) => view,
+        Err(refusal) => return Step::Next(Started::Refused(refusal)),
+    };
     let rest = text.get(2..).unwrap_or_default().trim_start();
     let (negated, rest) = match rest.get(..4) {
         Some(not) if not.eq_ignore_ascii_case("not ") => (true, rest[4..].trim_start()),
@@ -148,7 +165,7 @@ fn condition(
         text: then.trim().to_owned(),
         ..command.clone()
     };
-    step(place, &command, input, view)
+    step(place, &command, input, view, level)
 }
 
 fn type_files(place: &Place, files: &[String]) -> Ran {
@@ -217,7 +234,7 @@ fn shown(place: &Place, file: &str) -> String {
 
 /// What `ver` says: the build of the image, which is the node's under process isolation but for 2022
 /// images on 2025.
-fn version(place: &Place, view: &View<'_>) -> String {
+fn version(place: &Place, view: &Sight<'_>) -> String {
     let seat = super::seat::Seat { place, view: *view };
     let build = seat
         .pool()
@@ -353,6 +370,11 @@ mod tests {
         );
         assert_eq!(cmd("exit /b 3").2, 3);
         assert_eq!(cmd("nonesuch || echo no&& exit 5").2, 5);
+        assert_eq!(cmd("exit").2, 0);
+        assert_eq!(cmd("cmd /c exit 3& exit").2, 3);
+        assert_eq!(cmd("cmd /c exit 3& echo x& exit /b").2, 3);
+        assert_eq!(cmd("cmd /c exit 3& if exist x ver& exit").2, 3);
+        assert_eq!(cmd("cmd /c exit 3& ver& exit").2, 0);
         assert_eq!(cmd("echo one two| findstr two").0, "one two\r\n");
         assert_eq!(cmd("echo one | findstr two").2, 1);
         assert_eq!(cmd("echo.").0, "\r\n");

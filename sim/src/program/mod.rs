@@ -73,6 +73,41 @@ pub(crate) struct View<'a> {
     pub(crate) turns: &'a AtomicU64,
 }
 
+/// How deep commands may stand in each other. Each takes its part of a thread's stack, and no suite
+/// nests more than a few.
+const DEEPEST: u32 = 32;
+
+/// A view, and how deep the program that has it stands in others.
+#[derive(Clone, Copy)]
+struct Sight<'a> {
+    world: &'a World,
+    turns: &'a AtomicU64,
+    depth: u32,
+}
+
+impl<'a> From<&View<'a>> for Sight<'a> {
+    fn from(view: &View<'a>) -> Self {
+        Self {
+            world: view.world,
+            turns: view.turns,
+            depth: 0,
+        }
+    }
+}
+
+impl Sight<'_> {
+    /// That of a command in this one.
+    fn deeper(self) -> Result<Self, Refusal> {
+        if self.depth >= DEEPEST {
+            return Err(Refusal::NotSimulated("commands nested so deep".to_owned()));
+        }
+        Ok(Self {
+            depth: self.depth + 1,
+            ..self
+        })
+    }
+}
+
 /// After this the system itself gives up connecting: Windows sends three SYNs in 21 s, Linux seven in
 /// 127 s (tcp(7), `tcp_syn_retries`).
 fn system_limit(os: Os) -> Duration {
@@ -201,6 +236,7 @@ pub(crate) fn reads_input(argv: &[String]) -> bool {
 
 /// Runs a program in a container, as the runtime does.
 pub(crate) fn start(place: &Place, argv: &[String], input: &[u8], view: &View<'_>) -> Started {
+    let view = &Sight::from(view);
     if place.host_process {
         // hcsshim, internal/jobcontainers/jobcontainer.go: the command line of a job container runs
         // through `cmd /c`
@@ -210,7 +246,7 @@ pub(crate) fn start(place: &Place, argv: &[String], input: &[u8], view: &View<'_
 }
 
 /// Runs a program as a shell on that system does.
-fn launch(place: &Place, argv: &[String], input: &[u8], view: &View<'_>) -> Started {
+fn launch(place: &Place, argv: &[String], input: &[u8], view: &Sight<'_>) -> Started {
     let Some(file) = argv.first() else {
         return Started::Refused(Refusal::Missing(String::new()));
     };
@@ -220,7 +256,11 @@ fn launch(place: &Place, argv: &[String], input: &[u8], view: &View<'_>) -> Star
     }
 }
 
-fn linux(place: &Place, file: &str, argv: &[String], input: &[u8], view: &View<'_>) -> Started {
+fn linux(place: &Place, file: &str, argv: &[String], input: &[u8], view: &Sight<'_>) -> Started {
+    let view = &match view.deeper() {
+        Ok(view) => view,
+        Err(refusal) => return Started::Refused(refusal),
+    };
     let name = file.rsplit('/').next().unwrap_or_default();
     let rest = argv.get(1..).unwrap_or_default();
     let agnhost = place.family == Family::Agnhost;
@@ -325,6 +365,29 @@ pub(crate) mod tests {
             run(&place(Os::Linux, Family::Agnhost), &[]),
             Started::Refused(_)
         ));
+    }
+
+    #[test]
+    fn what_is_nested_too_deep_is_refused() {
+        let nested = |once: &str, levels| {
+            let line = once.repeat(levels) + "echo hi";
+            run(&place(Os::Windows, Family::Agnhost), &["cmd", "/c", &line])
+        };
+        let too_deep = Refusal::not_simulated("commands nested so deep");
+        for once in [
+            "cmd /c ",
+            "if not exist x ",
+            "pwsh -c ",
+            "cmd /c if not exist x pwsh -c ",
+        ] {
+            let few = nested(once, 8);
+            assert_eq!(few, Started::Ended(Ran::prints("hi\r\n")), "{once}");
+            assert_eq!(nested(once, 10_000), too_deep, "{once}");
+        }
+        // What `sh -c` runs is one word, and a variable may stand for itself
+        let mut linux = place(Os::Linux, Family::Agnhost);
+        linux.env = Arc::new([("A".to_owned(), "sh -c \"$A\"".to_owned())].into());
+        assert_eq!(run(&linux, &["sh", "-c", "sh -c \"$A\""]), too_deep);
     }
 
     #[test]

@@ -12,12 +12,12 @@ use super::script::{number, path, stays};
 use super::seat::Seat;
 use super::serve::Page;
 use super::windows::{launch, words};
-use super::{Place, Ran, Refusal, Started, View, cmd, nslookup, system_limit};
+use super::{Place, Ran, Refusal, Sight, Started, cmd, nslookup, system_limit};
 use crate::image::Family;
 use crate::topology::{Build, Os, Pool};
 
 /// Runs `powershell ARGS`.
-pub(super) fn run(place: &Place, args: &[String], input: &[u8], view: &View<'_>) -> Started {
+pub(super) fn run(place: &Place, args: &[String], input: &[u8], view: &Sight<'_>) -> Started {
     let is_command = |arg: &String| matches!(arg.to_ascii_lowercase().as_str(), "-command" | "-c");
     let script = match args.iter().position(is_command) {
         Some(at) => args[at + 1..].join(" "),
@@ -82,7 +82,7 @@ fn statements(script: &str) -> Vec<String> {
     trimmed.filter(|one| !one.is_empty()).collect()
 }
 
-fn step(place: &Place, statement: &str, input: &[u8], view: &View<'_>) -> Step {
+fn step(place: &Place, statement: &str, input: &[u8], view: &Sight<'_>) -> Step {
     let seat = Seat { place, view: *view };
     let words: Vec<String> = words(&statement.replace('\'', "\""))
         .iter()
@@ -268,20 +268,28 @@ fn probe(args: &[String], seat: &Seat<'_>) -> Ran {
         (Lookup::Address(address), took) => (seat.open(address, port), took),
         (_, took) => (Link::NoRoute, took),
     };
-    let (there, more) = match link {
-        Link::Open(_) => ("True", Duration::ZERO),
-        Link::Refused => ("False", Duration::from_secs(2)),
-        Link::TimedOut => ("False", system_limit(Os::Windows)),
-        Link::NoRoute => ("False", Duration::ZERO),
+    let there = match link {
+        Link::Open(_) => "True",
+        Link::Refused | Link::TimedOut | Link::NoRoute => "False",
     };
     Ran {
-        took: took + more,
+        took: took + failure(&link),
         ..Ran::prints(format!("{there}\r\n"))
     }
 }
 
+/// How long Windows takes to find that a connection cannot be made: it tries three times in 2 s where
+/// it is refused.
+fn failure(link: &Link) -> Duration {
+    match link {
+        Link::Refused => Duration::from_secs(2),
+        Link::TimedOut => system_limit(Os::Windows),
+        Link::Open(_) | Link::NoRoute => Duration::ZERO,
+    }
+}
+
 /// `(Invoke-WebRequest -UseBasicParsing URL).Content` and its like.
-fn fetch(statement: &str, words: &[String], seat: &Seat<'_>) -> Started {
+fn fetch(statement: &str, words: &[String], net: &dyn Net) -> Started {
     let Some((_, wanted)) = statement.rsplit_once(").") else {
         return Refusal::not_simulated(statement);
     };
@@ -311,7 +319,7 @@ fn fetch(statement: &str, words: &[String], seat: &Seat<'_>) -> Started {
             )
         })
     };
-    let (address, took) = match seat.lookup(host) {
+    let (address, took) = match net.lookup(host) {
         (Lookup::Address(address), took) => (address, took),
         (_, took) => {
             return fails(
@@ -320,14 +328,15 @@ fn fetch(statement: &str, words: &[String], seat: &Seat<'_>) -> Started {
             );
         }
     };
-    let Link::Open(peer) = seat.open(address, port) else {
-        return fails(
-            "Unable to connect to the remote server",
-            took + system_limit(Os::Windows),
-        );
+    let peer = match net.open(address, port) {
+        Link::Open(peer) => peer,
+        failed => {
+            let why = "Unable to connect to the remote server";
+            return fails(why, took + failure(&failed));
+        }
     };
     let request = if request.is_empty() { "/" } else { request };
-    let Some(answer) = seat.ask(&peer, &Asked::get(request)) else {
+    let Some(answer) = net.ask(&peer, &Asked::get(request)) else {
         return fails(
             "The operation has timed out.",
             took + Duration::from_secs(100),
@@ -444,6 +453,23 @@ mod tests {
             text("(Invoke-WebRequest -UseBasicParsing http://nowhere/).Content")
                 .contains("could not be resolved: 'nowhere'")
         );
+    }
+
+    #[test]
+    fn a_failed_request_takes_the_time_of_its_failure() {
+        use super::super::table::Table;
+        let net = Table::new(Os::Windows)
+            .link([10, 0, 0, 2], 80, Link::TimedOut)
+            .link([10, 0, 0, 3], 80, Link::NoRoute);
+        for (host, seconds) in [("10.0.0.1", 2), ("10.0.0.2", 21), ("10.0.0.3", 0)] {
+            let statement = format!("(Invoke-WebRequest http://{host}/).Content");
+            let ran = ended(fetch(&statement, &words(&statement), &net));
+            assert_eq!(
+                String::from_utf8_lossy(&ran.stderr),
+                "Invoke-WebRequest : Unable to connect to the remote server\r\nAt line:1 char:2\r\n"
+            );
+            assert_eq!(ran.took, Duration::from_secs(seconds), "{host}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::http::{Answer, Asked};
 use super::net::{Datagram, Echo, Link, Lookup, Net, Peer, Server, Speaks};
 use super::ping::Language;
 use super::serve::Exchange;
-use super::{Place, Ran, Started, View, netexec, shell};
+use super::{Place, Ran, Sight, Started, netexec, shell};
 use crate::fault::FaultKind;
 use crate::names::{self, Query, Settings};
 use crate::network::{self, Backend, Origin, Outcome, Request};
@@ -18,7 +18,7 @@ use crate::world::{Key, Node, Pod};
 /// A place with what it sees.
 pub(crate) struct Seat<'a> {
     pub(crate) place: &'a Place,
-    pub(crate) view: View<'a>,
+    pub(crate) view: Sight<'a>,
 }
 
 impl Seat<'_> {
@@ -87,7 +87,7 @@ impl Seat<'_> {
     }
 }
 
-fn node_name<'a>(view: &View<'a>, origin: &'a Origin) -> Option<&'a str> {
+fn node_name<'a>(view: &Sight<'a>, origin: &'a Origin) -> Option<&'a str> {
     match origin {
         Origin::Pod(key) | Origin::HostPod(key) => Some(view.world.pods.get(key)?.node.as_str()),
         Origin::Node(name) => Some(name),
@@ -184,16 +184,13 @@ impl Net for Seat<'_> {
         };
         match network::connect(world, &request) {
             Outcome::Answered { .. } => {
-                // The sender's start value: 64 on Linux, 128 on Windows, of which routers take one
-                // each
-                let pod = world
-                    .pods
-                    .iter()
-                    .find(|(_, pod)| IpAddr::V4(pod.address) == address);
-                let node = pod
-                    .map(|(_, pod)| &pod.node)
-                    .and_then(|node| world.nodes.get(node));
-                let windows = node.is_none_or(|node| node.pool.os() == Os::Windows);
+                // The sender's start value: 64 on Linux, which addresses outside are taken for, and
+                // 128 on Windows; routers take one each
+                let node = match world.pods.at(address) {
+                    Some((_, pod)) => world.nodes.get(&pod.node),
+                    None => world.nodes.at(address).map(|(_, node)| node),
+                };
+                let windows = node.is_some_and(|node| node.pool.os() == Os::Windows);
                 Echo::Reply(if windows { 128 } else { 64 })
             }
             Outcome::NoRoute => Echo::Unreachable(self.address()),
@@ -205,9 +202,14 @@ impl Net for Seat<'_> {
         let answer = match &peer.speaks {
             Speaks::Page(server) => {
                 let place = self.of(server);
+                // A server may ask another, and itself again
+                let Ok(view) = self.view.deeper() else {
+                    let text = "hybrid-sim does not simulate requests nested so deep";
+                    return Some(Answer::error(501, text));
+                };
                 let seat = Seat {
                     place: &place,
-                    view: self.view,
+                    view,
                 };
                 server.answer(asked, peer.source, &seat)
             }
@@ -255,5 +257,98 @@ impl Net for Seat<'_> {
             Started::Ended(ran) => Some(ran),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU64;
+
+    use super::super::serve::Page;
+    use super::super::tests::{argv, place};
+    use super::super::{View, start};
+    use super::*;
+    use crate::image::Family;
+    use crate::topology::Build;
+    use crate::world::{Nodes, Pods, Told, World};
+
+    const LINUX: [u8; 4] = [127, 77, 1, 1];
+    const WINDOWS: [u8; 4] = [127, 77, 1, 2];
+
+    /// A node of each system, with a pod on each; the prober is on Linux, and serves.
+    fn world() -> World {
+        let windows = Pool::Windows(Build::Ws2022);
+        let node =
+            |pool, address: [u8; 4], third| Node::new(pool, address, 10250, [10, 244, third]);
+        let prober = Pod {
+            listening: BTreeMap::from([(8080, Page::Netexec)]),
+            ..Pod::new("linux", [10, 244, 1, 9], Told::default())
+        };
+        let other = Pod::new("windows", [10, 244, 2, 9], Told::default());
+        World {
+            nodes: Nodes::from_iter([
+                ("linux".to_owned(), node(Pool::Linux, LINUX, 1)),
+                ("windows".to_owned(), node(windows, WINDOWS, 2)),
+            ]),
+            pods: Pods::from_iter([
+                (Key::new("test", "prober"), prober),
+                (Key::new("test", "other"), other),
+            ]),
+            ..World::default()
+        }
+    }
+
+    #[test]
+    fn an_echo_has_the_time_to_live_of_its_sender() {
+        let (world, turns) = (world(), AtomicU64::new(0));
+        let place = place(Os::Linux, Family::Agnhost);
+        let view = View {
+            world: &world,
+            turns: &turns,
+        };
+        let outside = world.network.outside[0].address;
+        let (linux, windows) = ("linux", "windows");
+        // A Windows node lets no echo in from elsewhere
+        for (from, address, ttl) in [
+            (windows, LINUX.into(), 64),
+            (windows, WINDOWS.into(), 128),
+            (linux, [10, 244, 1, 9].into(), 64),
+            (linux, [10, 244, 2, 9].into(), 128),
+            (linux, outside, 64),
+        ] {
+            let place = Place {
+                origin: Origin::Node(from.to_owned()),
+                ..place.clone()
+            };
+            let seat = Seat {
+                place: &place,
+                view: (&view).into(),
+            };
+            assert_eq!(seat.echo(address, 32), Echo::Reply(ttl), "{address}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_asks_itself_comes_to_an_end() {
+        let (world, turns) = (world(), AtomicU64::new(0));
+        let mut place = place(Os::Linux, Family::Agnhost);
+        let url = "http://10.244.1.9:8080/shell?cmd=curl%20-s%20$A";
+        place.env = Arc::new([("A".to_owned(), url.to_owned())].into());
+        let view = View {
+            world: &world,
+            turns: &turns,
+        };
+        let started = start(&place, &argv(&["sh", "-c", "curl -s $A"]), b"", &view);
+        let Started::Ended(ran) = started else {
+            panic!("{started:?}")
+        };
+        let text = String::from_utf8_lossy(&ran.stdout);
+        assert!(
+            text.contains("nested so deep"),
+            "it has said: {}",
+            text.len()
+        );
     }
 }

@@ -5,7 +5,7 @@
 
 use super::script::{self, Command, Step, number, parse, path, sequence};
 use super::seat::Seat;
-use super::{Place, Ran, Refusal, Started, View, launch, nslookup, ping};
+use super::{Place, Ran, Refusal, Sight, Started, launch, nslookup, ping};
 use crate::image::Family;
 use crate::network::Origin;
 use crate::topology::Os;
@@ -13,7 +13,7 @@ use crate::topology::Os;
 use super::script::sleep;
 
 /// Runs a script.
-pub(super) fn run(place: &Place, script: &str, input: &[u8], view: &View<'_>) -> Started {
+pub(super) fn run(place: &Place, script: &str, input: &[u8], view: &Sight<'_>) -> Started {
     if script::stays(
         script,
         &["while true", "while :", "sleep infinity", "tail -f"],
@@ -35,7 +35,7 @@ pub(super) fn run(place: &Place, script: &str, input: &[u8], view: &View<'_>) ->
     })
 }
 
-fn step(place: &mut Place, command: &Command, input: &[u8], view: &View<'_>, code: u32) -> Step {
+fn step(place: &mut Place, command: &Command, input: &[u8], view: &Sight<'_>, code: u32) -> Step {
     let words = words(place, &command.text, code);
     let Some(name) = words.first().map(String::as_str) else {
         return Step::Next(Started::Ended(Ran::default()));
@@ -153,7 +153,7 @@ pub(super) fn applet(
     name: &str,
     args: &[String],
     input: &[u8],
-    view: &View<'_>,
+    view: &Sight<'_>,
 ) -> Option<Started> {
     let seat = Seat { place, view: *view };
     Some(match name {

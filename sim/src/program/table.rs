@@ -160,7 +160,8 @@ impl Net for Table {
 
     fn shell(&self, script: &str) -> Option<Ran> {
         let place = super::tests::place(self.os, crate::image::Family::Agnhost);
-        match super::shell::run(&place, script, b"", &super::tests::Empty::default().view()) {
+        let empty = super::tests::Empty::default();
+        match super::shell::run(&place, script, b"", &(&empty.view()).into()) {
             super::Started::Ended(ran) => Some(ran),
             _ => None,
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::seat::Seat;
 use super::serve::Page;
 use super::{
-    Place, Ran, Refusal, Started, View, agnhost, cmd, curl, ipconfig, nslookup, ping, powershell,
+    Place, Ran, Refusal, Sight, Started, agnhost, cmd, curl, ipconfig, nslookup, ping, powershell,
 };
 use crate::image::Family;
 use crate::topology::{Build, Pool};
@@ -25,8 +25,12 @@ pub(super) fn launch(
     file: &str,
     argv: &[String],
     input: &[u8],
-    view: &View<'_>,
+    view: &Sight<'_>,
 ) -> Started {
+    let view = &match view.deeper() {
+        Ok(view) => view,
+        Err(refusal) => return Started::Refused(refusal),
+    };
     let path = file.replace('/', "\\").to_ascii_lowercase();
     let (folder, name) = path
         .rsplit_once('\\')
