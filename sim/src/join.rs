@@ -214,13 +214,13 @@ impl Joined {
         };
         // Before the names are known to be free, nothing that bears them is ours to remove
         let claimed = halt
-            .run_until_cancelled(register::claim(&joined.cluster))
+            .run_until_cancelled(Box::pin(register::claim(&joined.cluster)))
             .await;
         claimed.ok_or(JoinError::Interrupted)??;
         let metrics = topology.metrics.then_some(tls);
-        if let Err(error) = joined.arrive(halt, &version, metrics).await {
+        if let Err(error) = Box::pin(joined.arrive(halt, &version, metrics)).await {
             // What was registered before the failure goes again; the failure is the news
-            let Err(left) = joined.leave().await else {
+            let Err(left) = Box::pin(joined.leave()).await else {
                 return Err(error);
             };
             if matches!(error, JoinError::Interrupted) {
@@ -244,7 +244,7 @@ impl Joined {
         metrics: Option<TlsAcceptor>,
     ) -> Result<(), JoinError> {
         let interrupted = || JoinError::Interrupted;
-        let registering = register::register(&self.cluster, version, halt);
+        let registering = Box::pin(register::register(&self.cluster, version, halt));
         unbroken(halt, registering)
             .await
             .ok_or_else(interrupted)??;
@@ -255,7 +255,7 @@ impl Joined {
             tracing::warn!(%error, "whether a killed simulator's metrics are left is not known");
         }
         if let Some(tls) = metrics {
-            let serving = metrics::serve(&self.cluster, tls, halt);
+            let serving = Box::pin(metrics::serve(&self.cluster, tls, halt));
             self.metrics = unbroken(halt, serving).await.ok_or_else(interrupted)?;
         }
         match halt.is_cancelled() {
