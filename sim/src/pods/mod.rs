@@ -18,7 +18,7 @@ mod refer;
 pub(crate) mod resources;
 pub(crate) mod run;
 mod sandbox;
-mod start;
+pub(crate) mod start;
 mod status;
 mod stop;
 mod volumes;

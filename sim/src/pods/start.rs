@@ -50,7 +50,7 @@ pub(super) fn forbidden(run: &PodRun, spec: &Container) -> Option<String> {
 }
 
 /// What containerd says when it does not start the container for what it is.
-pub(super) fn refused(
+pub(crate) fn refused(
     slot: Slot<'_>,
     image: &Image,
     place: &Place,

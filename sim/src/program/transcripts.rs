@@ -4,8 +4,12 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
+use std::sync::Arc;
 
+use k8s_openapi::api::core::v1::Container;
+use kube::{Client, Config};
 use serde::Deserialize;
+use tokio::runtime::Runtime;
 
 use super::curl::{self, Build};
 use super::net::{Echo, Link, Lookup, Speaks};
@@ -13,8 +17,16 @@ use super::ping::Language;
 use super::table::Table;
 use super::tests::place;
 use super::{Ran, Refusal, Started, connect, http, ipconfig, netexec, nslookup, ping, serve};
+use crate::clock::Clock;
+use crate::cluster::{Cluster, NodeState};
+use crate::fault::{FaultSet, FaultSwitch};
 use crate::image::{self, Family};
-use crate::topology::{Build as OsBuild, Os, Pool};
+use crate::pods::book::Role;
+use crate::pods::container::{self, Slot};
+use crate::pods::run::PodRun;
+use crate::pods::start;
+use crate::topology::{Build as OsBuild, NodeSpec, Os, Pool};
+use crate::world::Key;
 
 /// One text; the file's name is its identity.
 #[derive(Debug, Deserialize)]
@@ -168,6 +180,11 @@ impl Transcript {
                 let place = place(Os::Windows, Family::Servercore);
                 Started::Ended(ipconfig::run(&place, args, &net))
             }
+            "kubectl describe" => {
+                let code = container::signed(super::CONTROL_C);
+                return (format!("Exit Code:    {code}"), None);
+            }
+            "containerd create" => return (self.not_created(), None),
             "containerd pull" => {
                 let pulled = image::resolve(&args[0], Pool::Windows(OsBuild::Ws2019));
                 let failure = pulled.expect_err("it cannot be pulled");
@@ -210,6 +227,36 @@ impl Transcript {
             }
             other => panic!("{other:?}"),
         }
+    }
+
+    /// What containerd says of a container that it does not create; one that has a command is a
+    /// `HostProcess` container.
+    fn not_created(&self) -> String {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let nowhere = Config::new("http://127.0.0.1:1".parse().expect("a URI"));
+        let runtime = Runtime::new().expect("a runtime");
+        let _inside = runtime.enter();
+        let client = Client::try_from(nowhere).expect("a client");
+        let pool = Pool::Windows(OsBuild::Ws2022);
+        let node = Arc::new(NodeState::alone(NodeSpec::new("n", pool)));
+        let faults = FaultSwitch::new(FaultSet::default());
+        let cluster = Cluster::new(client, Clock::new(1.0), 1, faults, BTreeMap::new());
+        let key = Key::new("test", "web");
+        let run = PodRun::new(key, "u".to_owned(), node, Arc::default());
+        let slot = Slot {
+            cluster: &Arc::new(cluster),
+            run: &Arc::new(run),
+            spec: &Container::default(),
+            index: 0,
+            role: Role::Main,
+        };
+        let argv = &self.command[1..];
+        let place = super::Place {
+            host_process: !argv.is_empty(),
+            ..place(Os::Windows, Family::Agnhost)
+        };
+        let image = image::resolve(OF_ONE_BUILD, pool).expect("an image");
+        start::refused(slot, &image, &place, argv, "5eae").expect("it is refused")
     }
 
     fn curl(&self) -> Build {
@@ -267,8 +314,11 @@ fn recordings_are_printed_too() {
     assert!(printed > 0, "there are recordings");
 }
 
-const PRINTED: usize = 29;
-const NOT_YET: usize = 6;
+const PRINTED: usize = 32;
+const NOT_YET: usize = 3;
+
+/// The manifest of one build alone.
+const OF_ONE_BUILD: &str = "registry.k8s.io/pause:3.10-windows-amd64-ltsc2019";
 
 #[test]
 fn what_is_left_out_fits_anything_between() {
