@@ -65,16 +65,16 @@ pub(super) enum CliError {
 impl CliError {
     pub(super) fn exit_code(&self) -> u8 {
         match self {
+            // Nodes that may be left behind are no mistake of who called
+            Self::Join(JoinError::Abandoned(_)) => 1,
             Self::Suites(_)
             | Self::Settings(_)
             | Self::Topology(_)
             | Self::Usage(_)
             | Self::Read { .. }
             | Self::Record { .. }
+            | Self::Join(_)
             | Self::Clean(CleanError::NotARun { .. }) => 2,
-            // Nodes that may be left behind are no mistake of who called
-            Self::Join(JoinError::Abandoned(_)) => 1,
-            Self::Join(_) => 2,
             Self::Absent(_) | Self::Run(RunError::Selection(_)) => Exit::NothingSelected.code(),
             Self::Run(RunError::Journal(JournalError::InUse { .. })) => 20,
             Self::Connect(error) => error.exit_code(),

@@ -70,14 +70,20 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
         speed: args.speed,
         prefix: args.prefix,
     };
-    let joined = stay(cluster.api.client().clone(), join_options, &halt, screen).await;
+    let joined = Box::pin(stay(
+        cluster.api.client().clone(),
+        join_options,
+        &halt,
+        screen,
+    ))
+    .await;
     if let Some((front, path)) = front {
         // Before the nodes leave: nobody is to be led to a cluster without them
         let _ = std::fs::remove_file(path);
         front.stop().await;
     }
     if let Some(joined) = joined? {
-        joined.leave().await.map_err(CliError::Leave)?;
+        Box::pin(joined.leave()).await.map_err(CliError::Leave)?;
     }
     screen.complain("The simulated nodes have left.\n");
     Ok(0)
@@ -125,7 +131,7 @@ async fn stay(
         joined.proxy_url()
     ));
     // The pod that is asked goes with its node
-    if let Some(Err(unreached)) = halt.run_until_cancelled(joined.reached()).await {
+    if let Some(Err(unreached)) = halt.run_until_cancelled(Box::pin(joined.reached())).await {
         screen.complain(&format!("warning: {}\n", printable(&unreached.to_string())));
     }
     screen.complain("Ctrl-C removes them.\n");
