@@ -6,6 +6,9 @@ use super::sockets::Scene;
 use crate::program::curl::{Build, run};
 use crate::topology::Os;
 
+/// How often the real curl may come to something else.
+const TRIES: usize = 4;
+
 /// Output, error stream, exit code.
 type Outcome = (String, String, u32);
 
@@ -117,8 +120,15 @@ fn curl_and_its_simulation_come_to_the_same() {
     for (args, input) in &cases {
         let arguments = scene.arguments(args);
         let input = scene.arguments(&[input]).concat();
-        let expected = plain(real(&arguments, &input));
         let found = plain(simulated(&build, &scene, &arguments, &input));
+        // On a busy machine a limit of 0.3 s may pass between two of the real curl's own looks at
+        // it, which has other words; not every time
+        let mut expected = plain(real(&arguments, &input));
+        for _ in 1..TRIES {
+            if expected != found {
+                expected = plain(real(&arguments, &input));
+            }
+        }
         if expected != found {
             differ.push(format!(
                 "{args:?} {input:?}\n  real      {expected:?}\n  simulated {found:?}"
