@@ -57,17 +57,14 @@ async fn one(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<(Volume, bo
         let (name, why) = (&spec.name, missing.text);
         format!("MountVolume.SetUp failed for volume \"{name}\" : {why}")
     };
-    if let Some(claim) = &spec.persistent_volume_claim {
-        let volume = claimed(cluster, run, &claim.claim_name).await;
-        let volume = volume.map_err(|why| unprocessed(run, &spec.name, &claim.claim_name, &why))?;
-        return Ok((volume, claim.read_only.unwrap_or(false)));
-    }
-    if let Some(ephemeral) = &spec.ephemeral {
-        let name = format!("{}-{}", run.key.name, spec.name);
-        let volume = claimed(cluster, run, &name).await;
-        let volume = volume.map_err(|why| unprocessed(run, &spec.name, &name, &why))?;
-        let _ = ephemeral;
-        return Ok((volume, false));
+    let named = spec.persistent_volume_claim.as_ref();
+    let named = named.map(|claim| (claim.claim_name.clone(), claim.read_only.unwrap_or(false)));
+    // A claim of the pod's own is called after both (KEP-1698)
+    let own = || (format!("{}-{}", run.key.name, spec.name), false);
+    if let Some((claim, read_only)) = named.or_else(|| spec.ephemeral.is_some().then(own)) {
+        let volume = claimed(cluster, run, &claim).await;
+        let volume = volume.map_err(|why| unprocessed(run, &spec.name, &claim, &why))?;
+        return Ok((volume, read_only));
     }
     if let Some(host) = &spec.host_path {
         let kind = host.type_.as_deref().unwrap_or_default();
