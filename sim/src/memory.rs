@@ -298,12 +298,7 @@ impl Memory {
         for container in containers.clone() {
             let missing = self.world.suffers(FaultKind::ImageMissing, &node.name);
             let reference = container.image.as_deref().unwrap_or_default();
-            let resolved = image::resolve(reference, node.pool);
-            let resolved = resolved.and_then(|image| match missing && image.is_servercore() {
-                true => Err(image::no_match(&image.reference)),
-                false => Ok(image),
-            });
-            let image = match resolved {
+            let image = match image::pullable(reference, node.pool, missing) {
                 Ok(image) => image,
                 Err(failure) => {
                     self.drop_pod(key);

@@ -73,13 +73,13 @@ impl Slot<'_> {
             // The API server's default
             None => !reference.contains('@') && with_tag(reference).ends_with(":latest"),
         };
-        let resolved = image::resolve(reference, run.node.pool);
         let faults = cluster.faults.current();
         let missing = run.node.suffers(FaultKind::ImageMissing, &faults);
-        let stored = resolved.as_ref().ok().filter(|image| {
-            let gone = missing && image.is_servercore();
-            !gone && run.node.image(&image.reference).initialized()
-        });
+        let resolved = image::pullable(reference, run.node.pool, missing);
+        let stored = resolved
+            .as_ref()
+            .ok()
+            .filter(|image| run.node.image(&image.reference).initialized());
         if let Some(image) = stored.filter(|_| !always) {
             // The words since 1.35, where the kubelet also asks whether the pod may use it
             self.tell(
@@ -100,10 +100,6 @@ impl Slot<'_> {
             cluster.clock.pass(Duration::from_secs(1)).await;
             return Err(Trouble::Pull(image::unreachable(reference)));
         }
-        let resolved = resolved.and_then(|image| match missing && image.is_servercore() {
-            true => Err(image::no_match(&image.reference)),
-            false => Ok(image),
-        });
         let image = match resolved {
             Ok(image) => image,
             Err(failure) => {
