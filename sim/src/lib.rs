@@ -26,7 +26,6 @@ mod clock;
 mod cluster;
 mod dns;
 mod fault;
-#[allow(dead_code, reason = "programs come to read them")]
 mod files;
 pub mod front;
 mod image;
@@ -35,6 +34,7 @@ mod kubelet;
 mod log;
 pub mod memory;
 mod names;
+mod nearest;
 mod network;
 mod node;
 mod pods;

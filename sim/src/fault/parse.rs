@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::kind::{FaultInfo, FaultKind, KINDS, Parameter};
 use super::place::Place;
+use crate::nearest::nearest;
 
 /// One thing that is wrong in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,7 +60,8 @@ impl FromStr for ProductFault {
         let Some(info) = Self::catalogue().find(|info| info.name == name) else {
             return Err(UnknownFault::Name {
                 name: name.to_owned(),
-                nearest: nearest(name),
+                nearest: nearest(name, Self::catalogue().map(|info| info.name))
+                    .expect("the catalogue is not empty"),
             });
         };
         let place = |text: &str| text.parse::<Place>().map_err(UnknownFault::Place);
@@ -162,29 +164,6 @@ pub enum UnknownFault {
     /// Moments in the wrong order.
     #[error("`{0}` ends before it begins")]
     Order(String),
-}
-
-fn nearest(name: &str) -> &'static str {
-    ProductFault::catalogue()
-        .map(|info| info.name)
-        .min_by_key(|known| distance(known, name))
-        .expect("the catalogue is not empty")
-}
-
-/// How many letters must be added, removed or changed to get from one word to the other.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

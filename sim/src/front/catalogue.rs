@@ -1,4 +1,4 @@
-//! Every fault of the front as a usage text shows it, and which name is the nearest to a wrong one.
+//! Every fault of the front as a usage text shows it.
 
 use super::trouble::Trouble;
 
@@ -185,28 +185,4 @@ const fn entry(name: &'static str, parameter: &'static str, does: &'static str) 
         parameter,
         does,
     }
-}
-
-/// The one of the known words that takes the fewest edits to reach; none if there are no words.
-pub(super) fn nearest<'a>(
-    written: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
-    known.into_iter().min_by_key(|name| edits(written, name))
-}
-
-/// The Levenshtein distance of two names.
-fn edits(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (line, left) in one.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = line + 1;
-        for (column, right) in other.iter().enumerate() {
-            let replaced = diagonal + usize::from(left != *right);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[other.len()]
 }

@@ -5,12 +5,13 @@ use std::str::FromStr;
 use super::catalogue::{
     AGGREGATED_DOWN, ALLOWS, ALLOWS_RESIZE, ANSWERS_403, CATALOGUE, DROPS, FaultEntry, INJECTS,
     POLICY_REFUSES, SERVER_RESTARTS, TOKEN_EXPIRES, WEBHOOK_NO_DRY_RUN, WEBHOOK_REFUSES,
-    WEBHOOK_TIMES_OUT, nearest,
+    WEBHOOK_TIMES_OUT,
 };
 use super::fault::{FrontFault, PolicyReason, WebhookCode};
 use super::field::{FieldError, FieldPath};
 use super::resources::Resources;
 use super::trouble::Trouble;
+use crate::nearest::nearest;
 
 /// Why a fault cannot be read.
 #[derive(Debug, thiserror::Error)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::catalogue::nearest;
+use crate::nearest::nearest;
 
 /// `*`, a resource, one of its subresources, or the first segment of a path that is no resource.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
