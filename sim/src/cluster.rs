@@ -19,6 +19,7 @@ use crate::files::Disks;
 use crate::pods::run::PodRun;
 use crate::program::View;
 use crate::topology::{NodeSpec, Pool};
+use crate::traces::Traces;
 use crate::world::{self, Key, World};
 
 /// A running simulator.
@@ -31,6 +32,8 @@ pub(crate) struct Cluster {
     world: world::Shared,
     turns: AtomicU64,
     runs: Mutex<HashMap<Key, Arc<PodRun>>>,
+    /// What is in the API server by this simulator.
+    pub(crate) traces: Traces,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
 }
@@ -59,6 +62,7 @@ impl Cluster {
             world,
             turns: AtomicU64::new(seed),
             runs: Mutex::default(),
+            traces: Traces::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         }

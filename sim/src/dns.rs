@@ -12,13 +12,20 @@ use serde_json::json;
 
 use crate::cluster::insist;
 use crate::node::MANAGED;
+use crate::traces::Traces;
 
 const NAMESPACE: &str = "kube-system";
 const SERVICE: &str = "kube-dns";
 const SLICE: &str = "kube-dns-simulated";
+const KINDS: (&str, &str) = ("service", "endpointslice");
 
 /// Adds the DNS, unless the cluster has one.
-pub(crate) async fn add(client: &Client, node: &str, pod_network: [u8; 3]) -> kube::Result<()> {
+pub(crate) async fn add(
+    client: &Client,
+    traces: &Traces,
+    node: &str,
+    pod_network: [u8; 3],
+) -> kube::Result<()> {
     let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
     let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), NAMESPACE);
     if services.get_opt(SERVICE).await?.is_some() {
@@ -47,12 +54,19 @@ pub(crate) async fn add(client: &Client, node: &str, pod_network: [u8; 3]) -> ku
     let service: Service = from(service);
     let slice: EndpointSlice = from(slice);
     let created = PostParams::default();
-    there(insist("service", || services.create(&created, &service)).await)?;
-    there(insist("endpoint slice", || slices.create(&created, &slice)).await)
+    traces.left(KINDS.0, SERVICE);
+    if !there(insist("service", || services.create(&created, &service)).await)? {
+        traces.gone(KINDS.0, SERVICE);
+    }
+    traces.left(KINDS.1, SLICE);
+    if !there(insist("endpoint slice", || slices.create(&created, &slice)).await)? {
+        traces.gone(KINDS.1, SLICE);
+    }
+    Ok(())
 }
 
 /// Removes what [`add`] added for one of these nodes; that of other simulators stays.
-pub(crate) async fn remove(client: &Client, nodes: &[String]) -> kube::Result<()> {
+pub(crate) async fn remove(client: &Client, traces: &Traces, nodes: &[String]) -> kube::Result<()> {
     let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
     let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), NAMESPACE);
     let now = DeleteParams::default();
@@ -66,7 +80,9 @@ pub(crate) async fn remove(client: &Client, nodes: &[String]) -> kube::Result<()
             .await
             .map(drop)
             .or_else(absent)?;
+        traces.gone(KINDS.0, SERVICE);
         slices.delete(SLICE, &now).await.map(drop).or_else(absent)?;
+        traces.gone(KINDS.1, SLICE);
     }
     Ok(())
 }
@@ -83,11 +99,11 @@ fn from<T: serde::de::DeserializeOwned>(object: serde_json::Value) -> T {
     serde_json::from_value(object).expect("written as the type has it")
 }
 
-/// That something is there already is as good: another simulator was quicker.
-fn there<T>(created: kube::Result<T>) -> kube::Result<()> {
+/// Whether it is ours. That something is there already is as good: another simulator was quicker.
+fn there<T>(created: kube::Result<T>) -> kube::Result<bool> {
     match created {
-        Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
-        other => other.map(drop),
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
+        other => other.map(|_| true),
     }
 }
 

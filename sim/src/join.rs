@@ -1,18 +1,24 @@
 //! Joining: from a topology to nodes that a real API server holds for Ready, and back to nothing.
 
 mod bind;
+mod contact;
+mod error;
 mod faults;
 mod leave;
 mod metrics;
 mod reach;
 mod register;
+#[cfg(test)]
+mod tests;
 
+pub use contact::Silence;
+pub use error::JoinError;
 pub use leave::LeaveError;
 pub use reach::Unreached;
 
 use std::collections::BTreeSet;
 use std::future::Future;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +27,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::ListParams;
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
-use thiserror::Error;
+use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -30,11 +36,12 @@ use crate::clock::Clock;
 use crate::cluster::Cluster;
 use crate::dns;
 use crate::fault::{FaultKind, FaultPlan, FaultSwitch};
-use crate::kubelet::{self, ServingError};
+use crate::kubelet;
 use crate::network;
 use crate::pods;
 use crate::proxy;
 use crate::topology::Topology;
+use crate::traces::Traces;
 use leave::{gone, remove};
 
 /// The first release whose API server passes exec to a kubelet as WebSocket.
@@ -68,108 +75,22 @@ pub struct JoinOptions {
     pub prefix: String,
 }
 
-/// Why nodes could not join.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum JoinError {
-    /// The speed divides by nothing, or backwards.
-    #[error("the speed `{0}` is not a positive number")]
-    Speed(f64),
-    /// More nodes than addresses.
-    #[error("{0} nodes are more than the {most} that one simulator can have", most = Topology::MOST_NODES)]
-    TooManyNodes(usize),
-    /// Two nodes of one name.
-    #[error("two nodes are called `{0}`")]
-    SameName(String),
-    /// A fault would break nothing.
-    #[error("fault `{fault}` breaks nothing: no {os} is in `{place}`; there are {nodes}")]
-    FaultNowhere {
-        /// The fault.
-        fault: String,
-        /// The part of it that no node is in.
-        place: String,
-        /// What nodes it could be on.
-        os: &'static str,
-        /// The nodes there are, by pools.
-        nodes: String,
-    },
-    /// The API server does not tell its version.
-    #[error("failed to ask the API server for its version")]
-    Version(#[source] kube::Error),
-    /// The API server cannot exec into simulated nodes.
-    #[error(
-        "the API server is Kubernetes {0}; before 1.36 it reaches kubelets by SPDY alone, which simulated \
-         nodes do not speak: exec, attach and all that looks through them would not work"
-    )]
-    TooOld(String),
-    /// No socket for a kubelet.
-    #[error("failed to listen on `{address}` for the kubelet of `{node}`")]
-    Listen {
-        /// The node.
-        node: String,
-        /// Its address.
-        address: Ipv4Addr,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// No more sockets for kubelets.
-    #[error(
-        "{nodes} nodes need a listener each, and this process may not have that many files open: raise the \
-         limit, say with `ulimit -n {}`", nodes * 2 + 1000
-    )]
-    Descriptors {
-        /// How many nodes there were to be.
-        nodes: usize,
-    },
-    /// No socket for the proxy of outside clients.
-    #[error("failed to listen on loopback for outside clients")]
-    Proxy(#[source] std::io::Error),
-    /// No TLS for the kubelets.
-    #[error("failed to set up the kubelets")]
-    Serving(#[from] ServingError),
-    /// A node of that name is somebody else's.
-    #[error("a node `{0}` exists and is not this simulator's; choose a prefix")]
-    Taken(String),
-    /// A node of that name is another simulator's, which still runs.
-    #[error(
-        "node `{node}` is another simulator's, which still answers and renewed the node's lease {ago} s ago; \
-         choose a prefix, or end the other"
-    )]
-    Alive {
-        /// The node.
-        node: String,
-        /// How many seconds ago its lease was renewed.
-        ago: i64,
-    },
-    /// The API server does not take a node.
-    #[error("failed to register node `{node}`")]
-    Register {
-        /// The node.
-        node: String,
-        /// Why.
-        source: kube::Error,
-    },
-    /// It was told to stop; what had been registered has been removed again.
-    #[error("interrupted before all nodes had joined")]
-    Interrupted,
-    /// It was told to stop, and what had been registered may still be there.
-    #[error("interrupted before all nodes had joined, and some may be left behind")]
-    Abandoned(#[source] LeaveError),
-}
-
 /// Nodes that have joined; they live until [`Joined::leave`], and go silent when this is dropped.
 pub struct Joined {
     cluster: Arc<Cluster>,
     proxy: SocketAddr,
     /// Whether metrics are ours to remove.
     metrics: bool,
+    contact: watch::Receiver<Option<Silence>>,
 }
 
 impl Joined {
     /// As [`join`], until it is told to stop: then it removes what it has registered, and the error
-    /// is [`JoinError::Interrupted`] or [`JoinError::Abandoned`].
+    /// is [`JoinError::Interrupted`] or [`JoinError::Abandoned`]. What is left in the cluster if even
+    /// that is broken off is in the traces.
     pub async fn unless(
         halt: &CancellationToken,
+        traces: &Traces,
         client: Client,
         options: JoinOptions,
     ) -> Result<Self, JoinError> {
@@ -191,7 +112,9 @@ impl Joined {
         let proxy = outside.local_addr().map_err(JoinError::Proxy)?;
         let tls = kubelet::listen_tls()?;
         let switch = FaultSwitch::new(faults.at_start());
-        let cluster = Arc::new(Cluster::new(client, Clock::new(speed), seed, switch, nodes));
+        let mut cluster = Cluster::new(client, Clock::new(speed), seed, switch, nodes);
+        cluster.traces = traces.clone();
+        let cluster = Arc::new(cluster);
         if !topology.outside {
             cluster.change(|world| Arc::make_mut(&mut world.network).outside.clear());
         }
@@ -207,10 +130,13 @@ impl Joined {
         cluster.spawn(proxy::serve(Arc::clone(&cluster), outside));
         network::watch::begin(&cluster);
         pods::watch::begin(&cluster);
+        let (tells, contact) = watch::channel(None);
+        cluster.spawn(contact::follow(cluster.client.clone(), tells));
         let mut joined = Self {
             cluster,
             proxy,
             metrics: false,
+            contact,
         };
         // Before the names are known to be free, nothing that bears them is ours to remove
         let claimed = halt
@@ -250,7 +176,7 @@ impl Joined {
             .ok_or_else(interrupted)??;
         let settled = halt.run_until_cancelled(settle(&self.cluster)).await;
         settled.ok_or_else(interrupted)?;
-        let tidied = halt.run_until_cancelled(metrics::tidy(&self.cluster.client));
+        let tidied = halt.run_until_cancelled(metrics::tidy(&self.cluster));
         if let Err(error) = tidied.await.ok_or_else(interrupted)? {
             tracing::warn!(%error, "whether a killed simulator's metrics are left is not known");
         }
@@ -299,12 +225,17 @@ impl Joined {
         reach::reached(&self.cluster).await
     }
 
+    /// Whether the API server answers: `None` while it does.
+    pub fn contact(&self) -> watch::Receiver<Option<Silence>> {
+        self.contact.clone()
+    }
+
     /// Takes the nodes out of the cluster: the nodes, their leases, and at once all pods bound to
     /// them.
     pub async fn leave(self) -> Result<(), LeaveError> {
         // Before nobody answers for them any more
         let unserved = match self.metrics {
-            true => timeout(LEAVING, metrics::remove(&self.cluster.client)).await,
+            true => timeout(LEAVING, metrics::remove(&self.cluster)).await,
             false => Ok(Ok(())),
         };
         self.cluster.stop.cancel();
@@ -313,9 +244,10 @@ impl Joined {
         let client = &self.cluster.client;
         let leaving = async {
             self.cluster.tasks.wait().await;
-            remove(client, &names).await?;
+            let traces = &self.cluster.traces;
+            remove(client, traces, &names).await?;
             let what = "the objects of the cluster's DNS";
-            let gone = dns::remove(client, &names).await;
+            let gone = dns::remove(client, traces, &names).await;
             gone.map_err(|source| LeaveError::Refused { what, source })
         };
         let left = timeout(LEAVING, leaving).await;
@@ -338,7 +270,13 @@ impl Drop for Joined {
 
 /// Joins simulated nodes to a cluster; returns once they are registered, Ready and serving.
 pub async fn join(client: Client, options: JoinOptions) -> Result<Joined, JoinError> {
-    Joined::unless(&CancellationToken::new(), client, options).await
+    Joined::unless(
+        &CancellationToken::new(),
+        &Traces::default(),
+        client,
+        options,
+    )
+    .await
 }
 
 /// Lets end by itself what could leave something behind, though not for ever once told to stop: the
@@ -404,16 +342,5 @@ async fn settle(cluster: &Cluster) {
             );
             return;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn errors_say_what_will_not_work() {
-        let text = JoinError::TooOld("v1.35.6".to_owned()).to_string();
-        assert!(text.contains("v1.35.6") && text.contains("exec"), "{text}");
     }
 }

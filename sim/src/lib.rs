@@ -42,15 +42,17 @@ mod program;
 mod proxy;
 mod quantity;
 mod topology;
+mod traces;
 mod world;
 
 pub use fault::{
     FaultInfo, FaultKind, FaultPlan, FaultSet, FaultSwitch, Parameter, Place, ProductFault,
     TimedFault, UnknownFault,
 };
-pub use join::{JoinError, JoinOptions, Joined, LeaveError, Unreached, join};
+pub use join::{JoinError, JoinOptions, Joined, LeaveError, Silence, Unreached, join};
 pub use kubelet::ServingError;
 pub use topology::{
     Build, NamedTopology, NetworkMode, NetworkSpec, NodeSpec, Os, Pool, TaintSpec, Topology,
     UnknownPool,
 };
+pub use traces::Traces;

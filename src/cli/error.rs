@@ -56,6 +56,12 @@ pub(super) enum CliError {
     Join(#[source] JoinError),
     #[error("let the simulated nodes leave")]
     Leave(#[source] hybrid_sim::LeaveError),
+    /// The second signal came before they had left.
+    #[error("{0}")]
+    Cut(String),
+    /// The kubeconfig to join has several contexts.
+    #[error("{0}")]
+    WhichContext(String),
     #[error("start the faulty front")]
     Front(#[source] FrontError),
     #[error("listen for signals")]
@@ -76,7 +82,7 @@ impl CliError {
             | Self::Join(_)
             | Self::Clean(CleanError::NotARun { .. }) => 2,
             Self::Absent(_) | Self::Run(RunError::Selection(_)) => Exit::NothingSelected.code(),
-            Self::Run(RunError::Journal(JournalError::InUse { .. })) => 20,
+            Self::WhichContext(_) | Self::Run(RunError::Journal(JournalError::InUse { .. })) => 20,
             Self::Connect(error) => error.exit_code(),
             Self::Run(RunError::Lease { source, .. }) => source.exit_code(),
             Self::CleanupHeld(error) => error.exit_code(),
@@ -90,6 +96,7 @@ impl CliError {
             | Self::Report(_)
             | Self::Front(_)
             | Self::Leave(_)
+            | Self::Cut(_)
             | Self::Signals(_) => 1,
         }
     }

@@ -20,6 +20,7 @@ mod settings;
 mod simulate;
 mod suites;
 mod topology;
+mod warnings;
 
 use std::process::ExitCode;
 

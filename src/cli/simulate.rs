@@ -1,7 +1,9 @@
 //! `winconform simulate`.
 
 use hybrid_sim::front::{Front, FrontFault, FrontOptions};
-use hybrid_sim::{JoinError, JoinOptions, Joined, ProductFault, TimedFault};
+use std::path::{Path, PathBuf};
+
+use hybrid_sim::{JoinError, JoinOptions, Joined, ProductFault, TimedFault, Traces};
 use kube::Client;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -13,7 +15,8 @@ use super::connect::connected;
 use super::error::CliError;
 use super::screen::Screen;
 use super::topology;
-use crate::cluster::{ConnectOptions, kube_config};
+use super::warnings;
+use crate::cluster::{ConnectError, ConnectOptions, KubeconfigError, kube_config};
 
 pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliError> {
     if args.list_topologies {
@@ -41,11 +44,13 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
     }
     let options = ConnectOptions {
         context: None,
-        kubeconfig: Some(join_to),
+        kubeconfig: Some(join_to.clone()),
     };
-    let cluster = connected(&options, &Config::default()).await?;
-    let halt = on_signal()?;
-    let front = match &args.front {
+    let cluster = connected(&options, &Config::default()).await;
+    let cluster = cluster.map_err(|error| in_terms_of_join(error, &join_to))?;
+    warnings::show(*screen);
+    let Signals { halt, cut } = on_signals()?;
+    let front = match args.front {
         None => None,
         Some(path) => {
             let config = kube_config(&options).await.map_err(CliError::Connect)?;
@@ -53,14 +58,7 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
                 faults: before,
                 seed: args.seed,
             };
-            let front = Front::start(config, front_options)
-                .await
-                .map_err(CliError::Front)?;
-            std::fs::write(path, front.kubeconfig()).map_err(|source| CliError::Write {
-                path: path.clone(),
-                source,
-            })?;
-            Some((front, path))
+            Some(front(config, front_options, path).await?)
         }
     };
     let join_options = JoinOptions {
@@ -70,41 +68,119 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
         speed: args.speed,
         prefix: args.prefix,
     };
-    let joined = Box::pin(stay(
-        cluster.api.client().clone(),
-        join_options,
-        &halt,
-        screen,
-    ))
-    .await;
-    if let Some((front, path)) = front {
-        // Before the nodes leave: nobody is to be led to a cluster without them
-        let _ = std::fs::remove_file(path);
-        front.stop().await;
-    }
-    if let Some(joined) = joined? {
-        Box::pin(joined.leave()).await.map_err(CliError::Leave)?;
+    let path = front.as_ref().map(|(_, path)| path.clone());
+    let traces = Traces::default();
+    let client = cluster.api.client().clone();
+    let all = async {
+        let joined = Box::pin(stay(client, join_options, &traces, &halt, screen)).await;
+        if let Some((front, path)) = front {
+            // Before the nodes leave: nobody is to be led to a cluster without them
+            let _ = std::fs::remove_file(path);
+            front.stop().await;
+        }
+        if let Some(joined) = joined? {
+            screen.complain("The simulated nodes leave; another Ctrl-C does not wait for that.\n");
+            Box::pin(joined.leave()).await.map_err(CliError::Leave)?;
+        }
+        Ok::<_, CliError>(())
+    };
+    tokio::select! {
+        left = Box::pin(all) => left?,
+        () = cut.cancelled() => {
+            if let Some(path) = path {
+                let _ = std::fs::remove_file(path);
+            }
+            return Err(CliError::Cut(what_is_left(&traces, &join_to)));
+        }
     }
     screen.complain("The simulated nodes have left.\n");
     Ok(0)
 }
 
-/// Cancelled by the first signal that asks to end.
-fn on_signal() -> Result<CancellationToken, CliError> {
+/// Starts the front, with the kubeconfig that leads to it in a file.
+async fn front(
+    config: kube::Config,
+    options: FrontOptions,
+    path: PathBuf,
+) -> Result<(Front, PathBuf), CliError> {
+    let front = Front::start(config, options)
+        .await
+        .map_err(CliError::Front)?;
+    match std::fs::write(&path, front.kubeconfig()) {
+        Ok(()) => Ok((front, path)),
+        Err(source) => Err(CliError::Write { path, source }),
+    }
+}
+
+/// The hints of what goes wrong name options that this command does not have.
+fn in_terms_of_join(error: CliError, given: &Path) -> CliError {
+    let given = printable(&given.display().to_string());
+    match error {
+        CliError::Connect(ConnectError::Kubeconfig(KubeconfigError::NotFound { .. })) => {
+            CliError::Usage(format!(
+                "there is no kubeconfig `{given}`\n\
+             (give `--join` the one of the control plane that the nodes are to join)"
+            ))
+        }
+        CliError::Connect(ConnectError::Kubeconfig(KubeconfigError::ContextNotNamed {
+            known,
+            ..
+        })) => {
+            let known: Vec<_> = known.iter().map(|name| printable(name)).collect();
+            CliError::WhichContext(format!(
+                "the kubeconfig `{given}` has several contexts: {}\n\
+                 (give `--join` one that has no other: kubectl config view --kubeconfig {given} \
+                 --context NAME --minify --flatten)",
+                known.join(", ")
+            ))
+        }
+        other => other,
+    }
+}
+
+/// What to say of nodes that were not waited for.
+fn what_is_left(traces: &Traces, kubeconfig: &Path) -> String {
+    let objects = traces.objects();
+    if objects.is_empty() {
+        return "stopped before all had ended; the nodes had left, and the control plane removes what \
+                pods they had"
+            .to_owned();
+    }
+    // Names are those of nodes and our own; a kubeconfig's may need quotes
+    let kubeconfig = kubeconfig.display().to_string().replace('\'', r"'\''");
+    format!(
+        "stopped before the simulated nodes had left; there may be left: {}\n\
+         this removes them, and the control plane then their pods and leases:\n\
+         kubectl --kubeconfig '{kubeconfig}' --namespace kube-system delete --ignore-not-found {}",
+        objects.join(", "),
+        objects.join(" ")
+    )
+}
+
+struct Signals {
+    /// Cancelled by the first signal that asks to end.
+    halt: CancellationToken,
+    /// Cancelled by the second, after which nothing is waited for.
+    cut: CancellationToken,
+}
+
+fn on_signals() -> Result<Signals, CliError> {
     let mut interrupt = signal(SignalKind::interrupt()).map_err(CliError::Signals)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(CliError::Signals)?;
     let mut hangup = signal(SignalKind::hangup()).map_err(CliError::Signals)?;
-    let halt = CancellationToken::new();
-    let halted = halt.clone();
+    let (halt, cut) = (CancellationToken::new(), CancellationToken::new());
+    let inner = [halt.clone(), cut.clone()];
     tokio::spawn(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
+        for token in inner {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
+            }
+            token.cancel();
         }
-        halted.cancel();
     });
-    Ok(halt)
+    Ok(Signals { halt, cut })
 }
 
 /// Joins the nodes and stays until the signal; gives the nodes, unless they have left again since it
@@ -112,10 +188,11 @@ fn on_signal() -> Result<CancellationToken, CliError> {
 async fn stay(
     client: Client,
     options: JoinOptions,
+    traces: &Traces,
     halt: &CancellationToken,
     screen: &Screen,
 ) -> Result<Option<Joined>, CliError> {
-    let joined = match Joined::unless(halt, client, options).await {
+    let joined = match Joined::unless(halt, traces, client, options).await {
         Ok(joined) => joined,
         Err(error @ JoinError::Interrupted) => {
             screen.complain(&format!("{error}\n"));
@@ -135,8 +212,33 @@ async fn stay(
         screen.complain(&format!("warning: {}\n", printable(&unreached.to_string())));
     }
     screen.complain("Ctrl-C removes them.\n");
-    halt.cancelled().await;
+    halt.run_until_cancelled(tell_of_silence(&joined, screen))
+        .await;
     Ok(Some(joined))
+}
+
+/// Says when the API server has gone silent, and when it answers again.
+async fn tell_of_silence(joined: &Joined, screen: &Screen) {
+    let mut contact = joined.contact();
+    let mut before = None;
+    while contact.changed().await.is_ok() {
+        let now = contact.borrow_and_update().clone();
+        let words = match (&now, &before) {
+            (Some(silence), _) => format!(
+                "the API server has not answered since {}: {}; the nodes go on trying",
+                silence.since,
+                printable(&silence.why)
+            ),
+            (None, Some(since)) => {
+                format!("the API server answers again; it had not since {since}")
+            }
+            (None, None) => continue,
+        };
+        screen.complain(&format!("warning: {words}\n"));
+        before = now.map(|silence| silence.since);
+    }
+    // The nodes have gone with the other end: the signal is what is waited for
+    std::future::pending::<()>().await;
 }
 
 /// Every fault with its parameter and what it does.

@@ -318,7 +318,7 @@ fn choose_context(
             files: files.to_vec(),
         }),
         (Some(name), _) => {
-            known.sort_by_cached_key(|known| distance(known, name));
+            known.sort_by_cached_key(|known| strsim::levenshtein(known, name));
             Err(KubeconfigError::UnknownContext {
                 name: name.to_owned(),
                 known,
@@ -399,22 +399,6 @@ fn load_words(error: &kube::config::LoadDataError) -> String {
         E::ReadFile(source, path) => format!("`{}`: {source}", path.display()),
         E::NoBase64DataOrFile => "it is missing".to_owned(),
     }
-}
-
-/// Levenshtein's distance: how many letters differ.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (at, letter) in one.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = at + 1;
-        for (column, counterpart) in other.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *counterpart);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[other.len()]
 }
 
 fn place(at: Option<(u64, u64)>) -> String {

@@ -70,14 +70,8 @@ pub(super) async fn bind(
     for (spec, number) in topology.nodes.iter().zip(0_u16..) {
         let name = format!("{prefix}{}", spec.name);
         let address = places.address(number);
-        let failed = |source: io::Error| match source.raw_os_error() {
-            Some(TOO_MANY_FILES) => JoinError::Descriptors { nodes: many },
-            _ => JoinError::Listen {
-                node: name.clone(),
-                address,
-                source,
-            },
-        };
+        let failed = |source| failed(source, &name, address, many);
+        // Any port that is free
         let listener = TcpListener::bind((address, 0)).await.map_err(failed)?;
         let kubelet_port = listener.local_addr().map_err(failed)?.port();
         let pod_network = places.network(number);
@@ -91,6 +85,18 @@ pub(super) async fn bind(
         listeners.push((name, listener));
     }
     Ok((nodes, listeners))
+}
+
+/// Why a node, one of so many, has no listener.
+fn failed(source: io::Error, node: &str, address: Ipv4Addr, nodes: usize) -> JoinError {
+    match source.raw_os_error() {
+        Some(TOO_MANY_FILES) => JoinError::Descriptors { nodes },
+        _ => JoinError::Listen {
+            node: node.to_owned(),
+            address,
+            source,
+        },
+    }
 }
 
 #[cfg(test)]
@@ -122,6 +128,19 @@ mod tests {
             bind(&doubled, "").await,
             Err(JoinError::TooManyNodes(_))
         ));
+    }
+
+    #[tokio::test]
+    async fn no_port_for_a_kubelet_is_told_with_node_and_address() {
+        let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
+        let taken = taken.and_then(|taken| Ok((taken.local_addr()?, taken)));
+        let (address, _holds) = taken.expect("loopback has a port");
+        let refused = TcpListener::bind(address).await.expect_err("it is taken");
+        let told = |source| failed(source, "win-1", Ipv4Addr::LOCALHOST, 1500).to_string();
+        let text = "failed to listen on `127.0.0.1` for the kubelet of `win-1`";
+        assert_eq!(told(refused), text);
+        let text = told(io::Error::from_raw_os_error(TOO_MANY_FILES));
+        assert!(text.contains("`ulimit -n 4000`"), "{text}");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use thiserror::Error;
 use super::AT_ONCE;
 use crate::cluster::insist;
 use crate::node::LEASES;
+use crate::traces::Traces;
 
 /// Why something of the nodes may have been left behind.
 #[derive(Debug, Error)]
@@ -31,7 +32,11 @@ pub enum LeaveError {
 }
 
 /// Removes nodes with their leases and pods.
-pub(super) async fn remove(client: &Client, names: &[String]) -> Result<(), LeaveError> {
+pub(super) async fn remove(
+    client: &Client,
+    traces: &Traces,
+    names: &[String],
+) -> Result<(), LeaveError> {
     if names.is_empty() {
         return Ok(());
     }
@@ -46,6 +51,7 @@ pub(super) async fn remove(client: &Client, names: &[String]) -> Result<(), Leav
         .map(Ok)
         .try_for_each_concurrent(AT_ONCE, |name| async {
             gone(insist("node", || nodes.delete(name, &now)).await).map_err(refused("nodes"))?;
+            traces.gone("node", name);
             gone(insist("lease", || leases.delete(name, &now)).await).map_err(refused("leases"))
         })
         .await?;

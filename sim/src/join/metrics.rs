@@ -13,7 +13,7 @@ use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::api::{DeleteParams, PostParams};
 use kube::runtime::wait::await_condition;
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, ResourceExt};
 use serde_json::json;
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
@@ -38,7 +38,7 @@ const ACCEPTING: Duration = Duration::from_secs(1);
 
 /// Why no metrics are served.
 #[derive(Debug, Error)]
-enum Unserved {
+pub(super) enum Unserved {
     #[error("failed to listen on loopback")]
     Listen(#[source] std::io::Error),
     #[error("the API server does not take {API}: {0}")]
@@ -54,12 +54,11 @@ pub(super) async fn serve(
     tls: TlsAcceptor,
     halt: &CancellationToken,
 ) -> bool {
-    let client = &cluster.client;
-    match try_serve(cluster, tls, halt).await {
+    match try_serve(cluster, tls, halt, FINDING).await {
         Ok(served) => served,
         Err(error) => {
             tracing::warn!(%error, "no metrics are served: kubectl top will not work");
-            if let Err(error) = remove(client).await {
+            if let Err(error) = remove(cluster).await {
                 tracing::warn!(%error, "{API} may be left behind");
             }
             false
@@ -67,10 +66,11 @@ pub(super) async fn serve(
     }
 }
 
-async fn try_serve(
+pub(super) async fn try_serve(
     cluster: &Arc<Cluster>,
     tls: TlsAcceptor,
     halt: &CancellationToken,
+    patience: Duration,
 ) -> Result<bool, Unserved> {
     let client = &cluster.client;
     let apis: Api<APIService> = Api::all(client.clone());
@@ -105,10 +105,12 @@ async fn try_serve(
     let post = PostParams::default();
     // One without its APIService leads nowhere
     gone(services.delete(SERVICE, &DeleteParams::default()).await)?;
+    cluster.traces.left("service", SERVICE);
     services.create(&post, &service).await?;
+    cluster.traces.left("apiservice", API);
     apis.create(&post, &api).await?;
     let available = |api: Option<&APIService>| availability(api).0;
-    let finding = timeout(FINDING, await_condition(apis.clone(), API, available));
+    let finding = timeout(patience, await_condition(apis.clone(), API, available));
     let found = halt.run_until_cancelled(finding).await;
     if matches!(found, None | Some(Ok(Ok(_)))) {
         return Ok(true);
@@ -138,8 +140,8 @@ fn availability(api: Option<&APIService>) -> (bool, String) {
 }
 
 /// Removes what a simulator has left that was killed.
-pub(super) async fn tidy(client: &Client) -> kube::Result<()> {
-    let apis: Api<APIService> = Api::all(client.clone());
+pub(super) async fn tidy(cluster: &Cluster) -> kube::Result<()> {
+    let apis: Api<APIService> = Api::all(cluster.client.clone());
     let Some(found) = apis.get_opt(API).await? else {
         return Ok(());
     };
@@ -149,7 +151,7 @@ pub(super) async fn tidy(client: &Client) -> kube::Result<()> {
     if !ours || answers(port.unwrap_or_default()).await {
         return Ok(());
     }
-    remove(client).await
+    remove(cluster).await
 }
 
 async fn answers(port: u16) -> bool {
@@ -158,10 +160,14 @@ async fn answers(port: u16) -> bool {
 }
 
 /// Removes what [`serve`] has added.
-pub(super) async fn remove(client: &Client) -> kube::Result<()> {
+pub(super) async fn remove(cluster: &Cluster) -> kube::Result<()> {
+    let client = &cluster.client;
     let apis: Api<APIService> = Api::all(client.clone());
     let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
     let now = DeleteParams::default();
     gone(apis.delete(API, &now).await)?;
-    gone(services.delete(SERVICE, &now).await)
+    cluster.traces.gone("apiservice", API);
+    gone(services.delete(SERVICE, &now).await)?;
+    cluster.traces.gone("service", SERVICE);
+    Ok(())
 }

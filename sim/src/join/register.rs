@@ -56,11 +56,13 @@ pub(super) async fn claim(cluster: &Cluster) -> Result<(), JoinError> {
         left.push(name);
     }
     // An earlier simulator was killed before it could leave
-    if let Err(LeaveError::Refused { source, .. }) = remove(&cluster.client, &left).await {
+    if let Err(LeaveError::Refused { source, .. }) =
+        remove(&cluster.client, &cluster.traces, &left).await
+    {
         return Err(refused(&left.join(", "), source));
     }
     // Its address was one of the nodes that are gone
-    let removed = dns::remove(&cluster.client, &left).await;
+    let removed = dns::remove(&cluster.client, &cluster.traces, &left).await;
     removed.map_err(|source| refused(&left.join(", "), source))
 }
 
@@ -76,6 +78,7 @@ pub(super) async fn register(
             if halt.is_cancelled() {
                 return Err(JoinError::Interrupted);
             }
+            cluster.traces.left("node", name);
             let registered = node::register(cluster, state, version).await;
             registered.map_err(|source| refused(name, source))
         })
@@ -89,9 +92,14 @@ pub(super) async fn register(
         .iter()
         .find(|(_, node)| node.view.pool.build().is_none());
     if let Some((name, node)) = linux {
-        dns::add(&cluster.client, name, node.view.pod_network)
-            .await
-            .map_err(|source| refused(name, source))?;
+        dns::add(
+            &cluster.client,
+            &cluster.traces,
+            name,
+            node.view.pod_network,
+        )
+        .await
+        .map_err(|source| refused(name, source))?;
     }
     Ok(())
 }

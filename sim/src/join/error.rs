@@ -1,0 +1,98 @@
+//! Why nodes could not join.
+
+use std::net::Ipv4Addr;
+
+use thiserror::Error;
+
+use super::LeaveError;
+use crate::kubelet::ServingError;
+use crate::topology::Topology;
+
+/// Why nodes could not join.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum JoinError {
+    /// The speed divides by nothing, or backwards.
+    #[error("the speed `{0}` is not a positive number")]
+    Speed(f64),
+    /// More nodes than addresses.
+    #[error("{0} nodes are more than the {most} that one simulator can have", most = Topology::MOST_NODES)]
+    TooManyNodes(usize),
+    /// Two nodes of one name.
+    #[error("two nodes are called `{0}`")]
+    SameName(String),
+    /// A fault would break nothing.
+    #[error("fault `{fault}` breaks nothing: no {os} is in `{place}`; there are {nodes}")]
+    FaultNowhere {
+        /// The fault.
+        fault: String,
+        /// The part of it that no node is in.
+        place: String,
+        /// What nodes it could be on.
+        os: &'static str,
+        /// The nodes there are, by pools.
+        nodes: String,
+    },
+    /// The API server does not tell its version.
+    #[error("failed to ask the API server for its version")]
+    Version(#[source] kube::Error),
+    /// The API server cannot exec into simulated nodes.
+    #[error(
+        "the API server is Kubernetes {0}; before 1.36 it reaches kubelets by SPDY alone, which simulated \
+         nodes do not speak: exec, attach and all that looks through them would not work"
+    )]
+    TooOld(String),
+    /// No socket for a kubelet.
+    #[error("failed to listen on `{address}` for the kubelet of `{node}`")]
+    Listen {
+        /// The node.
+        node: String,
+        /// Its address.
+        address: Ipv4Addr,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// No more sockets for kubelets.
+    #[error(
+        "{nodes} nodes need a listener each, and this process may not have that many files open: raise the \
+         limit, say with `ulimit -n {}`", nodes * 2 + 1000
+    )]
+    Descriptors {
+        /// How many nodes there were to be.
+        nodes: usize,
+    },
+    /// No socket for the proxy of outside clients.
+    #[error("failed to listen on loopback for outside clients")]
+    Proxy(#[source] std::io::Error),
+    /// No TLS for the kubelets.
+    #[error("failed to set up the kubelets")]
+    Serving(#[from] ServingError),
+    /// A node of that name is somebody else's.
+    #[error("a node `{0}` exists and is not this simulator's; choose a prefix")]
+    Taken(String),
+    /// A node of that name is another simulator's, which still runs.
+    #[error(
+        "node `{node}` is another simulator's, which still answers and renewed the node's lease {ago} s ago; \
+         choose a prefix, or end the other"
+    )]
+    Alive {
+        /// The node.
+        node: String,
+        /// How many seconds ago its lease was renewed.
+        ago: i64,
+    },
+    /// The API server does not take a node.
+    #[error("failed to register node `{node}`")]
+    Register {
+        /// The node.
+        node: String,
+        /// Why.
+        source: kube::Error,
+    },
+    /// It was told to stop; what had been registered has been removed again.
+    #[error("interrupted before all nodes had joined")]
+    Interrupted,
+    /// It was told to stop, and what had been registered may still be there.
+    #[error("interrupted before all nodes had joined, and some may be left behind")]
+    Abandoned(#[source] LeaveError),
+}

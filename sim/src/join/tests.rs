@@ -1,0 +1,313 @@
+//! API servers that are too old, do not reach us, or are left in the middle: what is said, and that
+//! nothing stays behind.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::future::pending;
+use std::sync::{Arc, Mutex};
+
+use futures::stream;
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Bytes, Frame};
+use kube::client::Body;
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+use tower::service_fn;
+
+use super::*;
+use crate::cluster::locked;
+use crate::topology::{NodeSpec, Pool};
+
+type Answer = UnsyncBoxBody<Bytes, Infallible>;
+
+/// How long anything here may take.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// What an API server has, and how it is.
+struct Server {
+    version: &'static str,
+    objects: Mutex<BTreeMap<String, Value>>,
+    /// What it answers to who wants the log of a pod.
+    log: (u16, &'static str),
+    /// Told to stop when there are this many nodes.
+    interrupts: Option<(usize, CancellationToken)>,
+    asked: Mutex<Vec<String>>,
+}
+
+impl Server {
+    fn new() -> Self {
+        Self {
+            version: "1.37.0",
+            objects: Mutex::default(),
+            log: (404, "container \"reach\" is not available"),
+            interrupts: None,
+            asked: Mutex::default(),
+        }
+    }
+
+    fn client(self: &Arc<Self>) -> Client {
+        let server = Arc::clone(self);
+        let service = service_fn(move |request: Request<Body>| {
+            let server = Arc::clone(&server);
+            async move { Ok::<_, Infallible>(server.answer(request).await) }
+        });
+        Client::new(service, "default")
+    }
+
+    /// The paths of what there is.
+    fn paths(&self) -> Vec<String> {
+        locked(&self.objects).keys().cloned().collect()
+    }
+
+    async fn answer(&self, request: Request<Body>) -> Response<Answer> {
+        let (head, body) = request.into_parts();
+        let body = body.collect().await.expect("a whole body").to_bytes();
+        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let path = head.uri.path().trim_end_matches("/status").to_owned();
+        locked(&self.asked).push(format!("{} {path}", head.method));
+        if head
+            .uri
+            .query()
+            .is_some_and(|query| query.contains("watch="))
+        {
+            // Open, and nothing ever happens
+            let never = stream::once(pending::<Result<Frame<Bytes>, Infallible>>());
+            return Response::new(Answer::new(StreamBody::new(never)));
+        }
+        let (code, value) = self.said(&head.method, &path, body);
+        let mut response = Response::new(Answer::new(Full::from(value.to_string())));
+        *response.status_mut() = StatusCode::from_u16(code).expect("a status");
+        response
+    }
+
+    fn said(&self, method: &Method, path: &str, mut body: Value) -> (u16, Value) {
+        let mut objects = locked(&self.objects);
+        let refused = |code: u16, message: &str| {
+            let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "code": code,
+                "status": "Failure", "message": message,
+                "reason": if code == 404 { "NotFound" } else { "" }});
+            (code, status)
+        };
+        match *method {
+            Method::GET if path == "/version" => {
+                let [major, minor, _] = self.version.split('.').collect::<Vec<_>>()[..] else {
+                    panic!("{}", self.version)
+                };
+                let version = json!({
+                    "major": major, "minor": minor, "gitVersion": format!("v{}", self.version),
+                    "gitCommit": "", "gitTreeState": "", "buildDate": "", "goVersion": "",
+                    "compiler": "", "platform": "",
+                });
+                (200, version)
+            }
+            Method::GET if path.ends_with("/log") => refused(self.log.0, self.log.1),
+            Method::GET => {
+                let plural = path.rsplit('/').next().unwrap_or_default();
+                if let Some(object) = objects.get(path) {
+                    return (200, object.clone());
+                }
+                if !["nodes", "pods"].contains(&plural) {
+                    return refused(404, "not found");
+                }
+                let below = format!("/{plural}/");
+                let items = objects.iter().filter(|(path, _)| path.contains(&below));
+                let items: Vec<_> = items.map(|(_, object)| object).collect();
+                let list =
+                    json!({"kind": "List", "apiVersion": "v1", "metadata": {}, "items": items});
+                (200, list)
+            }
+            Method::POST => {
+                let name = body["metadata"]["name"].as_str().unwrap_or_default();
+                let made = format!("{path}/{name}");
+                body["metadata"]["uid"] = made.clone().into();
+                objects.insert(made, body.clone());
+                let nodes = objects.keys().filter(|path| path.contains("/nodes/"));
+                if let Some((most, halt)) = &self.interrupts
+                    && nodes.count() >= *most
+                {
+                    halt.cancel();
+                }
+                (201, body)
+            }
+            Method::PATCH => match objects.get(path) {
+                Some(object) => (200, object.clone()),
+                None => refused(404, "not found"),
+            },
+            Method::DELETE => match objects.remove(path) {
+                Some(object) => (200, object),
+                None => refused(404, "not found"),
+            },
+            _ => refused(405, "no"),
+        }
+    }
+}
+
+fn options(nodes: usize) -> JoinOptions {
+    let names = (0..nodes).map(|number| NodeSpec::new(format!("n{number}"), Pool::Linux));
+    JoinOptions {
+        topology: Topology {
+            nodes: names.collect(),
+            outside: true,
+            metrics: false,
+        },
+        faults: FaultPlan::default(),
+        seed: 1,
+        speed: 1.0,
+        prefix: String::new(),
+    }
+}
+
+/// Until no task runs any more: those of the simulator, and the one of a client.
+async fn nobody_is_left() {
+    let tasks = || Handle::current().metrics().num_alive_tasks();
+    let ended = timeout(DEADLINE, async {
+        while tasks() > 0 {
+            tokio::task::yield_now().await;
+        }
+    });
+    assert!(ended.await.is_ok(), "{} tasks are left", tasks());
+}
+
+#[tokio::test]
+async fn too_old_a_server_is_named_with_what_will_not_work_and_left_alone() {
+    for version in ["1.32.2", "1.35.9"] {
+        let server = Arc::new(Server {
+            version,
+            ..Server::new()
+        });
+        let refused = join(server.client(), options(2)).await.err();
+        let text = refused.expect("it is refused").to_string();
+        let named = format!(
+            "the API server is Kubernetes v{version}; before 1.36 it reaches kubelets by SPDY"
+        );
+        assert!(text.starts_with(&named), "{text}");
+        assert!(text.contains("exec, attach"), "{text}");
+        assert_eq!(*locked(&server.asked), ["GET /version"]);
+    }
+    nobody_is_left().await;
+}
+
+#[tokio::test]
+async fn joining_and_leaving_leave_nothing_behind() {
+    let server = Arc::new(Server::new());
+    let traces = Traces::default();
+    let halt = CancellationToken::new();
+    let joined = Joined::unless(&halt, &traces, server.client(), options(3)).await;
+    let joined = joined.expect("they join");
+    let dns = ["endpointslice/kube-dns-simulated", "service/kube-dns"];
+    let nodes = ["node/n0", "node/n1", "node/n2"];
+    assert_eq!(traces.objects(), [&dns[..1], &nodes, &dns[1..]].concat());
+    assert_eq!(server.paths().len(), 3 + 3 + 2, "{:?}", server.paths());
+    joined.reached().await.expect("the kubelet has answered");
+    joined.leave().await.expect("they leave");
+    assert_eq!((server.paths(), traces.objects()), (vec![], vec![]));
+    nobody_is_left().await;
+}
+
+#[tokio::test]
+async fn an_interrupted_join_leaves_nothing_behind() {
+    for most in [1, 20, 40] {
+        let halt = CancellationToken::new();
+        let server = Arc::new(Server {
+            interrupts: Some((most, halt.clone())),
+            ..Server::new()
+        });
+        let traces = Traces::default();
+        let joined = Joined::unless(&halt, &traces, server.client(), options(40)).await;
+        let error = joined.err().expect("it is interrupted");
+        assert!(matches!(error, JoinError::Interrupted), "{error:?}");
+        let asked = locked(&server.asked);
+        let made = asked.iter().filter(|asked| *asked == "POST /api/v1/nodes");
+        assert!((most..=40).contains(&made.count()), "{asked:?}");
+        assert_eq!((server.paths(), traces.objects()), (vec![], vec![]));
+    }
+    nobody_is_left().await;
+}
+
+#[tokio::test]
+async fn what_an_abandoned_join_leaves_is_known() {
+    let halt = CancellationToken::new();
+    let server = Arc::new(Server {
+        interrupts: Some((40, halt.clone())),
+        ..Server::new()
+    });
+    let traces = Traces::default();
+    let client = server.client();
+    let joining = Joined::unless(&halt, &traces, client, options(40));
+    // As a second signal does
+    tokio::select! {
+        biased;
+        () = halt.cancelled() => {}
+        _ = Box::pin(joining) => panic!("it is stopped in the middle"),
+    }
+    let left: Vec<String> = server
+        .paths()
+        .iter()
+        .filter_map(|path| Some(format!("node/{}", path.strip_prefix("/api/v1/nodes/")?)))
+        .collect();
+    assert_eq!(left.len(), 40);
+    assert_eq!(traces.objects(), left);
+    nobody_is_left().await;
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_reach_the_kubelets_is_told_of() {
+    for (code, reached) in [(500, false), (502, false), (404, true), (400, true)] {
+        let why = "Get \"https://127.64.0.1:10250/containerLogs\": dial tcp: i/o timeout";
+        let server = Arc::new(Server {
+            log: (code, why),
+            ..Server::new()
+        });
+        let joined = join(server.client(), options(1)).await.expect("it joins");
+        let told = joined.reached().await.map_err(|error| error.to_string());
+        assert_eq!(told.is_ok(), reached, "{code}: {told:?}");
+        if let Err(text) = told {
+            for words in [
+                "the kubelet of `n0` at 127.",
+                "exec, attach and logs will not work",
+                why,
+            ] {
+                assert!(text.contains(words), "{words}: {text}");
+            }
+        }
+        let paths = server.paths();
+        assert!(
+            !paths.iter().any(|path| path.contains("/pods/")),
+            "{paths:?}"
+        );
+        joined.leave().await.expect("it leaves");
+        assert_eq!(server.paths(), Vec::<String>::new());
+    }
+    nobody_is_left().await;
+}
+
+#[tokio::test]
+async fn metrics_that_are_not_reached_are_taken_away_again() {
+    let server = Arc::new(Server::new());
+    let joined = join(server.client(), options(1)).await.expect("it joins");
+    let halt = CancellationToken::new();
+    let tls = kubelet::listen_tls().expect("a certificate");
+    let why = metrics::try_serve(&joined.cluster, tls, &halt, Duration::ZERO).await;
+    let text = why.expect_err("nobody finds it").to_string();
+    assert!(
+        text.contains("aggregator does not reach 127.0.0.1:"),
+        "{text}"
+    );
+    assert!(
+        joined
+            .cluster
+            .traces
+            .objects()
+            .contains(&"apiservice/v1beta1.metrics.k8s.io".to_owned())
+    );
+    metrics::remove(&joined.cluster).await.expect("it goes");
+    let left = server.paths();
+    assert!(
+        !left.iter().any(|path| path.contains("metrics")),
+        "{left:?}"
+    );
+    joined.leave().await.expect("it leaves");
+    nobody_is_left().await;
+}
