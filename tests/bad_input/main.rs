@@ -10,6 +10,7 @@ mod folders;
 mod kubeconfig;
 mod record;
 mod server;
+mod simulate;
 mod suites;
 mod tool;
 mod topology;

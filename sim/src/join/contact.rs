@@ -13,8 +13,11 @@ use crate::clock;
 /// How often it is asked.
 const EVERY: Duration = Duration::from_secs(5);
 
+/// How often while it does not answer.
+const AGAIN: Duration = Duration::from_secs(1);
+
 /// How long it may take.
-const ANSWERING: Duration = Duration::from_secs(5);
+const ANSWERING: Duration = Duration::from_secs(3);
 
 /// The API server does not answer, or somebody before it answers that it does not (5xx).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +32,7 @@ pub struct Silence {
 pub(super) async fn follow(client: Client, told: watch::Sender<Option<Silence>>) {
     let mut first = None;
     loop {
-        clock::elapse(EVERY).await;
+        clock::elapse(if first.is_none() { EVERY } else { AGAIN }).await;
         let at = clock::now();
         match ask(&client).await {
             Ok(()) => {
@@ -131,7 +134,7 @@ mod tests {
         let refused = Some("connection refused".to_owned());
         assert_eq!(
             told(&[Some(200), None, None, None, Some(200), None, None], 3).await,
-            [(15, refused.clone()), (25, None), (35, refused)]
+            [(11, refused.clone()), (13, None), (19, refused)]
         );
     }
 
@@ -141,6 +144,6 @@ mod tests {
         let [(after, Some(why))] = told.as_slice() else {
             panic!("{told:?}")
         };
-        assert!(*after == 30 && why.starts_with("status 503"), "{told:?}");
+        assert!(*after == 18 && why.starts_with("status 503"), "{told:?}");
     }
 }
