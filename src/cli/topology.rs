@@ -17,6 +17,15 @@ const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 /// What the simulator itself sets, and finds its nodes by.
 const OWN_LABELS: [&str; 2] = ["kubernetes.io/hostname", "app.kubernetes.io/managed-by"];
 
+/// What the kubelet sets by itself, so that it says what the pool says.
+const POOL_LABELS: [&str; 5] = [
+    "kubernetes.io/os",
+    "kubernetes.io/arch",
+    "beta.kubernetes.io/os",
+    "beta.kubernetes.io/arch",
+    "node.kubernetes.io/windows-build",
+];
+
 const CPUS: (u32, u32) = (1, 256);
 /// In MiB: what is reserved on a Windows node leaves something of the least.
 const MEMORY: (u32, u32) = (4 * 1024, 4096 * 1024);
@@ -183,11 +192,7 @@ impl Reader<'_, '_> {
     /// Part of a DNS label, with room for a prefix and a number.
     fn label_name(&mut self, node: &Node) -> Option<String> {
         let text = self.decoder.text(node, "`name`")?;
-        let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-        let fits = text.len() <= 40
-            && text.chars().all(|c| letter(c) || c == '-')
-            && text.starts_with(letter)
-            && text.ends_with(letter);
+        let fits = text.len() <= 40 && is_dns_label(text);
         if !fits {
             let message = "`name` must be 1 to 40 of a-z, 0-9 and -, not at either end";
             self.decoder.report(node, message, None);
@@ -232,6 +237,11 @@ impl Reader<'_, '_> {
             if OWN_LABELS.contains(&key) {
                 let message = format!("the label `{key}` is the simulator's own");
                 self.decoder.report(&entry.node, message, None);
+            } else if POOL_LABELS.contains(&key) {
+                let message = format!("the label `{key}` follows from the pool");
+                let hint = "the faults `node-label-wrong` and `node-labels-missing` change it";
+                self.decoder
+                    .report(&entry.node, message, Some(hint.to_owned()));
             } else if !is_key(key) {
                 let message = format!("`{key}` cannot be the key of a label");
                 self.decoder
@@ -260,7 +270,21 @@ impl Reader<'_, '_> {
 
     fn taints(&mut self, node: &Node) -> Vec<TaintSpec> {
         let items = self.decoder.list(node, "`taints`").unwrap_or_default();
-        items.iter().filter_map(|item| self.taint(item)).collect()
+        let mut taints: Vec<TaintSpec> = Vec::new();
+        for item in items {
+            let Some(taint) = self.taint(item) else {
+                continue;
+            };
+            // As the API server refuses it
+            let same = |known: &TaintSpec| known.key == taint.key && known.effect == taint.effect;
+            if taints.iter().any(same) {
+                let (key, effect) = (&taint.key, &taint.effect);
+                let message = format!("two taints have the key `{key}` and the effect {effect}");
+                self.decoder.report(item, message, None);
+            }
+            taints.push(taint);
+        }
+        taints
     }
 
     fn taint(&mut self, node: &Node) -> Option<TaintSpec> {
@@ -293,10 +317,21 @@ impl Reader<'_, '_> {
 
     fn handlers(&mut self, node: &Node) -> Vec<String> {
         let items = self.decoder.list(node, "`handlers`").unwrap_or_default();
-        let mut handlers = Vec::new();
+        let mut handlers: Vec<String> = Vec::new();
         for item in items {
-            let text = self.decoder.text(item, "a handler");
-            handlers.extend(text.map(str::to_owned));
+            let Some(text) = self.decoder.text(item, "a handler") else {
+                continue;
+            };
+            // kubernetes 1.37.0, pkg/apis/node/validation/validation.go, `ValidateRuntimeClass`
+            if text.len() > 63 || !is_dns_label(text) {
+                let message = format!("`{text}` cannot be a handler of a RuntimeClass");
+                let hint = "1 to 63 of a-z, 0-9 and -, not at either end: `runhcs-wcow-hypervisor`";
+                self.decoder.report(item, message, Some(hint.to_owned()));
+            } else if handlers.iter().any(|known| known == text) {
+                let message = format!("the handler `{text}` stands there twice");
+                self.decoder.report(item, message, None);
+            }
+            handlers.push(text.to_owned());
         }
         handlers
     }
@@ -351,16 +386,14 @@ fn is_name(text: &str) -> bool {
         && text.ends_with(ends)
 }
 
+/// But for its length.
+fn is_dns_label(text: &str) -> bool {
+    let small = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    text.starts_with(small) && text.ends_with(small) && text.chars().all(|c| small(c) || c == '-')
+}
+
 fn is_key(text: &str) -> bool {
-    let domain = |text: &str| {
-        let small = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-        (1..=253).contains(&text.len())
-            && text.split('.').all(|label| {
-                label.starts_with(small)
-                    && label.ends_with(small)
-                    && label.chars().all(|c| small(c) || c == '-')
-            })
-    };
+    let domain = |text: &str| text.len() <= 253 && text.split('.').all(is_dns_label);
     match text.split_once('/') {
         Some((before, name)) => domain(before) && is_name(name),
         None => is_name(text),

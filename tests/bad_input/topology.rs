@@ -81,6 +81,17 @@ fn every_mistake_of_a_file() {
          labels: {kubernetes.io/hostname: x, 'a b': c, d: 'e f', g: true, /h: i}\n  \
          taints: [{key: 'o s', value: '-', effect: NoExecute}]\n",
     );
+    let long = "a".repeat(64);
+    refused(
+        "handlers-and-labels",
+        format!(
+            "nodes:\n- name: a\n  pool: windows-2022\n  handlers: [Runhcs, '', -a, {long}, 7, a b, ok, ok]\n  \
+             labels: {{kubernetes.io/os: linux, node.kubernetes.io/windows-build: '1', {long}: a, \
+             Example.com/a: b, example..com/a: b, a/b/c: d, v: {long}, w: '', x: -y}}\n  \
+             taints: [{{key: os, effect: NoSchedule}}, {{key: os, value: b, effect: NoSchedule}}]\n\
+             - {{name: b, pool: linux, handlers: [{{a: b}}, null]}}\n"
+        ),
+    );
     refused(
         "hostile",
         "\"\\e[31mnodes\": []\nnodes: [{name: \"\\e]0;owned\\a\", pool: \"\\u202e\"}]\n",
