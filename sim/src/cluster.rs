@@ -110,6 +110,17 @@ impl Cluster {
         }
     }
 
+    /// Until a node cannot be heard any more.
+    pub(crate) async fn unheard(&self, node: &NodeState) {
+        let mut faults = self.faults.changes();
+        let vanishes = faults.wait_for(|faults| node.suffers(FaultKind::NodeVanishes, faults));
+        tokio::select! {
+            // The sender lives in the cluster
+            vanished = vanishes => drop(vanished),
+            () = node.down() => {}
+        }
+    }
+
     /// Runs a task until it ends or the simulator stops.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let stop = self.stop.clone();

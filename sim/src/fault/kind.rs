@@ -264,7 +264,7 @@ kinds! {
         "pod at=PLACE aspect=start image=servercore",
     ]
     CrashLoop "crash-loop" Pods
-        "containers end a moment after their start with exit code 1" [
+        "containers end with exit code 1: what runs, and what is started, after a moment" [
         "pod at=PLACE aspect=start",
     ]
     ProbeIgnored "probe-ignored" Pods

@@ -15,6 +15,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 mod usage;
+mod wire;
 
 pub(crate) use metrics::serve as serve_metrics;
 pub use server::ServingError;

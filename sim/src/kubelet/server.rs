@@ -22,6 +22,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
 use super::query::Query;
+use super::wire::Wire;
 use super::{attach, exec, logs, stats, usage};
 use crate::clock;
 use crate::cluster::{Cluster, NodeState};
@@ -98,9 +99,10 @@ async fn connection(
 /// Serves one connection until either side has done with it.
 pub(super) async fn speak(
     cluster: &Arc<Cluster>,
-    node: &NodeState,
+    node: &Arc<NodeState>,
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
 ) {
+    let stream = Wire::new(stream, cluster, node);
     let service = service_fn(async |request| {
         // A node that cannot be heard answers nobody, until it can be again
         cluster.heard(node).await;

@@ -23,6 +23,9 @@ use crate::topology::Os;
 /// Exit code of a process whose DLLs cannot be initialised: 0xC0000142, `STATUS_DLL_INIT_FAILED`.
 const DLL_INIT_FAILED: u32 = 0xC000_0142;
 
+/// How soon what crashes does so.
+const A_MOMENT: Duration = Duration::from_millis(500);
+
 /// What containerd says of containers that a restart of the node has ended.
 const UNKNOWN: u32 = 255;
 
@@ -325,11 +328,11 @@ impl Slot<'_> {
                 .node
                 .suffers(FaultKind::ServercoreCrashes, &cluster.faults.current());
         if dies {
-            cluster.clock.pass(Duration::from_millis(500)).await;
+            cluster.clock.pass(A_MOMENT).await;
             return (DLL_INIT_FAILED, End::Itself);
         }
         if run.suffers(FaultKind::CrashLoop, cluster) {
-            cluster.clock.pass(Duration::from_millis(500)).await;
+            cluster.clock.pass(A_MOMENT).await;
             return (1, End::Itself);
         }
         let program = self.run_program(started);
@@ -342,6 +345,7 @@ impl Slot<'_> {
         };
         let (stop, end) = tokio::select! {
             code = &mut program => return (code, End::Itself),
+            () = self.crashes() => return (1, End::Itself),
             () = run.node.down() => return (UNKNOWN, End::NodeDown),
             () = run.ends() => {
                 let message = format!("Stopping container {name}");
@@ -367,6 +371,19 @@ impl Slot<'_> {
             () = run.node.down() => (UNKNOWN, End::NodeDown),
             code = self.stop(stop, argv) => (code, end),
         }
+    }
+
+    /// Until a moment after `crash-loop` has set in, which ends what runs by then too.
+    async fn crashes(self) {
+        let Self { cluster, run, .. } = self;
+        let mut faults = cluster.faults.changes();
+        let held = faults.wait_for(|faults| {
+            let (namespace, node) = (&run.key.namespace, &run.node);
+            faults.on_pod(FaultKind::CrashLoop, namespace, &node.name, node.pool)
+        });
+        // The sender lives in the cluster
+        drop(held.await);
+        cluster.clock.pass(A_MOMENT).await;
     }
 
     /// Lets the program run to its end, if it has one.
