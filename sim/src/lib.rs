@@ -52,7 +52,7 @@ pub use fault::{
 pub use join::{JoinError, JoinOptions, Joined, LeaveError, Silence, Unreached, join};
 pub use kubelet::ServingError;
 pub use topology::{
-    Build, NamedTopology, NetworkMode, NetworkSpec, NodeSpec, Os, Pool, TaintSpec, Topology,
-    UnknownPool,
+    Build, IpFamilies, NamedTopology, NetworkMode, NetworkSpec, NodeSpec, Os, Pool, TaintSpec,
+    Topology, UnknownPool,
 };
 pub use traces::Traces;

@@ -6,8 +6,10 @@
 //! of its own. The same objects, faults and requests in the same order give the same replies.
 
 mod derive;
+mod families;
 mod give;
 mod ready;
+mod services;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -29,7 +31,7 @@ use crate::network::{policy::Policy, watch};
 use crate::node;
 use crate::pods::{command, run::PodRun};
 use crate::program::{self, Place, Started, View};
-use crate::topology::Topology;
+use crate::topology::{IpFamilies, Topology};
 use crate::world::{self, Key, Told, World};
 
 /// A cluster in memory.
@@ -44,6 +46,7 @@ pub struct Memory {
     unready: BTreeSet<Key>,
     turns: AtomicU64,
     given: give::Given,
+    families: IpFamilies,
 }
 
 /// An exec.
@@ -117,6 +120,14 @@ pub enum MemoryError {
         /// What it would need.
         what: &'static str,
     },
+    /// A Service that the API server would refuse.
+    #[error("the Service `{service}` is refused: {why}")]
+    Service {
+        /// The Service.
+        service: String,
+        /// The server's words.
+        why: String,
+    },
     /// The node cannot pull the image.
     #[error("the pod `{pod}` cannot run: {why}")]
     Image {
@@ -147,7 +158,8 @@ impl Memory {
             let [high, low] = number.to_be_bytes();
             let address = Ipv4Addr::new(127, 77, high, low);
             let view = world::Node::new(spec.pool, address, 10250, [10, 128 + high, low])
-                .connected(spec.network);
+                .connected(spec.network)
+                .of_families(topology.ip_families);
             world.nodes.insert(spec.name.clone(), view.clone());
             let labels = node::labels(&spec.name, spec);
             let state = NodeState::new(spec.name.clone(), view, labels).with(spec.clone());
@@ -161,6 +173,7 @@ impl Memory {
             unready: BTreeSet::new(),
             turns: AtomicU64::new(seed),
             given: give::Given::default(),
+            families: topology.ip_families,
         };
         memory.add_dns(topology);
         memory
@@ -201,7 +214,9 @@ impl Memory {
             "Pod" => self.drop_pod(&key),
             "Service" => {
                 self.world.services.remove(&key);
-                self.world.slices.remove(&derived(&key));
+                for family in FAMILIES {
+                    self.world.slices.remove(&derived(&key, family));
+                }
                 self.world.slices.forget(&key);
                 self.selecting.remove(&key);
             }
@@ -221,13 +236,31 @@ impl Memory {
 
     /// The address of a pod, a Service (its own) or a node.
     pub fn address(&self, kind: &str, namespace: &str, name: &str) -> Option<IpAddr> {
+        self.addresses(kind, namespace, name).first().copied()
+    }
+
+    /// The addresses of a pod, a Service (its own) or a node, in the order of its families.
+    pub fn addresses(&self, kind: &str, namespace: &str, name: &str) -> Vec<IpAddr> {
         let key = Key::new(namespace, name);
-        match kind {
-            "Pod" => self.world.pods.get(&key).map(|pod| pod.address.into()),
-            "Service" => self.world.services.get(&key)?.addresses.first().copied(),
-            "Node" => self.world.nodes.get(name).map(|node| node.address.into()),
+        let of = match kind {
+            "Pod" => self
+                .world
+                .pods
+                .get(&key)
+                .map(|pod| pod.addresses().collect()),
+            "Service" => self
+                .world
+                .services
+                .get(&key)
+                .map(|own| own.addresses.clone()),
+            "Node" => self
+                .world
+                .nodes
+                .get(name)
+                .map(|node| node.addresses().collect()),
             _ => None,
-        }
+        };
+        of.unwrap_or_default()
     }
 
     /// The node port of a Service's first port that has one.
@@ -290,6 +323,7 @@ impl Memory {
         let seen = world::Pod {
             uid,
             host_network,
+            address6: node.view.address6_of(address),
             ..world::Pod::new(&node.name, address, Told::by(&run.pod))
         };
         self.world.pods.insert(key.clone(), seen);
@@ -350,46 +384,14 @@ impl Memory {
         self.unready.remove(key);
         self.places.retain(|(pod, _), _| pod != key);
     }
-
-    fn add_service(&mut self, key: Key, mut service: Service) -> Result<(), MemoryError> {
-        let spec = service.spec.get_or_insert_default();
-        let kind = spec.type_.clone().unwrap_or_default();
-        let addressed = spec.cluster_ip.is_some() || spec.cluster_ips.is_some();
-        if kind != "ExternalName" && !addressed {
-            let address = self.given.address(&self.world.services);
-            let address = address.ok_or_else(|| MemoryError::Exhausted {
-                service: key.to_string(),
-                what: "address",
-            })?;
-            spec.cluster_ips = Some(vec![address.to_string()]);
-        } else if spec.cluster_ips.is_none() {
-            spec.cluster_ips = spec.cluster_ip.clone().map(|address| vec![address]);
-        }
-        if matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
-            let ports = spec.ports.iter().flatten();
-            let named: BTreeSet<i32> = ports.filter_map(|port| port.node_port).collect();
-            for port in spec.ports.iter_mut().flatten() {
-                if port.node_port.is_none() {
-                    let given = self.given.node_port(&self.world.services, &named);
-                    port.node_port = Some(given.ok_or_else(|| MemoryError::Exhausted {
-                        service: key.to_string(),
-                        what: "node port",
-                    })?);
-                }
-            }
-        }
-        if spec.selector.is_some() {
-            self.selecting.insert(key.clone(), service.clone());
-        } else {
-            self.selecting.remove(&key);
-        }
-        self.world.services.insert(key, watch::service(&service));
-        Ok(())
-    }
 }
 
-fn derived(service: &Key) -> Key {
-    Key::new(&service.namespace, &format!("{}-derived", service.name))
+const FAMILIES: [&str; 2] = [families::IPV4, families::IPV6];
+
+/// The slice that is made for a Service and a family.
+fn derived(service: &Key, family: &str) -> Key {
+    let name = format!("{}-derived-{}", service.name, family.to_lowercase());
+    Key::new(&service.namespace, &name)
 }
 
 fn key(object: &Value) -> Key {

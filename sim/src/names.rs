@@ -7,11 +7,12 @@
 //! wherever it is asked from.
 
 mod settle;
+mod timing;
 mod zone;
 
 pub(crate) use settle::settle;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use crate::fault::FaultKind;
@@ -24,6 +25,8 @@ use crate::world::{Told, World};
 pub(crate) enum RecordType {
     A,
     Aaaa,
+    /// A and AAAA in one, as whoever wants to connect asks: two questions side by side.
+    Host,
     Srv,
     Ptr,
 }
@@ -31,8 +34,14 @@ pub(crate) enum RecordType {
 /// How a program completes names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resolver {
-    /// The system's: libc, Go's, Windows' DNS client (`Resolve-DnsName` and curl too).
+    /// The system's: glibc, Windows' DNS client (`Resolve-DnsName` and curl too).
     System,
+    /// musl's on Linux.
+    Musl,
+    /// Go's own on Linux: it goes on to the next form of a name where nobody answers.
+    Go,
+    /// c-ares', in some builds of curl on Linux.
+    Cares,
     /// BIND's `nslookup` and `host`, also those in agnhost's Windows image: a name with a dot is
     /// first taken as it is, then completed ("nslookup doesn't seem to use ndots properly",
     /// Kubernetes, test/e2e/windows/dns.go).
@@ -55,11 +64,11 @@ pub(crate) struct Query<'a> {
 }
 
 impl<'a> Query<'a> {
-    /// The system's search for an address.
+    /// The system's search for addresses of either family.
     pub(crate) fn address(name: &'a str) -> Self {
         Self {
             name,
-            record: RecordType::A,
+            record: RecordType::Host,
             by: Resolver::System,
             server: None,
             turn: 0,
@@ -106,13 +115,12 @@ pub(crate) enum Data {
     },
 }
 
-/// How long a resolver waits for servers that do not answer: Linux asks twice for 5 s
-/// (resolv.conf(5)), Windows' client gives up after 10 s (Microsoft, DNS client resolution
-/// timeouts).
-const PATIENCE: Duration = Duration::from_secs(10);
-
 /// What an ordinary answer takes.
 const PROMPT: Duration = Duration::from_millis(2);
+
+/// What an answer of the cluster's DNS takes under the fault `dns-slow`: all but `nslookup.exe` wait
+/// for it, and Windows has asked three times by then.
+const SLOW: Duration = Duration::from_secs(4);
 
 /// How names are completed and who is asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -182,7 +190,7 @@ fn of_cluster(world: &World, namespace: &str, node: &str) -> Settings {
 const WRONG_DOMAIN: &str = "cluster.invalid";
 
 /// Stands for the DNS of a cluster that has no Service for it.
-const UNKNOWN_SERVER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 96, 0, 10));
+const UNKNOWN_SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 96, 0, 10));
 
 fn complete(settings: &mut Settings, told: &Told) {
     settings.servers.extend(&told.nameservers);
@@ -197,79 +205,115 @@ pub(crate) fn lookup(world: &World, from: &Origin, query: &Query<'_>) -> Lookup 
         Some(server) => vec![server],
         None => settings.servers.clone(),
     };
-    let mut asked = Vec::new();
-    let silent = |asked, server, answer| Lookup {
-        server,
-        asked,
-        answer,
-        took: PATIENCE,
-    };
-    let answering = servers
+    let os = os(world, from);
+    let delays: Vec<Option<Duration>> = servers
         .iter()
-        .find(|server| answers(world, from, **server, query.turn));
-    let names = candidates(&settings, os(world, from), query);
-    let Some(server) = answering else {
-        asked.extend(names.into_iter().take(1));
-        let last = servers.last().copied();
-        return silent(asked, last, Answer::TimedOut);
+        .map(|server| delay(world, from, *server, query.turn))
+        .collect();
+    let heard = timing::exchange(query.by, os, &delays);
+    let mut given = Lookup {
+        server: servers.last().copied(),
+        asked: Vec::new(),
+        answer: Answer::TimedOut,
+        took: Duration::ZERO,
     };
-    let mut answer = Answer::NoSuchName;
-    for name in names {
-        answer = zone::answer(world, *server, &name, query.record, query.turn);
-        asked.push(name);
+    for name in candidates(&settings, os, query) {
+        given.took += heard.after;
+        given.asked.push(name.clone());
+        let Some(server) = heard.server.map(|at| servers[at]) else {
+            // net/dnsclient_unix.go, `goLookupIPCNAMEOrder`: only a strict resolver stops here
+            if query.by == Resolver::Go && os == Os::Linux {
+                continue;
+            }
+            break;
+        };
+        given.server = Some(server);
+        given.answer = zone::answer(world, server, &name, query.record, query.turn);
         // A name that exists without such a record may still be completed otherwise
-        if !matches!(answer, Answer::NoSuchName | Answer::NoData) {
+        if !matches!(given.answer, Answer::NoSuchName | Answer::NoData) {
             break;
         }
     }
-    let of_cluster = zone::is_cluster(world, *server);
-    let slow = of_cluster && suffers(world, from, FaultKind::DnsSlow);
-    if of_cluster
+    if given.asked.is_empty() {
+        // An empty name is nobody's business
+        given.answer = Answer::NoSuchName;
+    }
+    if given
+        .server
+        .is_some_and(|server| zone::is_cluster(world, server))
         && suffers(world, from, FaultKind::DnsWrongAddress)
-        && let Answer::Found(data) = &mut answer
-        && asked.last().is_some_and(|name| zone::is_own(world, name))
+        && let Answer::Found(data) = &mut given.answer
+        && given
+            .asked
+            .last()
+            .is_some_and(|name| zone::is_own(world, name))
     {
         zone::lie(data);
     }
-    let unheard = servers.iter().take_while(|each| *each != server).count();
-    let waited = Duration::from_secs(2) * u32::try_from(unheard).unwrap_or(u32::MAX);
-    Lookup {
-        server: Some(*server),
-        asked,
-        answer,
-        took: if slow { PATIENCE } else { PROMPT } + waited,
-    }
+    given
 }
 
-/// The address behind a name or a literal address, as the system finds it, and how long that took.
+/// The addresses behind a name or a literal address, as a resolver finds them, best first, and how
+/// long that took.
 pub(crate) fn resolve(
     world: &World,
     from: &Origin,
-    name: &str,
-    turn: u64,
-) -> Result<(IpAddr, Duration), Lookup> {
+    query: &Query<'_>,
+) -> Result<(Vec<IpAddr>, Duration), Lookup> {
+    let wanted = |address: &IpAddr| match query.record {
+        RecordType::A => address.is_ipv4(),
+        RecordType::Aaaa => address.is_ipv6(),
+        _ => true,
+    };
+    let known = |mut addresses: Vec<IpAddr>| {
+        addresses.retain(wanted);
+        let nothing = || Lookup {
+            server: None,
+            asked: Vec::new(),
+            answer: Answer::NoData,
+            took: Duration::ZERO,
+        };
+        let some = !addresses.is_empty();
+        some.then_some((addresses, Duration::ZERO))
+            .ok_or_else(nothing)
+    };
+    let name = query.name;
     let literal = name.trim_start_matches('[').trim_end_matches(']');
     if let Ok(address) = literal.parse() {
-        return Ok((address, Duration::ZERO));
+        return known(vec![address]);
     }
     if name.eq_ignore_ascii_case("localhost") {
-        return Ok(([127, 0, 0, 1].into(), Duration::ZERO));
+        let own = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+        return known(own.to_vec());
     }
-    let query = Query {
-        turn,
-        ..Query::address(name)
+    let lookup = lookup(world, from, query);
+    let Answer::Found(data) = &lookup.answer else {
+        return Err(lookup);
     };
-    let lookup = lookup(world, from, &query);
-    let address = match &lookup.answer {
-        Answer::Found(data) => data.iter().find_map(|data| match data {
+    let mut addresses: Vec<IpAddr> = data
+        .iter()
+        .filter_map(|data| match data {
             Data::Address(address) => Some(*address),
             _ => None,
-        }),
-        _ => None,
-    };
+        })
+        .collect();
+    let has_ipv6 = network::has_ipv6(world, from);
+    addresses.sort_by_key(|address| rank(*address, has_ipv6));
+    match addresses.is_empty() {
+        true => Err(lookup),
+        false => Ok((addresses, lookup.took)),
+    }
+}
+
+/// RFC 6724, section 6, rules 1 and 6 with the table of section 2.1: what cannot be reached is last,
+/// and unique local addresses come after IPv4. musl, Go and Windows keep this table; glibc's older one
+/// has IPv6 first.
+fn rank(address: IpAddr, has_ipv6: bool) -> u8 {
     match address {
-        Some(address) => Ok((address, lookup.took)),
-        None => Err(lookup),
+        IpAddr::V6(_) if !has_ipv6 => 3,
+        IpAddr::V6(address) if address.is_unique_local() => 2,
+        IpAddr::V4(_) => 1,
+        IpAddr::V6(_) => 0,
     }
 }
 
@@ -294,6 +338,11 @@ fn suffers(world: &World, from: &Origin, kind: FaultKind) -> bool {
 /// The complete names to ask for, in turn.
 fn candidates(settings: &Settings, os: Os, query: &Query<'_>) -> Vec<String> {
     let name = query.name.to_ascii_lowercase();
+    if query.record == RecordType::Ptr
+        && let Ok(address) = name.parse()
+    {
+        return vec![zone::reversed(address)];
+    }
     if name.is_empty() {
         return Vec::new();
     }
@@ -308,14 +357,20 @@ fn candidates(settings: &Settings, os: Os, query: &Query<'_>) -> Vec<String> {
     let as_it_is = std::iter::once(name.clone());
     match (query.by, os) {
         // dns-pod-service.md: Windows takes a name with a dot for complete
-        (Resolver::System, Os::Windows) if dots > 0 => vec![name],
+        (Resolver::System | Resolver::Go, Os::Windows) if dots > 0 => vec![name],
         // resolv.conf(5): with as many dots the name is first taken as it is
-        (Resolver::System, Os::Linux) if dots >= settings.ndots => {
+        (by, Os::Linux) if by != Resolver::Bind && dots >= settings.ndots => {
             as_it_is.chain(completed).collect()
         }
         (Resolver::Bind, _) if dots > 0 => as_it_is.chain(completed).collect(),
         _ => completed.chain(as_it_is).collect(),
     }
+}
+
+/// After how long a server's answers come back; `None` where they do not.
+fn delay(world: &World, from: &Origin, server: IpAddr, turn: u64) -> Option<Duration> {
+    let slow = zone::is_cluster(world, server) && suffers(world, from, FaultKind::DnsSlow);
+    answers(world, from, server, turn).then_some(if slow { SLOW } else { PROMPT })
 }
 
 /// Whether a server's answers come back.

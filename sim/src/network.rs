@@ -3,7 +3,7 @@
 //!
 //! It models what Kubernetes, Microsoft and the CNIs document of Windows nodes in the modes
 //! `l2bridge`, `overlay` and `transparent`, with kube-proxy's winkernel mode with and without DSR,
-//! and an iptables kube-proxy on Linux. It is IPv4 alone: an IPv6 address has no route.
+//! and an iptables kube-proxy on Linux, in both families where nodes and pods have both.
 //!
 //! | a connection to | is decided in |
 //! |---|---|
@@ -19,7 +19,7 @@ pub(crate) mod policy;
 mod service;
 pub(crate) mod watch;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use crate::fault::FaultKind;
 use crate::program::serve::Page;
@@ -114,6 +114,8 @@ pub(crate) enum Outcome {
     TimedOut,
     /// A router says that there is nobody.
     NoRoute,
+    /// The system that asks has no address of that family, or knows no way there.
+    Unreachable,
     /// It is opened, and cut at the first data.
     Reset,
     /// It is opened by somebody else than was meant.
@@ -143,9 +145,22 @@ pub(crate) enum Backend {
 /// Tells what becomes of a request.
 pub(crate) fn connect(world: &World, request: &Request) -> Outcome {
     match Flow::start(world, request) {
-        Some(flow) => flow.outcome(),
-        None => Outcome::NoRoute,
+        Ok(flow) => flow.outcome(),
+        Err(outcome) => outcome,
     }
+}
+
+/// Whether somebody has an address to reach IPv6 from.
+pub(crate) fn has_ipv6(world: &World, from: &Origin) -> bool {
+    let anywhere = Ipv6Addr::UNSPECIFIED.into();
+    let own = match from {
+        Origin::Pod(key) | Origin::HostPod(key) => {
+            world.pods.get(key).and_then(|pod| pod.like(anywhere))
+        }
+        Origin::Node(name) => world.nodes.get(name).and_then(|node| node.like(anywhere)),
+        Origin::Outside => None,
+    };
+    own.is_some()
 }
 
 /// A request on its way.
@@ -163,8 +178,38 @@ struct Flow<'a> {
     forwarded: bool,
 }
 
+/// The pod, if it has an address of its own, and the node of a beginning.
+type Ends<'a> = (Option<(&'a Key, &'a Pod)>, Option<(&'a str, &'a Node)>);
+
 impl<'a> Flow<'a> {
-    fn start(world: &'a World, request: &'a Request) -> Option<Self> {
+    fn start(world: &'a World, request: &'a Request) -> Result<Self, Outcome> {
+        let (pod, node) = Self::ends(world, request).ok_or(Outcome::NoRoute)?;
+        let to = request.to;
+        let own = |pod: &Pod| to.is_loopback() || Some(to) == pod.like(to);
+        let source = match (pod, node) {
+            (Some((_, pod)), Some((name, node)))
+                if !own(pod) && world.suffers(FaultKind::SourceRewritten, name) =>
+            {
+                node.like(to)
+            }
+            (Some((_, pod)), _) => pod.like(to),
+            (None, Some((_, node))) => node.like(to),
+            (None, None) => Some(world.network.client.into()).filter(|_| to.is_ipv4()),
+        };
+        // Every system has ::1
+        let source = source.or_else(|| to.is_loopback().then_some(to));
+        Ok(Self {
+            world,
+            request,
+            pod,
+            node,
+            source: source.ok_or(Outcome::Unreachable)?,
+            forwarded: false,
+        })
+    }
+
+    /// The pod and the node that a request comes from; `None` where there is no such pod or node.
+    fn ends(world: &'a World, request: &'a Request) -> Option<Ends<'a>> {
         let (pod, node) = match &request.from {
             Origin::Pod(key) => {
                 let (key, pod) = world.pods.get_key_value(key)?;
@@ -178,32 +223,11 @@ impl<'a> Flow<'a> {
             Some(name) => Some((name, world.nodes.get(name)?)),
             None => None,
         };
-        let own = |pod: &Pod| request.to.is_loopback() || request.to == IpAddr::V4(pod.address);
-        let source = match (pod, node) {
-            (Some((_, pod)), Some((name, node)))
-                if !own(pod) && world.suffers(FaultKind::SourceRewritten, name) =>
-            {
-                node.address
-            }
-            (Some((_, pod)), _) => pod.address,
-            (None, Some((_, node))) => node.address,
-            (None, None) => world.network.client,
-        };
-        Some(Self {
-            world,
-            request,
-            pod,
-            node,
-            source: source.into(),
-            forwarded: false,
-        })
+        Some((pod, node))
     }
 
     fn outcome(self) -> Outcome {
         let to = self.request.to;
-        if to.is_ipv6() {
-            return Outcome::NoRoute;
-        }
         if to.is_loopback() && self.world.nodes.at(to).is_none() {
             return self.to_itself();
         }

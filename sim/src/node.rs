@@ -124,8 +124,7 @@ pub(crate) async fn register(
         .into_iter()
         .filter_map(|(label, value)| Some((label, value?)))
         .collect();
-    let [a, b, c] = node.view.pod_network;
-    let cidr = format!("{a}.{b}.{c}.0/24");
+    let cidrs = node.view.pod_cidrs();
     let object = Node {
         metadata: ObjectMeta {
             name: Some(node.name.clone()),
@@ -134,8 +133,8 @@ pub(crate) async fn register(
             ..ObjectMeta::default()
         },
         spec: Some(NodeSpec {
-            pod_cidr: Some(cidr.clone()),
-            pod_cidrs: Some(vec![cidr]),
+            pod_cidr: cidrs.first().cloned(),
+            pod_cidrs: Some(cidrs),
             taints: Some(taints(node, &faults)),
             ..NodeSpec::default()
         }),

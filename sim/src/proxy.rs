@@ -128,7 +128,7 @@ fn reached(
     }
     let why = match outcome {
         Outcome::Refused => (StatusCode::BAD_GATEWAY, "refused"),
-        Outcome::NoRoute => (StatusCode::BAD_GATEWAY, "no route"),
+        Outcome::NoRoute | Outcome::Unreachable => (StatusCode::BAD_GATEWAY, "no route"),
         Outcome::Reset => (StatusCode::BAD_GATEWAY, "reset"),
         Outcome::Stalled => (StatusCode::GATEWAY_TIMEOUT, "opened, and then silent"),
         Outcome::TimedOut => (StatusCode::GATEWAY_TIMEOUT, "timed out"),

@@ -11,6 +11,8 @@ use thiserror::Error;
 pub struct Topology {
     /// The nodes, in the order of their pod networks.
     pub nodes: Vec<NodeSpec>,
+    /// The families of the addresses of nodes, pods and Services.
+    pub ip_families: IpFamilies,
     /// Whether anything outside the cluster answers.
     pub outside: bool,
     /// Whether `metrics.k8s.io` is served, unless the cluster has it already.
@@ -78,6 +80,7 @@ impl NamedTopology {
         };
         Topology {
             nodes: self.pools.iter().flat_map(each).collect(),
+            ip_families: IpFamilies::default(),
             outside: true,
             metrics: false,
         }
@@ -94,8 +97,8 @@ fn letters(index: usize) -> String {
 }
 
 impl Topology {
-    /// As many nodes as one simulator can have: a /24 of pod addresses each, in 10.128.0.0/11 and
-    /// a listener each.
+    /// As many nodes as one simulator can have: a listener and a /24 of pod addresses each, out of
+    /// the 32768 in 10.128.0.0/9.
     pub const MOST_NODES: usize = 2000;
 
     /// One Linux node and one of Windows Server 2022.
@@ -108,6 +111,17 @@ impl Topology {
         let found = NAMED.iter().find(|known| known.name == name)?;
         Some(found.topology())
     }
+}
+
+/// The families of a cluster's addresses. The first is that of Services that name none, and
+/// IPv4: where nodes serve in truth, on loopback, IPv6 has one address alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IpFamilies {
+    /// `[IPv4]`.
+    #[default]
+    IPv4,
+    /// `[IPv4, IPv6]`.
+    DualStack,
 }
 
 /// One node.

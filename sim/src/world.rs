@@ -12,7 +12,7 @@ pub(crate) use settings::{Network, NodeNetwork, Outside};
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use k8s_openapi::api::core::v1;
@@ -21,7 +21,7 @@ use crate::fault::{FaultKind, FaultSet};
 use crate::network::Protocol;
 use crate::network::policy::Policy;
 use crate::program::serve::Page;
-use crate::topology::{NetworkSpec, Pool};
+use crate::topology::{Build, IpFamilies, NetworkMode, NetworkSpec, Pool};
 
 /// A namespaced name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,6 +53,8 @@ pub(crate) type Labels = BTreeMap<String, String>;
 pub(crate) struct Node {
     pub(crate) pool: Pool,
     pub(crate) address: Ipv4Addr,
+    /// Its other address, in a dual-stack cluster; nothing of this machine listens there.
+    pub(crate) address6: Option<Ipv6Addr>,
     /// Where the kubelet serves.
     pub(crate) kubelet_port: u16,
     /// The first three bytes of its pods' addresses.
@@ -72,6 +74,7 @@ impl Node {
         Self {
             pool,
             address: address.into(),
+            address6: None,
             kubelet_port,
             pod_network,
             network: NodeNetwork::of(pool, NetworkSpec::default()),
@@ -85,6 +88,91 @@ impl Node {
             ..self
         }
     }
+
+    /// The node with addresses of these families. kind's are fd00:10:244::/56 for pods and
+    /// fd00:10:96::/112 for Services (pkg/apis/config/v1alpha4/default.go); these are beside them.
+    pub(crate) fn of_families(self, families: IpFamilies) -> Self {
+        let [a, b, c, d] = self.address.octets().map(u16::from);
+        let own = Ipv6Addr::new(0xfd00, 0x10, 0, 0, 0, 0, a << 8 | b, c << 8 | d);
+        Self {
+            address6: (families == IpFamilies::DualStack).then_some(own),
+            ..self
+        }
+    }
+
+    /// Its addresses, the first family's first.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        both(self.address, self.address6)
+    }
+
+    /// Its address of the family of another.
+    pub(crate) fn like(&self, other: IpAddr) -> Option<IpAddr> {
+        like(other, self.address, self.address6)
+    }
+
+    /// The networks of its pods: `spec.podCIDRs`. kube-controller-manager gives each node a /24 and
+    /// a /64 (`--node-cidr-mask-size-ipv4`, `--node-cidr-mask-size-ipv6`), whatever it does with them.
+    pub(crate) fn pod_cidrs(&self) -> Vec<String> {
+        let [a, b, c] = self.pod_network;
+        let first = format!("{a}.{b}.{c}.0/24");
+        let second = self
+            .address6
+            .map(|_| format!("{}/64", self.in_pod_network6(0)));
+        [first].into_iter().chain(second).collect()
+    }
+
+    /// A /64 for each /24.
+    fn in_pod_network6(&self, last: u8) -> Ipv6Addr {
+        let [_, b, c] = self.pod_network.map(u16::from);
+        Ipv6Addr::new(0xfd00, 0x10, 0x244, b << 8 | c, 0, 0, 0, last.into())
+    }
+
+    /// Whether an address lies in the networks of its pods.
+    pub(crate) fn is_around(&self, address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(address) => address.octets()[..3] == self.pod_network,
+            IpAddr::V6(address) => {
+                let own = self.in_pod_network6(0).segments();
+                self.has_ipv6() && address.segments()[..4] == own[..4]
+            }
+        }
+    }
+
+    /// Whether pods and kube-proxy have IPv6 there. On Windows dual stack is l2bridge's alone
+    /// (dual-stack.md, "Windows support"; kube-proxy falls back to a single stack on overlay,
+    /// `DualStackCompatible` in pkg/proxy/winkernel/proxier.go), and HNS has it from 11.10 (hcsshim,
+    /// hcn/hcnglobals.go), which is later than the 9 of Windows Server 2019: windows-networking.md
+    /// names that build nevertheless.
+    pub(crate) fn has_ipv6(&self) -> bool {
+        let windows = |build| build >= Build::Ws2022 && self.network.mode == NetworkMode::L2Bridge;
+        self.address6.is_some() && self.pool.build().is_none_or(windows)
+    }
+
+    /// Whether its kube-proxy knows Services of the family of an address.
+    pub(crate) fn forwards(&self, address: IpAddr) -> bool {
+        address.is_ipv4() || self.has_ipv6()
+    }
+
+    /// The other address of a pod there: that of the node for one on its network.
+    pub(crate) fn address6_of(&self, address: Ipv4Addr) -> Option<Ipv6Addr> {
+        if address == self.address {
+            return self.address6;
+        }
+        let [.., last] = address.octets();
+        self.has_ipv6().then(|| self.in_pod_network6(last))
+    }
+}
+
+/// Both addresses, IPv4 first.
+pub(crate) fn both(first: Ipv4Addr, second: Option<Ipv6Addr>) -> impl Iterator<Item = IpAddr> {
+    [first.into()].into_iter().chain(second.map(IpAddr::from))
+}
+
+fn like(other: IpAddr, first: Ipv4Addr, second: Option<Ipv6Addr>) -> Option<IpAddr> {
+    match other {
+        IpAddr::V4(_) => Some(first.into()),
+        IpAddr::V6(_) => second.map(IpAddr::from),
+    }
 }
 
 /// A pod that runs on a node of this simulator.
@@ -94,6 +182,8 @@ pub(crate) struct Pod {
     pub(crate) node: String,
     /// Its own address, or its node's.
     pub(crate) address: Ipv4Addr,
+    /// Its address of the other family, or its node's.
+    pub(crate) address6: Option<Ipv6Addr>,
     /// Whether it uses its node's network, as `HostProcess` pods do.
     pub(crate) host_network: bool,
     /// What its containers serve, by TCP port.
@@ -113,12 +203,23 @@ impl Pod {
             uid: told.uid.clone(),
             node: node.to_owned(),
             address: address.into(),
+            address6: None,
             host_network: false,
             listening: BTreeMap::new(),
             listening_udp: BTreeMap::new(),
             dns_ready: true,
             told: Arc::new(told),
         }
+    }
+
+    /// Its addresses, the first family's first.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        both(self.address, self.address6)
+    }
+
+    /// Its address of the family of another.
+    pub(crate) fn like(&self, other: IpAddr) -> Option<IpAddr> {
+        like(other, self.address, self.address6)
     }
 
     /// What listens on a port.
@@ -213,6 +314,14 @@ pub(crate) struct Service {
     pub(crate) external_local: bool,
     /// Where an `ExternalName` points.
     pub(crate) external_name: Option<String>,
+}
+
+impl Service {
+    /// Whether it has a virtual address of the family of another.
+    pub(crate) fn has_family_of(&self, other: IpAddr) -> bool {
+        let mut own = self.addresses.iter();
+        own.any(|address| address.is_ipv6() == other.is_ipv6())
+    }
 }
 
 /// A port of a Service.

@@ -115,6 +115,7 @@ async fn joined(address: &str, count: usize) -> Result<(), Trouble> {
                 .collect(),
             outside: true,
             metrics: false,
+            ..Topology::hybrid()
         },
         faults: FaultPlan::default(),
         seed: 1,

@@ -130,7 +130,7 @@ kinds! {
         "lookup from=PLACE name=short|full",
     ]
     DnsSlow "dns-slow" Nodes
-        "each answer of the cluster's DNS takes ten seconds" [
+        "each answer of the cluster's DNS takes four seconds" [
         "lookup from=PLACE",
     ]
     VipSticks "vip-sticks" Nodes

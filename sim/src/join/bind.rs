@@ -75,8 +75,9 @@ pub(super) async fn bind(
         let listener = TcpListener::bind((address, 0)).await.map_err(failed)?;
         let kubelet_port = listener.local_addr().map_err(failed)?.port();
         let pod_network = places.network(number);
-        let view =
-            world::Node::new(spec.pool, address, kubelet_port, pod_network).connected(spec.network);
+        let view = world::Node::new(spec.pool, address, kubelet_port, pod_network)
+            .connected(spec.network)
+            .of_families(topology.ip_families);
         let state =
             NodeState::new(name.clone(), view, node::labels(&name, spec)).with(spec.clone());
         if nodes.insert(name.clone(), Arc::new(state)).is_some() {

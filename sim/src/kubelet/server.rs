@@ -191,7 +191,7 @@ fn pods(cluster: &Cluster, node: &NodeState) -> Value {
         .iter()
         .map(|run| {
             let mut pod = serde_json::to_value(&*run.pod).unwrap_or_default();
-            let status = run.book().status(node.view.address);
+            let status = run.book().status(&node.view);
             pod["status"] = serde_json::to_value(status).unwrap_or_default();
             pod
         })

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::json;
 
-use super::{Memory, derived};
+use super::{FAMILIES, Memory, derived, families};
 use crate::topology::Topology;
 use crate::world::{self, Endpoint, Key, Slice};
 
 impl Memory {
-    /// What the `EndpointSlice` controller makes, one slice per Service: the pods that a Service
-    /// selects.
+    /// What the `EndpointSlice` controller makes, one slice per Service and family: the pods that a
+    /// Service selects, as far as they have an address of the family.
     pub(super) fn derive_slices(&mut self) {
+        let mut made = Vec::new();
         for (key, service) in &self.selecting {
             let spec = service.spec.clone().unwrap_or_default();
             let selector = spec.selector.unwrap_or_default();
@@ -44,23 +45,34 @@ impl Memory {
                 })
                 .collect();
             let unready_too = spec.publish_not_ready_addresses == Some(true);
-            let endpoints = pods.iter().map(|(name, pod)| {
-                let named = pod.told.host_name.as_ref();
-                Endpoint {
-                    node: Some(pod.node.clone()),
-                    hostname: named
-                        .filter(|(_, subdomain)| *subdomain == key.name)
-                        .map(|(hostname, _)| hostname.clone()),
-                    ready: unready_too || !self.unready.contains(*name),
-                    ..Endpoint::ready(pod.address)
-                }
-            });
-            let slice = Slice {
-                service: key.name.clone(),
-                ports,
-                endpoints: endpoints.collect(),
-            };
-            self.world.slices.insert(derived(key), slice);
+            for family in FAMILIES {
+                let own = spec.ip_families.iter().flatten().any(|own| own == family);
+                let second = family == families::IPV6;
+                let endpoints = pods.iter().filter_map(|(name, pod)| {
+                    let named = pod.told.host_name.as_ref();
+                    let address = pod.addresses().find(|own| own.is_ipv6() == second)?;
+                    Some(Endpoint {
+                        node: Some(pod.node.clone()),
+                        hostname: named
+                            .filter(|(_, subdomain)| *subdomain == key.name)
+                            .map(|(hostname, _)| hostname.clone()),
+                        ready: unready_too || !self.unready.contains(*name),
+                        ..Endpoint::ready(address)
+                    })
+                });
+                let slice = Slice {
+                    service: key.name.clone(),
+                    ports: ports.clone(),
+                    endpoints: endpoints.collect(),
+                };
+                made.push((derived(key, family), own.then_some(slice)));
+            }
+        }
+        for (key, slice) in made {
+            match slice {
+                Some(slice) => self.world.slices.insert(key, slice),
+                None => self.world.slices.remove(&key),
+            }
         }
     }
 

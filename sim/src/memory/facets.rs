@@ -82,6 +82,7 @@ fn cluster() -> Memory {
         nodes: nodes.to_vec(),
         outside: true,
         metrics: false,
+        ..Topology::hybrid()
     };
     let mut memory = Memory::new(&topology, 0);
     let mut pod = |name: String, pool: Pool, args: &[&str]| {

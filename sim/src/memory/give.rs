@@ -1,7 +1,7 @@
 //! The addresses and node ports that an API server would give to Services.
 
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::network::Protocol;
 use crate::world::Services;
@@ -10,6 +10,7 @@ use crate::world::Services;
 #[derive(Debug, Default)]
 pub(super) struct Given {
     addresses: u32,
+    addresses6: u32,
     node_ports: u32,
 }
 
@@ -18,6 +19,12 @@ pub(super) struct Given {
 const ADDRESSES: (Ipv4Addr, Ipv4Addr) = (
     Ipv4Addr::new(10, 96, 1, 1),
     Ipv4Addr::new(10, 111, 255, 254),
+);
+
+/// Of kind's fd00:10:96::/112 (pkg/apis/config/v1alpha4/default.go), in the last two bytes.
+const ADDRESSES6: (Ipv6Addr, (u32, u32)) = (
+    Ipv6Addr::new(0xfd00, 0x10, 0x96, 0, 0, 0, 0, 0),
+    (0x100, 0xfffe),
 );
 
 /// kube-apiserver, `--service-node-port-range`: its default.
@@ -29,6 +36,14 @@ impl Given {
         let range = (u32::from(ADDRESSES.0), u32::from(ADDRESSES.1));
         let taken = |at: u32| services.at(Ipv4Addr::from(at).into()).is_some();
         Some(next(&mut self.addresses, range, taken)?.into())
+    }
+
+    /// An IPv6 address that no Service has; `None` where all are taken.
+    pub(super) fn address6(&mut self, services: &Services) -> Option<Ipv6Addr> {
+        let (net, range) = ADDRESSES6;
+        let at = |last: u32| Ipv6Addr::from(u128::from(net) | u128::from(last));
+        let taken = |last: u32| services.at(at(last).into()).is_some();
+        next(&mut self.addresses6, range, taken).map(at)
     }
 
     /// A node port that neither a Service has nor the one that asks names; `None` where all are

@@ -3,7 +3,7 @@ use std::io::Write;
 use serde_json::json;
 
 use super::*;
-use crate::topology::{Build, NodeSpec, Pool};
+use crate::topology::{Build, NodeSpec, Pool, Topology};
 
 /// Which outcomes a sweep of requests had, and how often.
 type Counts = BTreeMap<String, usize>;
@@ -22,6 +22,7 @@ fn matrix() -> Memory {
             .to_vec(),
         outside: true,
         metrics: false,
+        ..Topology::hybrid()
     };
     let mut memory = Memory::new(&topology, 0);
     for pool in pools() {

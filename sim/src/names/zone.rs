@@ -1,6 +1,6 @@
 //! What DNS servers know: the cluster's, and those outside.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::{Answer, Data, RecordType};
 use crate::network::Protocol;
@@ -60,21 +60,32 @@ pub(super) fn answer(
         None => Answer::NoSuchName,
         Some(data) if data.is_empty() => Answer::NoData,
         Some(mut data) => {
-            // CoreDNS' plugin loadbalance turns the order
-            let by = usize::try_from(turn % data.len() as u64).unwrap_or(0);
-            if data.iter().all(|each| matches!(each, Data::Address(_))) {
-                data.rotate_left(by);
+            // CoreDNS' plugin loadbalance turns the order of the addresses, of A and of AAAA
+            let address =
+                |each: &Data, v6| matches!(each, Data::Address(own) if own.is_ipv6() == v6);
+            for v6 in [false, true] {
+                let own = |each: &Data| address(each, v6);
+                if let (Some(first), Some(last)) =
+                    (data.iter().position(own), data.iter().rposition(own))
+                {
+                    let run = &mut data[first..=last];
+                    let by = usize::try_from(turn % run.len() as u64).unwrap_or(0);
+                    run.rotate_left(by);
+                }
             }
             Answer::Found(data)
         }
     }
 }
 
-/// An address of RFC 5737 that nobody has.
+/// An address of RFC 5737 or RFC 3849 that nobody has.
 pub(super) fn lie(data: &mut [Data]) {
     for each in data {
         if let Data::Address(address) = each {
-            *address = [192, 0, 2, 66].into();
+            *address = match address {
+                IpAddr::V4(_) => [192, 0, 2, 66].into(),
+                IpAddr::V6(_) => Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0x66).into(),
+            };
         }
     }
 }
@@ -84,8 +95,10 @@ fn outside(world: &World, name: &str, record: RecordType) -> Answer {
     let known = known.find(|each| each.names.iter().any(|own| own == name));
     match (known, record) {
         (None, _) => Answer::NoSuchName,
-        (Some(known), RecordType::A) => Answer::Found(vec![Data::Address(known.address)]),
-        (Some(_), _) => Answer::NoData,
+        (Some(known), _) => match of_type(vec![known.address], record) {
+            none if none.is_empty() => Answer::NoData,
+            data => Answer::Found(data),
+        },
     }
 }
 
@@ -97,8 +110,7 @@ fn in_cluster(world: &World, rest: &str, record: RecordType) -> Option<Vec<Data>
     if zone == "pod" {
         // The Corefile's `pods insecure`: any address, whoever has it
         let address = labels.pop().filter(|_| labels.is_empty())?;
-        let address = address.replace('-', ".").parse::<Ipv4Addr>().ok()?;
-        return Some(of_type(vec![address.into()], record));
+        return Some(of_type(vec![dashed(address)?], record));
     }
     if zone != "svc" {
         return None;
@@ -106,7 +118,7 @@ fn in_cluster(world: &World, rest: &str, record: RecordType) -> Option<Vec<Data>
     let key = Key::new(namespace, labels.pop()?);
     let service = world.services.get(&key)?;
     match labels[..] {
-        [] => addresses(world, &key, service, record),
+        [] => addresses(world, &key, service, record, 0),
         [host] => {
             let own = of_hosts(world, &key, service)
                 .filter(|(_, each)| host_label(each) == host)
@@ -123,18 +135,26 @@ fn of_type(addresses: Vec<IpAddr>, record: RecordType) -> Vec<Data> {
     let wanted = addresses.into_iter().filter(|address| match record {
         RecordType::A => address.is_ipv4(),
         RecordType::Aaaa => address.is_ipv6(),
-        _ => false,
+        RecordType::Host => true,
+        RecordType::Srv | RecordType::Ptr => false,
     });
-    wanted.map(Data::Address).collect()
+    let mut wanted: Vec<IpAddr> = wanted.collect();
+    wanted.sort_by_key(IpAddr::is_ipv6);
+    wanted.into_iter().map(Data::Address).collect()
 }
 
-fn addresses(world: &World, key: &Key, service: &Service, record: RecordType) -> Option<Vec<Data>> {
-    if let Some(external) = &service.external_name {
-        let mut data = vec![Data::Name(external.clone())];
-        if let Answer::Found(found) = outside(world, external, record) {
-            data.extend(found);
-        }
-        return Some(data);
+/// CoreDNS 1.15, plugin/backend_lookup.go: `maxCnameChainLength`.
+const LONGEST_CHAIN: u32 = 10;
+
+fn addresses(
+    world: &World,
+    key: &Key,
+    service: &Service,
+    record: RecordType,
+    before: u32,
+) -> Option<Vec<Data>> {
+    if let Some(target) = &service.external_name {
+        return Some(followed(world, target, record, before));
     }
     if !service.addresses.is_empty() {
         return Some(of_type(service.addresses.clone(), record));
@@ -144,6 +164,41 @@ fn addresses(world: &World, key: &Key, service: &Service, record: RecordType) ->
         .collect();
     // CoreDNS knows a headless Service by its endpoints
     (!ready.is_empty()).then(|| of_type(ready, record))
+}
+
+/// The CNAME to a target with what it leads to. plugin/backend_lookup.go: into the cluster it is told
+/// with addresses or not at all; out of it, whatever is found there.
+fn followed(world: &World, target: &str, record: RecordType, before: u32) -> Vec<Data> {
+    let cname = || Data::Name(target.to_owned());
+    if before > LONGEST_CHAIN {
+        return Vec::new();
+    }
+    let inside = target
+        .strip_suffix(&world.network.domain)
+        .and_then(|rest| rest.strip_suffix('.'));
+    let Some(rest) = inside else {
+        let found = match outside(world, target, record) {
+            Answer::Found(found) => found,
+            _ => Vec::new(),
+        };
+        return [vec![cname()], found].concat();
+    };
+    let next = match chained(world, rest) {
+        Some((key, service)) => addresses(world, &key, service, record, before + 1),
+        None => in_cluster(world, rest, record),
+    };
+    match next {
+        Some(found) if !found.is_empty() => [vec![cname()], found].concat(),
+        _ => Vec::new(),
+    }
+}
+
+/// The Service of a name of the form `SERVICE.NAMESPACE.svc`.
+fn chained<'a>(world: &'a World, rest: &str) -> Option<(Key, &'a Service)> {
+    let (name, namespace) = rest.strip_suffix(".svc")?.split_once('.')?;
+    let key = Key::new(namespace, name);
+    let service = world.services.get(&key)?;
+    Some((key, service))
 }
 
 /// The ready backends of a headless Service.
@@ -163,10 +218,12 @@ fn of_hosts<'a>(
 
 /// The first label of a backend's own name: its pod's `hostname`, else its address.
 fn host_label(endpoint: &Endpoint) -> String {
-    endpoint
-        .hostname
-        .clone()
-        .unwrap_or_else(|| endpoint.address.to_string().replace('.', "-"))
+    endpoint.hostname.clone().unwrap_or_else(|| {
+        let dashes = endpoint.address.to_string().replace(['.', ':'], "-");
+        // plugin/kubernetes/kubernetes.go, `endpointHostname`: no label ends in one
+        let end = if dashes.ends_with('-') { "0" } else { "" };
+        dashes + end
+    })
 }
 
 fn srv(
@@ -213,14 +270,57 @@ fn srv(
     }
 }
 
+/// CoreDNS, plugin/kubernetes/kubernetes.go, `findPods`: `10-1-2-3`, or `fd00--1` for colons.
+fn dashed(label: &str) -> Option<IpAddr> {
+    let first = label
+        .replace('-', ".")
+        .parse::<Ipv4Addr>()
+        .map(IpAddr::from);
+    let second = || {
+        label
+            .replace('-', ":")
+            .parse::<Ipv6Addr>()
+            .map(IpAddr::from)
+    };
+    first.or_else(|_| second()).ok()
+}
+
+/// The name in the reverse zones that an address has.
+pub(super) fn reversed(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => {
+            let [a, b, c, d] = address.octets();
+            format!("{d}.{c}.{b}.{a}.in-addr.arpa")
+        }
+        IpAddr::V6(address) => {
+            let nibbles = address.octets().into_iter().rev();
+            let nibbles = nibbles.map(|byte| format!("{:x}.{:x}.", byte & 15, byte >> 4));
+            format!("{}ip6.arpa", nibbles.collect::<String>())
+        }
+    }
+}
+
 fn reverse(world: &World, name: &str) -> Option<Vec<Data>> {
-    let reversed = name.strip_suffix(".in-addr.arpa")?;
-    let octets: Vec<&str> = reversed.rsplit('.').collect();
-    let address: Ipv4Addr = octets.join(".").parse().ok()?;
+    let address: IpAddr = match name.strip_suffix(".in-addr.arpa") {
+        Some(reversed) => {
+            let octets: Vec<&str> = reversed.rsplit('.').collect();
+            octets.join(".").parse::<Ipv4Addr>().ok()?.into()
+        }
+        None => {
+            let nibbles = name.strip_suffix(".ip6.arpa")?.rsplit('.');
+            let nibbles = nibbles.map(|nibble| u8::from_str_radix(nibble, 16).ok());
+            let nibbles: Vec<u8> = nibbles.collect::<Option<_>>()?;
+            let full = nibbles.len() == 32 && nibbles.iter().all(|nibble| *nibble < 16);
+            let value = nibbles
+                .iter()
+                .fold(0, |all: u128, one| all << 4 | u128::from(*one));
+            Ipv6Addr::from(full.then_some(value)?).into()
+        }
+    };
     let (Key { namespace, name }, _) = world
         .services
-        .at(address.into())
-        .filter(|(_, service)| service.addresses.contains(&address.into()))?;
+        .at(address)
+        .filter(|(_, service)| service.addresses.contains(&address))?;
     let full = format!("{name}.{namespace}.svc.{}", world.network.domain);
     Some(vec![Data::Name(full)])
 }

@@ -24,7 +24,11 @@ impl<'a> Flow<'a> {
             };
         }
         let services = &self.world.services;
-        if let Some((key, service, port)) = services.on_node_port(request.protocol, request.port) {
+        // kube-proxy has a node port in the families that its Service has
+        if let Some((key, service, port)) = services.on_node_port(request.protocol, request.port)
+            && service.has_family_of(request.to)
+            && node.forwards(request.to)
+        {
             if self.world.suffers(FaultKind::NodePortClosed, name) {
                 return Outcome::TimedOut;
             }
@@ -35,6 +39,7 @@ impl<'a> Flow<'a> {
             .pods
             .host_port(name, request.protocol, request.port);
         if let Some((pod, port)) = host_port
+            && let Some(address) = pod.like(request.to)
             && node.network.host_ports
         {
             // The plugin portmap masquerades what comes from the node itself; winkernel's likeness,
@@ -47,7 +52,7 @@ impl<'a> Flow<'a> {
                 forwarded: true,
                 ..self
             };
-            return forwarded.deliver(pod.address.into(), port);
+            return forwarded.deliver(address, port);
         }
         if request.protocol == Protocol::Tcp && request.port == node.kubelet_port {
             return self.answered(Backend::Kubelet {

@@ -10,11 +10,12 @@ use crate::world::{Key, Node, Outside, Pod, World};
 /// VXLAN's headers: outer Ethernet, IP and UDP, and its own.
 const VXLAN: usize = 50;
 
-/// The headers of IPv4 and of what follows it.
-fn headers(protocol: Protocol) -> usize {
-    match protocol {
-        Protocol::Tcp => 40,
-        Protocol::Udp | Protocol::Icmp => 28,
+/// The headers of IP and of what follows it.
+fn headers(protocol: Protocol, to: IpAddr) -> usize {
+    let ip = if to.is_ipv4() { 20 } else { 40 };
+    ip + match protocol {
+        Protocol::Tcp => 20,
+        Protocol::Udp | Protocol::Icmp => 8,
     }
 }
 
@@ -28,10 +29,10 @@ impl<'a> Flow<'a> {
     /// Sends the request to an address that is no Service's.
     pub(super) fn deliver(self, address: IpAddr, port: u16) -> Outcome {
         if let Some((key, pod)) = self.world.pods.at(address) {
-            return self.to_pod(key, pod, port);
+            return self.to_pod(key, pod, (address, port));
         }
         if let Some((name, node)) = self.world.nodes.at(address) {
-            return self.to_host(name, node, port);
+            return self.to_host(name, node, (address, port));
         }
         if let Some(backend) = bystander(self.world, address, port, self.request.protocol) {
             let node = self.world.nodes.around(address);
@@ -58,7 +59,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn to_pod(self, key: &'a Key, pod: &'a Pod, port: u16) -> Outcome {
+    fn to_pod(self, key: &'a Key, pod: &'a Pod, to: (IpAddr, u16)) -> Outcome {
         let Some(node) = self.world.nodes.get(&pod.node) else {
             return Outcome::TimedOut;
         };
@@ -69,14 +70,12 @@ impl<'a> Flow<'a> {
             if self.node.is_none() {
                 return Outcome::TimedOut;
             }
-            if let Some(lost) =
-                self.between(Some(there), Some((key, pod)), (pod.address.into(), port))
-            {
+            if let Some(lost) = self.between(Some(there), Some((key, pod)), to) {
                 return lost;
             }
         }
         let protocol = self.request.protocol;
-        match pod.listens(protocol, port) {
+        match pod.listens(protocol, to.1) {
             _ if protocol == Protocol::Icmp => {
                 self.passed(Some(there), self.answered(Backend::Echo))
             }
@@ -86,11 +85,11 @@ impl<'a> Flow<'a> {
     }
 
     /// A backend on its node's own network.
-    fn to_host(self, name: &'a str, node: &'a Node, port: u16) -> Outcome {
-        if let Some(lost) = self.between(Some((name, node)), None, (node.address.into(), port)) {
+    fn to_host(self, name: &'a str, node: &'a Node, to: (IpAddr, u16)) -> Outcome {
+        if let Some(lost) = self.between(Some((name, node)), None, to) {
             return lost;
         }
-        match on_host(self.world, name, self.request.protocol, port) {
+        match on_host(self.world, name, self.request.protocol, to.1) {
             Some((pod, page)) => self.passed(Some((name, node)), self.answered_by(pod, page)),
             None if node.pool.os() == Os::Windows && !self.is_on(name) => Outcome::TimedOut,
             None => Outcome::Refused,
@@ -141,7 +140,7 @@ impl<'a> Flow<'a> {
     /// Pods leave the cluster with their node's address.
     fn leaving(self, node: &Node) -> Self {
         Self {
-            source: node.address.into(),
+            source: node.like(self.source).unwrap_or(self.source),
             ..self
         }
     }
@@ -235,7 +234,10 @@ impl<'a> Flow<'a> {
         }
         let overlay = here.is_some_and(|(_, node)| node.network.mode == NetworkMode::Overlay);
         let tunnelled = last && overlay && there.is_some();
-        Some(HOLE - headers(self.request.protocol) - if tunnelled { VXLAN } else { 0 })
+        Some(
+            HOLE - headers(self.request.protocol, self.request.to)
+                - if tunnelled { VXLAN } else { 0 },
+        )
     }
 }
 

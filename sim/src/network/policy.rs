@@ -5,7 +5,7 @@
 //! in a direction is open in it; a pod's own node always reaches it. Egress is judged by the
 //! backend, after kube-proxy has chosen it. SCTP rules allow nothing here.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use k8s_openapi::api::networking::v1::{NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
@@ -220,15 +220,22 @@ fn selects(selector: &LabelSelector, labels: &Labels) -> bool {
 }
 
 fn within(address: IpAddr, net: &str) -> bool {
-    let IpAddr::V4(address) = address else {
-        return false;
-    };
     let parsed = net.split_once('/').and_then(|(base, length)| {
-        Some((base.parse::<Ipv4Addr>().ok()?, length.parse::<u32>().ok()?))
+        Some((base.parse::<IpAddr>().ok()?, length.parse::<u32>().ok()?))
     });
-    let Some((base, length @ 0..=32)) = parsed else {
+    let (bits, base, length, width) = match (address, parsed) {
+        (IpAddr::V4(address), Some((IpAddr::V4(base), length))) => {
+            let bits = |address| u128::from(u32::from(address));
+            (bits(address), bits(base), length, 32)
+        }
+        (IpAddr::V6(address), Some((IpAddr::V6(base), length))) => {
+            (address.into(), base.into(), length, 128)
+        }
+        _ => return false,
+    };
+    let Some(rest) = u32::checked_sub(width, length) else {
         return false;
     };
-    let mask = u32::MAX.checked_shl(32 - length).unwrap_or(0);
-    u32::from(address) & mask == u32::from(base) & mask
+    let differ: u128 = bits ^ base;
+    differ.checked_shr(rest).unwrap_or(0) == 0
 }

@@ -83,7 +83,9 @@ impl<'a> Flow<'a> {
             .world
             .nodes
             .iter()
-            .filter(|(name, _)| !service.external_local || local(name))
+            .filter(|(name, node)| {
+                node.forwards(request.to) && (!service.external_local || local(name))
+            })
             .collect();
         match pick(&nodes, request.turn) {
             Some((name, node)) => self.through_node_port(name, node, key, service, port),
@@ -126,7 +128,7 @@ impl<'a> Flow<'a> {
             source: if local {
                 self.source
             } else {
-                node.address.into()
+                node.like(self.source).unwrap_or(self.source)
             },
             node: Some((name, node)),
             forwarded: true,
@@ -148,7 +150,7 @@ impl<'a> Flow<'a> {
         } else if node.pool.build() == Some(Build::Ws2019) && node.network.revision < 1432 {
             // Calico, limitations: "kube-proxy unconditionally applies source NAT to traffic from
             // local pods to service ClusterIPs" on 1809 prior to build 17763.1432
-            node.address.into()
+            node.like(self.source).unwrap_or(self.source)
         } else {
             self.source
         };
@@ -192,7 +194,7 @@ impl<'a> Flow<'a> {
         };
         // Elsewhere another node has forwarded it, in its own name
         let itself = self.pod.is_some_and(|(_, pod)| {
-            endpoint.address == IpAddr::V4(pod.address) && self.is_on(&pod.node)
+            Some(endpoint.address) == pod.like(endpoint.address) && self.is_on(&pod.node)
         });
         let mut flow = self;
         if itself {
@@ -203,7 +205,7 @@ impl<'a> Flow<'a> {
                 return Outcome::TimedOut;
             }
             // KUBE-MARK-MASQ: a pod does not see itself as its client
-            flow.source = node.address.into();
+            flow.source = node.like(self.source).unwrap_or(self.source);
         }
         flow.deliver(endpoint.address, target)
     }
@@ -222,6 +224,8 @@ impl<'a> Flow<'a> {
             .of(key)
             .filter_map(|slice| Some((slice, *slice.ports.get(&port.name)?)))
             .flat_map(|(slice, target)| slice.endpoints.iter().map(move |each| (each, target)))
+            // kube-proxy keeps a proxier for each family (pkg/proxy/metaproxier)
+            .filter(|(each, _)| each.address.is_ipv6() == self.request.to.is_ipv6())
             .collect();
         let of = |wanted: &dyn Fn(&Endpoint) -> bool, node: Option<&str>| {
             let here = |each: &Endpoint| node.is_none() || each.node.as_deref() == node;
@@ -241,7 +245,9 @@ impl<'a> Flow<'a> {
             && world.suffers(FaultKind::EndpointStale, name)
         {
             let target = all.first().map_or(port.port, |(_, target)| *target);
-            found.extend(world.slices.gone(key).iter().map(|gone| (gone, target)));
+            let gone = world.slices.gone(key).iter();
+            let gone = gone.filter(|gone| gone.address.is_ipv6() == self.request.to.is_ipv6());
+            found.extend(gone.map(|gone| (gone, target)));
         }
         (found, any)
     }
@@ -249,7 +255,7 @@ impl<'a> Flow<'a> {
     /// Whom session affinity goes by.
     fn client(&self) -> IpAddr {
         match (self.pod, self.forwarded) {
-            (Some((_, pod)), _) => pod.address.into(),
+            (Some((_, pod)), _) => pod.like(self.source).unwrap_or(self.source),
             (None, true) if self.request.from == super::Origin::Outside => {
                 self.world.network.client.into()
             }

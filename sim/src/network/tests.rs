@@ -1,4 +1,5 @@
 mod broken;
+mod families;
 mod limits;
 
 use super::*;
@@ -283,7 +284,7 @@ fn nobody_is_at_unknown_addresses() {
     );
     let v6 = "fd00::1".parse().expect("an address");
     let request = Request::tcp(from_pod("linux"), v6, 80, 0);
-    assert_eq!(connect(&healthy(), &request), Outcome::NoRoute);
+    assert_eq!(connect(&healthy(), &request), Outcome::Unreachable);
 }
 
 #[test]

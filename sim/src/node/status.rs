@@ -54,10 +54,13 @@ pub(super) fn status(node: &NodeState, version: &str, faults: &FaultSet) -> Node
     let now = node.time(faults);
     let pressed = node.pressed(node.suffers(FaultKind::MemoryPressure, faults), now);
     NodeStatus {
-        addresses: Some(vec![
-            address("InternalIP", node.view.address.to_string()),
-            address("Hostname", node.name.clone()),
-        ]),
+        addresses: Some(
+            node.view
+                .addresses()
+                .map(|own| address("InternalIP", own.to_string()))
+                .chain([address("Hostname", node.name.clone())])
+                .collect(),
+        ),
         daemon_endpoints: Some(NodeDaemonEndpoints {
             kubelet_endpoint: Some(DaemonEndpoint {
                 port: i32::from(node.view.kubelet_port),

@@ -337,7 +337,7 @@ async fn deadline(run: &PodRun) {
 async fn report(cluster: &Cluster, run: &PodRun) {
     cluster.heard(&run.node).await;
     let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), &run.key.namespace);
-    let status = run.book().status(run.node.view.address);
+    let status = run.book().status(&run.node.view);
     let mut status = json!(status);
     if let Some(addresses) = status.get_mut("podIPs").and_then(Value::as_array_mut) {
         // Else the server adds a new address to the old one

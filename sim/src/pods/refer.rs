@@ -1,6 +1,7 @@
 //! What a pod's fields refer to: its own fields, its containers' resources, `ConfigMap`s, Secrets.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use k8s_openapi::api::core::v1::{
     ConfigMap, Container, ObjectFieldSelector, PodSpec, ResourceFieldSelector, Secret,
@@ -10,6 +11,7 @@ use kube::Api;
 use super::resources::milli;
 use super::run::PodRun;
 use crate::cluster::{Cluster, insist};
+use crate::world;
 
 /// The content of a `ConfigMap` or Secret.
 pub(crate) type Data = BTreeMap<String, Vec<u8>>;
@@ -79,12 +81,17 @@ pub(crate) fn field(run: &PodRun, selector: &ObjectFieldSelector) -> Result<Stri
     let path = selector.field_path.as_str();
     let pod = &run.pod;
     let spec = pod.spec.as_ref();
-    let host = || run.node.view.address.to_string();
-    let own = || {
-        let address = run.address();
-        address
-            .map(|address| address.to_string())
-            .unwrap_or_default()
+    let node = &run.node.view;
+    let own: Vec<_> = run
+        .address()
+        .into_iter()
+        .flat_map(|address| world::both(address, node.address6_of(address)))
+        .collect();
+    let host: Vec<_> = node.addresses().collect();
+    let first = |of: &[IpAddr]| of.first().map(ToString::to_string).unwrap_or_default();
+    let all = |of: &[IpAddr]| {
+        let each: Vec<String> = of.iter().map(ToString::to_string).collect();
+        each.join(",")
     };
     let one = |map: Option<&BTreeMap<String, String>>, key: &str| {
         let value = map.and_then(|map| map.get(key));
@@ -115,8 +122,10 @@ pub(crate) fn field(run: &PodRun, selector: &ObjectFieldSelector) -> Result<Stri
             let account = spec.and_then(|spec| spec.service_account_name.clone());
             account.unwrap_or_default()
         }
-        "status.hostIP" | "status.hostIPs" => host(),
-        "status.podIP" | "status.podIPs" => own(),
+        "status.hostIP" => first(&host),
+        "status.hostIPs" => all(&host),
+        "status.podIP" => first(&own),
+        "status.podIPs" => all(&own),
         other => return Err(Missing::text(format!("unsupported fieldPath: {other}"))),
     })
 }

@@ -2,8 +2,6 @@
 //! (`generateAPIPodStatus`, `convertToAPIContainerStatuses`), `pkg/kubelet/status/generate.go` and
 //! `pkg/kubelet/prober/prober_manager.go` (`UpdatePodStatus`).
 
-use std::net::Ipv4Addr;
-
 use k8s_openapi::api::core::v1::{
     ContainerState, ContainerStateRunning, ContainerStateTerminated, ContainerStateWaiting,
     ContainerStatus, ContainerUser, HostIP, LinuxContainerUser, PodCondition, PodIP,
@@ -15,12 +13,18 @@ use super::book::{Book, ContainerBook, Role, State};
 use super::resources;
 use crate::clock;
 use crate::topology::Os;
+use crate::world::{self, Node};
 
 impl Book {
-    /// The status to report now, for a node of this address.
-    pub(crate) fn status(&mut self, host: Ipv4Addr) -> PodStatus {
+    /// The status to report now, for its node.
+    pub(crate) fn status(&mut self, node: &Node) -> PodStatus {
         let phase = self.phase();
-        let address = self.address.map(|address| address.to_string());
+        let own: Vec<String> = self
+            .address
+            .into_iter()
+            .flat_map(|address| world::both(address, node.address6_of(address)))
+            .map(|address| address.to_string())
+            .collect();
         let generation = self.pod.metadata.generation;
         let qos_class = self.pod.spec.as_ref().map(resources::qos_class);
         let head = PodStatus {
@@ -46,12 +50,16 @@ impl Book {
         };
         let conditions = self.conditions(phase);
         PodStatus {
-            host_ip: Some(host.to_string()),
-            host_ips: Some(vec![HostIP {
-                ip: host.to_string(),
-            }]),
-            pod_ips: address.clone().map(|ip| vec![PodIP { ip }]),
-            pod_ip: address,
+            host_ip: Some(node.address.to_string()),
+            host_ips: Some(
+                node.addresses()
+                    .map(|address| HostIP {
+                        ip: address.to_string(),
+                    })
+                    .collect(),
+            ),
+            pod_ip: own.first().cloned(),
+            pod_ips: (!own.is_empty()).then(|| own.into_iter().map(|ip| PodIP { ip }).collect()),
             conditions: Some(conditions),
             init_container_statuses: list(&self.init),
             container_statuses: list(&self.containers),
@@ -271,12 +279,17 @@ mod tests {
 
     use super::super::book::NodeVerdict;
     use super::super::book::tests::book_of;
-    use super::*;
+    use std::net::Ipv4Addr;
 
-    const HOST: Ipv4Addr = Ipv4Addr::LOCALHOST;
+    use super::*;
+    use crate::topology::Pool;
+
+    fn host() -> Node {
+        Node::new(Pool::Linux, Ipv4Addr::LOCALHOST, 1, [10, 244, 1])
+    }
 
     fn condition(book: &mut Book, name: &str) -> PodCondition {
-        let conditions = book.status(HOST).conditions.unwrap_or_default();
+        let conditions = book.status(&host()).conditions.unwrap_or_default();
         let found = conditions.into_iter().find(|c| c.type_ == name);
         found.expect("a condition")
     }
@@ -289,7 +302,7 @@ mod tests {
             reason: "PodOSNotSupported".to_owned(),
             message: "no".to_owned(),
         });
-        let status = book.status(HOST);
+        let status = book.status(&host());
         assert_eq!(status.phase.as_deref(), Some("Failed"));
         assert_eq!(status.reason.as_deref(), Some("PodOSNotSupported"));
         assert_eq!((status.host_ip, status.container_statuses), (None, None));
@@ -356,7 +369,7 @@ mod tests {
             "resources": {"requests": {"cpu": "1"}},
             "volumeMounts": [{"name": "v", "mountPath": "/v", "readOnly": true}]}]}));
         book.containers[0].id = Some("containerd://1".to_owned());
-        let status = serde_json::to_value(book.status(HOST)).expect("JSON");
+        let status = serde_json::to_value(book.status(&host())).expect("JSON");
         let container = &status["containerStatuses"][0];
         assert_eq!(container["allocatedResources"], json!({"cpu": "1"}));
         assert_eq!(

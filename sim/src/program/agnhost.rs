@@ -4,6 +4,7 @@
 //! of Kubernetes itself use is refused by name.
 
 use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use super::net::Net;
@@ -68,14 +69,22 @@ fn hosts(place: &Place, net: &dyn Net) -> String {
     match place.os {
         Os::Linux => format!(
             "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n\
-             fe00::\tip6-localnet\nfe00::\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n{}\t{}\n\n",
-            go::host(net.address()),
-            place.hostname
+             fe00::\tip6-localnet\nfe00::\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n{}\n",
+            own_lines(place, net)
         ),
         Os::Windows => "# Copyright (c) 1993-2009 Microsoft Corp.\r\n#\r\n\
              # This is a sample HOSTS file used by Microsoft TCP/IP for Windows.\r\n\n"
             .to_owned(),
     }
+}
+
+/// The pod's name for each of its addresses.
+fn own_lines(place: &Place, net: &dyn Net) -> String {
+    let second = net.source(Ipv6Addr::UNSPECIFIED.into());
+    let own = [net.address(), second].into_iter();
+    let own = own.take(if second.is_ipv6() { 2 } else { 1 });
+    own.map(|address| format!("{address}\t{}\n", place.hostname))
+        .collect()
 }
 
 fn serves(port: u16, udp: Option<u16>, page: Page) -> Started {

@@ -30,7 +30,7 @@ pub(super) fn run(args: &[String], net: &dyn Net) -> Ran {
     match asked.protocol.as_str() {
         "" | "tcp" => tcp(&asked, net),
         "udp" => udp(&asked, net),
-        "sctp" => match target("sctp", &asked.destination, net) {
+        "sctp" => match target("sctp", &asked.destination, net).0 {
             Err(error) => complains(format!("DNS: {error}")),
             Ok(_) => complains("OTHER: protocol not supported".to_owned()),
         },
@@ -108,31 +108,58 @@ fn split(destination: &str) -> Result<(&str, &str), String> {
     Ok((host, port))
 }
 
-/// `net.ResolveTCPAddr` and its like.
-fn target(kind: &str, destination: &str, net: &dyn Net) -> Result<(IpAddr, u16), String> {
-    let (host, port) = split(destination)?;
-    let port = go::port(kind, port)?;
-    let host = if host.is_empty() { "127.0.0.1" } else { host };
-    match net.lookup(host) {
-        (Lookup::Address(address), _) => Ok((address, port)),
-        (failed, _) => Err(go::lookup_error(net, host, &failed)),
-    }
+/// `net.ResolveTCPAddr` and its like, and how long that takes.
+fn target(
+    kind: &str,
+    destination: &str,
+    net: &dyn Net,
+) -> (Result<(IpAddr, u16), String>, Duration) {
+    let parsed = split(destination).and_then(|(host, port)| Ok((host, go::port(kind, port)?)));
+    let (host, port) = match parsed {
+        Ok(parsed) => parsed,
+        Err(error) => return (Err(error), Duration::ZERO),
+    };
+    let (found, took) = go::resolve(net, host);
+    let target = match found {
+        Lookup::Address(address) => Ok((address, port)),
+        failed => Err(go::lookup_error(net, host, &failed)),
+    };
+    (target, took)
 }
 
 fn tcp(asked: &Asked, net: &dyn Net) -> Ran {
-    if let Err(error) = split(&asked.destination) {
-        return complains(format!("UNKNOWN: {error}"));
-    }
-    let (address, port) = match target("tcp", &asked.destination, net) {
-        Ok(target) => target,
-        Err(error) => return complains(format!("DNS: {error}")),
+    let host = match split(&asked.destination) {
+        Ok((host, _)) => host,
+        Err(error) => return complains(format!("UNKNOWN: {error}")),
     };
-    let at = format!("{}:{port}", go::host(address));
+    let ((_, port), resolved) = match target("tcp", &asked.destination, net) {
+        (Ok(target), took) => (target, took),
+        (Err(error), took) => return after(took, complains(format!("DNS: {error}"))),
+    };
+    // It has only looked whether the name resolves; `net.DialTimeout` asks again and tries all
+    // addresses
+    let (addresses, again) = go::addresses(net, host);
+    let links = addresses
+        .iter()
+        .map(|address| (address, net.open(*address, port)));
+    let mut failed = None;
+    for (address, link) in links {
+        if matches!(link, Link::Open(_)) {
+            failed = Some((address, link));
+            break;
+        }
+        failed = failed.or(Some((address, link)));
+    }
+    let Some((address, link)) = failed else {
+        let error = go::lookup_error(net, host, &Lookup::NoSuchName);
+        return after(resolved, complains(format!("DNS: {error}")));
+    };
+    let at = format!("{}:{port}", go::host(*address));
     let os = net.os();
-    let (text, took) = match (net.open(address, port), os) {
+    let (text, took) = match (link, os) {
         (Link::Open(_), _) => {
             return Ran {
-                took: Duration::from_millis(2),
+                took: resolved + again + Duration::from_millis(2),
                 ..Ran::default()
             };
         }
@@ -150,36 +177,36 @@ fn tcp(asked: &Asked, net: &dyn Net) -> Ran {
                 Duration::from_millis(took),
             )
         }
+        (Link::Unreachable, _) => (
+            format!("OTHER: {}", go::unreachable(os, "tcp", &at)),
+            Duration::from_millis(1),
+        ),
         // `Timeout()` of Windows' WSAETIMEDOUT holds too (syscall/types_windows.go)
         (Link::TimedOut, _) => ("TIMEOUT".to_owned(), super::system_limit(os)),
     };
+    let took = again + took;
     match asked.timeout {
-        Some(limit) if limit < took => Ran {
-            took: limit,
-            ..complains("TIMEOUT".to_owned())
-        },
-        _ => Ran {
-            took,
-            ..complains(text)
-        },
+        Some(limit) if limit < took => after(resolved + limit, complains("TIMEOUT".to_owned())),
+        _ => after(resolved + took, complains(text)),
     }
 }
 
+fn after(took: Duration, ran: Ran) -> Ran {
+    Ran { took, ..ran }
+}
+
 fn udp(asked: &Asked, net: &dyn Net) -> Ran {
-    let (address, port) = match target("udp", &asked.destination, net) {
-        Ok(target) => target,
-        Err(error) => return complains(format!("DNS: {error}")),
+    let ((address, port), resolved) = match target("udp", &asked.destination, net) {
+        (Ok(target), took) => (target, took),
+        (Err(error), took) => return after(took, complains(format!("DNS: {error}"))),
     };
     let from = format!(
         "read udp {}:49152->{}:{port}",
-        go::host(net.address()),
+        go::host(net.source(address)),
         go::host(address)
     );
     match net.datagram(address, port, &format!("{}\n", asked.data)) {
-        Datagram::Answered(_) => Ran {
-            took: Duration::from_millis(2),
-            ..Ran::default()
-        },
+        Datagram::Answered(_) => after(resolved + Duration::from_millis(2), Ran::default()),
         // The text of Windows does not say "connection refused", so connect.go calls it unknown
         Datagram::Refused => {
             let word = if net.os() == Os::Linux {
@@ -187,15 +214,14 @@ fn udp(asked: &Asked, net: &dyn Net) -> Ran {
             } else {
                 "UNKNOWN"
             };
-            complains(format!(
-                "{word}: {from}: {}",
-                go::datagram_refused(net.os())
-            ))
+            let text = format!("{word}: {from}: {}", go::datagram_refused(net.os()));
+            after(resolved, complains(text))
         }
-        Datagram::Lost => Ran {
+        Datagram::Lost => {
             // Without a limit it waits for ever
-            took: asked.timeout.unwrap_or(Duration::MAX),
-            ..complains(format!("TIMEOUT: {from}: i/o timeout"))
-        },
+            let limit = asked.timeout.unwrap_or(Duration::MAX);
+            let text = format!("TIMEOUT: {from}: i/o timeout");
+            after(resolved.saturating_add(limit), complains(text))
+        }
     }
 }

@@ -7,7 +7,8 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::net::{Lookup, Net};
+use super::net::{Lookup, Net, NotFound};
+use crate::names::{Query, Resolver};
 use crate::topology::Os;
 
 /// An address as it stands before a port.
@@ -36,6 +37,40 @@ pub(super) fn no_route(os: Os, kind: &str, at: &str) -> String {
         Os::Windows => "connectex: A socket operation was attempted to an unreachable network.",
     };
     format!("dial {kind} {at}: {why}")
+}
+
+/// A connection to a family that the system has no address of.
+pub(super) fn unreachable(os: Os, kind: &str, at: &str) -> String {
+    match os {
+        Os::Linux => format!("dial {kind} {at}: connect: network is unreachable"),
+        Os::Windows => no_route(os, kind, at),
+    }
+}
+
+fn find(net: &dyn Net, host: &str) -> (Result<Vec<IpAddr>, NotFound>, Duration) {
+    // Nothing means the program's own machine
+    let host = if host.is_empty() { "127.0.0.1" } else { host };
+    net.find(&Query {
+        by: Resolver::Go,
+        ..Query::address(host)
+    })
+}
+
+/// The addresses of a host in the order that `net.Dial` tries them; and how long that took.
+pub(super) fn addresses(net: &dyn Net, host: &str) -> (Vec<IpAddr>, Duration) {
+    let (found, took) = find(net, host);
+    (found.unwrap_or_default(), took)
+}
+
+/// The address of a host as `net.ResolveTCPAddr` picks it: IPv4 if there is one (net/ipsock.go,
+/// `forResolve`), and how long that took.
+pub(super) fn resolve(net: &dyn Net, host: &str) -> (Lookup, Duration) {
+    let (found, took) = find(net, host);
+    let found = found.map(|mut addresses| {
+        addresses.sort_by_key(IpAddr::is_ipv6);
+        addresses
+    });
+    (Lookup::from(found), took)
 }
 
 /// A connection that the other end cut.

@@ -3,6 +3,8 @@
 //! Layout: docker/for-win issue 6617 and Kubernetes, test/e2e/windows/dns.go, which looks for the name
 //! servers in it.
 
+use std::net::{IpAddr, Ipv6Addr};
+
 use super::net::Net;
 use super::{Place, Ran};
 use crate::network::Origin;
@@ -73,6 +75,9 @@ pub(super) fn run(place: &Place, args: &[String], net: &dyn Net) -> Ran {
         line("Autoconfiguration Enabled", "Yes");
     }
     let preferred = if all { "(Preferred)" } else { "" };
+    if let second @ IpAddr::V6(_) = net.source(Ipv6Addr::UNSPECIFIED.into()) {
+        line("IPv6 Address", &format!("{second}{preferred}"));
+    }
     line("IPv4 Address", &format!("{address}{preferred}"));
     line("Subnet Mask", mask);
     line("Default Gateway", &gateway);

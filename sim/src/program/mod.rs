@@ -33,6 +33,7 @@ mod windows;
 
 pub(crate) use windows::CONTROL_C;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -77,25 +78,36 @@ pub(crate) struct View<'a> {
 /// nests more than a few.
 const DEEPEST: u32 = 32;
 
+/// How many requests one program may make in all, by way of servers that ask others too: each of
+/// several nested `/dial` multiplies them.
+const MOST_ASKED: u32 = 10_000;
+
 /// A view, and how deep the program that has it stands in others.
 #[derive(Clone, Copy)]
 struct Sight<'a> {
     world: &'a World,
     turns: &'a AtomicU64,
     depth: u32,
+    asked: &'a Cell<u32>,
 }
 
-impl<'a> From<&View<'a>> for Sight<'a> {
-    fn from(view: &View<'a>) -> Self {
+impl<'a> Sight<'a> {
+    fn new(view: &View<'a>, asked: &'a Cell<u32>) -> Self {
         Self {
             world: view.world,
             turns: view.turns,
             depth: 0,
+            asked,
         }
     }
-}
 
-impl Sight<'_> {
+    /// Takes down a request; `None` where there were too many.
+    fn asks(self) -> Option<()> {
+        let before = self.asked.get();
+        self.asked.set(before.saturating_add(1));
+        (before < MOST_ASKED).then_some(())
+    }
+
     /// That of a command in this one.
     fn deeper(self) -> Result<Self, Refusal> {
         if self.depth >= DEEPEST {
@@ -236,7 +248,8 @@ pub(crate) fn reads_input(argv: &[String]) -> bool {
 
 /// Runs a program in a container, as the runtime does.
 pub(crate) fn start(place: &Place, argv: &[String], input: &[u8], view: &View<'_>) -> Started {
-    let view = &Sight::from(view);
+    let asked = Cell::new(0);
+    let view = &Sight::new(view, &asked);
     if place.host_process {
         // hcsshim, internal/jobcontainers/jobcontainer.go: the command line of a job container runs
         // through `cmd /c`

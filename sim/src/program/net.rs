@@ -14,8 +14,13 @@ use crate::topology::Os;
 
 /// A network as one program meets it.
 pub(crate) trait Net {
-    /// Looks a name up as the system does for a program, and how long that takes.
-    fn lookup(&self, name: &str) -> (Lookup, Duration);
+    /// Finds the addresses of a name, best first, and how long that takes.
+    fn find(&self, query: &Query<'_>) -> (Result<Vec<IpAddr>, NotFound>, Duration);
+    /// Looks a name up as the system does for a program: the best of its addresses.
+    fn lookup(&self, name: &str) -> (Lookup, Duration) {
+        let (found, took) = self.find(&Query::address(name));
+        (Lookup::from(found), took)
+    }
     /// Asks a name server, as the programs do whose business that is.
     fn query(&self, query: &Query<'_>) -> names::Lookup;
     /// Opens a TCP connection.
@@ -28,6 +33,10 @@ pub(crate) trait Net {
     fn ask(&self, peer: &Peer, asked: &Asked) -> Option<Answer>;
     /// The program's own address.
     fn address(&self) -> IpAddr;
+    /// The program's own address towards another.
+    fn source(&self, to: IpAddr) -> IpAddr {
+        if to.is_loopback() { to } else { self.address() }
+    }
     /// The system that the program runs on.
     fn os(&self) -> Os;
     /// The name servers that the system asks, and what it completes names with.
@@ -45,6 +54,23 @@ pub(crate) enum Lookup {
     TimedOut,
 }
 
+/// Why a name has no address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotFound {
+    NoSuchName,
+    TimedOut,
+}
+
+impl From<Result<Vec<IpAddr>, NotFound>> for Lookup {
+    fn from(found: Result<Vec<IpAddr>, NotFound>) -> Self {
+        match found.as_deref() {
+            Ok([best, ..]) => Self::Address(*best),
+            Ok([]) | Err(NotFound::NoSuchName) => Self::NoSuchName,
+            Err(NotFound::TimedOut) => Self::TimedOut,
+        }
+    }
+}
+
 /// What became of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Link {
@@ -52,6 +78,8 @@ pub(crate) enum Link {
     Refused,
     TimedOut,
     NoRoute,
+    /// The system knows no way to such an address.
+    Unreachable,
 }
 
 /// The other end of an open connection.
@@ -109,6 +137,8 @@ pub(crate) enum Echo {
     Lost,
     /// Whose router says that there is nobody.
     Unreachable(IpAddr),
+    /// The system knows no way to such an address.
+    NoWay,
 }
 
 impl Server {
@@ -139,8 +169,8 @@ impl Speaks {
 pub(crate) struct Nowhere;
 
 impl Net for Nowhere {
-    fn lookup(&self, _name: &str) -> (Lookup, Duration) {
-        (Lookup::NoSuchName, Duration::ZERO)
+    fn find(&self, _query: &Query<'_>) -> (Result<Vec<IpAddr>, NotFound>, Duration) {
+        (Err(NotFound::NoSuchName), Duration::ZERO)
     }
 
     fn query(&self, _query: &Query<'_>) -> names::Lookup {

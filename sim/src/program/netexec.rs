@@ -205,15 +205,9 @@ fn dial(asked: &Asked, net: &dyn Net) -> Answer {
         Ok(port) => port,
         Err(error) => return bad(error),
     };
-    // Nothing means the program's own machine
-    let host = if host.is_empty() {
-        "127.0.0.1"
-    } else {
-        host.as_str()
-    };
-    let address = match net.lookup(host) {
-        (Lookup::Address(address), _) => address,
-        (failed, _) => return bad(go::lookup_error(net, host, &failed)),
+    let address = match go::resolve(net, &host).0 {
+        Lookup::Address(address) => address,
+        failed => return bad(go::lookup_error(net, &host, &failed)),
     };
     let (mut responses, mut errors, mut last) = (Vec::new(), Vec::new(), String::new());
     if tries > TRIES {
@@ -275,6 +269,7 @@ fn dial_http(
         },
         Link::Refused => failed(go::refused(net.os(), "tcp", &at)),
         Link::NoRoute => failed(go::no_route(net.os(), "tcp", &at)),
+        Link::Unreachable => failed(go::unreachable(net.os(), "tcp", &at)),
     }
 }
 
@@ -287,7 +282,7 @@ fn dial_udp(
     match net.datagram(address, port, request) {
         Datagram::Answered(text) => Ok(text),
         refused_or_lost => {
-            let local = format!("{}:49152", go::host(net.address()));
+            let local = format!("{}:49152", go::host(net.source(address)));
             let at = format!("{}:{port}", go::host(address));
             let why = match refused_or_lost {
                 Datagram::Refused => go::datagram_refused(net.os()),

@@ -19,7 +19,7 @@ struct Asked {
 }
 
 fn parse(args: &[String]) -> Option<Asked> {
-    let mut record = RecordType::A;
+    let mut record = RecordType::Host;
     let mut plain = Vec::new();
     for arg in args {
         match arg.strip_prefix('-') {
@@ -31,6 +31,7 @@ fn parse(args: &[String]) -> Option<Asked> {
                     )
                 });
                 record = match kind.map(|(_, kind)| kind.to_ascii_uppercase()).as_deref() {
+                    Some("A") => RecordType::A,
                     Some("AAAA") => RecordType::Aaaa,
                     Some("SRV") => RecordType::Srv,
                     Some("PTR") => RecordType::Ptr,
@@ -65,6 +66,9 @@ fn ask(asked: &Asked, by: Resolver, net: &dyn Net) -> Lookup {
         turn: 0,
     })
 }
+
+/// As long it waits for the name of its own server.
+const OWN_SERVER: Duration = Duration::from_secs(2);
 
 /// Windows' own.
 pub(super) fn windows(args: &[String], net: &dyn Net) -> Started {
@@ -109,7 +113,7 @@ pub(super) fn windows(args: &[String], net: &dyn Net) -> Started {
         }
     };
     let took = match found.answer {
-        Answer::TimedOut => Duration::from_secs(6),
+        Answer::TimedOut => found.took + OWN_SERVER,
         _ => found.took,
     };
     Started::Ended(Ran {
@@ -122,9 +126,21 @@ pub(super) fn windows(args: &[String], net: &dyn Net) -> Started {
     })
 }
 
+/// As Windows shows them: AAAA before A.
+fn second_family_first(data: &[Data]) -> Vec<&Data> {
+    let first = |data: &&Data| matches!(data, Data::Address(address) if address.is_ipv4());
+    let mut all: Vec<&Data> = data.iter().collect();
+    all.sort_by_key(first);
+    all
+}
+
 fn records(name: &str, data: &[Data], windows: bool) -> String {
     let mut addresses = Vec::new();
     let mut out = String::new();
+    let data = match windows {
+        true => second_family_first(data),
+        false => data.iter().collect(),
+    };
     for record in data {
         match record {
             Data::Address(address) => addresses.push(address.to_string()),
@@ -192,7 +208,6 @@ pub(super) fn bind(args: &[String], net: &dyn Net) -> Started {
         Answer::Found(data) => (format!("{head}{}\n", records(&name, data, false)), 0),
         Answer::NoSuchName => (missing("NXDOMAIN"), 1),
         Answer::NoData => (format!("{head}*** Can't find {name}: No answer\n\n"), 1),
-        // Three tries of 5 s
         Answer::TimedOut => (
             ";; connection timed out; no servers could be reached\n\n".to_owned(),
             1,
@@ -200,10 +215,7 @@ pub(super) fn bind(args: &[String], net: &dyn Net) -> Started {
     };
     Started::Ended(Ran {
         code,
-        took: match found.answer {
-            Answer::TimedOut => Duration::from_secs(15),
-            _ => found.took,
-        },
+        took: found.took,
         ..Ran::prints(lines(&out))
     })
 }
@@ -211,7 +223,8 @@ pub(super) fn bind(args: &[String], net: &dyn Net) -> Started {
 /// PowerShell's `Resolve-DnsName`.
 pub(super) fn resolve_dns_name(args: &[String], net: &dyn Net) -> Ran {
     let mut name = None;
-    let (mut record, mut server) = (RecordType::A, None);
+    // `-Type`: "The default value is A_AAAA"
+    let (mut record, mut server) = (RecordType::Host, None);
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
         match arg.to_ascii_lowercase().as_str() {
@@ -219,10 +232,11 @@ pub(super) fn resolve_dns_name(args: &[String], net: &dyn Net) -> Ran {
             "-server" => server = rest.next().and_then(|server| server.parse().ok()),
             "-type" => {
                 record = match rest.next().map(|kind| kind.to_ascii_uppercase()).as_deref() {
+                    Some("A") => RecordType::A,
                     Some("AAAA") => RecordType::Aaaa,
                     Some("SRV") => RecordType::Srv,
                     Some("PTR") => RecordType::Ptr,
-                    _ => RecordType::A,
+                    _ => RecordType::Host,
                 };
             }
             _ if arg.starts_with('-') => {}
@@ -262,7 +276,7 @@ pub(super) fn resolve_dns_name(args: &[String], net: &dyn Net) -> Ran {
                 "\n{:width$}Type   TTL   Section    IPAddress\n{:width$}----   ---   -------    ---------\n",
                 "Name", "----"
             );
-            for record in data {
+            for record in second_family_first(data) {
                 let (kind, value) = match record {
                     Data::Address(address) if address.is_ipv4() => ("A", address.to_string()),
                     Data::Address(address) => ("AAAA", address.to_string()),

@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::net::{Echo, Lookup, Net};
 use super::script::number;
 use super::{Ran, Refusal, Started};
+use crate::names::{Query, RecordType, Resolver};
 
 /// What Windows' own programs speak. Their output is in the console's code page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,6 +57,27 @@ fn parse<'a>(args: &'a [String], count: u32, letters: [&str; 3]) -> Asked<'a> {
     asked
 }
 
+/// What `-4` or `-6` asks for.
+fn family(args: &[String]) -> Family {
+    let asks = |flag: &str| args.iter().any(|arg| arg.replacen('/', "-", 1) == flag);
+    Family(match (asks("-4"), asks("-6")) {
+        (true, _) => RecordType::A,
+        (_, true) => RecordType::Aaaa,
+        _ => RecordType::Host,
+    })
+}
+
+struct Family(RecordType);
+
+impl Family {
+    fn of<'a>(&self, name: &'a str) -> Query<'a> {
+        Query {
+            record: self.0,
+            ..Query::address(name)
+        }
+    }
+}
+
 /// Their lines are written at once, and scripts that wait for long take `-t`.
 const COUNT: u32 = 10_000;
 
@@ -82,9 +104,10 @@ pub(super) fn windows(args: &[String], net: &dyn Net, language: Language) -> Sta
         });
     };
     let words = Words::of(language);
-    let address = match net.lookup(name) {
-        (Lookup::Address(address), _) => address,
-        (_, took) => {
+    let (found, took) = net.find(&family(args).of(name));
+    let address = match Lookup::from(found) {
+        Lookup::Address(address) => address,
+        _ => {
             return Started::Ended(Ran {
                 code: 1,
                 took,
@@ -115,8 +138,12 @@ pub(super) fn windows(args: &[String], net: &dyn Net, language: Language) -> Sta
             Echo::Reply(ttl) => {
                 received += 1;
                 answered += 1;
-                words
-                    .reply
+                let reply = if address.is_ipv4() {
+                    words.reply
+                } else {
+                    words.reply6
+                };
+                reply
                     .replace("{}", &address.to_string())
                     .replace("{bytes}", &asked.bytes.to_string())
                     .replace("{ttl}", &ttl.to_string())
@@ -126,6 +153,8 @@ pub(super) fn windows(args: &[String], net: &dyn Net, language: Language) -> Sta
                 received += 1;
                 words.unreachable.replace("{}", &by.to_string())
             }
+            // Its message for what `IcmpSendEcho` itself refuses
+            Echo::NoWay => words.no_way.to_owned(),
             Echo::Lost => {
                 took += asked.wait;
                 words.lost.to_owned()
@@ -174,8 +203,11 @@ struct Words {
     unknown: &'static str,
     pinging: &'static str,
     reply: &'static str,
+    /// Over IPv6, which tells neither size nor hops.
+    reply6: &'static str,
     unreachable: &'static str,
     lost: &'static str,
+    no_way: &'static str,
     statistics: &'static str,
     times: &'static str,
 }
@@ -188,8 +220,10 @@ impl Words {
                 unknown: "Ping request could not find host {}. Please check the name and try again.\n",
                 pinging: "Pinging {} with {bytes} bytes of data:",
                 reply: "Reply from {}: bytes={bytes} time<1ms TTL={ttl}",
+                reply6: "Reply from {}: time<1ms",
                 unreachable: "Reply from {}: Destination host unreachable.",
                 lost: "Request timed out.",
+                no_way: "PING: transmit failed. General failure.",
                 statistics: "\nPing statistics for {}:\n    Packets: Sent = {sent}, Received = {received}, \
                              Lost = {lost} ({percent}% loss),\n",
                 times: "Approximate round trip times in milli-seconds:\n    \
@@ -200,8 +234,10 @@ impl Words {
                 unknown: "ping 要求ではホスト {} が見つかりませんでした。ホスト名を確認してもう一度実行してください。\n",
                 pinging: "{} に ping を送信しています {bytes} バイトのデータ:",
                 reply: "{} からの応答: バイト数 ={bytes} 時間 <1ms TTL={ttl}",
+                reply6: "{} からの応答: 時間 <1ms",
                 unreachable: "{} からの応答: 宛先ホストに到達できません。",
                 lost: "要求がタイムアウトしました。",
+                no_way: "PING: 転送に失敗しました。一般エラーです。",
                 statistics: "\n{} の ping 統計:\n    パケット数: 送信 = {sent}、受信 = {received}、\
                              損失 = {lost} ({percent}% の損失)、\n",
                 times: "ラウンド トリップの概算時間 (ミリ秒):\n    最小 = 0ms、最大 = 0ms、平均 = 0ms\n",
@@ -242,9 +278,14 @@ pub(super) fn linux(args: &[String], net: &dyn Net) -> Started {
     let Some(name) = asked.target else {
         return Started::Ended(Ran::complains("ping: missing operand\n", 1));
     };
-    let address = match net.lookup(name) {
-        (Lookup::Address(address), _) => address,
-        (_, took) => {
+    // As Alpine builds it
+    let (found, took) = net.find(&Query {
+        by: Resolver::Musl,
+        ..family(args).of(name)
+    });
+    let address = match Lookup::from(found) {
+        Lookup::Address(address) => address,
+        _ => {
             return Started::Ended(Ran {
                 took,
                 ..Ran::complains(format!("ping: bad address '{name}'\n"), 1)
@@ -257,6 +298,14 @@ pub(super) fn linux(args: &[String], net: &dyn Net) -> Started {
         56
     };
     let mut out = format!("PING {name} ({address}): {bytes} data bytes\n");
+    // busybox, networking/ping.c, `ping4` and `ping6`
+    if net.echo(address, bytes) == Echo::NoWay {
+        return Started::Ended(Ran {
+            code: 1,
+            stdout: out.into_bytes(),
+            ..Ran::complains("ping: sendto: Network unreachable\n", 1)
+        });
+    }
     let (mut received, mut took) = (0, Duration::ZERO);
     for sequence in 0..asked.count {
         if let Echo::Reply(ttl) = net.echo(address, bytes) {

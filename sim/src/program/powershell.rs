@@ -270,7 +270,7 @@ fn probe(args: &[String], seat: &Seat<'_>) -> Ran {
     };
     let there = match link {
         Link::Open(_) => "True",
-        Link::Refused | Link::TimedOut | Link::NoRoute => "False",
+        Link::Refused | Link::TimedOut | Link::NoRoute | Link::Unreachable => "False",
     };
     Ran {
         took: took + failure(&link),
@@ -284,7 +284,7 @@ fn failure(link: &Link) -> Duration {
     match link {
         Link::Refused => Duration::from_secs(2),
         Link::TimedOut => system_limit(Os::Windows),
-        Link::Open(_) | Link::NoRoute => Duration::ZERO,
+        Link::Open(_) | Link::NoRoute | Link::Unreachable => Duration::ZERO,
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::http::{Answer, Asked};
-use super::net::{Datagram, Echo, Link, Lookup, Net, Peer, Server, Speaks};
+use super::net::{Datagram, Echo, Link, Net, NotFound, Peer, Server, Speaks};
 use super::ping::Language;
 use super::serve::Exchange;
 use super::{Place, Ran, Sight, Started, netexec, shell};
@@ -76,7 +76,7 @@ impl Seat<'_> {
         Server {
             page,
             hostname,
-            address: pod.map_or(to, |pod: &Pod| pod.address.into()),
+            address: pod.and_then(|pod: &Pod| pod.like(to)).unwrap_or(to),
             port,
             origin: Some(if host {
                 Origin::HostPod(key.clone())
@@ -96,12 +96,16 @@ fn node_name<'a>(view: &Sight<'a>, origin: &'a Origin) -> Option<&'a str> {
 }
 
 impl Net for Seat<'_> {
-    fn lookup(&self, name: &str) -> (Lookup, Duration) {
-        match names::resolve(self.view.world, &self.place.origin, name, self.turn()) {
-            Ok((address, took)) => (Lookup::Address(address), took),
+    fn find(&self, query: &Query<'_>) -> (Result<Vec<IpAddr>, NotFound>, Duration) {
+        let query = Query {
+            turn: self.turn(),
+            ..*query
+        };
+        match names::resolve(self.view.world, &self.place.origin, &query) {
+            Ok((addresses, took)) => (Ok(addresses), took),
             Err(lookup) => match lookup.answer {
-                names::Answer::TimedOut => (Lookup::TimedOut, lookup.took),
-                _ => (Lookup::NoSuchName, lookup.took),
+                names::Answer::TimedOut => (Err(NotFound::TimedOut), lookup.took),
+                _ => (Err(NotFound::NoSuchName), lookup.took),
             },
         }
     }
@@ -117,9 +121,10 @@ impl Net for Seat<'_> {
             Outcome::Refused => return Link::Refused,
             Outcome::TimedOut => return Link::TimedOut,
             Outcome::NoRoute => return Link::NoRoute,
-            Outcome::Reset => (self.address(), Speaks::Resets),
-            Outcome::WrongAnswer => (self.address(), Speaks::Captive),
-            Outcome::Stalled => (self.address(), Speaks::Silence),
+            Outcome::Unreachable => return Link::Unreachable,
+            Outcome::Reset => (self.source(address), Speaks::Resets),
+            Outcome::WrongAnswer => (self.source(address), Speaks::Captive),
+            Outcome::Stalled => (self.source(address), Speaks::Silence),
             Outcome::Answered { backend, source } => (
                 source,
                 match backend {
@@ -193,7 +198,8 @@ impl Net for Seat<'_> {
                 let windows = node.is_some_and(|node| node.pool.os() == Os::Windows);
                 Echo::Reply(if windows { 128 } else { 64 })
             }
-            Outcome::NoRoute => Echo::Unreachable(self.address()),
+            Outcome::NoRoute => Echo::Unreachable(self.source(address)),
+            Outcome::Unreachable => Echo::NoWay,
             _ => Echo::Lost,
         }
     }
@@ -207,6 +213,10 @@ impl Net for Seat<'_> {
                     let text = "hybrid-sim does not simulate requests nested so deep";
                     return Some(Answer::error(501, text));
                 };
+                if view.asks().is_none() {
+                    let text = "hybrid-sim does not simulate so many requests";
+                    return Some(Answer::error(501, text));
+                }
                 let seat = Seat {
                     place: &place,
                     view,
@@ -239,6 +249,18 @@ impl Net for Seat<'_> {
             Origin::Outside => Some(world.network.client),
         };
         own.unwrap_or(Ipv4Addr::UNSPECIFIED).into()
+    }
+
+    fn source(&self, to: IpAddr) -> IpAddr {
+        let world = self.view.world;
+        let own = match &self.place.origin {
+            Origin::Pod(key) | Origin::HostPod(key) => {
+                world.pods.get(key).and_then(|own| own.like(to))
+            }
+            Origin::Node(name) => world.nodes.get(name).and_then(|own| own.like(to)),
+            Origin::Outside => None,
+        };
+        own.unwrap_or_else(|| if to.is_loopback() { to } else { self.address() })
     }
 
     fn os(&self) -> Os {
@@ -308,6 +330,7 @@ mod tests {
             world: &world,
             turns: &turns,
         };
+        let asked = std::cell::Cell::new(0);
         let outside = world.network.outside[0].address;
         let (linux, windows) = ("linux", "windows");
         // A Windows node lets no echo in from elsewhere
@@ -324,7 +347,7 @@ mod tests {
             };
             let seat = Seat {
                 place: &place,
-                view: (&view).into(),
+                view: Sight::new(&view, &asked),
             };
             assert_eq!(seat.echo(address, 32), Echo::Reply(ttl), "{address}");
         }

@@ -1,12 +1,13 @@
 //! A network out of tables, for tests of programs.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
 use super::Ran;
 use super::http::{Answer, Asked};
-use super::net::{Datagram, Echo, Link, Lookup, Net, Peer, Server, Speaks};
+use super::net::{Datagram, Echo, Link, Lookup, Net, NotFound, Peer, Server, Speaks};
 use super::netexec;
 use super::serve::{Exchange, Page};
 use crate::names::{self, Query, Settings};
@@ -81,13 +82,21 @@ impl Table {
 }
 
 impl Net for Table {
-    fn lookup(&self, name: &str) -> (Lookup, Duration) {
-        let found = match name.parse() {
-            Ok(address) => Lookup::Address(address),
-            Err(_) => self.names.get(name).cloned().unwrap_or(Lookup::NoSuchName),
+    fn find(&self, query: &Query<'_>) -> (Result<Vec<IpAddr>, NotFound>, Duration) {
+        let literal = query.name.parse().map(Lookup::Address).ok();
+        let found = literal.or_else(|| self.names.get(query.name).cloned());
+        let wanted = |address: &IpAddr| match query.record {
+            names::RecordType::A => address.is_ipv4(),
+            names::RecordType::Aaaa => address.is_ipv6(),
+            _ => true,
         };
-        let took = if found == Lookup::TimedOut { 10_000 } else { 0 };
-        (found, Duration::from_millis(took))
+        match found {
+            Some(Lookup::Address(address)) if wanted(&address) => {
+                (Ok(vec![address]), Duration::ZERO)
+            }
+            Some(Lookup::TimedOut) => (Err(NotFound::TimedOut), Duration::from_secs(10)),
+            _ => (Err(NotFound::NoSuchName), Duration::ZERO),
+        }
     }
 
     fn open(&self, address: IpAddr, port: u16) -> Link {
@@ -161,7 +170,8 @@ impl Net for Table {
     fn shell(&self, script: &str) -> Option<Ran> {
         let place = super::tests::place(self.os, crate::image::Family::Agnhost);
         let empty = super::tests::Empty::default();
-        match super::shell::run(&place, script, b"", &(&empty.view()).into()) {
+        let (view, asked) = (empty.view(), Cell::new(0));
+        match super::shell::run(&place, script, b"", &super::Sight::new(&view, &asked)) {
             super::Started::Ended(ran) => Some(ran),
             _ => None,
         }

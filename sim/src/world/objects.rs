@@ -1,7 +1,7 @@
 //! The maps of the world, each with the indexes that packets are looked up by.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::{Endpoint, Key, Node, Pod, Service, ServicePort, Slice};
@@ -16,14 +16,17 @@ pub(crate) struct Nodes {
 #[derive(Clone, Debug, Default)]
 struct NodeMaps {
     all: BTreeMap<String, Node>,
-    by_address: HashMap<Ipv4Addr, String>,
+    by_address: HashMap<IpAddr, String>,
+    /// By the first three bytes of IPv4, and what stands for them in IPv6.
     by_pod_network: HashMap<[u8; 3], String>,
 }
 
 impl Nodes {
     pub(crate) fn insert(&mut self, name: String, node: Node) {
         let maps = Arc::make_mut(&mut self.maps);
-        maps.by_address.insert(node.address, name.clone());
+        for address in node.addresses() {
+            maps.by_address.insert(address, name.clone());
+        }
         maps.by_pod_network.insert(node.pod_network, name.clone());
         maps.all.insert(name, node);
     }
@@ -39,21 +42,25 @@ impl Nodes {
 
     /// The node that has an address.
     pub(crate) fn at(&self, address: IpAddr) -> Option<(&String, &Node)> {
-        let IpAddr::V4(address) = address else {
-            return None;
-        };
         let name = self.maps.by_address.get(&address)?;
         self.maps.all.get_key_value(name)
     }
 
     /// The node in whose pod network an address lies.
     pub(crate) fn around(&self, address: IpAddr) -> Option<(&String, &Node)> {
-        let IpAddr::V4(address) = address else {
-            return None;
+        let network = match address {
+            IpAddr::V4(address) => {
+                let [a, b, c, _] = address.octets();
+                [a, b, c]
+            }
+            IpAddr::V6(address) => {
+                let [.., b, c] = *address.octets().first_chunk::<8>()?;
+                [10, b, c]
+            }
         };
-        let [a, b, c, _] = address.octets();
-        let name = self.maps.by_pod_network.get(&[a, b, c])?;
-        self.maps.all.get_key_value(name)
+        let name = self.maps.by_pod_network.get(&network)?;
+        let (name, node) = self.maps.all.get_key_value(name)?;
+        node.is_around(address).then_some((name, node))
     }
 }
 
@@ -76,7 +83,7 @@ pub(crate) struct Pods {
 #[derive(Clone, Debug, Default)]
 struct PodMaps {
     by_key: BTreeMap<Key, Arc<Pod>>,
-    by_address: HashMap<Ipv4Addr, Key>,
+    by_address: HashMap<IpAddr, Key>,
     on_host: HashMap<String, BTreeSet<Key>>,
     /// How many pods with addresses of their own each node has.
     count: HashMap<String, usize>,
@@ -92,7 +99,9 @@ impl Pods {
             on_node.insert(key.clone());
         } else {
             *maps.count.entry(pod.node.clone()).or_default() += 1;
-            maps.by_address.insert(pod.address, key.clone());
+            for address in pod.addresses() {
+                maps.by_address.insert(address, key.clone());
+            }
             for port in &pod.told.ports {
                 if let Some(host_port) = port.host_port {
                     let at = (pod.node.clone(), port.protocol, host_port);
@@ -120,8 +129,10 @@ impl Pods {
         if let Some(count) = maps.count.get_mut(&pod.node) {
             *count = count.saturating_sub(1);
         }
-        if maps.by_address.get(&pod.address) == Some(key) {
-            maps.by_address.remove(&pod.address);
+        for address in pod.addresses() {
+            if maps.by_address.get(&address) == Some(key) {
+                maps.by_address.remove(&address);
+            }
         }
         maps.host_ports.retain(|_, (owner, _)| owner != key);
     }
@@ -152,9 +163,6 @@ impl Pods {
 
     /// The pod that has an address for itself.
     pub(crate) fn at(&self, address: IpAddr) -> Option<(&Key, &Pod)> {
-        let IpAddr::V4(address) = address else {
-            return None;
-        };
         self.get_key_value(self.maps.by_address.get(&address)?)
     }
 

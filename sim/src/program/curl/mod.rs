@@ -6,6 +6,7 @@
 //! `lib/multi.c`); tests compare with the curl of the machine. No TLS, proxies, files or globs:
 //! options that lead there are refused with a line that says so.
 
+mod connect;
 mod options;
 mod parallel;
 mod transfer;

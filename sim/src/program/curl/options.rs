@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::version::Build;
+use crate::names::RecordType;
 
 /// What a whole command line asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,7 +58,8 @@ pub(super) struct Operation {
     pub(super) head: bool,
     pub(super) include: bool,
     pub(super) follow: bool,
-    pub(super) ipv6_only: bool,
+    /// `-4` is A, `-6` AAAA.
+    pub(super) family: Option<RecordType>,
 }
 
 /// A command line that curl does not take: what it prints, and its exit code.
@@ -258,8 +260,8 @@ impl Reader<'_> {
             "head" => self.operation().head = true,
             "include" => self.operation().include = true,
             "location" => self.operation().follow = true,
-            "ipv4" => self.operation().ipv6_only = false,
-            "ipv6" => self.operation().ipv6_only = true,
+            "ipv4" => self.operation().family = Some(RecordType::A),
+            "ipv6" => self.operation().family = Some(RecordType::Aaaa),
             "request" => self.operation().method = Some(text),
             "user-agent" => self.operation().agent = Some(text),
             "header" => {

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use super::connect::{bare, happily, resolved};
 use super::options::Operation;
 use super::version::Build;
 use crate::program::http::{Answer, Asked};
-use crate::program::net::{Link, Lookup, Net, Peer, Speaks};
-use crate::program::system_limit;
+use crate::program::net::{Net, Peer, Speaks};
 use crate::topology::Os;
 
 /// What a transfer gave; the variables of `-w` come from here.
@@ -123,17 +123,17 @@ fn once(
             None => silent(operation, transfer),
         };
     }
-    let Some(address) = resolved(net, build, operation, target.host, transfer) else {
+    let Some(addresses) = resolved(net, build, operation, target.host, transfer) else {
         return;
     };
     let os = build.os;
-    let (code, took, system) = match net.open(address, target.port) {
-        Link::Open(peer) => {
+    let (code, took, system) = match happily(net, build, &addresses, target.port) {
+        Ok((address, peer, waited)) => {
             transfer.connects += 1;
             transfer.scheme = scheme;
             transfer.remote = Some((address, target.port));
             transfer.local = Some(peer.source);
-            transfer.total += Duration::from_millis(4);
+            transfer.total += waited + Duration::from_millis(4);
             match &peer.speaks {
                 // lib/cf-socket.c and the winsock texts of lib/strerror.c
                 Speaks::Resets => {
@@ -158,89 +158,25 @@ fn once(
             }
             return;
         }
-        // A refusal takes Windows about 2 s: it repeats the SYN (curl issue 14144)
-        Link::Refused => {
-            let took = if os == Os::Windows { 2045 } else { 0 };
-            (7, Duration::from_millis(took), "Connection refused")
-        }
-        // Linux asks for the neighbour three times before it says so
-        Link::NoRoute if os == Os::Linux => (7, Duration::from_millis(3071), "No route to host"),
-        Link::NoRoute => (7, Duration::from_millis(1), "Network unreachable"),
-        Link::TimedOut => {
-            let system = if os == Os::Windows {
-                "Timed out"
-            } else {
-                "Connection timed out"
-            };
-            let took = system_limit(os) + Duration::from_millis(42);
-            (build.system_time_out(), took, system)
-        }
+        Err(failed) => failed,
     };
     let connect = operation.connect_timeout.filter(|limit| *limit < took);
     let all = operation.max_time.filter(|limit| *limit < took);
     let limit = connect.into_iter().chain(all).min();
     let Some(limit) = limit else {
-        let error = build.unreachable(target.host, target.port, took.as_millis(), system);
+        let error = build.unreachable(bare(target.host), target.port, took.as_millis(), system);
         return transfer.fails(code, &error, took);
     };
     // lib/multi.c, `multi_handle_timeout`: the timer fires a millisecond late
     let took = limit + Duration::from_millis(1);
     let by_connect_timeout = connect == Some(limit) && all != Some(limit);
     let error = build.timed_out(
-        target.host,
+        bare(target.host),
         target.port,
         took.as_millis(),
         by_connect_timeout,
     );
     transfer.fails(28, &error, took);
-}
-
-/// The address of a URL's host, unless there is none.
-fn resolved(
-    net: &dyn Net,
-    build: &Build,
-    operation: &Operation,
-    host: &str,
-    transfer: &mut Transfer,
-) -> Option<IpAddr> {
-    let name = host.trim_start_matches('[').trim_end_matches(']');
-    let (found, took) = net.lookup(name);
-    let limits = operation
-        .connect_timeout
-        .into_iter()
-        .chain(operation.max_time);
-    if let Some(limit) = limits.min().filter(|limit| *limit < took) {
-        // lib/multi.c: which phase it was that took too long
-        let took = limit + Duration::from_millis(1);
-        let error = format!(
-            "Resolving timed out after {} milliseconds",
-            took.as_millis()
-        );
-        transfer.fails(28, &error, took);
-        return None;
-    }
-    transfer.total += took;
-    let Lookup::Address(address) = found else {
-        let error = format!("Could not resolve host: {name}");
-        transfer.fails(6, &error, Duration::from_millis(10));
-        return None;
-    };
-    if operation.ipv6_only && address.is_ipv4() {
-        if name.parse::<IpAddr>().is_ok() {
-            // lib/connect.c: no address of that family is left to try
-            let error = if build.since(8, 9) {
-                "Could not connect to server"
-            } else {
-                "Couldn't connect to server"
-            };
-            transfer.fails(7, error, Duration::ZERO);
-            return None;
-        }
-        let error = format!("Could not resolve host: {name}");
-        transfer.fails(6, &error, Duration::from_millis(12));
-        return None;
-    }
-    Some(address)
 }
 
 /// Without a limit of its own curl waits until it is ended; nobody waits for longer than this.
@@ -328,7 +264,7 @@ fn answered(operation: &Operation, target: &Target<'_>, answer: &Answer, transfe
 }
 
 impl Transfer {
-    fn fails(&mut self, code: u32, error: &str, after: Duration) {
+    pub(super) fn fails(&mut self, code: u32, error: &str, after: Duration) {
         self.code = code;
         error.clone_into(&mut self.error);
         self.total += after;

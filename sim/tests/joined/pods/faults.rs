@@ -437,6 +437,7 @@ async fn each_fault_changes_what_it_says_and_lifting_it_heals() {
             nodes: nodes.collect(),
             outside: true,
             metrics: false,
+            ..Topology::hybrid()
         },
         faults: FaultPlan::default(),
         seed: 7,

@@ -1,0 +1,72 @@
+//! Services as the API server would take them.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use k8s_openapi::api::core::v1::{Service, ServiceSpec};
+
+use super::{Memory, MemoryError, families};
+use crate::network::watch;
+use crate::world::Key;
+
+impl Memory {
+    /// Gives a Service the families and the addresses that it does not name itself.
+    fn address_service(&mut self, key: &Key, spec: &mut ServiceSpec) -> Result<(), MemoryError> {
+        if spec.cluster_ips.is_none() {
+            spec.cluster_ips = spec.cluster_ip.clone().map(|address| vec![address]);
+        }
+        families::complete(spec, self.families).map_err(|why| MemoryError::Service {
+            service: key.to_string(),
+            why,
+        })?;
+        let addresses = spec.cluster_ips.get_or_insert_default();
+        if addresses.first().is_some_and(|first| first == "None") {
+            return Ok(());
+        }
+        for family in spec.ip_families.iter().flatten().skip(addresses.len()) {
+            let services = &self.world.services;
+            let given = match family.as_str() {
+                families::IPV6 => self.given.address6(services).map(IpAddr::from),
+                _ => self.given.address(services).map(IpAddr::from),
+            };
+            let address = given.ok_or_else(|| MemoryError::Exhausted {
+                service: key.to_string(),
+                what: "address",
+            })?;
+            addresses.push(address.to_string());
+        }
+        Ok(())
+    }
+
+    pub(super) fn add_service(
+        &mut self,
+        key: Key,
+        mut service: Service,
+    ) -> Result<(), MemoryError> {
+        let spec = service.spec.get_or_insert_default();
+        let kind = spec.type_.clone().unwrap_or_default();
+        if kind != "ExternalName" {
+            self.address_service(&key, spec)?;
+        }
+        if matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
+            let ports = spec.ports.iter().flatten();
+            let named: BTreeSet<i32> = ports.filter_map(|port| port.node_port).collect();
+            for port in spec.ports.iter_mut().flatten() {
+                if port.node_port.is_none() {
+                    let given = self.given.node_port(&self.world.services, &named);
+                    port.node_port = Some(given.ok_or_else(|| MemoryError::Exhausted {
+                        service: key.to_string(),
+                        what: "node port",
+                    })?);
+                }
+            }
+        }
+        if spec.selector.is_some() {
+            self.selecting.insert(key.clone(), service.clone());
+        } else {
+            self.selecting.remove(&key);
+        }
+        self.world.services.insert(key, watch::service(&service));
+        Ok(())
+    }
+}

@@ -1,0 +1,236 @@
+//! Both IP families: who has which, and what is reached over IPv6.
+//!
+//! N06 and N07: dual-stack.md, "Windows support" ("You can use IPv4/IPv6 dual-stack networking with
+//! `l2bridge` networks"; "Overlay (VXLAN) networks on Windows do not support dual-stack networking");
+//! hcsshim, hcn/hcnglobals.go: "HNS 11.10+ supports Ipv6 dual stack".
+
+use super::*;
+use crate::topology::{IpFamilies, NetworkMode, NetworkSpec};
+
+const VIP6: &str = "fd00:10:96::304";
+
+fn address(text: &str) -> IpAddr {
+    text.parse().expect("an address")
+}
+
+/// The healthy cluster with both families on nodes that can, and `web` as a dual-stack Service.
+fn dual(mode: NetworkMode, build: Build) -> World {
+    let mut world = healthy();
+    for name in ["linux", "win-a", "win-b"] {
+        let node = world.nodes.get(name).expect("it is there");
+        let pool = match node.pool {
+            Pool::Linux => Pool::Linux,
+            Pool::Windows(_) => Pool::Windows(build),
+        };
+        let spec = NetworkSpec {
+            mode,
+            ..NetworkSpec::default()
+        };
+        let node = Node::new(pool, node.address, 10250, node.pod_network)
+            .connected(spec)
+            .of_families(IpFamilies::DualStack);
+        world.nodes.insert(name.to_owned(), node);
+    }
+    let mut endpoints = vec![on("win-a", [10, 244, 2, 5])];
+    for name in ["linux", "prober", "other", "web"] {
+        let mut pod = world.pods.get(&key(name)).expect("it is there").clone();
+        let node = world.nodes.get(&pod.node).expect("it is there");
+        pod.address6 = node.address6_of(pod.address);
+        if let Some(second) = pod.address6.filter(|_| name == "web") {
+            endpoints.push(Endpoint {
+                address: second.into(),
+                ..endpoints[0].clone()
+            });
+        }
+        world.pods.insert(key(name), pod);
+    }
+    backed_by(&mut world, endpoints);
+    let mut service = world
+        .services
+        .get(&key("web"))
+        .expect("it is there")
+        .clone();
+    service.addresses.push(address(VIP6));
+    world.services.insert(key("web"), service);
+    world
+}
+
+fn modern() -> World {
+    dual(NetworkMode::L2Bridge, Build::Ws2022)
+}
+
+fn second(world: &World, pod: &str) -> Option<IpAddr> {
+    let pod = world.pods.get(&key(pod)).expect("it is there");
+    pod.address6.map(IpAddr::from)
+}
+
+fn ask(world: &World, from: &Origin, to: IpAddr, port: u16) -> Outcome {
+    connect(world, &Request::tcp(from.clone(), to, port, 0))
+}
+
+#[test]
+fn n07_windows_has_both_families_on_l2bridge_from_2022_on_alone() {
+    for (mode, build, has) in [
+        (NetworkMode::L2Bridge, Build::Ws2019, false),
+        (NetworkMode::L2Bridge, Build::Ws2022, true),
+        (NetworkMode::L2Bridge, Build::Ws2025, true),
+        (NetworkMode::Overlay, Build::Ws2025, false),
+        (NetworkMode::Transparent, Build::Ws2025, false),
+    ] {
+        let world = dual(mode, build);
+        assert_eq!(
+            second(&world, "web").is_some(),
+            has,
+            "{mode:?} on {build:?}"
+        );
+        // A node's own address and its share of the pod network are the cluster's to give
+        let node = world.nodes.get("win-a").expect("it is there");
+        assert_eq!(node.addresses().count(), 2);
+        assert_eq!(node.pod_cidrs(), ["10.244.2.0/24", "fd00:10:244:f402::/64"]);
+        assert!(
+            second(&world, "linux").is_some(),
+            "Linux has it in every mode"
+        );
+    }
+}
+
+#[test]
+fn pods_and_services_are_reached_over_ipv6() {
+    let world = modern();
+    let web = second(&world, "web").expect("it has one");
+    for from in ["linux", "prober", "other"] {
+        let own = second(&world, from).expect("it has one");
+        for to in [(web, 80), (address(VIP6), 8080)] {
+            let outcome = ask(&world, &from_pod(from), to.0, to.1);
+            assert!(is_web(&outcome), "{from} to {to:?}: {outcome:?}");
+            let Outcome::Answered { source, .. } = outcome else {
+                panic!("it was answered");
+            };
+            assert_eq!(source, own, "{from} to {to:?}");
+        }
+        assert_eq!(ask(&world, &from_pod(from), web, 81), Outcome::Refused);
+    }
+    assert!(is_web(&ask(&world, &from_pod("web"), address("::1"), 80)));
+    let node = world.nodes.get("win-a").and_then(|node| node.address6);
+    let node = IpAddr::from(node.expect("it has one"));
+    for from in ["linux", "other"] {
+        assert!(
+            is_web(&ask(&world, &from_pod(from), node, NODE_PORT)),
+            "{from}"
+        );
+    }
+    let ping = Request::ping(from_pod("other"), web);
+    assert!(matches!(connect(&world, &ping), Outcome::Answered { .. }));
+    // The documented limits of the node itself are of both families
+    assert_eq!(
+        ask(&world, &from_node("win-a"), address(VIP6), 8080),
+        Outcome::TimedOut
+    );
+    assert_eq!(
+        ask(&world, &from_node("win-a"), node, NODE_PORT),
+        Outcome::TimedOut
+    );
+}
+
+#[test]
+fn n06_on_overlay_windows_pods_have_no_way_over_ipv6() {
+    let world = dual(NetworkMode::Overlay, Build::Ws2022);
+    for from in ["prober", "other"] {
+        let vip = ask(&world, &from_pod(from), address(VIP6), 8080);
+        assert_eq!(vip, Outcome::Unreachable, "{from}");
+        assert!(is_web(&go(&world, &from_pod(from), VIP, 8080)), "{from}");
+    }
+    // Its IPv6 address has no endpoints: those of the Service are all IPv4
+    let linux = ask(&world, &from_pod("linux"), address(VIP6), 8080);
+    assert_eq!(linux, Outcome::Refused);
+    let node = world.nodes.get("win-a").and_then(|node| node.address6);
+    let by_node = ask(
+        &world,
+        &from_pod("linux"),
+        node.expect("it has one").into(),
+        NODE_PORT,
+    );
+    assert_eq!(
+        by_node,
+        Outcome::TimedOut,
+        "kube-proxy there knows IPv4 alone"
+    );
+}
+
+#[test]
+fn a_service_of_one_family_has_a_node_port_in_that_family() {
+    let mut world = modern();
+    let mut service = world
+        .services
+        .get(&key("web"))
+        .expect("it is there")
+        .clone();
+    service.addresses = vec![address(VIP6)];
+    world.services.insert(key("web"), service);
+    let node = world.nodes.get("linux").and_then(|node| node.address6);
+    let node = node.expect("it has one").into();
+    assert!(is_web(&ask(&world, &from_pod("other"), node, NODE_PORT)));
+    assert_eq!(
+        go(&world, &from_pod("other"), LINUX_NODE, NODE_PORT),
+        Outcome::Refused
+    );
+    assert_eq!(go(&world, &from_pod("other"), VIP, 8080), Outcome::TimedOut);
+}
+
+#[test]
+fn without_an_address_of_the_family_there_is_no_way() {
+    let world = healthy();
+    for from in [from_pod("linux"), from_node("win-a"), Origin::Outside] {
+        assert_eq!(
+            ask(&world, &from, address(VIP6), 8080),
+            Outcome::Unreachable
+        );
+    }
+    let nobody = address("fd00:10:244:f402::4d");
+    let there = modern();
+    assert_eq!(
+        ask(&there, &from_pod("linux"), nobody, 80),
+        Outcome::NoRoute
+    );
+    assert_eq!(
+        ask(&there, &from_pod("other"), nobody, 80),
+        Outcome::TimedOut
+    );
+}
+
+#[test]
+fn policies_and_large_packets_are_of_both_families() {
+    let mut world = modern();
+    let web = second(&world, "web").expect("it has one");
+    let blocks = |cidr: &str| {
+        let policy = serde_json::json!({"spec": {"podSelector": {},
+            "ingress": [{"from": [{"ipBlock": {"cidr": cidr}}]}]}});
+        let policy = serde_json::from_value(policy).expect("a policy");
+        std::sync::Arc::new([(key("web"), policy::Policy::by(&policy))].into())
+    };
+    let mut node = world.nodes.get("win-a").expect("it is there").clone();
+    node.network.policies = true;
+    world.nodes.insert("win-a".to_owned(), node);
+    for (cidr, passes) in [
+        ("fd00:10:244:f403::/64", true),
+        ("fd00:10:244::/48", true),
+        ("::/0", true),
+        ("fd00:10:244:f401::/64", false),
+        ("0.0.0.0/0", false),
+        ("fd00::/129", false),
+    ] {
+        world.policies = blocks(cidr);
+        let outcome = ask(&world, &from_pod("other"), web, 80);
+        assert_eq!(is_web(&outcome), passes, "{cidr}: {outcome:?}");
+    }
+    world.policies = std::sync::Arc::default();
+    world.faults = FaultSet::from_iter([FaultKind::MtuBlackHole.on(WS2022)]);
+    // IPv6's header is 20 bytes longer
+    for (payload, passes) in [(1340, true), (1341, false)] {
+        let request = Request {
+            payload,
+            ..Request::tcp(from_pod("other"), web, 80, 0)
+        };
+        assert_eq!(is_web(&connect(&world, &request)), passes, "{payload}");
+    }
+}

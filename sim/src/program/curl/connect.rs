@@ -1,0 +1,123 @@
+//! From a URL's host to a connection: its addresses, and which of them takes one.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use super::options::Operation;
+use super::transfer::Transfer;
+use super::version::Build;
+use crate::names::{Query, RecordType, Resolver};
+use crate::program::net::{Link, Net, Peer};
+use crate::program::system_limit;
+use crate::topology::Os;
+
+/// A host without the brackets of a literal address.
+pub(super) fn bare(host: &str) -> &str {
+    host.trim_start_matches('[').trim_end_matches(']')
+}
+
+/// lib/connect.c: the other address is tried too when the first has taken this long, or has failed
+/// (`--happy-eyeballs-timeout-ms`).
+const HAPPY_EYEBALLS: Duration = Duration::from_millis(200);
+
+/// The first address that takes a connection, and after how long it was tried; or the code, time and
+/// words of the first one's failure.
+pub(super) fn happily(
+    net: &dyn Net,
+    build: &Build,
+    addresses: &[IpAddr],
+    port: u16,
+) -> Result<(IpAddr, Peer, Duration), (u32, Duration, &'static str)> {
+    let mut begun = Duration::ZERO;
+    let mut first = None;
+    let mut last = Duration::ZERO;
+    for address in addresses {
+        let (code, took, system) = match net.open(*address, port) {
+            Link::Open(peer) => return Ok((*address, peer, begun)),
+            link => failure(build, &link),
+        };
+        last = last.max(begun + took);
+        begun += took.min(HAPPY_EYEBALLS);
+        first = first.or(Some((code, system)));
+    }
+    let (code, system) = first.unwrap_or((7, "Network unreachable"));
+    Err((code, last, system))
+}
+
+/// The code, time and words of the system for a connection that does not come about.
+fn failure(build: &Build, link: &Link) -> (u32, Duration, &'static str) {
+    let os = build.os;
+    match link {
+        // A refusal takes Windows about 2 s: it repeats the SYN (curl issue 14144)
+        Link::Refused | Link::Open(_) => {
+            let took = if os == Os::Windows { 2045 } else { 0 };
+            (7, Duration::from_millis(took), "Connection refused")
+        }
+        // Linux asks for the neighbour three times before it says so
+        Link::NoRoute if os == Os::Linux => (7, Duration::from_millis(3071), "No route to host"),
+        Link::Unreachable if os == Os::Linux => (7, Duration::ZERO, "Network is unreachable"),
+        Link::NoRoute | Link::Unreachable => (7, Duration::from_millis(1), "Network unreachable"),
+        Link::TimedOut => {
+            let system = if os == Os::Windows {
+                "Timed out"
+            } else {
+                "Connection timed out"
+            };
+            let took = system_limit(os) + Duration::from_millis(42);
+            (build.system_time_out(), took, system)
+        }
+    }
+}
+
+/// The addresses of a URL's host, unless there is none.
+pub(super) fn resolved(
+    net: &dyn Net,
+    build: &Build,
+    operation: &Operation,
+    host: &str,
+    transfer: &mut Transfer,
+) -> Option<Vec<IpAddr>> {
+    let name = bare(host);
+    let record = operation.family.unwrap_or(RecordType::Host);
+    let cares = build.banner.contains("c-ares");
+    let (found, took) = net.find(&Query {
+        record,
+        by: if cares {
+            Resolver::Cares
+        } else {
+            Resolver::System
+        },
+        ..Query::address(name)
+    });
+    let limits = operation
+        .connect_timeout
+        .into_iter()
+        .chain(operation.max_time);
+    if let Some(limit) = limits.min().filter(|limit| *limit < took) {
+        // lib/multi.c: which phase it was that took too long
+        let took = limit + Duration::from_millis(1);
+        let error = format!(
+            "Resolving timed out after {} milliseconds",
+            took.as_millis()
+        );
+        transfer.fails(28, &error, took);
+        return None;
+    }
+    transfer.total += took;
+    if let Ok(addresses) = found {
+        return Some(addresses);
+    }
+    if operation.family.is_some() && name.parse::<IpAddr>().is_ok() {
+        // lib/connect.c: no address of that family is left to try
+        let error = if build.since(8, 9) {
+            "Could not connect to server"
+        } else {
+            "Couldn't connect to server"
+        };
+        transfer.fails(7, error, Duration::ZERO);
+        return None;
+    }
+    let error = format!("Could not resolve host: {name}");
+    transfer.fails(6, &error, Duration::from_millis(10));
+    None
+}
