@@ -414,6 +414,8 @@ fn read<K: DeserializeOwned>(kind: &str, object: &Value) -> Result<K, MemoryErro
 }
 
 #[cfg(test)]
+mod dual;
+#[cfg(test)]
 mod facets;
 #[cfg(test)]
 mod tests;

@@ -277,7 +277,7 @@ mod tests {
             ),
             ("GET http://10.96.3.4/".to_owned(), "504", "timed out"),
             ("GET http://10.244.2.5/".to_owned(), "504", "timed out"),
-            ("GET http://[::1]/".to_owned(), "502", "no route"),
+            ("GET http://[fd00::1]/".to_owned(), "502", "no route"),
             (
                 "GET http://web.test/".to_owned(),
                 "502",

@@ -312,6 +312,8 @@ pub(crate) struct Service {
     pub(crate) internal_local: bool,
     /// `externalTrafficPolicy: Local`.
     pub(crate) external_local: bool,
+    /// The annotation `preserve-destination: "true"`.
+    pub(crate) preserves_destination: bool,
     /// Where an `ExternalName` points.
     pub(crate) external_name: Option<String>,
 }

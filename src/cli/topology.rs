@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use hybrid_sim::{NamedTopology, NetworkMode, NetworkSpec, NodeSpec, Pool, TaintSpec, Topology};
+use hybrid_sim::{
+    IpFamilies, NamedTopology, NetworkMode, NetworkSpec, NodeSpec, Pool, TaintSpec, Topology,
+};
 use winconform_core::document::{
     Decoder, Diagnostic, Diagnostics, Node, Value, did_you_mean, parse,
 };
@@ -65,6 +67,7 @@ pub(super) fn catalogue() -> String {
 fn decoded(file: &str, text: &str, found: &mut Vec<Diagnostic>) -> Topology {
     let mut topology = Topology {
         nodes: Vec::new(),
+        ip_families: IpFamilies::default(),
         outside: true,
         metrics: false,
     };
@@ -104,6 +107,7 @@ impl Reader<'_, '_> {
         };
         let outside = fields.optional("outside");
         let metrics = fields.optional("metrics");
+        let families = fields.optional("ip-families");
         let network = fields.optional("network");
         let nodes = fields.required(self.decoder, "nodes");
         fields.finish(self.decoder);
@@ -112,6 +116,9 @@ impl Reader<'_, '_> {
         }
         if let Some(node) = metrics {
             topology.metrics = self.flag(node, "`metrics`").unwrap_or(false);
+        }
+        if let Some(node) = families {
+            topology.ip_families = self.families(node).unwrap_or_default();
         }
         let usual = NetworkSpec::default();
         let network = network.map_or(usual, |node| self.network(node, usual));
@@ -207,6 +214,24 @@ impl Reader<'_, '_> {
         self.decoder
             .report(node, format!("{what} must be true or false"), None);
         None
+    }
+
+    fn families(&mut self, node: &Node) -> Option<IpFamilies> {
+        let items = self.decoder.list(node, "`ip-families`")?;
+        let words = items.iter().map(|item| match &item.value {
+            Value::Text(text) => text.as_str(),
+            _ => "",
+        });
+        match words.collect::<Vec<_>>()[..] {
+            ["IPv4"] => Some(IpFamilies::IPv4),
+            ["IPv4", "IPv6"] => Some(IpFamilies::DualStack),
+            _ => {
+                let message = "`ip-families` must be [IPv4] or [IPv4, IPv6]";
+                let hint = "the API server reaches the nodes over IPv4: on loopback IPv6 has one address alone";
+                self.decoder.report(node, message, Some(hint.to_owned()));
+                None
+            }
+        }
     }
 
     /// In MiB.
@@ -416,8 +441,28 @@ mod tests {
     }
 
     #[test]
+    fn families_begin_with_ipv4() {
+        for (families, taken) in [
+            ("[IPv4]", true),
+            ("[IPv4, IPv6]", true),
+            ("[IPv6]", false),
+            ("[IPv6, IPv4]", false),
+            ("[]", false),
+            ("[ipv4]", false),
+            ("[4]", false),
+        ] {
+            let mut found = Vec::new();
+            let text = format!("ip-families: {families}\nnodes: [{{name: a, pool: linux}}]\n");
+            decoded("t.yaml", &text, &mut found);
+            let said: Vec<_> = found.iter().map(|found| found.message.as_str()).collect();
+            let wrong = "`ip-families` must be [IPv4] or [IPv4, IPv6]";
+            assert_eq!(said, if taken { &[][..] } else { &[wrong] }, "{families}");
+        }
+    }
+
+    #[test]
     fn a_file_with_everything() {
-        let text = "outside: false\nmetrics: true\nnetwork: {mode: overlay, policies: true}\nnodes:\n\
+        let text = "outside: false\nmetrics: true\nip-families: [IPv4, IPv6]\nnetwork: {mode: overlay, policies: true}\nnodes:\n\
                     - name: lin\n  pool: linux\n\
                     - name: win\n  pool: windows-2025\n  count: 2\n  cpus: 8\n  memory: 32Gi\n  \
                     labels: {example.com/disk: ssd, empty: \"\"}\n  \
@@ -435,6 +480,7 @@ mod tests {
             (names, topology.outside, topology.metrics),
             (vec!["lin", "win-1", "win-2"], false, true)
         );
+        assert_eq!(topology.ip_families, IpFamilies::DualStack);
         let [lin, .., win] = topology.nodes.as_slice() else {
             panic!("{topology:?}")
         };

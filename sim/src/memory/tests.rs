@@ -435,3 +435,42 @@ fn a_hole_lets_connections_open_and_swallows_large_answers() {
         }
     }
 }
+
+#[test]
+fn servers_that_ask_each_other_are_bounded_in_all() {
+    let memory = matrix();
+    let web = memory
+        .address("Pod", "test", "web-linux")
+        .expect("an address");
+    let dial = |request: &str| {
+        let request = request
+            .replace('%', "%25")
+            .replace('&', "%26")
+            .replace('?', "%3F");
+        let request = request.replace('=', "%3D");
+        format!("dial?host={web}&port=80&tries=1000&request={request}")
+    };
+    let path = dial(&dial(&dial("hostname")));
+    let Reply::Ended { stdout, code, .. } =
+        curl(&memory, "prober-linux", &format!("http://{web}/{path}"))
+    else {
+        panic!("curl ends");
+    };
+    let said = String::from_utf8(stdout).expect("text");
+    assert_eq!(code, 0);
+    assert!(said.contains("hybrid-sim does not simulate so many requests"));
+    let once = curl(
+        &memory,
+        "prober-linux",
+        &format!("http://{web}/{}", dial("hostname")),
+    );
+    let Reply::Ended { stdout, .. } = once else {
+        panic!("curl ends");
+    };
+    let said = String::from_utf8(stdout).expect("text");
+    assert_eq!(
+        said.matches("web-linux").count(),
+        1000,
+        "one round is what it was"
+    );
+}

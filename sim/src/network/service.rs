@@ -10,6 +10,16 @@ use crate::world::{Endpoint, Key, Node, Service, ServicePort};
 /// Windows user guide, windows-networking.md: more backends per Service are not supported.
 const MOST_BACKENDS: usize = 1024;
 
+/// Microsoft, common-problems.md, "Load balancers are plumbed inconsistently": HNS reserves a block of
+/// 64 ephemeral ports for each load balancer without DSR; of 49152 to 65535 there are this many.
+const PORT_BLOCKS: usize = 256;
+
+/// The same page: KB4551853, which is 17763.1217, uses fewer.
+fn runs_out_of_ports(node: &Node) -> bool {
+    let old = node.pool.build() == Some(Build::Ws2019) && node.network.revision < 1217;
+    old && !node.network.dsr
+}
+
 impl<'a> Flow<'a> {
     pub(super) fn to_service(self, key: &Key, service: &Service) -> Outcome {
         let Some((name, node)) = self.node else {
@@ -120,8 +130,12 @@ impl<'a> Flow<'a> {
             }
         }
         // windows-networking.md: externalTrafficPolicy Local needs DSR, keeps the client's address
-        // and forwards to no other node; without DSR the policy is not kept
-        let local = service.external_local && (!winkernel || node.network.dsr);
+        // and forwards to no other node; without DSR the policy is not kept. Preserve-destination
+        // "also disables node-node forwarding", with DSR too; Linux knows no such annotation
+        let local = match winkernel {
+            true => node.network.dsr && (service.external_local || service.preserves_destination),
+            false => service.external_local,
+        };
         let turned_away = self.is_on(name) && !winkernel && local;
         let forwarded = Self {
             // With the policy Cluster kube-proxy masquerades what it forwards
@@ -163,6 +177,9 @@ impl<'a> Flow<'a> {
         };
         let os = node.pool.os();
         let winkernel = os == Os::Windows;
+        if runs_out_of_ports(node) && self.world.services.before(key) >= PORT_BLOCKS {
+            return Outcome::TimedOut;
+        }
         let (backends, any) = self.backends(key, port, local.then_some(name));
         if winkernel && backends.len() > MOST_BACKENDS {
             return Outcome::TimedOut;

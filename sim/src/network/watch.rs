@@ -179,6 +179,12 @@ pub(crate) fn service(service: &Service) -> world::Service {
         sticky: spec.session_affinity.as_deref() == Some("ClientIP"),
         internal_local: spec.internal_traffic_policy.as_deref() == Some("Local"),
         external_local: spec.external_traffic_policy.as_deref() == Some("Local"),
+        preserves_destination: service
+            .metadata
+            .annotations
+            .as_ref()
+            .and_then(|all| all.get("preserve-destination"))
+            .is_some_and(|value| value == "true"),
         external_name: spec
             .external_name
             .filter(|_| spec.type_.as_deref() == Some("ExternalName"))

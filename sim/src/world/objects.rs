@@ -211,12 +211,19 @@ struct ServiceMaps {
     all: BTreeMap<Key, Service>,
     by_address: HashMap<IpAddr, Key>,
     by_node_port: HashMap<(Protocol, u16), Key>,
+    /// When each was first seen, and how many there have been.
+    arrived: HashMap<Key, u64>,
+    arrivals: u64,
 }
 
 impl Services {
     pub(crate) fn insert(&mut self, key: Key, service: Service) {
+        let arrived = self.maps.arrived.get(&key).copied();
         self.remove(&key);
         let maps = Arc::make_mut(&mut self.maps);
+        let arrived = arrived.unwrap_or(maps.arrivals);
+        maps.arrived.insert(key.clone(), arrived);
+        maps.arrivals = maps.arrivals.max(arrived + 1);
         for address in service.addresses.iter().chain(&service.external) {
             maps.by_address.insert(*address, key.clone());
         }
@@ -238,6 +245,7 @@ impl Services {
                 }
             }
             maps.by_node_port.retain(|_, owner| owner != key);
+            maps.arrived.remove(key);
         }
     }
 
@@ -247,6 +255,28 @@ impl Services {
 
     pub(crate) fn get(&self, key: &Key) -> Option<&Service> {
         self.maps.all.get(key)
+    }
+
+    /// How many load balancers kube-proxy makes for the Services that were there before one: one for
+    /// each port on each address, and for each node port.
+    pub(crate) fn before(&self, key: &Key) -> usize {
+        let Some(own) = self.maps.arrived.get(key) else {
+            return 0;
+        };
+        let of = |service: &Service| {
+            let addresses = service.addresses.len() + service.external.len();
+            let node_ports = service.ports.iter().filter(|port| port.node_port.is_some());
+            service.ports.len() * addresses + node_ports.count()
+        };
+        let earlier = self
+            .maps
+            .arrived
+            .iter()
+            .filter(|(_, arrived)| *arrived < own);
+        earlier
+            .filter_map(|(key, _)| self.maps.all.get(key))
+            .map(of)
+            .sum()
     }
 
     /// The Service that has an address, its own or its load balancer's.

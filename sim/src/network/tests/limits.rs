@@ -305,3 +305,99 @@ fn policies_hold_where_the_cni_keeps_them() {
     kept(&mut world, false);
     assert!(to_web(&world, "prober"));
 }
+
+/// N12: windows-networking.md, "Preserve-Destination": "Also disables node-node forwarding", with the
+/// annotation and DSR; pkg/proxy/winkernel/proxier.go, `preserveDIP`.
+#[test]
+fn n12_preserved_destinations_are_forwarded_to_no_other_node() {
+    let preserved = |mut world: World| {
+        service(&mut world, |service| service.preserves_destination = true);
+        world
+    };
+    let ask = |world: &World, node| go(world, &from_pod("linux"), node, NODE_PORT);
+    let client = IpAddr::from([10, 244, 1, 9]);
+    let with = preserved(with_dsr());
+    assert_eq!(source(&ask(&with, WINDOWS_NODE)), Some(client));
+    assert_eq!(ask(&with, OTHER_WINDOWS_NODE), Outcome::TimedOut);
+    assert!(
+        is_web(&ask(&with, LINUX_NODE)),
+        "Linux knows no such annotation"
+    );
+    assert!(
+        is_web(&go(&with, &from_pod("other"), VIP, 8080)),
+        "of its own address nothing changes"
+    );
+    let without = preserved(healthy());
+    assert!(
+        is_web(&ask(&without, OTHER_WINDOWS_NODE)),
+        "without DSR it is not kept"
+    );
+}
+
+/// N17: Microsoft, common-problems.md, "The specified port already exists".
+#[test]
+fn n17_without_dsr_an_old_windows_runs_out_of_ports_for_load_balancers() {
+    let asked = |mut world: World, before: usize| {
+        let own = world
+            .services
+            .get(&key("web"))
+            .expect("it is there")
+            .clone();
+        world.services.remove(&key("web"));
+        for number in 0..before {
+            let other = Service {
+                addresses: vec![[10, 97, (number / 250) as u8, (number % 250) as u8].into()],
+                ports: vec![ServicePort::default()],
+                ..Service::default()
+            };
+            world
+                .services
+                .insert(key(&format!("other-{number}")), other);
+        }
+        world.services.insert(key("web"), own);
+        is_web(&go(&world, &from_pod("prober"), VIP, 8080))
+    };
+    let old = |dsr| {
+        let mut world = of_build(Build::Ws2019);
+        for name in ["win-a", "win-b"] {
+            change_node(&mut world, name, |node| {
+                node.network.revision = 1216;
+                node.network.dsr = dsr;
+            });
+        }
+        world
+    };
+    assert!(asked(old(false), 255));
+    assert!(!asked(old(false), 256));
+    assert!(asked(old(true), 256), "DSR needs no ports");
+    assert!(asked(of_build(Build::Ws2019), 256), "it has KB4551853");
+    assert!(asked(healthy(), 256));
+}
+
+/// N24: kubernetes issue 131506 (HNS 15.4 of Windows Server 2025 keeps a load balancer as it was) and
+/// 135802 (one that was taken away is not made again): what a connection meets then is what two of
+/// the faults do, on that node alone.
+#[test]
+fn n24_stale_load_balancers_are_what_faults_of_one_node_do() {
+    let on_a = |kind: FaultKind| kind.on(Place::Node("win-a".to_owned()));
+    let mut kept = World {
+        faults: FaultSet::from_iter([on_a(FaultKind::EndpointStale)]),
+        ..of_build(Build::Ws2025)
+    };
+    backed_by(&mut kept, vec![on("win-b", [10, 244, 3, 9])]);
+    let turn = |world: &World, from: &str, turn| {
+        connect(world, &Request::tcp(from_pod(from), VIP.into(), 8080, turn))
+    };
+    assert!(
+        (0..2).any(|at| is_web(&turn(&kept, "prober", at))),
+        "it leads to who has gone"
+    );
+    assert!(!(0..2).any(|at| is_web(&turn(&kept, "other", at))));
+    let lost = World {
+        faults: FaultSet::from_iter([on_a(FaultKind::KubeProxyDead)]),
+        ..of_build(Build::Ws2025)
+    };
+    assert_eq!(turn(&lost, "prober", 0), Outcome::TimedOut);
+    assert!(is_web(&turn(&lost, "other", 0)));
+    assert!(is_web(&go(&lost, &from_pod("prober"), [10, 244, 2, 5], 80)));
+}
