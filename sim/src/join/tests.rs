@@ -149,6 +149,7 @@ fn options(nodes: usize) -> JoinOptions {
     JoinOptions {
         topology: Topology {
             nodes: names.collect(),
+            ip_families: crate::topology::IpFamilies::default(),
             outside: true,
             metrics: false,
         },
