@@ -89,8 +89,8 @@ impl Node {
         }
     }
 
-    /// The node with addresses of these families. kind's are fd00:10:244::/56 for pods and
-    /// fd00:10:96::/112 for Services (pkg/apis/config/v1alpha4/default.go); these are beside them.
+    /// The node with addresses of these families. kind's are `fd00:10:244::/56` for pods and
+    /// `fd00:10:96::/112` for Services (pkg/apis/config/v1alpha4/default.go); these are beside them.
     pub(crate) fn of_families(self, families: IpFamilies) -> Self {
         let [a, b, c, d] = self.address.octets().map(u16::from);
         let own = Ipv6Addr::new(0xfd00, 0x10, 0, 0, 0, 0, a << 8 | b, c << 8 | d);
@@ -300,6 +300,7 @@ impl Told {
 
 /// A Service, as far as it concerns packets.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "the API has as many")]
 pub(crate) struct Service {
     /// The virtual addresses; none for headless and external ones.
     pub(crate) addresses: Vec<IpAddr>,

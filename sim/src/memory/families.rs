@@ -1,6 +1,8 @@
 //! Which IP families a new Service has, as the API server decides it: kubernetes 1.37.0,
 //! `pkg/registry/core/service/storage/alloc.go`, `initIPFamilyFields`.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1::ServiceSpec;
 
 use crate::topology::IpFamilies;
@@ -13,7 +15,7 @@ pub(super) const IPV6: &str = "IPv6";
 pub(super) fn complete(spec: &mut ServiceSpec, cluster: IpFamilies) -> Result<(), String> {
     let given = spec.cluster_ips.clone().unwrap_or_default();
     let headless = given.first().is_some_and(|first| first == "None");
-    let bare = headless && spec.selector.as_ref().is_none_or(|own| own.is_empty());
+    let bare = headless && spec.selector.as_ref().is_none_or(BTreeMap::is_empty);
     let policy = spec.ip_family_policy.get_or_insert_with(|| {
         let usual = if bare {
             "RequireDualStack"

@@ -21,7 +21,7 @@ const ADDRESSES: (Ipv4Addr, Ipv4Addr) = (
     Ipv4Addr::new(10, 111, 255, 254),
 );
 
-/// Of kind's fd00:10:96::/112 (pkg/apis/config/v1alpha4/default.go), in the last two bytes.
+/// Of kind's `fd00:10:96::/112` (pkg/apis/config/v1alpha4/default.go), in the last two bytes.
 const ADDRESSES6: (Ipv6Addr, (u32, u32)) = (
     Ipv6Addr::new(0xfd00, 0x10, 0x96, 0, 0, 0, 0, 0),
     (0x100, 0xfffe),

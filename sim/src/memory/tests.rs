@@ -474,3 +474,20 @@ fn servers_that_ask_each_other_are_bounded_in_all() {
         "one round is what it was"
     );
 }
+
+/// N08: KEP-3503, withdrawn in 1.33: the API takes `hostNetwork` of any pod, and Windows gives it to
+/// `HostProcess` pods alone.
+#[test]
+fn n08_ordinary_windows_pods_are_not_on_their_nodes_network() {
+    let mut memory = matrix();
+    for pool in pools() {
+        let mut pod = agnhost(pool, "ordinary", &["pause"]);
+        pod["spec"]["hostNetwork"] = true.into();
+        memory.apply(&pod).expect("a pod");
+        let node = memory.address("Node", "", &pool.to_string());
+        let on_node = memory.address("Pod", "test", "ordinary") == node;
+        assert_eq!(on_node, pool == Pool::Linux, "{pool}");
+        let host = memory.address("Pod", "test", &format!("host-{pool}"));
+        assert_eq!(host, node, "HostProcess on {pool}");
+    }
+}

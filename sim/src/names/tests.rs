@@ -456,7 +456,7 @@ fn the_next_server_is_asked_where_the_first_is_silent() {
     }
 }
 
-/// `CoreDNS` 1.15, plugin/backend_lookup.go: into the cluster a CNAME is told with addresses or not at
+/// `CoreDNS` 1.15, `plugin/backend_lookup.go`: into the cluster a CNAME is told with addresses or not at
 /// all, and at most eleven follow each other (`maxCnameChainLength`).
 #[test]
 fn external_names_lead_into_the_cluster_too() {

@@ -87,7 +87,7 @@ fn rounds(
     (all, at)
 }
 
-/// musl, src/network/res_msend.c: all servers at once, and again after half of the 5 s.
+/// musl, `src/network/res_msend.c`: all servers at once, and again after half of the 5 s.
 fn musl(servers: usize) -> (Vec<Sent>, Duration) {
     let until = Duration::from_secs(5);
     let halves = [Duration::ZERO, until / 2];
@@ -132,9 +132,7 @@ mod tests {
 
     const DEAD: Option<Duration> = None;
 
-    fn after(millis: u64) -> Option<Duration> {
-        Some(Duration::from_millis(millis))
-    }
+    const PROMPT: Option<Duration> = Some(Duration::from_millis(2));
 
     fn heard(by: Resolver, os: Os, servers: &[Option<Duration>]) -> (Option<usize>, u128) {
         let heard = exchange(by, os, servers);
@@ -176,15 +174,15 @@ mod tests {
             (Resolver::System, Os::Windows, 1_002),
             (Resolver::Bind, Os::Linux, 5_002),
         ] {
-            let seen = heard(by, os, &[DEAD, after(2)]);
+            let seen = heard(by, os, &[DEAD, PROMPT]);
             assert_eq!(seen, (Some(1), millis), "{by:?} on {os:?}");
         }
-        let third = [DEAD, DEAD, after(2)];
+        let third = [DEAD, DEAD, PROMPT];
         assert_eq!(
             heard(Resolver::System, Os::Windows, &third),
             (Some(2), 2_002)
         );
-        let own = heard(Resolver::WindowsNslookup, Os::Windows, &[DEAD, after(2)]);
+        let own = heard(Resolver::WindowsNslookup, Os::Windows, &[DEAD, PROMPT]);
         assert_eq!(own, (None, 4_000), "nslookup.exe asks the first alone");
     }
 
@@ -206,7 +204,7 @@ mod tests {
             ),
             (Resolver::WindowsNslookup, Os::Windows, 2_000, (None, 4_000)),
         ] {
-            let seen = heard(by, os, &[after(millis)]);
+            let seen = heard(by, os, &[Some(Duration::from_millis(millis))]);
             assert_eq!(seen, expected, "{by:?} on {os:?}, {millis} ms");
         }
     }

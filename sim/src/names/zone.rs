@@ -143,7 +143,7 @@ fn of_type(addresses: Vec<IpAddr>, record: RecordType) -> Vec<Data> {
     wanted.into_iter().map(Data::Address).collect()
 }
 
-/// CoreDNS 1.15, plugin/backend_lookup.go: `maxCnameChainLength`.
+/// `CoreDNS` 1.15, `plugin/backend_lookup.go`: `maxCnameChainLength`.
 const LONGEST_CHAIN: u32 = 10;
 
 fn addresses(
@@ -166,7 +166,7 @@ fn addresses(
     (!ready.is_empty()).then(|| of_type(ready, record))
 }
 
-/// The CNAME to a target with what it leads to. plugin/backend_lookup.go: into the cluster it is told
+/// The CNAME to a target with what it leads to. `plugin/backend_lookup.go`: into the cluster it is told
 /// with addresses or not at all; out of it, whatever is found there.
 fn followed(world: &World, target: &str, record: RecordType, before: u32) -> Vec<Data> {
     let cname = || Data::Name(target.to_owned());
@@ -270,7 +270,7 @@ fn srv(
     }
 }
 
-/// CoreDNS, plugin/kubernetes/kubernetes.go, `findPods`: `10-1-2-3`, or `fd00--1` for colons.
+/// `CoreDNS`, `plugin/kubernetes/kubernetes.go`, `findPods`: `10-1-2-3`, or `fd00--1` for colons.
 fn dashed(label: &str) -> Option<IpAddr> {
     let first = label
         .replace('-', ".")

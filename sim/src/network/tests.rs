@@ -1,4 +1,5 @@
 mod broken;
+mod documented;
 mod families;
 mod limits;
 

@@ -83,8 +83,8 @@ fn own_lines(place: &Place, net: &dyn Net) -> String {
     let second = net.source(Ipv6Addr::UNSPECIFIED.into());
     let own = [net.address(), second].into_iter();
     let own = own.take(if second.is_ipv6() { 2 } else { 1 });
-    own.map(|address| format!("{address}\t{}\n", place.hostname))
-        .collect()
+    let lines = own.map(|address| format!("{address}\t{}\n", place.hostname));
+    lines.collect::<Vec<_>>().concat()
 }
 
 fn serves(port: u16, udp: Option<u16>, page: Page) -> Started {

@@ -104,16 +104,13 @@ pub(super) fn windows(args: &[String], net: &dyn Net, language: Language) -> Sta
         });
     };
     let words = Words::of(language);
-    let (found, took) = net.find(&family(args).of(name));
-    let address = match Lookup::from(found) {
-        Lookup::Address(address) => address,
-        _ => {
-            return Started::Ended(Ran {
-                code: 1,
-                took,
-                ..words.prints(&words.unknown.replace("{}", name))
-            });
-        }
+    let (found, resolved) = net.find(&family(args).of(name));
+    let Lookup::Address(address) = Lookup::from(found) else {
+        return Started::Ended(Ran {
+            code: 1,
+            took: resolved,
+            ..words.prints(&words.unknown.replace("{}", name))
+        });
     };
     let local = address.is_loopback().then_some(address);
     let shown = if name.parse::<IpAddr>().is_ok() {
@@ -128,7 +125,7 @@ pub(super) fn windows(args: &[String], net: &dyn Net, language: Language) -> Sta
             .replace("{}", &shown)
             .replace("{bytes}", &asked.bytes.to_string())
     );
-    let (mut received, mut answered, mut took, mut slept) = (0, 0, Duration::ZERO, Duration::ZERO);
+    let (mut received, mut answered, mut took, mut slept) = (0, 0, resolved, Duration::ZERO);
     for sent in 1..=asked.count {
         let echo = match local {
             Some(_) => Echo::Reply(128),
@@ -138,15 +135,7 @@ pub(super) fn windows(args: &[String], net: &dyn Net, language: Language) -> Sta
             Echo::Reply(ttl) => {
                 received += 1;
                 answered += 1;
-                let reply = if address.is_ipv4() {
-                    words.reply
-                } else {
-                    words.reply6
-                };
-                reply
-                    .replace("{}", &address.to_string())
-                    .replace("{bytes}", &asked.bytes.to_string())
-                    .replace("{ttl}", &ttl.to_string())
+                words.replied(address, asked.bytes, ttl)
             }
             // It counts as an answer: a lost one is what nobody answered at all
             Echo::Unreachable(by) => {
@@ -245,6 +234,18 @@ impl Words {
         }
     }
 
+    fn replied(&self, by: IpAddr, bytes: usize, ttl: u8) -> String {
+        let reply = if by.is_ipv4() {
+            self.reply
+        } else {
+            self.reply6
+        };
+        reply
+            .replace("{}", &by.to_string())
+            .replace("{bytes}", &bytes.to_string())
+            .replace("{ttl}", &ttl.to_string())
+    }
+
     fn prints(&self, text: &str) -> Ran {
         let text = crlf(text);
         Ran {
@@ -279,18 +280,15 @@ pub(super) fn linux(args: &[String], net: &dyn Net) -> Started {
         return Started::Ended(Ran::complains("ping: missing operand\n", 1));
     };
     // As Alpine builds it
-    let (found, took) = net.find(&Query {
+    let (found, resolved) = net.find(&Query {
         by: Resolver::Musl,
         ..family(args).of(name)
     });
-    let address = match Lookup::from(found) {
-        Lookup::Address(address) => address,
-        _ => {
-            return Started::Ended(Ran {
-                took,
-                ..Ran::complains(format!("ping: bad address '{name}'\n"), 1)
-            });
-        }
+    let Lookup::Address(address) = Lookup::from(found) else {
+        return Started::Ended(Ran {
+            took: resolved,
+            ..Ran::complains(format!("ping: bad address '{name}'\n"), 1)
+        });
     };
     let bytes = if args.iter().any(|arg| arg == "-s") {
         asked.bytes
@@ -306,7 +304,7 @@ pub(super) fn linux(args: &[String], net: &dyn Net) -> Started {
             ..Ran::complains("ping: sendto: Network unreachable\n", 1)
         });
     }
-    let (mut received, mut took) = (0, Duration::ZERO);
+    let (mut received, mut took) = (0, resolved);
     for sequence in 0..asked.count {
         if let Echo::Reply(ttl) = net.echo(address, bytes) {
             received += 1;

@@ -337,7 +337,7 @@ fn n12_preserved_destinations_are_forwarded_to_no_other_node() {
 /// N17: Microsoft, common-problems.md, "The specified port already exists".
 #[test]
 fn n17_without_dsr_an_old_windows_runs_out_of_ports_for_load_balancers() {
-    let asked = |mut world: World, before: usize| {
+    let asked = |mut world: World, before: u16| {
         let own = world
             .services
             .get(&key("web"))
@@ -345,8 +345,9 @@ fn n17_without_dsr_an_old_windows_runs_out_of_ports_for_load_balancers() {
             .clone();
         world.services.remove(&key("web"));
         for number in 0..before {
+            let [high, low] = number.to_be_bytes();
             let other = Service {
-                addresses: vec![[10, 97, (number / 250) as u8, (number % 250) as u8].into()],
+                addresses: vec![[10, 97, high, low].into()],
                 ports: vec![ServicePort::default()],
                 ..Service::default()
             };
