@@ -242,7 +242,11 @@ fn ping_takes_the_family_that_it_is_told() {
     let four = web[0].to_string();
     let (_, _, code) = run(&memory, "core", &["ping", "-n", "1", "-6", &four]);
     assert_eq!(code, 1, "an IPv4 address is none");
-    let (out, _, code) = run(&memory, "linux", &["ping", "-c", "1", "-6", &six]);
+    let busybox = json!({"kind": "Pod", "metadata": {"namespace": "test", "name": "prober-busybox"},
+        "spec": {"nodeName": "linux", "containers": [{"name": "main",
+            "image": "registry.k8s.io/e2e-test-images/busybox:1.37.0-1", "command": ["sleep", "86400"]}]}});
+    memory.apply(&busybox).expect("a pod");
+    let (out, _, code) = run(&memory, "busybox", &["ping", "-c", "1", "-6", &six]);
     assert!(
         code == 0 && out.contains(&format!("64 bytes from {six}: seq=0")),
         "{out}"
