@@ -34,10 +34,9 @@ pub(crate) enum RecordType {
 /// How a program completes names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resolver {
-    /// The system's: glibc, Windows' DNS client (`Resolve-DnsName` and curl too).
+    /// The system's: libc's, or Windows' DNS client (`Resolve-DnsName` and curl too). musl's has times
+    /// of its own, and no program here uses it.
     System,
-    /// musl's on Linux.
-    Musl,
     /// Go's own on Linux: it goes on to the next form of a name where nobody answers.
     Go,
     /// c-ares', in some builds of curl on Linux.

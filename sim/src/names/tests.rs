@@ -654,7 +654,6 @@ fn every_name_that_is_asked_for_costs_its_time() {
         (linux, system, slow, "web", (1, true, 4)),
         (linux, system, slow, "web.app", (2, true, 8)),
         (linux, system, slow, "nobody", (4, false, 16)),
-        (linux, Resolver::Musl, slow, "web", (1, true, 4)),
         (WINDOWS, system, slow, "web", (1, true, 4)),
         (
             WINDOWS,
@@ -672,7 +671,6 @@ fn every_name_that_is_asked_for_costs_its_time() {
         ),
         (WINDOWS, Resolver::Bind, slow, "web", (1, true, 4)),
         (linux, system, down, "web", (1, false, 10)),
-        (linux, Resolver::Musl, down, "web", (1, false, 5)),
         (linux, Resolver::Cares, down, "web", (1, false, 14)),
         // Go asks for all four forms
         (linux, go, down, "web", (4, false, 40)),

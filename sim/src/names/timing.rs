@@ -64,7 +64,6 @@ fn questions(by: Resolver, os: Os, servers: usize) -> (Vec<Sent>, Duration) {
         // c-ares from 1.20, ares_process.c: 2 s, doubled in each of three rounds; it takes something
         // off by chance, and this does not
         (Resolver::Cares, Os::Linux) => rounds(servers, 3, |round, _| 2_000 << round),
-        (Resolver::Musl, Os::Linux) => musl(servers),
     }
 }
 
@@ -85,16 +84,6 @@ fn rounds(
         }
     }
     (all, at)
-}
-
-/// musl, `src/network/res_msend.c`: all servers at once, and again after half of the 5 s.
-fn musl(servers: usize) -> (Vec<Sent>, Duration) {
-    let until = Duration::from_secs(5);
-    let halves = [Duration::ZERO, until / 2];
-    let sent = halves
-        .into_iter()
-        .flat_map(|at| (0..servers).map(move |to| Sent { at, to, until }));
-    (sent.collect(), until)
 }
 
 /// Microsoft, "DNS client resolution timeouts" (2834226): one server is asked after 0, 1, 2, 4 and 8 s;
@@ -146,8 +135,6 @@ mod tests {
             (Resolver::System, linux, 1, 10_000),
             (Resolver::System, linux, 2, 20_000),
             (Resolver::System, linux, 3, 28_000),
-            (Resolver::Musl, linux, 1, 5_000),
-            (Resolver::Musl, linux, 3, 5_000),
             (Resolver::Go, linux, 1, 10_000),
             (Resolver::Go, linux, 2, 20_000),
             (Resolver::Cares, linux, 1, 14_000),
@@ -168,7 +155,6 @@ mod tests {
     fn the_second_server_is_heard_when_its_turn_comes() {
         for (by, os, millis) in [
             (Resolver::System, Os::Linux, 5_002),
-            (Resolver::Musl, Os::Linux, 2),
             (Resolver::Go, Os::Linux, 5_002),
             (Resolver::Cares, Os::Linux, 2_002),
             (Resolver::System, Os::Windows, 1_002),
@@ -191,8 +177,6 @@ mod tests {
         for (by, os, millis, expected) in [
             (Resolver::System, Os::Linux, 4_000, (Some(0), 4_000)),
             (Resolver::System, Os::Linux, 5_000, (None, 10_000)),
-            (Resolver::Musl, Os::Linux, 4_999, (Some(0), 4_999)),
-            (Resolver::Musl, Os::Linux, 5_000, (None, 5_000)),
             (Resolver::Cares, Os::Linux, 3_000, (Some(0), 5_000)),
             (Resolver::System, Os::Windows, 9_999, (Some(0), 9_999)),
             (Resolver::System, Os::Windows, 10_000, (None, 10_000)),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::net::{Echo, Lookup, Net};
 use super::script::number;
 use super::{Ran, Refusal, Started};
-use crate::names::{Query, RecordType, Resolver};
+use crate::names::{Query, RecordType};
 
 /// What Windows' own programs speak. Their output is in the console's code page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -279,11 +279,7 @@ pub(super) fn linux(args: &[String], net: &dyn Net) -> Started {
     let Some(name) = asked.target else {
         return Started::Ended(Ran::complains("ping: missing operand\n", 1));
     };
-    // As Alpine builds it
-    let (found, resolved) = net.find(&Query {
-        by: Resolver::Musl,
-        ..family(args).of(name)
-    });
+    let (found, resolved) = net.find(&family(args).of(name));
     let Lookup::Address(address) = Lookup::from(found) else {
         return Started::Ended(Ran {
             took: resolved,
