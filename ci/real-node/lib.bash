@@ -13,33 +13,10 @@
 # own (network, mounts, processes, cgroups), which end with it.
 
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/winconform/real-node
-# One file per instance, so that `down` without --dir finds them all. Each
-# holds the path of D; its name is a hash of that path.
-index=$cache/instances
-
-say() { printf 'real-node: %s\n' "$*" >&2; }
-
-# fail CODE MESSAGE
-fail() {
-    say "$2"
-    exit "$1"
-}
-
-usage_error() {
-    say "$1 (--help explains the usage)"
-    exit 2
-}
-
-marker() { printf '%s' "$1/.winconform-real-node"; }
-
-is_instance() { [[ -f $(marker "$1") && -O $(marker "$1") ]]; }
-
-index_file() {
-    local hash
-    hash=$(printf '%s' "$1" | sha256sum)
-    printf '%s' "$index/${hash%% *}"
-}
+# shellcheck disable=SC2034 # used in what is read next
+kind=real-node
+# shellcheck source=../lib.bash
+source "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../lib.bash"
 
 # The bridge of the network with the number $1. The name of an interface has at
 # most 15 characters.
@@ -55,26 +32,6 @@ find_groups() {
         [[ $controllers ]] || continue # the unified hierarchy; see `up`
         groups+=("/sys/fs/cgroup/${controllers#name=}${path%/}/winconform-$1")
     done </proc/self/cgroup
-}
-
-# is_ours PID D: whether PID holds a node of the instance D. Pids are used
-# again by the system, so the command line has to mention D. That of a process
-# that has ended but was not reaped yet is empty, so it counts as ended.
-is_ours() {
-    local arguments
-    [[ $1 =~ ^[0-9]+$ ]] || return 1
-    arguments=$({ tr '\0' '\n' <"/proc/$1/cmdline"; } 2>/dev/null) || return 1
-    [[ $arguments == *"$2/"* ]]
-}
-
-# The pids of what holds the nodes of the instance D, one a line.
-running() {
-    local file pid
-    for file in "$1"/pid/*; do
-        [[ -f $file ]] || continue
-        pid=$(<"$file")
-        if is_ours "$pid" "$1"; then echo "$pid"; fi
-    done
 }
 
 # stop D: ends all of an instance. The nodes first, and at once: when the first
@@ -98,12 +55,4 @@ stop() {
             sleep 0.1
         done
     done
-}
-
-# remove D: the files of an instance that has been stopped.
-remove() {
-    rm -rf -- "$1"
-    rm -f -- "$(index_file "$1")"
-    # Only when it was the last one.
-    rmdir -- "$index" 2>/dev/null || true
 }
