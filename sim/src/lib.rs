@@ -14,7 +14,7 @@
 //! | the files of a container | `files.rs` |
 //! | what a connection comes to | `network.rs`, names in `names.rs` |
 //! | the same without an API server | `memory.rs` |
-//! | how clients outside come in | `proxy.rs` |
+//! | how clients outside come in | `proxy.rs`; how many at once: `listen.rs` |
 //! | what a program prints | `program/` |
 //! | exec, attach, logs and statistics | `kubelet/`; what is kept of a log: `log.rs` |
 //! | trouble on the way to the API server | `front/` |
@@ -31,6 +31,7 @@ pub mod front;
 mod image;
 mod join;
 mod kubelet;
+mod listen;
 mod log;
 pub mod memory;
 mod names;

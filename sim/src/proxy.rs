@@ -14,14 +14,12 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, Response, StatusCode, Uri};
 use http_body_util::Full;
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 
-use crate::clock;
 use crate::cluster::Cluster;
+use crate::listen;
 use crate::network::{self, Backend, Origin, Outcome, Request};
 use crate::program::serve::{self, Exchange};
 use crate::world::World;
@@ -42,28 +40,15 @@ pub(crate) async fn listen() -> std::io::Result<TcpListener> {
 
 /// Serves outside clients until the simulator stops.
 pub(crate) async fn serve(cluster: Arc<Cluster>, listener: TcpListener) {
-    let clients = Arc::new(Semaphore::new(MOST_CLIENTS));
     let turns = Arc::new(AtomicU64::new(0));
-    loop {
-        // It is never closed
-        let Ok(permit) = Arc::clone(&clients).acquire_owned().await else {
-            return;
-        };
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let (all, turns) = (Arc::clone(&cluster), Arc::clone(&turns));
-                cluster.spawn(async move {
-                    connection(&all, &turns, stream).await;
-                    drop(permit);
-                });
-            }
-            Err(error) => {
-                tracing::debug!(%error, "an outside client is lost");
-                // Out of descriptors: one of them is given back before long
-                clock::elapse(Duration::from_millis(50)).await;
-            }
+    let serves = |stream, seat| {
+        let (all, turns) = (Arc::clone(&cluster), Arc::clone(&turns));
+        async move {
+            connection(&all, &turns, stream).await;
+            drop(seat);
         }
-    }
+    };
+    listen::serve(&cluster, listener, MOST_CLIENTS, serves).await;
 }
 
 async fn connection(cluster: &Cluster, turns: &AtomicU64, stream: TcpStream) {
@@ -72,9 +57,7 @@ async fn connection(cluster: &Cluster, turns: &AtomicU64, stream: TcpStream) {
         let answer = answer(&cluster.world(), request.method(), request.uri(), turn);
         async move { Ok::<_, Infallible>(answer) }
     });
-    let served = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
+    let served = listen::http(PATIENCE)
         .max_buf_size(MOST_HEADER)
         .serve_connection(TokioIo::new(stream), service)
         .await;

@@ -1,11 +1,12 @@
 //! What nodes cost: joins 100, 300 and 1,000 of them, three pods each, to a stub of an API server,
-//! and prints processor time and memory per node.
+//! and prints processor time and memory per node, the memory also without what a simulator takes for
+//! itself: by how much it grows from one size to the next.
 //!
 //! `fleet real KUBECONFIG` joins 50 nodes to a real control plane instead, with 150 pods, and prints
 //! the times.
 //!
-//! `fleet [COUNT]...`; ends with 1 if a node costs over a tenth more among the most than among the
-//! fewest. The stub and each simulator are processes of their own (`fleet stub`, `fleet join
+//! `fleet [COUNT]...`, from few to many; says of both whether they are flat, and ends with 1 if a node
+//! costs over a tenth more among the most than among the fewest. The stub and each simulator are processes of their own (`fleet stub`, `fleet join
 //! ADDRESS COUNT`), so that nothing but the simulator is measured. Linux alone: it reads /proc.
 
 mod real;
@@ -69,19 +70,57 @@ fn compare(arguments: &[String]) -> Result<(), Trouble> {
             "{count:>5} nodes: all pods Ready after {ready:.1} s; \
              per node {processor:.2} ms of processor time, {memory:.1} KiB"
         )?;
-        seen.push((processor, memory));
+        seen.push(Size {
+            #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+            nodes: count as f64,
+            processor,
+            memory,
+        });
     }
-    if let (Some(few), Some(many)) = (seen.first(), seen.last()) {
-        let (processor, memory) = (many.0 / few.0, many.1 / few.1);
+    judge(&seen, &mut out)
+}
+
+/// What was seen of one size; times and memory per node.
+struct Size {
+    nodes: f64,
+    processor: f64,
+    memory: f64,
+}
+
+/// How much more a node may cost among many.
+const FLAT: f64 = 1.1;
+
+fn judge(seen: &[Size], out: &mut impl Write) -> Result<(), Trouble> {
+    let mut steps = Vec::new();
+    for pair in seen.windows(2) {
+        let [few, many] = pair else { continue };
+        let all = |size: &Size| size.memory * size.nodes;
+        let each = (all(many) - all(few)) / (many.nodes - few.nodes);
+        let (from, to) = (few.nodes, many.nodes);
         writeln!(
             out,
-            "many over few: processor {processor:.2}, memory {memory:.2}"
+            "from {from} to {to} nodes: {each:.1} KiB for each that is added"
         )?;
-        if processor > 1.1 || memory > 1.1 {
-            return Err("a node costs more among many".into());
-        }
+        steps.push(each);
     }
-    Ok(())
+    let (Some(few), Some(many)) = (seen.first(), seen.last()) else {
+        return Ok(());
+    };
+    let mut steep = false;
+    let mut say = |what: &str, ratio: f64| {
+        steep |= ratio > FLAT;
+        let word = if ratio > FLAT { "not flat" } else { "flat" };
+        writeln!(out, "many over few: {what} {ratio:.2}, {word}")
+    };
+    say("processor time per node", many.processor / few.processor)?;
+    say("memory per node", many.memory / few.memory)?;
+    if let [first, .., last] = steps[..] {
+        say("memory per node added", last / first)?;
+    }
+    match steep {
+        true => Err("a node costs more among many".into()),
+        false => Ok(()),
+    }
 }
 
 fn begin(arguments: &[&str]) -> std::io::Result<Child> {

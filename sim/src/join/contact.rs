@@ -118,15 +118,15 @@ mod tests {
         let (tells, mut hears) = watch::channel(None);
         let began = Instant::now();
         let following = tokio::spawn(follow(Client::new(server, "default"), tells));
-        let mut heard = Vec::new();
+        let mut news_told = Vec::new();
         for _ in 0..changes {
             let news = timeout(Duration::from_mins(5), hears.changed()).await;
             news.expect("there is news").expect("it goes on");
             let why = hears.borrow_and_update().clone().map(|silence| silence.why);
-            heard.push((began.elapsed().as_secs(), why));
+            news_told.push((began.elapsed().as_secs(), why));
         }
         following.abort();
-        heard
+        news_told
     }
 
     #[tokio::test(start_paused = true)]

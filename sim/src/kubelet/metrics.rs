@@ -7,12 +7,10 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
@@ -20,38 +18,36 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
 use super::query::Query;
+use super::server::PATIENCE;
 use super::stats::seconds;
 use super::usage::{self, NodeUsage, PodUsage, Usage};
-use crate::clock;
 use crate::cluster::{Cluster, NodeState};
 use crate::fault::FaultKind;
+use crate::listen;
 
 const GROUP_VERSION: &str = "metrics.k8s.io/v1beta1";
+
+/// How many clients are served at once: the aggregator is one.
+const MOST_CLIENTS: usize = 64;
 
 /// metrics-server, `--metric-resolution` of its manifest.
 const WINDOW: &str = "15s";
 
 /// Serves until the simulator stops.
 pub(crate) async fn serve(cluster: Arc<Cluster>, listener: TcpListener, tls: TlsAcceptor) {
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let (all, tls) = (Arc::clone(&cluster), tls.clone());
-                cluster.spawn(async move { connection(&all, stream, tls).await });
-            }
-            Err(error) => {
-                tracing::debug!(%error, "a connection for metrics is lost");
-                // Out of descriptors: one of them is given back before long
-                clock::elapse(Duration::from_millis(50)).await;
-            }
+    let serves = |stream, seat| {
+        let (all, tls) = (Arc::clone(&cluster), tls.clone());
+        async move {
+            connection(&all, stream, tls).await;
+            drop(seat);
         }
-    }
+    };
+    listen::serve(&cluster, listener, MOST_CLIENTS, serves).await;
 }
 
 async fn connection(cluster: &Cluster, stream: TcpStream, tls: TlsAcceptor) {
-    let stream = match tls.accept(stream).await {
-        Ok(stream) => stream,
-        Err(error) => return tracing::debug!(%error, "TLS is not agreed on"),
+    let Some(stream) = listen::greet(&tls, stream).await else {
+        return;
     };
     let service = service_fn(|request: Request<Incoming>| {
         let uri = request.uri();
@@ -62,7 +58,7 @@ async fn connection(cluster: &Cluster, stream: TcpStream, tls: TlsAcceptor) {
         response.headers_mut().insert(header::CONTENT_TYPE, form);
         async move { Ok::<_, Infallible>(response) }
     });
-    let served = http1::Builder::new()
+    let served = listen::http(PATIENCE)
         .serve_connection(TokioIo::new(stream), service)
         .await;
     if let Err(error) = served {

@@ -10,7 +10,6 @@ use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use rustls::ServerConfig;
@@ -18,16 +17,22 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 use super::query::Query;
 use super::wire::Wire;
 use super::{attach, exec, logs, stats, usage};
-use crate::clock;
 use crate::cluster::{Cluster, NodeState};
+use crate::listen::{self, Seat};
 use crate::pods::run::PodRun;
 use crate::world::Key;
+
+/// How many clients of a node are served at once; each session and each log that is followed is one.
+const MOST_CLIENTS: usize = 256;
+
+/// How long a client may say nothing between requests, and within the header of one.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Why a kubelet cannot serve.
 #[derive(Debug, Error)]
@@ -67,48 +72,35 @@ pub(crate) async fn serve(
     listener: TcpListener,
     tls: TlsAcceptor,
 ) {
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let connection =
-                    connection(Arc::clone(&cluster), Arc::clone(&node), stream, tls.clone());
-                cluster.spawn(connection);
-            }
-            Err(error) => {
-                tracing::debug!(node = node.name, %error, "connection is lost");
-                // Out of descriptors: one of them is given back before long
-                clock::elapse(Duration::from_millis(50)).await;
+    let serves = |stream, seat| {
+        let (cluster, node, tls) = (Arc::clone(&cluster), Arc::clone(&node), tls.clone());
+        async move {
+            if let Some(stream) = listen::greet(&tls, stream).await {
+                speak(&cluster, &node, stream, &seat).await;
             }
         }
-    }
-}
-
-async fn connection(
-    cluster: Arc<Cluster>,
-    node: Arc<NodeState>,
-    stream: TcpStream,
-    tls: TlsAcceptor,
-) {
-    let stream = match tls.accept(stream).await {
-        Ok(stream) => stream,
-        Err(error) => return tracing::debug!(node = node.name, %error, "TLS is not agreed on"),
     };
-    speak(&cluster, &node, stream).await;
+    listen::serve(&cluster, listener, MOST_CLIENTS, serves).await;
 }
 
-/// Serves one connection until either side has done with it.
+/// Serves one connection until either side has done with it; a session goes on in its seat.
 pub(super) async fn speak(
     cluster: &Arc<Cluster>,
     node: &Arc<NodeState>,
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    seat: &Seat,
 ) {
     let stream = Wire::new(stream, cluster, node);
-    let service = service_fn(async |request| {
+    let service = service_fn(async |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(Arc::clone(seat));
         // A node that cannot be heard answers nobody, until it can be again
         cluster.heard(node).await;
         Ok::<_, Infallible>(route(cluster, node, request))
     });
-    let served = http1::Builder::new()
+    let served = listen::http(PATIENCE)
+        // Head and body in one record of TLS: of a refused upgrade the API server passes on what it
+        // has read with the head (k8s.io/apimachinery 0.37.0, `pkg/util/proxy/upgradeaware.go`)
+        .writev(false)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades()
         .await;

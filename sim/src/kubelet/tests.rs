@@ -13,12 +13,13 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::{Client, Config};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
-use tokio::time::timeout;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-use super::server::speak;
+use super::server::{PATIENCE, speak};
 use crate::clock::Clock;
 use crate::cluster::{Cluster, NodeState};
 use crate::fault::{FaultSwitch, ProductFault};
@@ -35,11 +36,15 @@ type Socket = WebSocketStream<DuplexStream>;
 /// How long anything here may take.
 const DEADLINE: Duration = Duration::from_secs(20);
 
+/// As many as any test connects.
+const SEATS: usize = 100;
+
 /// A node with a pod that runs.
 struct Scene {
     cluster: Arc<Cluster>,
     node: Arc<NodeState>,
     run: Arc<PodRun>,
+    seats: Arc<Semaphore>,
 }
 
 impl Scene {
@@ -72,15 +77,22 @@ impl Scene {
             };
         }
         cluster.runs().insert(key, Arc::clone(&run));
-        Self { cluster, node, run }
+        Self {
+            cluster,
+            node,
+            run,
+            seats: Arc::new(Semaphore::new(SEATS)),
+        }
     }
 
     /// A connection that holds few bytes in between, so that a slow reader is felt at once.
     fn connect(&self) -> DuplexStream {
         let (near, far) = duplex(4096);
         let (cluster, node) = (Arc::clone(&self.cluster), Arc::clone(&self.node));
+        let seat = Arc::clone(&self.seats).try_acquire_owned();
+        let seat = Arc::new(seat.expect("a seat is free"));
         self.cluster
-            .spawn(async move { speak(&cluster, &node, far).await });
+            .spawn(async move { speak(&cluster, &node, far, &seat).await });
         near
     }
 
@@ -106,6 +118,7 @@ impl Scene {
         let left = timeout(DEADLINE, self.cluster.tasks.wait()).await;
         assert!(left.is_ok(), "{} tasks are left", self.cluster.tasks.len());
         assert!(!self.cluster.stop.is_cancelled());
+        assert_eq!(self.seats.available_permits(), SEATS);
     }
 }
 
@@ -225,6 +238,67 @@ async fn a_slow_reader_is_waited_for_and_may_leave() {
             (much.len(), Some(CloseCode::Normal))
         );
     }
+    scene.empty().await;
+}
+
+#[tokio::test]
+async fn ten_megabytes_go_in_and_come_out() {
+    let scene = Scene::new();
+    let cat = "exec/test/web/main?command=cat&input=1&output=1";
+    let socket = scene.session(cat, "v5.channel.k8s.io").await;
+    assert_eq!(
+        scene.seats.available_permits(),
+        SEATS - 1,
+        "it has its seat"
+    );
+    let (mut sends, mut receives) = socket.split();
+    let part: Vec<u8> = (0..1_u32 << 15).map(|at| (at % 251) as u8).collect();
+    let message = [b"\0", part.as_slice()].concat();
+    let parts = (10 << 20) / part.len();
+    let sending = async {
+        for _ in 0..parts {
+            let message = Message::Binary(message.clone().into());
+            sends.send(message).await.expect("it is taken");
+        }
+        let end = Message::Binary(b"\xff\0".to_vec().into());
+        sends.send(end).await.expect("it is taken");
+    };
+    let receiving = async {
+        let mut output = Vec::new();
+        while let Some(Ok(Message::Binary(bytes))) = receives.next().await {
+            if bytes[0] == 1 {
+                output.extend_from_slice(&bytes[1..]);
+            }
+        }
+        output
+    };
+    let ((), output) = tokio::join!(sending, receiving);
+    assert_eq!(output.len(), 10 << 20);
+    assert!(output.chunks(part.len()).all(|chunk| chunk == part));
+    drop((sends, receives));
+    scene.empty().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_does_not_say_what_it_wants_is_sent_away() {
+    let scene = Scene::new();
+    let began = Instant::now();
+    for said in ["", "GET /healthz HTTP/1.1\r\nhost: n\r\nx-slow: "] {
+        let mut connection = scene.connect();
+        let sent = connection.write_all(said.as_bytes()).await;
+        sent.expect("it is taken");
+        let mut told = String::new();
+        connection.read_to_string(&mut told).await.expect("text");
+        assert!(!told.contains(" 200 "), "{told}");
+    }
+    // Also between two requests
+    let mut connection = scene.connect();
+    let whole = b"GET /healthz HTTP/1.1\r\nhost: n\r\n\r\n";
+    connection.write_all(whole).await.expect("it is taken");
+    let mut told = String::new();
+    connection.read_to_string(&mut told).await.expect("text");
+    assert!(told.starts_with("HTTP/1.1 200 "), "{told}");
+    assert_eq!(began.elapsed().as_secs(), 3 * PATIENCE.as_secs());
     scene.empty().await;
 }
 
