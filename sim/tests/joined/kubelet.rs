@@ -147,12 +147,8 @@ async fn sessions_carry_input_exit_codes_and_what_is_printed() {
         "container other is not valid",
     )
     .await;
-    refused(
-        &scene,
-        &["port-forward", "linux", ":80"],
-        "this simulated kubelet does not forward ports",
-    )
-    .await;
+    let forward = ask(&scene, "linux-a", "portForward/any/linux").await;
+    assert!(forward.0.contains("does not forward ports"), "{forward:?}");
     scene.end().await;
 }
 
