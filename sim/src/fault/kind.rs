@@ -245,7 +245,7 @@ kinds! {
     ]
     ImageBuildWrong "image-build-wrong" WindowsNodes
         "images are pulled whose build its nodes cannot run" [
-        "pod at=PLACE aspect=start",
+        "pod at=PLACE aspect=start isolation=process",
     ]
     PauseImageWrong "pause-image-wrong" WindowsNodes
         "the pause image is of another build: no sandbox starts" [
@@ -266,6 +266,7 @@ kinds! {
     CrashLoop "crash-loop" Pods
         "containers end with exit code 1: what runs, and what is started, after a moment" [
         "pod at=PLACE aspect=start",
+        "pod at=PLACE aspect=exit-code",
     ]
     ProbeIgnored "probe-ignored" Pods
         "probes count as passed whatever they find" [
@@ -278,6 +279,7 @@ kinds! {
     GraceIgnored "grace-ignored" Pods
         "containers are killed at once when their pod is deleted" [
         "pod at=PLACE aspect=grace",
+        "pod at=PLACE aspect=exit-code end=told",
     ]
     ExitCodeLost "exit-code-lost" Pods
         "the runtime reports exit code 0 for whatever ended" [

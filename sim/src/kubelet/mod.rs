@@ -19,4 +19,6 @@ mod wire;
 
 pub(crate) use metrics::serve as serve_metrics;
 pub use server::ServingError;
+#[cfg(test)]
+pub(crate) use server::speak;
 pub(crate) use server::{listen_tls, serve};

@@ -84,7 +84,7 @@ pub(crate) async fn serve(
 }
 
 /// Serves one connection until either side has done with it; a session goes on in its seat.
-pub(super) async fn speak(
+pub(crate) async fn speak(
     cluster: &Arc<Cluster>,
     node: &Arc<NodeState>,
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -98,9 +98,6 @@ pub(super) async fn speak(
         Ok::<_, Infallible>(route(cluster, node, request))
     });
     let served = listen::http(PATIENCE)
-        // Head and body in one record of TLS: of a refused upgrade the API server passes on what it
-        // has read with the head (k8s.io/apimachinery 0.37.0, `pkg/util/proxy/upgradeaware.go`)
-        .writev(false)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades()
         .await;

@@ -13,6 +13,7 @@ use super::{Key, Memory};
 use crate::fault::{FaultKind, FaultSet, Place, ProductFault};
 use crate::names::{self, Query};
 use crate::network::{Backend, Origin, Outcome, Protocol, Request, connect};
+use crate::pods::facets;
 use crate::topology::{Build, NodeSpec, Os, Pool, Topology};
 
 /// What is observed, as `subject facet=value …`, and what was seen.
@@ -53,26 +54,10 @@ const SIZES: [(&str, usize); 2] = [("small", 0), ("large", 4000)];
 
 /// The faults that are of connections and names, and so are seen in full without pods that come
 /// and go.
-const OF_THE_NETWORK: [FaultKind; 18] = [
-    FaultKind::KubeProxyDead,
-    FaultKind::NodePortClosed,
-    FaultKind::TrafficCut,
-    FaultKind::TrafficCutOneWay,
-    FaultKind::DnsDown,
-    FaultKind::DnsSuffixWrong,
-    FaultKind::DnsWrongAddress,
-    FaultKind::DnsSlow,
-    FaultKind::VipSticks,
-    FaultKind::EndpointStale,
-    FaultKind::MtuBlackHole,
-    FaultKind::SourceRewritten,
-    FaultKind::HairpinBroken,
-    FaultKind::UdpDropped,
-    FaultKind::CaptiveProxy,
-    FaultKind::ServiceAnswersWrong,
-    FaultKind::NodeServiceIpAnswers,
-    FaultKind::NodeServiceIpResets,
-];
+fn of_the_network() -> impl Iterator<Item = FaultKind> {
+    let kinds = ProductFault::catalogue().map(|info| info.kind);
+    kinds.filter(|kind| facets::shows(*kind) == facets::Shows::InTheNetwork)
+}
 
 /// A node of each pool with a web server, a prober and a prober on the node's network; a Service
 /// per web server, one for all, and one whose only backend was deleted.
@@ -356,7 +341,7 @@ fn each_fault_of_the_network_changes_what_it_says_and_nothing_else() {
     let mut memory = cluster();
     let healthy = observe(&memory);
     let mut wrong = Vec::new();
-    for kind in OF_THE_NETWORK {
+    for kind in of_the_network() {
         let mut ever = false;
         for fault in places(kind) {
             memory.break_with([fault.clone()].into_iter().collect::<FaultSet>());

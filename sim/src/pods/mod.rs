@@ -8,6 +8,8 @@ pub(crate) mod container;
 mod env;
 pub(crate) mod events;
 pub(crate) mod evict;
+#[cfg(test)]
+pub(crate) mod facets;
 mod fleet;
 mod hook;
 pub(crate) mod life;

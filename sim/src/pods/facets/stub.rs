@@ -33,7 +33,7 @@ pub(super) struct State {
     pub(super) objects: BTreeMap<String, Value>,
     /// When each lease was renewed.
     pub(super) renewed: BTreeMap<String, Instant>,
-    /// When each pod was deleted, and how long its container then went on.
+    /// When each pod was deleted that ran, and how long its container then went on.
     pub(super) deleted: BTreeMap<String, (Instant, Option<Duration>)>,
     version: u64,
     /// Watches of pods that are bound, and of those that are not.
@@ -54,7 +54,9 @@ impl Stub {
                 let bytes = body.collect().await.expect("a body").to_bytes();
                 let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
                 let query = head.uri.query().unwrap_or_default();
-                let (status, body) = stub.state().answer(&head.method, head.uri.path(), query, body);
+                let (status, body) =
+                    stub.state()
+                        .answer(&head.method, head.uri.path(), query, body);
                 let mut response = Response::new(body);
                 *response.status_mut() = status;
                 Ok::<_, Infallible>(response)
@@ -107,7 +109,9 @@ impl State {
         let mut pod = self.objects[path].clone();
         pod["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
         pod["metadata"]["deletionGracePeriodSeconds"] = json!(30);
-        self.deleted.insert(path.to_owned(), (Instant::now(), None));
+        if pod["status"]["containerStatuses"][0]["state"]["running"].is_object() {
+            self.deleted.insert(path.to_owned(), (Instant::now(), None));
+        }
         self.tell("MODIFIED", path, pod);
     }
 
@@ -150,13 +154,15 @@ impl State {
                 let bound = query.contains("nodeName%21%3D") || query.contains("nodeName!=");
                 (StatusCode::OK, self.watch(bound))
             }
-            (&Method::GET, _) if query.contains("watch=true") => {
-                (StatusCode::OK, StreamBody::new(stream::pending().boxed()).boxed_unsync())
-            }
+            (&Method::GET, _) if query.contains("watch=true") => (
+                StatusCode::OK,
+                StreamBody::new(stream::pending().boxed()).boxed_unsync(),
+            ),
             (&Method::GET, ["api", "v1", "pods"]) => {
-                let pods = self.objects.iter().filter(|(path, pod)| {
-                    path.contains("/pods/") && !is_bound(pod)
-                });
+                let pods = self
+                    .objects
+                    .iter()
+                    .filter(|(path, pod)| path.contains("/pods/") && !is_bound(pod));
                 let pods: Vec<&Value> = pods.map(|(_, pod)| pod).collect();
                 found(&json!({"kind": "PodList", "apiVersion": "v1",
                     "metadata": {"resourceVersion": "1"}, "items": pods}))
