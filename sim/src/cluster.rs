@@ -113,10 +113,10 @@ impl Cluster {
     /// Until a node cannot be heard any more.
     pub(crate) async fn unheard(&self, node: &NodeState) {
         let mut faults = self.faults.changes();
-        let vanishes = faults.wait_for(|faults| node.suffers(FaultKind::NodeVanishes, faults));
+        let silent = faults.wait_for(|faults| node.suffers(FaultKind::NodeVanishes, faults));
         tokio::select! {
             // The sender lives in the cluster
-            vanished = vanishes => drop(vanished),
+            gone = silent => drop(gone),
             () = node.down() => {}
         }
     }

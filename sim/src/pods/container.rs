@@ -181,8 +181,8 @@ impl Slot<'_> {
             );
             let text = format!("Back-off restarting failed container {name} in pod {pod}");
             self.warn("BackOff", text);
-            // Since 1.35 the kubelet looks again only when the back-off is over
-            // (`pkg/kubelet/pod_workers.go`, `completeWork`), and says only then what it was doing
+            // As kubelets since 1.35, whatever version the node reports: they look again only when
+            // the back-off is over (`pkg/kubelet/pod_workers.go`, `completeWork`), and say only then what they did
             let unseen = pause.min(RESYNC);
             self.cluster.clock.pass(unseen).await;
             self.note(|container| {

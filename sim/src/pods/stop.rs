@@ -100,8 +100,8 @@ pub(super) fn reaction(os: Os, argv: &[String], first: bool) -> Option<Reaction>
     }
 }
 
-/// The exit code of what was killed: 128 and SIGKILL; on Windows `ERROR_PROCESS_ABORTED`, which is
-/// what a terminated compute system leaves.
+/// The exit code of what was killed: 128 and SIGKILL; on Windows `ERROR_PROCESS_ABORTED`, for which
+/// no source is known here: no record of a container that was killed there was found.
 fn killed(os: Os) -> u32 {
     match os {
         Os::Linux => 137,

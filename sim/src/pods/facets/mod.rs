@@ -170,8 +170,8 @@ fn judge(
     broken: &Observed,
 ) -> Vec<String> {
     let is_meant = |of: &Observation| facets.iter().any(|facet| is_about(facet, fault, of));
-    let changed = |(of, before): (&(Observation, u8), &String)| broken[of] != *before;
-    let changes: Vec<_> = healthy.iter().filter(|one| changed(*one)).collect();
+    let differs = |(of, before): (&(Observation, u8), &String)| broken[of] != *before;
+    let changes: Vec<_> = healthy.iter().filter(|one| differs(*one)).collect();
     let meant: BTreeSet<&Observation> = changes
         .iter()
         .map(|((of, _), _)| of)
