@@ -469,7 +469,8 @@ async fn exec(scene: &Scene, node: &str, name: &str, linux: &[&str], windows: &[
     };
     let words = argv.iter().map(|word| {
         let letters = word.bytes().map(|byte| format!("%{byte:02x}"));
-        format!("command={}&", letters.collect::<String>())
+        let letters: Vec<String> = letters.collect();
+        format!("command={}&", letters.concat())
     });
     let query = words.collect::<String>();
     let request = Request::get(format!("ws://n/exec/{name}?{query}output=1&error=1"))
