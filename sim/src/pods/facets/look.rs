@@ -62,7 +62,7 @@ pub(super) async fn observe(scene: &Scene, generations: &[u8]) -> Observed {
     nodes(scene, &mut seen).await;
     for generation in generations {
         let mut sorts = Vec::new();
-        scene.each(|sort, node, namespace| sorts.push((sort, node, namespace)));
+        Scene::each(|sort, node, namespace| sorts.push((sort, node, namespace)));
         for (sort, node, namespace) in sorts {
             pod(scene, *generation, sort, node, namespace, &mut seen);
             let of = |subject, facets: &[(&'static str, &str)]| {

@@ -182,7 +182,7 @@ fn judge(
         let (of, generation) = key;
         let after = &broken[*key];
         let came_or_went = *after == NOTHING || *before == NOTHING;
-        if !is_meant(of) && !(came_or_went && follows(of, &meant)) {
+        if !(is_meant(of) || came_or_went && follows(of, &meant)) {
             wrong.push(format!(
                 "{fault}: {of:?} of {generation}: {before}, now {after}, which it does not say"
             ));

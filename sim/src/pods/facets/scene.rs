@@ -224,7 +224,7 @@ impl Scene {
 
     /// Every kind of pod on every node, in both namespaces.
     pub(super) fn create(&self, generation: u8) {
-        self.each(|sort, node, namespace| {
+        Self::each(|sort, node, namespace| {
             let pod = sort.object(generation, node, namespace);
             self.stub.state().create(pod);
         });
@@ -232,7 +232,7 @@ impl Scene {
 
     /// Deletes those that are to be told to end.
     pub(super) fn tell(&self, generation: u8) {
-        self.each(|sort, node, namespace| {
+        Self::each(|sort, node, namespace| {
             if sort.told {
                 let path = path(namespace, &sort.pod(generation, node));
                 self.stub.state().delete(&path);
@@ -240,7 +240,7 @@ impl Scene {
         });
     }
 
-    pub(super) fn each(&self, mut what: impl FnMut(Sort, &'static str, &'static str)) {
+    pub(super) fn each(mut what: impl FnMut(Sort, &'static str, &'static str)) {
         for sort in SORTS {
             for (node, pool) in NODES {
                 for namespace in NAMESPACES {
