@@ -177,6 +177,10 @@ kinds! {
         "a Windows node's connection to a Service IP is reset instead of timing out" [
         "connection via=cluster-ip from=PLACE source=node",
     ]
+    LocalNodePortAnswers "local-node-port-answers" WindowsNodes
+        "its Windows nodes reach NodePorts on themselves, which is documented not to work" [
+        "connection via=node-port from=PLACE source=node crosses=nothing",
+    ]
     NodeLabelWrong "node-label-wrong" WindowsNodes
         "its nodes carry the windows-build label of another build" [
         "node at=PLACE aspect=labels",

@@ -97,8 +97,9 @@ fn node_name<'a>(view: &Sight<'a>, origin: &'a Origin) -> Option<&'a str> {
 
 impl Net for Seat<'_> {
     fn find(&self, query: &Query<'_>) -> (Result<Vec<IpAddr>, NotFound>, Duration) {
+        // Turns are for connections: with one for each name, too, every other backend is left out
         let query = Query {
-            turn: self.turn(),
+            turn: self.view.turns.load(Ordering::Relaxed),
             ..*query
         };
         match names::resolve(self.view.world, &self.place.origin, &query) {

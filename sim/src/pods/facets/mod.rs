@@ -45,7 +45,8 @@ pub(crate) fn shows(kind: FaultKind) -> Shows {
         | Kind::CaptiveProxy
         | Kind::ServiceAnswersWrong
         | Kind::NodeServiceIpAnswers
-        | Kind::NodeServiceIpResets => Shows::InTheNetwork,
+        | Kind::NodeServiceIpResets
+        | Kind::LocalNodePortAnswers => Shows::InTheNetwork,
         Kind::NodeLabelWrong
         | Kind::NodeLabelsMissing
         | Kind::Untainted

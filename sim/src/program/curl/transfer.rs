@@ -91,6 +91,13 @@ fn method(operation: &Operation) -> String {
     }
 }
 
+fn closes(operation: &Operation) -> bool {
+    let mut headers = operation.headers.iter();
+    headers.any(|(name, value)| {
+        name.eq_ignore_ascii_case("connection") && value.eq_ignore_ascii_case("close")
+    })
+}
+
 /// One request.
 fn once(
     net: &dyn Net,
@@ -150,8 +157,9 @@ fn once(
                         return silent(operation, transfer);
                     };
                     answered(operation, &target, &answer, transfer);
-                    // What failed is not used again (`--fail` ends in the middle of an answer)
-                    if transfer.code == 0 {
+                    // What failed is not used again (`--fail` ends in the middle of an answer), nor
+                    // what the server closes because it was asked to (RFC 9112, 9.6)
+                    if transfer.code == 0 && !closes(operation) {
                         kept.0.insert(key, (address, peer));
                     }
                 }
