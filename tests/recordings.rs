@@ -235,13 +235,16 @@ fn standing() -> Standing {
         fixtures: names
             .map(|name| (key(name), StandingFixture::default()))
             .into(),
+        ..Standing::default()
     }
 }
 
 fn bound(standing: &Standing) -> Bound<'_> {
     Bound {
         standing,
+        from: None,
         pool: None,
+        to: None,
         build: None,
         image: None,
     }

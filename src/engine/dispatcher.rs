@@ -35,6 +35,14 @@ pub(super) struct LookOutcome {
     pub(super) taken: Result<Taken, Trouble>,
 }
 
+impl LookOutcome {
+    /// Whether it is as expected.
+    pub(super) fn holds(&self) -> bool {
+        let taken = self.taken.as_ref();
+        taken.is_ok_and(|taken| taken.comparison.holds())
+    }
+}
+
 /// What has happened.
 #[derive(Clone, Debug)]
 pub(super) enum Input {

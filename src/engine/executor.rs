@@ -225,6 +225,9 @@ impl Executor {
         self.made.insert(key.clone(), stood.made);
         let (recorded, input) = match stood.outcome {
             Ok(fixture) => {
+                if let Some(made) = self.made.get(&key) {
+                    made.bind(self.standing.namespace_of(key.name), &fixture.pods);
+                }
                 self.standing.fixtures.insert(key.clone(), fixture.clone());
                 (FixtureOutcome::Stands(fixture), Input::Stands(key.clone()))
             }
@@ -265,7 +268,9 @@ impl Executor {
             test: look.test.clone(),
             presumed: look.presumed.clone(),
             attempt: self.dispatcher.attempt(ix.check),
+            from: look.from.clone(),
             pool: check.point.pool.clone(),
+            to: check.point.to.clone(),
             build: check.build,
             image: check.image.clone(),
             standing: Arc::clone(standing),
@@ -353,13 +358,14 @@ async fn sweep_all(
     lookers: Vec<Looker>,
 ) -> Vec<(Looker, LookOutcome)> {
     let mut gets: Vec<HttpGet> = Vec::new();
-    let mut places = BTreeMap::new();
+    let mut places = Vec::new();
     let mut outcomes = Vec::with_capacity(lookers.len());
     for looker in lookers {
         match looker.request() {
-            Ok(Request::Get(get)) => {
-                places.insert(gets.len(), looker);
-                gets.push(get);
+            Ok(Request::Get(own)) => {
+                let from = gets.len();
+                gets.extend(own);
+                places.push((from..gets.len(), looker));
             }
             Ok(Request::Api(_) | Request::Facts) => {
                 let outcome = looker.outcome(Err(misdirected()));
@@ -371,18 +377,23 @@ async fn sweep_all(
             }
         }
     }
-    if gets.is_empty() {
-        return outcomes;
-    }
-    let replies = vantages.sweep(from, &gets).await;
+    let replies = match gets.is_empty() {
+        true => Ok(Vec::new()),
+        false => vantages.sweep(from, &gets).await,
+    };
     for (place, looker) in places {
         let reply = match &replies {
-            Ok(replies) => replies.get(place).cloned().map(Reply::Get).ok_or_else(|| {
-                Trouble::new(
-                    TroubleKind::UnrecognisedOutput,
-                    "the sweep has no result for it",
-                )
-            }),
+            Ok(replies) => {
+                let own = replies.get(place).map(<[_]>::to_vec);
+                own.map(Reply::Get).ok_or_else(|| {
+                    Trouble::new(
+                        TroubleKind::UnrecognisedOutput,
+                        "the sweep has no result for it",
+                    )
+                })
+            }
+            // What asks nothing is told without an answer
+            Err(_) if place.is_empty() => Ok(Reply::Get(Vec::new())),
             Err(trouble) => Err(trouble.clone()),
         };
         let outcome = looker.outcome(reply);

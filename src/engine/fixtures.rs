@@ -13,15 +13,17 @@ use winconform_core::config::Images;
 use winconform_core::facts::{Pool, PoolName};
 use winconform_core::record::{Event, ObjectName};
 use winconform_core::way::{
-    ApiRequest, FixtureKey, FixtureName, StandingFixture, Trouble, TroubleKind, lacks_namespace,
+    ApiRequest, FixtureKey, FixtureName, StandingFixture, StandingPod, Trouble, TroubleKind,
+    lacks_namespace,
 };
 
 use super::journal::Journal;
 use super::made::Made;
 use super::manifest::{self, pool_of};
+use super::suffix;
 use crate::cluster::pods::PodWait;
 use crate::cluster::{ApplyError, Condition, Objects, apply, labels, poll_until, wait_until};
-use crate::transport::Api;
+use crate::transport::{Api, PodRef};
 
 /// What bringing up fixtures needs. Clones share everything.
 #[derive(Clone)]
@@ -167,20 +169,26 @@ impl Fixtures {
             }
             FixtureName::WinWebserver => {
                 let replicas = applied[0]["spec"]["replicas"].as_u64().unwrap_or(1);
-                self.wait_for_pods(key, usize::try_from(replicas).unwrap_or(usize::MAX))
-                    .await?;
-                let service = applied.iter().find(|object| object["kind"] == "Service");
-                Ok(StandingFixture {
-                    service: service.and_then(service_address),
-                })
+                let replicas = usize::try_from(replicas).unwrap_or(usize::MAX);
+                let pods = self.wait_for_pods(key, replicas).await?;
+                Ok(standing(applied, pods))
             }
             // They are there as soon as they are applied, and never more than that
             FixtureName::UnboundPods => Ok(StandingFixture::default()),
-            FixtureName::LinuxPodProber
+            FixtureName::LinuxServer
             | FixtureName::WindowsPodProber
+            | FixtureName::LinuxNodeProber
             | FixtureName::WindowsNodeProber => {
-                self.wait_for_pods(key, 1).await?;
-                Ok(StandingFixture::default())
+                let pods = self.wait_for_pods(key, 1).await?;
+                Ok(standing(applied, pods))
+            }
+            FixtureName::LinuxPodProber => {
+                let pods = self.wait_for_pods(key, 1).await?;
+                let domain = self.domain(key).await;
+                Ok(StandingFixture {
+                    domain,
+                    ..standing(applied, pods)
+                })
             }
         }
     }
@@ -219,7 +227,34 @@ impl Fixtures {
         .await
     }
 
-    async fn wait_for_pods(&mut self, key: &FixtureKey, count: usize) -> Result<(), Trouble> {
+    /// The cluster's DNS suffix by what the kubelet gave a pod; without it names are not told.
+    async fn domain(&self, key: &FixtureKey) -> Option<String> {
+        let pod = PodRef {
+            namespace: manifest::namespace(&self.run),
+            name: manifest::name("prober", key),
+            container: "prober".to_owned(),
+        };
+        for _ in 0..self.api.limits().exec_tries {
+            match self.api.exec(&pod, &suffix::ask()).await {
+                Ok(reply) => {
+                    if let Some(domain) = suffix::read(&reply, &pod.namespace) {
+                        return Some(domain);
+                    }
+                    tracing::debug!(?reply, "no DNS suffix");
+                }
+                Err(trouble) if trouble.kind.is_lasting() => return None,
+                Err(trouble) => tracing::debug!(%trouble, "DNS suffix"),
+            }
+        }
+        None
+    }
+
+    /// The pods of a fixture, once so many are Ready.
+    async fn wait_for_pods(
+        &mut self,
+        key: &FixtureKey,
+        count: usize,
+    ) -> Result<Vec<StandingPod>, Trouble> {
         let pool = key.pool.as_ref().map_or("", |pool| pool.as_str());
         let of_fixture = |pod: &Json| {
             let labels = &pod["metadata"]["labels"];
@@ -233,9 +268,11 @@ impl Fixtures {
         let settle = match key.name {
             FixtureName::WinWebserver => durations.settle,
             FixtureName::Namespaces
+            | FixtureName::LinuxServer
             | FixtureName::UnboundPods
             | FixtureName::LinuxPodProber
             | FixtureName::WindowsPodProber
+            | FixtureName::LinuxNodeProber
             | FixtureName::WindowsNodeProber => Duration::ZERO,
         };
         let mut waits = BTreeMap::new();
@@ -265,10 +302,12 @@ impl Fixtures {
                 Some((since, same)) if same == ready => since,
                 _ => now,
             };
-            ready_since = Some((since, ready));
-            if now.saturating_duration_since(since) >= settle {
-                return Condition::Done(());
+            let done = now.saturating_duration_since(since) >= settle;
+            if done {
+                let ready = pods.iter().filter(|(name, _)| ready.contains_key(*name));
+                return Condition::Done(ready.filter_map(|(_, pod)| standing_pod(pod)).collect());
             }
+            ready_since = Some((since, ready));
             Condition::NotYet(status)
         })
         .await
@@ -298,6 +337,41 @@ pub(super) fn object_name(object: &Json) -> ObjectName {
 
 fn ended() -> Trouble {
     Trouble::new(TroubleKind::NotApplied, "the run ended before it stood")
+}
+
+/// What stands of a fixture: what was applied, and its pods.
+pub(super) fn standing(applied: &[Json], pods: Vec<StandingPod>) -> StandingFixture {
+    let service = applied.iter().find(|object| object["kind"] == "Service");
+    let port = |port: &Json| port.as_u64().and_then(|port| u16::try_from(port).ok());
+    let served = applied.iter().find_map(|object| {
+        let spec = match object["kind"].as_str()? {
+            "Pod" => &object["spec"],
+            "Deployment" => &object["spec"]["template"]["spec"],
+            _ => return None,
+        };
+        port(&spec["containers"][0]["ports"][0]["containerPort"])
+    });
+    StandingFixture {
+        service: service.and_then(service_address),
+        name: service.and_then(|service| Some(service["metadata"]["name"].as_str()?.to_owned())),
+        node_port: service.and_then(|service| port(&service["spec"]["ports"][0]["nodePort"])),
+        port: served,
+        pods,
+        domain: None,
+    }
+}
+
+/// A pod that runs; `None` while the API does not tell where.
+pub(super) fn standing_pod(pod: &Json) -> Option<StandingPod> {
+    let text = |value: &Json| value.as_str().map(str::to_owned);
+    let addresses = pod["status"]["podIPs"].as_array()?.iter();
+    let addresses = addresses.map(|each| each["ip"].as_str()?.parse().ok());
+    Some(StandingPod {
+        name: text(&pod["metadata"]["name"])?,
+        uid: text(&pod["metadata"]["uid"])?,
+        node: text(&pod["spec"]["nodeName"])?,
+        addresses: addresses.collect::<Option<_>>()?,
+    })
 }
 
 fn service_address(service: &Json) -> Option<(IpAddr, u16)> {
@@ -357,10 +431,7 @@ mod tests {
 
     fn key(name: FixtureName) -> FixtureKey {
         let pool = PoolName::windows(WindowsBuild::SERVER_2022);
-        FixtureKey {
-            name,
-            pool: name.per_pool().then_some(pool),
-        }
+        name.at(Some(&pool))
     }
 
     async fn stand(fake: &Fake, name: FixtureName) -> Result<StandingFixture, Trouble> {

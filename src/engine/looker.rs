@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use winconform_core::facts::{PoolName, WindowsBuild};
 use winconform_core::way::{
     Bound, Comparison, Difference, FixtureKey, Need, Reply, Request, Standing, Taken, Test,
-    Trouble, TroubleKind,
+    Trouble, TroubleKind, VantageKey,
 };
 
 use super::dispatcher::{LookIx, LookOutcome};
@@ -20,7 +20,9 @@ pub(super) struct Looker {
     pub(super) test: Test,
     pub(super) presumed: Option<String>,
     pub(super) attempt: Attempt,
+    pub(super) from: Option<VantageKey>,
     pub(super) pool: Option<PoolName>,
+    pub(super) to: Option<PoolName>,
     pub(super) build: Option<WindowsBuild>,
     pub(super) image: Option<String>,
     pub(super) standing: Arc<Standing>,
@@ -39,7 +41,9 @@ impl Looker {
     fn bound(&self) -> Bound<'_> {
         Bound {
             standing: &self.standing,
+            from: self.from.as_ref(),
             pool: self.pool.as_ref(),
+            to: self.to.as_ref(),
             build: self.build,
             image: self.image.as_deref(),
         }
@@ -96,7 +100,15 @@ impl Looker {
             return outcome;
         }
         for Rest { key, need, made } in &self.rests {
-            let footing = made.footing(api, since).await;
+            let mut footing = made.footing(api, since).await;
+            let stands = footing.changed.is_none() && footing.unready.is_none();
+            let met = outcome.holds() && self.test.tells_who_answers();
+            if stands && self.test.may_be_anothers() && !met {
+                let of_pods = made.footing_of_pods(api, since).await;
+                footing.changed = of_pods.changed;
+                footing.unready = of_pods.unready;
+                footing.unknown = footing.unknown.or(of_pods.unknown);
+            }
             if let Some(trouble) = footing.changed {
                 tell(Changed {
                     key: key.clone(),
@@ -180,7 +192,9 @@ mod tests {
             test,
             presumed: None,
             attempt: 0,
+            from: None,
             pool: None,
+            to: None,
             build: None,
             image: None,
             standing: Arc::default(),

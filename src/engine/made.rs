@@ -4,15 +4,17 @@
 //! on stands, so it is asked after the look; looks that end together share the answer.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use futures::future::join_all;
 use serde_json::Value as Json;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use winconform_core::text::printable;
-use winconform_core::way::{ApiRequest, FixtureKey, FixtureName, Need, Trouble, TroubleKind};
+use winconform_core::way::{
+    ApiRequest, FixtureKey, FixtureName, Need, StandingPod, Trouble, TroubleKind,
+};
 
 use crate::cluster::kinds::{DEPLOYMENTS, Kind, PODS, Scope};
 use crate::cluster::pods::readiness;
@@ -23,6 +25,8 @@ use crate::transport::Api;
 #[derive(Debug, Default)]
 pub(super) struct Made {
     objects: Vec<Object>,
+    /// The pods that its controllers made and looks are bound to, once it stands.
+    pods: OnceLock<Box<Self>>,
     /// When the last look at them began, and what it saw.
     last: Mutex<Option<(Instant, Footing)>>,
     told: AtomicBool,
@@ -92,6 +96,37 @@ impl Made {
         Self {
             objects: objects.collect(),
             ..Self::default()
+        }
+    }
+
+    /// Takes note of the pods that came of it.
+    pub(super) fn bind(&self, namespace: &str, pods: &[StandingPod]) {
+        let applied = |pod: &StandingPod| self.objects.iter().any(|own| own.uid == *pod.uid);
+        let pods = pods.iter().filter(|pod| !applied(pod)).map(|pod| Object {
+            shown: format!(
+                "{} {}/{}",
+                PODS.kind,
+                printable(namespace),
+                printable(&pod.name)
+            ),
+            path: PODS.object_path(Some(namespace), &pod.name),
+            uid: Json::from(pod.uid.clone()),
+            wanted: Wanted::PodReady,
+        });
+        let objects: Vec<_> = pods.collect();
+        // A fixture stands once: whatever is made anew is another
+        let _ = self.pods.set(Box::new(Self {
+            objects,
+            ..Self::default()
+        }));
+    }
+
+    /// How the pods stand that looks are bound to, at `since` or later: who fails to answer may
+    /// be gone, who answers is not.
+    pub(super) async fn footing_of_pods(&self, api: &Api, since: Instant) -> Footing {
+        match self.pods.get() {
+            Some(pods) if !pods.objects.is_empty() => Box::pin(pods.footing(api, since)).await,
+            _ => Footing::default(),
         }
     }
 

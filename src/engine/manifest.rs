@@ -22,6 +22,9 @@ const HOST_NAMESPACE: &str = "winconform-host";
 /// How many of a pool's nodes its pods may be placed on.
 const NODES: usize = 64;
 
+/// How many of them it prefers.
+const TOGETHER: usize = 2;
+
 /// Why a fixture's objects cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ManifestError {
@@ -52,7 +55,7 @@ pub(super) fn host_namespace(run: &str) -> String {
 pub(super) fn prober(run: &str, from: &VantageKey) -> PodRef {
     let namespace = match from.kind {
         SourceKind::LinuxPod | SourceKind::WindowsPod => namespace(run),
-        SourceKind::WindowsNode => host_namespace(run),
+        SourceKind::LinuxNode | SourceKind::WindowsNode => host_namespace(run),
     };
     PodRef {
         namespace,
@@ -103,9 +106,11 @@ fn as_written(name: FixtureName) -> Result<Vec<Json>, ManifestError> {
     let text = match name {
         FixtureName::Namespaces => include_str!("../../manifests/namespaces.yaml"),
         FixtureName::WinWebserver => include_str!("../../manifests/win-webserver.yaml"),
+        FixtureName::LinuxServer => include_str!("../../manifests/linux-server.yaml"),
         FixtureName::UnboundPods => include_str!("../../manifests/unbound-pods.yaml"),
         FixtureName::LinuxPodProber => include_str!("../../manifests/probers/linux-pod.yaml"),
         FixtureName::WindowsPodProber => include_str!("../../manifests/probers/windows-pod.yaml"),
+        FixtureName::LinuxNodeProber => include_str!("../../manifests/probers/linux-node.yaml"),
         FixtureName::WindowsNodeProber => include_str!("../../manifests/probers/windows-node.yaml"),
     };
     serde_saphyr::from_multiple(text).map_err(|source| ManifestError::Malformed {
@@ -149,11 +154,13 @@ fn labels_of(key: &FixtureKey, run: &str) -> Vec<(&'static str, String)> {
     all
 }
 
-fn name(plain: &str, key: &FixtureKey) -> String {
+/// An object's name in a fixture.
+pub(super) fn name(plain: &str, key: &FixtureKey) -> String {
     let kind = match key.name {
-        FixtureName::WindowsNodeProber => "-node",
+        FixtureName::LinuxNodeProber | FixtureName::WindowsNodeProber => "-node",
         FixtureName::Namespaces
         | FixtureName::WinWebserver
+        | FixtureName::LinuxServer
         | FixtureName::UnboundPods
         | FixtureName::LinuxPodProber
         | FixtureName::WindowsPodProber => "",
@@ -189,14 +196,17 @@ fn place(spec: &mut Json, pool: &Pool) {
         .nodes
         .iter()
         .take(NODES)
-        .map(|node| {
-            json!({"matchFields": [
-                {"key": "metadata.name", "operator": "In", "values": [node]}
-            ]})
-        })
+        .map(|node| named(node))
+        .collect();
+    // Together where they can: then each place to look from has pods beside it and elsewhere
+    let first = &pool.nodes[..pool.nodes.len().min(TOGETHER)];
+    let preferred: Vec<_> = first
+        .iter()
+        .map(|node| json!({"weight": 100, "preference": named(node)}))
         .collect();
     spec["affinity"] = json!({"nodeAffinity": {
-        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms},
+        "preferredDuringSchedulingIgnoredDuringExecution": preferred,
     }});
     let tolerations: Vec<_> = pool
         .taints
@@ -213,6 +223,11 @@ fn place(spec: &mut Json, pool: &Pool) {
     if !tolerations.is_empty() {
         spec["tolerations"] = json!(tolerations);
     }
+}
+
+/// The term of a node; the API takes one value for a field.
+fn named(node: &str) -> Json {
+    json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]})
 }
 
 /// Puts the prober that is a node onto the node of the prober in a pod: what holds for the one
@@ -265,12 +280,8 @@ mod tests {
 
     fn objects_of(name: FixtureName) -> Vec<Json> {
         let build = WindowsBuild::SERVER_2019;
-        let pool_name = name.per_pool().then(|| PoolName::windows(build));
-        let placed = name.per_pool().then(pool);
-        let key = FixtureKey {
-            name,
-            pool: pool_name,
-        };
+        let key = name.at(Some(&PoolName::windows(build)));
+        let placed = key.pool.is_some().then(pool);
         objects(
             &key,
             "r1",
@@ -356,9 +367,10 @@ mod tests {
     fn probers_are_found_under_the_name_they_are_applied_with() {
         for kind in SourceKind::ALL {
             let build = WindowsBuild::SERVER_2019;
+            let fixture = kind.prober().at(Some(&PoolName::windows(build)));
             let from = VantageKey {
                 kind,
-                pool: PoolName::windows(build),
+                pool: fixture.pool.expect("probers are in pools"),
             };
             let applied = &objects_of(kind.prober())[0]["metadata"];
             let pod = prober("r1", &from);

@@ -5,6 +5,8 @@
 //! `journal` as it happens. Out of scope: what a reply means and what a verdict is (core).
 
 mod access;
+#[cfg(test)]
+mod cross;
 mod dispatcher;
 #[cfg(test)]
 mod dispatcher_properties;
@@ -19,6 +21,7 @@ mod preflight;
 mod progress;
 mod run;
 mod shared;
+mod suffix;
 mod vantage;
 
 pub use access::{Roles, roles};

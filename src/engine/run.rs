@@ -1,6 +1,5 @@
 //! The life of one run, from its first event to its last.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -197,12 +196,8 @@ async fn live(
         journal: journal.clone(),
         pods,
     };
-    let standing = Standing {
-        run: options.run.clone(),
-        namespace: manifest::namespace(&options.run),
-        host_namespace: manifest::host_namespace(&options.run),
-        fixtures: BTreeMap::new(),
-    };
+    let namespaces = [manifest::namespace, manifest::host_namespace].map(|of| of(&options.run));
+    let standing = Standing::new(&options.run, namespaces, &facts);
     let overdue = deadline.is_some_and(|at| at <= Instant::now());
     let before = if *signals.borrow() >= 1 {
         Some(Stop::By("a signal".to_owned()))

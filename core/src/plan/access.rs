@@ -8,9 +8,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use serde::{Serialize, Serializer};
 
 use super::check::{Check, Plan};
+use crate::facts::PoolName;
 use crate::way::{
-    ApiPath, ApiRequest, Bound, FixtureName, Request, Standing, StandingFixture, Test, VantageKey,
-    Verb,
+    ApiPath, ApiRequest, Bound, FixtureName, Request, Standing, StandingFixture, StandingNode,
+    StandingPod, Test, VantageKey, Verb,
 };
 
 /// A verb as authorisers know it.
@@ -262,7 +263,9 @@ impl Uses {
             let stands = everything(&own, check);
             let at = Bound {
                 standing: &stands,
+                from: look.from.as_ref(),
                 pool: check.point.pool.as_ref(),
+                to: check.point.to.as_ref(),
                 build: check.build,
                 image: check.image.as_deref(),
             };
@@ -322,19 +325,36 @@ fn own() -> Standing {
         run: "*".to_owned(),
         namespace: "winconform-*".to_owned(),
         host_namespace: "winconform-host-*".to_owned(),
-        fixtures: BTreeMap::new(),
+        ..Standing::default()
     }
 }
 
 /// A run in which everything a check needs stands.
 fn everything(own: &Standing, check: &Check) -> Standing {
     let mut standing = own.clone();
-    let address = StandingFixture {
-        service: Some((IpAddr::V4(Ipv4Addr::LOCALHOST), 80)),
+    let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let stands = StandingFixture {
+        service: Some((address, 80)),
+        name: Some("*".to_owned()),
+        node_port: Some(80),
+        port: Some(80),
+        pods: vec![StandingPod {
+            name: "*".to_owned(),
+            uid: String::new(),
+            node: "*".to_owned(),
+            addresses: vec![address],
+        }],
+        domain: Some("*".to_owned()),
     };
+    standing.nodes = vec![StandingNode {
+        name: "*".to_owned(),
+        pool: PoolName::linux(),
+        addresses: vec![address],
+    }];
     for look in &check.looks {
-        for (key, _) in &look.needs {
-            standing.fixtures.insert(key.clone(), address.clone());
+        let needs = look.needs.iter().map(|(key, _)| key.clone());
+        for key in needs.chain(look.from.as_ref().map(VantageKey::prober)) {
+            standing.fixtures.insert(key, stands.clone());
         }
     }
     standing

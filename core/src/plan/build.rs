@@ -8,9 +8,7 @@ use crate::config::{Image, Images};
 use crate::facts::{Facts, Known, Os, Pool, PoolName};
 use crate::suite::{Case, Expected, Suites};
 use crate::verdict::{Fate, Scope, SkipReason};
-use crate::way::{
-    Denied, FixtureKey, FixtureName, Need, SourceKind, Test, Trouble, TroubleKind, VantageKey,
-};
+use crate::way::{Denied, FixtureName, Need, SourceKind, Test, Trouble, TroubleKind, VantageKey};
 
 /// Plans every case of the suites on a cluster: one check per point, each to be looked at or with
 /// its reason why not. No case vanishes: one without any point is a skipped check.
@@ -54,7 +52,11 @@ impl Surroundings<'_> {
             };
             return vec![self.check(case, point, Scope::Within, fate, Vec::new())];
         }
-        points(&case.over, pools)
+        let to = match case.over.to_windows_pools {
+            true => pools.clone(),
+            false => vec![None],
+        };
+        points(&case.over, &pools, &to)
             .into_iter()
             .map(|point| self.check_at(case, point))
             .collect()
@@ -114,17 +116,19 @@ impl Surroundings<'_> {
     }
 
     fn look(name: &str, source: Option<SourceKind>, test: Test, point: &Point) -> PlannedLook {
-        let key = |(name, need): (FixtureName, Need)| {
-            let pool = point.pool.clone().filter(|_| name.per_pool());
-            (FixtureKey { name, pool }, need)
-        };
+        let of = point.to.as_ref().or(point.pool.as_ref());
+        let key = |(name, need): (FixtureName, Need)| (name.at(of), need);
         let from = source.map(|kind| VantageKey {
             kind,
             pool: match (kind, &point.pool) {
                 (SourceKind::WindowsPod | SourceKind::WindowsNode, Some(pool)) => pool.clone(),
-                (SourceKind::LinuxPod | SourceKind::WindowsPod | SourceKind::WindowsNode, _) => {
-                    PoolName::linux()
-                }
+                (
+                    SourceKind::LinuxPod
+                    | SourceKind::WindowsPod
+                    | SourceKind::LinuxNode
+                    | SourceKind::WindowsNode,
+                    _,
+                ) => PoolName::linux(),
             },
         });
         PlannedLook {
@@ -205,7 +209,9 @@ pub fn image_role(fixture: FixtureName) -> Option<Image> {
     match fixture {
         FixtureName::Namespaces | FixtureName::UnboundPods => None,
         FixtureName::WinWebserver => Some(Image::ServerCore),
-        FixtureName::LinuxPodProber => Some(Image::AgnhostLinux),
+        FixtureName::LinuxServer | FixtureName::LinuxPodProber | FixtureName::LinuxNodeProber => {
+            Some(Image::AgnhostLinux)
+        }
         FixtureName::WindowsPodProber => Some(Image::AgnhostWindows),
         FixtureName::WindowsNodeProber => Some(Image::HostProcess),
     }
@@ -308,7 +314,8 @@ mod tests {
     /// Whether a check is of a case that is repeated over Windows pools.
     fn over_pools(id: &str) -> bool {
         let of = |case: &Case| {
-            case.over.windows_pools && id.split('[').next() == Some(case.claim.as_str())
+            let own = CheckId::new(&case.claim, case.name.as_deref(), &Point::default());
+            case.over.windows_pools && base(id) == own.as_str()
         };
         suites().cases.iter().any(of)
     }

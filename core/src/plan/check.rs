@@ -47,6 +47,8 @@ pub struct Point {
     pub pool: Option<PoolName>,
     /// The kind of source.
     pub source: Option<SourceKind>,
+    /// The Windows pool that is looked at, where that is another axis.
+    pub to: Option<PoolName>,
     /// The kind of object that is sent.
     pub workload: Option<Workload>,
     /// The list of containers.
@@ -62,6 +64,8 @@ pub enum Axis {
     Pool,
     /// The kind of source.
     Source,
+    /// The Windows pool that is looked at.
+    To,
     /// The kind of object that is sent.
     Workload,
     /// The list of containers.
@@ -72,9 +76,10 @@ pub enum Axis {
 
 impl Axis {
     /// Every axis.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Pool,
         Self::Source,
+        Self::To,
         Self::Workload,
         Self::Container,
         Self::Value,
@@ -85,6 +90,7 @@ impl Axis {
         match self {
             Self::Pool => "pool",
             Self::Source => "source",
+            Self::To => "to",
             Self::Workload => "workload",
             Self::Container => "container",
             Self::Value => "value",
@@ -103,6 +109,7 @@ impl Point {
         match axis {
             Axis::Pool => self.pool.as_ref().map(PoolName::as_str),
             Axis::Source => self.source.map(SourceKind::as_str),
+            Axis::To => self.to.as_ref().map(PoolName::as_str),
             Axis::Workload => self.workload.map(Workload::as_str),
             Axis::Container => self.container.map(ContainerKind::as_str),
             Axis::Value => self.value.as_deref(),

@@ -5,14 +5,22 @@ use crate::facts::PoolName;
 use crate::suite::Over;
 use crate::way::{AdmissionExpect, ContainerKind, Look, Test, Workload};
 
-/// Every point of a case; `pools` are those of its cluster.
-pub(super) fn points(over: &Over, pools: Vec<Option<PoolName>>) -> Vec<Point> {
+/// Every point of a case; `pools` are those of its cluster, `to` those that are looked at from
+/// each.
+pub(super) fn points(
+    over: &Over,
+    pools: &[Option<PoolName>],
+    to: &[Option<PoolName>],
+) -> Vec<Point> {
     let sources = axis(over.sources.iter().copied());
     let workloads = axis(over.workloads.iter().copied());
     let containers = axis(over.containers.iter().copied());
     let values = axis(over.values.keys().cloned());
     let mut points = Vec::new();
-    for pool in pools {
+    let pairs = pools
+        .iter()
+        .flat_map(|pool| to.iter().map(move |to| (pool, to)));
+    for (pool, to) in pairs {
         for source in &sources {
             for workload in &workloads {
                 for container in &containers {
@@ -25,6 +33,7 @@ pub(super) fn points(over: &Over, pools: Vec<Option<PoolName>>) -> Vec<Point> {
                     points.extend(values.iter().map(|value| Point {
                         pool: pool.clone(),
                         source: *source,
+                        to: to.clone(),
                         workload: *workload,
                         container: *container,
                         value: value.clone(),

@@ -211,7 +211,7 @@ impl Term {
             return None;
         }
         match &self.what {
-            What::Axis(axis @ Axis::Pool, pattern) => {
+            What::Axis(axis @ (Axis::Pool | Axis::To), pattern) => {
                 let values = plan.checks.iter().filter_map(|check| check.point.on(*axis));
                 let known: Vec<_> = values.collect::<BTreeSet<_>>().into_iter().collect();
                 if known.is_empty() {
@@ -254,6 +254,7 @@ impl What {
             Self::Area(_) | Self::Kind(_) => self.hit_claim(&case.claim, case.kind),
             Self::Axis(axis, pattern) => Hit::possible(match axis {
                 Axis::Pool => case.over.windows_pools,
+                Axis::To => case.over.to_windows_pools,
                 Axis::Source | Axis::Workload | Axis::Container | Axis::Value => {
                     values_of(case, *axis)
                         .into_iter()
@@ -308,7 +309,7 @@ fn case_id(claim: &ClaimId, case: Option<&str>) -> String {
 /// The values of an axis that are known before any cluster is.
 fn known_values(axis: Axis, suites: &Suites) -> Option<Vec<&str>> {
     match axis {
-        Axis::Pool => None,
+        Axis::Pool | Axis::To => None,
         Axis::Source => Some(SourceKind::ALL.map(SourceKind::as_str).into()),
         Axis::Workload | Axis::Container | Axis::Value => {
             let cases = suites.cases.iter();
@@ -321,7 +322,7 @@ fn known_values(axis: Axis, suites: &Suites) -> Option<Vec<&str>> {
 fn values_of(case: &Case, axis: Axis) -> Vec<&str> {
     let over = &case.over;
     match axis {
-        Axis::Pool => Vec::new(),
+        Axis::Pool | Axis::To => Vec::new(),
         Axis::Source => over.sources.iter().map(|one| one.as_str()).collect(),
         Axis::Workload => over.workloads.iter().map(|one| one.as_str()).collect(),
         Axis::Container => over.containers.iter().map(|one| one.as_str()).collect(),

@@ -269,6 +269,8 @@ struct Point {
     pool: Option<String>,
     source: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     workload: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     container: Option<&'static str>,
@@ -296,6 +298,7 @@ impl Check {
             point: Point {
                 pool: planned.point.pool.as_ref().map(|pool| kept(pool.as_str())),
                 source: planned.point.source.map(crate::way::SourceKind::as_str),
+                to: planned.point.to.as_ref().map(|pool| kept(pool.as_str())),
                 workload: planned.point.workload.map(crate::way::Workload::as_str),
                 container: planned
                     .point

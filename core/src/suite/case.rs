@@ -9,7 +9,7 @@ use super::over::{Over, read_over};
 use super::read::{Known, Listed};
 use crate::claims::{Claim, ClaimId, Kind};
 use crate::document::{Decoder, Node};
-use crate::way::Test;
+use crate::way::{FixtureName, Test};
 
 /// How a claim is checked: what it is repeated over, what is looked at, and its controls.
 #[derive(Clone, Debug)]
@@ -182,7 +182,10 @@ fn check_axes(
     let mut needs = std::iter::once(test)
         .chain(of_controls)
         .flat_map(Test::needs);
-    if needs.any(|(fixture, _)| fixture.per_pool()) && !over.windows_pools {
+    let mut probers = over.sources.iter().map(|source| source.prober());
+    let per_pool =
+        needs.any(|(fixture, _)| fixture.per_pool()) || probers.any(FixtureName::per_pool);
+    if per_pool && !over.windows_pools {
         refuse(
             "its fixture stands once per pool, but the case has no pool",
             "add `pool: windows` to `over`",

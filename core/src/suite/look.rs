@@ -2,7 +2,7 @@
 
 use super::admission::{read_ask, read_expect};
 use super::fact::read_fact;
-use crate::document::{Decoder, Fields, Node};
+use crate::document::{Decoder, Node};
 use crate::way::{FixtureName, HttpAsk, HttpExpect, Look, StateAsk, StateExpect, Target, Test};
 
 /// Reads one test: `way: {ask: …, expect: …}`.
@@ -69,9 +69,16 @@ fn read_http_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpAsk> {
 fn read_http_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpExpect> {
     let entry = decoder.tagged(node, "expectation", &["answers"])?;
     let mut fields = decoder.fields(&entry.node, "`answers`")?;
-    let body = required_text(decoder, &mut fields, "body");
+    let body = fields.optional("body");
     fields.finish(decoder);
-    Some(HttpExpect::Answers { body: body? })
+    let body = match body {
+        // Whatever answers names its pod
+        None => "",
+        Some(node) => decoder.text(node, "`body`")?,
+    };
+    Some(HttpExpect::Answers {
+        body: body.to_owned(),
+    })
 }
 
 fn read_state(
@@ -99,17 +106,8 @@ fn read_state(
     })
 }
 
-fn required_text(
-    decoder: &mut Decoder<'_>,
-    fields: &mut Fields<'_>,
-    key: &'static str,
-) -> Option<String> {
-    let node = fields.required(decoder, key)?;
-    decoder.text(node, &format!("`{key}`")).map(str::to_owned)
-}
-
 /// The fixtures that answer HTTP.
-const SERVING: [FixtureName; 1] = [FixtureName::WinWebserver];
+const SERVING: [FixtureName; 2] = [FixtureName::WinWebserver, FixtureName::LinuxServer];
 
 /// The fixtures that have pods.
 const WITH_PODS: [FixtureName; 4] = [

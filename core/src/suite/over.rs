@@ -11,6 +11,8 @@ use crate::way::{ContainerKind, SourceKind, Workload};
 pub struct Over {
     /// Every Windows pool.
     pub windows_pools: bool,
+    /// From every Windows pool to every Windows pool, its own included.
+    pub to_windows_pools: bool,
     /// These kinds of sources.
     pub sources: Vec<SourceKind>,
     /// These kinds of objects; one of each is sent.
@@ -25,17 +27,18 @@ pub struct Over {
 pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> {
     let mut fields = decoder.fields(node, "`over`")?;
     let pool = fields.optional("pool");
+    let to = fields.optional("to");
     let source = fields.optional("source");
     let workload = fields.optional("workload");
     let container = fields.optional("container");
     let value = fields.optional("value");
     fields.finish(decoder);
-    let windows_pools = match pool {
-        None => Some(false),
-        Some(node) => decoder.word(node, "pool axis", &["windows"], |word| {
-            (word == "windows").then_some(true)
-        }),
-    };
+    let windows_pools = read_pools(decoder, pool, "pool axis");
+    let to_windows_pools = read_pools(decoder, to, "axis of pools that are looked at");
+    if let (Some(node), None) = (to, pool) {
+        let message = "`to` is the pool that is looked at from another one";
+        decoder.report(node, message, Some("add `pool: windows`".to_owned()));
+    }
     let sources = read_axis(
         decoder,
         source,
@@ -58,11 +61,22 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
     };
     Some(Over {
         windows_pools: windows_pools?,
+        to_windows_pools: to_windows_pools?,
         sources: sources?,
         workloads: workloads?,
         containers: containers?,
         values: values?,
     })
+}
+
+/// An axis of pools: all Windows pools, or none.
+fn read_pools(decoder: &mut Decoder<'_>, node: Option<&Node>, what: &str) -> Option<bool> {
+    match node {
+        None => Some(false),
+        Some(node) => decoder.word(node, what, &["windows"], |word| {
+            (word == "windows").then_some(true)
+        }),
+    }
 }
 
 /// The values on one axis: a list of words, each once, or `all`.

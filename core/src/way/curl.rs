@@ -23,7 +23,7 @@ pub struct Tool {
 /// agnhost has curl 7.57 in its PATH beside the system's; a `HostProcess` exec needs full paths.
 pub fn candidates(kind: SourceKind) -> &'static [&'static str] {
     match kind {
-        SourceKind::LinuxPod => &["curl"],
+        SourceKind::LinuxPod | SourceKind::LinuxNode => &["curl"],
         SourceKind::WindowsPod => &["C:\\Windows\\System32\\curl.exe", "curl.exe"],
         SourceKind::WindowsNode => &["C:\\Windows\\System32\\curl.exe"],
     }
@@ -94,9 +94,11 @@ pub fn session(
         if index > 0 {
             config.push_str("next\n");
         }
-        // `next` resets all but the global options, so each transfer says everything
+        // `next` resets all but the global options, so each transfer says everything. A connection
+        // that is used again leads to the same pod again: each is asked to be closed
         config.push_str(&format!(
-            "silent\nshow-error\ngloboff\nnoproxy = \"*\"\nconnect-timeout = {}\nmax-time = {}\n\
+            "silent\nshow-error\ngloboff\nnoproxy = \"*\"\nheader = \"Connection: close\"\n\
+             connect-timeout = {}\nmax-time = {}\n\
              url = \"{}\"\nwrite-out = \"\\n@@{token} {index} %{{http_code}}\\n\"\n",
             connect.as_secs().max(1),
             total.as_secs().max(1),
@@ -204,10 +206,11 @@ fn failures(stderr: &str) -> impl Iterator<Item = (u16, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::way::exchange::Host;
 
     fn gets(count: u8) -> Vec<HttpGet> {
         let get = |n| HttpGet {
-            host: [10, 96, 0, n].into(),
+            host: Host::Address([10, 96, 0, n].into()),
             port: 80,
             path: "/".to_owned(),
         };

@@ -1,9 +1,11 @@
 //! What a way asks a transport to do, and what comes back: raw and bounded.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value as Json;
 
 use crate::facts::Facts;
@@ -14,8 +16,9 @@ use crate::text::bound;
 pub enum Request {
     /// One request to the API server.
     Api(ApiRequest),
-    /// One HTTP GET from the look's vantage; many are served by one exec.
-    Get(HttpGet),
+    /// HTTP GETs from the look's vantage, one after the other; those of many looks are served by
+    /// one exec.
+    Get(Vec<HttpGet>),
     /// What the cluster says of itself: of the start of the run, and of now for what is looked at
     /// again.
     Facts,
@@ -27,8 +30,8 @@ pub enum Request {
 pub enum Reply {
     /// Of the API server.
     Api(ApiReply),
-    /// Of an HTTP GET.
-    Get(HttpReply),
+    /// Of HTTP GETs, in their order; in records before schema 3 of one.
+    Get(#[serde(deserialize_with = "one_or_many")] Vec<HttpReply>),
     /// The facts; never written with a look, since they are in the record once.
     #[serde(skip)]
     Facts(Arc<Facts>),
@@ -48,16 +51,29 @@ impl Reply {
                 };
                 Self::Api(ApiReply { status, body })
             }
-            Self::Get(HttpReply::Answered { status, mut body }) => {
-                bound(&mut body, limit);
-                Self::Get(HttpReply::Answered { status, body })
-            }
-            Self::Get(HttpReply::Failed { code, mut text }) => {
-                bound(&mut text, limit);
-                Self::Get(HttpReply::Failed { code, text })
+            Self::Get(mut replies) => {
+                let each = limit / replies.len().max(1);
+                for reply in &mut replies {
+                    match reply {
+                        HttpReply::Answered { body: text, .. } | HttpReply::Failed { text, .. } => {
+                            bound(text, each);
+                        }
+                    }
+                }
+                Self::Get(replies)
             }
         })
     }
+}
+
+fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<HttpReply>, D::Error> {
+    let one_or_many = Json::deserialize(deserializer)?;
+    let many = match one_or_many {
+        Json::Array(many) => many,
+        one => vec![one],
+    };
+    let read = |reply| serde_json::from_value(reply).map_err(D::Error::custom);
+    many.into_iter().map(read).collect()
 }
 
 /// What is done with an object.
@@ -110,11 +126,31 @@ pub struct ApiReply {
     pub body: Json,
 }
 
-/// One HTTP GET to an address inside the cluster.
+/// Where an HTTP GET goes to.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Host {
+    /// An address.
+    Address(IpAddr),
+    /// A name, which the vantage resolves.
+    Name(String),
+}
+
+impl fmt::Display for Host {
+    /// As in a URL: IPv6 addresses in brackets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(IpAddr::V4(address)) => write!(f, "{address}"),
+            Self::Address(IpAddr::V6(address)) => write!(f, "[{address}]"),
+            Self::Name(name) => f.write_str(name),
+        }
+    }
+}
+
+/// One HTTP GET inside the cluster.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct HttpGet {
-    /// The target's address.
-    pub host: IpAddr,
+    /// The target.
+    pub host: Host,
     /// The target's port.
     pub port: u16,
     /// Absolute path.
@@ -122,12 +158,9 @@ pub struct HttpGet {
 }
 
 impl HttpGet {
-    /// The URL, IPv6 addresses in brackets.
+    /// The URL.
     pub fn url(&self) -> String {
-        match self.host {
-            IpAddr::V4(host) => format!("http://{host}:{}{}", self.port, self.path),
-            IpAddr::V6(host) => format!("http://[{host}]:{}{}", self.port, self.path),
-        }
+        format!("http://{}:{}{}", self.host, self.port, self.path)
     }
 }
 

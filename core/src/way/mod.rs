@@ -23,15 +23,16 @@ pub use admission::{
 pub use compare::{Comparison, Difference};
 pub use denied::{Denied, lacks_namespace};
 pub use exchange::{
-    ApiReply, ApiRequest, ExecReply, ExecRequest, ExitStatus, HttpGet, HttpReply, Reply, Request,
-    Verb,
+    ApiReply, ApiRequest, ExecReply, ExecRequest, ExitStatus, Host, HttpGet, HttpReply, Reply,
+    Request, Verb,
 };
 pub use fact::{Fact, FactExpect, FactSeen, Topic};
 pub use failure::{FailureClass, Signature};
-pub use http::{Http, HttpAsk, HttpExpect, HttpSeen, Target};
+pub use http::{Http, HttpAnswer, HttpAsk, HttpExpect, HttpSeen, Target, TargetSeen};
 pub use path::ApiPath;
 pub use place::{
-    Bound, FixtureKey, FixtureName, Need, SourceKind, Standing, StandingFixture, VantageKey,
+    Bound, FixtureKey, FixtureName, Need, SourceKind, Standing, StandingFixture, StandingNode,
+    StandingPod, VantageKey,
 };
 pub use state::{PodSeen, State, StateAsk, StateExpect, StateSeen};
 pub use trouble::{Trouble, TroubleKind};
@@ -150,7 +151,11 @@ impl Test {
             }
             Self::Admission(_) => vec![namespaces],
             Self::Fact(_) => Vec::new(),
-            Self::Http(look) => vec![(look.ask.of, Need::Stands)],
+            Self::Http(look) => {
+                let beside = look.ask.target.needs().iter().copied();
+                let needs = std::iter::once(look.ask.of).chain(beside);
+                needs.map(|name| (name, Need::Stands)).collect()
+            }
             Self::State(look) => {
                 let StateAsk::Pods(fixture) = look.ask;
                 vec![namespaces, (fixture, Need::Settled)]
@@ -189,6 +194,14 @@ impl Test {
     pub fn may_be_anothers(&self) -> bool {
         match self {
             Self::Http(_) => true,
+            Self::Admission(_) | Self::Fact(_) | Self::State(_) => false,
+        }
+    }
+
+    /// Whether what is expected can be seen of the very pods alone that it was bound to.
+    pub fn tells_who_answers(&self) -> bool {
+        match self {
+            Self::Http(look) => matches!(look.expect, HttpExpect::Answers { .. }),
             Self::Admission(_) | Self::Fact(_) | Self::State(_) => false,
         }
     }

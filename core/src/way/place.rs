@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::trouble::{Trouble, TroubleKind};
-use crate::facts::{PoolName, WindowsBuild};
+use crate::facts::{Facts, Pool, PoolName, WindowsBuild};
 
 /// A kind of place to look from.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -17,19 +17,27 @@ pub enum SourceKind {
     LinuxPod,
     /// A pod on a Windows node.
     WindowsPod,
+    /// A Linux node itself, through a pod on its network.
+    LinuxNode,
     /// A Windows node itself, through a `HostProcess` pod.
     WindowsNode,
 }
 
 impl SourceKind {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::LinuxPod, Self::WindowsPod, Self::WindowsNode];
+    pub const ALL: [Self; 4] = [
+        Self::LinuxPod,
+        Self::WindowsPod,
+        Self::LinuxNode,
+        Self::WindowsNode,
+    ];
 
     /// The kind's word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::LinuxPod => "linux-pod",
             Self::WindowsPod => "windows-pod",
+            Self::LinuxNode => "linux-node",
             Self::WindowsNode => "windows-node",
         }
     }
@@ -44,6 +52,7 @@ impl SourceKind {
         match self {
             Self::LinuxPod => FixtureName::LinuxPodProber,
             Self::WindowsPod => FixtureName::WindowsPodProber,
+            Self::LinuxNode => FixtureName::LinuxNodeProber,
             Self::WindowsNode => FixtureName::WindowsNodeProber,
         }
     }
@@ -83,24 +92,30 @@ pub enum FixtureName {
     Namespaces,
     /// The win-webserver Deployment and Service.
     WinWebserver,
+    /// A server in a pod on Linux.
+    LinuxServer,
     /// Pods that no scheduler binds, for what is asked of pods that are there.
     UnboundPods,
     /// A prober in a pod on Linux.
     LinuxPodProber,
     /// A prober in a pod on Windows.
     WindowsPodProber,
+    /// A prober that is a Linux node.
+    LinuxNodeProber,
     /// A prober that is a Windows node.
     WindowsNodeProber,
 }
 
 impl FixtureName {
     /// Every fixture.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::Namespaces,
         Self::WinWebserver,
+        Self::LinuxServer,
         Self::UnboundPods,
         Self::LinuxPodProber,
         Self::WindowsPodProber,
+        Self::LinuxNodeProber,
         Self::WindowsNodeProber,
     ];
 
@@ -109,9 +124,11 @@ impl FixtureName {
         match self {
             Self::Namespaces => "namespaces",
             Self::WinWebserver => "win-webserver",
+            Self::LinuxServer => "linux-server",
             Self::UnboundPods => "unbound-pods",
             Self::LinuxPodProber => "linux-pod-prober",
             Self::WindowsPodProber => "windows-pod-prober",
+            Self::LinuxNodeProber => "linux-node-prober",
             Self::WindowsNodeProber => "windows-node-prober",
         }
     }
@@ -121,9 +138,28 @@ impl FixtureName {
         Self::ALL.into_iter().find(|name| name.as_str() == word)
     }
 
-    /// Whether there is one per pool.
+    /// Whether there is one per Windows pool.
     pub fn per_pool(self) -> bool {
-        !matches!(self, Self::Namespaces | Self::UnboundPods)
+        match self {
+            Self::WinWebserver | Self::WindowsPodProber | Self::WindowsNodeProber => true,
+            Self::Namespaces
+            | Self::LinuxServer
+            | Self::UnboundPods
+            | Self::LinuxPodProber
+            | Self::LinuxNodeProber => false,
+        }
+    }
+
+    /// The fixture of this name that a look at a Windows pool is about.
+    pub fn at(self, pool: Option<&PoolName>) -> FixtureKey {
+        let pool = match self {
+            Self::WinWebserver | Self::WindowsPodProber | Self::WindowsNodeProber => pool.cloned(),
+            Self::LinuxServer | Self::LinuxPodProber | Self::LinuxNodeProber => {
+                Some(PoolName::linux())
+            }
+            Self::Namespaces | Self::UnboundPods => None,
+        };
+        FixtureKey { name: self, pool }
     }
 }
 
@@ -156,12 +192,47 @@ pub enum Need {
     Settled,
 }
 
-/// A fixture that stands.
+/// A fixture that stands. Records before schema 3 hold the Service's address alone.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", default)]
 pub struct StandingFixture {
     /// The Service's virtual address and port, where it has one.
     pub service: Option<(IpAddr, u16)>,
+    /// The Service's name.
+    pub name: Option<String>,
+    /// The port of the Service on every node.
+    pub node_port: Option<u16>,
+    /// The port its pods serve on.
+    pub port: Option<u16>,
+    /// Its pods, by name.
+    pub pods: Vec<StandingPod>,
+    /// The cluster's DNS suffix, as a prober was given it.
+    pub domain: Option<String>,
+}
+
+/// A pod that runs.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct StandingPod {
+    /// Its name.
+    pub name: String,
+    /// UID of the object.
+    pub uid: String,
+    /// The node it is on.
+    pub node: String,
+    /// Its addresses, `status.podIPs`: the primary family first.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// A node that pods may be placed on.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct StandingNode {
+    /// Its name.
+    pub name: String,
+    /// Its pool.
+    pub pool: PoolName,
+    /// Its addresses of type `InternalIP`.
+    pub addresses: Vec<IpAddr>,
 }
 
 /// What stands of a run, for binding targets.
@@ -171,10 +242,55 @@ pub struct Standing {
     pub run: String,
     /// The namespace of samples and pod probers, at `PodSecurity` level baseline.
     pub namespace: String,
-    /// The namespace of `HostProcess` probers and dry runs, at level privileged.
+    /// The namespace of probers on nodes' networks and of dry runs, at level privileged.
     pub host_namespace: String,
+    /// The cluster's usable nodes.
+    pub nodes: Vec<StandingNode>,
     /// The fixtures that stand.
     pub fixtures: BTreeMap<FixtureKey, StandingFixture>,
+}
+
+impl Standing {
+    /// A run of which nothing stands yet.
+    pub fn new(run: &str, [namespace, host_namespace]: [String; 2], facts: &Facts) -> Self {
+        let all = facts.nodes.value().map(Vec::as_slice).unwrap_or_default();
+        let mut nodes = Vec::new();
+        for (pool, Pool { nodes: usable, .. }) in facts.pools() {
+            nodes.extend(usable.into_iter().map(|name| {
+                let own = all.iter().filter(|node| node.name == name);
+                let addresses = own.flat_map(|node| &node.details.addresses);
+                let internal = addresses.filter(|(kind, _)| kind == "InternalIP");
+                StandingNode {
+                    addresses: internal.filter_map(|(_, at)| at.parse().ok()).collect(),
+                    pool: pool.clone(),
+                    name,
+                }
+            }));
+        }
+        Self {
+            run: run.to_owned(),
+            namespace,
+            host_namespace,
+            nodes,
+            fixtures: BTreeMap::new(),
+        }
+    }
+}
+
+impl Standing {
+    /// The namespace of a fixture's pods.
+    pub fn namespace_of(&self, fixture: FixtureName) -> &str {
+        match fixture {
+            FixtureName::UnboundPods
+            | FixtureName::LinuxNodeProber
+            | FixtureName::WindowsNodeProber => &self.host_namespace,
+            FixtureName::Namespaces
+            | FixtureName::WinWebserver
+            | FixtureName::LinuxServer
+            | FixtureName::LinuxPodProber
+            | FixtureName::WindowsPodProber => &self.namespace,
+        }
+    }
 }
 
 /// Where a look is bound to: what stands, and the check's pool.
@@ -182,21 +298,44 @@ pub struct Standing {
 pub struct Bound<'a> {
     /// What stands.
     pub standing: &'a Standing,
+    /// Where it looks from, when from somewhere.
+    pub from: Option<&'a VantageKey>,
     /// The pool of the check's point.
     pub pool: Option<&'a PoolName>,
+    /// The pool whose fixture is looked at, where that is another axis of the point.
+    pub to: Option<&'a PoolName>,
     /// That pool's build.
     pub build: Option<WindowsBuild>,
     /// The image the pool's sample should run.
     pub image: Option<&'a str>,
 }
 
-impl Bound<'_> {
-    /// A fixture at the check's pool.
-    pub fn fixture(&self, name: FixtureName) -> Result<&StandingFixture, Trouble> {
-        let key = FixtureKey {
-            name,
-            pool: self.pool.filter(|_| name.per_pool()).cloned(),
-        };
+impl<'a> Bound<'a> {
+    /// A fixture that is looked at.
+    pub fn fixture(&self, name: FixtureName) -> Result<&'a StandingFixture, Trouble> {
+        self.standing(name.at(self.to.or(self.pool)))
+    }
+
+    /// The pod that is looked from.
+    pub fn vantage(&self) -> Result<&'a StandingPod, Trouble> {
+        let nowhere = |detail: &str| Trouble::new(TroubleKind::FixtureFailed, detail);
+        let from = self
+            .from
+            .ok_or_else(|| nowhere("the look is from nowhere"))?;
+        let pods = &self.standing(from.prober())?.pods;
+        pods.first().ok_or_else(|| nowhere("the prober has no pod"))
+    }
+
+    /// The cluster's DNS suffix; what nobody has told is not assumed.
+    pub fn domain(&self) -> Result<&'a str, Trouble> {
+        let prober = self.standing(FixtureName::LinuxPodProber.at(None))?;
+        prober.domain.as_deref().ok_or_else(|| {
+            let detail = "the cluster's DNS suffix: the prober in a Linux pod did not tell it";
+            Trouble::new(TroubleKind::FactUnknown, detail)
+        })
+    }
+
+    fn standing(&self, key: FixtureKey) -> Result<&'a StandingFixture, Trouble> {
         self.standing.fixtures.get(&key).ok_or_else(|| {
             Trouble::new(TroubleKind::FixtureFailed, format!("{key} does not stand"))
         })

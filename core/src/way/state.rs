@@ -219,7 +219,9 @@ mod tests {
         let standing = super::super::Standing::default();
         let at = Bound {
             standing: &standing,
+            from: None,
             pool: None,
+            to: None,
             build: None,
             image: None,
         };

@@ -36,7 +36,7 @@ pub(crate) fn suites() -> Suites {
                reason: the host does not translate what it sends\n  \
                source: the user guide\n",
         ),
-        file("net/service.yaml", include_str!("../../../suites/net/service.yaml")),
+        file("net/service.yaml", include_str!("suites/service.yaml")),
         file("reject/pod.yaml", include_str!("suites/reject.yaml")),
     ])
     .expect("valid suites")

@@ -780,7 +780,9 @@ fn outcomes(suites: &Suites, facts: &Facts) -> BTreeMap<String, Outcome> {
     let outcome = |check: &winconform_core::plan::Check| {
         let at = Bound {
             standing: &standing,
+            from: None,
             pool: check.point.pool.as_ref(),
+            to: None,
             build: check.build,
             image: check.image.as_deref(),
         };

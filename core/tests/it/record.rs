@@ -7,7 +7,7 @@ use winconform_core::record::{
     exit, read, to_line,
 };
 use winconform_core::verdict::Verdict;
-use winconform_core::way::{ApiReply, Comparison, FixtureName, Reply, StandingFixture};
+use winconform_core::way::{ApiReply, Comparison, FixtureName, HttpReply, Reply, StandingFixture};
 
 use crate::runs::{self, Recorder, at, difference, facts, looked, plan, planned, saw};
 
@@ -20,7 +20,10 @@ fn events() -> Vec<Event> {
         body: json!({"kind": "Pod"}),
     }));
     let service = Some(("fd00::1".parse().expect("an address"), 80));
-    let outcome = FixtureOutcome::Stands(StandingFixture { service });
+    let outcome = FixtureOutcome::Stands(StandingFixture {
+        service,
+        ..StandingFixture::default()
+    });
     let object = || runs::object("Pod", Some("ns"), "p");
     vec![
         Event::RunStarted(runs::started()),
@@ -231,4 +234,19 @@ fn what_cannot_have_happened_is_refused() {
             other => panic!("{problem}: {other:?}"),
         }
     }
+}
+
+/// What a record before schema 3 holds of an HTTP look and of a fixture.
+#[test]
+fn records_of_one_target_and_of_fixtures_without_pods_are_read() {
+    let reply = json!({"get": {"answered": {"status": 200, "body": "b"}}});
+    let reply: Reply = serde_json::from_value(reply).expect("as it was written");
+    let body = "b".to_owned();
+    assert_eq!(
+        reply,
+        Reply::Get(vec![HttpReply::Answered { status: 200, body }])
+    );
+    let fixture = json!({"service": ["10.96.0.1", 80]});
+    let fixture: StandingFixture = serde_json::from_value(fixture).expect("as it was written");
+    assert!(fixture.service.is_some() && fixture.pods.is_empty());
 }

@@ -250,10 +250,10 @@ pub(crate) fn saw(verdict: Verdict, expected: &str, seen: &str) -> Conclusion {
 pub(crate) fn looked(comparison: Comparison) -> LookRecord {
     LookRecord {
         name: "look".to_owned(),
-        reply: Some(Reply::Get(HttpReply::Failed {
+        reply: Some(Reply::Get(vec![HttpReply::Failed {
             code: 28,
             text: "Timeout".to_owned(),
-        })),
+        }])),
         observation: Some(json!({"failed": {"class": "timeout", "text": "Timeout"}})),
         comparison: Some(comparison),
         trouble: None,
@@ -270,7 +270,7 @@ pub(crate) fn fixture(name: FixtureName) -> FixtureKey {
 
 /// A fixture that stands.
 pub(crate) fn stands(name: FixtureName, took_ms: u64) -> Event {
-    let outcome = FixtureOutcome::Stands(StandingFixture { service: None });
+    let outcome = FixtureOutcome::Stands(StandingFixture::default());
     Event::Fixture {
         key: fixture(name),
         outcome,

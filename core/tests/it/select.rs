@@ -122,10 +122,10 @@ fn what_is_unknown_is_refused_with_the_nearest() {
         ),
         ("kind=reject", "did you mean `rejection`?"),
         ("kind=x*", "known are: advice, capability"),
-        ("source=linux-node", "did you mean `linux-pod`?"),
+        ("source=linux-nod", "did you mean `linux-node`?"),
         (
             "pol=windows-2022",
-            "did you mean `pool`? known are: area, kind, pool, source, workload, container, value",
+            "did you mean `pool`? known are: area, kind, pool, source, to, workload, container, value",
         ),
         ("reject.*[pool=windows-2022*", ""),
         ("", "1 to 200 characters"),

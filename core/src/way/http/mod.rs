@@ -1,60 +1,43 @@
-//! The way `http`: a GET from a vantage to a bound target.
+//! The way `http`: GETs from a vantage to the targets that stand.
 //!
-//! It checks what answered, not only that something did: the body must carry a marker.
+//! It checks what answered, not only that something did: the body must carry a marker and tell
+//! which pod it is of. One look may have several targets; it holds when all do.
+
+mod compare;
+mod target;
+
+pub use target::Target;
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::exchange::{HttpGet, HttpReply, Reply, Request};
+use super::exchange::{HttpReply, Reply, Request};
 use super::failure::FailureClass;
 use super::place::{Bound, FixtureName};
 use super::trouble::{Trouble, TroubleKind};
-use super::{Comparison, Difference, Way};
-use crate::text::{bound, printable};
+use super::{Comparison, Way};
+use crate::text::bound;
+use target::Aim;
 
-/// Bytes of an answer's body kept in an observation.
-const BODY_KEPT: usize = 1 << 10;
-
-/// Which of a fixture's addresses is asked.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Target {
-    /// The Service's virtual address.
-    ServiceIp,
-}
-
-impl Target {
-    /// Every target.
-    pub const ALL: [Self; 1] = [Self::ServiceIp];
-
-    /// The target's word.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ServiceIp => "service-ip",
-        }
-    }
-
-    /// The target with this word.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|target| target.as_str() == word)
-    }
-}
+/// Bytes of the answers' bodies kept in an observation, all together.
+const BODIES_KEPT: usize = 2 << 10;
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HttpAsk {
     /// The fixture that should answer.
     pub of: FixtureName,
-    /// Which of its addresses.
+    /// By which of its addresses and names.
     pub target: Target,
 }
 
-/// What should be seen.
+/// What should be seen of each target.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HttpExpect {
-    /// Status 200 and a body with this marker.
+    /// Status 200 and a body of the right pod with this marker.
     Answers {
-        /// The marker.
+        /// The marker; empty where the pod's name is all that it says.
         body: String,
     },
     /// A failure of one of these classes, where the marker would be the lifted limitation.
@@ -69,7 +52,31 @@ pub enum HttpExpect {
 /// What was seen.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum HttpSeen {
+pub struct HttpSeen {
+    /// Of each request, in their order.
+    pub targets: Vec<TargetSeen>,
+    /// The pods that each should have answered at least once, and did not.
+    pub unmet: Vec<String>,
+    /// Why there is no target.
+    pub absent: Option<String>,
+}
+
+/// What was seen of one request.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct TargetSeen {
+    /// The target, in words.
+    pub target: String,
+    /// The pod that answered, among those that may.
+    pub by: Option<String>,
+    /// What it said.
+    pub answer: HttpAnswer,
+}
+
+/// What came of one request.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HttpAnswer {
     /// An HTTP answer.
     Answered {
         /// Its status.
@@ -96,91 +103,65 @@ impl Way for Http {
     type Seen = HttpSeen;
 
     fn request(ask: &HttpAsk, at: &Bound<'_>) -> Result<Request, Trouble> {
-        let fixture = at.fixture(ask.of)?;
-        let (host, port) = match ask.target {
-            Target::ServiceIp => fixture.service.ok_or_else(|| {
-                let detail = format!("the Service of {} has no address", ask.of.as_str());
-                Trouble::new(TroubleKind::FixtureFailed, detail)
-            })?,
-        };
-        Ok(Request::Get(HttpGet {
-            host,
-            port,
-            path: "/".to_owned(),
-        }))
+        let aims = ask.target.aims(ask.of, at)?;
+        let gets = aims.each.into_iter().map(|aim| aim.get);
+        Ok(Request::Get(gets.collect()))
     }
 
-    fn read(_: &HttpAsk, _: &Bound<'_>, reply: &Reply) -> Result<HttpSeen, Trouble> {
-        match reply {
-            Reply::Get(HttpReply::Answered { status, body }) => {
-                let mut body = body.clone();
-                bound(&mut body, BODY_KEPT);
-                Ok(HttpSeen::Answered {
-                    status: *status,
-                    body,
-                })
-            }
-            Reply::Get(HttpReply::Failed { code, text }) => {
-                let class = classify(*code, text).ok_or_else(|| {
-                    let detail = format!("curl: ({code}) {text}");
-                    Trouble::new(TroubleKind::UnrecognisedOutput, detail)
-                })?;
-                Ok(HttpSeen::Failed {
-                    class,
-                    text: format!("curl: ({code}) {text}"),
-                })
-            }
-            Reply::Api(_) | Reply::Facts(_) => Err(Trouble::new(
-                TroubleKind::UnrecognisedOutput,
-                "an answer of another kind to an HTTP look",
-            )),
+    fn read(ask: &HttpAsk, at: &Bound<'_>, reply: &Reply) -> Result<HttpSeen, Trouble> {
+        let unrecognised = |detail| Trouble::new(TroubleKind::UnrecognisedOutput, detail);
+        let Reply::Get(replies) = reply else {
+            return Err(unrecognised(
+                "an answer of another kind to an HTTP look".to_owned(),
+            ));
+        };
+        let aims = ask.target.aims(ask.of, at)?;
+        if replies.len() != aims.each.len() {
+            let (there, asked) = (replies.len(), aims.each.len());
+            return Err(unrecognised(format!(
+                "{there} replies to {asked} requests over HTTP"
+            )));
         }
+        let kept = BODIES_KEPT / replies.len().max(1);
+        let targets = aims.each.iter().zip(replies);
+        let targets: Vec<_> = targets
+            .map(|(aim, reply)| target_seen(aim, reply, kept))
+            .collect::<Result<_, _>>()?;
+        let met: BTreeSet<_> = targets.iter().filter_map(|seen| seen.by.as_ref()).collect();
+        let all = aims.all.into_iter();
+        Ok(HttpSeen {
+            unmet: all.filter(|pod| !met.contains(pod)).collect(),
+            absent: aims.absent,
+            targets,
+        })
     }
 
     fn compare(expect: &HttpExpect, seen: &HttpSeen) -> Result<Comparison, Trouble> {
-        Ok(match expect {
-            HttpExpect::Answers { body } => {
-                let difference = difference(format!("200 with `{body}`"), seen);
-                match failure(seen, body) {
-                    None => Comparison::Holds(difference),
-                    Some(FailureClass::WrongAnswer | FailureClass::HttpStatus) => {
-                        Comparison::Otherwise(difference)
-                    }
-                    Some(_) => Comparison::Refuted(difference),
-                }
-            }
-            HttpExpect::Fails {
-                classes,
-                instead_of,
-            } => {
-                let words: Vec<_> = classes.iter().map(|class| class.as_str()).collect();
-                let difference = difference(format!("failure by {}", words.join(" or ")), seen);
-                match failure(seen, instead_of) {
-                    None => Comparison::Refuted(difference),
-                    Some(class) if classes.contains(&class) => Comparison::Holds(difference),
-                    Some(_) => Comparison::Otherwise(difference),
-                }
-            }
-        })
+        Ok(compare::compare(expect, seen))
     }
 }
 
-fn difference(expected: String, seen: &HttpSeen) -> Difference {
-    let seen = match seen {
-        HttpSeen::Answered { status, body } => format!("{status} with `{}`", printable(body)),
-        HttpSeen::Failed { class, text } => format!("{}: {}", class.as_str(), printable(text)),
+fn target_seen(aim: &Aim<'_>, reply: &HttpReply, kept: usize) -> Result<TargetSeen, Trouble> {
+    let (by, answer) = match reply {
+        HttpReply::Answered { status, body } => {
+            let by = aim.by.iter().find(|pod| target::is_of(body, pod));
+            let mut body = body.clone();
+            bound(&mut body, kept);
+            let status = *status;
+            (by, HttpAnswer::Answered { status, body })
+        }
+        HttpReply::Failed { code, text } => {
+            let text = format!("curl: ({code}) {text}");
+            let class = classify(*code, &text)
+                .ok_or_else(|| Trouble::new(TroubleKind::UnrecognisedOutput, text.clone()))?;
+            (None, HttpAnswer::Failed { class, text })
+        }
     };
-    Difference { expected, seen }
-}
-
-/// How an observation falls short of an answer with `marker`; `None` when it does not.
-fn failure(seen: &HttpSeen, marker: &str) -> Option<FailureClass> {
-    match seen {
-        HttpSeen::Answered { status: 200, body } if body.contains(marker) => None,
-        HttpSeen::Answered { status: 200, .. } => Some(FailureClass::WrongAnswer),
-        HttpSeen::Answered { .. } => Some(FailureClass::HttpStatus),
-        HttpSeen::Failed { class, .. } => Some(*class),
-    }
+    Ok(TargetSeen {
+        target: aim.shown.clone(),
+        by: by.map(|pod| pod.name.clone()),
+        answer,
+    })
 }
 
 /// The class of one of curl's failures. Exit 7 is read by its text: on Windows it is a refusal, a
@@ -209,133 +190,4 @@ fn classify(code: u16, text: &str) -> Option<FailureClass> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MARKER: &str = "Windows Container Web Server";
-
-    fn answers() -> HttpExpect {
-        HttpExpect::Answers {
-            body: MARKER.to_owned(),
-        }
-    }
-
-    fn times_out() -> HttpExpect {
-        let classes = [FailureClass::Timeout].into();
-        HttpExpect::Fails {
-            classes,
-            instead_of: MARKER.to_owned(),
-        }
-    }
-
-    fn answered(status: u16, body: &str) -> HttpSeen {
-        HttpSeen::Answered {
-            status,
-            body: body.to_owned(),
-        }
-    }
-
-    fn failed(class: FailureClass) -> HttpSeen {
-        HttpSeen::Failed {
-            class,
-            text: String::new(),
-        }
-    }
-
-    #[test]
-    fn published_texts_are_classed() {
-        for (code, text, class) in [
-            (
-                7,
-                "Failed to connect to 10.107.10.132 port 80: Timed out",
-                FailureClass::Timeout,
-            ),
-            (
-                7,
-                "Failed to connect to 172.20.101.110 port 8081: Network unreachable",
-                FailureClass::NoRoute,
-            ),
-            (
-                6,
-                "Could not resolve host: aggregator-service",
-                FailureClass::Dns,
-            ),
-            (
-                7,
-                "Failed to connect to 10.0.0.1 port 80 after 2041 ms: Connection refused",
-                FailureClass::Refused,
-            ),
-            (
-                28,
-                "Connection timed out after 4001 milliseconds",
-                FailureClass::Timeout,
-            ),
-            (
-                28,
-                "Failed to connect to 10.0.0.1 port 80 after 4002 ms: Timeout was reached",
-                FailureClass::Timeout,
-            ),
-            (
-                56,
-                "Recv failure: Connection was reset",
-                FailureClass::Reset,
-            ),
-            (
-                28,
-                "Operation timed out after 8001 milliseconds with 0 bytes received",
-                FailureClass::NoAnswer,
-            ),
-            (
-                7,
-                "Failed to connect to 10.0.0.1 port 80 after 2045 ms: Could not connect to server",
-                FailureClass::NotConnected,
-            ),
-        ] {
-            assert_eq!(classify(code, text), Some(class), "{text}");
-        }
-        assert_eq!(classify(7, "Failed for reasons unheard of"), None);
-        assert_eq!(classify(3, "URL using bad/illegal format"), None);
-    }
-
-    #[test]
-    fn an_answer_without_the_marker_is_not_an_answer() {
-        let captive = answered(200, "<html>welcome</html>");
-        assert!(matches!(
-            Http::compare(&answers(), &captive),
-            Ok(Comparison::Otherwise(_))
-        ));
-        // Nor does it lift a limitation
-        assert!(matches!(
-            Http::compare(&times_out(), &captive),
-            Ok(Comparison::Otherwise(_))
-        ));
-    }
-
-    #[test]
-    fn a_limitation_holds_only_by_its_signature() {
-        let compare = |seen| Http::compare(&times_out(), &seen).expect("told");
-        assert!(compare(failed(FailureClass::Timeout)).holds());
-        assert!(matches!(
-            compare(failed(FailureClass::Refused)),
-            Comparison::Otherwise(_)
-        ));
-        assert!(matches!(
-            compare(answered(200, MARKER)),
-            Comparison::Refuted(_)
-        ));
-    }
-
-    #[test]
-    fn a_capability_is_refuted_by_failing() {
-        let compare = |seen| Http::compare(&answers(), &seen).expect("told");
-        assert!(compare(answered(200, MARKER)).holds());
-        assert!(matches!(
-            compare(failed(FailureClass::Timeout)),
-            Comparison::Refuted(_)
-        ));
-        assert!(matches!(
-            compare(answered(500, MARKER)),
-            Comparison::Otherwise(_)
-        ));
-    }
-}
+mod tests;

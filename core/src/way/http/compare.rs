@@ -1,0 +1,148 @@
+//! An HTTP observation held against its expectation, target by target.
+
+use std::collections::BTreeMap;
+
+use super::{HttpAnswer, HttpExpect, HttpSeen, TargetSeen};
+use crate::text::printable;
+use crate::way::failure::FailureClass;
+use crate::way::{Comparison, Difference};
+
+/// So many targets that are not as expected are named.
+const NAMED: usize = 4;
+
+/// How one target compares.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Each {
+    Holds,
+    Refuted,
+    Otherwise,
+}
+
+/// It holds when all targets do. A capability is refuted by any that fails; a limitation is only
+/// by all that answer: some that do and some that do not are another way to fail.
+pub(super) fn compare(expect: &HttpExpect, seen: &HttpSeen) -> Comparison {
+    if let Some(absent) = &seen.absent {
+        return Comparison::Inapplicable(absent.clone());
+    }
+    let each: Vec<_> = seen
+        .targets
+        .iter()
+        .map(|target| one(expect, target))
+        .collect();
+    let difference = Difference {
+        expected: expected(expect, seen),
+        seen: told(seen, &each),
+    };
+    let any = |wanted| each.contains(&wanted);
+    let all = |wanted| each.iter().all(|one| *one == wanted);
+    match expect {
+        _ if all(Each::Holds) && seen.unmet.is_empty() => Comparison::Holds(difference),
+        HttpExpect::Answers { .. } if any(Each::Refuted) => Comparison::Refuted(difference),
+        HttpExpect::Fails { .. } if all(Each::Refuted) => Comparison::Refuted(difference),
+        HttpExpect::Answers { .. } | HttpExpect::Fails { .. } => Comparison::Otherwise(difference),
+    }
+}
+
+fn one(expect: &HttpExpect, seen: &TargetSeen) -> Each {
+    match expect {
+        HttpExpect::Answers { body } => match failure(seen, body) {
+            None => Each::Holds,
+            Some(FailureClass::WrongAnswer | FailureClass::HttpStatus) => Each::Otherwise,
+            Some(_) => Each::Refuted,
+        },
+        HttpExpect::Fails {
+            classes,
+            instead_of,
+        } => match failure(seen, instead_of) {
+            None => Each::Refuted,
+            Some(class) if classes.contains(&class) => Each::Holds,
+            Some(_) => Each::Otherwise,
+        },
+    }
+}
+
+/// How an observation falls short of an answer of the right pod with `marker`; `None` when it
+/// does not.
+fn failure(seen: &TargetSeen, marker: &str) -> Option<FailureClass> {
+    match &seen.answer {
+        HttpAnswer::Answered { status: 200, body }
+            if seen.by.is_some() && body.contains(marker) =>
+        {
+            None
+        }
+        HttpAnswer::Answered { status: 200, .. } => Some(FailureClass::WrongAnswer),
+        HttpAnswer::Answered { .. } => Some(FailureClass::HttpStatus),
+        HttpAnswer::Failed { class, .. } => Some(*class),
+    }
+}
+
+fn expected(expect: &HttpExpect, seen: &HttpSeen) -> String {
+    let of_each = match expect {
+        HttpExpect::Answers { body } if body.is_empty() => "200 with the pod's name".to_owned(),
+        HttpExpect::Answers { body } => format!("200 with `{body}`"),
+        HttpExpect::Fails { classes, .. } => {
+            let words: Vec<_> = classes.iter().map(|class| class.as_str()).collect();
+            format!("failure by {}", words.join(" or "))
+        }
+    };
+    let by = match seen.targets.as_slice() {
+        // One for all: they are requests to one target
+        [first, .., last] if first.target == last.target => {
+            format!(
+                " to each of {} requests, and every pod met",
+                seen.targets.len()
+            )
+        }
+        [_, _, ..] => format!(" from each of {}", seen.targets.len()),
+        [_] | [] => String::new(),
+    };
+    of_each + &by
+}
+
+fn told(seen: &HttpSeen, each: &[Each]) -> String {
+    if let [target] = seen.targets.as_slice() {
+        return said(target);
+    }
+    // What is said of many targets alike is said once
+    let mut amiss: BTreeMap<String, usize> = BTreeMap::new();
+    for (target, _) in seen
+        .targets
+        .iter()
+        .zip(each)
+        .filter(|(_, one)| **one != Each::Holds)
+    {
+        let line = format!("{}: {}", printable(&target.target), said(target));
+        *amiss.entry(line).or_default() += 1;
+    }
+    let count: usize = amiss.values().sum();
+    let mut parts = match count {
+        0 => vec![format!("so it was, {} of {}", each.len(), each.len())],
+        count => vec![format!("{count} of {} otherwise", each.len())],
+    };
+    let lines = amiss.len();
+    parts.extend(
+        amiss
+            .into_iter()
+            .take(NAMED)
+            .map(|(line, times)| match times {
+                1 => line,
+                times => format!("{line} ({times} times)"),
+            }),
+    );
+    if lines > NAMED {
+        parts.push(format!("and {} more", lines - NAMED));
+    }
+    if !seen.unmet.is_empty() {
+        let unmet: Vec<_> = seen.unmet.iter().map(|pod| printable(pod)).collect();
+        parts.push(format!("no answer of {}", unmet.join(", ")));
+    }
+    parts.join("; ")
+}
+
+/// What one target said.
+fn said(seen: &TargetSeen) -> String {
+    match &seen.answer {
+        HttpAnswer::Answered { status, body } => format!("{status} with `{}`", printable(body)),
+        HttpAnswer::Failed { class, text } => format!("{}: {}", class.as_str(), printable(text)),
+    }
+}

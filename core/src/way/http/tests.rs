@@ -1,0 +1,213 @@
+use super::*;
+use crate::way::Difference;
+
+const MARKER: &str = "Windows Container Web Server";
+
+fn answers() -> HttpExpect {
+    HttpExpect::Answers {
+        body: MARKER.to_owned(),
+    }
+}
+
+fn times_out() -> HttpExpect {
+    let classes = [FailureClass::Timeout].into();
+    HttpExpect::Fails {
+        classes,
+        instead_of: MARKER.to_owned(),
+    }
+}
+
+fn seen(each: Vec<HttpAnswer>) -> HttpSeen {
+    let targets = each.into_iter().enumerate().map(|(at, answer)| TargetSeen {
+        target: format!("target {at}"),
+        by: matches!(answer, HttpAnswer::Answered { .. }).then(|| "pod".to_owned()),
+        answer,
+    });
+    HttpSeen {
+        targets: targets.collect(),
+        unmet: Vec::new(),
+        absent: None,
+    }
+}
+
+fn good() -> HttpAnswer {
+    HttpAnswer::Answered {
+        status: 200,
+        body: MARKER.to_owned(),
+    }
+}
+
+fn bad(class: FailureClass) -> HttpAnswer {
+    HttpAnswer::Failed {
+        class,
+        text: String::new(),
+    }
+}
+
+fn answered(status: u16, body: &str) -> HttpSeen {
+    let body = body.to_owned();
+    seen(vec![HttpAnswer::Answered { status, body }])
+}
+
+fn failed(class: FailureClass) -> HttpSeen {
+    seen(vec![bad(class)])
+}
+
+#[test]
+fn published_texts_are_classed() {
+    for (code, text, class) in [
+        (
+            7,
+            "Failed to connect to 10.107.10.132 port 80: Timed out",
+            FailureClass::Timeout,
+        ),
+        (
+            7,
+            "Failed to connect to 172.20.101.110 port 8081: Network unreachable",
+            FailureClass::NoRoute,
+        ),
+        (
+            6,
+            "Could not resolve host: aggregator-service",
+            FailureClass::Dns,
+        ),
+        (
+            7,
+            "Failed to connect to 10.0.0.1 port 80 after 2041 ms: Connection refused",
+            FailureClass::Refused,
+        ),
+        (
+            28,
+            "Connection timed out after 4001 milliseconds",
+            FailureClass::Timeout,
+        ),
+        (
+            28,
+            "Failed to connect to 10.0.0.1 port 80 after 4002 ms: Timeout was reached",
+            FailureClass::Timeout,
+        ),
+        (
+            56,
+            "Recv failure: Connection was reset",
+            FailureClass::Reset,
+        ),
+        (
+            28,
+            "Operation timed out after 8001 milliseconds with 0 bytes received",
+            FailureClass::NoAnswer,
+        ),
+        (
+            7,
+            "Failed to connect to 10.0.0.1 port 80 after 2045 ms: Could not connect to server",
+            FailureClass::NotConnected,
+        ),
+    ] {
+        assert_eq!(classify(code, text), Some(class), "{text}");
+    }
+    assert_eq!(classify(7, "Failed for reasons unheard of"), None);
+    assert_eq!(classify(3, "URL using bad/illegal format"), None);
+}
+
+#[test]
+fn an_answer_without_the_marker_is_not_an_answer() {
+    let captive = answered(200, "<html>welcome</html>");
+    assert!(matches!(
+        Http::compare(&answers(), &captive),
+        Ok(Comparison::Otherwise(_))
+    ));
+    // Nor does it lift a limitation
+    assert!(matches!(
+        Http::compare(&times_out(), &captive),
+        Ok(Comparison::Otherwise(_))
+    ));
+}
+
+#[test]
+fn a_limitation_holds_only_by_its_signature() {
+    let compare = |seen| Http::compare(&times_out(), &seen).expect("told");
+    assert!(compare(failed(FailureClass::Timeout)).holds());
+    assert!(matches!(
+        compare(failed(FailureClass::Refused)),
+        Comparison::Otherwise(_)
+    ));
+    assert!(matches!(
+        compare(answered(200, MARKER)),
+        Comparison::Refuted(_)
+    ));
+}
+
+#[test]
+fn a_capability_is_refuted_by_failing() {
+    let compare = |seen| Http::compare(&answers(), &seen).expect("told");
+    assert!(compare(answered(200, MARKER)).holds());
+    assert!(matches!(
+        compare(failed(FailureClass::Timeout)),
+        Comparison::Refuted(_)
+    ));
+    assert!(matches!(
+        compare(answered(500, MARKER)),
+        Comparison::Otherwise(_)
+    ));
+}
+
+#[test]
+fn the_page_of_another_pod_is_not_an_answer() {
+    let mut others = answered(200, MARKER);
+    others.targets[0].by = None;
+    for expect in [answers(), times_out()] {
+        let compared = Http::compare(&expect, &others);
+        assert!(matches!(compared, Ok(Comparison::Otherwise(_))));
+    }
+}
+
+#[test]
+fn of_several_targets_all_must_answer_and_those_that_do_not_are_named() {
+    let compare = |each| Http::compare(&answers(), &seen(each)).expect("told");
+    assert!(compare(vec![good(), good()]).holds());
+    let Comparison::Refuted(Difference { expected, seen }) =
+        compare(vec![good(), bad(FailureClass::Timeout)])
+    else {
+        panic!("one does not answer");
+    };
+    assert_eq!(expected, format!("200 with `{MARKER}` from each of 2"));
+    assert_eq!(seen, "1 of 2 otherwise; target 1: timeout: ");
+    let many = (0..9).map(|_| bad(FailureClass::Timeout)).collect();
+    let Comparison::Refuted(Difference { seen, .. }) = compare(many) else {
+        panic!("none answers");
+    };
+    assert!(seen.ends_with("; and 5 more"), "{seen}");
+}
+
+#[test]
+fn a_limitation_of_several_targets_is_lifted_by_all_alone() {
+    let compare = |each| Http::compare(&times_out(), &seen(each)).expect("told");
+    let timeout = || bad(FailureClass::Timeout);
+    assert!(compare(vec![timeout(), timeout()]).holds());
+    assert!(matches!(
+        compare(vec![good(), good()]),
+        Comparison::Refuted(_)
+    ));
+    assert!(matches!(
+        compare(vec![good(), timeout()]),
+        Comparison::Otherwise(_)
+    ));
+}
+
+#[test]
+fn a_pod_that_nobody_met_is_named() {
+    let mut one_of_two = seen(vec![good(), good()]);
+    one_of_two.unmet = vec!["web-b".to_owned()];
+    let compared = Http::compare(&answers(), &one_of_two).expect("told");
+    let Comparison::Otherwise(Difference { seen, .. }) = compared else {
+        panic!("{compared:?}");
+    };
+    assert_eq!(seen, "so it was, 2 of 2; no answer of web-b");
+}
+
+#[test]
+fn without_a_target_the_question_does_not_arise() {
+    let mut none = seen(Vec::new());
+    none.absent = Some("one node".to_owned());
+    let compared = Http::compare(&answers(), &none).expect("told");
+    assert_eq!(compared, Comparison::Inapplicable("one node".to_owned()));
+}

@@ -1,0 +1,326 @@
+//! Every claim of the network crossed with every fault of it, in memory: what a fault turns is
+//! written down, and it turns nothing else.
+
+mod world;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use hybrid_sim::{FaultSet, ProductFault};
+use winconform_core::claims::Pattern;
+use winconform_core::suite::{SuiteFile, Suites};
+use winconform_core::verdict::Verdict;
+use winconform_core::verdict::Verdict::{Broken, Fail, LimitationLifted};
+
+use world::{Seen, World};
+
+/// Something broken, and what it turns: patterns of check ids, of which the first that matches
+/// counts. Every pattern is about something.
+struct Row {
+    fault: &'static str,
+    turns: &'static [(&'static str, Verdict)],
+    /// What may come to this besides: a Service leads to one of its pods, and some are affected.
+    by_chance: &'static [(&'static str, Verdict)],
+}
+
+const ROWS: &[Row] = &[
+    // Its NodePorts are dead, too, and every Service has one on every node
+    Row {
+        fault: "kube-proxy-dead=windows-2022",
+        turns: &[
+            (
+                "net.service-ip-from-pod[pool=windows-2022,source=windows-pod]",
+                Fail,
+            ),
+            (
+                "net.service-balancing[pool=windows-2022,source=windows-pod]",
+                Fail,
+            ),
+            (
+                "net.port-mapping[pool=windows-2022,source=windows-pod]",
+                Fail,
+            ),
+            ("net.dns-*[pool=windows-2022,source=windows-pod]", Fail),
+            ("net.nodeport-from-node[*", Fail),
+            ("net.node-to-service-ip[pool=windows-2022,*", Broken),
+            ("net.local-nodeport[pool=windows-2022,*", Broken),
+        ],
+        by_chance: &[],
+    },
+    Row {
+        fault: "kube-proxy-dead=linux",
+        turns: &[
+            ("net.service-ip-from-*source=linux-*", Fail),
+            ("net.service-balancing[*source=linux-*", Fail),
+            ("net.port-mapping[*source=linux-pod]", Fail),
+            ("net.dns-*source=linux-pod]", Fail),
+            ("net.nodeport-from-node[*", Fail),
+        ],
+        by_chance: &[],
+    },
+    Row {
+        fault: "node-port-closed=windows-2022",
+        turns: &[
+            ("net.nodeport-from-node[*", Fail),
+            ("net.local-nodeport[pool=windows-2022,*", Broken),
+        ],
+        by_chance: &[],
+    },
+    Row {
+        fault: "node-port-closed=linux",
+        turns: &[("net.nodeport-from-node[*", Fail)],
+        by_chance: &[],
+    },
+    // The cluster's DNS is on Linux
+    Row {
+        fault: "traffic-cut=windows-2022:linux",
+        turns: &[
+            ("net.node-to-pod[pool=windows-2022,*", Fail),
+            ("net.pod-to-pod-cross-os/*[pool=windows-2022,*", Fail),
+            (
+                "net.service-ip-from-*[pool=windows-2022,source=linux-*",
+                Fail,
+            ),
+            (
+                "net.service-balancing[pool=windows-2022,source=linux-*",
+                Fail,
+            ),
+            ("net.port-mapping[pool=windows-2022,source=linux-*", Broken),
+            ("net.dns-*[pool=windows-2022,*", Fail),
+            ("net.nodeport-from-node[*", Fail),
+            ("net.local-nodeport[pool=windows-2022,*", Broken),
+        ],
+        by_chance: &[],
+    },
+    Row {
+        fault: "traffic-cut-one-way=linux:windows-2022",
+        turns: &[
+            ("net.node-to-pod[pool=windows-2022,*", Fail),
+            (
+                "net.pod-to-pod-cross-os/to-windows[pool=windows-2022,*",
+                Fail,
+            ),
+            (
+                "net.service-ip-from-*[pool=windows-2022,source=linux-*",
+                Fail,
+            ),
+            (
+                "net.service-balancing[pool=windows-2022,source=linux-*",
+                Fail,
+            ),
+            ("net.port-mapping[pool=windows-2022,source=linux-*", Broken),
+            ("net.dns-*[pool=windows-2022,source=linux-pod]", Fail),
+            ("net.nodeport-from-node[*", Fail),
+            ("net.local-nodeport[pool=windows-2022,*", Broken),
+        ],
+        by_chance: &[],
+    },
+    Row {
+        fault: "dns-down=windows-2022",
+        turns: &[("net.dns-*[pool=windows-2022,source=windows-pod]", Fail)],
+        by_chance: &[],
+    },
+    Row {
+        fault: "dns-down=linux",
+        turns: &[("net.dns-*source=linux-pod]", Fail)],
+        by_chance: &[],
+    },
+    Row {
+        fault: "dns-slow=windows-2022",
+        turns: &[("net.dns-*[pool=windows-2022,source=windows-pod]", Fail)],
+        by_chance: &[],
+    },
+    Row {
+        fault: "dns-suffix-wrong=windows-2022",
+        turns: &[(
+            "net.dns-search/short-name[pool=windows-2022,source=windows-pod]",
+            Fail,
+        )],
+        by_chance: &[],
+    },
+    Row {
+        fault: "dns-wrong-address=windows-2022",
+        turns: &[("net.dns-*[pool=windows-2022,source=windows-pod]", Fail)],
+        by_chance: &[],
+    },
+    Row {
+        fault: "vip-sticks=windows-2022",
+        turns: &[(
+            "net.service-balancing[pool=windows-2022,source=windows-pod]",
+            Fail,
+        )],
+        by_chance: &[],
+    },
+    Row {
+        fault: "vip-sticks=linux",
+        turns: &[("net.service-balancing[*source=linux-*", Fail)],
+        by_chance: &[],
+    },
+    Row {
+        fault: "service-answers-wrong",
+        turns: &[
+            ("net.service-*", Fail),
+            ("net.port-mapping[*", Fail),
+            ("net.dns-*", Fail),
+            ("net.node-to-service-ip[*", Broken),
+            ("net.local-nodeport[*", Broken),
+        ],
+        by_chance: &[],
+    },
+    Row {
+        fault: "node-service-ip-answers=windows-2022",
+        turns: &[(
+            "net.node-to-service-ip[pool=windows-2022,*",
+            LimitationLifted,
+        )],
+        by_chance: &[],
+    },
+    Row {
+        fault: "node-service-ip-resets=windows-2022",
+        turns: &[("net.node-to-service-ip[pool=windows-2022,*", Fail)],
+        by_chance: &[],
+    },
+    Row {
+        fault: "local-node-port-answers=windows-2022",
+        turns: &[("net.local-nodeport[pool=windows-2022,*", LimitationLifted)],
+        by_chance: &[],
+    },
+    // The first node of a pool is looked from, and has one of its two pods
+    Row {
+        fault: "traffic-cut=node/windows-2022-a:node/windows-2022-a",
+        turns: &[
+            ("net.pod-to-pod-same-node[pool=windows-2022,*", Fail),
+            (
+                "net.service-balancing[pool=windows-2022,source=windows-pod]",
+                Fail,
+            ),
+            (
+                "net.port-mapping[pool=windows-2022,source=windows-pod]",
+                Broken,
+            ),
+        ],
+        by_chance: &[
+            (
+                "net.service-ip-from-pod[pool=windows-2022,source=windows-pod]",
+                Fail,
+            ),
+            ("net.dns-*[pool=windows-2022,source=windows-pod]", Fail),
+            ("net.node-to-service-ip[pool=windows-2022,*", Broken),
+            ("net.local-nodeport[pool=windows-2022,*", Broken),
+            ("net.nodeport-from-node[pool=windows-2022,*", Fail),
+        ],
+    },
+    Row {
+        fault: "traffic-cut-one-way=windows-2019:windows-2025",
+        turns: &[(
+            "net.pod-to-pod-cross-node[pool=windows-2019,source=windows-pod,to=windows-2025]",
+            Fail,
+        )],
+        // Forwarded by nodes of the one to pods of the other, or to those of Linux
+        by_chance: &[("net.nodeport-from-node[pool=windows-2025,*", Fail)],
+    },
+];
+
+#[test]
+fn a_healthy_cluster_is_as_documented() {
+    let seen = World::three_builds(&suites()).with(FaultSet::default());
+    let otherwise = seen.iter().filter(|(_, (verdict, _))| {
+        !matches!(
+            verdict,
+            Verdict::Pass | Verdict::KnownLimitation | Verdict::Recorded
+        )
+    });
+    assert_eq!(otherwise.collect::<Vec<_>>(), []);
+}
+
+#[test]
+fn each_fault_turns_what_it_says_and_nothing_else() {
+    let suites = suites();
+    let mut world = World::three_builds(&suites);
+    let healthy = verdicts(world.with(FaultSet::default()));
+    let mut wrong = Vec::new();
+    for row in ROWS {
+        let seen = world.with(faults(row.fault));
+        let expected = expected(row.turns, &healthy);
+        let by_chance = self::expected(row.by_chance, &expected);
+        for (id, (verdict, why)) in &seen {
+            if ![expected[id], by_chance[id]].contains(verdict) {
+                let (fault, wanted) = (row.fault, expected[id]);
+                wrong.push(format!("{fault}: {id}: {verdict}, not {wanted}: {why}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_case_is_turned_by_a_fault() {
+    let suites = suites();
+    let healthy = verdicts(World::three_builds(&suites).with(FaultSet::default()));
+    let turned: BTreeSet<_> = ROWS
+        .iter()
+        .flat_map(|row| expected(row.turns, &healthy))
+        .filter(|(id, verdict)| healthy[id] != *verdict && verdict.is_conclusive())
+        .map(|(id, _)| case(&id).to_owned())
+        .collect();
+    let all: BTreeSet<_> = healthy.keys().map(|id| case(id).to_owned()).collect();
+    assert_eq!(
+        all.difference(&turned).collect::<Vec<_>>(),
+        Vec::<&String>::new()
+    );
+}
+
+/// What every check comes to, where patterns say otherwise than usual.
+fn expected(
+    turns: &[(&str, Verdict)],
+    usual: &BTreeMap<String, Verdict>,
+) -> BTreeMap<String, Verdict> {
+    let turns: Vec<_> = turns
+        .iter()
+        .map(|(pattern, verdict)| (Pattern::parse(pattern).expect(pattern), *verdict))
+        .collect();
+    for (pattern, _) in &turns {
+        let mut ids = usual.keys();
+        assert!(ids.any(|id| pattern.covers(id)), "nothing is {pattern}");
+    }
+    let of = |(id, usual): (&String, &Verdict)| {
+        let turned = turns.iter().find(|(pattern, _)| pattern.covers(id));
+        (id.clone(), turned.map_or(*usual, |(_, verdict)| *verdict))
+    };
+    usual.iter().map(of).collect()
+}
+
+fn verdicts(seen: Seen) -> BTreeMap<String, Verdict> {
+    seen.into_iter()
+        .map(|(id, (verdict, _))| (id, verdict))
+        .collect()
+}
+
+/// A check's case: its id without the point.
+fn case(id: &str) -> &str {
+    id.split('[').next().unwrap_or(id)
+}
+
+fn faults(written: &str) -> FaultSet {
+    let faults = written.split_whitespace();
+    faults
+        .map(|fault| fault.parse::<ProductFault>().expect(fault))
+        .collect()
+}
+
+/// The project's own claims and ledger, with the cases of the network.
+fn suites() -> Suites {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("suites");
+    let area = root.join("net").read_dir().expect("the area");
+    let cases = area.map(|entry| {
+        let name = entry.expect("an entry").file_name();
+        format!("net/{}", name.to_string_lossy())
+    });
+    let paths = ["claims.yaml", "limitations.yaml"].map(str::to_owned);
+    let files = paths.into_iter().chain(cases).map(|path| SuiteFile {
+        text: std::fs::read_to_string(root.join(&path)).expect(&path),
+        shown: path.clone(),
+        path,
+    });
+    Suites::read(files.collect()).expect("valid suites")
+}

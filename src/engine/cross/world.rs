@@ -1,0 +1,294 @@
+//! A healthy cluster of three builds in memory, and what the checks see of it.
+//!
+//! Facts, plan, manifests, requests, curl's sessions, readers and judges are the run's own; only
+//! the scheduler, the controllers and the API server are not there.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hybrid_sim::memory::{Memory, Reply as Ran, Request as Exec};
+use hybrid_sim::{FaultSet, NamedTopology, NodeSpec, Os as SimOs, Topology};
+use serde_json::{Value as Json, json};
+use winconform_core::config::{Durations, Images};
+use winconform_core::facts::{
+    Facts, Known, NodeDetails, NodeFact, Os, Pool, PoolName, WindowsBuild,
+};
+use winconform_core::plan::{Check, Fate, Plan, PlannedLook, plan};
+use winconform_core::suite::Suites;
+use winconform_core::verdict::{Verdict, judge};
+use winconform_core::way::{
+    Bound, ExecReply, ExecRequest, ExitStatus, FixtureKey, FixtureName, HttpGet, Reply, Request,
+    Standing, StandingFixture, Taken, Trouble, VantageKey, curl,
+};
+
+use super::super::fixtures::{standing, standing_pod};
+use super::super::manifest::{self, host_namespace, namespace, pool_of, prober};
+use super::super::suffix;
+use crate::transport::PodRef;
+
+const RUN: &str = "r1";
+/// Nobody in memory guesses it.
+const TOKEN: &str = "f00d";
+
+/// The verdicts of one look at everything, and what each rests on.
+pub(super) type Seen = BTreeMap<String, (Verdict, String)>;
+
+pub(super) struct World {
+    memory: Memory,
+    plan: Plan,
+    standing: Standing,
+}
+
+impl World {
+    /// Everything stands and nothing is broken yet.
+    pub(super) fn healthy(topology: &Topology, suites: &Suites) -> Self {
+        let memory = Memory::new(topology, 0);
+        let facts = facts(topology, &memory);
+        let mut plan = plan(suites, &facts, &Images::default());
+        plan.checks.retain(|check| check.claim.area() == "net");
+        let namespaces = [namespace(RUN), host_namespace(RUN)];
+        let mut world = Self {
+            memory,
+            standing: Standing::new(RUN, namespaces, &facts),
+            plan,
+        };
+        let pools = facts.pools();
+        let fixtures = world.plan.fixtures();
+        let namespaces = FixtureName::Namespaces.at(None);
+        for key in std::iter::once(namespaces).chain(fixtures) {
+            let stands = world.stand(&key, &pools);
+            world.standing.fixtures.insert(key, stands);
+        }
+        world
+    }
+
+    pub(super) fn three_builds(suites: &Suites) -> Self {
+        let topology = NamedTopology::all()
+            .iter()
+            .find(|known| known.name == "three-builds");
+        Self::healthy(&topology.expect("it is known").topology(), suites)
+    }
+
+    fn stand(&mut self, key: &FixtureKey, pools: &BTreeMap<PoolName, Pool>) -> StandingFixture {
+        let pool = pool_of(key, pools);
+        let (images, durations) = (Images::default(), Durations::default());
+        let mut objects =
+            manifest::objects(key, RUN, pool, &images, &durations).expect("a manifest");
+        let mut pods = Vec::new();
+        for object in &mut objects {
+            match object["kind"].as_str() {
+                Some("Namespace") => self.memory.apply(object).expect("a namespace"),
+                Some("Pod") => pods.extend(self.place(object, 0, pool)),
+                Some("Deployment") => {
+                    let replicas = object["spec"]["replicas"].as_u64().expect("a number");
+                    for replica in 0..usize::try_from(replicas).expect("few") {
+                        let mut pod = object["spec"]["template"].clone();
+                        pod["kind"] = json!("Pod");
+                        let name = object["metadata"]["name"].as_str().expect("a name");
+                        pod["metadata"]["name"] = json!(format!("{name}-{replica}"));
+                        pod["metadata"]["namespace"] = object["metadata"]["namespace"].clone();
+                        pods.extend(self.place(&pod, replica, pool));
+                    }
+                }
+                Some("Service") => {
+                    self.memory.apply(object).expect("a Service");
+                    let name = object["metadata"]["name"].as_str().expect("a name");
+                    let address = self.memory.address("Service", &namespace(RUN), name);
+                    let node_port = self.memory.node_port(&namespace(RUN), name);
+                    object["spec"]["clusterIP"] = json!(address);
+                    object["spec"]["ports"][0]["nodePort"] = json!(node_port);
+                }
+                // Nothing in memory asks for these
+                _ => {}
+            }
+        }
+        let pods = pods.iter().filter_map(standing_pod).collect();
+        let mut stands = standing(&objects, pods);
+        if key.name == FixtureName::LinuxPodProber {
+            let pod = PodRef {
+                namespace: namespace(RUN),
+                name: manifest::name("prober", key),
+                container: "prober".to_owned(),
+            };
+            stands.domain = suffix::read(&self.exec(&pod, &suffix::ask()), &pod.namespace);
+        }
+        stands
+    }
+
+    /// Runs a pod on one of the pool's nodes, as a kubelet would report it.
+    fn place(&mut self, pod: &Json, at: usize, pool: Option<&Pool>) -> Option<Json> {
+        let nodes = &pool?.nodes;
+        let mut pod = pod.clone();
+        pod["spec"]["nodeName"] = json!(nodes[at % nodes.len()]);
+        self.memory.apply(&pod).expect("a pod");
+        let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
+        let (namespace, name) = (
+            text(&pod["metadata"]["namespace"]),
+            text(&pod["metadata"]["name"]),
+        );
+        let address = self.memory.address("Pod", &namespace, &name);
+        pod["metadata"]["uid"] = json!(format!("uid-of-{name}"));
+        pod["status"] = json!({"podIPs": [{"ip": address}]});
+        Some(pod)
+    }
+
+    /// What every check comes to while these faults hold, and nothing else.
+    pub(super) fn with(&mut self, faults: FaultSet) -> Seen {
+        self.memory.break_with(faults);
+        let mut sweeps: BTreeMap<&VantageKey, Vec<(usize, usize)>> = BTreeMap::new();
+        for (at, check) in self.plan.checks.iter().enumerate() {
+            for (place, look) in check.looks.iter().enumerate() {
+                let from = look
+                    .from
+                    .as_ref()
+                    .expect("checks of the network look from somewhere");
+                sweeps.entry(from).or_default().push((at, place));
+            }
+        }
+        let mut taken = BTreeMap::new();
+        for (from, looks) in sweeps {
+            taken.extend(self.sweep(from, &looks));
+        }
+        let checks = self.plan.checks.iter().enumerate();
+        let verdicts =
+            checks.map(|(at, check)| (check.id.to_string(), concluded(at, check, &taken)));
+        verdicts.collect()
+    }
+
+    fn sweep(
+        &self,
+        from: &VantageKey,
+        looks: &[(usize, usize)],
+    ) -> Vec<((usize, usize), Result<Taken, Trouble>)> {
+        let pod = prober(RUN, from);
+        let tool = curl::candidates(from.kind).iter().find_map(|program| {
+            let reply = self.exec(&pod, &curl::ask_version(program));
+            curl::detect(program, &reply).expect("a version")
+        });
+        let tool = tool.expect("curl is there");
+        let mut gets: Vec<HttpGet> = Vec::new();
+        let mut asked = Vec::new();
+        for ix in looks {
+            let (check, look) = self.look(*ix);
+            match look.test.request(&self.bound(check, look)) {
+                Ok(Request::Get(own)) => {
+                    let first = gets.len();
+                    gets.extend(own);
+                    asked.push((*ix, Ok(first..gets.len())));
+                }
+                Ok(other) => panic!("{}: {other:?}", check.id),
+                Err(trouble) => asked.push((*ix, Err(trouble))),
+            }
+        }
+        let (connect, total) = (Duration::from_secs(4), Duration::from_secs(8));
+        let session = curl::session(&tool, &gets, TOKEN, connect, total);
+        let replies = curl::split(&gets, TOKEN, &self.exec(&pod, &session));
+        let of = |(ix, asked): ((usize, usize), Result<std::ops::Range<usize>, Trouble>)| {
+            let (check, look) = self.look(ix);
+            let taken = asked.and_then(|place| {
+                let replies = replies.as_ref().map_err(Clone::clone)?;
+                let reply = Reply::Get(replies[place].to_vec());
+                look.test.take(&self.bound(check, look), &reply)
+            });
+            (ix, taken)
+        };
+        asked.into_iter().map(of).collect()
+    }
+
+    fn look(&self, (check, look): (usize, usize)) -> (&Check, &PlannedLook) {
+        let check = &self.plan.checks[check];
+        (check, &check.looks[look])
+    }
+
+    fn bound<'a>(&'a self, check: &'a Check, look: &'a PlannedLook) -> Bound<'a> {
+        Bound {
+            standing: &self.standing,
+            from: look.from.as_ref(),
+            pool: check.point.pool.as_ref(),
+            to: check.point.to.as_ref(),
+            build: check.build,
+            image: check.image.as_deref(),
+        }
+    }
+
+    fn exec(&self, pod: &PodRef, request: &ExecRequest) -> ExecReply {
+        let exec = Exec {
+            namespace: pod.namespace.clone(),
+            pod: pod.name.clone(),
+            container: Some(pod.container.clone()),
+            argv: request.argv.clone(),
+            stdin: request.stdin.clone().unwrap_or_default().into_bytes(),
+        };
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match self.memory.exec(&exec).expect("the prober runs") {
+            Ran::Ended {
+                stdout,
+                stderr,
+                code,
+                ..
+            } => ExecReply {
+                stdout: text(&stdout),
+                stderr: text(&stderr),
+                exit: ExitStatus::Code(code.into()),
+            },
+            Ran::Refused(words) => ExecReply {
+                stdout: String::new(),
+                stderr: String::new(),
+                exit: ExitStatus::NotStarted(words),
+            },
+            Ran::Endless => panic!("{:?} does not end", request.argv),
+        }
+    }
+}
+
+fn concluded(
+    at: usize,
+    check: &Check,
+    taken: &BTreeMap<(usize, usize), Result<Taken, Trouble>>,
+) -> (Verdict, String) {
+    match &check.fate {
+        Fate::Look => {}
+        Fate::Skip(reason) => return (Verdict::Skip, reason.to_string()),
+        Fate::Broken(trouble) => return (Verdict::Broken, trouble.to_string()),
+    }
+    let looked = |look: usize| taken[&(at, look)].as_ref().map(|taken| &taken.comparison);
+    let controls: Vec<_> = (1..check.looks.len()).map(looked).collect();
+    let verdict = judge(check.kind, looked(0), &controls, &check.scope);
+    (verdict, format!("{:?}; controls: {controls:?}", looked(0)))
+}
+
+fn facts(topology: &Topology, memory: &Memory) -> Facts {
+    let node = |spec: &NodeSpec| {
+        let build = spec.pool.build().map(|build| {
+            let build = format!("10.0.{}", build.number());
+            WindowsBuild::parse_label(&build).expect("a build")
+        });
+        let address = memory.address("Node", "", &spec.name).expect("an address");
+        NodeFact {
+            name: spec.name.clone(),
+            os: match spec.pool.os() {
+                SimOs::Linux => Os::Linux,
+                SimOs::Windows => Os::Windows,
+            },
+            build,
+            usable: true,
+            taints: Vec::new(),
+            details: NodeDetails {
+                addresses: vec![("InternalIP".to_owned(), address.to_string())],
+                ..NodeDetails::default()
+            },
+        }
+    };
+    let source = "/".to_owned();
+    Facts {
+        server: Known::Fact {
+            value: "v1.37.0".to_owned(),
+            source: source.clone(),
+        },
+        nodes: Known::Fact {
+            value: topology.nodes.iter().map(node).collect(),
+            source,
+        },
+        ..Facts::default()
+    }
+}

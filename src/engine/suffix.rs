@@ -1,0 +1,63 @@
+//! The cluster's DNS suffix, as the kubelet gave it to a Linux pod: `cluster.local` is usual and
+//! never assumed.
+
+use winconform_core::way::{ExecReply, ExecRequest, ExitStatus};
+
+/// agnhost reads `/etc/resolv.conf` and prints the search list in one line
+/// (kubernetes, test/images/agnhost/dns).
+pub(super) fn ask() -> ExecRequest {
+    ExecRequest {
+        argv: ["/agnhost", "dns-suffix"].map(str::to_owned).to_vec(),
+        stdin: None,
+    }
+}
+
+/// The suffix in a pod's search list `NAMESPACE.svc.SUFFIX,svc.SUFFIX,SUFFIX,...`, where that is
+/// a name as DNS has them.
+pub(super) fn read(reply: &ExecReply, namespace: &str) -> Option<String> {
+    if reply.exit != ExitStatus::Code(0) {
+        return None;
+    }
+    let prefix = format!("{namespace}.svc.");
+    let searches = reply.stdout.trim().split(',');
+    let mut suffixes =
+        searches.filter_map(|search| search.trim_end_matches('.').strip_prefix(&prefix));
+    let is_name = |name: &&str| {
+        name.len() <= 253
+            && name.split('.').all(|label| {
+                (1..=63).contains(&label.len())
+                    && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+            })
+    };
+    suffixes.find(is_name).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_suffix_is_what_the_kubelet_gave() {
+        let said = |stdout: &str, code| {
+            let reply = ExecReply {
+                stdout: stdout.to_owned(),
+                stderr: String::new(),
+                exit: ExitStatus::Code(code),
+            };
+            read(&reply, "ns")
+        };
+        let usual = "ns.svc.cluster.local,svc.cluster.local,cluster.local,corp.example\n";
+        assert_eq!(said(usual, 0).as_deref(), Some("cluster.local"));
+        assert_eq!(said("ns.svc.k8s.\n", 0).as_deref(), Some("k8s"));
+        for (other, code) in [
+            (usual, 2),
+            ("", 0),
+            ("corp.example\n", 0),
+            ("other.svc.cluster.local\n", 0),
+            ("ns.svc.a\"\nurl = \"b\n", 0),
+            ("ns.svc.\n", 0),
+        ] {
+            assert_eq!(said(other, code), None, "{other}");
+        }
+    }
+}
