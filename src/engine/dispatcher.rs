@@ -9,79 +9,12 @@ use std::time::Duration;
 
 use winconform_core::config::{Durations, Limits};
 use winconform_core::plan::{Check, Fate, Plan};
-use winconform_core::record::Attempted;
-use winconform_core::verdict::{Because, Conclusion, SkipReason, Verdict, conclude};
-use winconform_core::way::{
-    FixtureKey, FixtureName, Need, Reply, Taken, Trouble, TroubleKind, VantageKey,
-};
+use winconform_core::verdict::{Because, SkipReason, Verdict, conclude};
+use winconform_core::way::{FixtureKey, FixtureName, Need, Trouble, TroubleKind, VantageKey};
 
+use super::command::{Command, Input, LookIx, LookOutcome};
+use super::gather::{Gathering, vantages};
 use super::progress::{CheckState, Stage};
-
-/// One look of one check, by their places in the plan.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub(super) struct LookIx {
-    /// The check.
-    pub(super) check: usize,
-    /// 0 is its own look, then its controls.
-    pub(super) look: usize,
-}
-
-/// What one look brought.
-#[derive(Clone, Debug)]
-pub(super) struct LookOutcome {
-    /// The raw reply, when there was one.
-    pub(super) reply: Option<Reply>,
-    /// The observation with its comparison, or why there is none.
-    pub(super) taken: Result<Taken, Trouble>,
-}
-
-impl LookOutcome {
-    /// Whether it is as expected.
-    pub(super) fn holds(&self) -> bool {
-        let taken = self.taken.as_ref();
-        taken.is_ok_and(|taken| taken.comparison.holds())
-    }
-}
-
-/// What has happened.
-#[derive(Clone, Debug)]
-pub(super) enum Input {
-    /// The run begins.
-    Started,
-    /// A fixture stands.
-    Stands(FixtureKey),
-    /// A fixture will not stand.
-    Failed(FixtureKey, Trouble),
-    /// A fixture that stood, or had failed, was deleted or replaced by somebody else.
-    Changed(FixtureKey, Trouble),
-    /// A look at the API server is done.
-    Asked(LookIx, LookOutcome),
-    /// A sweep is done.
-    Swept(VantageKey, Vec<(LookIx, LookOutcome)>),
-    /// The time asked for by [`Command::WakeAt`] has come.
-    Woken,
-    /// No new work; what is open is skipped for this reason.
-    Stop(SkipReason),
-}
-
-/// What to do.
-#[derive(Clone, Debug)]
-pub(super) enum Command {
-    /// Apply a fixture and tell when it stands or why not.
-    Apply(FixtureKey),
-    /// Look at the API server.
-    Ask(LookIx),
-    /// Look from a vantage, all in one session.
-    Sweep(VantageKey, Vec<LookIx>),
-    /// Tell when this time since the start has come.
-    WakeAt(Duration),
-    /// Write an attempt into the record.
-    Attempted(Attempted),
-    /// Write a verdict into the record.
-    Conclude(usize, Conclusion),
-    /// End whatever is under way, then remove everything: always the last command.
-    TearDown,
-}
 
 /// Decides what happens next.
 #[derive(Debug)]
@@ -94,6 +27,7 @@ pub(super) struct Dispatcher {
     ask_queue: BTreeSet<LookIx>,
     sweeping: BTreeSet<VantageKey>,
     sweep_queue: BTreeMap<VantageKey, BTreeSet<LookIx>>,
+    gathering: Gathering,
     phase: Phase,
     limits: Limits,
     durations: Durations,
@@ -145,6 +79,7 @@ impl Dispatcher {
             ask_queue: BTreeSet::new(),
             sweeping: BTreeSet::new(),
             sweep_queue: BTreeMap::new(),
+            gathering: Gathering::default(),
             phase: Phase::NotStarted,
             limits: limits.clone(),
             durations: durations.clone(),
@@ -208,7 +143,7 @@ impl Dispatcher {
     /// Gives everything to do that can be done now.
     fn advance(&mut self, now: Duration, commands: &mut Vec<Command>) {
         self.apply_fixtures(commands);
-        self.begin_rounds(now, commands);
+        let gathered = self.begin_rounds(now, commands);
         self.ask(commands);
         self.sweep(commands);
         if self
@@ -224,7 +159,7 @@ impl Dispatcher {
             Stage::Due(at) if at > now => Some(at),
             Stage::Due(_) | Stage::Waiting | Stage::Round(_) | Stage::Done => None,
         });
-        commands.extend(next.min().map(Command::WakeAt));
+        commands.extend(next.chain(gathered).min().map(Command::WakeAt));
     }
 
     fn apply_fixtures(&mut self, commands: &mut Vec<Command>) {
@@ -254,7 +189,16 @@ impl Dispatcher {
         }
     }
 
-    fn begin_rounds(&mut self, now: Duration, commands: &mut Vec<Command>) {
+    /// Begins what can begin; gives when the first vantage has waited long enough for more.
+    fn begin_rounds(&mut self, now: Duration, commands: &mut Vec<Command>) -> Option<Duration> {
+        let awaiting = self.checks.iter().filter(|state| {
+            matches!(state.stage, Stage::Waiting)
+                && matches!(self.readiness(&state.check), Readiness::NotYet)
+        });
+        let awaited: BTreeSet<_> = awaiting
+            .flat_map(|state| vantages(&state.check).cloned())
+            .collect();
+        let mut gathered: Option<Duration> = None;
         for index in 0..self.checks.len() {
             let due = match self.checks[index].stage {
                 Stage::Waiting => true,
@@ -271,9 +215,19 @@ impl Dispatcher {
                     self.checks[index].attempts.push(attempt);
                     self.finish(index, commands);
                 }
-                Readiness::Ready => self.begin_round(now, index),
+                Readiness::Ready => {
+                    let CheckState { check, stage, .. } = &self.checks[index];
+                    let patience = self.durations.gather;
+                    let first = matches!(stage, Stage::Waiting);
+                    let until = self.gathering.until(now, check, &awaited, patience);
+                    match until.filter(|_| first) {
+                        Some(end) => gathered = Some(gathered.map_or(end, |at| at.min(end))),
+                        None => self.begin_round(now, index),
+                    }
+                }
             }
         }
+        gathered
     }
 
     fn readiness(&self, check: &Check) -> Readiness {

@@ -15,7 +15,8 @@ use winconform_core::way::{
     Test, Trouble, TroubleKind, VantageKey, Workload,
 };
 
-use super::dispatcher::{Command, Dispatcher, Input, LookIx, LookOutcome};
+use super::command::{Command, Input, LookIx, LookOutcome};
+use super::dispatcher::Dispatcher;
 
 /// How one look turns out in a generated world.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +81,10 @@ fn http(kind: SourceKind, pool: &PoolName) -> PlannedLook {
         name: "look".to_owned(),
         from: Some(VantageKey {
             kind,
-            pool: pool.clone(),
+            pool: match kind {
+                SourceKind::LinuxPod | SourceKind::LinuxNode => PoolName::linux(),
+                SourceKind::WindowsPod | SourceKind::WindowsNode => pool.clone(),
+            },
         }),
         needs: vec![(key, Need::Stands)],
         test: Test::Http(Look { ask, expect }),
@@ -405,6 +409,47 @@ fn a_healthy_check_is_looked_at_twice_and_passes() {
     let world = run(&[0], Vec::new(), &[0], None);
     assert_eq!(world.verdicts.get(&0), Some(&Verdict::Pass));
     assert_eq!(world.sweeps, 2);
+}
+
+#[test]
+fn a_vantage_waits_for_what_else_it_looks_at_but_not_for_ever() {
+    // Two checks from one prober, of two samples: both stand, then one look each twice
+    let world = run(&[3, 10], Vec::new(), &[0], None);
+    assert_eq!((world.verdicts.len(), world.sweeps), (2, 2));
+    // The other sample stands late: what can be told is told before
+    let mut dispatcher = late(&[3, 10]);
+    let from_start = |seconds| Duration::from_secs(seconds);
+    let patience = Durations::default().gather;
+    let commands = dispatcher.step(from_start(1), Input::Woken);
+    let wakes = commands.iter().find_map(|command| match command {
+        Command::WakeAt(at) => Some(*at),
+        _ => None,
+    });
+    assert_eq!(wakes, Some(patience), "{commands:?}");
+    let commands = dispatcher.step(patience, Input::Woken);
+    let swept = commands.iter().find_map(|command| match command {
+        Command::Sweep(_, looks) => Some(looks.len()),
+        _ => None,
+    });
+    assert_eq!(swept, Some(1), "{commands:?}");
+}
+
+/// A dispatcher for which everything stands at once but the sample of the last check.
+fn late(forms: &[usize]) -> Dispatcher {
+    let checks = forms.iter().enumerate().map(|(at, form)| check(at, *form));
+    let checks: Vec<_> = checks.collect();
+    let last = checks.last().expect("a check").looks[0].needs[0].0.clone();
+    let plan = Plan { checks };
+    let mut dispatcher = Dispatcher::new(plan, &Durations::default(), &Limits::default());
+    let mut open = dispatcher.step(Duration::ZERO, Input::Started);
+    while let Some(command) = open.pop() {
+        if let Command::Apply(key) = command
+            && key != last
+        {
+            open.extend(dispatcher.step(Duration::ZERO, Input::Stands(key)));
+        }
+    }
+    dispatcher
 }
 
 #[test]

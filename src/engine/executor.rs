@@ -20,7 +20,8 @@ use winconform_core::way::{
     FixtureKey, HttpGet, Need, Reply, Request, Standing, Trouble, TroubleKind, VantageKey,
 };
 
-use super::dispatcher::{Command, Dispatcher, Input, LookIx, LookOutcome};
+use super::command::{Command, Input, LookIx, LookOutcome};
+use super::dispatcher::Dispatcher;
 use super::facts::FactsTold;
 use super::fixtures::{Fixtures, Stood};
 use super::journal::Journal;

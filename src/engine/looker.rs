@@ -9,7 +9,7 @@ use winconform_core::way::{
     Trouble, TroubleKind, VantageKey,
 };
 
-use super::dispatcher::{LookIx, LookOutcome};
+use super::command::{LookIx, LookOutcome};
 use super::made::{Made, Rest};
 use super::shared::Attempt;
 use crate::transport::Api;

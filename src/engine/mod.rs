@@ -5,6 +5,7 @@
 //! `journal` as it happens. Out of scope: what a reply means and what a verdict is (core).
 
 mod access;
+mod command;
 #[cfg(test)]
 mod cross;
 mod dispatcher;
@@ -13,6 +14,7 @@ mod dispatcher_properties;
 mod executor;
 mod facts;
 mod fixtures;
+mod gather;
 mod journal;
 mod looker;
 mod made;

@@ -8,7 +8,7 @@ use winconform_core::record::{Attempted, LookRecord};
 use winconform_core::verdict::{Because, Verdict, because, judge};
 use winconform_core::way::{FixtureKey, Trouble, TroubleKind};
 
-use super::dispatcher::LookOutcome;
+use super::command::LookOutcome;
 
 /// A check and how far it is.
 #[derive(Debug)]

@@ -36,6 +36,9 @@ pub struct Durations {
     pub stays_ready: Duration,
     /// How long the scheduler may find no node for a pod before that is final.
     pub unscheduled: Duration,
+    /// How long a place to look from waits, once it could look at something, for all that it will
+    /// look at to stand: each session costs more than its looks.
+    pub gather: Duration,
     /// How long a look over the network may take to come right, from its fixtures' standing.
     pub converge: Duration,
     /// The pause between two looks of one check.
@@ -68,6 +71,7 @@ impl Default for Durations {
             settle: seconds(2),
             stays_ready: seconds(5),
             unscheduled: seconds(30),
+            gather: seconds(60),
             converge: seconds(60),
             look_again: Duration::from_millis(500),
             tear_down: seconds(120),

@@ -1,0 +1,73 @@
+//! What passes between dispatcher and executor.
+
+use std::time::Duration;
+
+use winconform_core::record::Attempted;
+use winconform_core::verdict::{Conclusion, SkipReason};
+use winconform_core::way::{FixtureKey, Reply, Taken, Trouble, VantageKey};
+
+/// One look of one check, by their places in the plan.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub(super) struct LookIx {
+    /// The check.
+    pub(super) check: usize,
+    /// 0 is its own look, then its controls.
+    pub(super) look: usize,
+}
+
+/// What one look brought.
+#[derive(Clone, Debug)]
+pub(super) struct LookOutcome {
+    /// The raw reply, when there was one.
+    pub(super) reply: Option<Reply>,
+    /// The observation with its comparison, or why there is none.
+    pub(super) taken: Result<Taken, Trouble>,
+}
+
+impl LookOutcome {
+    /// Whether it is as expected.
+    pub(super) fn holds(&self) -> bool {
+        let taken = self.taken.as_ref();
+        taken.is_ok_and(|taken| taken.comparison.holds())
+    }
+}
+
+/// What has happened.
+#[derive(Clone, Debug)]
+pub(super) enum Input {
+    /// The run begins.
+    Started,
+    /// A fixture stands.
+    Stands(FixtureKey),
+    /// A fixture will not stand.
+    Failed(FixtureKey, Trouble),
+    /// A fixture that stood, or had failed, was deleted or replaced by somebody else.
+    Changed(FixtureKey, Trouble),
+    /// A look at the API server is done.
+    Asked(LookIx, LookOutcome),
+    /// A sweep is done.
+    Swept(VantageKey, Vec<(LookIx, LookOutcome)>),
+    /// The time asked for by [`Command::WakeAt`] has come.
+    Woken,
+    /// No new work; what is open is skipped for this reason.
+    Stop(SkipReason),
+}
+
+/// What to do.
+#[derive(Clone, Debug)]
+pub(super) enum Command {
+    /// Apply a fixture and tell when it stands or why not.
+    Apply(FixtureKey),
+    /// Look at the API server.
+    Ask(LookIx),
+    /// Look from a vantage, all in one session.
+    Sweep(VantageKey, Vec<LookIx>),
+    /// Tell when this time since the start has come.
+    WakeAt(Duration),
+    /// Write an attempt into the record.
+    Attempted(Attempted),
+    /// Write a verdict into the record.
+    Conclude(usize, Conclusion),
+    /// End whatever is under way, then remove everything: always the last command.
+    TearDown,
+}
