@@ -40,18 +40,24 @@ const REJECT: &str = "reject.hostPID";
 const SAMPLE: &str = "sample.win-webserver[pool=windows-2022]";
 /// Every check of the network, once nothing else is said of it.
 const NET: &str = "net.*";
-/// The one that needs no sample on Windows.
+/// Of a network plugin that this cluster does not have.
+const OVERLAY: &str = "net.overlay-node-pod";
+/// Those that need no sample on Windows.
 const TO_LINUX: &str = "net.pod-to-pod-cross-os/to-linux";
+const TO_NODES: &str = "net.pod-to-node";
+const FROM_LINUX_TO_NODES: &str = "net.pod-to-node/from-linux";
+const NO_NAT: &str = "net.no-nat-in-cluster";
 const FROM_NODE: &str = "net.node-to-service-ip";
 const LOCAL_NODE_PORT: &str = "net.local-nodeport";
 
 /// What the simulated cluster gives other than a healthy one of its kind: it has no control-plane
 /// nodes and no network plugin that anyone would recognise.
-const OTHERWISE: [(&str, Verdict); 3] = [
+const OTHERWISE: [(&str, Verdict); 4] = [
     ("env.control-plane-linux", Verdict::Skip),
     ("env.overlay-vni", Verdict::Skip),
     // It has one Windows node
     ("net.pod-to-pod-cross-node", Verdict::Skip),
+    (OVERLAY, Verdict::Skip),
 ];
 
 /// Claims about what runs or lies on the nodes at that moment, which runs side by side change.
@@ -86,6 +92,8 @@ const PRODUCT: &[Product] = &[
         turns: &[
             ("env.node-labels", Verdict::Fail),
             (SAMPLE, Verdict::Broken),
+            (OVERLAY, Verdict::Skip),
+            (FROM_LINUX_TO_NODES, Verdict::Pass),
             (NET, Verdict::Broken),
         ],
         exit: Exit::NotConformant,
@@ -119,6 +127,7 @@ const PRODUCT: &[Product] = &[
             ("env.all-nodes-healthy", Verdict::Fail),
             ("env.hybrid-nodes", Verdict::Fail),
             (SAMPLE, Verdict::Skip),
+            (FROM_LINUX_TO_NODES, Verdict::Pass),
             (NET, Verdict::Skip),
         ],
         exit: Exit::NotConformant,
@@ -144,7 +153,10 @@ const PRODUCT: &[Product] = &[
         fault: "servercore-crashes=windows-2022",
         turns: &[
             (SAMPLE, Verdict::Fail),
+            (OVERLAY, Verdict::Skip),
             (TO_LINUX, Verdict::Pass),
+            (TO_NODES, Verdict::Pass),
+            (NO_NAT, Verdict::Pass),
             (NET, Verdict::Broken),
         ],
         exit: Exit::NotConformant,
@@ -153,7 +165,10 @@ const PRODUCT: &[Product] = &[
         fault: "image-missing=windows-2022",
         turns: &[
             (SAMPLE, Verdict::Broken),
+            (OVERLAY, Verdict::Skip),
             (TO_LINUX, Verdict::Pass),
+            (TO_NODES, Verdict::Pass),
+            (NO_NAT, Verdict::Pass),
             (NET, Verdict::Broken),
         ],
         exit: Exit::CouldNotTell,
@@ -214,6 +229,8 @@ const PRODUCT: &[Product] = &[
         turns: &[
             ("net.node-to-pod", Verdict::Fail),
             ("net.pod-to-pod-cross-os/*", Verdict::Fail),
+            (TO_NODES, Verdict::Fail),
+            (NO_NAT, Verdict::Fail),
             ("net.service-*source=linux-*", Verdict::Fail),
             ("net.port-mapping[*source=linux-pod]", Verdict::Broken),
             ("net.dns-*", Verdict::Fail),

@@ -154,10 +154,11 @@ mod tests {
 
     fn http() -> Test {
         let ask = HttpAsk {
-            of: FixtureName::WinWebserver,
+            of: Some(FixtureName::WinWebserver),
             target: Target::ServiceIp,
         };
         let expect = HttpExpect::Answers {
+            status: 200,
             body: "marker".to_owned(),
         };
         Test::Http(Look { ask, expect })

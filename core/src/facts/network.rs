@@ -34,6 +34,26 @@ pub enum CniMode {
     Transparent,
 }
 
+impl CniMode {
+    /// Every mode.
+    pub const ALL: [Self; 4] = [
+        Self::L2bridge,
+        Self::L2tunnel,
+        Self::Overlay,
+        Self::Transparent,
+    ];
+
+    /// The mode's word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::L2bridge => "l2bridge",
+            Self::L2tunnel => "l2tunnel",
+            Self::Overlay => "overlay",
+            Self::Transparent => "transparent",
+        }
+    }
+}
+
 /// A VXLAN's identifier and port.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]

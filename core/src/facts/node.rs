@@ -61,6 +61,8 @@ pub struct NodeDetails {
     pub pod_cidrs: Vec<String>,
     /// `status.addresses`, as type and address.
     pub addresses: Vec<(String, String)>,
+    /// `status.daemonEndpoints.kubeletEndpoint.Port`.
+    pub kubelet_port: Option<u16>,
     /// Names of the images it says it holds, one of each, on Windows nodes alone; the kubelet caps
     /// the list at 50 by default.
     pub images: Vec<String>,

@@ -349,6 +349,7 @@ fn everything(own: &Standing, check: &Check) -> Standing {
     standing.nodes = vec![StandingNode {
         name: "*".to_owned(),
         pool: PoolName::linux(),
+        kubelet: Some(80),
         addresses: vec![address],
     }];
     for look in &check.looks {

@@ -191,7 +191,9 @@ impl Surroundings<'_> {
     /// The facts that decide where a case is looked at and what of it is expected.
     fn reads(&self, case: &Case) -> BTreeSet<&'static str> {
         let nodes = case.over.windows_pools.then_some("nodes");
-        let scoped = self.suites.ledger.contains_key(&case.claim) || !case.exceptions.is_empty();
+        let entry = self.suites.ledger.get(&case.claim);
+        let scoped = entry.is_some() || !case.exceptions.is_empty();
+        let network = entry.is_some_and(|entry| entry.network.is_some());
         let asked = match &case.test {
             Test::Fact(look) => look.ask.facts(),
             Test::Admission(_) | Test::Http(_) | Test::State(_) => &[],
@@ -199,6 +201,7 @@ impl Surroundings<'_> {
         nodes
             .into_iter()
             .chain(scoped.then_some("server"))
+            .chain(network.then_some("cni"))
             .chain(asked.iter().copied())
             .collect()
     }

@@ -14,7 +14,7 @@ use crate::plan::{Check, Fate, Plan, PlannedLook, Selection};
 use crate::suite::{Case, Suites, Then};
 use crate::text::printable;
 use crate::verdict::{LedgerEntry, Outside, Scope, Verdict};
-use crate::way::{AdmissionExpect, Change, HttpExpect, Signature, StateAsk, StateExpect, Test};
+use crate::way::{AdmissionExpect, Change, Signature, StateAsk, StateExpect, Test};
 
 /// No claim has this id.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -306,19 +306,10 @@ fn explain_look(out: &mut String, test: &Test) {
         }
         Test::Fact(look) => (look.ask.to_string(), look.expect.to_string()),
         Test::Http(look) => {
-            let asks = format!(
-                "a GET of {} of {}",
-                look.ask.target.as_str(),
-                look.ask.of.as_str()
-            );
-            let expects = match &look.expect {
-                HttpExpect::Answers { body } => format!("200 with `{body}`"),
-                HttpExpect::Fails { classes, .. } => {
-                    let classes: Vec<_> = classes.iter().map(|class| class.as_str()).collect();
-                    format!("failure by {}", classes.join(" or "))
-                }
-            };
-            (asks, expects)
+            let of = look.ask.of.map(|of| format!(" of {}", of.as_str()));
+            let target = look.ask.target.as_str();
+            let asks = format!("a GET of {target}{}", of.unwrap_or_default());
+            (asks, look.expect.to_string())
         }
         Test::State(look) => {
             let StateAsk::Pods(fixture) = look.ask;
@@ -344,6 +335,14 @@ fn explain_entry(text: &mut String, entry: &LedgerEntry) {
         builds.join(", ")
     };
     field(text, "builds", &builds);
+    if let Some(network) = &entry.network {
+        let mode = network.mode.as_str();
+        field(
+            text,
+            "network",
+            &format!("{} in mode {mode}", network.product),
+        );
+    }
     field(text, "kubernetes", &entry.kubernetes.to_string());
     field(
         text,

@@ -48,10 +48,13 @@ fn read_fixture(
 
 fn read_http_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpAsk> {
     let mut fields = decoder.fields(node, "an http `ask`")?;
-    let of = fields.required(decoder, "of");
+    let of_node = fields.optional("of");
     let target = fields.required(decoder, "target");
     fields.finish(decoder);
-    let of = of.and_then(|node| read_fixture(decoder, node, &SERVING));
+    let of = match of_node {
+        None => Some(None),
+        Some(node) => read_fixture(decoder, node, &SERVING).map(Some),
+    };
     let target = target.and_then(|node| {
         decoder.word(
             node,
@@ -60,23 +63,44 @@ fn read_http_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpAsk> {
             Target::parse,
         )
     });
-    Some(HttpAsk {
-        of: of?,
-        target: target?,
-    })
+    let target = target?;
+    match (of_node, target.is_of_a_fixture()) {
+        (None, true) => {
+            let hint = "add `of: win-webserver`".to_owned();
+            decoder.report(
+                node,
+                "this target is a fixture's, and none is named",
+                Some(hint),
+            );
+            return None;
+        }
+        (Some(node), false) => {
+            let hint = "remove `of`".to_owned();
+            decoder.report(node, "this target is no fixture's", Some(hint));
+            return None;
+        }
+        (None, false) | (Some(_), true) => {}
+    }
+    Some(HttpAsk { of: of?, target })
 }
 
 fn read_http_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpExpect> {
     let entry = decoder.tagged(node, "expectation", &["answers"])?;
     let mut fields = decoder.fields(&entry.node, "`answers`")?;
+    let status = fields.optional("status");
     let body = fields.optional("body");
     fields.finish(decoder);
+    let status = match status {
+        None => 200,
+        Some(node) => decoder.count(node, "`status`")?,
+    };
     let body = match body {
         // Whatever answers names its pod
         None => "",
         Some(node) => decoder.text(node, "`body`")?,
     };
     Some(HttpExpect::Answers {
+        status,
         body: body.to_owned(),
     })
 }

@@ -9,7 +9,7 @@ use super::fate::Fate;
 use super::judge::{Scope, SkipReason};
 use crate::claims::{Catalogue, ClaimId, Kind};
 use crate::document::{Decoder, Diagnostic, Node, Unread, nearest, parse};
-use crate::facts::{Facts, WindowsBuild};
+use crate::facts::{CniMode, Facts, Known, WindowsBuild};
 use crate::way::{FailureClass, Signature, Trouble, TroubleKind};
 
 /// What becomes of a claim on a cluster that its ledger entry does not cover.
@@ -30,6 +30,8 @@ pub struct LedgerEntry {
     pub builds: BTreeSet<WindowsBuild>,
     /// The Kubernetes versions it holds for.
     pub kubernetes: VersionReq,
+    /// The network plugin it holds for; `None` for all.
+    pub network: Option<ScopedNetwork>,
     /// What becomes of the claim elsewhere.
     pub outside: Outside,
     /// How its failure looks.
@@ -38,6 +40,15 @@ pub struct LedgerEntry {
     pub reason: String,
     /// Who says so.
     pub source: String,
+}
+
+/// A network plugin in a mode.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScopedNetwork {
+    /// Its product, as in the facts.
+    pub product: String,
+    /// How it connects Windows pods.
+    pub mode: CniMode,
 }
 
 impl LedgerEntry {
@@ -51,8 +62,14 @@ impl LedgerEntry {
         let version = facts
             .kubernetes()
             .ok_or_else(|| unknown("the server's version"))?;
+        let elsewhere = match &self.network {
+            None => None,
+            Some(network) => network.missed(facts)?,
+        };
         let missed = if !self.kubernetes.matches(&version) {
             format!("Kubernetes {version} is not {}", self.kubernetes)
+        } else if let Some(elsewhere) = elsewhere {
+            elsewhere
         } else if self.builds.is_empty() {
             return Ok(Scope::Within);
         } else {
@@ -65,6 +82,35 @@ impl LedgerEntry {
         match self.outside {
             Outside::Capability => Ok(Scope::AsCapability),
             Outside::Skip => Err(Fate::Skip(SkipReason::OutOfScope { because: missed })),
+        }
+    }
+}
+
+impl ScopedNetwork {
+    /// Why a cluster's network is another one, if it is.
+    fn missed(&self, facts: &Facts) -> Result<Option<String>, Fate> {
+        let unknown = |why: &str| {
+            let detail = format!("the network plugin's mode, on which the scope depends: {why}");
+            Fate::Broken(Trouble::new(TroubleKind::FactUnknown, detail))
+        };
+        let cni = match &facts.cni {
+            Known::Fact { value, .. } => value,
+            Known::Unknown { because } => return Err(unknown(because)),
+        };
+        match cni {
+            None => Ok(Some("no rule recognises the network plugin".to_owned())),
+            Some(cni) if cni.product != self.product => {
+                Ok(Some(format!("the network plugin is {}", cni.product)))
+            }
+            Some(cni) => match cni.mode {
+                Some(mode) if mode == self.mode => Ok(None),
+                Some(mode) => Ok(Some(format!(
+                    "{} is in mode {}",
+                    cni.product,
+                    mode.as_str()
+                ))),
+                None => Err(unknown("the API does not tell it")),
+            },
         }
     }
 }
@@ -141,11 +187,12 @@ fn read_entry(decoder: &mut Decoder<'_>, node: &Node, claims: &Catalogue) -> Opt
     let signature = signature.and_then(|node| read_signature(decoder, node));
     let reason = reason.and_then(|node| decoder.text(node, "`reason`"));
     let source = source.and_then(|node| decoder.text(node, "`source`"));
-    let (builds, kubernetes) = scope?;
+    let (builds, kubernetes, network) = scope?;
     Some(LedgerEntry {
         claim: claim?,
         builds,
         kubernetes,
+        network,
         outside: outside?,
         signature: signature?,
         reason: reason?.to_owned(),
@@ -189,10 +236,11 @@ fn read_claim(decoder: &mut Decoder<'_>, node: &Node, claims: &Catalogue) -> Opt
 fn read_scope(
     decoder: &mut Decoder<'_>,
     node: &Node,
-) -> Option<(BTreeSet<WindowsBuild>, VersionReq)> {
+) -> Option<(BTreeSet<WindowsBuild>, VersionReq, Option<ScopedNetwork>)> {
     let mut fields = decoder.fields(node, "`scope`")?;
     let builds = fields.optional("builds");
     let kubernetes = fields.required(decoder, "kubernetes");
+    let network = fields.optional("network");
     fields.finish(decoder);
     let mut set = BTreeSet::new();
     for item in builds
@@ -221,7 +269,26 @@ fn read_scope(
             }
         }
     });
-    Some((set, kubernetes?))
+    let network = match network {
+        None => Some(None),
+        Some(node) => read_network(decoder, node).map(Some),
+    };
+    Some((set, kubernetes?, network?))
+}
+
+fn read_network(decoder: &mut Decoder<'_>, node: &Node) -> Option<ScopedNetwork> {
+    let mut fields = decoder.fields(node, "`network`")?;
+    let product = fields.required(decoder, "product");
+    let mode = fields.required(decoder, "mode");
+    fields.finish(decoder);
+    let product = product.and_then(|node| decoder.text(node, "`product`"));
+    let words = CniMode::ALL.map(CniMode::as_str);
+    let parse = |word: &str| CniMode::ALL.into_iter().find(|mode| mode.as_str() == word);
+    let mode = mode.and_then(|node| decoder.word(node, "mode", &words, parse));
+    Some(ScopedNetwork {
+        product: product?.to_owned(),
+        mode: mode?,
+    })
 }
 
 fn read_signature(decoder: &mut Decoder<'_>, node: &Node) -> Option<Signature> {

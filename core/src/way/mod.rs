@@ -153,7 +153,7 @@ impl Test {
             Self::Fact(_) => Vec::new(),
             Self::Http(look) => {
                 let beside = look.ask.target.needs().iter().copied();
-                let needs = std::iter::once(look.ask.of).chain(beside);
+                let needs = look.ask.of.into_iter().chain(beside);
                 needs.map(|name| (name, Need::Stands)).collect()
             }
             Self::State(look) => {
@@ -211,11 +211,12 @@ impl Test {
     pub fn expecting(&self, signature: &Signature) -> Option<Self> {
         match (self, signature) {
             (Self::Http(look), Signature::Failure(classes)) => {
-                let HttpExpect::Answers { body } = &look.expect else {
+                let HttpExpect::Answers { status, body } = &look.expect else {
                     return None;
                 };
                 let expect = HttpExpect::Fails {
                     classes: classes.clone(),
+                    status: *status,
                     instead_of: body.clone(),
                 };
                 Some(Self::Http(Look {

@@ -231,6 +231,8 @@ pub struct StandingNode {
     pub name: String,
     /// Its pool.
     pub pool: PoolName,
+    /// The port of its kubelet.
+    pub kubelet: Option<u16>,
     /// Its addresses of type `InternalIP`.
     pub addresses: Vec<IpAddr>,
 }
@@ -257,11 +259,13 @@ impl Standing {
         let mut nodes = Vec::new();
         for (pool, Pool { nodes: usable, .. }) in facts.pools() {
             nodes.extend(usable.into_iter().map(|name| {
-                let own = all.iter().filter(|node| node.name == name);
-                let addresses = own.flat_map(|node| &node.details.addresses);
+                let mut own = all.iter().filter(|node| node.name == name);
+                let own = own.next().map(|node| &node.details);
+                let addresses = own.into_iter().flat_map(|details| &details.addresses);
                 let internal = addresses.filter(|(kind, _)| kind == "InternalIP");
                 StandingNode {
                     addresses: internal.filter_map(|(_, at)| at.parse().ok()).collect(),
+                    kubelet: own.and_then(|details| details.kubelet_port),
                     pool: pool.clone(),
                     name,
                 }

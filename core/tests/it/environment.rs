@@ -898,6 +898,7 @@ fn made(name: &str, build: Option<WindowsBuild>) -> NodeFact {
         usable: true,
         taints: taints.clone(),
         details: NodeDetails {
+            kubelet_port: Some(10250),
             labels,
             arch: "amd64".to_owned(),
             kernel: build.map_or("6.1.0-18-amd64".to_owned(), |build| format!("{build}.2700")),

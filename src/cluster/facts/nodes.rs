@@ -124,6 +124,9 @@ fn details(node: &Json, os: Os) -> NodeDetails {
         addresses: items(&status["addresses"])
             .map(|address| (word(&address["type"]), word(&address["address"])))
             .collect(),
+        kubelet_port: status["daemonEndpoints"]["kubeletEndpoint"]["Port"]
+            .as_u64()
+            .and_then(|port| u16::try_from(port).ok()),
         images,
     }
 }

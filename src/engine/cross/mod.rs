@@ -6,13 +6,14 @@ mod world;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use hybrid_sim::{FaultSet, ProductFault};
+use hybrid_sim::{FaultSet, NetworkMode, ProductFault, Topology};
 use winconform_core::claims::Pattern;
+use winconform_core::facts::{Cni, CniMode};
 use winconform_core::suite::{SuiteFile, Suites};
 use winconform_core::verdict::Verdict;
 use winconform_core::verdict::Verdict::{Broken, Fail, LimitationLifted};
 
-use world::{Seen, World};
+use world::{Seen, World, three_builds};
 
 /// Something broken, and what it turns: patterns of check ids, of which the first that matches
 /// counts. Every pattern is about something.
@@ -77,6 +78,9 @@ const ROWS: &[Row] = &[
         turns: &[
             ("net.node-to-pod[pool=windows-2022,*", Fail),
             ("net.pod-to-pod-cross-os/*[pool=windows-2022,*", Fail),
+            ("net.no-nat-in-cluster[pool=windows-2022,*", Fail),
+            ("net.pod-to-node/from-linux[*", Fail),
+            ("net.pod-to-node/from-windows[pool=windows-2022,*", Fail),
             (
                 "net.service-ip-from-*[pool=windows-2022,source=linux-*",
                 Fail,
@@ -100,6 +104,7 @@ const ROWS: &[Row] = &[
                 "net.pod-to-pod-cross-os/to-windows[pool=windows-2022,*",
                 Fail,
             ),
+            ("net.pod-to-node/from-linux[*", Fail),
             (
                 "net.service-ip-from-*[pool=windows-2022,source=linux-*",
                 Fail,
@@ -185,6 +190,11 @@ const ROWS: &[Row] = &[
         turns: &[("net.local-nodeport[pool=windows-2022,*", LimitationLifted)],
         by_chance: &[],
     },
+    Row {
+        fault: "source-rewritten=windows-2022",
+        turns: &[("net.no-nat-in-cluster[pool=windows-2022,*", Fail)],
+        by_chance: &[],
+    },
     // The first node of a pool is looked from, and has one of its two pods
     Row {
         fault: "traffic-cut=node/windows-2022-a:node/windows-2022-a",
@@ -221,16 +231,77 @@ const ROWS: &[Row] = &[
     },
 ];
 
-#[test]
-fn a_healthy_cluster_is_as_documented() {
-    let seen = World::three_builds(&suites()).with(FaultSet::default());
-    let otherwise = seen.iter().filter(|(_, (verdict, _))| {
+/// A limitation of a network plugin that the usual cluster does not have.
+const OVERLAY: &str = "net.overlay-node-pod";
+
+fn flannel() -> Option<Cni> {
+    Some(Cni {
+        product: "flannel".to_owned(),
+        mode: Some(CniMode::Overlay),
+        vxlan: None,
+        signs: Vec::new(),
+        unread: Vec::new(),
+    })
+}
+
+fn otherwise(seen: Seen) -> Vec<(String, Verdict, String)> {
+    let seen = seen
+        .into_iter()
+        .map(|(id, (verdict, why))| (id, verdict, why));
+    seen.filter(|(_, verdict, _)| {
         !matches!(
             verdict,
             Verdict::Pass | Verdict::KnownLimitation | Verdict::Recorded
         )
-    });
-    assert_eq!(otherwise.collect::<Vec<_>>(), []);
+    })
+    .collect()
+}
+
+#[test]
+fn a_healthy_cluster_is_as_documented() {
+    let mut seen = World::three_builds(&suites()).with(FaultSet::default());
+    seen.retain(|id, (verdict, _)| case(id) != OVERLAY || *verdict != Verdict::Skip);
+    assert_eq!(otherwise(seen), []);
+}
+
+#[test]
+fn under_an_overlay_nodes_do_not_reach_pods_of_others() {
+    let mut topology = three_builds();
+    for node in &mut topology.nodes {
+        node.network.mode = NetworkMode::Overlay;
+    }
+    let of_overlay = |topology: &Topology| {
+        let mut seen = World::healthy(topology, &suites(), flannel()).with(FaultSet::default());
+        seen.retain(|id, _| case(id) == OVERLAY);
+        verdicts(seen).into_values().collect::<Vec<_>>()
+    };
+    let known = vec![Verdict::KnownLimitation; 3];
+    assert_eq!(of_overlay(&topology), known);
+    // Where they do, that is told
+    assert_eq!(of_overlay(&three_builds()), vec![LimitationLifted; 3]);
+    // Where nothing answers, nothing is
+    let mut world = World::healthy(&topology, &suites(), flannel());
+    let cut = "traffic-cut=node/windows-2022-a:node/windows-2022-a";
+    let seen = verdicts(world.with(faults(cut)));
+    assert_eq!(
+        seen["net.overlay-node-pod[pool=windows-2022,source=windows-node]"],
+        Broken
+    );
+}
+
+#[test]
+fn one_node_of_a_pool_has_no_other() {
+    let topology = Topology::hybrid();
+    let seen = World::healthy(&topology, &suites(), None).with(FaultSet::default());
+    let skipped: Vec<_> = otherwise(seen)
+        .into_iter()
+        .map(|(id, verdict, _)| (id, verdict))
+        .collect();
+    let expected = [
+        "net.overlay-node-pod[pool=windows-2022,source=windows-node]",
+        "net.pod-to-pod-cross-node[pool=windows-2022,source=windows-pod,to=windows-2022]",
+    ];
+    assert_eq!(skipped, expected.map(|id| (id.to_owned(), Verdict::Skip)));
 }
 
 #[test]
@@ -263,7 +334,12 @@ fn every_case_is_turned_by_a_fault() {
         .filter(|(id, verdict)| healthy[id] != *verdict && verdict.is_conclusive())
         .map(|(id, _)| case(&id).to_owned())
         .collect();
-    let all: BTreeSet<_> = healthy.keys().map(|id| case(id).to_owned()).collect();
+    // That one has a cluster of its own above
+    let all: BTreeSet<_> = healthy
+        .keys()
+        .filter(|id| case(id) != OVERLAY)
+        .map(|id| case(id).to_owned())
+        .collect();
     assert_eq!(
         all.difference(&turned).collect::<Vec<_>>(),
         Vec::<&String>::new()

@@ -11,7 +11,7 @@ use hybrid_sim::{FaultSet, NamedTopology, NodeSpec, Os as SimOs, Topology};
 use serde_json::{Value as Json, json};
 use winconform_core::config::{Durations, Images};
 use winconform_core::facts::{
-    Facts, Known, NodeDetails, NodeFact, Os, Pool, PoolName, WindowsBuild,
+    Cni, Facts, Known, NodeDetails, NodeFact, Os, Pool, PoolName, WindowsBuild,
 };
 use winconform_core::plan::{Check, Fate, Plan, PlannedLook, plan};
 use winconform_core::suite::Suites;
@@ -40,10 +40,10 @@ pub(super) struct World {
 }
 
 impl World {
-    /// Everything stands and nothing is broken yet.
-    pub(super) fn healthy(topology: &Topology, suites: &Suites) -> Self {
+    /// Everything stands and nothing is broken yet; the API tells of this network plugin.
+    pub(super) fn healthy(topology: &Topology, suites: &Suites, cni: Option<Cni>) -> Self {
         let memory = Memory::new(topology, 0);
-        let facts = facts(topology, &memory);
+        let facts = facts(topology, &memory, cni);
         let mut plan = plan(suites, &facts, &Images::default());
         plan.checks.retain(|check| check.claim.area() == "net");
         let namespaces = [namespace(RUN), host_namespace(RUN)];
@@ -63,10 +63,7 @@ impl World {
     }
 
     pub(super) fn three_builds(suites: &Suites) -> Self {
-        let topology = NamedTopology::all()
-            .iter()
-            .find(|known| known.name == "three-builds");
-        Self::healthy(&topology.expect("it is known").topology(), suites)
+        Self::healthy(&three_builds(), suites, None)
     }
 
     fn stand(&mut self, key: &FixtureKey, pools: &BTreeMap<PoolName, Pool>) -> StandingFixture {
@@ -257,7 +254,14 @@ fn concluded(
     (verdict, format!("{:?}; controls: {controls:?}", looked(0)))
 }
 
-fn facts(topology: &Topology, memory: &Memory) -> Facts {
+/// Two Linux nodes, and two of each build of Windows.
+pub(super) fn three_builds() -> Topology {
+    let mut all = NamedTopology::all().iter();
+    let known = all.find(|known| known.name == "three-builds");
+    known.expect("it is known").topology()
+}
+
+fn facts(topology: &Topology, memory: &Memory, cni: Option<Cni>) -> Facts {
     let node = |spec: &NodeSpec| {
         let build = spec.pool.build().map(|build| {
             let build = format!("10.0.{}", build.number());
@@ -275,6 +279,7 @@ fn facts(topology: &Topology, memory: &Memory) -> Facts {
             taints: Vec::new(),
             details: NodeDetails {
                 addresses: vec![("InternalIP".to_owned(), address.to_string())],
+                kubelet_port: Some(10250),
                 ..NodeDetails::default()
             },
         }
@@ -283,6 +288,10 @@ fn facts(topology: &Topology, memory: &Memory) -> Facts {
     Facts {
         server: Known::Fact {
             value: "v1.37.0".to_owned(),
+            source: source.clone(),
+        },
+        cni: Known::Fact {
+            value: cni,
             source: source.clone(),
         },
         nodes: Known::Fact {

@@ -45,15 +45,16 @@ pub(super) fn compare(expect: &HttpExpect, seen: &HttpSeen) -> Comparison {
 
 fn one(expect: &HttpExpect, seen: &TargetSeen) -> Each {
     match expect {
-        HttpExpect::Answers { body } => match failure(seen, body) {
+        HttpExpect::Answers { status, body } => match failure(seen, *status, body) {
             None => Each::Holds,
             Some(FailureClass::WrongAnswer | FailureClass::HttpStatus) => Each::Otherwise,
             Some(_) => Each::Refuted,
         },
         HttpExpect::Fails {
             classes,
+            status,
             instead_of,
-        } => match failure(seen, instead_of) {
+        } => match failure(seen, *status, instead_of) {
             None => Each::Refuted,
             Some(class) if classes.contains(&class) => Each::Holds,
             Some(_) => Each::Otherwise,
@@ -63,13 +64,13 @@ fn one(expect: &HttpExpect, seen: &TargetSeen) -> Each {
 
 /// How an observation falls short of an answer of the right pod with `marker`; `None` when it
 /// does not.
-fn failure(seen: &TargetSeen, marker: &str) -> Option<FailureClass> {
+fn failure(seen: &TargetSeen, wanted: u16, marker: &str) -> Option<FailureClass> {
     match &seen.answer {
-        HttpAnswer::Answered { status: 200, body }
-            if seen.by.is_some() && body.contains(marker) =>
-        {
-            None
+        HttpAnswer::Answered { status, body } if *status == wanted => {
+            let right = !seen.foreign && body.contains(marker);
+            (!right).then_some(FailureClass::WrongAnswer)
         }
+        // A page where a refusal is due is somebody else's
         HttpAnswer::Answered { status: 200, .. } => Some(FailureClass::WrongAnswer),
         HttpAnswer::Answered { .. } => Some(FailureClass::HttpStatus),
         HttpAnswer::Failed { class, .. } => Some(*class),
@@ -77,14 +78,6 @@ fn failure(seen: &TargetSeen, marker: &str) -> Option<FailureClass> {
 }
 
 fn expected(expect: &HttpExpect, seen: &HttpSeen) -> String {
-    let of_each = match expect {
-        HttpExpect::Answers { body } if body.is_empty() => "200 with the pod's name".to_owned(),
-        HttpExpect::Answers { body } => format!("200 with `{body}`"),
-        HttpExpect::Fails { classes, .. } => {
-            let words: Vec<_> = classes.iter().map(|class| class.as_str()).collect();
-            format!("failure by {}", words.join(" or "))
-        }
-    };
     let by = match seen.targets.as_slice() {
         // One for all: they are requests to one target
         [first, .., last] if first.target == last.target => {
@@ -96,7 +89,7 @@ fn expected(expect: &HttpExpect, seen: &HttpSeen) -> String {
         [_, _, ..] => format!(" from each of {}", seen.targets.len()),
         [_] | [] => String::new(),
     };
-    of_each + &by
+    format!("{expect}{by}")
 }
 
 fn told(seen: &HttpSeen, each: &[Each]) -> String {

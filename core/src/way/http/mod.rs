@@ -9,6 +9,7 @@ mod target;
 pub use target::Target;
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +27,8 @@ const BODIES_KEPT: usize = 2 << 10;
 /// What is asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HttpAsk {
-    /// The fixture that should answer.
-    pub of: FixtureName,
+    /// The fixture that should answer, unless the target is no fixture's.
+    pub of: Option<FixtureName>,
     /// By which of its addresses and names.
     pub target: Target,
 }
@@ -35,8 +36,10 @@ pub struct HttpAsk {
 /// What should be seen of each target.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HttpExpect {
-    /// Status 200 and a body of the right pod with this marker.
+    /// This status and a body of the right pod with this marker.
     Answers {
+        /// The status.
+        status: u16,
         /// The marker; empty where the pod's name is all that it says.
         body: String,
     },
@@ -44,9 +47,26 @@ pub enum HttpExpect {
     Fails {
         /// The signature.
         classes: BTreeSet<FailureClass>,
+        /// The status of the answer that should not come.
+        status: u16,
         /// The marker of the answer that should not come.
         instead_of: String,
     },
+}
+
+impl fmt::Display for HttpExpect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Answers { status, body } if body.is_empty() => {
+                write!(f, "{status} with what tells the pod")
+            }
+            Self::Answers { status, body } => write!(f, "{status} with `{body}`"),
+            Self::Fails { classes, .. } => {
+                let words: Vec<_> = classes.iter().map(|class| class.as_str()).collect();
+                write!(f, "failure by {}", words.join(" or "))
+            }
+        }
+    }
 }
 
 /// What was seen.
@@ -69,6 +89,8 @@ pub struct TargetSeen {
     pub target: String,
     /// The pod that answered, among those that may.
     pub by: Option<String>,
+    /// Whether the answer names none of those.
+    pub foreign: bool,
     /// What it said.
     pub answer: HttpAnswer,
 }
@@ -157,7 +179,9 @@ fn target_seen(aim: &Aim<'_>, reply: &HttpReply, kept: usize) -> Result<TargetSe
             (None, HttpAnswer::Failed { class, text })
         }
     };
+    let answered = matches!(answer, HttpAnswer::Answered { .. });
     Ok(TargetSeen {
+        foreign: answered && by.is_none() && !aim.by.is_empty(),
         target: aim.shown.clone(),
         by: by.map(|pod| pod.name.clone()),
         answer,

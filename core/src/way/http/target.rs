@@ -32,11 +32,15 @@ pub enum Target {
     NodePortsOfPool,
     /// The same of the node that is looked from.
     OwnNodePort,
+    /// Each pod's own address, for whom the pod sees: the one that is looked from answers.
+    SourceSeenByPods,
+    /// The kubelet's port of every node, which is no fixture's.
+    Nodes,
 }
 
 impl Target {
     /// Every target.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Pods,
         Self::PodsOnSameNode,
         Self::PodsOnOtherNodes,
@@ -48,6 +52,8 @@ impl Target {
         Self::NodePorts,
         Self::NodePortsOfPool,
         Self::OwnNodePort,
+        Self::SourceSeenByPods,
+        Self::Nodes,
     ];
 
     /// The target's word.
@@ -64,6 +70,8 @@ impl Target {
             Self::NodePorts => "node-ports",
             Self::NodePortsOfPool => "node-ports-of-pool",
             Self::OwnNodePort => "own-node-port",
+            Self::SourceSeenByPods => "source-seen-by-pods",
+            Self::Nodes => "nodes",
         }
     }
 
@@ -86,12 +94,26 @@ impl Target {
             | Self::NamespacedName
             | Self::NodePorts
             | Self::NodePortsOfPool
-            | Self::OwnNodePort => &[],
+            | Self::OwnNodePort
+            | Self::SourceSeenByPods
+            | Self::Nodes => &[],
         }
     }
 
+    /// Whether it is some fixture's.
+    pub(crate) fn is_of_a_fixture(self) -> bool {
+        self != Self::Nodes
+    }
+
     /// What to ask of a fixture.
-    pub(super) fn aims<'a>(self, of: FixtureName, at: &Bound<'a>) -> Result<Aims<'a>, Trouble> {
+    pub(super) fn aims<'a>(
+        self,
+        of: Option<FixtureName>,
+        at: &Bound<'a>,
+    ) -> Result<Aims<'a>, Trouble> {
+        let Some(of) = of else {
+            return kubelets(at);
+        };
         let fixture = at.fixture(of)?;
         let binding = Binding { of, fixture, at };
         match self {
@@ -119,6 +141,16 @@ impl Target {
                 let below = format!(".svc.{}", at.domain()?);
                 Ok(Aims::of([binding.by_name(Some(below))?]))
             }
+            Self::SourceSeenByPods => {
+                let source = std::slice::from_ref(at.vantage()?);
+                let mut aims = binding.pods(|_| true)?;
+                for aim in &mut aims.each {
+                    "/clientip".clone_into(&mut aim.get.path);
+                    aim.by = source;
+                }
+                Ok(aims)
+            }
+            Self::Nodes => kubelets(at),
             Self::NodePorts => binding.node_ports(|_| true),
             Self::NodePortsOfPool => {
                 let pool = at.to.or(at.pool);
@@ -141,13 +173,39 @@ impl Target {
     }
 }
 
+/// The kubelet of every node, which answers plain HTTP with words of its own: who answers so
+/// was reached.
+fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>, Trouble> {
+    let aim = |node: &StandingNode| {
+        let unknown = |what: &str| {
+            let detail = format!("the {what} of node {}", node.name);
+            Trouble::new(TroubleKind::FactUnknown, detail)
+        };
+        let address = node.addresses.first().ok_or_else(|| unknown("address"))?;
+        let port = node.kubelet.ok_or_else(|| unknown("kubelet's port"))?;
+        Ok(Aim {
+            get: HttpGet {
+                host: Host::Address(*address),
+                port,
+                path: "/".to_owned(),
+            },
+            shown: format!("kubelet of node {}", node.name),
+            by: &[],
+        })
+    };
+    let nodes = at.standing.nodes.iter();
+    Ok(Aims::of(
+        nodes.map(aim).collect::<Result<Vec<_>, Trouble>>()?,
+    ))
+}
+
 /// One request.
 #[derive(Clone, Debug)]
 pub(super) struct Aim<'a> {
     pub(super) get: HttpGet,
     /// The target, in words.
     pub(super) shown: String,
-    /// The pods that may answer.
+    /// The pods that may answer; anyone where there is none.
     pub(super) by: &'a [StandingPod],
 }
 
@@ -307,8 +365,12 @@ pub(super) fn is_of(body: &str, pod: &StandingPod) -> bool {
     let mut words = addresses.chain([pod.name.clone()]);
     words.any(|word| {
         body.match_indices(&word).any(|(at, _)| {
+            // After an IPv4 address a port may stand
+            let colon = word.contains(':');
             let goes_on = |next: Option<char>| {
-                next.is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | ':'))
+                next.is_some_and(|c| {
+                    c.is_ascii_alphanumeric() || matches!(c, '-' | '.') || colon && c == ':'
+                })
             };
             !goes_on(body[..at].chars().next_back())
                 && !goes_on(body[at + word.len()..].chars().next())
@@ -357,6 +419,7 @@ mod tests {
             ("<p>IP 10.0.0.1</p>", true, false),
             ("<p>IP 10.0.0.12 callerCount 1", false, true),
             ("a-web-1", false, false),
+            ("10.0.0.1:49152", true, false),
             ("110.0.0.1", false, false),
             ("welcome", false, false),
         ] {

@@ -5,6 +5,7 @@ const MARKER: &str = "Windows Container Web Server";
 
 fn answers() -> HttpExpect {
     HttpExpect::Answers {
+        status: 200,
         body: MARKER.to_owned(),
     }
 }
@@ -13,6 +14,7 @@ fn times_out() -> HttpExpect {
     let classes = [FailureClass::Timeout].into();
     HttpExpect::Fails {
         classes,
+        status: 200,
         instead_of: MARKER.to_owned(),
     }
 }
@@ -20,6 +22,7 @@ fn times_out() -> HttpExpect {
 fn seen(each: Vec<HttpAnswer>) -> HttpSeen {
     let targets = each.into_iter().enumerate().map(|(at, answer)| TargetSeen {
         target: format!("target {at}"),
+        foreign: false,
         by: matches!(answer, HttpAnswer::Answered { .. }).then(|| "pod".to_owned()),
         answer,
     });
@@ -153,7 +156,7 @@ fn a_capability_is_refuted_by_failing() {
 #[test]
 fn the_page_of_another_pod_is_not_an_answer() {
     let mut others = answered(200, MARKER);
-    others.targets[0].by = None;
+    others.targets[0].foreign = true;
     for expect in [answers(), times_out()] {
         let compared = Http::compare(&expect, &others);
         assert!(matches!(compared, Ok(Comparison::Otherwise(_))));
