@@ -27,6 +27,7 @@
 //! | what a comparison comes to | `core/src/verdict/judge.rs` |
 //! | what a user may set, and what a profile changes | `core/src/config/` |
 //! | a known limitation's scope or signature | `suites/limitations.yaml` |
+//! | what each fault of the network turns, in milliseconds | `src/engine/cross/` |
 //! | what runs when | `src/engine/dispatcher.rs`, a pure step function |
 //! | what is known of a cluster, and how | `core/src/facts/`, `src/cluster/facts/`; products: `core/src/facts/products/products.yaml` |
 //! | what a run has to be allowed to do | `core/src/plan/access.rs`; the roles follow from it |

@@ -222,10 +222,13 @@ const ROWS: &[Row] = &[
     },
     Row {
         fault: "traffic-cut-one-way=windows-2019:windows-2025",
-        turns: &[(
-            "net.pod-to-pod-cross-node[pool=windows-2019,source=windows-pod,to=windows-2025]",
-            Fail,
-        )],
+        turns: &[
+            (
+                "net.pod-to-pod-cross-node[pool=windows-2019,source=windows-pod,to=windows-2025]",
+                Fail,
+            ),
+            ("net.pod-to-node/from-windows[pool=windows-2019,*", Fail),
+        ],
         // Forwarded by nodes of the one to pods of the other, or to those of Linux
         by_chance: &[("net.nodeport-from-node[pool=windows-2025,*", Fail)],
     },
