@@ -339,7 +339,11 @@ mod tests {
     fn a_pool_without_usable_nodes_is_still_asked_about_its_labels() {
         for (id, fate) in fates(&facts("v1.37.0", hybrid(false))) {
             let asks = id.starts_with("env.") || id.starts_with("reject.");
-            assert_eq!(fate == Fate::Look, asks || !over_pools(&id), "{id}: {fate:?}");
+            assert_eq!(
+                fate == Fate::Look,
+                asks || !over_pools(&id),
+                "{id}: {fate:?}"
+            );
         }
     }
 
