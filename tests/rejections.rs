@@ -540,7 +540,9 @@ fn distinct(facts: &Facts) -> u64 {
     };
     let at = Bound {
         standing: &standing,
+        from: None,
         pool: None,
+        to: None,
         build: None,
         image: None,
     };

@@ -405,6 +405,45 @@ mod tests {
     }
 
     #[test]
+    fn a_limitation_of_a_network_plugin_is_told_of_where_it_is() {
+        use crate::facts::{Cni, CniMode};
+        let fate_with = |cni: Known<Option<Cni>>| {
+            let mut facts = facts("v1.37.0", hybrid(true));
+            facts.cni = cni;
+            let mut checks = of_case(&facts, "net.overlay-node-pod").into_iter();
+            let check = checks.next().expect("one pool");
+            assert!(check.reads.contains("cni"));
+            check.fate
+        };
+        let fact = |cni: Option<(&str, Option<CniMode>)>| Known::Fact {
+            value: cni.map(|(product, mode)| Cni {
+                product: product.to_owned(),
+                mode,
+                vxlan: None,
+                signs: Vec::new(),
+                unread: Vec::new(),
+            }),
+            source: "/".to_owned(),
+        };
+        let overlay = Some(CniMode::Overlay);
+        assert_eq!(fate_with(fact(Some(("flannel", overlay)))), Fate::Look);
+        for other in [
+            None,
+            Some(("calico", overlay)),
+            Some(("flannel", Some(CniMode::L2bridge))),
+        ] {
+            let fate = fate_with(fact(other));
+            let skipped = matches!(fate, Fate::Skip(SkipReason::OutOfScope { .. }));
+            assert!(skipped, "{other:?}: {fate:?}");
+        }
+        let because = "403".to_owned();
+        for unknown in [fact(Some(("flannel", None))), Known::Unknown { because }] {
+            let fate = fate_with(unknown.clone());
+            assert!(matches!(fate, Fate::Broken(_)), "{unknown:?}: {fate:?}");
+        }
+    }
+
+    #[test]
     fn nodes_of_an_unreadable_build_are_not_told_of() {
         let mut nodes = hybrid(true);
         nodes[1].build = None;

@@ -317,7 +317,7 @@ pub struct Bound<'a> {
 impl<'a> Bound<'a> {
     /// A fixture that is looked at.
     pub fn fixture(&self, name: FixtureName) -> Result<&'a StandingFixture, Trouble> {
-        self.standing(name.at(self.to.or(self.pool)))
+        self.standing(&name.at(self.to.or(self.pool)))
     }
 
     /// The pod that is looked from.
@@ -326,21 +326,21 @@ impl<'a> Bound<'a> {
         let from = self
             .from
             .ok_or_else(|| nowhere("the look is from nowhere"))?;
-        let pods = &self.standing(from.prober())?.pods;
+        let pods = &self.standing(&from.prober())?.pods;
         pods.first().ok_or_else(|| nowhere("the prober has no pod"))
     }
 
     /// The cluster's DNS suffix; what nobody has told is not assumed.
     pub fn domain(&self) -> Result<&'a str, Trouble> {
-        let prober = self.standing(FixtureName::LinuxPodProber.at(None))?;
+        let prober = self.standing(&FixtureName::LinuxPodProber.at(None))?;
         prober.domain.as_deref().ok_or_else(|| {
             let detail = "the cluster's DNS suffix: the prober in a Linux pod did not tell it";
             Trouble::new(TroubleKind::FactUnknown, detail)
         })
     }
 
-    fn standing(&self, key: FixtureKey) -> Result<&'a StandingFixture, Trouble> {
-        self.standing.fixtures.get(&key).ok_or_else(|| {
+    fn standing(&self, key: &FixtureKey) -> Result<&'a StandingFixture, Trouble> {
+        self.standing.fixtures.get(key).ok_or_else(|| {
             Trouble::new(TroubleKind::FixtureFailed, format!("{key} does not stand"))
         })
     }

@@ -238,14 +238,14 @@ const ROWS: &[Row] = &[
 /// A limitation of a network plugin that the usual cluster does not have.
 const OVERLAY: &str = "net.overlay-node-pod";
 
-fn flannel() -> Option<Cni> {
-    Some(Cni {
+fn flannel() -> Cni {
+    Cni {
         product: "flannel".to_owned(),
         mode: Some(CniMode::Overlay),
         vxlan: None,
         signs: Vec::new(),
         unread: Vec::new(),
-    })
+    }
 }
 
 fn otherwise(seen: Seen) -> Vec<(String, Verdict, String)> {
@@ -275,7 +275,8 @@ fn under_an_overlay_nodes_do_not_reach_pods_of_others() {
         node.network.mode = NetworkMode::Overlay;
     }
     let of_overlay = |topology: &Topology| {
-        let mut seen = World::healthy(topology, &suites(), flannel()).with(FaultSet::default());
+        let mut seen =
+            World::healthy(topology, &suites(), Some(flannel())).with(FaultSet::default());
         seen.retain(|id, _| case(id) == OVERLAY);
         verdicts(seen).into_values().collect::<Vec<_>>()
     };
@@ -284,7 +285,7 @@ fn under_an_overlay_nodes_do_not_reach_pods_of_others() {
     // Where they do, that is told
     assert_eq!(of_overlay(&three_builds()), vec![LimitationLifted; 3]);
     // Where nothing answers, nothing is
-    let mut world = World::healthy(&topology, &suites(), flannel());
+    let mut world = World::healthy(&topology, &suites(), Some(flannel()));
     let cut = "traffic-cut=node/windows-2022-a:node/windows-2022-a";
     let seen = verdicts(world.with(faults(cut)));
     assert_eq!(
