@@ -38,6 +38,11 @@ const AT_ONCE: usize = 10;
 const LABEL: &str = "env.windows-build-label[pool=windows-2022]";
 const REJECT: &str = "reject.hostPID";
 const SAMPLE: &str = "sample.win-webserver[pool=windows-2022]";
+const ENDPOINTS: &str = "sample.win-webserver-service[pool=windows-2022]";
+const LISTED: &str = "sample.pods-listed[pool=windows-2022]";
+const IIS: &str = "sample.iis-2022[pool=windows-2022]";
+const PROBES: &str = "sample.dotnet-probes[pool=windows-2022]";
+const NANO: &str = "sample.nanoserver[pool=windows-2022]";
 /// Every check of the network, once nothing else is said of it.
 const NET: &str = "net.*";
 /// Of a network plugin that this cluster does not have.
@@ -51,10 +56,11 @@ const FROM_NODE: &str = "net.node-to-service-ip";
 const LOCAL_NODE_PORT: &str = "net.local-nodeport";
 
 /// What the simulated cluster gives other than a healthy one of its kind: it has no control-plane
-/// nodes and no network plugin that anyone would recognise.
-const OTHERWISE: [(&str, Verdict); 4] = [
+/// nodes, no network plugin that anyone would recognise and no Windows Server 2019.
+const OTHERWISE: [(&str, Verdict); 5] = [
     ("env.control-plane-linux", Verdict::Skip),
     ("env.overlay-vni", Verdict::Skip),
+    ("sample.iis-2019", Verdict::Skip),
     // It has one Windows node
     ("net.pod-to-pod-cross-node", Verdict::Skip),
     (OVERLAY, Verdict::Skip),
@@ -83,7 +89,8 @@ const PRODUCT: &[Product] = &[
     },
     Product {
         fault: "node-label-wrong=windows-2022",
-        turns: &[(LABEL, Verdict::Fail)],
+        // The RuntimeClass selects the build
+        turns: &[(LABEL, Verdict::Fail), (IIS, Verdict::Broken)],
         exit: Exit::NotConformant,
     },
     Product {
@@ -92,6 +99,11 @@ const PRODUCT: &[Product] = &[
         turns: &[
             ("env.node-labels", Verdict::Fail),
             (SAMPLE, Verdict::Broken),
+            (ENDPOINTS, Verdict::Broken),
+            (LISTED, Verdict::Broken),
+            (IIS, Verdict::Broken),
+            (PROBES, Verdict::Broken),
+            (NANO, Verdict::Broken),
             (OVERLAY, Verdict::Skip),
             (FROM_LINUX_TO_NODES, Verdict::Pass),
             (NET, Verdict::Broken),
@@ -105,7 +117,11 @@ const PRODUCT: &[Product] = &[
     },
     Product {
         fault: "runtime-docker=windows-2022",
-        turns: &[("env.container-runtime", Verdict::Fail)],
+        // Its handlers are not known
+        turns: &[
+            ("env.container-runtime", Verdict::Fail),
+            (IIS, Verdict::Broken),
+        ],
         exit: Exit::NotConformant,
     },
     Product {
@@ -127,6 +143,11 @@ const PRODUCT: &[Product] = &[
             ("env.all-nodes-healthy", Verdict::Fail),
             ("env.hybrid-nodes", Verdict::Fail),
             (SAMPLE, Verdict::Skip),
+            (ENDPOINTS, Verdict::Skip),
+            (LISTED, Verdict::Skip),
+            (IIS, Verdict::Skip),
+            (PROBES, Verdict::Skip),
+            (NANO, Verdict::Skip),
             (FROM_LINUX_TO_NODES, Verdict::Pass),
             (NET, Verdict::Skip),
         ],
@@ -153,6 +174,9 @@ const PRODUCT: &[Product] = &[
         fault: "servercore-crashes=windows-2022",
         turns: &[
             (SAMPLE, Verdict::Fail),
+            (ENDPOINTS, Verdict::Fail),
+            (LISTED, Verdict::Fail),
+            (PROBES, Verdict::Fail),
             (OVERLAY, Verdict::Skip),
             (TO_LINUX, Verdict::Pass),
             (TO_NODES, Verdict::Pass),
@@ -161,10 +185,30 @@ const PRODUCT: &[Product] = &[
         ],
         exit: Exit::NotConformant,
     },
+    // Probers, too
+    Product {
+        fault: "crash-loop=windows-2022",
+        turns: &[
+            (SAMPLE, Verdict::Fail),
+            (ENDPOINTS, Verdict::Fail),
+            (LISTED, Verdict::Fail),
+            (IIS, Verdict::Fail),
+            (PROBES, Verdict::Fail),
+            (NANO, Verdict::Fail),
+            (OVERLAY, Verdict::Skip),
+            (FROM_LINUX_TO_NODES, Verdict::Pass),
+            (NET, Verdict::Broken),
+        ],
+        exit: Exit::NotConformant,
+    },
     Product {
         fault: "image-missing=windows-2022",
         turns: &[
             (SAMPLE, Verdict::Broken),
+            (ENDPOINTS, Verdict::Broken),
+            (LISTED, Verdict::Broken),
+            (IIS, Verdict::Broken),
+            (PROBES, Verdict::Broken),
             (OVERLAY, Verdict::Skip),
             (TO_LINUX, Verdict::Pass),
             (TO_NODES, Verdict::Pass),
@@ -445,6 +489,8 @@ fn durations() -> Durations {
         watch: seconds(5),
         fixture: seconds(120),
         settle: seconds(1),
+        unscheduled: seconds(6),
+        outlasts_liveness: seconds(2),
         lease: seconds(40),
         stays_ready: seconds(1),
         converge: seconds(5),

@@ -41,6 +41,14 @@ pub fn is_hostile(character: char) -> bool {
             | '\u{FFFE}' | '\u{FFFF}' | '\u{E0000}'..='\u{E007F}')
 }
 
+/// A count with its word, in the plural where it is not one.
+pub fn counted(count: usize, word: &str) -> String {
+    match count {
+        1 => format!("1 {word}"),
+        count => format!("{count} {word}s"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,9 @@ use tokio::time::Instant;
 use winconform_core::text::printable;
 use winconform_core::way::{ApiRequest, Trouble, TroubleKind, Verb};
 
-use super::kinds::{ALL, DEPLOYMENTS, Kind, LEASES, NAMESPACES, PODS, PRIORITY_CLASSES, SERVICES};
+use super::kinds::{
+    ALL, DEPLOYMENTS, Kind, LEASES, NAMESPACES, PODS, PRIORITY_CLASSES, RUNTIME_CLASSES, SERVICES,
+};
 use super::labels;
 use super::wait::{Condition, poll_until};
 use crate::transport::{Api, encode};
@@ -113,7 +115,10 @@ pub async fn remove_run(
         .remove_all(&[&DEPLOYMENTS, &SERVICES, &PODS], budget * 3 / 4)
         .await;
     removal
-        .remove_all(&[&NAMESPACES, &PRIORITY_CLASSES], budget * 7 / 8)
+        .remove_all(
+            &[&NAMESPACES, &PRIORITY_CLASSES, &RUNTIME_CLASSES],
+            budget * 7 / 8,
+        )
         .await;
     // Last, so that no other run begins meanwhile
     removal.remove_all(&[&LEASES], budget).await;

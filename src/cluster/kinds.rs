@@ -50,6 +50,14 @@ pub const PRIORITY_CLASSES: Kind = Kind {
     plural: "priorityclasses",
     scope: Scope::Cluster,
 };
+/// What the pods of a sample are placed by.
+pub const RUNTIME_CLASSES: Kind = Kind {
+    kind: "RuntimeClass",
+    group: "node.k8s.io",
+    version: "v1",
+    plural: "runtimeclasses",
+    scope: Scope::Cluster,
+};
 /// A run's Lease, in the namespace `default`.
 pub const LEASES: Kind = Kind {
     kind: "Lease",
@@ -60,12 +68,13 @@ pub const LEASES: Kind = Kind {
 };
 
 /// Every kind we create.
-pub const ALL: [&Kind; 6] = [
+pub const ALL: [&Kind; 7] = [
     &DEPLOYMENTS,
     &SERVICES,
     &PODS,
     &NAMESPACES,
     &PRIORITY_CLASSES,
+    &RUNTIME_CLASSES,
     &LEASES,
 ];
 

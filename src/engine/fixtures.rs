@@ -167,9 +167,14 @@ impl Fixtures {
                 }
                 Ok(StandingFixture::default())
             }
-            FixtureName::WinWebserver => {
-                let replicas = applied[0]["spec"]["replicas"].as_u64().unwrap_or(1);
-                let replicas = usize::try_from(replicas).unwrap_or(usize::MAX);
+            FixtureName::WinWebserver
+            | FixtureName::Iis
+            | FixtureName::SlowStarter
+            | FixtureName::NanoServer => {
+                let replicas = applied
+                    .iter()
+                    .find_map(|object| object["spec"]["replicas"].as_u64());
+                let replicas = usize::try_from(replicas.unwrap_or(1)).unwrap_or(usize::MAX);
                 let pods = self.wait_for_pods(key, replicas).await?;
                 Ok(standing(applied, pods))
             }
@@ -264,10 +269,12 @@ impl Fixtures {
         };
         let what = format!("pods of {key}");
         let durations = self.api.durations().clone();
-        // The sample has no readiness probe: it is Ready while it is about to crash, too
+        // Without a readiness probe a pod is Ready while it is about to crash, too
         let settle = match key.name {
-            FixtureName::WinWebserver => durations.settle,
+            FixtureName::WinWebserver | FixtureName::NanoServer => durations.settle,
+            FixtureName::SlowStarter => durations.outlasts_liveness,
             FixtureName::Namespaces
+            | FixtureName::Iis
             | FixtureName::LinuxServer
             | FixtureName::UnboundPods
             | FixtureName::LinuxPodProber
@@ -418,6 +425,7 @@ mod tests {
             nodes: vec!["win-a".to_owned()],
             unusable: Vec::new(),
             taints: Vec::new(),
+            runtimes: std::collections::BTreeSet::new(),
         };
         Fixtures {
             api: fake.api(),

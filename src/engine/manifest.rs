@@ -9,9 +9,10 @@ use serde_json::{Value as Json, json};
 use winconform_core::config::{Durations, Images};
 use winconform_core::facts::{Pool, PoolName};
 use winconform_core::plan::image_role;
+use winconform_core::text::printable;
 use winconform_core::way::{FixtureKey, FixtureName, SourceKind, VantageKey};
 
-use crate::cluster::kinds::Kind;
+use crate::cluster::kinds::{Kind, RUNTIME_CLASSES};
 use crate::cluster::labels;
 use crate::transport::PodRef;
 
@@ -39,6 +40,17 @@ pub(super) enum ManifestError {
     /// The image table has none for the pool's build.
     #[error("the image table has no image for {0}")]
     NoImage(FixtureKey),
+    /// Nobody knows the handlers of the pool's container runtime.
+    #[error(
+        "no RuntimeClass handler is known for {fixture}, whose nodes run {}",
+        printable(runtimes)
+    )]
+    NoHandler {
+        /// Which fixture.
+        fixture: FixtureKey,
+        /// What its nodes say they run.
+        runtimes: String,
+    },
 }
 
 /// The run's namespace of samples and pod probers.
@@ -75,10 +87,16 @@ pub(super) fn objects(
     let mut objects = as_written(key.name)?;
     for object in &mut objects {
         own(object, key, run);
+        if let (Some(pool), true) = (pool, object["kind"] == RUNTIME_CLASSES.kind) {
+            class(object, key, pool)?;
+        }
         let Some(spec) = pod_spec(object) else {
             continue;
         };
         spec["priorityClassName"] = json!(namespace(run));
+        if let Some(plain) = spec["runtimeClassName"].as_str() {
+            spec["runtimeClassName"] = json!(cluster_name(plain, key, run));
+        }
         if let Some(pool) = pool {
             place(spec, pool);
             beside(spec, key, run);
@@ -106,6 +124,9 @@ fn as_written(name: FixtureName) -> Result<Vec<Json>, ManifestError> {
     let text = match name {
         FixtureName::Namespaces => include_str!("../../manifests/namespaces.yaml"),
         FixtureName::WinWebserver => include_str!("../../manifests/win-webserver.yaml"),
+        FixtureName::Iis => include_str!("../../manifests/iis.yaml"),
+        FixtureName::SlowStarter => include_str!("../../manifests/slow-starter.yaml"),
+        FixtureName::NanoServer => include_str!("../../manifests/nano-server.yaml"),
         FixtureName::LinuxServer => include_str!("../../manifests/linux-server.yaml"),
         FixtureName::UnboundPods => include_str!("../../manifests/unbound-pods.yaml"),
         FixtureName::LinuxPodProber => include_str!("../../manifests/probers/linux-pod.yaml"),
@@ -136,8 +157,13 @@ fn own(object: &mut Json, key: &FixtureKey, run: &str) {
         metadata["name"] = json!(name(&plain, key));
     } else {
         let plain = metadata["name"].as_str().unwrap_or_default().to_owned();
-        metadata["name"] = json!(format!("{plain}-{run}"));
+        metadata["name"] = json!(cluster_name(&plain, key, run));
     }
+}
+
+/// The name of an object of the cluster as a whole: several runs have theirs side by side.
+fn cluster_name(plain: &str, key: &FixtureKey, run: &str) -> String {
+    format!("{}-{run}", name(plain, key))
 }
 
 fn labels_of(key: &FixtureKey, run: &str) -> Vec<(&'static str, String)> {
@@ -160,6 +186,9 @@ pub(super) fn name(plain: &str, key: &FixtureKey) -> String {
         FixtureName::LinuxNodeProber | FixtureName::WindowsNodeProber => "-node",
         FixtureName::Namespaces
         | FixtureName::WinWebserver
+        | FixtureName::Iis
+        | FixtureName::SlowStarter
+        | FixtureName::NanoServer
         | FixtureName::LinuxServer
         | FixtureName::UnboundPods
         | FixtureName::LinuxPodProber
@@ -208,19 +237,9 @@ fn place(spec: &mut Json, pool: &Pool) {
         "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms},
         "preferredDuringSchedulingIgnoredDuringExecution": preferred,
     }});
-    let tolerations: Vec<_> = pool
-        .taints
-        .iter()
-        .map(|taint| {
-            json!({
-                "key": taint["key"],
-                "operator": "Equal",
-                "value": taint["value"].as_str().unwrap_or_default(),
-                "effect": taint["effect"],
-            })
-        })
-        .collect();
-    if !tolerations.is_empty() {
+    let tolerations = tolerations(pool);
+    // A RuntimeClass brings its own
+    if !tolerations.is_empty() && spec["runtimeClassName"].is_null() {
         spec["tolerations"] = json!(tolerations);
     }
 }
@@ -228,6 +247,32 @@ fn place(spec: &mut Json, pool: &Pool) {
 /// The term of a node; the API takes one value for a field.
 fn named(node: &str) -> Json {
     json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]})
+}
+
+fn tolerations(pool: &Pool) -> Vec<Json> {
+    let tolerate = |taint: &Json| {
+        json!({
+            "key": taint["key"],
+            "operator": "Equal",
+            "value": taint["value"].as_str().unwrap_or_default(),
+            "effect": taint["effect"],
+        })
+    };
+    pool.taints.iter().map(tolerate).collect()
+}
+
+/// Makes a RuntimeClass that of a pool: the handler of its nodes' runtime, their build, their
+/// taints. Unlike elsewhere the nodes' labels are relied on: selecting by them is what it is for.
+fn class(object: &mut Json, key: &FixtureKey, pool: &Pool) -> Result<(), ManifestError> {
+    let handler = pool.handler().ok_or_else(|| ManifestError::NoHandler {
+        fixture: key.clone(),
+        runtimes: pool.runtimes.iter().cloned().collect::<Vec<_>>().join(", "),
+    })?;
+    object["handler"] = json!(handler);
+    let build = pool.build.map(|build| build.to_string());
+    object["scheduling"]["nodeSelector"]["node.kubernetes.io/windows-build"] = json!(build);
+    object["scheduling"]["tolerations"] = json!(tolerations(pool));
+    Ok(())
 }
 
 /// Puts the prober that is a node onto the node of the prober in a pod: what holds for the one
@@ -275,6 +320,7 @@ mod tests {
             nodes: vec!["win-a".to_owned(), "win-b".to_owned()],
             unusable: Vec::new(),
             taints: vec![json!({"key": "os", "value": "windows", "effect": "NoSchedule"})],
+            runtimes: ["containerd://1.7.20".to_owned()].into(),
         }
     }
 
@@ -335,6 +381,68 @@ mod tests {
     }
 
     #[test]
+    fn a_runtime_class_is_made_of_the_facts_of_its_pool() {
+        let objects = objects_of(FixtureName::Iis);
+        let (class, deployment) = (&objects[0], &objects[1]);
+        assert_eq!(class["metadata"]["name"], "winconform-windows-2019-r1");
+        assert_eq!(class["handler"], "runhcs-wcow-process");
+        let scheduling = &class["scheduling"];
+        let build = &scheduling["nodeSelector"]["node.kubernetes.io/windows-build"];
+        assert_eq!(build, "10.0.17763");
+        assert_eq!(scheduling["tolerations"].as_array().map(Vec::len), Some(1));
+        assert_eq!(scheduling["tolerations"][0]["effect"], "NoSchedule");
+        // The pods have nothing but its name
+        let spec = &deployment["spec"]["template"]["spec"];
+        assert_eq!(spec["runtimeClassName"], class["metadata"]["name"]);
+        assert!(spec["tolerations"].is_null() && spec["nodeSelector"].is_null());
+    }
+
+    #[test]
+    fn a_runtime_whose_handlers_nobody_knows_has_no_class() {
+        let build = WindowsBuild::SERVER_2019;
+        let key = FixtureKey {
+            name: FixtureName::Iis,
+            pool: Some(PoolName::windows(build)),
+        };
+        for runtimes in [
+            vec!["docker://20.10.9"],
+            vec!["containerd://2", "x"],
+            vec![],
+        ] {
+            let pool = Pool {
+                runtimes: runtimes.into_iter().map(str::to_owned).collect(),
+                ..pool()
+            };
+            let images = Images::default();
+            let made = objects(&key, "r1", Some(&pool), &images, &Durations::default());
+            assert!(
+                matches!(made, Err(ManifestError::NoHandler { .. })),
+                "{made:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn samples_are_found_under_the_name_they_are_applied_with() {
+        for name in [
+            FixtureName::WinWebserver,
+            FixtureName::Iis,
+            FixtureName::SlowStarter,
+            FixtureName::NanoServer,
+        ] {
+            let key = FixtureKey {
+                name,
+                pool: Some(PoolName::windows(WindowsBuild::SERVER_2019)),
+            };
+            for object in objects_of(name) {
+                if object["kind"] != "RuntimeClass" {
+                    assert_eq!(object["metadata"]["name"], key.object_name(), "{object}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn no_pod_of_ours_preempts_anyone() {
         let namespaces = objects_of(FixtureName::Namespaces);
         let class = namespaces
@@ -357,10 +465,13 @@ mod tests {
 
     #[test]
     fn dollars_stay_doubled_for_the_kubelet() {
-        let objects = objects_of(FixtureName::WinWebserver);
-        let script = &objects[0]["spec"]["template"]["spec"]["containers"][0]["args"][0];
-        let script = script.as_str().expect("a script");
-        assert!(!script.replace("$$", "").contains('$'), "{script}");
+        for name in [FixtureName::WinWebserver, FixtureName::SlowStarter] {
+            let objects = objects_of(name);
+            let script = &objects[0]["spec"]["template"]["spec"]["containers"][0]["args"][0];
+            let script = script.as_str().expect("a script");
+            assert!(script.contains("$$"), "{script}");
+            assert!(!script.replace("$$", "").contains('$'), "{script}");
+        }
     }
 
     #[test]

@@ -15,13 +15,14 @@ use crate::server::{Answer, Asked, Server, status};
 use crate::tool::{Said, Tool, check};
 
 /// The kinds a run makes and how their lists end.
-const KINDS: [(&str, &str); 6] = [
+const KINDS: [(&str, &str); 7] = [
     ("/namespaces", "Namespace"),
     ("/pods", "Pod"),
     ("/services", "Service"),
     ("/deployments", "Deployment"),
     ("/leases", "Lease"),
     ("/priorityclasses", "PriorityClass"),
+    ("/runtimeclasses", "RuntimeClass"),
 ];
 
 /// The objects of a cluster by path.

@@ -32,6 +32,10 @@ pub struct Durations {
     pub fixture: Duration,
     /// How long a workload without a readiness probe must stay Ready before it stands.
     pub settle: Duration,
+    /// How long the slow starter must stay Ready before it stands. It is Ready 30 s after its start
+    /// at the earliest; its liveness probe is asked from 60 s on, every 15 s, and the third failure
+    /// has it restarted (`manifests/slow-starter.yaml`).
+    pub outlasts_liveness: Duration,
     /// How long pods without a readiness probe must be seen Ready for their check to pass.
     pub stays_ready: Duration,
     /// How long the scheduler may find no node for a pod before that is final.
@@ -69,6 +73,7 @@ impl Default for Durations {
             watch: seconds(60),
             fixture: seconds(20 * 60),
             settle: seconds(2),
+            outlasts_liveness: seconds(70),
             stays_ready: seconds(5),
             unscheduled: seconds(30),
             gather: seconds(60),

@@ -114,11 +114,15 @@ fn valid(written: Written) -> Config {
     for (place, value) in [
         (&mut images.agnhost, set.agnhost),
         (&mut images.host_process, set.host_process),
-        (&mut images.server_core, set.server_core),
+        (&mut images.iis.name, set.iis),
+        (&mut images.nano_server.name, set.nano_server),
+        (&mut images.server_core.name, set.server_core),
     ] {
         *place = value.unwrap_or_else(|| std::mem::take(place));
     }
-    images.tags.extend(set.server_core_tags);
+    images.iis.tags.extend(set.iis_tags);
+    images.nano_server.tags.extend(set.nano_server_tags);
+    images.server_core.tags.extend(set.server_core_tags);
     if let Some(mirror) = &set.mirror {
         images.mirror(mirror);
     }
@@ -167,16 +171,32 @@ fn read_images(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenImages> 
     let mirror = fields.filled("mirror");
     let agnhost = fields.filled("agnhost");
     let host_process = fields.filled("host-process");
-    let server_core = fields.filled("server-core");
-    let tags = fields.filled("server-core-tags");
+    let [iis, nano_server, server_core] =
+        ["iis", "nano-server", "server-core"].map(|key| fields.filled(key));
+    let tags =
+        ["iis-tags", "nano-server-tags", "server-core-tags"].map(|key| (key, fields.filled(key)));
     fields.finish(decoder);
     let mut image = |node: Option<&Node>, what, tagged| read_image(decoder, node?, what, tagged);
+    let (mirror, agnhost, host_process, iis, nano_server, server_core) = (
+        image(mirror, "mirror", Tagged::Mirror),
+        image(agnhost, "agnhost", Tagged::Yes),
+        image(host_process, "host-process", Tagged::Yes),
+        image(iis, "iis", Tagged::No),
+        image(nano_server, "nano-server", Tagged::No),
+        image(server_core, "server-core", Tagged::No),
+    );
+    let [iis_tags, nano_server_tags, server_core_tags] = tags
+        .map(|(key, node)| node.map_or_else(BTreeMap::new, |node| read_tags(decoder, node, key)));
     Some(WrittenImages {
-        mirror: image(mirror, "`mirror`", Tagged::Mirror),
-        agnhost: image(agnhost, "`agnhost`", Tagged::Yes),
-        host_process: image(host_process, "`host-process`", Tagged::Yes),
-        server_core: image(server_core, "`server-core`", Tagged::No),
-        server_core_tags: tags.map_or_else(BTreeMap::new, |node| read_tags(decoder, node)),
+        mirror,
+        agnhost,
+        host_process,
+        iis,
+        iis_tags,
+        nano_server,
+        nano_server_tags,
+        server_core,
+        server_core_tags,
     })
 }
 
@@ -198,10 +218,11 @@ fn read_image(
     what: &str,
     tagged: Tagged,
 ) -> Option<String> {
-    let text = decoder.text(node, what)?;
+    let text = decoder.text(node, &format!("`{what}`"))?;
     let last = text.rsplit('/').next().unwrap_or_default();
     let has_tag = last.contains([':', '@']) && (text.contains('/') || tagged != Tagged::Mirror);
     let known = |c: char| c.is_ascii_alphanumeric() || "._-/:@".contains(c);
+    let without;
     let hint = if text.contains("://") {
         "without the scheme: `registry.example.com/mirror`"
     } else if text.len() > 255
@@ -213,7 +234,10 @@ fn read_image(
     } else {
         match (tagged, has_tag) {
             (Tagged::Yes, false) => "add the tag: `registry.example.com/mirror/agnhost:2.59`",
-            (Tagged::No, true) => "without its tag, which stands in `server-core-tags`",
+            (Tagged::No, true) => {
+                without = format!("without its tag, which stands in `{what}-tags`");
+                &without
+            }
             (Tagged::Mirror, true) => "a mirror has no tag: `registry.example.com/mirror`",
             (Tagged::Yes, true) | (Tagged::No | Tagged::Mirror, false) => {
                 return Some(text.to_owned());
@@ -224,14 +248,14 @@ fn read_image(
         Tagged::Mirror => "the beginning of an image's name",
         Tagged::Yes | Tagged::No => "the name of an image",
     };
-    let message = format!("{what} is `{text}`, which is not {name} here");
+    let message = format!("`{what}` is `{text}`, which is not {name} here");
     decoder.report(node, message, Some(hint.to_owned()));
     None
 }
 
-fn read_tags(decoder: &mut Decoder<'_>, node: &Node) -> BTreeMap<WindowsBuild, String> {
+fn read_tags(decoder: &mut Decoder<'_>, node: &Node, key: &str) -> BTreeMap<WindowsBuild, String> {
     let mut tags = BTreeMap::new();
-    let entries = decoder.entries(node, "`server-core-tags`");
+    let entries = decoder.entries(node, &format!("`{key}`"));
     for entry in entries.unwrap_or_default() {
         let build = WindowsBuild::parse_label(&entry.key);
         if build.is_none() {

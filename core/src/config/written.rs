@@ -44,9 +44,19 @@ pub(super) struct WrittenImages {
     pub(super) agnhost: Option<String>,
     /// What `HostProcess` pods run in, with its tag.
     pub(super) host_process: Option<String>,
+    /// IIS on Windows Server Core, without its tag.
+    pub(super) iis: Option<String>,
+    /// The tag of IIS for a build as in the node label, such as `10.0.20348`; those of Windows Server 2019, 2022 and 2025 unless set.
+    #[schemars(default, with = "BTreeMap<String, String>")]
+    pub(super) iis_tags: BTreeMap<WindowsBuild, String>,
+    /// Nano Server, without its tag.
+    pub(super) nano_server: Option<String>,
+    /// The tag of Nano Server for a build, as those of IIS.
+    #[schemars(default, with = "BTreeMap<String, String>")]
+    pub(super) nano_server_tags: BTreeMap<WindowsBuild, String>,
     /// Windows Server Core, without its tag.
     pub(super) server_core: Option<String>,
-    /// The tag of Windows Server Core for a build as in the node label, such as `10.0.20348`; those of Windows Server 2019, 2022 and 2025 unless set.
+    /// The tag of Windows Server Core for a build, as those of IIS.
     #[schemars(default, with = "BTreeMap<String, String>")]
     pub(super) server_core_tags: BTreeMap<WindowsBuild, String>,
 }

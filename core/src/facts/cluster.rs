@@ -1,7 +1,7 @@
 //! All facts of a cluster, and the pools that follow from them.
 
 use std::borrow::Borrow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -74,6 +74,19 @@ pub struct Pool {
     pub unusable: Vec<String>,
     /// The taints of its usable nodes, which pods placed there tolerate.
     pub taints: Vec<serde_json::Value>,
+    /// What its usable nodes say of their container runtimes, such as `containerd://1.7.20`.
+    pub runtimes: BTreeSet<String>,
+}
+
+impl Pool {
+    /// The handler of a RuntimeClass by which its nodes run containers as they do without one;
+    /// `None` where no such handler is known. containerd's on Windows is this one
+    /// (containerd `pkg/cri/config/config_windows.go`); other runtimes have none in common.
+    pub fn handler(&self) -> Option<&'static str> {
+        let is_known = |runtime: &String| runtime.starts_with("containerd://");
+        let all = self.os == Os::Windows && self.runtimes.iter().all(is_known);
+        (all && !self.runtimes.is_empty()).then_some("runhcs-wcow-process")
+    }
 }
 
 /// What the cluster says of itself.
@@ -148,12 +161,14 @@ impl Facts {
                 nodes: Vec::new(),
                 unusable: Vec::new(),
                 taints: Vec::new(),
+                runtimes: BTreeSet::new(),
             });
             if !node.usable {
                 pool.unusable.push(node.name.clone());
                 continue;
             }
             pool.nodes.push(node.name.clone());
+            pool.runtimes.insert(node.details.runtime.clone());
             for taint in &node.taints {
                 if !pool.taints.contains(taint) {
                     pool.taints.push(taint.clone());

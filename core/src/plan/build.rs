@@ -37,11 +37,28 @@ struct Surroundings<'p> {
 impl Surroundings<'_> {
     fn checks(&self, case: &Case) -> Vec<Check> {
         let windows = self.pools.iter().filter(|(_, pool)| pool.os == Os::Windows);
-        let pools: Vec<_> = if case.over.windows_pools {
+        let mut pools: Vec<_> = if case.over.windows_pools {
             windows.map(|(name, _)| Some(name.clone())).collect()
         } else {
             vec![None]
         };
+        if let (Some(only), false) = (&case.over.only_pool, pools.is_empty()) {
+            pools.retain(|pool| pool.as_ref() == Some(only));
+            if pools.is_empty() {
+                let point = Point {
+                    pool: Some(only.clone()),
+                    ..Point::default()
+                };
+                let unread = |pool: &Pool| pool.os == Os::Windows && pool.build.is_none();
+                let fate = if self.pools.values().any(unread) {
+                    Fate::Broken(unreadable_build())
+                } else {
+                    let because = format!("the cluster has no {only} nodes");
+                    Fate::Skip(SkipReason::Inapplicable { because })
+                };
+                return vec![self.check(case, point, Scope::Within, fate, Vec::new())];
+            }
+        }
         if pools.is_empty() {
             let point = Point::default();
             let fate = match &self.facts.nodes {
@@ -68,8 +85,7 @@ impl Surroundings<'_> {
             .as_ref()
             .and_then(|pool| self.pools.get(pool)?.build);
         if point.pool.is_some() && build.is_none() {
-            let because = "status.nodeInfo.kernelVersion is not one of Windows";
-            let fate = Fate::Broken(unknown("the build of the pool's nodes", because));
+            let fate = Fate::Broken(unreadable_build());
             return self.check(case, point, Scope::Within, fate, Vec::new());
         }
         let entry = self.suites.ledger.get(&case.claim);
@@ -178,7 +194,7 @@ impl Surroundings<'_> {
             kind: case.kind,
             title: case.title.clone(),
             hint: case.hint.clone(),
-            image: self.images.of(Image::ServerCore, build),
+            image: sample(&case.test).and_then(|role| self.images.of(role, build)),
             build,
             point,
             scope,
@@ -207,17 +223,32 @@ impl Surroundings<'_> {
     }
 }
 
+/// The role of the image that the pods a test asks for should run.
+fn sample(test: &Test) -> Option<Image> {
+    match test {
+        Test::State(look) => image_role(look.ask.fixture()),
+        Test::Admission(_) | Test::Fact(_) | Test::Http(_) => None,
+    }
+}
+
 /// The role of the image a fixture's pods run, for those that have pods.
 pub fn image_role(fixture: FixtureName) -> Option<Image> {
     match fixture {
         FixtureName::Namespaces | FixtureName::UnboundPods => None,
-        FixtureName::WinWebserver => Some(Image::ServerCore),
+        FixtureName::WinWebserver | FixtureName::SlowStarter => Some(Image::ServerCore),
+        FixtureName::Iis => Some(Image::Iis),
+        FixtureName::NanoServer => Some(Image::NanoServer),
         FixtureName::LinuxServer | FixtureName::LinuxPodProber | FixtureName::LinuxNodeProber => {
             Some(Image::AgnhostLinux)
         }
         FixtureName::WindowsPodProber => Some(Image::AgnhostWindows),
         FixtureName::WindowsNodeProber => Some(Image::HostProcess),
     }
+}
+
+fn unreadable_build() -> Trouble {
+    let because = "status.nodeInfo.kernelVersion is not one of Windows";
+    unknown("the build of the pool's nodes", because)
 }
 
 fn unknown(what: &str, because: &str) -> Trouble {
@@ -451,6 +482,25 @@ mod tests {
             let broken = matches!(fate, Fate::Broken(_));
             assert_eq!(broken, over_pools(&id), "{id}: {fate:?}");
         }
+    }
+
+    #[test]
+    fn a_case_of_one_pool_is_looked_at_there_alone() {
+        let of = |claim: &str| {
+            let fates = fates(&facts("v1.37.0", hybrid(true))).into_iter();
+            let found: Vec<_> = fates.filter(|(id, _)| base(id) == claim).collect();
+            found
+        };
+        let here = "sample.iis-2022[pool=windows-2022]".to_owned();
+        assert_eq!(of("sample.iis-2022"), [(here, Fate::Look)]);
+        let elsewhere = of("sample.iis-2019");
+        let [(id, Fate::Skip(reason))] = elsewhere.as_slice() else {
+            panic!("{elsewhere:?}")
+        };
+        assert_eq!(id, "sample.iis-2019[pool=windows-2019]");
+        assert!(reason.is_legitimate());
+        let said = "the question does not arise: the cluster has no windows-2019 nodes";
+        assert_eq!(reason.to_string(), said);
     }
 
     #[test]

@@ -212,8 +212,11 @@ impl Term {
         }
         match &self.what {
             What::Axis(axis @ (Axis::Pool | Axis::To), pattern) => {
+                // Not those that only a case names
+                let there = facts.pools();
                 let values = plan.checks.iter().filter_map(|check| check.point.on(*axis));
-                let known: Vec<_> = values.collect::<BTreeSet<_>>().into_iter().collect();
+                let values: BTreeSet<_> = values.filter(|name| there.contains_key(*name)).collect();
+                let known: Vec<_> = values.into_iter().collect();
                 if known.is_empty() {
                     let message =
                         format!("the cluster has no Windows pool, so none is `{pattern}`");
@@ -253,7 +256,10 @@ impl What {
             Self::Id(pattern) => hit_id(pattern, &case_id(&case.claim, case.name.as_deref())),
             Self::Area(_) | Self::Kind(_) => self.hit_claim(&case.claim, case.kind),
             Self::Axis(axis, pattern) => Hit::possible(match axis {
-                Axis::Pool => case.over.windows_pools,
+                Axis::Pool => match &case.over.only_pool {
+                    Some(only) => pattern.matches(only.as_str()),
+                    None => case.over.windows_pools,
+                },
                 Axis::To => case.over.to_windows_pools,
                 Axis::Source | Axis::Workload | Axis::Container | Axis::Value => {
                     values_of(case, *axis)

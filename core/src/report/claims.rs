@@ -5,16 +5,15 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::ending::counted;
 use super::folded::MANY;
 use super::layout::{columns, pad};
 use crate::claims::{Claim, Kind};
 use crate::document::nearest;
 use crate::plan::{Check, Fate, Plan, PlannedLook, Selection};
 use crate::suite::{Case, Suites, Then};
-use crate::text::printable;
+use crate::text::{counted, printable};
 use crate::verdict::{LedgerEntry, Outside, Scope, Verdict};
-use crate::way::{AdmissionExpect, Change, Signature, StateAsk, StateExpect, Test};
+use crate::way::{AdmissionExpect, Change, Signature, StateAsk, Test};
 
 /// No claim has this id.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -209,7 +208,9 @@ fn explain_case(text: &mut String, case: &Case) {
     let _ = writeln!(text, "\ncase{}", name.unwrap_or_default());
     field(text, "title", &case.title);
     if case.over.windows_pools {
-        field(text, "over", "every Windows pool");
+        let pools = case.over.only_pool.as_ref();
+        let pools = pools.map_or("every Windows pool".to_owned(), ToString::to_string);
+        field(text, "over", &pools);
     }
     for source in &case.over.sources {
         field(text, "from", source.as_str());
@@ -312,14 +313,13 @@ fn explain_look(out: &mut String, test: &Test) {
             (asks, look.expect.to_string())
         }
         Test::State(look) => {
-            let StateAsk::Pods(fixture) = look.ask;
-            let StateExpect::Ready { pods } = look.expect;
-            let asks = format!("the state of the pods of {}", fixture.as_str());
-            let expects = format!(
-                "{} Ready with the image of the build",
-                counted(pods.into(), "pod")
-            );
-            (asks, expects)
+            let asks = match look.ask {
+                StateAsk::Pods(fixture) => format!("the state of the pods of {}", fixture.as_str()),
+                StateAsk::Endpoints(fixture) => {
+                    format!("the endpoints of the Service of {}", fixture.as_str())
+                }
+            };
+            (asks, look.expect.to_string())
         }
     };
     field(out, "asks", &asks);

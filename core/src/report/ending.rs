@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::claims::ClaimId;
 use crate::config::shown;
 use crate::record::{Exit, ObjectName, RunView, Tally, exit};
-use crate::text::printable;
+use crate::text::{counted, printable};
 
 /// Something that leaves the run's outcome in doubt, beside verdicts.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -152,12 +152,4 @@ fn areas(counts: &BTreeMap<String, usize>) -> String {
 
 fn claims(count: usize) -> String {
     counted(count, "claim")
-}
-
-/// A count with its word, in the plural where it is not one.
-pub(super) fn counted(count: usize, word: &str) -> String {
-    match count {
-        1 => format!("1 {word}"),
-        count => format!("{count} {word}s"),
-    }
 }

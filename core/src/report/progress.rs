@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::ending::{counted, objects};
+use super::ending::objects;
 use super::finding::{in_words, reason};
 use super::layout::{fit, pad};
 use super::summary::seconds;
@@ -10,7 +10,7 @@ use super::terminal::VERDICT;
 use crate::claims::ClaimId;
 use crate::plan::CheckId;
 use crate::record::{Event, FixtureOutcome, Line};
-use crate::text::printable;
+use crate::text::{counted, printable};
 use crate::verdict::{Conclusion, Verdict};
 
 /// Columns of a reason in a line of progress.

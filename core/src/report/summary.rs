@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::ending::counted;
 use crate::facts::{Facts, Known, Os};
 use crate::record::{RunView, Tally, exit};
-use crate::text::printable;
+use crate::text::{counted, printable};
 use crate::verdict::Verdict;
 
 /// The verdicts in the order a tally names them: what decides comes last.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::blame::{Blame, Broke};
-use super::ending::{Reservation, counted, left, object, objects, reservations};
+use super::ending::{Reservation, left, object, objects, reservations};
 use super::finding::{Finding, UNFINISHED, in_words, word};
 use super::folded::{Row, rows};
 use super::layout::{NARROWEST, columns, fit, pad, wrap};
@@ -14,7 +14,7 @@ use crate::claims::ClaimId;
 use crate::config::Profile;
 use crate::plan::CheckId;
 use crate::record::{CheckView, Exit, RunView, exit};
-use crate::text::printable;
+use crate::text::{counted, printable};
 use crate::verdict::{Because, Verdict};
 use crate::way::FixtureKey;
 

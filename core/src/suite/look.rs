@@ -110,32 +110,51 @@ fn read_state(
     ask: &Node,
     expect: &Node,
 ) -> Option<Look<crate::way::State>> {
-    let asked = decoder.tagged(ask, "state `ask`", &["pods"]);
-    let expected = decoder.tagged(expect, "expectation", &["ready"]);
-    let of = asked.and_then(|asked| {
-        let mut fields = decoder.fields(&asked.node, "`pods`")?;
+    let asked = decoder.tagged(ask, "state `ask`", &["pods", "endpoints"])?;
+    let (what, looked_at, known): (_, &[_], &[_]) = match asked.key.as_str() {
+        "pods" => ("`pods`", &WITH_PODS, &["ready", "steady", "listed"]),
+        _ => ("`endpoints`", &WITH_SERVICE, &["endpoints"]),
+    };
+    let expected = decoder.tagged(expect, "expectation", known);
+    let of = decoder.fields(&asked.node, what).and_then(|mut fields| {
         let of = fields.required(decoder, "of");
         fields.finish(decoder);
-        of.and_then(|node| read_fixture(decoder, node, &WITH_PODS))
+        read_fixture(decoder, of?, looked_at)
     });
-    let pods = expected.and_then(|expected| {
-        let mut fields = decoder.fields(&expected.node, "`ready`")?;
+    let expect = expected.and_then(|expected| {
+        let mut fields = decoder.fields(&expected.node, "what is expected of pods")?;
         let pods = fields.required(decoder, "pods");
         fields.finish(decoder);
-        pods.and_then(|node| decoder.count(node, "`pods`"))
+        let pods = pods.and_then(|node| decoder.count(node, "`pods`"))?;
+        Some(match expected.key.as_str() {
+            "ready" => StateExpect::Ready { pods },
+            "steady" => StateExpect::Steady { pods },
+            "listed" => StateExpect::Listed { pods },
+            _ => StateExpect::Endpoints { pods },
+        })
     });
+    let of = of?;
     Some(Look {
-        ask: StateAsk::Pods(of?),
-        expect: StateExpect::Ready { pods: pods? },
+        ask: match asked.key.as_str() {
+            "pods" => StateAsk::Pods(of),
+            _ => StateAsk::Endpoints(of),
+        },
+        expect: expect?,
     })
 }
 
 /// The fixtures that answer HTTP.
 const SERVING: [FixtureName; 2] = [FixtureName::WinWebserver, FixtureName::LinuxServer];
 
+/// The fixtures whose Service is looked at.
+const WITH_SERVICE: [FixtureName; 2] = [FixtureName::WinWebserver, FixtureName::Iis];
+
 /// The fixtures that have pods.
-const WITH_PODS: [FixtureName; 4] = [
+const WITH_PODS: [FixtureName; 7] = [
     FixtureName::WinWebserver,
+    FixtureName::Iis,
+    FixtureName::SlowStarter,
+    FixtureName::NanoServer,
     FixtureName::LinuxPodProber,
     FixtureName::WindowsPodProber,
     FixtureName::WindowsNodeProber,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::admission::read_values;
 use crate::document::{Decoder, Node, Value};
+use crate::facts::{PoolName, WindowsBuild};
 use crate::way::{ContainerKind, SourceKind, Workload};
 
 /// The axes of a case.
@@ -11,6 +12,8 @@ use crate::way::{ContainerKind, SourceKind, Workload};
 pub struct Over {
     /// Every Windows pool.
     pub windows_pools: bool,
+    /// Of those, this one alone.
+    pub only_pool: Option<PoolName>,
     /// From every Windows pool to every Windows pool, its own included.
     pub to_windows_pools: bool,
     /// These kinds of sources.
@@ -33,8 +36,16 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
     let container = fields.optional("container");
     let value = fields.optional("value");
     fields.finish(decoder);
-    let windows_pools = read_pools(decoder, pool, "pool axis");
-    let to_windows_pools = read_pools(decoder, to, "axis of pools that are looked at");
+    let pools = match pool {
+        None => Some((false, None)),
+        Some(node) => read_pools(decoder, node),
+    };
+    let to_windows_pools = match to {
+        None => Some(false),
+        Some(node) => decoder.word(node, "axis of pools that are looked at", &[ALL_POOLS], |word| {
+            (word == ALL_POOLS).then_some(true)
+        }),
+    };
     if let (Some(node), None) = (to, pool) {
         let message = "`to` is the pool that is looked at from another one";
         decoder.report(node, message, Some("add `pool: windows`".to_owned()));
@@ -59,8 +70,10 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
         None => Some(BTreeMap::new()),
         Some(node) => read_values(decoder, node),
     };
+    let (windows_pools, only_pool) = pools?;
     Some(Over {
-        windows_pools: windows_pools?,
+        windows_pools,
+        only_pool,
         to_windows_pools: to_windows_pools?,
         sources: sources?,
         workloads: workloads?,
@@ -69,15 +82,25 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
     })
 }
 
-/// An axis of pools: all Windows pools, or none.
-fn read_pools(decoder: &mut Decoder<'_>, node: Option<&Node>, what: &str) -> Option<bool> {
-    match node {
-        None => Some(false),
-        Some(node) => decoder.word(node, what, &["windows"], |word| {
-            (word == "windows").then_some(true)
-        }),
-    }
+/// `windows`, or one of its pools by name.
+fn read_pools(decoder: &mut Decoder<'_>, node: &Node) -> Option<(bool, Option<PoolName>)> {
+    let named = [
+        WindowsBuild::SERVER_2019,
+        WindowsBuild::SERVER_2022,
+        WindowsBuild::SERVER_2025,
+    ]
+    .map(PoolName::windows);
+    let known: Vec<_> = std::iter::once(ALL_POOLS)
+        .chain(named.iter().map(PoolName::as_str))
+        .collect();
+    decoder.word(node, "pool axis", &known, |word| {
+        let only = named.iter().find(|name| name.as_str() == word);
+        (word == ALL_POOLS || only.is_some()).then(|| (true, only.cloned()))
+    })
 }
+
+/// The word for every Windows pool.
+const ALL_POOLS: &str = "windows";
 
 /// The values on one axis: a list of words, each once, or `all`.
 fn read_axis<T: Copy + PartialEq>(

@@ -34,7 +34,7 @@ pub use place::{
     Bound, FixtureKey, FixtureName, Need, SourceKind, Standing, StandingFixture, StandingNode,
     StandingPod, VantageKey,
 };
-pub use state::{PodSeen, State, StateAsk, StateExpect, StateSeen};
+pub use state::{EndpointSeen, PodSeen, State, StateAsk, StateExpect, StateSeen};
 pub use trouble::{Trouble, TroubleKind};
 
 use serde::Serialize;
@@ -156,10 +156,7 @@ impl Test {
                 let needs = look.ask.of.into_iter().chain(beside);
                 needs.map(|name| (name, Need::Stands)).collect()
             }
-            Self::State(look) => {
-                let StateAsk::Pods(fixture) = look.ask;
-                vec![namespaces, (fixture, Need::Settled)]
-            }
+            Self::State(look) => vec![namespaces, (look.ask.fixture(), Need::Settled)],
         }
     }
 
@@ -184,7 +181,7 @@ impl Test {
     /// Whether it must hold for a while: pods without a readiness probe are Ready when they start.
     pub fn must_last(&self) -> bool {
         match self {
-            Self::State(look) => matches!(look.ask, StateAsk::Pods(_)),
+            Self::State(_) => true,
             Self::Http(_) | Self::Admission(_) | Self::Fact(_) => false,
         }
     }

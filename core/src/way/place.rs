@@ -92,6 +92,12 @@ pub enum FixtureName {
     Namespaces,
     /// The win-webserver Deployment and Service.
     WinWebserver,
+    /// The IIS Deployment and Service, with the RuntimeClass its pods go by.
+    Iis,
+    /// A Deployment that takes long to serve, with the probes of a .NET application.
+    SlowStarter,
+    /// A Deployment on Nano Server.
+    NanoServer,
     /// A server in a pod on Linux.
     LinuxServer,
     /// Pods that no scheduler binds, for what is asked of pods that are there.
@@ -108,9 +114,12 @@ pub enum FixtureName {
 
 impl FixtureName {
     /// Every fixture.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::Namespaces,
         Self::WinWebserver,
+        Self::Iis,
+        Self::SlowStarter,
+        Self::NanoServer,
         Self::LinuxServer,
         Self::UnboundPods,
         Self::LinuxPodProber,
@@ -124,6 +133,9 @@ impl FixtureName {
         match self {
             Self::Namespaces => "namespaces",
             Self::WinWebserver => "win-webserver",
+            Self::Iis => "iis",
+            Self::SlowStarter => "slow-starter",
+            Self::NanoServer => "nano-server",
             Self::LinuxServer => "linux-server",
             Self::UnboundPods => "unbound-pods",
             Self::LinuxPodProber => "linux-pod-prober",
@@ -141,7 +153,12 @@ impl FixtureName {
     /// Whether there is one per Windows pool.
     pub fn per_pool(self) -> bool {
         match self {
-            Self::WinWebserver | Self::WindowsPodProber | Self::WindowsNodeProber => true,
+            Self::WinWebserver
+            | Self::Iis
+            | Self::SlowStarter
+            | Self::NanoServer
+            | Self::WindowsPodProber
+            | Self::WindowsNodeProber => true,
             Self::Namespaces
             | Self::LinuxServer
             | Self::UnboundPods
@@ -153,7 +170,12 @@ impl FixtureName {
     /// The fixture of this name that a look at a Windows pool is about.
     pub fn at(self, pool: Option<&PoolName>) -> FixtureKey {
         let pool = match self {
-            Self::WinWebserver | Self::WindowsPodProber | Self::WindowsNodeProber => pool.cloned(),
+            Self::WinWebserver
+            | Self::Iis
+            | Self::SlowStarter
+            | Self::NanoServer
+            | Self::WindowsPodProber
+            | Self::WindowsNodeProber => pool.cloned(),
             Self::LinuxServer | Self::LinuxPodProber | Self::LinuxNodeProber => {
                 Some(PoolName::linux())
             }
@@ -179,6 +201,17 @@ impl fmt::Display for FixtureKey {
         match &self.pool {
             Some(pool) => write!(f, " in {pool}"),
             None => Ok(()),
+        }
+    }
+}
+
+impl FixtureKey {
+    /// The name of the Deployment and of the Service of a sample: [`as_str`](FixtureName::as_str)
+    /// with the pool.
+    pub fn object_name(&self) -> String {
+        match &self.pool {
+            Some(pool) => format!("{}-{pool}", self.name.as_str()),
+            None => self.name.as_str().to_owned(),
         }
     }
 }
@@ -290,6 +323,9 @@ impl Standing {
             | FixtureName::WindowsNodeProber => &self.host_namespace,
             FixtureName::Namespaces
             | FixtureName::WinWebserver
+            | FixtureName::Iis
+            | FixtureName::SlowStarter
+            | FixtureName::NanoServer
             | FixtureName::LinuxServer
             | FixtureName::LinuxPodProber
             | FixtureName::WindowsPodProber => &self.namespace,

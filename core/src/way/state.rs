@@ -1,19 +1,34 @@
 //! The way `state`: what the API server says of objects.
 
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::exchange::{ApiReply, ApiRequest, Reply, Request};
-use super::place::{Bound, FixtureName};
+use super::place::{Bound, FixtureKey, FixtureName};
 use super::trouble::{Trouble, TroubleKind};
 use super::{Comparison, Difference, Way};
-use crate::text::printable;
+use crate::text::{counted, printable};
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StateAsk {
     /// The pods of a fixture at the point's pool.
     Pods(FixtureName),
+    /// The endpoints of a fixture's Service at the point's pool.
+    Endpoints(FixtureName),
+}
+
+impl StateAsk {
+    /// The fixture that is asked about.
+    pub fn fixture(self) -> FixtureName {
+        match self {
+            Self::Pods(fixture) | Self::Endpoints(fixture) => fixture,
+        }
+    }
 }
 
 /// What should be seen.
@@ -24,6 +39,50 @@ pub enum StateExpect {
         /// How many.
         pods: u16,
     },
+    /// The same, and none of their containers was ever started again.
+    Steady {
+        /// How many.
+        pods: u16,
+    },
+    /// So many pods say that they are Ready, on which node and at which address.
+    Listed {
+        /// How many.
+        pods: u16,
+    },
+    /// So many pods, and no others, are ready endpoints with an address and a port.
+    Endpoints {
+        /// How many.
+        pods: u16,
+    },
+}
+
+impl StateExpect {
+    /// How many pods should be seen.
+    pub fn pods(self) -> u16 {
+        match self {
+            Self::Ready { pods }
+            | Self::Steady { pods }
+            | Self::Listed { pods }
+            | Self::Endpoints { pods } => pods,
+        }
+    }
+}
+
+impl fmt::Display for StateExpect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pods = counted(self.pods().into(), "pod");
+        match self {
+            Self::Ready { .. } => write!(f, "{pods} Ready with the image of the build"),
+            Self::Steady { .. } => {
+                write!(
+                    f,
+                    "{pods} Ready with the image of the build, none of them restarted"
+                )
+            }
+            Self::Listed { .. } => write!(f, "{pods} Ready, each with its node and address"),
+            Self::Endpoints { .. } => write!(f, "{pods} as ready endpoints"),
+        }
+    }
 }
 
 /// A pod, as far as readiness goes.
@@ -34,6 +93,12 @@ pub struct PodSeen {
     pub name: String,
     /// Where it is.
     pub node: Option<String>,
+    /// Its address.
+    #[serde(default)]
+    pub address: Option<String>,
+    /// How often its containers were started again.
+    #[serde(default)]
+    pub restarts: u64,
     /// Whether its condition Ready is True.
     pub ready: bool,
     /// Whether it is being deleted.
@@ -52,6 +117,22 @@ pub struct PodSeen {
 pub enum StateSeen {
     /// Pods.
     Pods(Vec<PodSeen>),
+    /// Endpoints of a Service.
+    Endpoints(Vec<EndpointSeen>),
+}
+
+/// An endpoint of a Service.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct EndpointSeen {
+    /// The pod it is.
+    pub pod: Option<String>,
+    /// Its address.
+    pub address: Option<String>,
+    /// Its port; the first of its slice.
+    pub port: Option<u16>,
+    /// Whether its condition `ready` is true.
+    pub ready: bool,
 }
 
 /// The way `state`.
@@ -64,21 +145,39 @@ impl Way for State {
     type Seen = StateSeen;
 
     fn request(ask: &StateAsk, at: &Bound<'_>) -> Result<Request, Trouble> {
-        let StateAsk::Pods(fixture) = ask;
         let namespace = &at.standing.namespace;
-        let pool = at.pool.map_or("", |pool| pool.as_str());
-        let run = &at.standing.run;
-        let path = format!(
-            "/api/v1/namespaces/{namespace}/pods?labelSelector=winconform%2Frun%3D{run}\
-             %2Cwinconform%2Ffixture%3D{}%2Cwinconform%2Fpool%3D{pool}",
-            fixture.as_str()
-        );
+        let path = match ask {
+            StateAsk::Pods(fixture) => {
+                let pool = at.pool.map_or("", |pool| pool.as_str());
+                let run = &at.standing.run;
+                format!(
+                    "/api/v1/namespaces/{namespace}/pods?labelSelector=winconform%2Frun%3D{run}\
+                     %2Cwinconform%2Ffixture%3D{}%2Cwinconform%2Fpool%3D{pool}",
+                    fixture.as_str()
+                )
+            }
+            StateAsk::Endpoints(fixture) => {
+                let key = FixtureKey {
+                    name: *fixture,
+                    pool: at.pool.cloned(),
+                };
+                format!(
+                    "/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices\
+                     ?labelSelector=kubernetes.io%2Fservice-name%3D{}",
+                    key.object_name()
+                )
+            }
+        };
         Ok(Request::Api(ApiRequest::get(path)))
     }
 
     fn read(ask: &StateAsk, at: &Bound<'_>, reply: &Reply) -> Result<StateSeen, Trouble> {
         let items = items(reply)?;
-        let StateAsk::Pods(fixture) = ask;
+        let StateAsk::Pods(fixture) = ask else {
+            return Ok(StateSeen::Endpoints(
+                items.iter().flat_map(read_slice).collect(),
+            ));
+        };
         let pods = items
             .iter()
             .map(|pod| read_pod(pod, at))
@@ -94,8 +193,21 @@ impl Way for State {
     }
 
     fn compare(expect: &StateExpect, seen: &StateSeen) -> Result<Comparison, Trouble> {
-        let (StateExpect::Ready { pods }, StateSeen::Pods(seen)) = (expect, seen);
-        Ok(compare_ready(*pods, seen))
+        match (expect, seen) {
+            (StateExpect::Endpoints { .. }, StateSeen::Endpoints(seen)) => {
+                Ok(compare_endpoints(*expect, seen))
+            }
+            (StateExpect::Listed { .. }, StateSeen::Pods(seen)) => {
+                Ok(compare_listed(*expect, seen))
+            }
+            (StateExpect::Ready { .. } | StateExpect::Steady { .. }, StateSeen::Pods(seen)) => {
+                Ok(compare_ready(*expect, seen))
+            }
+            (_, StateSeen::Pods(_) | StateSeen::Endpoints(_)) => {
+                let detail = "what was seen is not what the expectation is about";
+                Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail))
+            }
+        }
     }
 }
 
@@ -114,7 +226,7 @@ fn not_begun(pod: &PodSeen) -> Option<Trouble> {
     (!pod.ready).then(|| Trouble::new(kind, format!("{}: {waiting}", pod.name)))
 }
 
-fn compare_ready(expected: u16, pods: &[PodSeen]) -> Comparison {
+fn compare_ready(expect: StateExpect, pods: &[PodSeen]) -> Comparison {
     let ready: Vec<_> = pods.iter().filter(|pod| pod.ready).collect();
     let mut seen = format!("{} of {} Ready", ready.len(), pods.len());
     for pod in pods.iter().filter(|pod| !pod.ready) {
@@ -125,16 +237,76 @@ fn compare_ready(expected: u16, pods: &[PodSeen]) -> Comparison {
         let images = printable(&pod.images.join(", "));
         seen.push_str(&format!("; {} runs {images}", printable(&pod.name)));
     }
+    let steady = matches!(expect, StateExpect::Steady { .. });
+    let restarted = || pods.iter().filter(|pod| steady && pod.restarts > 0);
+    for pod in restarted() {
+        let times = counted(usize::try_from(pod.restarts).unwrap_or(usize::MAX), "time");
+        let name = printable(&pod.name);
+        seen.push_str(&format!("; {name} was restarted {times}"));
+    }
     let difference = Difference {
-        expected: format!("{expected} pods Ready"),
+        expected: expect.to_string(),
         seen,
     };
-    if ready.len() < usize::from(expected) {
+    if ready.len() < usize::from(expect.pods()) || restarted().next().is_some() {
         Comparison::Refuted(difference)
     } else if ready.iter().any(|pod| !pod.image_of_build) {
         Comparison::Otherwise(difference)
     } else {
         Comparison::Holds(difference)
+    }
+}
+
+fn compare_listed(expect: StateExpect, pods: &[PodSeen]) -> Comparison {
+    let is_listed = |pod: &PodSeen| pod.ready && pod.node.is_some() && pod.address.is_some();
+    let of = |value: &Option<String>, what| match value {
+        Some(value) => printable(value),
+        None => format!("no {what}"),
+    };
+    let shown = pods.iter().map(|pod| {
+        let ready = if pod.ready { "Ready" } else { "not Ready" };
+        let (node, address) = (of(&pod.node, "node"), of(&pod.address, "address"));
+        format!("{}: {ready}, {node}, {address}", printable(&pod.name))
+    });
+    let difference = Difference {
+        expected: expect.to_string(),
+        seen: shown.collect::<Vec<_>>().join("; "),
+    };
+    match pods.iter().filter(|pod| is_listed(pod)).count() >= usize::from(expect.pods()) {
+        true => Comparison::Holds(difference),
+        false => Comparison::Refuted(difference),
+    }
+}
+
+fn compare_endpoints(expect: StateExpect, endpoints: &[EndpointSeen]) -> Comparison {
+    let is_whole = |endpoint: &&EndpointSeen| {
+        endpoint.ready && endpoint.address.is_some() && endpoint.port.is_some()
+    };
+    // A pod of two address families is in two slices
+    let pods: BTreeSet<_> = endpoints
+        .iter()
+        .filter(is_whole)
+        .filter_map(|endpoint| endpoint.pod.as_deref())
+        .collect();
+    let amiss = endpoints.iter().filter(|endpoint| !is_whole(endpoint));
+    let mut seen = format!("{} as ready endpoints", counted(pods.len(), "pod"));
+    for endpoint in amiss {
+        let pod = endpoint.pod.as_deref().unwrap_or("no pod");
+        let lacks = match (endpoint.ready, &endpoint.address) {
+            (false, _) => "is not ready",
+            (true, None) => "has no address",
+            (true, Some(_)) => "has no port",
+        };
+        seen.push_str(&format!("; {} {lacks}", printable(pod)));
+    }
+    let difference = Difference {
+        expected: expect.to_string(),
+        seen,
+    };
+    match pods.len().cmp(&usize::from(expect.pods())) {
+        Ordering::Less => Comparison::Refuted(difference),
+        Ordering::Equal => Comparison::Holds(difference),
+        Ordering::Greater => Comparison::Otherwise(difference),
     }
 }
 
@@ -173,11 +345,24 @@ fn read_pod(pod: &Json, at: &Bound<'_>) -> Result<PodSeen, Trouble> {
     let is_ready = |c: &Json| c["type"] == "Ready" && c["status"] == "True";
     let waiting = list(&pod["status"]["containerStatuses"])
         .iter()
-        .find_map(|status| text(&status["state"]["waiting"]["reason"]))
+        .find_map(|status| {
+            let waiting = text(&status["state"]["waiting"]["reason"]);
+            let ended = || {
+                ["state", "lastState"]
+                    .into_iter()
+                    .find_map(|of| end(&status[of]))
+            };
+            waiting.or_else(ended)
+        })
         .or_else(|| text(&pod["status"]["reason"]));
     Ok(PodSeen {
         name: name(pod)?,
         node: text(&pod["spec"]["nodeName"]),
+        address: text(&pod["status"]["podIP"]),
+        restarts: list(&pod["status"]["containerStatuses"])
+            .iter()
+            .filter_map(|status| status["restartCount"].as_u64())
+            .sum(),
         deleted: !pod["metadata"]["deletionTimestamp"].is_null(),
         ready: list(&pod["status"]["conditions"]).iter().any(is_ready),
         image_of_build: !images.is_empty()
@@ -185,6 +370,26 @@ fn read_pod(pod: &Json, at: &Bound<'_>) -> Result<PodSeen, Trouble> {
         images,
         waiting,
     })
+}
+
+/// How a container ended, of one of its states.
+fn end(state: &Json) -> Option<String> {
+    let code = state["terminated"]["exitCode"].as_i64()?;
+    Some(format!("ended with exit code {code}"))
+}
+
+/// The endpoints of an EndpointSlice. `ready` that is not said means ready (discovery.k8s.io/v1).
+fn read_slice(slice: &Json) -> Vec<EndpointSeen> {
+    let port = slice["ports"][0]["port"].as_u64();
+    let port = port.and_then(|port| u16::try_from(port).ok());
+    let endpoints = slice["endpoints"].as_array().into_iter().flatten();
+    let read = |endpoint: &Json| EndpointSeen {
+        pod: text(&endpoint["targetRef"]["name"]),
+        address: text(&endpoint["addresses"][0]),
+        port,
+        ready: endpoint["conditions"]["ready"].as_bool().unwrap_or(true),
+    };
+    endpoints.map(read).collect()
 }
 
 #[cfg(test)]
@@ -197,6 +402,8 @@ mod tests {
         let pod = |ready, image_of_build| PodSeen {
             name: "p".into(),
             node: Some("n".into()),
+            address: Some("10.0.0.1".into()),
+            restarts: 0,
             ready,
             deleted: false,
             images: vec!["i".into()],
@@ -215,6 +422,101 @@ mod tests {
         assert!(matches!(wrong_image, Comparison::Otherwise(_)));
     }
 
+    #[test]
+    fn steady_pods_were_never_restarted_and_listed_ones_say_where_they_are() {
+        let pod = PodSeen {
+            name: "p".into(),
+            node: Some("n".into()),
+            address: Some("10.0.0.1".into()),
+            restarts: 0,
+            ready: true,
+            deleted: false,
+            images: vec!["i".into()],
+            image_of_build: true,
+            waiting: None,
+        };
+        let (steady, listed) = (
+            StateExpect::Steady { pods: 1 },
+            StateExpect::Listed { pods: 1 },
+        );
+        let compare = |expect, pod: &PodSeen| {
+            let seen = StateSeen::Pods(vec![pod.clone()]);
+            State::compare(&expect, &seen).expect("told")
+        };
+        assert!(compare(steady, &pod).holds() && compare(listed, &pod).holds());
+        let restarted = PodSeen {
+            restarts: 2,
+            ..pod.clone()
+        };
+        assert!(compare(StateExpect::Ready { pods: 1 }, &restarted).holds());
+        let Comparison::Refuted(difference) = compare(steady, &restarted) else {
+            panic!("it was restarted")
+        };
+        assert_eq!(
+            difference.expected,
+            "1 pod Ready with the image of the build, none of them restarted"
+        );
+        assert_eq!(difference.seen, "1 of 1 Ready; p was restarted 2 times");
+        for lacking in [
+            PodSeen {
+                node: None,
+                ..pod.clone()
+            },
+            PodSeen {
+                address: None,
+                ..pod.clone()
+            },
+            PodSeen {
+                ready: false,
+                ..pod
+            },
+        ] {
+            let compared = compare(listed, &lacking);
+            assert!(matches!(compared, Comparison::Refuted(_)), "{compared:?}");
+        }
+    }
+
+    #[test]
+    fn endpoints_are_the_pods_that_are_ready_and_no_others() {
+        let slice = |endpoints: Json| {
+            json!({"ports": [{"port": 80}],
+                "endpoints": endpoints})
+        };
+        let endpoint = |pod: &str, ready: bool| {
+            json!({"addresses": ["10.0.0.1"], "conditions": {"ready": ready},
+                "targetRef": {"kind": "Pod", "name": pod}})
+        };
+        let compare = |slices: Json| {
+            let ask = StateAsk::Endpoints(FixtureName::WinWebserver);
+            let seen = read(ask, &slices).expect("slices");
+            State::compare(&StateExpect::Endpoints { pods: 2 }, &seen).expect("told")
+        };
+        let both = slice(json!([endpoint("a", true), endpoint("b", true)]));
+        // Of each address family one
+        assert!(compare(json!([both, both])).holds());
+        let half = slice(json!([endpoint("a", true), endpoint("b", false)]));
+        let Comparison::Refuted(difference) = compare(json!([half])) else {
+            panic!("one is not ready")
+        };
+        assert_eq!(difference.seen, "1 pod as ready endpoints; b is not ready");
+        assert!(matches!(compare(json!([])), Comparison::Refuted(_)));
+        let third = slice(json!([endpoint("c", true)]));
+        assert!(matches!(
+            compare(json!([both, third])),
+            Comparison::Otherwise(_)
+        ));
+        let mut unported = both.clone();
+        unported["ports"] = json!([]);
+        assert!(matches!(compare(json!([unported])), Comparison::Refuted(_)));
+    }
+
+    #[test]
+    fn pods_are_no_endpoints() {
+        let seen = StateSeen::Pods(Vec::new());
+        let error = State::compare(&StateExpect::Endpoints { pods: 1 }, &seen);
+        assert!(error.is_err(), "{error:?}");
+    }
+
     fn read(ask: StateAsk, items: &Json) -> Result<StateSeen, Trouble> {
         let standing = super::super::Standing::default();
         let at = Bound {
@@ -227,6 +529,23 @@ mod tests {
         };
         let body = json!({"items": items});
         State::read(&ask, &at, &Reply::Api(ApiReply { status: 200, body }))
+    }
+
+    #[test]
+    fn how_a_container_ended_is_why_its_pod_is_not_ready() {
+        let ended = json!({"terminated": {"exitCode": -1_073_741_502, "reason": "Error"}});
+        for state in [
+            json!({"state": ended}),
+            json!({"state": {"running": {}}, "lastState": ended}),
+        ] {
+            let pod = json!({"metadata": {"name": "p"}, "status": {"containerStatuses": [state]}});
+            let seen = read(StateAsk::Pods(FixtureName::WinWebserver), &json!([pod]));
+            let Ok(StateSeen::Pods(pods)) = seen else {
+                panic!("{seen:?}")
+            };
+            let said = Some("ended with exit code -1073741502");
+            assert_eq!(pods[0].waiting.as_deref(), said);
+        }
     }
 
     #[test]

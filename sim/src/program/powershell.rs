@@ -387,11 +387,22 @@ fn http_listener(script: &str) -> Started {
             listening_udp: BTreeMap::new(),
             // PowerShell starts for seconds before it listens, and without a probe the pod is Ready
             // by then
-            warm_up: Duration::from_secs(4),
+            warm_up: Duration::from_secs(4) + slept_before(script),
             prints: format!("Listening at http://*:{port}/\r\n"),
         },
         None => Refusal::not_simulated("an HttpListener without a prefix"),
     }
+}
+
+/// What a listener's script sleeps before it starts to listen.
+fn slept_before(script: &str) -> Duration {
+    let lower = script.to_ascii_lowercase();
+    let before = lower.split(".start()").next().unwrap_or_default();
+    let sleeps = statements(before)
+        .into_iter()
+        .map(|statement| words(&statement));
+    let sleeps = sleeps.filter(|words| words.first().is_some_and(|word| word == "start-sleep"));
+    sleeps.map(|words| wait(&words[1..]).slept).sum()
 }
 
 #[cfg(test)]
@@ -414,6 +425,11 @@ mod tests {
             Started::Serves { listening, .. } => {
                 assert_eq!(listening.get(&80), Some(&Page::WinWebserver));
             }
+            other => panic!("{other:?}"),
+        }
+        let slow = format!("Start-Sleep -Seconds 20\n{script} $listener.Start() ; Start-Sleep 5");
+        match start(&servercore, &["powershell.exe", "-command", &slow]) {
+            Started::Serves { warm_up, .. } => assert_eq!(warm_up, Duration::from_secs(24)),
             other => panic!("{other:?}"),
         }
         let escaped = script.replace('$', "$$");

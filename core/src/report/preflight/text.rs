@@ -5,13 +5,12 @@ use std::fmt::Write as _;
 
 use jiff::SignedDuration;
 
-use super::super::ending::counted;
 use super::super::layout::{columns, pad, wrap};
 use super::{EXPECTED, Lack, Preflight, Prospect};
 use crate::claims::ClaimId;
 use crate::facts::{Known, Os};
 use crate::plan::{Answer, Check};
-use crate::text::printable;
+use crate::text::{counted, printable};
 
 /// A clock that is off by less is not spoken of.
 const TOLERATED: SignedDuration = SignedDuration::from_secs(5);
