@@ -1,0 +1,213 @@
+//! What is deployed, as it is written: the server accepts it, and PowerShell can read its scripts.
+//!
+//! Whether a real server accepts the manifests is asked with kubectl of the control plane in
+//! `WINCONFORM_TEST_KUBECONFIG`; without it that test is named as not run.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value as Json;
+use tree_sitter::{Node, Parser};
+
+/// Where tests find a control plane.
+const VARIABLE: &str = "WINCONFORM_TEST_KUBECONFIG";
+
+/// Every manifest, with where it is.
+fn manifests() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    collect(&folder(), &mut found);
+    found.sort();
+    assert!(found.len() > 5, "{found:?}");
+    found
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("manifests")
+}
+
+fn collect(folder: &Path, into: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            collect(&path, into);
+        } else {
+            into.push(path);
+        }
+    }
+}
+
+fn objects(manifest: &Path) -> Vec<Json> {
+    let text = std::fs::read_to_string(manifest).expect("text");
+    serde_saphyr::from_multiple(&text).expect("YAML")
+}
+
+/// The scripts that an object hands to PowerShell, as it gets them: the kubelet makes `$` of `$$`.
+fn scripts(object: &Json) -> Vec<String> {
+    let spec = match object["kind"].as_str() {
+        Some("Pod") => &object["spec"],
+        _ => &object["spec"]["template"]["spec"],
+    };
+    let words = |list: &Json| -> Vec<String> {
+        let list = list.as_array().into_iter().flatten();
+        list.filter_map(|word| Some(word.as_str()?.to_owned()))
+            .collect()
+    };
+    let containers = spec["containers"].as_array().into_iter().flatten();
+    let lines = containers.map(|own| [words(&own["command"]), words(&own["args"])].concat());
+    let runs = |line: &Vec<String>| {
+        line.first()
+            .is_some_and(|file| file.ends_with("powershell.exe"))
+    };
+    let script = |line: Vec<String>| {
+        let is_flag = |word: &String| word.eq_ignore_ascii_case("-command");
+        let at = line
+            .iter()
+            .position(is_flag)
+            .expect("a script after -Command");
+        line[at + 1..].join(" ").replace("$$", "$")
+    };
+    lines.filter(runs).map(script).collect()
+}
+
+/// The first thing in a script that PowerShell's grammar has no place for.
+fn fault(script: &str) -> Option<String> {
+    let mut parser = Parser::new();
+    let grammar = tree_sitter_powershell::LANGUAGE.into();
+    parser
+        .set_language(&grammar)
+        .expect("a grammar of this library's version");
+    let tree = parser.parse(script, None).expect("a tree");
+    let mut nodes = vec![tree.root_node()];
+    while let Some(node) = nodes.pop() {
+        if node.is_error() || node.is_missing() {
+            return Some(described(node, script));
+        }
+        let mut cursor = node.walk();
+        nodes.extend(node.children(&mut cursor));
+    }
+    None
+}
+
+fn described(node: Node<'_>, script: &str) -> String {
+    let (row, text) = (node.start_position().row + 1, &script[node.byte_range()]);
+    format!("line {row}: {} `{text}`", node.kind())
+}
+
+#[test]
+fn powershell_can_read_every_script() {
+    let mut read = Vec::new();
+    for manifest in manifests() {
+        let name = manifest
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        for script in objects(&manifest).iter().flat_map(scripts) {
+            assert_eq!(fault(&script), None, "{name}:\n{script}");
+            read.push(name.clone());
+        }
+    }
+    let expected = [
+        "windows-node.yaml",
+        "slow-starter.yaml",
+        "win-webserver.yaml",
+    ];
+    read.sort();
+    let mut expected = expected.map(str::to_owned);
+    expected.sort();
+    assert_eq!(read, expected);
+}
+
+#[test]
+fn a_script_with_a_mistake_is_found() {
+    let manifest = folder().join("win-webserver.yaml");
+    let script = objects(&manifest)
+        .iter()
+        .flat_map(scripts)
+        .next()
+        .expect("a script");
+    for (from, to) in [
+        ("$listener.IsListening)", "$listener.IsListening"),
+        ("Close()\n}", "Close()\n"),
+        ("'http", "http"),
+    ] {
+        let broken = script.replacen(from, to, 1);
+        assert_ne!(broken, script, "{from}");
+        assert!(fault(&broken).is_some(), "{broken}");
+    }
+}
+
+#[test]
+fn a_real_server_accepts_every_manifest() {
+    let test = "a_real_server_accepts_every_manifest";
+    let not_run = |why: &str| {
+        // Past the test harness, which shows nothing of a test that passes
+        let told = format!("not run: {test}: {why}\n");
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), told.as_bytes());
+    };
+    let Some(kubeconfig) = std::env::var_os(VARIABLE) else {
+        return not_run(&format!("{VARIABLE} is not set"));
+    };
+    if Command::new("kubectl")
+        .arg("version")
+        .arg("--client")
+        .output()
+        .is_err()
+    {
+        return not_run("kubectl is not installed");
+    }
+    let kubectl = |arguments: &[&str]| {
+        let mut command = Command::new("kubectl");
+        let output = command
+            .env("KUBECONFIG", &kubeconfig)
+            .args(arguments)
+            .output();
+        let output = output.expect("kubectl runs");
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        (output.status.success(), said)
+    };
+    // What the others refer to has to be there
+    let namespaces = folder().join("namespaces.yaml");
+    let namespaces = namespaces.to_str().expect("text");
+    let mut said = vec![kubectl(&["apply", "--validate=strict", "-f", namespaces])];
+    for namespace in ["winconform", "winconform-host"] {
+        let wait = [
+            "wait",
+            "--for=create",
+            "--timeout=60s",
+            "serviceaccount/default",
+            "-n",
+            namespace,
+        ];
+        said.push(kubectl(&wait));
+    }
+    for manifest in manifests() {
+        let manifest = manifest.to_str().expect("text").to_owned();
+        said.push(kubectl(&[
+            "apply",
+            "--dry-run=server",
+            "--validate=strict",
+            "-f",
+            &manifest,
+        ]));
+    }
+    let unknown = [
+        "create",
+        "--dry-run=server",
+        "--validate=strict",
+        "-f",
+        namespaces,
+    ];
+    let again = kubectl(&unknown);
+    let gone = kubectl(&["delete", "--wait=false", "-f", namespaces]);
+    for (accepted, said) in said {
+        assert!(accepted, "{said}");
+        // A warning is as good as a refusal to come
+        assert!(!said.contains("Warning"), "{said}");
+    }
+    assert!(
+        !again.0 && again.1.contains("AlreadyExists"),
+        "the server was asked: {again:?}"
+    );
+    assert!(gone.0, "{gone:?}");
+}
