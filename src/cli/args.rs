@@ -31,6 +31,8 @@ pub(super) enum Command {
     Plan(PlanArgs),
     /// Show what the cluster says of itself, each with where it was read or why it is unknown
     Facts(FactsArgs),
+    /// List the images a run would pull on this cluster, by pool, with what runs them
+    Images(ImagesArgs),
     /// Ask what a run would be allowed to do on this cluster, and what the lack of it costs
     Preflight(PreflightArgs),
     /// List all claims
@@ -149,6 +151,21 @@ pub(super) struct PlanArgs {
     #[command(flatten)]
     pub(super) select: SelectArgs,
     /// The form of the plan
+    #[arg(long, value_enum, default_value = "text")]
+    pub(super) format: Format,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ImagesArgs {
+    #[command(flatten)]
+    pub(super) cluster: ClusterArgs,
+    #[command(flatten)]
+    pub(super) suites: SuitesArgs,
+    #[command(flatten)]
+    pub(super) config: ConfigArgs,
+    #[command(flatten)]
+    pub(super) select: SelectArgs,
+    /// The form of the list
     #[arg(long, value_enum, default_value = "text")]
     pub(super) format: Format,
 }

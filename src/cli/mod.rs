@@ -8,6 +8,7 @@ mod connect;
 mod error;
 mod explain;
 mod facts;
+mod images;
 mod list;
 mod out;
 mod plan;
@@ -84,6 +85,7 @@ async fn command(command: Command, screen: &Screen) -> Result<u8, CliError> {
         Command::Run(args) => run::run(args, screen).await,
         Command::Plan(args) => plan::run(args, screen).await,
         Command::Facts(args) => facts::run(args, screen).await,
+        Command::Images(args) => images::run(args, screen).await,
         Command::Preflight(args) => preflight::run(args, screen).await,
         Command::List(args) => list::run(&args, screen),
         Command::Explain(args) => explain::run(&args, screen),

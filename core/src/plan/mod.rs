@@ -4,10 +4,12 @@ mod access;
 mod build;
 mod check;
 mod points;
+mod pulls;
 mod select;
 
 pub use crate::verdict::Fate;
 pub use access::{Access, AccessVerb, Answer, Need, Place, Purpose, Uses};
 pub use build::{image_role, plan};
 pub use check::{Axis, Check, CheckId, Plan, PlannedLook, Point};
+pub use pulls::{Pulls, pulls};
 pub use select::{Selected, Selection, check_waivers};

@@ -9,6 +9,7 @@ mod ending;
 pub mod facts;
 mod finding;
 mod folded;
+pub mod images;
 pub mod json;
 pub mod junit;
 mod layout;

@@ -4,6 +4,7 @@ mod claims;
 mod config;
 mod environment;
 mod facts;
+mod images;
 mod json;
 mod junit;
 mod preflight;

@@ -1,0 +1,36 @@
+//! Which images a run pulls where.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::build::image_role;
+use super::check::Plan;
+use crate::config::Images;
+use crate::facts::{Facts, PoolName};
+use crate::way::FixtureName;
+
+/// What a run pulls in one pool.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Pulls {
+    /// The nodes it may be pulled on: the pool's usable ones.
+    pub nodes: Vec<String>,
+    /// The images, each with the fixtures whose pods run it.
+    pub images: BTreeMap<String, BTreeSet<FixtureName>>,
+}
+
+/// What a run of a plan pulls, by pool; pools in which it pulls nothing are left out.
+pub fn pulls(plan: &Plan, facts: &Facts, images: &Images) -> BTreeMap<PoolName, Pulls> {
+    let pools = facts.pools();
+    let mut all = BTreeMap::<PoolName, Pulls>::new();
+    for key in plan.fixtures() {
+        let Some((name, pool)) = key.pool.and_then(|name| pools.get_key_value(&name)) else {
+            continue;
+        };
+        let Some(image) = image_role(key.name).and_then(|role| images.of(role, pool.build)) else {
+            continue;
+        };
+        let of_pool = all.entry(name.clone()).or_default();
+        of_pool.nodes.clone_from(&pool.nodes);
+        of_pool.images.entry(image).or_default().insert(key.name);
+    }
+    all
+}

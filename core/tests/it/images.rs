@@ -1,0 +1,74 @@
+//! Which images a run pulls.
+
+use winconform_core::config::{Config, Images};
+use winconform_core::document::{Place, Placed};
+use winconform_core::facts::{Facts, Known, WindowsBuild};
+use winconform_core::plan::{Pulls, Selection, plan, pulls};
+use winconform_core::report::images;
+use winconform_core::text::printable;
+use winconform_core::{config, facts::PoolName};
+
+use crate::{claims, runs};
+use std::collections::BTreeMap;
+
+/// The cluster of the other tests with a second Windows pool.
+fn facts() -> Facts {
+    let mut facts = runs::facts();
+    if let Known::Fact { value, .. } = &mut facts.nodes {
+        value[3].build = Some(WindowsBuild::SERVER_2019);
+    }
+    facts
+}
+
+fn pulled(table: &Images, select: &str) -> BTreeMap<PoolName, Pulls> {
+    let (suites, facts, mut found) = (claims::project_suites(), facts(), Vec::new());
+    let written = Placed {
+        value: select.to_owned(),
+        at: Place::argument("--select"),
+    };
+    let selection = Selection::read(&[written], &suites, &mut found);
+    assert_eq!(found, Vec::new());
+    let selected = selection
+        .apply(plan(&suites, &facts, table), &facts)
+        .expect("known");
+    pulls(&selected.plan, &facts, table)
+}
+
+#[test]
+fn the_images_of_samples() {
+    let pulled = pulled(&Images::default(), "sample.*");
+    insta::assert_snapshot!(images::text(&pulled));
+    insta::assert_snapshot!(images::json(&pulled));
+}
+
+#[test]
+fn what_is_not_wanted_is_not_pulled() {
+    let table = Images::default();
+    assert_eq!(pulled(&table, "reject.*"), BTreeMap::new());
+    assert_eq!(images::text(&BTreeMap::new()), "Nothing is pulled.\n");
+    let nano = pulled(&table, "sample.nanoserver");
+    let images = nano.values().map(|pool| pool.images.len());
+    assert_eq!(images.collect::<Vec<_>>(), [1, 1]);
+}
+
+#[test]
+fn a_mirror_and_tags_of_ones_own_are_in_the_list() {
+    let text =
+        "images:\n  mirror: registry.example.com/m\n  nano-server-tags: {10.0.17763: \"1809\"}\n";
+    let mut found = Vec::new();
+    let Config { images: table, .. } = config::read("config.yaml", text, &mut found);
+    assert_eq!(found, Vec::new());
+    let pulled = pulled(&table, "sample.nanoserver");
+    let names: Vec<_> = pulled
+        .values()
+        .flat_map(|pool| pool.images.keys())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "registry.example.com/m/windows/nanoserver:1809",
+            "registry.example.com/m/windows/nanoserver:ltsc2022"
+        ]
+    );
+    assert!(names.iter().all(|name| printable(name) == **name));
+}

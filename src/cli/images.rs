@@ -1,0 +1,27 @@
+//! `winconform images`.
+
+use winconform_core::plan::pulls;
+use winconform_core::report::images;
+
+use super::args::{Format, ImagesArgs};
+use super::connect::connected;
+use super::error::CliError;
+use super::screen::Screen;
+use super::{settings, suites};
+use crate::engine::plan_of;
+
+pub(super) async fn run(args: ImagesArgs, screen: &Screen) -> Result<u8, CliError> {
+    let suites = suites::load(args.suites.suites.as_deref())?;
+    let settings = settings::load(&args.config, &args.select, &suites)?;
+    let cluster = connected(&args.cluster.into(), &settings.config).await?;
+    let table = &settings.config.images;
+    let (facts, selected) = plan_of(&cluster, &suites, table, &settings.selection)
+        .await
+        .map_err(CliError::Absent)?;
+    let pulled = pulls(&selected.plan, &facts, table);
+    match args.format {
+        Format::Text => screen.say(&images::text(&pulled)),
+        Format::Json => screen.say(&images::json(&pulled)),
+    }
+    Ok(0)
+}
