@@ -218,6 +218,26 @@ const PRODUCT: &[Product] = &[
         exit: Exit::CouldNotTell,
     },
     Product {
+        fault: "handler-unknown=windows-2022",
+        turns: &[(IIS, Verdict::Broken)],
+        exit: Exit::CouldNotTell,
+    },
+    Product {
+        fault: "sandbox-fails=windows-2022",
+        turns: &[
+            (SAMPLE, Verdict::Broken),
+            (ENDPOINTS, Verdict::Broken),
+            (LISTED, Verdict::Broken),
+            (IIS, Verdict::Broken),
+            (PROBES, Verdict::Broken),
+            (NANO, Verdict::Broken),
+            (FROM_LINUX, Verdict::Broken),
+            (FROM_WINDOWS, Verdict::Broken),
+            (FROM_NODE, Verdict::Broken),
+        ],
+        exit: Exit::CouldNotTell,
+    },
+    Product {
         fault: "kube-proxy-dead=windows-2022",
         // Its NodePorts are dead, too, and it asks the cluster's DNS by a Service IP
         turns: &[

@@ -8,6 +8,7 @@ mod connect;
 mod facts;
 #[cfg(test)]
 pub(crate) mod fake;
+pub mod hindrance;
 pub mod kinds;
 mod kubeconfig;
 pub mod labels;

@@ -195,7 +195,8 @@ fn condition<'p>(pod: &'p Json, kind: &str) -> Option<&'p Json> {
         .find(|condition| condition["type"] == kind)
 }
 
-fn is_mismatch(message: &str) -> bool {
+/// Whether these are words of a runtime about an image that the node cannot run.
+pub(super) fn is_mismatch(message: &str) -> bool {
     MISMATCHES.iter().any(|words| message.contains(words))
 }
 

@@ -168,6 +168,8 @@ fn of_fixture(name: FixtureName) -> Result<BTreeSet<Need>, ManifestError> {
         for verb in [AccessVerb::List, AccessVerb::Watch] {
             needs.insert(fixture(of_kind(&PODS, Place::Cluster, verb)));
         }
+        // Why a pod has no sandbox is told by events alone
+        needs.insert(fixture(objects("", "events", Place::Own, AccessVerb::List)));
     }
     if name == FixtureName::Namespaces {
         needs.insert(fixture(objects(

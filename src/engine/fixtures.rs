@@ -17,12 +17,13 @@ use winconform_core::way::{
     lacks_namespace,
 };
 
+use super::hindered::{belongs, hindered};
 use super::journal::Journal;
 use super::made::Made;
 use super::manifest::{self, pool_of};
 use super::suffix;
 use crate::cluster::pods::PodWait;
-use crate::cluster::{ApplyError, Condition, Objects, apply, labels, poll_until, wait_until};
+use crate::cluster::{ApplyError, Condition, Objects, apply, poll_until, wait_until};
 use crate::transport::{Api, PodRef};
 
 /// What bringing up fixtures needs. Clones share everything.
@@ -141,6 +142,7 @@ impl Fixtures {
         let standing = tokio::select! {
             standing = standing => standing,
             trouble = made.changed(api) => return Err(trouble),
+            trouble = hindered(api, key, applied, &self.pods) => Err(trouble),
         };
         match standing {
             Ok(standing) => Ok(standing),
@@ -260,13 +262,6 @@ impl Fixtures {
         key: &FixtureKey,
         count: usize,
     ) -> Result<Vec<StandingPod>, Trouble> {
-        let pool = key.pool.as_ref().map_or("", |pool| pool.as_str());
-        let of_fixture = |pod: &Json| {
-            let labels = &pod["metadata"]["labels"];
-            labels[labels::FIXTURE] == key.name.as_str()
-                && labels[labels::POOL] == pool
-                && pod["metadata"]["deletionTimestamp"].is_null()
-        };
         let what = format!("pods of {key}");
         let durations = self.api.durations().clone();
         // Without a readiness probe a pod is Ready while it is about to crash, too
@@ -288,7 +283,7 @@ impl Fixtures {
             let now = Instant::now();
             let mut ready = BTreeMap::new();
             let mut waiting = Vec::new();
-            for (name, pod) in pods.iter().filter(|(_, pod)| of_fixture(pod)) {
+            for (name, pod) in pods.iter().filter(|(_, pod)| belongs(pod, key)) {
                 let wait = waits
                     .entry(name.clone())
                     .or_insert_with(|| PodWait::new(durations.unscheduled));

@@ -15,6 +15,7 @@ mod executor;
 mod facts;
 mod fixtures;
 mod gather;
+mod hindered;
 mod journal;
 mod looker;
 mod made;

@@ -29,6 +29,8 @@ pub enum TroubleKind {
     BuildMismatch,
     /// The scheduler found no node.
     Unscheduled,
+    /// The node makes no sandbox for the pod.
+    SandboxFailed,
     /// The API server does not allow it.
     Forbidden,
     /// The API server does not accept the credential, such as a token that has expired.
@@ -55,6 +57,7 @@ impl TroubleKind {
             | Self::ImagePull
             | Self::BuildMismatch
             | Self::Unscheduled
+            | Self::SandboxFailed
             | Self::Forbidden
             | Self::Unauthenticated
             | Self::FixtureFailed
@@ -86,6 +89,7 @@ impl TroubleKind {
             Self::ImagePull => "image-pull",
             Self::BuildMismatch => "build-mismatch",
             Self::Unscheduled => "unscheduled",
+            Self::SandboxFailed => "sandbox-failed",
             Self::Forbidden => "forbidden",
             Self::Unauthenticated => "unauthenticated",
             Self::Throttled => "throttled",

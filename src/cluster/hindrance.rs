@@ -1,0 +1,171 @@
+//! What keeps pods from coming to be or to run and shows in no status of theirs, read from JSON;
+//! pure.
+
+use serde_json::Value as Json;
+use winconform_core::text::printable;
+use winconform_core::way::{Trouble, TroubleKind};
+
+use super::pods::is_mismatch;
+
+/// Something that keeps pods back.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Hindrance {
+    /// What it is.
+    pub trouble: Trouble,
+    /// Whether it will not pass; otherwise it may, such as the lag of a controller's caches or a
+    /// network plugin that is still starting.
+    pub lasting: bool,
+}
+
+/// Words of admission with which the server goes on refusing: plugin `ResourceQuota`, plugin
+/// PodSecurity, webhooks (apiserver `pkg/admission`).
+const REFUSALS: [&str; 4] = [
+    "exceeded quota",
+    "failed quota",
+    "violates PodSecurity",
+    "denied the request",
+];
+
+/// Words of runtimes and kubelets about a sandbox that cannot be as it was asked for: containerd
+/// without that handler, a RuntimeClass that is gone, a user that the image does not know.
+const IMPOSSIBLE: [&str; 3] = [
+    "no runtime for",
+    "failed to lookup RuntimeClass",
+    "The user name or password is incorrect",
+];
+
+/// Why a Deployment's pods are not even made: its condition `ReplicaFailure`.
+pub fn refused(deployment: &Json) -> Option<Hindrance> {
+    let conditions = deployment["status"]["conditions"].as_array()?;
+    let failure = conditions
+        .iter()
+        .find(|condition| condition["type"] == "ReplicaFailure" && condition["status"] == "True")?;
+    let message = failure["message"].as_str().unwrap_or("no message");
+    let detail = format!("its pods are refused: {}", printable(message));
+    Some(Hindrance {
+        // What the cluster's policies refuse is not for us to judge
+        trouble: Trouble::new(TroubleKind::Forbidden, detail),
+        lasting: REFUSALS.iter().any(|words| message.contains(words)),
+    })
+}
+
+/// Whether a pod waits for its sandbox. From 1.29 on a condition says so (KEP-3085); before,
+/// images are pulled in the same state.
+pub fn awaits_sandbox(pod: &Json) -> bool {
+    let conditions = pod["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    let has = |kind| {
+        conditions
+            .clone()
+            .find(|condition| condition["type"] == kind)
+    };
+    let bound = has("PodScheduled").is_some_and(|bound| bound["status"] == "True");
+    let made = conditions.find(|condition| condition["type"] == "PodReadyToStartContainers");
+    bound && pod["status"]["phase"] == "Pending" && made.is_none_or(|made| made["status"] != "True")
+}
+
+/// Why a pod has no sandbox: an event with the reason `FailedCreatePodSandBox`.
+pub fn sandbox(event: &Json) -> Option<Hindrance> {
+    if event["reason"] != "FailedCreatePodSandBox" {
+        return None;
+    }
+    let message = event["message"].as_str().unwrap_or("no message");
+    let pod = event["involvedObject"]["name"].as_str().unwrap_or_default();
+    let detail = format!("pod {}: {}", printable(pod), printable(message));
+    let kind = match is_mismatch(message) {
+        true => TroubleKind::BuildMismatch,
+        false => TroubleKind::SandboxFailed,
+    };
+    Some(Hindrance {
+        trouble: Trouble::new(kind, detail),
+        lasting: is_mismatch(message) || IMPOSSIBLE.iter().any(|words| message.contains(words)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn deployment(message: &str) -> Json {
+        json!({"status": {"conditions": [
+            {"type": "Progressing", "status": "True", "reason": "NewReplicaSetCreated"},
+            {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate",
+                "message": message}]}})
+    }
+
+    #[test]
+    fn a_quota_pod_security_and_webhooks_refuse_for_good() {
+        for message in [
+            "pods \"a-x\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, \
+             limited: pods=0",
+            "pods \"a-x\" is forbidden: failed quota: q: must specify limits.cpu for: main",
+            "pods \"a-x\" is forbidden: violates PodSecurity \"restricted:latest\": \
+             runAsNonRoot != true",
+            "admission webhook \"w.example.com\" denied the request: no selector",
+        ] {
+            let found = refused(&deployment(message)).expect("refused");
+            assert!(found.lasting, "{message}");
+            assert_eq!(found.trouble.kind, TroubleKind::Forbidden);
+            assert!(found.trouble.detail.ends_with(message), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_cache_that_lags_refuses_for_a_moment() {
+        let lag = "pods \"a-x\" is forbidden: no PriorityClass with name winconform-r1 was found";
+        assert!(refused(&deployment(lag)).is_some_and(|found| !found.lasting));
+        let mut over = deployment(lag);
+        over["status"]["conditions"][1]["status"] = json!("False");
+        assert_eq!(refused(&over), None);
+        assert_eq!(refused(&json!({})), None);
+    }
+
+    #[test]
+    fn a_sandbox_that_cannot_be_is_told_from_one_that_is_late() {
+        let event = |message: &str| {
+            json!({"reason": "FailedCreatePodSandBox", "message": message,
+                "involvedObject": {"name": "p"}})
+        };
+        let of = |message: &str| sandbox(&event(message)).expect("it failed");
+        let handler = of(
+            "Failed to create pod sandbox: rpc error: code = Unknown desc = failed to \
+            get sandbox runtime: no runtime for \"nvidia\" is configured",
+        );
+        assert!(handler.lasting);
+        assert_eq!(handler.trouble.kind, TroubleKind::SandboxFailed);
+        let pause = of(
+            "Failed to create pod sandbox: hcs::CreateComputeSystem x: The container \
+            operating system does not match the host operating system.: unknown",
+        );
+        assert!(pause.lasting);
+        assert_eq!(pause.trouble.kind, TroubleKind::BuildMismatch);
+        let network = of("Failed to create pod sandbox: plugin type=\"win-bridge\" failed (add)");
+        assert!(!network.lasting);
+        assert!(
+            network
+                .trouble
+                .detail
+                .starts_with("pod p: Failed to create")
+        );
+        let mut other = event("x");
+        other["reason"] = json!("BackOff");
+        assert_eq!(sandbox(&other), None);
+    }
+
+    #[test]
+    fn a_pod_awaits_its_sandbox_until_its_status_says_otherwise() {
+        let pod = |phase: &str, made: Option<&str>| {
+            let mut conditions = vec![json!({"type": "PodScheduled", "status": "True"})];
+            conditions.extend(
+                made.map(|made| json!({"type": "PodReadyToStartContainers", "status": made})),
+            );
+            json!({"status": {"phase": phase, "conditions": conditions}})
+        };
+        assert!(awaits_sandbox(&pod("Pending", None)));
+        assert!(awaits_sandbox(&pod("Pending", Some("False"))));
+        assert!(!awaits_sandbox(&pod("Pending", Some("True"))));
+        assert!(!awaits_sandbox(&pod("Running", None)));
+        assert!(!awaits_sandbox(&json!({"status": {"phase": "Pending"}})));
+    }
+}

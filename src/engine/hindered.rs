@@ -1,0 +1,182 @@
+//! What keeps a fixture's pods back without any of them saying so, asked for only while they lag.
+
+use std::sync::{Arc, OnceLock};
+
+use serde_json::Value as Json;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use winconform_core::way::{ApiRequest, FixtureKey, Trouble};
+
+use crate::cluster::hindrance::{Hindrance, awaits_sandbox, refused, sandbox};
+use crate::cluster::kinds::{DEPLOYMENTS, Kind};
+use crate::cluster::{Condition, Objects, labels, poll_until};
+use crate::transport::{Api, encode};
+
+/// Returns when something keeps them back for good, or has for as long as the scheduler may find no
+/// node; never otherwise.
+pub(super) async fn hindered(
+    api: &Api,
+    key: &FixtureKey,
+    applied: &[Json],
+    pods: &watch::Receiver<Arc<Objects>>,
+) -> Trouble {
+    let durations = api.durations();
+    let deployments = applied
+        .iter()
+        .filter(|object| Kind::of(object) == Some(&DEPLOYMENTS));
+    let deployments: Vec<_> = deployments.collect();
+    // What may pass is given as long as the scheduler is
+    let first_seen = OnceLock::new();
+    let (first, limit) = (durations.look_again, durations.fixture);
+    let found = poll_until(first, limit, "a hindrance", async || {
+        let of_fixture = |objects: &Objects| -> Vec<Json> {
+            let own = objects.values().filter(|pod| belongs(pod, key));
+            own.cloned().collect()
+        };
+        let there = of_fixture(&pods.borrow());
+        let mut found = None;
+        for deployment in &deployments {
+            let wanted = deployment["spec"]["replicas"].as_u64().unwrap_or(1);
+            if (there.len() as u64) < wanted {
+                found = found.or(refusal(api, deployment).await);
+            }
+        }
+        for pod in there.iter().filter(|pod| awaits_sandbox(pod)) {
+            found = found.or(failed_sandbox(api, pod).await);
+        }
+        let now = Instant::now();
+        let lasts = |found: &Hindrance| {
+            let since = *first_seen.get_or_init(|| now);
+            found.lasting || now.saturating_duration_since(since) >= durations.unscheduled
+        };
+        match found.filter(lasts) {
+            Some(found) => Condition::Done(found.trouble),
+            None => Condition::NotYet("nothing".to_owned()),
+        }
+    });
+    match found.await {
+        Ok(trouble) => trouble,
+        // Whoever waits for the fixture itself ends now, too, and says more
+        Err(_) => std::future::pending().await,
+    }
+}
+
+/// Whether a pod is one of a fixture's and not on its way out.
+pub(super) fn belongs(pod: &Json, key: &FixtureKey) -> bool {
+    let pool = key.pool.as_ref().map_or("", |pool| pool.as_str());
+    let labels = &pod["metadata"]["labels"];
+    labels[labels::FIXTURE] == key.name.as_str()
+        && labels[labels::POOL] == pool
+        && pod["metadata"]["deletionTimestamp"].is_null()
+}
+
+/// What nobody could ask for hinders nothing: the wait for the fixture itself goes on.
+async fn refusal(api: &Api, deployment: &Json) -> Option<Hindrance> {
+    let metadata = &deployment["metadata"];
+    let (namespace, name) = (metadata["namespace"].as_str(), metadata["name"].as_str()?);
+    let request = ApiRequest::get(DEPLOYMENTS.object_path(namespace, name));
+    let reply = api.send(&request).await.ok()?;
+    refused(&reply.body).filter(|_| reply.status == 200)
+}
+
+async fn failed_sandbox(api: &Api, pod: &Json) -> Option<Hindrance> {
+    let metadata = &pod["metadata"];
+    let (namespace, name) = (metadata["namespace"].as_str()?, metadata["name"].as_str()?);
+    let selector = format!("involvedObject.name={name},reason=FailedCreatePodSandBox");
+    let path = format!(
+        "/api/v1/namespaces/{}/events?fieldSelector={}",
+        encode(namespace),
+        encode(&selector)
+    );
+    let reply = api.send(&ApiRequest::get(path)).await.ok()?;
+    let mut events = reply.body["items"].as_array()?.iter().filter_map(sandbox);
+    let first = events.next()?;
+    Some(events.find(|event| event.lasting).unwrap_or(first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::fake::Fake;
+    use serde_json::json;
+    use std::time::Duration;
+    use tokio::time::timeout;
+    use winconform_core::facts::{PoolName, WindowsBuild};
+    use winconform_core::way::{FixtureName, TroubleKind};
+
+    const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/a/deployments/d";
+    const EVENTS: &str = "GET /api/v1/namespaces/a/events ";
+
+    fn key() -> FixtureKey {
+        FixtureKey {
+            name: FixtureName::Iis,
+            pool: Some(PoolName::windows(WindowsBuild::SERVER_2022)),
+        }
+    }
+
+    fn deployment(conditions: &Json) -> Json {
+        json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"namespace": "a", "name": "d"}, "spec": {"replicas": 1},
+            "status": {"conditions": conditions}})
+    }
+
+    fn pod(made: &str) -> Json {
+        json!({"metadata": {"namespace": "a", "name": "p",
+                "labels": {labels::FIXTURE: "iis", labels::POOL: "windows-2022"}},
+            "status": {"phase": "Pending", "conditions": [
+                {"type": "PodScheduled", "status": "True"},
+                {"type": "PodReadyToStartContainers", "status": made}]}})
+    }
+
+    /// What hinders within so long, and after how long.
+    async fn within(fake: &Fake, pods: Vec<Json>, length: Duration) -> (Option<Trouble>, Duration) {
+        let (begun, api) = (Instant::now(), fake.api());
+        let applied = [deployment(&json!([]))];
+        let named = pods.into_iter().enumerate();
+        let objects: Objects = named.map(|(n, pod)| (format!("a/{n}"), pod)).collect();
+        let (_send, pods) = watch::channel(Arc::new(objects));
+        let found = timeout(length, hindered(&api, &key(), &applied, &pods)).await;
+        (found.ok(), begun.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_policies_refuse_ends_the_wait_at_once() {
+        let fake = Fake::default();
+        let failure = json!([{"type": "ReplicaFailure", "status": "True",
+            "message": "pods \"d-x\" is forbidden: exceeded quota: q"}]);
+        fake.put(DEPLOYMENT, deployment(&failure));
+        let (found, took) = within(&fake, Vec::new(), Duration::from_mins(20)).await;
+        let trouble = found.expect("it is refused");
+        assert_eq!(trouble.kind, TroubleKind::Forbidden);
+        assert!(took < Duration::from_secs(1), "{took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_sandbox_that_is_late_is_given_time_and_one_that_cannot_be_is_not() {
+        let event = |message: &str| json!({"items": [{"reason": "FailedCreatePodSandBox", "message": message}]});
+        let fake = Fake::default();
+        fake.put(DEPLOYMENT, deployment(&json!([])));
+        fake.script(
+            EVENTS,
+            200,
+            event("plugin type=\"win-bridge\" failed (add)"),
+        );
+        let patience = fake.api().durations().unscheduled;
+        let (found, took) = within(&fake, vec![pod("False")], Duration::from_mins(20)).await;
+        let trouble = found.expect("it lasted");
+        assert_eq!(trouble.kind, TroubleKind::SandboxFailed);
+        assert!((patience..patience * 2).contains(&took), "{took:?}");
+
+        fake.script(EVENTS, 200, event("no runtime for \"x\" is configured"));
+        let (found, took) = within(&fake, vec![pod("False")], Duration::from_mins(20)).await;
+        assert!(found.is_some() && took < Duration::from_secs(1), "{took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pods_that_pull_are_asked_nothing_about() {
+        let fake = Fake::default();
+        let (found, _) = within(&fake, vec![pod("True")], Duration::from_mins(19)).await;
+        assert_eq!(found, None);
+        assert!(fake.log().is_empty(), "{:?}", fake.log());
+    }
+}
