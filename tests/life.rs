@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Stdio;
 
+use hybrid_sim::ProductFault;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
 use winconform_core::record::read;
@@ -49,6 +50,7 @@ fn main() {
         let name = format!("kill_at::{moment}");
         trials.add(name, async move |world: &World| killed(world, moment).await);
     }
+    trials.add("images_are_pulled_beforehand".to_owned(), prepulled);
     trials.add("a_second_signal_abandons".to_owned(), abandoned);
     trials.add("a_second_run_and_a_cleanup_are_refused".to_owned(), refused);
     trials.run()
@@ -260,6 +262,34 @@ async fn abandoned(world: &World) -> Outcome {
     written(out.path())?;
     let (code, told) = output(binary(world, &["cleanup", "--run", id])).await;
     equal(code, Some(0), &told)?;
+    unchanged(&before, &everything(world).await)
+}
+
+async fn prepulled(world: &World) -> Outcome {
+    let before = everything(world).await;
+    let prepull = || output(binary(world, &["prepull", "--select", "sample.*"]));
+    let (code, told) = prepull().await;
+    equal(code, Some(0), &told)?;
+    // Server Core, IIS and Nano Server on the one Windows node
+    let there = told.lines().filter(|line| line.contains("there after"));
+    equal(i32::try_from(there.count()).ok(), Some(3), &told)?;
+    unchanged(&before, &everything(world).await)?;
+
+    let missing = "image-missing=windows-2022";
+    let missing: ProductFault = missing.parse().expect("a fault");
+    world.joined.faults().set(missing.clone());
+    let (code, told) = prepull().await;
+    world.joined.faults().lift(&missing);
+    equal(code, Some(11), &told)?;
+    for (image, outcome) in [
+        ("servercore:", "not pulled: "),
+        ("nanoserver:", "there after"),
+    ] {
+        let is_told = |line: &str| line.contains(image) && line.contains(outcome);
+        if !told.lines().any(is_told) {
+            return Err(format!("no `{outcome}` of {image} in:\n{told}"));
+        }
+    }
     unchanged(&before, &everything(world).await)
 }
 

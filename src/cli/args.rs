@@ -33,6 +33,8 @@ pub(super) enum Command {
     Facts(FactsArgs),
     /// List the images a run would pull on this cluster, by pool, with what runs them
     Images(ImagesArgs),
+    /// Pull the images a run would pull, on every node it may use, and leave nothing else
+    Prepull(PrepullArgs),
     /// Ask what a run would be allowed to do on this cluster, and what the lack of it costs
     Preflight(PreflightArgs),
     /// List all claims
@@ -168,6 +170,18 @@ pub(super) struct ImagesArgs {
     /// The form of the list
     #[arg(long, value_enum, default_value = "text")]
     pub(super) format: Format,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct PrepullArgs {
+    #[command(flatten)]
+    pub(super) cluster: ClusterArgs,
+    #[command(flatten)]
+    pub(super) suites: SuitesArgs,
+    #[command(flatten)]
+    pub(super) config: ConfigArgs,
+    #[command(flatten)]
+    pub(super) select: SelectArgs,
 }
 
 #[derive(Args, Debug)]

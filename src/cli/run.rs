@@ -70,7 +70,7 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
 }
 
 /// A run's id: a DNS label that begins with a letter.
-fn new_id() -> String {
+pub(super) fn new_id() -> String {
     const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
     let random = rand::random::<u64>();
     let letters = (0..7).map(|n| char::from(LETTERS[(random.to_le_bytes()[n] & 31) as usize]));
@@ -78,7 +78,7 @@ fn new_id() -> String {
 }
 
 /// Who holds the Lease: this machine, this process, this run.
-fn holder(run: &str) -> String {
+pub(super) fn holder(run: &str) -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = host.trim();
     let host = if host.is_empty() {
@@ -90,7 +90,7 @@ fn holder(run: &str) -> String {
 }
 
 /// Counts SIGINT, SIGTERM and SIGHUP.
-fn count_signals() -> std::io::Result<watch::Receiver<u32>> {
+pub(super) fn count_signals() -> std::io::Result<watch::Receiver<u32>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     // A terminal that is closed, a connection that is lost

@@ -75,6 +75,24 @@ pub fn readiness(pod: &Json) -> Condition<()> {
     Condition::NotYet(progress(pod))
 }
 
+/// Whether a pod's image is on its node: its container began, however it ended since; `None` while
+/// nothing began.
+pub fn pulled(pod: &Json) -> Option<Condition<()>> {
+    let began = containers(pod).find_map(|container| {
+        let state = &container["state"];
+        let ended = &state["terminated"];
+        (ended.is_object() || state["running"].is_object()).then_some(ended)
+    })?;
+    // An image of another build is pulled all the same where its name is that of one platform's
+    Some(match is_mismatch(text(&began["message"])) {
+        true => never(
+            TroubleKind::BuildMismatch,
+            printable(text(&began["message"])),
+        ),
+        false => Condition::Done(()),
+    })
+}
+
 /// Why the scheduler finds no node for a pod, while it finds none.
 pub fn unscheduled(pod: &Json) -> Option<String> {
     let scheduled = condition(pod, "PodScheduled")?;
@@ -317,6 +335,23 @@ mod tests {
         assert_eq!(crashes(&pod).as_deref(), Some(said));
         assert_eq!(trouble(&pod).detail, said);
         assert_eq!(crashes(&waiting("ContainerCreating", "")), None);
+    }
+
+    #[test]
+    fn an_image_is_there_once_its_container_began() {
+        let of = |state: Json| {
+            pulled(&json!({"status": {"containerStatuses": [{"name": "pull", "state": state}]}}))
+        };
+        assert_eq!(of(json!({"waiting": {"reason": "ErrImagePull"}})), None);
+        assert_eq!(pulled(&json!({})), None);
+        assert_eq!(of(json!({"running": {}})), Some(Condition::Done(())));
+        let ended = json!({"terminated": {"exitCode": 1, "reason": "Error"}});
+        assert_eq!(of(ended), Some(Condition::Done(())));
+        let other = json!({"terminated": {"reason": "StartError", "message": "hcs: 0xc0370101"}});
+        let Some(Condition::Never(trouble)) = of(other) else {
+            panic!("it is of another build")
+        };
+        assert_eq!(trouble.kind, TroubleKind::BuildMismatch);
     }
 
     #[test]

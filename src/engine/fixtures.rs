@@ -382,7 +382,7 @@ fn service_address(service: &Json) -> Option<(IpAddr, u16)> {
     Some((address, u16::try_from(port).ok()?))
 }
 
-fn as_trouble(error: ApplyError) -> Trouble {
+pub(super) fn as_trouble(error: ApplyError) -> Trouble {
     match error {
         ApplyError::Trouble { object, source } => Trouble::new(
             source.kind,

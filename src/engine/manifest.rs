@@ -6,12 +6,13 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
-use winconform_core::config::{Durations, Images};
-use winconform_core::facts::{Pool, PoolName};
+use winconform_core::config::{Durations, Image, Images};
+use winconform_core::facts::{Os, Pool, PoolName};
 use winconform_core::plan::image_role;
 use winconform_core::text::printable;
 use winconform_core::way::{FixtureKey, FixtureName, SourceKind, VantageKey};
 
+use super::prepull::Pull;
 use crate::cluster::kinds::{Kind, RUNTIME_CLASSES};
 use crate::cluster::labels;
 use crate::transport::PodRef;
@@ -112,6 +113,40 @@ pub(super) fn objects(
         }
     }
     Ok(objects)
+}
+
+/// A pod that has an image pulled on a node and ends; of the run's and the pool's as the fixture's
+/// own pods are.
+pub(super) fn pulling(
+    name: &str,
+    key: &FixtureKey,
+    run: &str,
+    pool: &Pool,
+    pull: &Pull,
+    durations: &Durations,
+) -> Result<Json, ManifestError> {
+    let text = match (image_role(key.name), pool.os) {
+        (Some(Image::HostProcess), _) => include_str!("../../manifests/prepull/host-process.yaml"),
+        (_, Os::Windows) => include_str!("../../manifests/prepull/windows.yaml"),
+        (_, Os::Linux) => include_str!("../../manifests/prepull/linux.yaml"),
+    };
+    let read = serde_saphyr::from_str(text);
+    let mut pod: Json = read.map_err(|source| ManifestError::Malformed {
+        fixture: "prepull",
+        source: Box::new(source),
+    })?;
+    own(&mut pod, key, run);
+    pod["metadata"]["name"] = json!(name);
+    let spec = &mut pod["spec"];
+    spec["priorityClassName"] = json!(namespace(run));
+    spec["activeDeadlineSeconds"] = json!(durations.pod_deadline.as_secs());
+    let alone = Pool {
+        nodes: vec![pull.node.clone()],
+        ..pool.clone()
+    };
+    place(spec, &alone);
+    image(spec, &pull.image);
+    Ok(pod)
 }
 
 /// The kinds of a fixture's objects, each once.
@@ -311,7 +346,7 @@ pub(super) fn pool_of<'p>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use winconform_core::facts::{Os, WindowsBuild};
+    use winconform_core::facts::WindowsBuild;
 
     fn pool() -> Pool {
         Pool {
@@ -439,6 +474,40 @@ mod tests {
                     assert_eq!(object["metadata"]["name"], key.object_name(), "{object}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn what_pulls_an_image_stands_on_its_node_and_ends() {
+        for (name, namespace) in [
+            (FixtureName::NanoServer, "winconform-r1"),
+            (FixtureName::WindowsNodeProber, "winconform-host-r1"),
+        ] {
+            let key = FixtureKey {
+                name,
+                pool: Some(PoolName::windows(WindowsBuild::SERVER_2019)),
+            };
+            let pull = Pull {
+                node: "win-b".to_owned(),
+                image: "example.com/image:1".to_owned(),
+            };
+            let pod = pulling("pull-7", &key, "r1", &pool(), &pull, &Durations::default());
+            let pod = pod.expect("the manifests built in are valid");
+            let metadata = &pod["metadata"];
+            assert_eq!(
+                (&metadata["name"], &metadata["namespace"]),
+                (&json!("pull-7"), &json!(namespace))
+            );
+            assert_eq!(metadata["labels"][labels::RUN], "r1");
+            let spec = &pod["spec"];
+            assert_eq!(spec["containers"][0]["image"], "example.com/image:1");
+            assert_eq!(spec["restartPolicy"], "Never");
+            assert_eq!(spec["tolerations"][0]["key"], "os");
+            assert_eq!(spec["priorityClassName"], "winconform-r1");
+            let terms = &spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+                ["nodeSelectorTerms"];
+            assert_eq!(terms.as_array().map(Vec::len), Some(1));
+            assert_eq!(terms[0]["matchFields"][0]["values"][0], "win-b");
         }
     }
 

@@ -371,7 +371,11 @@ async fn passed(at: Option<Instant>) {
     }
 }
 
-async fn tear_down(cluster: &Cluster, options: &RunOptions, lease: Option<LeaseHeld>) -> TornDown {
+pub(super) async fn tear_down(
+    cluster: &Cluster,
+    options: &RunOptions,
+    lease: Option<LeaseHeld>,
+) -> TornDown {
     let budget = cluster.api.durations().tear_down;
     let removed = remove_run(&cluster.api, Some(&options.run), budget).await;
     let mut troubles = Vec::new();

@@ -1,0 +1,95 @@
+//! `winconform prepull`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use winconform_core::plan::pulls;
+use winconform_core::record::Exit;
+use winconform_core::text::{counted, printable};
+use winconform_core::way::Trouble;
+
+use super::args::PrepullArgs;
+use super::connect::connected;
+use super::error::CliError;
+use super::run::{count_signals, holder, new_id};
+use super::screen::Screen;
+use super::{settings, suites};
+use crate::engine::{Pull, RunOptions, plan_of, prepull};
+
+pub(super) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliError> {
+    let suites = suites::load(args.suites.suites.as_deref())?;
+    let settings = settings::load(&args.config, &args.select, &suites)?;
+    let cluster = connected(&args.cluster.into(), &settings.config).await?;
+    let images = &settings.config.images;
+    let (facts, selected) = plan_of(&cluster, &suites, images, &settings.selection)
+        .await
+        .map_err(CliError::Absent)?;
+    let wanted = pulls(&selected.plan, &facts, images);
+    if wanted.is_empty() {
+        screen.say("Nothing is pulled.\n");
+        return Ok(0);
+    }
+    let of_node = wanted.values().flat_map(|pool| {
+        let images = pool.images.len();
+        pool.nodes
+            .iter()
+            .map(move |node| (node.clone(), (0, images)))
+    });
+    let mut nodes: BTreeMap<_, (usize, usize)> = of_node.collect();
+    let run = new_id();
+    let options = RunOptions {
+        lease: "winconform".to_owned(),
+        holder: holder(&run),
+        run,
+        config: settings.config,
+        selection: settings.selection,
+        deadline: None,
+    };
+    let signals = count_signals().map_err(CliError::Signals)?;
+    let mut tell = |pull: &Pull, outcome: Result<Duration, &Trouble>| {
+        let (told, of) = nodes.entry(pull.node.clone()).or_default();
+        *told += 1;
+        let (node, image) = (printable(&pull.node), printable(&pull.image));
+        let line = match outcome {
+            Ok(after) => {
+                let after = after.as_secs();
+                format!("{node}  {told} of {of}  {image}  there after {after} s\n")
+            }
+            Err(trouble) => {
+                let why = printable(&trouble.to_string());
+                format!("{node}  {told} of {of}  {image}  not pulled: {why}\n")
+            }
+        };
+        screen.say(&line);
+    };
+    let pools = facts.pools();
+    let done = prepull(&cluster, &wanted, pools, &options, signals, &mut tell)
+        .await
+        .map_err(CliError::Run)?;
+    let left = done.torn_down.left.len() + done.torn_down.troubles.len();
+    let missing = counted(done.missing, "image");
+    screen.say(&format!("{missing} not pulled; "));
+    match left {
+        0 => screen.say("nothing left on the cluster but the images\n"),
+        _ => {
+            let why: Vec<_> = done
+                .torn_down
+                .troubles
+                .iter()
+                .map(|why| printable(why))
+                .collect();
+            let run = &options.run;
+            screen.say(&format!(
+                "something may be left: {}\nTo remove it:\n  winconform cleanup --run {run}\n",
+                why.join("; ")
+            ));
+        }
+    }
+    Ok(if done.interrupted {
+        Exit::Interrupted.code()
+    } else if done.missing > 0 || left > 0 {
+        Exit::CouldNotTell.code()
+    } else {
+        0
+    })
+}

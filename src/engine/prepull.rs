@@ -1,0 +1,227 @@
+//! The images of a run pulled beforehand on every node it may use, by a pod for each that ends at
+//! once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use winconform_core::facts::{Pool, PoolName};
+use winconform_core::plan::Pulls;
+use winconform_core::record::TornDown;
+use winconform_core::way::{FixtureKey, FixtureName, Trouble, TroubleKind};
+
+use super::fixtures::{Fixtures, as_trouble};
+use super::journal::Journal;
+use super::manifest;
+use super::run::{RunError, RunOptions, tear_down};
+use crate::cluster::pods::{PodWait, pulled};
+use crate::cluster::{Cluster, Condition, Objects, acquire, apply, wait_until, watch_pods};
+
+/// One image on one node.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Pull {
+    /// The node.
+    pub node: String,
+    /// The image.
+    pub image: String,
+}
+
+/// What came of pulling.
+#[derive(Clone, Debug)]
+pub struct Prepulled {
+    /// How many images of how many nodes were not pulled.
+    pub missing: usize,
+    /// Whether a signal ended it.
+    pub interrupted: bool,
+    /// What was removed again.
+    pub torn_down: TornDown,
+}
+
+/// What tells of each pull once something came of it: how long after the beginning it was there,
+/// or why it will not be.
+pub type Tell<'t> = dyn FnMut(&Pull, Result<Duration, &Trouble>) + Send + 't;
+
+/// Pulls what is wanted, and removes again what it took. The first of the `signals` ends it.
+pub async fn prepull(
+    cluster: &Cluster,
+    wanted: &BTreeMap<PoolName, Pulls>,
+    pools: BTreeMap<PoolName, Pool>,
+    options: &RunOptions,
+    mut signals: watch::Receiver<u32>,
+    tell: &mut Tell<'_>,
+) -> Result<Prepulled, RunError> {
+    let (api, lease) = (&cluster.api, &options.lease);
+    let lease = acquire(api, lease, &options.run, &options.holder, api.durations())
+        .await
+        .map_err(|source| RunError::Lease {
+            name: lease.clone(),
+            source,
+        })?;
+    let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).map_err(RunError::Journal)?;
+    let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
+    let pods = watch_pods(api, &options.run, &tracker, cancel.clone());
+    let fixtures = Fixtures {
+        api: api.clone(),
+        run: options.run.clone(),
+        pools: Arc::new(pools),
+        images: Arc::new(options.config.images.clone()),
+        journal,
+        pods,
+    };
+    let mut left = by_pod(wanted);
+    let interrupted = tokio::select! {
+        () = pull_all(fixtures, &mut left, &cancel, tell) => false,
+        Ok(_) = signals.wait_for(|count| *count >= 1) => true,
+    };
+    let missing = left.values().filter(|(_, there)| !*there).count();
+    cancel.cancel();
+    tracker.close();
+    tracker.wait().await;
+    let torn_down = tear_down(cluster, options, Some(lease)).await;
+    Ok(Prepulled {
+        missing,
+        interrupted,
+        torn_down,
+    })
+}
+
+/// What is to be pulled, by the name of its pod, and whether it is there.
+type Left = BTreeMap<String, (Wanted, bool)>;
+
+/// An image on a node, with the fixture whose pods run it.
+#[derive(Clone, Debug)]
+struct Wanted {
+    pull: Pull,
+    key: FixtureKey,
+}
+
+fn by_pod(wanted: &BTreeMap<PoolName, Pulls>) -> Left {
+    let mut left = Left::new();
+    for (pool, pulls) in wanted {
+        for node in &pulls.nodes {
+            for (image, fixtures) in &pulls.images {
+                let Some(name) = fixtures.first().copied() else {
+                    continue;
+                };
+                let pull = Pull {
+                    node: node.clone(),
+                    image: image.clone(),
+                };
+                let pool = Some(pool.clone());
+                let key = FixtureKey { name, pool };
+                left.insert(
+                    format!("pull-{}", left.len()),
+                    (Wanted { pull, key }, false),
+                );
+            }
+        }
+    }
+    left
+}
+
+/// Returns once each was told of.
+async fn pull_all(
+    mut fixtures: Fixtures,
+    left: &mut Left,
+    cancel: &CancellationToken,
+    tell: &mut Tell<'_>,
+) {
+    let begun = Instant::now();
+    let namespaces = FixtureKey {
+        name: FixtureName::Namespaces,
+        pool: None,
+    };
+    if let Err(trouble) = fixtures.clone().stand(&namespaces, cancel).await.outcome {
+        for (wanted, _) in left.values() {
+            tell(&wanted.pull, Err(&trouble));
+        }
+        return;
+    }
+    let many = fixtures.api.limits().api_in_flight.max(1);
+    let applying = left.iter().map(|(name, (wanted, _))| {
+        let fixtures = &fixtures;
+        async move { (name.clone(), applied(fixtures, name, wanted).await) }
+    });
+    let applied: Vec<_> = futures::stream::iter(applying)
+        .buffer_unordered(many)
+        .collect()
+        .await;
+    let mut waits = BTreeMap::new();
+    let durations = fixtures.api.durations().clone();
+    for (name, applied) in applied {
+        match applied {
+            Ok(()) => {
+                waits.insert(name, PodWait::new(durations.unscheduled));
+            }
+            Err(trouble) => tell(&left[&name].0.pull, Err(&trouble)),
+        }
+    }
+    // A node pulls one after the other
+    let most = left
+        .values()
+        .fold(BTreeMap::new(), |mut counts, (wanted, _)| {
+            *counts.entry(wanted.pull.node.clone()).or_insert(0_u32) += 1;
+            counts
+        });
+    let limit = durations.fixture * most.into_values().max().unwrap_or(1);
+    let waited = wait_until(&mut fixtures.pods, limit, "images", |pods| {
+        look(pods, &mut waits, left, begun, tell);
+        match waits.len() {
+            0 => Condition::Done(()),
+            some => Condition::NotYet(format!("{some} are pulled still")),
+        }
+    });
+    if let Err(trouble) = waited.await {
+        for name in waits.keys() {
+            tell(&left[name].0.pull, Err(&trouble));
+        }
+    }
+}
+
+async fn applied(fixtures: &Fixtures, name: &str, wanted: &Wanted) -> Result<(), Trouble> {
+    let Wanted { pull, key } = wanted;
+    let pool = manifest::pool_of(key, &fixtures.pools);
+    let durations = fixtures.api.durations();
+    let pod = pool.map(|pool| manifest::pulling(name, key, &fixtures.run, pool, pull, durations));
+    let pod = match pod {
+        Some(Ok(pod)) => pod,
+        Some(Err(error)) => return Err(Trouble::new(TroubleKind::NotApplied, error.to_string())),
+        None => return Err(Trouble::new(TroubleKind::NotApplied, "its pool is gone")),
+    };
+    match apply(&fixtures.api, &pod).await {
+        Ok(_) => Ok(()),
+        Err(error) => Err(as_trouble(error)),
+    }
+}
+
+/// Tells of the pods about which something is known now; those are waited for no longer.
+fn look(
+    pods: &Objects,
+    waits: &mut BTreeMap<String, PodWait>,
+    left: &mut Left,
+    begun: Instant,
+    tell: &mut Tell<'_>,
+) {
+    let now = Instant::now();
+    for (key, pod) in pods {
+        let name = key.rsplit('/').next().unwrap_or_default();
+        let (Some(wait), Some((wanted, there))) = (waits.get_mut(name), left.get_mut(name)) else {
+            continue;
+        };
+        let done = pulled(pod).unwrap_or_else(|| wait.look(pod, now));
+        match done {
+            Condition::NotYet(_) => continue,
+            Condition::Done(()) => {
+                *there = true;
+                tell(&wanted.pull, Ok(now.saturating_duration_since(begun)));
+            }
+            Condition::Never(trouble) => tell(&wanted.pull, Err(&trouble)),
+        }
+        waits.remove(name);
+    }
+}
