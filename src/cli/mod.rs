@@ -87,7 +87,7 @@ async fn command(command: Command, screen: &Screen) -> Result<u8, CliError> {
         Command::Plan(args) => plan::run(args, screen).await,
         Command::Facts(args) => facts::run(args, screen).await,
         Command::Images(args) => images::run(args, screen).await,
-        Command::Prepull(args) => prepull::run(args, screen).await,
+        Command::Prepull(args) => Box::pin(prepull::run(args, screen)).await,
         Command::Preflight(args) => preflight::run(args, screen).await,
         Command::List(args) => list::run(&args, screen),
         Command::Explain(args) => explain::run(&args, screen),
