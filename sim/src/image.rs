@@ -59,8 +59,24 @@ impl Image {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PullFailure(pub(crate) String);
 
+/// What a runtime demands of an image before it pulls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Demand {
+    /// A variant for the node's system and build.
+    Fits,
+    /// One of any Windows build, and that is run.
+    AnyBuild,
+    /// Nothing.
+    Nothing,
+}
+
 /// Finds what a reference means on a node of a pool.
 pub(crate) fn resolve(reference: &str, pool: Pool) -> Result<Image, PullFailure> {
+    demanded(reference, pool, Demand::Fits)
+}
+
+/// Finds what a reference means on a node of a pool whose runtime demands this of images.
+pub(crate) fn demanded(reference: &str, pool: Pool, demand: Demand) -> Result<Image, PullFailure> {
     let full = normalise(reference);
     let Some(family) = family(&full) else {
         // containerd 2.1, core/remotes/docker: what a registry without that repository gives
@@ -69,7 +85,17 @@ pub(crate) fn resolve(reference: &str, pool: Pool) -> Result<Image, PullFailure>
              failed to resolve reference \"{full}\": {full}: not found"
         )));
     };
-    if !fits(family, &full, pool) {
+    let fitting = fits(family, &full, pool);
+    let of_any_build = || {
+        let mut builds = Build::ALL.into_iter();
+        pool.os() == Os::Windows && builds.any(|build| fits(family, &full, Pool::Windows(build)))
+    };
+    let pulled = match demand {
+        Demand::Fits => fitting,
+        Demand::AnyBuild => fitting || of_any_build(),
+        Demand::Nothing => true,
+    };
+    if !pulled {
         return Err(no_match(&full));
     }
     let (seconds, bytes) = match (family, pool.os()) {
@@ -87,6 +113,8 @@ pub(crate) fn resolve(reference: &str, pool: Pool) -> Result<Image, PullFailure>
         pull: Duration::from_secs(seconds),
         bytes,
         runs: match (family, pool) {
+            _ if demand == Demand::AnyBuild => true,
+            (_, Pool::Windows(_)) if !fitting => false,
             // Images of any build, unless the name is that of one build's own manifest
             (Family::Agnhost | Family::Pause, Pool::Windows(host)) => {
                 build_of_tag(&full).is_none_or(|image| runs_on(image, host))
@@ -98,8 +126,13 @@ pub(crate) fn resolve(reference: &str, pool: Pool) -> Result<Image, PullFailure>
 }
 
 /// What a reference means on a node of a pool where images of the `servercore` family may be missing.
-pub(crate) fn pullable(reference: &str, pool: Pool, missing: bool) -> Result<Image, PullFailure> {
-    let image = resolve(reference, pool)?;
+pub(crate) fn pullable(
+    reference: &str,
+    pool: Pool,
+    missing: bool,
+    demand: Demand,
+) -> Result<Image, PullFailure> {
+    let image = demanded(reference, pool, demand)?;
     match missing && image.is_servercore() {
         true => Err(no_match(&image.reference)),
         false => Ok(image),
@@ -231,6 +264,19 @@ mod tests {
         resolve(reference, pool)
             .map(|image| image.family)
             .map_err(|failure| failure.0)
+    }
+
+    #[test]
+    fn who_demands_less_pulls_more() {
+        let old = "mcr.microsoft.com/windows/servercore:ltsc2019";
+        let host = Pool::Windows(Build::Ws2022);
+        let runs = |pool, demand| demanded(old, pool, demand).map(|image| image.runs).ok();
+        assert_eq!(runs(host, Demand::Fits), None);
+        assert_eq!(runs(host, Demand::AnyBuild), Some(true));
+        assert_eq!(runs(host, Demand::Nothing), Some(false));
+        assert_eq!(runs(Pool::Linux, Demand::AnyBuild), None);
+        assert_eq!(runs(Pool::Linux, Demand::Nothing), Some(true));
+        assert_eq!(runs(Pool::Windows(Build::Ws2019), Demand::Fits), Some(true));
     }
 
     #[test]

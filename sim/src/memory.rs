@@ -332,7 +332,7 @@ impl Memory {
         for container in containers.clone() {
             let missing = self.world.suffers(FaultKind::ImageMissing, &node.name);
             let reference = container.image.as_deref().unwrap_or_default();
-            let image = match image::pullable(reference, node.pool, missing) {
+            let image = match image::pullable(reference, node.pool, missing, image::Demand::Fits) {
                 Ok(image) => image,
                 Err(failure) => {
                     self.drop_pod(key);

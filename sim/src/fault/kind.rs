@@ -197,6 +197,10 @@ kinds! {
         "pods that do not tolerate its nodes' taints are bound to them all the same" [
         "pod at=PLACE aspect=binding",
     ]
+    RequestsIgnored "requests-ignored" Nodes
+        "pods that ask for more than its nodes have left are bound to them all the same" [
+        "pod at=PLACE aspect=binding",
+    ]
     KubeletSkewed "kubelet-skewed" Nodes
         "its kubelets are four minor versions behind the API server" [
         "node at=PLACE aspect=status",
@@ -250,6 +254,16 @@ kinds! {
     ImageBuildWrong "image-build-wrong" WindowsNodes
         "images are pulled whose build its nodes cannot run" [
         "pod at=PLACE aspect=start isolation=process",
+    ]
+    AnyBuildRuns "any-build-runs" WindowsNodes
+        "its hosts pull and run images of any Windows build, as under Hyper-V isolation" [
+        "pod at=PLACE aspect=pull",
+        "pod at=PLACE aspect=start",
+    ]
+    PlatformUnasked "platform-unasked" Nodes
+        "images are pulled there whatever platform they are of" [
+        "pod at=PLACE aspect=pull",
+        "pod at=PLACE aspect=start",
     ]
     PauseImageWrong "pause-image-wrong" WindowsNodes
         "the pause image is of another build: no sandbox starts" [

@@ -1,5 +1,6 @@
-//! `taint-ignored`: something beside the scheduler that binds what the scheduler will not, as a
-//! scheduler without the plugin `TaintToleration` would.
+//! `taint-ignored` and `requests-ignored`: something beside the scheduler that binds what the
+//! scheduler will not, as a scheduler without the plugin `TaintToleration` or `NodeResourcesFit`
+//! would.
 
 use std::sync::Arc;
 
@@ -22,7 +23,9 @@ const LEFT_ALONE: &str = "kube-system";
 /// Binds pods as long as the fault holds, each time it holds.
 pub(super) async fn follow(cluster: Arc<Cluster>) {
     let mut faults = cluster.faults.changes();
-    let holds = |faults: &FaultSet| faults.any(FaultKind::TaintIgnored);
+    let holds = |faults: &FaultSet| {
+        faults.any(FaultKind::TaintIgnored) || faults.any(FaultKind::RequestsIgnored)
+    };
     // The sender lives in the cluster
     while faults.wait_for(holds).await.is_ok() {
         // Any change begins anew with all pods that wait: the fault may have another place now
@@ -64,16 +67,17 @@ fn is_passed_over(pod: &Pod) -> bool {
         && pod.namespace().as_deref() != Some(LEFT_ALONE)
 }
 
-/// Binds the pod to the first node of the fault's place from which nothing but the node's own
-/// taints keeps it away.
+/// Binds the pod to the first node of a fault's place from which nothing but what the fault ignores
+/// keeps it away: the node's own taints, or what it asks for.
 async fn bind(cluster: &Cluster, pod: &Pod) {
     let faults = cluster.faults.current();
     let nodes: Api<Node> = Api::all(cluster.client.clone());
     let tolerations = pod.spec.as_ref().and_then(|spec| spec.tolerations.as_ref());
     let tolerations = tolerations.map(Vec::as_slice).unwrap_or_default();
     for node in cluster.nodes.values() {
-        let ignores = node.suffers(FaultKind::TaintIgnored, &faults);
-        if !ignores || !admit::takes(cluster, pod, node) {
+        let no_taint = node.suffers(FaultKind::TaintIgnored, &faults);
+        let no_room = node.suffers(FaultKind::RequestsIgnored, &faults);
+        if !(no_taint || no_room) || !admit::takes(cluster, pod, node, no_room) {
             continue;
         }
         let Ok(Some(found)) = nodes.get_opt(&node.name).await else {
@@ -86,7 +90,7 @@ async fn bind(cluster: &Cluster, pod: &Pod) {
             matches!(effect, "NoSchedule" | "NoExecute")
                 && !tolerations.iter().any(|one| tolerates(one, taint))
         };
-        let is_own = |taint: &Taint| own.iter().any(|own| own.key == taint.key);
+        let is_own = |taint: &Taint| no_taint && own.iter().any(|own| own.key == taint.key);
         if !there.iter().filter(keeps).all(is_own) {
             continue;
         }

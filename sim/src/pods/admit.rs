@@ -24,11 +24,11 @@ pub(crate) fn refusal(cluster: &Cluster, run: &Arc<PodRun>) -> Option<NodeVerdic
         .or_else(|| of_labels(pod, own))
 }
 
-/// Whether the node would take a pod that is not bound yet.
-pub(crate) fn takes(cluster: &Cluster, pod: &Pod, node: &NodeState) -> bool {
+/// Whether the node would take a pod that is not bound yet, `anyhow` whether it has room for it.
+pub(crate) fn takes(cluster: &Cluster, pod: &Pod, node: &NodeState, anyhow: bool) -> bool {
     let refused = of_kind(pod, node)
-        .or_else(|| of_room(cluster, pod, node))
-        .or_else(|| of_labels(pod, node));
+        .or_else(|| of_labels(pod, node))
+        .or_else(|| of_room(cluster, pod, node).filter(|_| !anyhow));
     refused.is_none()
 }
 

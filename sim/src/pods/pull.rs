@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::container::Slot;
 use crate::fault::FaultKind;
-use crate::image::{self, Image, PullFailure};
+use crate::image::{self, Demand, Image, PullFailure};
 
 /// kubelet, `MaxImageBackOff`.
 const LONGEST: Duration = Duration::from_mins(5);
@@ -75,7 +75,14 @@ impl Slot<'_> {
         };
         let faults = cluster.faults.current();
         let missing = run.node.suffers(FaultKind::ImageMissing, &faults);
-        let resolved = image::pullable(reference, run.node.pool, missing);
+        let demand = if run.node.suffers(FaultKind::PlatformUnasked, &faults) {
+            Demand::Nothing
+        } else if run.node.suffers(FaultKind::AnyBuildRuns, &faults) {
+            Demand::AnyBuild
+        } else {
+            Demand::Fits
+        };
+        let resolved = image::pullable(reference, run.node.pool, missing, demand);
         let stored = resolved
             .as_ref()
             .ok()
