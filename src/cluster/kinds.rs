@@ -50,7 +50,7 @@ pub const PRIORITY_CLASSES: Kind = Kind {
     plural: "priorityclasses",
     scope: Scope::Cluster,
 };
-/// What the pods of a sample are placed by.
+/// What selects and tolerates in its pods' place.
 pub const RUNTIME_CLASSES: Kind = Kind {
     kind: "RuntimeClass",
     group: "node.k8s.io",
@@ -73,8 +73,8 @@ pub const ALL: [&Kind; 7] = [
     &SERVICES,
     &PODS,
     &NAMESPACES,
-    &PRIORITY_CLASSES,
     &RUNTIME_CLASSES,
+    &PRIORITY_CLASSES,
     &LEASES,
 ];
 

@@ -11,6 +11,9 @@ pub const FIXTURE: &str = "winconform/fixture";
 /// The pool an object belongs to.
 pub const POOL: &str = "winconform/pool";
 
+/// Says of an object that somebody else is to remove it.
+pub const MAY_GO: &str = "winconform/may-go";
+
 /// A label selector for everything of ours, or of one run; not yet encoded for a query.
 pub fn selector(run: Option<&str>) -> String {
     match run {

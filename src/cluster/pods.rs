@@ -93,6 +93,36 @@ pub fn pulled(pod: &Json) -> Option<Condition<()>> {
     })
 }
 
+/// Whether it is said where a pod goes, or why nowhere, and with `starts` also whether each of its
+/// containers starts there; not what.
+pub fn settled(pod: &Json, starts: bool) -> Condition<()> {
+    if !pod["metadata"]["deletionTimestamp"].is_null() {
+        return Condition::NotYet("it is being deleted".to_owned());
+    }
+    if pod["spec"]["nodeName"].is_null() {
+        return match unscheduled(pod) {
+            Some(_) => Condition::Done(()),
+            None => Condition::NotYet("the scheduler has said nothing of it yet".to_owned()),
+        };
+    }
+    let ended = pod["status"]["phase"] == "Failed";
+    if !starts || ended {
+        return Condition::Done(());
+    }
+    let expected = pod["spec"]["containers"].as_array().map_or(0, Vec::len);
+    let begun = containers(pod).filter(|container| {
+        let reason = text(&container["state"]["waiting"]["reason"]);
+        let waits = container["state"]["waiting"].is_object();
+        let ran = container["lastState"]["terminated"].is_object();
+        container["state"].is_object()
+            && (ran || !waits || !matches!(reason, "" | "ContainerCreating" | "PodInitializing"))
+    });
+    if begun.count() < expected {
+        return Condition::NotYet(progress(pod));
+    }
+    Condition::Done(())
+}
+
 /// Why the scheduler finds no node for a pod, while it finds none.
 pub fn unscheduled(pod: &Json) -> Option<String> {
     let scheduled = condition(pod, "PodScheduled")?;
@@ -335,6 +365,32 @@ mod tests {
         assert_eq!(crashes(&pod).as_deref(), Some(said));
         assert_eq!(trouble(&pod).detail, said);
         assert_eq!(crashes(&waiting("ContainerCreating", "")), None);
+    }
+
+    #[test]
+    fn a_pod_is_settled_by_what_was_said_of_it() {
+        let is = |pod: &Json, starts| matches!(settled(pod, starts), Condition::Done(()));
+        assert!(!is(&json!({"spec": {}, "status": {}}), false));
+        assert!(is(&unschedulable(), true));
+        let bound = |statuses: &Json| {
+            json!({"spec": {"nodeName": "n", "containers": [{"name": "a"}, {"name": "b"}]},
+                "status": {"phase": "Pending", "containerStatuses": statuses}})
+        };
+        let running = json!({"name": "a", "state": {"running": {}}});
+        let waiting = |reason: &str| json!({"name": "b", "state": {"waiting": {"reason": reason}}});
+        for (second, starts) in [
+            (waiting("ContainerCreating"), false),
+            (waiting("ErrImagePull"), true),
+            (running.clone(), true),
+        ] {
+            let pod = bound(&json!([running, second]));
+            assert!(is(&pod, false));
+            assert_eq!(is(&pod, true), starts, "{pod}");
+        }
+        assert!(!is(&bound(&json!([running])), true));
+        let mut going = bound(&json!([]));
+        going["metadata"] = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});
+        assert!(!is(&going, false));
     }
 
     #[test]

@@ -10,20 +10,21 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use winconform_core::config::Images;
-use winconform_core::facts::{Pool, PoolName};
+use winconform_core::facts::{NodeFact, Pool, PoolName};
 use winconform_core::record::{Event, ObjectName};
 use winconform_core::way::{
     ApiRequest, FixtureKey, FixtureName, StandingFixture, StandingPod, Trouble, TroubleKind,
     lacks_namespace,
 };
 
+use super::aim::{Ground, aim};
 use super::hindered::{belongs, hindered};
 use super::journal::Journal;
 use super::made::Made;
-use super::manifest::{self, pool_of};
+use super::manifest::{self, ManifestError, pool_of};
 use super::suffix;
-use crate::cluster::pods::PodWait;
-use crate::cluster::{ApplyError, Condition, Objects, apply, poll_until, wait_until};
+use crate::cluster::pods::{PodWait, settled};
+use crate::cluster::{ApplyError, Condition, Objects, apply, labels, poll_until, wait_until};
 use crate::transport::{Api, PodRef};
 
 /// What bringing up fixtures needs. Clones share everything.
@@ -35,6 +36,8 @@ pub(super) struct Fixtures {
     pub(super) run: String,
     /// The cluster's pools.
     pub(super) pools: Arc<BTreeMap<PoolName, Pool>>,
+    /// The cluster's nodes.
+    pub(super) nodes: Arc<Vec<NodeFact>>,
     /// The image table.
     pub(super) images: Arc<Images>,
     /// Where intents go before anything is created.
@@ -76,8 +79,8 @@ impl Fixtures {
         cancel: &CancellationToken,
         applied: &mut Vec<Json>,
     ) -> Result<(), Trouble> {
-        let pool = pool_of(key, &self.pools);
-        let objects = manifest::objects(key, &self.run, pool, &self.images, self.api.durations())
+        let objects = self
+            .objects(key)
             .map_err(|error| Trouble::new(TroubleKind::NotApplied, error.to_string()))?;
         for object in &objects {
             if cancel.is_cancelled() {
@@ -89,16 +92,41 @@ impl Fixtures {
         Ok(())
     }
 
+    fn objects(&self, key: &FixtureKey) -> Result<Vec<Json>, ManifestError> {
+        let (run, images, durations) = (&self.run, &self.images, self.api.durations());
+        let FixtureName::Sched(_) = key.name else {
+            let pool = pool_of(key, &self.pools);
+            return manifest::objects(key, run, pool, images, durations);
+        };
+        // Where they go is the question: they are aimed, and not placed
+        let mut objects = manifest::objects(key, run, None, images, durations)?;
+        let ground = Ground {
+            pools: &self.pools,
+            nodes: &self.nodes,
+            images,
+        };
+        aim(&mut objects, key, run, &ground)?;
+        Ok(objects)
+    }
+
     /// Applies an object, again while an earlier one of its name is still going.
     async fn apply(&self, object: &Json, cancel: &CancellationToken) -> Result<Json, Trouble> {
         let ObjectName { kind, name, .. } = object_name(object);
         let durations = self.api.durations();
         let (first, limit) = (durations.look_again, durations.fixture);
+        let begun = Instant::now();
         poll_until(
             first,
             limit,
             &format!("{kind} {name}"),
             async || match apply(&self.api, object).await {
+                // Its admission knows of a class only from its own watch
+                Err(ApplyError::Refused { message, .. })
+                    if message.contains("no PriorityClass with name")
+                        && begun.elapsed() < durations.converge =>
+                {
+                    Condition::NotYet(message)
+                }
                 Err(error) => Condition::Never(as_trouble(error)),
                 Ok(applied) if applied["metadata"]["deletionTimestamp"].is_null() => {
                     Condition::Done(applied)
@@ -180,6 +208,11 @@ impl Fixtures {
                 let pods = self.wait_for_pods(key, replicas).await?;
                 Ok(standing(applied, pods))
             }
+            FixtureName::Sched(fixture) => {
+                self.wait_for_settled(key, applied, fixture.starts())
+                    .await?;
+                Ok(StandingFixture::default())
+            }
             // They are there as soon as they are applied, and never more than that
             FixtureName::UnboundPods => Ok(StandingFixture::default()),
             FixtureName::LinuxServer
@@ -234,6 +267,40 @@ impl Fixtures {
         .await
     }
 
+    /// Waits until the scheduler has said of each pod where it goes or why it goes nowhere, and, where
+    /// it matters, the kubelet whether it starts.
+    async fn wait_for_settled(
+        &mut self,
+        key: &FixtureKey,
+        applied: &[Json],
+        starts: bool,
+    ) -> Result<(), Trouble> {
+        let stays = |object: &&Json| {
+            object["kind"] == "Pod" && object["metadata"]["labels"][labels::MAY_GO].is_null()
+        };
+        let names = applied.iter().filter(stays);
+        let names: Vec<_> = names
+            .filter_map(|pod| {
+                let metadata = &pod["metadata"];
+                let namespace = metadata["namespace"].as_str()?;
+                Some(format!("{namespace}/{}", metadata["name"].as_str()?))
+            })
+            .collect();
+        let (what, limit) = (format!("pods of {key}"), self.api.durations().fixture);
+        wait_until(&mut self.pods, limit, &what, |pods| {
+            for name in &names {
+                let settled = pods.get(name).map(|pod| settled(pod, starts));
+                match settled {
+                    Some(Condition::Done(())) => {}
+                    Some(other) => return other,
+                    None => return Condition::NotYet(format!("{name} is not seen yet")),
+                }
+            }
+            Condition::Done(())
+        })
+        .await
+    }
+
     /// The cluster's DNS suffix by what the kubelet gave a pod; without it names are not told.
     async fn domain(&self, key: &FixtureKey) -> Option<String> {
         let pod = PodRef {
@@ -275,7 +342,8 @@ impl Fixtures {
             | FixtureName::LinuxPodProber
             | FixtureName::WindowsPodProber
             | FixtureName::LinuxNodeProber
-            | FixtureName::WindowsNodeProber => Duration::ZERO,
+            | FixtureName::WindowsNodeProber
+            | FixtureName::Sched(_) => Duration::ZERO,
         };
         let mut waits = BTreeMap::new();
         let mut ready_since: Option<(Instant, BTreeMap<String, u64>)> = None;
@@ -426,6 +494,7 @@ mod tests {
             api: fake.api(),
             run: "r1".to_owned(),
             pools: Arc::new([(PoolName::windows(build), pool)].into()),
+            nodes: Arc::default(),
             images: Arc::new(Images::default()),
             journal: Journal::create(None, Vec::new(), Box::new(|_| {})).expect("in memory"),
             pods: watch::channel(Arc::default()).1,

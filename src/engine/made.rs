@@ -18,7 +18,7 @@ use winconform_core::way::{
 
 use crate::cluster::kinds::{DEPLOYMENTS, Kind, PODS, Scope};
 use crate::cluster::pods::readiness;
-use crate::cluster::{Condition, poll_until};
+use crate::cluster::{Condition, labels, poll_until};
 use crate::transport::Api;
 
 /// The objects of one application of a fixture.
@@ -74,14 +74,19 @@ impl Made {
     /// What was applied, as the server gave it back. Namespaces are not asked for: with them goes
     /// what is in them.
     pub(super) fn of(key: &FixtureKey, applied: &[Json]) -> Self {
-        let objects = applied.iter().filter_map(|object| {
+        let ours = applied
+            .iter()
+            .filter(|object| object["metadata"]["labels"][labels::MAY_GO].is_null());
+        let objects = ours.filter_map(|object| {
             let kind = Kind::of(object).filter(|kind| kind.scope == Scope::Namespaced)?;
             let metadata = &object["metadata"];
             let (namespace, name) = (metadata["namespace"].as_str(), metadata["name"].as_str()?);
             let in_namespace = printable(namespace.unwrap_or_default());
             let wanted = if *kind == DEPLOYMENTS {
                 Wanted::PodsReady(object["spec"]["replicas"].as_u64().unwrap_or(1))
-            } else if *kind == PODS && key.name != FixtureName::UnboundPods {
+            } else if *kind == PODS
+                && !matches!(key.name, FixtureName::UnboundPods | FixtureName::Sched(_))
+            {
                 Wanted::PodReady
             } else {
                 Wanted::There

@@ -38,6 +38,14 @@ pub(super) enum ManifestError {
         /// The parser's words.
         source: Box<serde_saphyr::Error>,
     },
+    /// Where its pods are to go, or what they are to ask for, is not known.
+    #[error("{what} of {fixture} is not known")]
+    NotAimed {
+        /// What is not.
+        what: String,
+        /// The fixture.
+        fixture: FixtureKey,
+    },
     /// The image table has none for the pool's build.
     #[error("the image table has no image for {0}")]
     NoImage(FixtureKey),
@@ -168,6 +176,7 @@ fn as_written(name: FixtureName) -> Result<Vec<Json>, ManifestError> {
         FixtureName::WindowsPodProber => include_str!("../../manifests/probers/windows-pod.yaml"),
         FixtureName::LinuxNodeProber => include_str!("../../manifests/probers/linux-node.yaml"),
         FixtureName::WindowsNodeProber => include_str!("../../manifests/probers/windows-node.yaml"),
+        FixtureName::Sched(fixture) => super::aim::as_written(fixture),
     };
     serde_saphyr::from_multiple(text).map_err(|source| ManifestError::Malformed {
         fixture: name.as_str(),
@@ -227,7 +236,8 @@ pub(super) fn name(plain: &str, key: &FixtureKey) -> String {
         | FixtureName::LinuxServer
         | FixtureName::UnboundPods
         | FixtureName::LinuxPodProber
-        | FixtureName::WindowsPodProber => "",
+        | FixtureName::WindowsPodProber
+        | FixtureName::Sched(_) => "",
     };
     match &key.pool {
         Some(pool) => format!("{plain}{kind}-{pool}"),
@@ -245,7 +255,7 @@ fn add_to(map: &mut Json, labels: &[(&'static str, String)]) {
     }
 }
 
-fn pod_spec(object: &mut Json) -> Option<&mut Json> {
+pub(super) fn pod_spec(object: &mut Json) -> Option<&mut Json> {
     match object["kind"].as_str() {
         Some("Pod") => Some(&mut object["spec"]),
         Some("Deployment") => Some(&mut object["spec"]["template"]["spec"]),

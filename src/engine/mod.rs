@@ -5,6 +5,7 @@
 //! `journal` as it happens. Out of scope: what a reply means and what a verdict is (core).
 
 mod access;
+mod aim;
 mod command;
 #[cfg(test)]
 mod cross;

@@ -69,6 +69,8 @@ pub async fn prepull(
         api: api.clone(),
         run: options.run.clone(),
         pools: Arc::new(pools),
+        // Nothing is placed by what they have to give
+        nodes: Arc::default(),
         images: Arc::new(options.config.images.clone()),
         journal,
         pods,

@@ -188,16 +188,17 @@ async fn live(
     // An abandoned run begins nothing more, either
     let _ends_with_this = cancel.clone().drop_guard();
     let pods = watch_pods(&cluster.api, &options.run, &tracker, cancel.clone());
+    let namespaces = [manifest::namespace, manifest::host_namespace].map(|of| of(&options.run));
+    let standing = Standing::new(&options.run, namespaces, &facts);
     let fixtures = Fixtures {
         api: cluster.api.clone(),
         run: options.run.clone(),
         pools,
+        nodes: Arc::clone(&standing.node_facts),
         images: Arc::new(options.config.images.clone()),
         journal: journal.clone(),
         pods,
     };
-    let namespaces = [manifest::namespace, manifest::host_namespace].map(|of| of(&options.run));
-    let standing = Standing::new(&options.run, namespaces, &facts);
     let overdue = deadline.is_some_and(|at| at <= Instant::now());
     let before = if *signals.borrow() >= 1 {
         Some(Stop::By("a signal".to_owned()))

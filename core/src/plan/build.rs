@@ -169,6 +169,13 @@ impl Surroundings<'_> {
                         of: name.to_string(),
                     });
                 };
+                let linux = self.pools.get(&PoolName::linux());
+                if matches!(fixture, FixtureName::Sched(own) if own.needs_linux())
+                    && linux.is_none_or(|linux| linux.nodes.is_empty())
+                {
+                    let of = PoolName::linux().to_string();
+                    return Some(SkipReason::NoUsableNode { of });
+                }
                 let image = self.images.of(image_role(fixture)?, pool.build);
                 image.is_none().then(|| SkipReason::NoImage {
                     pool: name.to_string(),
@@ -212,7 +219,9 @@ impl Surroundings<'_> {
         let network = entry.is_some_and(|entry| entry.network.is_some());
         let asked = match &case.test {
             Test::Fact(look) => look.ask.facts(),
-            Test::Admission(_) | Test::Http(_) | Test::State(_) => &[],
+            // Nodes are told apart by what is known of them
+            Test::Placement(_) => &["nodes"],
+            Test::Admission(_) | Test::Http(_) | Test::Preemption(_) | Test::State(_) => &[],
         };
         nodes
             .into_iter()
@@ -227,7 +236,11 @@ impl Surroundings<'_> {
 fn sample(test: &Test) -> Option<Image> {
     match test {
         Test::State(look) => image_role(look.ask.fixture()),
-        Test::Admission(_) | Test::Fact(_) | Test::Http(_) => None,
+        Test::Admission(_)
+        | Test::Fact(_)
+        | Test::Http(_)
+        | Test::Placement(_)
+        | Test::Preemption(_) => None,
     }
 }
 
@@ -243,6 +256,8 @@ pub fn image_role(fixture: FixtureName) -> Option<Image> {
         }
         FixtureName::WindowsPodProber => Some(Image::AgnhostWindows),
         FixtureName::WindowsNodeProber => Some(Image::HostProcess),
+        FixtureName::Sched(fixture) if fixture.starts() => Some(Image::ServerCore),
+        FixtureName::Sched(_) => Some(Image::AgnhostWindows),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::plan::{Check, Fate, Plan, PlannedLook, Selection};
 use crate::suite::{Case, Suites, Then};
 use crate::text::{counted, printable};
 use crate::verdict::{LedgerEntry, Outside, Scope, Verdict};
-use crate::way::{AdmissionExpect, Change, Signature, StateAsk, Test};
+use crate::way::{AdmissionExpect, Change, StateAsk, Test};
 
 /// No claim has this id.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -312,6 +312,17 @@ fn explain_look(out: &mut String, test: &Test) {
             let asks = format!("a GET of {target}{}", of.unwrap_or_default());
             (asks, look.expect.to_string())
         }
+        Test::Placement(look) => {
+            let pod = look.ask.pod;
+            let fixture = pod.fixture().as_str();
+            let asks = format!("where pod {} of {fixture} is put", pod.as_str());
+            (asks, look.expect.to_string())
+        }
+        Test::Preemption(look) => {
+            let asks =
+                "what the scheduler says of two pods of which one can only be in the other's place";
+            (asks.to_owned(), look.expect.to_string())
+        }
         Test::State(look) => {
             let asks = match look.ask {
                 StateAsk::Pods(fixture) => format!("the state of the pods of {}", fixture.as_str()),
@@ -352,13 +363,7 @@ fn explain_entry(text: &mut String, entry: &LedgerEntry) {
             Outside::Skip => "skipped",
         },
     );
-    let Signature::Failure(classes) = &entry.signature;
-    let classes: Vec<_> = classes.iter().map(|class| class.as_str()).collect();
-    field(
-        text,
-        "signature",
-        &format!("failure by {}", classes.join(" or ")),
-    );
+    field(text, "signature", &entry.signature.to_string());
     field(text, "reason", &entry.reason);
     field(text, "source", &entry.source);
 }

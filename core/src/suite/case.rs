@@ -9,7 +9,7 @@ use super::over::{Over, read_over};
 use super::read::{Known, Listed};
 use crate::claims::{Claim, ClaimId, Kind};
 use crate::document::{Decoder, Node};
-use crate::way::{FixtureName, Test};
+use crate::way::{FixtureName, Signature, Test};
 
 /// How a claim is checked: what it is repeated over, what is looked at, and its controls.
 #[derive(Clone, Debug)]
@@ -166,7 +166,11 @@ fn check_axes(
                 );
             }
         }
-        Test::Fact(_) | Test::Http(_) | Test::State(_) => {
+        Test::Fact(_)
+        | Test::Http(_)
+        | Test::Placement(_)
+        | Test::Preemption(_)
+        | Test::State(_) => {
             if !(over.workloads.is_empty() && over.containers.is_empty() && over.values.is_empty())
             {
                 refuse(
@@ -267,7 +271,15 @@ fn check_ledger(
                 "this test cannot show the signature the ledger has for `{}`",
                 claim.id
             ),
-            "how a connection fails is seen by tests of the way `http`",
+            match entry.signature {
+                Signature::Failure(_) => {
+                    "how a connection fails is seen by tests of the way `http`"
+                }
+                Signature::NotStarted(_) => {
+                    "that a pod does not start is seen by tests of the way `placement` that expect \
+                     `starts`"
+                }
+            },
         ),
         Listed::Not => (
             format!("limitation `{}` has no entry in the ledger", claim.id),

@@ -2,6 +2,7 @@
 
 use super::admission::{read_ask, read_expect};
 use super::fact::read_fact;
+use super::placement::{read_placement, read_preemption};
 use crate::document::{Decoder, Node};
 use crate::way::{FixtureName, HttpAsk, HttpExpect, Look, StateAsk, StateExpect, Target, Test};
 
@@ -30,6 +31,8 @@ pub(super) fn read_test(decoder: &mut Decoder<'_>, node: &Node) -> Option<Test> 
             }))
         }
         "fact" => read_fact(decoder, ask, expect).map(Test::Fact),
+        "preemption" => read_preemption(decoder, ask?, expect?).map(Test::Preemption),
+        "placement" => read_placement(decoder, ask?, expect?).map(Test::Placement),
         _ => read_state(decoder, ask?, expect?).map(Test::State),
     }
 }

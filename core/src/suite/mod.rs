@@ -6,6 +6,7 @@ mod control;
 mod fact;
 mod look;
 mod over;
+mod placement;
 mod read;
 
 pub use admission::{Exception, Expected, Gate, Then};

@@ -42,9 +42,12 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
     };
     let to_windows_pools = match to {
         None => Some(false),
-        Some(node) => decoder.word(node, "axis of pools that are looked at", &[ALL_POOLS], |word| {
-            (word == ALL_POOLS).then_some(true)
-        }),
+        Some(node) => decoder.word(
+            node,
+            "axis of pools that are looked at",
+            &[ALL_POOLS],
+            |word| (word == ALL_POOLS).then_some(true),
+        ),
     };
     if let (Some(node), None) = (to, pool) {
         let message = "`to` is the pool that is looked at from another one";

@@ -10,7 +10,7 @@ use super::judge::{Scope, SkipReason};
 use crate::claims::{Catalogue, ClaimId, Kind};
 use crate::document::{Decoder, Diagnostic, Node, Unread, nearest, parse};
 use crate::facts::{CniMode, Facts, Known, WindowsBuild};
-use crate::way::{FailureClass, Signature, Trouble, TroubleKind};
+use crate::way::{FailureClass, Signature, StartFailure, Trouble, TroubleKind};
 
 /// What becomes of a claim on a cluster that its ledger entry does not cover.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -292,20 +292,20 @@ fn read_network(decoder: &mut Decoder<'_>, node: &Node) -> Option<ScopedNetwork>
 }
 
 fn read_signature(decoder: &mut Decoder<'_>, node: &Node) -> Option<Signature> {
-    let entry = decoder.tagged(node, "signature", &["failure"])?;
-    let known = FailureClass::ALL.map(FailureClass::as_str);
-    let items = decoder.list(&entry.node, "`failure`")?;
+    let entry = decoder.tagged(node, "signature", &["failure", "not-started"])?;
+    let items = decoder.list(&entry.node, &format!("`{}`", entry.key))?;
     if items.is_empty() {
-        decoder.report(
-            &entry.node,
-            "`failure` names no class: nothing would match it",
-            None,
-        );
+        let message = format!("`{}` names no class: nothing would match it", entry.key);
+        decoder.report(&entry.node, message, None);
         return None;
     }
-    let classes = items
-        .iter()
-        .filter_map(|item| decoder.word(item, "failure class", &known, FailureClass::parse))
-        .collect();
-    Some(Signature::Failure(classes))
+    Some(if entry.key == "failure" {
+        let known = FailureClass::ALL.map(FailureClass::as_str);
+        let parse = |item| decoder.word(item, "failure class", &known, FailureClass::parse);
+        Signature::Failure(items.iter().filter_map(parse).collect())
+    } else {
+        let known = StartFailure::ALL.map(StartFailure::as_str);
+        let parse = |item| decoder.word(item, "start failure", &known, StartFailure::parse);
+        Signature::NotStarted(items.iter().filter_map(parse).collect())
+    })
 }

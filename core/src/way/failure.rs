@@ -1,8 +1,11 @@
 //! How a connection fails, and how a known limitation's failure looks.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+use super::placement::StartFailure;
 
 /// How a connection or its answer failed.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -73,4 +76,22 @@ impl FailureClass {
 pub enum Signature {
     /// The connection fails in one of these ways.
     Failure(BTreeSet<FailureClass>),
+    /// A container does not start in one of these ways.
+    NotStarted(BTreeSet<StartFailure>),
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (what, classes): (_, Vec<_>) = match self {
+            Self::Failure(classes) => {
+                let words = classes.iter().map(|class| class.as_str());
+                ("failure by", words.collect())
+            }
+            Self::NotStarted(classes) => {
+                let words = classes.iter().map(|class| class.as_str());
+                ("a container that does not start:", words.collect())
+            }
+        };
+        write!(f, "{what} {}", classes.join(" or "))
+    }
 }

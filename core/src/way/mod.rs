@@ -14,6 +14,8 @@ mod failure;
 mod http;
 mod path;
 mod place;
+mod placement;
+mod preemption;
 mod state;
 mod trouble;
 
@@ -34,6 +36,11 @@ pub use place::{
     Bound, FixtureKey, FixtureName, Need, SourceKind, Standing, StandingFixture, StandingNode,
     StandingPod, VantageKey,
 };
+pub use placement::{
+    AIMED_AT, Ground, Hindrance, KeptOff, PlacedPod, Placement, PlacementAsk, PlacementExpect,
+    PlacementSeen, Said, SchedFixture, Start, StartFailure, Whereabouts,
+};
+pub use preemption::{Preemption, PreemptionAsk, PreemptionExpect, PreemptionSeen};
 pub use state::{EndpointSeen, PodSeen, State, StateAsk, StateExpect, StateSeen};
 pub use trouble::{Trouble, TroubleKind};
 
@@ -114,13 +121,24 @@ pub enum Test {
     Fact(Look<Fact>),
     /// An HTTP request from a vantage.
     Http(Look<Http>),
+    /// Where a pod is put, and whether it starts there.
+    Placement(Look<Placement>),
+    /// Whether one pod is removed for another.
+    Preemption(Look<Preemption>),
     /// The state of objects.
     State(Look<State>),
 }
 
 impl Test {
     /// The keys of a test in a suite.
-    pub const NAMES: [&'static str; 4] = ["admission", "fact", "http", "state"];
+    pub const NAMES: [&'static str; 6] = [
+        "admission",
+        "fact",
+        "http",
+        "placement",
+        "preemption",
+        "state",
+    ];
 
     /// What a transport should do.
     pub fn request(&self, at: &Bound<'_>) -> Result<Request, Trouble> {
@@ -128,6 +146,8 @@ impl Test {
             Self::Admission(look) => Admission::request(&look.ask, at),
             Self::Fact(look) => Fact::request(&look.ask, at),
             Self::Http(look) => Http::request(&look.ask, at),
+            Self::Placement(look) => Placement::request(&look.ask, at),
+            Self::Preemption(look) => Preemption::request(&look.ask, at),
             Self::State(look) => State::request(&look.ask, at),
         }
     }
@@ -138,6 +158,8 @@ impl Test {
             Self::Admission(look) => look.take(at, reply),
             Self::Fact(look) => look.take(at, reply),
             Self::Http(look) => look.take(at, reply),
+            Self::Placement(look) => look.take(at, reply),
+            Self::Preemption(look) => look.take(at, reply),
             Self::State(look) => look.take(at, reply),
         }
     }
@@ -156,6 +178,14 @@ impl Test {
                 let needs = look.ask.of.into_iter().chain(beside);
                 needs.map(|name| (name, Need::Stands)).collect()
             }
+            Self::Placement(look) => {
+                let fixture = FixtureName::Sched(look.ask.pod.fixture());
+                vec![namespaces, (fixture, Need::Stands)]
+            }
+            Self::Preemption(_) => {
+                let fixture = FixtureName::Sched(SchedFixture::Preemption);
+                vec![namespaces, (fixture, Need::Stands)]
+            }
             Self::State(look) => vec![namespaces, (look.ask.fixture(), Need::Settled)],
         }
     }
@@ -164,7 +194,11 @@ impl Test {
     pub fn needs_source(&self) -> bool {
         match self {
             Self::Http(_) => true,
-            Self::Admission(_) | Self::Fact(_) | Self::State(_) => false,
+            Self::Admission(_)
+            | Self::Fact(_)
+            | Self::Placement(_)
+            | Self::Preemption(_)
+            | Self::State(_) => false,
         }
     }
 
@@ -172,7 +206,7 @@ impl Test {
     /// of the API server about itself does not.
     pub fn converges(&self) -> bool {
         match self {
-            Self::Http(_) => true,
+            Self::Http(_) | Self::Placement(_) | Self::Preemption(_) => true,
             Self::State(_) => self.must_last(),
             Self::Admission(_) | Self::Fact(_) => false,
         }
@@ -182,7 +216,11 @@ impl Test {
     pub fn must_last(&self) -> bool {
         match self {
             Self::State(_) => true,
-            Self::Http(_) | Self::Admission(_) | Self::Fact(_) => false,
+            Self::Http(_)
+            | Self::Admission(_)
+            | Self::Fact(_)
+            | Self::Placement(_)
+            | Self::Preemption(_) => false,
         }
     }
 
@@ -191,7 +229,11 @@ impl Test {
     pub fn may_be_anothers(&self) -> bool {
         match self {
             Self::Http(_) => true,
-            Self::Admission(_) | Self::Fact(_) | Self::State(_) => false,
+            Self::Admission(_)
+            | Self::Fact(_)
+            | Self::Placement(_)
+            | Self::Preemption(_)
+            | Self::State(_) => false,
         }
     }
 
@@ -199,7 +241,11 @@ impl Test {
     pub fn tells_who_answers(&self) -> bool {
         match self {
             Self::Http(look) => matches!(look.expect, HttpExpect::Answers { .. }),
-            Self::Admission(_) | Self::Fact(_) | Self::State(_) => false,
+            Self::Admission(_)
+            | Self::Fact(_)
+            | Self::Placement(_)
+            | Self::Preemption(_)
+            | Self::State(_) => false,
         }
     }
 
@@ -221,7 +267,23 @@ impl Test {
                     expect,
                 }))
             }
-            (Self::Admission(_) | Self::Fact(_) | Self::State(_), Signature::Failure(_)) => None,
+            (Self::Placement(look), Signature::NotStarted(classes))
+                if look.expect == PlacementExpect::Starts =>
+            {
+                Some(Self::Placement(Look {
+                    ask: look.ask,
+                    expect: PlacementExpect::NotStarted(classes.clone()),
+                }))
+            }
+            (
+                Self::Admission(_)
+                | Self::Fact(_)
+                | Self::Http(_)
+                | Self::Placement(_)
+                | Self::Preemption(_)
+                | Self::State(_),
+                Signature::Failure(_) | Signature::NotStarted(_),
+            ) => None,
         }
     }
 }

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::placement::SchedFixture;
 use super::trouble::{Trouble, TroubleKind};
-use crate::facts::{Facts, Pool, PoolName, WindowsBuild};
+use crate::facts::{Facts, NodeFact, Pool, PoolName, WindowsBuild};
 
 /// A kind of place to look from.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -110,11 +112,14 @@ pub enum FixtureName {
     LinuxNodeProber,
     /// A prober that is a Windows node.
     WindowsNodeProber,
+    /// Pods that are there to be placed.
+    #[serde(untagged)]
+    Sched(SchedFixture),
 }
 
 impl FixtureName {
     /// Every fixture.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 21] = [
         Self::Namespaces,
         Self::WinWebserver,
         Self::Iis,
@@ -126,6 +131,16 @@ impl FixtureName {
         Self::WindowsPodProber,
         Self::LinuxNodeProber,
         Self::WindowsNodeProber,
+        Self::Sched(SchedFixture::Selected),
+        Self::Sched(SchedFixture::Tolerant),
+        Self::Sched(SchedFixture::Intolerant),
+        Self::Sched(SchedFixture::RuntimeClass),
+        Self::Sched(SchedFixture::OsAlone),
+        Self::Sched(SchedFixture::Unselected),
+        Self::Sched(SchedFixture::Builds),
+        Self::Sched(SchedFixture::Mixed),
+        Self::Sched(SchedFixture::Requests),
+        Self::Sched(SchedFixture::Preemption),
     ];
 
     /// The fixture's word.
@@ -142,6 +157,7 @@ impl FixtureName {
             Self::WindowsPodProber => "windows-pod-prober",
             Self::LinuxNodeProber => "linux-node-prober",
             Self::WindowsNodeProber => "windows-node-prober",
+            Self::Sched(fixture) => fixture.as_str(),
         }
     }
 
@@ -158,7 +174,8 @@ impl FixtureName {
             | Self::SlowStarter
             | Self::NanoServer
             | Self::WindowsPodProber
-            | Self::WindowsNodeProber => true,
+            | Self::WindowsNodeProber
+            | Self::Sched(_) => true,
             Self::Namespaces
             | Self::LinuxServer
             | Self::UnboundPods
@@ -175,7 +192,8 @@ impl FixtureName {
             | Self::SlowStarter
             | Self::NanoServer
             | Self::WindowsPodProber
-            | Self::WindowsNodeProber => pool.cloned(),
+            | Self::WindowsNodeProber
+            | Self::Sched(_) => pool.cloned(),
             Self::LinuxServer | Self::LinuxPodProber | Self::LinuxNodeProber => {
                 Some(PoolName::linux())
             }
@@ -281,6 +299,8 @@ pub struct Standing {
     pub host_namespace: String,
     /// The cluster's usable nodes.
     pub nodes: Vec<StandingNode>,
+    /// All of its nodes, as the facts have them.
+    pub node_facts: Arc<Vec<NodeFact>>,
     /// The fixtures that stand.
     pub fixtures: BTreeMap<FixtureKey, StandingFixture>,
 }
@@ -309,6 +329,7 @@ impl Standing {
             namespace,
             host_namespace,
             nodes,
+            node_facts: Arc::new(all.to_vec()),
             fixtures: BTreeMap::new(),
         }
     }
@@ -328,7 +349,8 @@ impl Standing {
             | FixtureName::NanoServer
             | FixtureName::LinuxServer
             | FixtureName::LinuxPodProber
-            | FixtureName::WindowsPodProber => &self.namespace,
+            | FixtureName::WindowsPodProber
+            | FixtureName::Sched(_) => &self.namespace,
         }
     }
 }

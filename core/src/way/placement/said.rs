@@ -1,0 +1,214 @@
+//! What the scheduler says of a pod that it finds no node for (kubernetes `pkg/scheduler`,
+//! `framework/types.go`, `FitError`): `0/5 nodes are available: 2 Insufficient cpu, 3 node(s) didn't
+//! match Pod's node affinity/selector. preemption: …`.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What keeps a pod off nodes.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Hindrance {
+    /// A taint that the pod does not tolerate.
+    UntoleratedTaint,
+    /// The pod's selector or affinity.
+    Selector,
+    /// Too little CPU left.
+    InsufficientCpu,
+    /// Too little memory left.
+    InsufficientMemory,
+    /// Anything else.
+    Other,
+}
+
+impl Hindrance {
+    /// Those that can be expected.
+    pub const EXPECTED: [Self; 3] = [
+        Self::UntoleratedTaint,
+        Self::InsufficientCpu,
+        Self::InsufficientMemory,
+    ];
+
+    /// The hindrance's word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::UntoleratedTaint => "untolerated-taint",
+            Self::Selector => "selector",
+            Self::InsufficientCpu => "insufficient-cpu",
+            Self::InsufficientMemory => "insufficient-memory",
+            Self::Other => "other",
+        }
+    }
+
+    /// The hindrance with this word that can be expected.
+    pub fn parse(word: &str) -> Option<Self> {
+        let mut all = Self::EXPECTED.into_iter();
+        all.find(|hindrance| hindrance.as_str() == word)
+    }
+
+    /// In the words of the scheduler's plugins: `tainttoleration`, `nodeaffinity`,
+    /// `noderesources/fit.go`, as of 1.37 and, behind, of older ones. `didn't satisfy plugin(s)` is
+    /// of nodes that a plugin ruled out beforehand (`NodeAffinity`: by name).
+    fn of(text: &str) -> Self {
+        const SELECTORS: [&str; 4] = [
+            "node(s) didn't match Pod's node affinity",
+            "node(s) didn't satisfy plugin(s) [NodeAffinity]",
+            "node(s) didn't match node selector",
+            "node(s) didn't match node affinity",
+        ];
+        match text {
+            "Insufficient cpu" => Self::InsufficientCpu,
+            "Insufficient memory" => Self::InsufficientMemory,
+            _ if text.starts_with("node(s) had untolerated taint")
+                || text.starts_with("node(s) had taint ") =>
+            {
+                Self::UntoleratedTaint
+            }
+            _ if SELECTORS.iter().any(|words| text.starts_with(words)) => Self::Selector,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Why so many nodes are not for a pod.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct KeptOff {
+    /// How many nodes. One may be counted for several reasons.
+    pub nodes: usize,
+    /// Why.
+    pub by: Hindrance,
+    /// The scheduler's words.
+    pub words: String,
+}
+
+/// What the scheduler says of a pod that it finds no node for.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Said {
+    /// How many nodes it knows.
+    pub of: usize,
+    /// Why not.
+    pub kept_off: Vec<KeptOff>,
+}
+
+impl Said {
+    /// Reads the message of the condition `PodScheduled`.
+    pub(super) fn parse(message: &str) -> Option<Self> {
+        let (nodes, rest) = message.split_once(" nodes are available: ")?;
+        let of = nodes.strip_prefix("0/")?.parse().ok()?;
+        // What could be had by preempting is another question
+        let reasons = rest.split(". preemption: ").next()?;
+        let reasons = reasons.strip_suffix('.').unwrap_or(reasons);
+        let kept_off = parts(reasons).map(KeptOff::parse).collect::<Option<_>>()?;
+        Some(Self { of, kept_off })
+    }
+
+    /// Whether this is among the reasons.
+    pub(super) fn has(&self, by: Hindrance) -> bool {
+        self.nodes(by) > 0
+    }
+
+    /// How many nodes are not for the pod by this.
+    pub(super) fn nodes(&self, by: Hindrance) -> usize {
+        let of_it = self.kept_off.iter().filter(|part| part.by == by);
+        of_it.map(|part| part.nodes).sum()
+    }
+}
+
+impl KeptOff {
+    fn parse(part: &str) -> Option<Self> {
+        let (nodes, words) = part.split_once(' ')?;
+        Some(Self {
+            nodes: nodes.parse().ok()?,
+            by: Hindrance::of(words),
+            words: words.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts: Vec<_> = self
+            .kept_off
+            .iter()
+            .map(|part| format!("{} {}", part.nodes, part.words))
+            .collect();
+        write!(f, "none of {} nodes: {}", self.of, parts.join(", "))
+    }
+}
+
+/// The reasons, each beginning with its number of nodes; their words may hold commas, too.
+fn parts(reasons: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(reasons);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let numbered = |at: &usize| text[at + 2..].starts_with(|c: char| c.is_ascii_digit());
+        let end = text.match_indices(", ").map(|(at, _)| at).find(numbered);
+        rest = end.map(|at| &text[at + 2..]);
+        Some(&text[..end.unwrap_or(text.len())])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(message: &str) -> Option<(usize, Vec<(usize, Hindrance)>)> {
+        let said = Said::parse(message)?;
+        let parts = said.kept_off.iter().map(|part| (part.nodes, part.by));
+        Some((said.of, parts.collect()))
+    }
+
+    #[test]
+    fn the_schedulers_words_are_read_by_their_parts() {
+        use Hindrance::{InsufficientCpu, InsufficientMemory, Other, Selector, UntoleratedTaint};
+        for (message, expected) in [
+            // kube-scheduler 1.37.0
+            (
+                "0/3 nodes are available: 1 node(s) didn't satisfy plugin(s) [NodeAffinity], 2 node(s) \
+                 had untolerated taint(s). preemption: 0/3 nodes are available: 3 Preemption is not \
+                 helpful for scheduling.",
+                (3, vec![(1, Selector), (2, UntoleratedTaint)]),
+            ),
+            (
+                "0/3 nodes are available: 1 Insufficient cpu, 1 Insufficient memory, 2 node(s) didn't \
+                 satisfy plugin(s) [NodeAffinity]. preemption: 0/3 nodes are available: 1 No preemption \
+                 victims found for incoming pod, 2 Preemption is not helpful for scheduling.",
+                (
+                    3,
+                    vec![(1, InsufficientCpu), (1, InsufficientMemory), (2, Selector)],
+                ),
+            ),
+            // 1.24 to 1.34
+            (
+                "0/2 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, 1 node(s) \
+                 had untolerated taint {os: windows}. preemption: not eligible due to \
+                 preemptionPolicy=Never.",
+                (2, vec![(1, Selector), (1, UntoleratedTaint)]),
+            ),
+            // 1.23
+            (
+                "0/2 nodes are available: 1 node(s) had taint {os: windows}, that the pod didn't \
+                 tolerate, 1 node(s) were unschedulable.",
+                (2, vec![(1, UntoleratedTaint), (1, Other)]),
+            ),
+        ] {
+            assert_eq!(read(message), Some(expected), "{message}");
+        }
+    }
+
+    #[test]
+    fn other_words_are_not_read() {
+        for message in [
+            "",
+            "no nodes available to schedule pods",
+            "running PreFilter plugin \"VolumeBinding\": not found",
+            "0/2 nodes are available: not as usual.",
+            "2/2 nodes are available: 1 Insufficient cpu.",
+        ] {
+            assert_eq!(read(message), None, "{message}");
+        }
+    }
+}
