@@ -28,6 +28,10 @@ use winconform_core::verdict::Verdict;
 
 use world::{Outcome, Trials, World, options};
 
+#[path = "world/policy.rs"]
+mod policy;
+#[path = "world/scheduling.rs"]
+mod scheduling;
 #[path = "world/suites.rs"]
 mod suites;
 mod world;
@@ -73,8 +77,8 @@ const OF_THE_MOMENT: [&str; 3] = [
     "env.workloads-declare-os",
 ];
 
-/// Something broken, the checks it turns and to what, the first that names one, and what the run
-/// then comes to.
+/// Something broken, the checks it turns and to what, the first that names one (those of scheduling
+/// stand apart), and what the run then comes to.
 struct Product {
     fault: &'static str,
     turns: &'static [(&'static str, Verdict)],
@@ -308,6 +312,36 @@ const PRODUCT: &[Product] = &[
         turns: &[(FROM_NODE, Verdict::Fail)],
         exit: Exit::NotConformant,
     },
+    Product {
+        fault: "taint-ignored=windows-2022",
+        turns: &[],
+        exit: Exit::NotConformant,
+    },
+    Product {
+        fault: "requests-ignored=windows-2022",
+        turns: &[],
+        exit: Exit::NotConformant,
+    },
+    Product {
+        fault: "any-build-runs=windows-2022",
+        turns: &[],
+        exit: Exit::Conformant,
+    },
+    Product {
+        fault: "platform-unasked=linux",
+        turns: &[],
+        exit: Exit::NotConformant,
+    },
+    Product {
+        fault: policy::OS_SELECTS,
+        turns: &[],
+        exit: Exit::NotConformant,
+    },
+    Product {
+        fault: policy::NEVER_PREEMPTS,
+        turns: &[],
+        exit: Exit::NotConformant,
+    },
 ];
 
 /// Harness faults, each at a fifth of all requests it can hit.
@@ -417,8 +451,10 @@ impl World {
         for fault in self.joined.faults().current().iter() {
             self.joined.faults().lift(fault);
         }
+        policy::set(&self.kubeconfig, faults).await;
         let mut before = Vec::new();
-        for fault in faults.iter().filter(|fault| **fault != "none") {
+        let elsewhere = |fault: &str| fault == "none" || policy::ALL.contains(&fault);
+        for fault in faults.iter().filter(|fault| !elsewhere(fault)) {
             match fault.parse::<ProductFault>() {
                 Ok(fault) => self.joined.faults().set(fault),
                 Err(_) => before.push(fault.parse().expect("a fault of the front")),
@@ -522,7 +558,7 @@ fn durations() -> Durations {
 /// The suites without what depends on the moment, and with one rejection for all, which have
 /// their own tests.
 fn suites() -> Suites {
-    let mut suites = suites::of_areas(&["env", "net", "reject", "sample"]);
+    let mut suites = suites::of_areas(&["env", "net", "reject", "sample", "sched"]);
     suites.cases.retain(|case| {
         let claim = case.claim.as_str();
         let one = claim == REJECT && case.name.is_none();
@@ -533,7 +569,10 @@ fn suites() -> Suites {
 
 /// What every check should come to while these things are broken.
 fn expected<'v>(view: &'v RunView, broken: &[&Product]) -> BTreeMap<&'v str, Verdict> {
-    let turned = broken.iter().flat_map(|product| product.turns);
+    let turned = broken.iter().flat_map(|product| {
+        let apart = scheduling::turns(product.fault);
+        product.turns.iter().chain(apart)
+    });
     let known = turned.chain(&OTHERWISE).map(|(name, verdict)| {
         let pattern = Pattern::parse(name).expect("a pattern of ids");
         (pattern, *verdict)
