@@ -10,9 +10,7 @@ use tokio::time::Instant;
 use winconform_core::text::printable;
 use winconform_core::way::{ApiRequest, Trouble, TroubleKind, Verb};
 
-use super::kinds::{
-    ALL, DEPLOYMENTS, Kind, LEASES, NAMESPACES, PODS, PRIORITY_CLASSES, RUNTIME_CLASSES, SERVICES,
-};
+use super::kinds::{ALL, DEPLOYMENTS, Kind, LEASES, PODS, SERVICES};
 use super::labels;
 use super::wait::{Condition, poll_until};
 use crate::transport::{Api, encode};
@@ -88,8 +86,12 @@ pub enum CleanError {
     Unlistable(#[source] Trouble),
 }
 
+/// What is in namespaces goes before them.
+const FIRST: [&Kind; 3] = [&DEPLOYMENTS, &SERVICES, &PODS];
+
 /// Removes everything of one run, or of all, within `budget`: deployments, services and pods
-/// first, pods by force when half the budget is spent, then namespaces, then Leases.
+/// first, pods by force when half the budget is spent, then whatever else is in the table, then
+/// Leases.
 pub async fn remove_run(
     api: &Api,
     run: Option<&str>,
@@ -111,15 +113,10 @@ pub async fn remove_run(
         refused: BTreeMap::new(),
         unlisted: BTreeMap::new(),
     };
-    removal
-        .remove_all(&[&DEPLOYMENTS, &SERVICES, &PODS], budget * 3 / 4)
-        .await;
-    removal
-        .remove_all(
-            &[&NAMESPACES, &PRIORITY_CLASSES, &RUNTIME_CLASSES],
-            budget * 7 / 8,
-        )
-        .await;
+    removal.remove_all(&FIRST, budget * 3 / 4).await;
+    let mut then = ALL.to_vec();
+    then.retain(|kind| !FIRST.contains(kind) && **kind != LEASES);
+    removal.remove_all(&then, budget * 7 / 8).await;
     // Last, so that no other run begins meanwhile
     removal.remove_all(&[&LEASES], budget).await;
     removal.finish()
@@ -447,6 +444,20 @@ mod tests {
         let users = PODS.object_path(Some("default"), "users");
         fake.put(&users, object("users", Some("default"), None));
         fake
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn every_kind_of_the_table_is_removed() {
+        let fake = Fake::default();
+        let paths = ALL.map(|kind| kind.object_path(Some("default"), "ours"));
+        for path in &paths {
+            fake.put(path, object("ours", Some("default"), Some("r1")));
+        }
+        let removed = remove_run(&fake.api(), Some("r1"), BUDGET).await;
+        assert!(removed.expect("listed").is_clean());
+        for path in &paths {
+            assert!(fake.get(path).is_none(), "{path}");
+        }
     }
 
     #[tokio::test(start_paused = true)]
