@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::http::Asked;
 use super::net::{Link, Lookup, Net};
-use super::script::{List, Machine, Step, Tongue, not_understood, number, path};
+use super::script::{List, Machine, Step, Tongue, What, not_understood, number, path};
 use super::seat::Seat;
 use super::serve::Page;
 use super::windows::{launch, words};
@@ -443,9 +443,12 @@ fn http_listener(script: &str) -> Started {
 fn slept_before(script: &str) -> Duration {
     let lower = script.to_ascii_lowercase();
     let before = lower.split(".start()").next().unwrap_or_default();
-    let sleeps = statements(before)
-        .into_iter()
-        .map(|statement| words(&statement));
+    let statements = statements::parse(before).unwrap_or_default();
+    let commands = statements.iter().flat_map(|element| &element.commands);
+    let sleeps = commands.filter_map(|command| match &command.what {
+        What::Simple(statement) => Some(words(statement)),
+        _ => None,
+    });
     let sleeps = sleeps.filter(|words| words.first().is_some_and(|word| word == "start-sleep"));
     sleeps.map(|words| wait(&words[1..]).slept).sum()
 }
