@@ -254,10 +254,9 @@ pub fn image_role(fixture: FixtureName) -> Option<Image> {
         FixtureName::LinuxServer | FixtureName::LinuxPodProber | FixtureName::LinuxNodeProber => {
             Some(Image::AgnhostLinux)
         }
-        FixtureName::WindowsPodProber => Some(Image::AgnhostWindows),
         FixtureName::WindowsNodeProber => Some(Image::HostProcess),
         FixtureName::Sched(fixture) if fixture.starts() => Some(Image::ServerCore),
-        FixtureName::Sched(_) => Some(Image::AgnhostWindows),
+        FixtureName::WindowsPodProber | FixtureName::Sched(_) => Some(Image::AgnhostWindows),
     }
 }
 

@@ -233,7 +233,7 @@ impl World {
                 stderr: String::new(),
                 exit: ExitStatus::NotStarted(words),
             },
-            Ran::Endless => panic!("{:?} does not end", request.argv),
+            Ran::Endless { .. } => panic!("{:?} does not end", request.argv),
         }
     }
 }
