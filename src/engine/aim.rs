@@ -11,7 +11,7 @@ use winconform_core::config::{Image, Images};
 use winconform_core::facts::{NodeFact, Pool, PoolName, WindowsBuild};
 use winconform_core::way::{AIMED_AT, FixtureKey, SchedFixture};
 
-use super::manifest::{ManifestError, name, pod_spec};
+use super::manifest::{ManifestError, handler, name, pod_spec};
 
 /// What pods are aimed by.
 pub(super) struct Ground<'g> {
@@ -54,6 +54,7 @@ pub(super) fn aim(
         };
         let (asks_for, priority) = (noted("winconform/asks-for"), noted("winconform/priority"));
         if object["kind"] == "RuntimeClass" {
+            object["handler"] = json!(handler(key, aim.pool()?)?);
             aim.tolerate(&mut object["scheduling"])?;
         }
         let Some(spec) = pod_spec(object) else {
@@ -68,9 +69,6 @@ pub(super) fn aim(
         }
         if let Some(class) = priority {
             spec["priorityClassName"] = json!(format!("{}-{run}", name(&class, key)));
-        }
-        if let Some(class) = spec["runtimeClassName"].as_str() {
-            spec["runtimeClassName"] = json!(format!("{}-{run}", name(class, key)));
         }
     }
     Ok(())
@@ -321,7 +319,7 @@ mod tests {
             spec["priorityClassName"].take();
             if of == PlacedPod::ByRuntimeClass {
                 let class = spec["runtimeClassName"].take();
-                assert_eq!(class, "winconform-windows-2022-r1");
+                assert_eq!(class, "winconform-sched-windows-2022-r1");
             }
             // One pod finds another by a label
             let text = spec.to_string().replace("\"winconform/small\"", "");
@@ -360,7 +358,10 @@ mod tests {
         let build = WindowsBuild::SERVER_2022;
         let (pools, nodes) = (pools(build), nodes(build));
         let objects = aimed(SchedFixture::RuntimeClass, build, &pools, &nodes).expect("aimed");
-        assert_eq!(objects[0]["metadata"]["name"], "winconform-windows-2022-r1");
+        assert_eq!(
+            objects[0]["metadata"]["name"],
+            "winconform-sched-windows-2022-r1"
+        );
         assert_eq!(objects[0]["scheduling"]["tolerations"], taint);
     }
 

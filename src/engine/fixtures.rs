@@ -224,7 +224,12 @@ impl Fixtures {
             }
             FixtureName::LinuxPodProber => {
                 let pods = self.wait_for_pods(key, 1).await?;
-                let domain = self.domain(key).await;
+                let pod = PodRef {
+                    namespace: manifest::namespace(&self.run),
+                    name: manifest::name("prober", key),
+                    container: "prober".to_owned(),
+                };
+                let domain = suffix::of(&self.api, &pod).await;
                 Ok(StandingFixture {
                     domain,
                     ..standing(applied, pods)
@@ -299,28 +304,6 @@ impl Fixtures {
             Condition::Done(())
         })
         .await
-    }
-
-    /// The cluster's DNS suffix by what the kubelet gave a pod; without it names are not told.
-    async fn domain(&self, key: &FixtureKey) -> Option<String> {
-        let pod = PodRef {
-            namespace: manifest::namespace(&self.run),
-            name: manifest::name("prober", key),
-            container: "prober".to_owned(),
-        };
-        for _ in 0..self.api.limits().exec_tries {
-            match self.api.exec(&pod, &suffix::ask()).await {
-                Ok(reply) => {
-                    if let Some(domain) = suffix::read(&reply, &pod.namespace) {
-                        return Some(domain);
-                    }
-                    tracing::debug!(?reply, "no DNS suffix");
-                }
-                Err(trouble) if trouble.kind.is_lasting() => return None,
-                Err(trouble) => tracing::debug!(%trouble, "DNS suffix"),
-            }
-        }
-        None
     }
 
     /// The pods of a fixture, once so many are Ready.

@@ -306,14 +306,18 @@ fn tolerations(pool: &Pool) -> Vec<Json> {
     pool.taints.iter().map(tolerate).collect()
 }
 
+/// The handler of isolation by process, as a pool's runtime has it.
+pub(super) fn handler(key: &FixtureKey, pool: &Pool) -> Result<&'static str, ManifestError> {
+    pool.handler().ok_or_else(|| ManifestError::NoHandler {
+        fixture: key.clone(),
+        runtimes: pool.runtimes.iter().cloned().collect::<Vec<_>>().join(", "),
+    })
+}
+
 /// Makes a RuntimeClass that of a pool: the handler of its nodes' runtime, their build, their
 /// taints. Unlike elsewhere the nodes' labels are relied on: selecting by them is what it is for.
 fn class(object: &mut Json, key: &FixtureKey, pool: &Pool) -> Result<(), ManifestError> {
-    let handler = pool.handler().ok_or_else(|| ManifestError::NoHandler {
-        fixture: key.clone(),
-        runtimes: pool.runtimes.iter().cloned().collect::<Vec<_>>().join(", "),
-    })?;
-    object["handler"] = json!(handler);
+    object["handler"] = json!(handler(key, pool)?);
     let build = pool.build.map(|build| build.to_string());
     object["scheduling"]["nodeSelector"]["node.kubernetes.io/windows-build"] = json!(build);
     object["scheduling"]["tolerations"] = json!(tolerations(pool));

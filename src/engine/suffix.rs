@@ -3,6 +3,25 @@
 
 use winconform_core::way::{ExecReply, ExecRequest, ExitStatus};
 
+use crate::transport::{Api, PodRef};
+
+/// The suffix by what the kubelet gave a pod; without it names are not told.
+pub(super) async fn of(api: &Api, pod: &PodRef) -> Option<String> {
+    for _ in 0..api.limits().exec_tries {
+        match api.exec(pod, &ask()).await {
+            Ok(reply) => {
+                if let Some(suffix) = read(&reply, &pod.namespace) {
+                    return Some(suffix);
+                }
+                tracing::debug!(?reply, "no DNS suffix");
+            }
+            Err(trouble) if trouble.kind.is_lasting() => return None,
+            Err(trouble) => tracing::debug!(%trouble, "DNS suffix"),
+        }
+    }
+    None
+}
+
 /// agnhost reads `/etc/resolv.conf` and prints the search list in one line
 /// (kubernetes, test/images/agnhost/dns).
 pub(super) fn ask() -> ExecRequest {

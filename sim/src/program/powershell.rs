@@ -3,19 +3,18 @@
 //!
 //! Whatever else a script does is refused by name. Texts are those of PowerShell 5.1.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::http::Asked;
 use super::net::{Link, Lookup, Net};
-use super::script::{List, Machine, Step, Tongue, What, not_understood, number, path};
+use super::script::{List, Machine, Step, Tongue, not_understood, number, path};
 use super::seat::Seat;
-use super::serve::Page;
 use super::windows::{launch, words};
 use super::{Place, Ran, Refusal, Sight, Started, cmd, nslookup, system_limit};
 use crate::image::Family;
 use crate::topology::{Build, Os, Pool};
 
+mod listener;
 mod statements;
 
 /// Runs `powershell ARGS`.
@@ -42,7 +41,7 @@ pub(super) fn run(place: &Place, args: &[String], input: &[u8], view: &Sight<'_>
 
 fn by(place: &Place, script: &str, input: &[u8], view: &Sight<'_>) -> Started {
     if script.contains("HttpListener") {
-        return http_listener(script);
+        return listener::http_listener(script);
     }
     match statements::parse(script) {
         Ok(list) => Machine::new(&PowerShell, place, list, input, view).run(view),
@@ -404,58 +403,10 @@ fn fetch(statement: &str, words: &[String], net: &dyn Net) -> Started {
     })
 }
 
-/// The web server of the user guide. Kubernetes un-escapes `$$`, so a script that still has it was
-/// passed on by something else, and PowerShell would fail on it: `$$` is the last token of the line
-/// before.
-fn http_listener(script: &str) -> Started {
-    if script.contains("$$") {
-        return Started::Ended(Ran::complains(
-            "The property 'Prefixes' cannot be found on this object.\r\n",
-            1,
-        ));
-    }
-    let prefix = script
-        .split_once("Prefixes.Add(")
-        .and_then(|(_, rest)| rest.split_once(')'));
-    let port = prefix.and_then(|(address, _)| {
-        let digits: String = address
-            .rsplit_once(':')?
-            .1
-            .chars()
-            .take_while(char::is_ascii_digit)
-            .collect();
-        digits.parse().ok()
-    });
-    match port {
-        Some(port) => Started::Serves {
-            listening: BTreeMap::from([(port, Page::WinWebserver)]),
-            listening_udp: BTreeMap::new(),
-            // PowerShell starts for seconds before it listens, and without a probe the pod is Ready
-            // by then
-            warm_up: Duration::from_secs(4) + slept_before(script),
-            prints: format!("Listening at http://*:{port}/\r\n"),
-        },
-        None => Refusal::not_simulated("an HttpListener without a prefix"),
-    }
-}
-
-/// What a listener's script sleeps before it starts to listen.
-fn slept_before(script: &str) -> Duration {
-    let lower = script.to_ascii_lowercase();
-    let before = lower.split(".start()").next().unwrap_or_default();
-    let statements = statements::parse(before).unwrap_or_default();
-    let commands = statements.iter().flat_map(|element| &element.commands);
-    let sleeps = commands.filter_map(|command| match &command.what {
-        What::Simple(statement) => Some(words(statement)),
-        _ => None,
-    });
-    let sleeps = sleeps.filter(|words| words.first().is_some_and(|word| word == "start-sleep"));
-    sleeps.map(|words| wait(&words[1..]).slept).sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::NOT_SIMULATED;
+    use super::super::serve::Page;
     use super::super::tests::{Empty, argv, place, run as start};
     use super::*;
 
