@@ -22,6 +22,9 @@ use crate::topology::{NodeSpec, Pool};
 use crate::traces::Traces;
 use crate::world::{self, Key, World};
 
+/// How far a wrong clock is ahead.
+pub(crate) const WRONG: SignedDuration = SignedDuration::from_hours(1);
+
 /// A running simulator.
 pub(crate) struct Cluster {
     pub(crate) client: kube::Client,
@@ -88,6 +91,7 @@ impl Cluster {
         View {
             world,
             turns: &self.turns,
+            now: Timestamp::now(),
         }
     }
 
@@ -244,7 +248,6 @@ impl NodeState {
 
     /// The time on the node's clock, in the whole seconds that statuses carry.
     pub(crate) fn time(&self, faults: &FaultSet) -> Timestamp {
-        const WRONG: SignedDuration = SignedDuration::from_hours(1);
         match self.suffers(FaultKind::ClockWrong, faults) {
             true => clock::now() + WRONG,
             false => clock::now(),

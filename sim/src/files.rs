@@ -48,6 +48,9 @@ pub(crate) struct Mount {
 #[derive(Clone, Debug)]
 pub(crate) struct Files {
     os: Os,
+    /// What lies under the root: by plain path, the path as it is shown and the content. A path
+    /// that ends with a slash is an empty directory.
+    base: Arc<BTreeMap<String, (String, Vec<u8>)>>,
     root: Volume,
     mounts: Vec<Mount>,
 }
@@ -83,6 +86,7 @@ impl Files {
     pub(crate) fn new(os: Os) -> Self {
         Self {
             os,
+            base: Arc::default(),
             root: Volume::default(),
             mounts: Vec::new(),
         }
@@ -96,13 +100,36 @@ impl Files {
         }
     }
 
+    /// The same over files that are there from the beginning, which none of those in it has hidden.
+    pub(crate) fn over(&self, base: BTreeMap<String, Vec<u8>>) -> Self {
+        let shown = |(path, bytes): (String, Vec<u8>)| {
+            let mut plain = self.plain(&path);
+            if path.ends_with('/') {
+                plain.push('/');
+            }
+            (plain, (path.trim_start_matches('/').to_owned(), bytes))
+        };
+        Self {
+            base: Arc::new(base.into_iter().map(shown).collect()),
+            ..self.clone()
+        }
+    }
+
+    /// What lies under a volume.
+    fn base(&self, volume: &Volume) -> Option<&BTreeMap<String, (String, Vec<u8>)>> {
+        Arc::ptr_eq(&volume.0, &self.root.0).then_some(&*self.base)
+    }
+
     /// A file's content.
     pub(crate) fn read(&self, path: &str) -> Result<Vec<u8>, FileError> {
         let (volume, path, _) = self.locate(path);
         if let Some(bytes) = locked(&volume.0).get(&path) {
             return Ok(bytes.clone());
         }
-        Err(if Self::holds_directory(volume, &path) {
+        if let Some((_, bytes)) = self.base(volume).and_then(|base| base.get(&path)) {
+            return Ok(bytes.clone());
+        }
+        Err(if self.holds_directory(volume, &path) {
             FileError::IsDirectory
         } else {
             FileError::Missing
@@ -115,15 +142,17 @@ impl Files {
         if read_only {
             return Err(FileError::ReadOnly);
         }
-        if Self::holds_directory(volume, &path) {
+        if self.holds_directory(volume, &path) {
             return Err(FileError::IsDirectory);
         }
+        let base = self.base(volume).and_then(|base| base.get(&path));
         let mut files = locked(&volume.0);
         let held: usize = files.values().map(Vec::len).sum();
         if held + bytes.len() > MOST {
             return Err(FileError::Full);
         }
-        let file = files.entry(path).or_default();
+        let file = files.entry(path);
+        let file = file.or_insert_with(|| base.map(|(_, bytes)| bytes.clone()).unwrap_or_default());
         if !append {
             file.clear();
         }
@@ -141,7 +170,7 @@ impl Files {
         let removed = locked(&volume.0).remove(&path);
         match removed {
             Some(_) => Ok(()),
-            None if Self::holds_directory(volume, &path) => Err(FileError::IsDirectory),
+            None if self.holds_directory(volume, &path) => Err(FileError::IsDirectory),
             None => Err(FileError::Missing),
         }
     }
@@ -160,19 +189,38 @@ impl Files {
             .filter_map(|file| file.strip_prefix(&prefix))
             .map(first)
             .collect();
+        if let Some(base) = self.base(volume) {
+            let level = prefix.matches('/').count();
+            let within = base.iter().filter(|(file, _)| file.starts_with(&prefix));
+            let shown = |(_, (shown, _)): (_, &(String, Vec<u8>))| {
+                let name = shown.split('/').nth(level);
+                name.unwrap_or_default().to_owned()
+            };
+            for name in within.map(shown) {
+                // The same in other letters is the same
+                if self.os == Os::Windows {
+                    names.remove(&name.to_lowercase());
+                }
+                names.insert(name);
+            }
+        }
         let outer = below(&self.plain(path));
         let mounted = self.mounts.iter().filter_map(|mount| {
             let mounted = self.plain(&mount.path);
             mounted.strip_prefix(&outer).map(first)
         });
-        names.extend(mounted.filter(|name| !name.is_empty()));
+        names.extend(mounted);
         let known = !names.is_empty() || inner.is_empty();
+        names.remove("");
         known.then(|| names.into_iter().collect())
     }
 
-    fn holds_directory(volume: &Volume, path: &str) -> bool {
+    fn holds_directory(&self, volume: &Volume, path: &str) -> bool {
         let prefix = format!("{path}/");
         path.is_empty()
+            || self
+                .base(volume)
+                .is_some_and(|base| base.keys().any(|file| file.starts_with(&prefix)))
             || locked(&volume.0)
                 .keys()
                 .any(|file| file.starts_with(&prefix))
@@ -291,6 +339,33 @@ mod tests {
         let (files, volume) = mounted(Os::Linux, "/etc/file", "key", false);
         volume.fill([("key".to_owned(), b"one".to_vec())].into());
         assert_eq!(files.read("/etc/file"), Ok(b"one".to_vec()));
+    }
+
+    #[test]
+    fn what_was_there_before_lies_under_what_is_written() {
+        let files = Files::new(Os::Windows);
+        let base = [
+            (
+                "/Windows/System32/drivers/etc/hosts".to_owned(),
+                b"#".to_vec(),
+            ),
+            ("/Users/".to_owned(), Vec::new()),
+        ];
+        let files = files.over(base.into());
+        let hosts = "c:\\windows\\system32\\drivers\\etc\\HOSTS";
+        assert_eq!(files.read(hosts), Ok(b"#".to_vec()));
+        assert_eq!(files.read("C:\\Users"), Err(FileError::IsDirectory));
+        assert_eq!(files.list("C:\\Users"), Some(Vec::new()));
+        assert_eq!(files.list("C:\\none"), None);
+        files.write(hosts, b"x", true).expect("written");
+        files
+            .write("C:\\users\\me\\a", b"x", false)
+            .expect("written");
+        assert_eq!(files.read(hosts), Ok(b"#x".to_vec()));
+        let names = ["Users", "Windows"].map(str::to_owned).to_vec();
+        assert_eq!(files.list("C:\\"), Some(names));
+        let inner = files.list("C:/Windows/system32/drivers");
+        assert_eq!(inner, Some(vec!["etc".to_owned()]));
     }
 
     #[test]

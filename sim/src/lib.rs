@@ -15,7 +15,7 @@
 //! | what a connection comes to | `network.rs`, names in `names.rs` |
 //! | the same without an API server | `memory.rs` |
 //! | how clients outside come in | `proxy.rs`; how many at once: `listen.rs` |
-//! | what a program prints | `program/` |
+//! | what a program prints | `program/`; when it comes: `play.rs` |
 //! | exec, attach, logs and statistics | `kubelet/`; what is kept of a log: `log.rs` |
 //! | trouble on the way to the API server | `front/` |
 //!
@@ -38,6 +38,7 @@ mod names;
 mod nearest;
 mod network;
 mod node;
+mod play;
 mod pods;
 mod program;
 mod proxy;

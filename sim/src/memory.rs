@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
@@ -30,9 +31,12 @@ use crate::image;
 use crate::network::{policy::Policy, watch};
 use crate::node;
 use crate::pods::{command, run::PodRun};
-use crate::program::{self, Place, Started, View};
+use crate::program::{self, End, Followed, Place, Started, View};
 use crate::topology::{IpFamilies, Topology};
 use crate::world::{self, Key, Told, World};
+
+/// 2026-01-01T00:00:00Z: nothing waits here, and its clocks stand at the beginning of each exec.
+const NOW: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
 /// A cluster in memory.
 pub struct Memory {
@@ -78,8 +82,14 @@ pub enum Reply {
         /// How long it would have taken.
         took: Duration,
     },
-    /// It would run until it is ended.
-    Endless,
+    /// It would run until it is ended, or was still at work after an hour, 10,000 turns of its loops
+    /// or 10 MiB of output: whoever waits for it ends it himself.
+    Endless {
+        /// What it printed by then.
+        stdout: Vec<u8>,
+        /// What it complained of by then.
+        stderr: Vec<u8>,
+    },
     /// The runtime cannot start it, in its words.
     Refused(String),
 }
@@ -284,15 +294,24 @@ impl Memory {
                 container: wanted.unwrap_or_default().to_owned(),
             })?;
         let started = program::start(place, &request.argv, &request.stdin, &self.view());
-        Ok(match started {
-            Started::Ended(ran) => Reply::Ended {
+        let Followed { ran, end } = started.follow(&self.view());
+        Ok(match end {
+            End::Ended => Reply::Ended {
+                took: ran.lasted(),
                 stdout: ran.stdout,
                 stderr: ran.stderr,
                 code: ran.code,
-                took: ran.took + ran.slept,
             },
-            Started::Serves { .. } | Started::Stays { .. } => Reply::Endless,
-            Started::Refused(refusal) => Reply::Refused(refusal.text(place.os, &key.name)),
+            End::GoesOn(last) => Reply::Endless {
+                stdout: match last {
+                    Some(Started::Serves { prints, .. } | Started::Stays { prints }) => {
+                        [ran.stdout, prints.into_bytes()].concat()
+                    }
+                    _ => ran.stdout,
+                },
+                stderr: ran.stderr,
+            },
+            End::Refused(refusal) => Reply::Refused(refusal.text(place.os, &key.name)),
         })
     }
 
@@ -300,6 +319,7 @@ impl Memory {
         View {
             world: &self.world,
             turns: &self.turns,
+            now: NOW,
         }
     }
 
@@ -350,19 +370,20 @@ impl Memory {
                 place.os,
                 &command::literal(container),
             );
-            match program::start(&place, &argv, b"", &self.view()) {
-                Started::Serves {
+            let started = program::start(&place, &argv, b"", &self.view());
+            match started.begin(&self.view()).end {
+                End::GoesOn(Some(Started::Serves {
                     listening,
                     listening_udp,
                     ..
-                } => {
+                })) => {
                     if let Some(seen) = self.world.pods.get_mut(key) {
                         seen.listening.extend(listening);
                         seen.listening_udp.extend(listening_udp);
                     }
                 }
-                Started::Stays { .. } => {}
-                Started::Ended(_) | Started::Refused(_) => all_run = false,
+                End::GoesOn(_) => {}
+                End::Ended | End::Refused(_) => all_run = false,
             }
             let at = (key.clone(), container.name.clone());
             self.places.insert(at, place);

@@ -1,5 +1,4 @@
-//! `/exec`: a program in a container. Its output comes when it has ended; a program without an end
-//! runs until the client goes.
+//! `/exec`: a program in a container. A program without an end runs until the client goes.
 
 use std::sync::Arc;
 
@@ -12,9 +11,10 @@ use super::query::Query;
 use super::server::{Body, text};
 use super::socket::{self, Asked, ERROR, Gone, Input, OUTPUT, Out, Work};
 use super::status;
-use crate::clock;
 use crate::cluster::Cluster;
 use crate::fault::FaultKind;
+use crate::log::Stream;
+use crate::play::{Player, Told};
 use crate::pods::run::PodRun;
 use crate::program::{self, Place, Refusal, Started};
 use crate::topology::Os;
@@ -115,32 +115,36 @@ impl Work for Session {
         let world = self.cluster.world();
         let started = program::start(&self.place, &self.argv, &input, &self.cluster.view(&world));
         drop(world);
-        match started {
-            Started::Ended(ran) => {
-                self.cluster.clock.pass(ran.took).await;
-                clock::elapse(ran.slept).await;
-                if self.asked.output {
-                    out.stream(OUTPUT, &ran.stdout).await?;
+        let mut player = Player::new(&self.cluster, started);
+        loop {
+            match player.next().await {
+                Told::Printed(stream, bytes) => self.tell(out, stream, &bytes).await?,
+                Told::Ended(code) => return Ok(status::exited(&self.argv, code)),
+                Told::Other(Started::Refused(refusal)) => {
+                    return Ok(status::not_run(&self.refused(&refusal)));
                 }
-                if self.asked.terminal && self.asked.output {
-                    out.stream(OUTPUT, &ran.stderr).await?;
-                } else if self.asked.error {
-                    out.stream(ERROR, &ran.stderr).await?;
+                Told::Other(Started::Serves { prints, .. } | Started::Stays { prints }) => {
+                    self.tell(out, Stream::Out, prints.as_bytes()).await?;
+                    return std::future::pending().await;
                 }
-                Ok(status::exited(&self.argv, ran.code))
+                Told::Other(_) => return std::future::pending().await,
             }
-            Started::Serves { prints, .. } | Started::Stays { prints } => {
-                if self.asked.output {
-                    out.stream(OUTPUT, prints.as_bytes()).await?;
-                }
-                std::future::pending().await
-            }
-            Started::Refused(refusal) => Ok(status::not_run(&self.refused(&refusal))),
         }
     }
 }
 
 impl Session {
+    async fn tell(&self, out: &mut Out, stream: Stream, bytes: &[u8]) -> Result<(), Gone> {
+        let (channel, wanted) = match stream {
+            Stream::Error if !self.asked.terminal => (ERROR, self.asked.error),
+            _ => (OUTPUT, self.asked.output),
+        };
+        match wanted {
+            true => out.stream(channel, bytes).await,
+            false => Ok(()),
+        }
+    }
+
     /// containerd's words for an exec that did not start.
     fn refused(&self, refusal: &Refusal) -> String {
         let hex = |name: &str| {

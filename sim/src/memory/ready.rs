@@ -9,7 +9,7 @@ use super::Memory;
 use crate::fault::FaultKind;
 use crate::network::{self, Backend, Origin, Outcome, Request};
 use crate::program::serve::{self, Exchange};
-use crate::program::{self, Started};
+use crate::program::{self, End};
 use crate::world::Key;
 
 impl Memory {
@@ -59,7 +59,8 @@ impl Memory {
         let place = self.places.get(&(key.clone(), container.name.clone()));
         command.zip(place).is_some_and(|(command, place)| {
             let started = program::start(place, command, b"", &self.view());
-            matches!(started, Started::Ended(ran) if ran.code == 0)
+            let followed = started.follow(&self.view());
+            followed.end == End::Ended && followed.ran.code == 0
         })
     }
 }

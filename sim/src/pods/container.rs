@@ -12,11 +12,11 @@ use super::listening::Listening;
 use super::run::PodRun;
 use super::stop::Stop;
 use super::{command, env, events, probe, start, volumes};
-use crate::clock;
 use crate::cluster::Cluster;
 use crate::fault::FaultKind;
 use crate::image::{Family, Image};
 use crate::log::{Log, Stream};
+use crate::play::{Player, Told};
 use crate::program::{self, Place, Started};
 use crate::topology::Os;
 
@@ -391,7 +391,15 @@ impl Slot<'_> {
         let clock = self.cluster.clock;
         let log = self.log();
         let print = |stream, bytes: &[u8]| log.print(stream, bytes);
-        match started {
+        let mut player = Player::new(self.cluster, started);
+        let other = loop {
+            match player.next().await {
+                Told::Printed(stream, bytes) => print(stream, &bytes),
+                Told::Ended(code) => return code,
+                Told::Other(other) => break other,
+            }
+        };
+        match other {
             Started::Serves {
                 listening,
                 listening_udp,
@@ -407,14 +415,9 @@ impl Slot<'_> {
                 print(Stream::Out, prints.as_bytes());
                 std::future::pending().await
             }
-            Started::Ended(ran) => {
-                clock.pass(ran.took).await;
-                clock::elapse(ran.slept).await;
-                print(Stream::Out, &ran.stdout);
-                print(Stream::Error, &ran.stderr);
-                ran.code
+            Started::Ended(_) | Started::GoesOn { .. } | Started::Refused(_) => {
+                unreachable!("it has been played, or was not started")
             }
-            Started::Refused(_) => unreachable!("a refused program was not started"),
         }
     }
 }

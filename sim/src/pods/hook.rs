@@ -6,8 +6,11 @@ use k8s_openapi::api::core::v1::LifecycleHandler;
 
 use super::container::Slot;
 use super::probe::{self, Got};
-use crate::clock;
+use crate::play::{Player, Told};
 use crate::program::{self, Started};
+
+/// `pkg/probe/exec/exec.go`, `maxReadLength`: what the kubelet keeps of the output of an exec.
+const MOST_OUTPUT: usize = 10 << 10;
 
 impl Slot<'_> {
     /// Runs the hook after the start, if there is one. Gives why it failed.
@@ -81,15 +84,22 @@ impl Slot<'_> {
             return Execed::Refused("container is not running".to_owned());
         };
         let world = self.cluster.world();
-        match program::start(&place, command, b"", &self.cluster.view(&world)) {
-            Started::Ended(mut ran) => {
-                self.cluster.clock.pass(ran.took).await;
-                clock::elapse(ran.slept).await;
-                ran.stdout.extend(ran.stderr);
-                Execed::Ended(ran.code, ran.stdout)
+        let started = program::start(&place, command, b"", &self.cluster.view(&world));
+        drop(world);
+        let mut player = Player::new(self.cluster, started);
+        let mut output = Vec::new();
+        loop {
+            match player.next().await {
+                Told::Printed(_, bytes) => {
+                    let room = MOST_OUTPUT.saturating_sub(output.len());
+                    output.extend(bytes.into_iter().take(room));
+                }
+                Told::Ended(code) => return Execed::Ended(code, output),
+                Told::Other(Started::Refused(refusal)) => {
+                    return Execed::Refused(refusal.text(place.os, &self.run.uid));
+                }
+                Told::Other(_) => return Execed::Stays,
             }
-            Started::Serves { .. } | Started::Stays { .. } => Execed::Stays,
-            Started::Refused(refusal) => Execed::Refused(refusal.text(place.os, &self.run.uid)),
         }
     }
 }

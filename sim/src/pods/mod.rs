@@ -19,7 +19,7 @@ mod pull;
 mod refer;
 pub(crate) mod resources;
 pub(crate) mod run;
-mod sandbox;
+pub(crate) mod sandbox;
 pub(crate) mod start;
 mod status;
 mod stop;

@@ -28,7 +28,7 @@ pub(crate) async fn make(cluster: &Arc<Cluster>, run: &Arc<PodRun>, boots: u32) 
                 Err(why) => why,
             },
         };
-        let text = format!("Failed to create pod sandbox: {why}");
+        let text = told(&why);
         events::warning(cluster, run, "FailedCreatePodSandBox", text);
         cluster.clock.pass(AGAIN).await;
     }
@@ -59,19 +59,32 @@ pub(crate) fn remove(cluster: &Cluster, run: &PodRun) {
     run.book().sandbox = false;
 }
 
+/// The words of the event.
+pub(crate) fn told(why: &str) -> String {
+    format!("Failed to create pod sandbox: {why}")
+}
+
+fn unknown(text: &str) -> String {
+    format!("rpc error: code = Unknown desc = {text}")
+}
+
+/// Of a handler that the runtime does not have: gpu-operator issue 730.
+pub(crate) fn unconfigured(handler: &str) -> String {
+    unknown(&format!(
+        "failed to get sandbox runtime: no runtime for \"{handler}\" is configured"
+    ))
+}
+
 /// What containerd says when it does not make one.
 async fn refusal(cluster: &Cluster, run: &PodRun, boots: u32) -> Option<String> {
-    let unknown = |text: String| Some(format!("rpc error: code = Unknown desc = {text}"));
+    let unknown = |text: String| Some(unknown(&text));
     let handler = match handler(cluster, run).await {
         Ok(handler) => handler,
         Err(text) => return Some(text),
     };
     let forgotten = run.suffers(FaultKind::HandlerUnknown, cluster);
     if !handler.is_empty() && (forgotten || !is_configured(&run.node.spec, &handler)) {
-        // gpu-operator issue 730
-        return unknown(format!(
-            "failed to get sandbox runtime: no runtime for \"{handler}\" is configured"
-        ));
+        return Some(unconfigured(&handler));
     }
     let id = cluster
         .chance

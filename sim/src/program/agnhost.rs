@@ -56,7 +56,8 @@ pub(super) fn run(place: &Place, args: &[String], net: &dyn Net) -> Started {
                 .map(go::host)
                 .unwrap_or_default()
         ))),
-        "etc-hosts" => Started::Ended(Ran::prints(hosts(place, net))),
+        // dns/common.go: the file, and an end of line
+        "etc-hosts" => Started::Ended(Ran::prints(hosts(place, net) + "\n")),
         // k8s.io/component-base/cli prints what cobra calls the root: `app`
         "--version" => Started::Ended(Ran::prints("app version 2.53\n")),
         other => Refusal::not_simulated(&format!("agnhost {other}")),
@@ -65,16 +66,14 @@ pub(super) fn run(place: &Place, args: &[String], net: &dyn Net) -> Started {
 
 /// The kubelet's file on Linux (`pkg/kubelet/kubelet_pods.go`, `nodeHostsFileContent`); an untouched one
 /// on Windows, whose lines are comments.
-fn hosts(place: &Place, net: &dyn Net) -> String {
+pub(super) fn hosts(place: &Place, net: &dyn Net) -> String {
     match place.os {
         Os::Linux => format!(
             "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n\
              fe00::\tip6-localnet\nfe00::\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n{}\n",
             own_lines(place, net)
         ),
-        Os::Windows => "# Copyright (c) 1993-2009 Microsoft Corp.\r\n#\r\n\
-             # This is a sample HOSTS file used by Microsoft TCP/IP for Windows.\r\n\n"
-            .to_owned(),
+        Os::Windows => HOSTS.replace('\n', "\r\n"),
     }
 }
 
@@ -86,6 +85,30 @@ fn own_lines(place: &Place, net: &dyn Net) -> String {
     let lines = own.map(|address| format!("{address}\t{}\n", place.hostname));
     lines.collect::<Vec<_>>().concat()
 }
+/// The file that Windows comes with.
+const HOSTS: &str = "\
+# Copyright (c) 1993-2009 Microsoft Corp.
+#
+# This is a sample HOSTS file used by Microsoft TCP/IP for Windows.
+#
+# This file contains the mappings of IP addresses to host names. Each
+# entry should be kept on an individual line. The IP address should
+# be placed in the first column followed by the corresponding host name.
+# The IP address and the host name should be separated by at least one
+# space.
+#
+# Additionally, comments (such as these) may be inserted on individual
+# lines or following the machine name denoted by a '#' symbol.
+#
+# For example:
+#
+#      102.54.94.97     rhino.acme.com          # source server
+#       38.25.63.10     x.acme.com              # x client host
+
+# localhost name resolution is handled within DNS itself.
+#	127.0.0.1       localhost
+#	::1             localhost
+";
 
 fn serves(port: u16, udp: Option<u16>, page: Page) -> Started {
     Started::Serves {

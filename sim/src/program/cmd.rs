@@ -3,44 +3,70 @@
 //! Texts are those of an English Windows Server 2022, from public transcripts; lines end in CR LF.
 //! `& && ||` join commands, `|` pipes, `^` escapes, `%NAME%` expands; quotes protect all but `%`.
 
-use super::script::{self, Command, Step, number, parse, path, sequence};
+mod input;
+mod syntax;
+
+use super::script::{List, Machine, Step, Tongue, not_understood, number, path};
 use super::windows::{launch, words};
-use super::{Place, Ran, Refusal, Sight, Started};
+use super::{NOT_SIMULATED, Place, Ran, Refusal, Sight, Started};
 use crate::topology::{Build, Os};
+pub(super) use input::reading;
 
 /// Runs a line.
 pub(super) fn run(place: &Place, line: &str, input: &[u8], view: &Sight<'_>) -> Started {
-    if script::stays(line, &["ping -t", "for /l %"]) {
-        return Started::stays();
-    }
     let line = expanded(place, line);
-    let commands = match parse(&line, Os::Windows) {
-        Ok(commands) => commands,
-        Err(why) => return script::not_understood(&line, why),
-    };
-    let (mut place, mut level) = (place.clone(), 0);
-    let alone = commands.len() == 1;
-    sequence(&place.clone(), &commands, input, |command, input| {
-        if command.text.is_empty() && !alone {
-            return Step::Next(Started::Ended(Ran::complains(
-                "The syntax of the command is incorrect.\r\n",
-                1,
-            )));
-        }
-        step(&mut place, command, input, view, &mut level)
-    })
+    match syntax::parse(&line) {
+        Ok(list) => Machine::new(&Cmd, place, list, input, view).run(view),
+        Err(why) => not_understood(&line, why),
+    }
 }
 
-/// Runs one command; `level` is `ERRORLEVEL`, which `echo`, `rem` and `if` leave as it is.
-fn step(
-    place: &mut Place,
-    command: &Command,
-    input: &[u8],
-    view: &Sight<'_>,
-    level: &mut u32,
-) -> Step {
+struct Cmd;
+
+impl Tongue for Cmd {
+    fn step(&self, machine: &mut Machine, text: &str, input: &[u8], view: &Sight<'_>) -> Step {
+        let mut text = text.to_owned();
+        for (name, value) in &machine.own {
+            text = text.replace(name, value);
+        }
+        step(machine, &text, input, view)
+    }
+
+    fn words(&self, _: &Machine, text: &str, _: &Sight<'_>) -> Result<Vec<String>, Ran> {
+        let words = words(&text.replace([',', ';'], " "));
+        match words.iter().any(|word| word.contains(['*', '?'])) {
+            // It would go over the files of that name
+            true => Err(Ran::complains(
+                "hybrid-sim does not simulate `for` over files\n",
+                NOT_SIMULATED,
+            )),
+            false => Ok(words),
+        }
+    }
+
+    fn line(&self, machine: &mut Machine, line: Option<&str>, _: &Sight<'_>) -> (Ran, List) {
+        input::line(machine, line)
+    }
+
+    fn set(&self, machine: &mut Machine, name: &str, value: String) {
+        machine.own.insert(name.to_owned(), value);
+    }
+}
+
+/// Runs one command. `echo`, `rem` and `if` leave `ERRORLEVEL` as it is.
+fn step(machine: &mut Machine, text: &str, input: &[u8], view: &Sight<'_>) -> Step {
+    if let Some(ran) = input::refused(text) {
+        return Step::Next(Started::Ended(ran));
+    }
+    if text.is_empty() && !machine.is_alone() {
+        return Step::Next(Started::Ended(Ran::complains(
+            "The syntax of the command is incorrect.\r\n",
+            1,
+        )));
+    }
     // `@` keeps a line from being shown, which none is here
-    let text = command.text.trim_start_matches('@');
+    let text = text.trim_start_matches('@');
+    let place = &mut machine.place;
     let words = words(text);
     let Some(first) = words.first() else {
         return Step::Next(Started::Ended(Ran::default()));
@@ -69,7 +95,7 @@ fn step(
                 .skip(1)
                 .find(|word| !word.eq_ignore_ascii_case("/b"));
             return Step::Last(Ran::code(match code {
-                None => *level,
+                None => machine.level,
                 code => number(code).unwrap_or(0),
             }));
         }
@@ -105,9 +131,24 @@ fn step(
             "\r\nMicrosoft Windows [Version {}]\r\n",
             version(place, view)
         )),
-        "if" => return condition(place, text, command, input, view, level),
-        "for" | "call" | "goto" | "start" | "pushd" | "copy" | "move" => {
-            return Step::Next(Refusal::not_simulated(&command.text));
+        "if" => return condition(machine, text, input, view),
+        "date" | "time"
+            if words
+                .get(1)
+                .is_some_and(|flag| flag.eq_ignore_ascii_case("/t")) =>
+        {
+            let seat = super::seat::Seat { place, view: *view };
+            let format = if lower == "date" {
+                "%a %m/%d/%Y "
+            } else {
+                "%I:%M %p"
+            };
+            Ran::prints(format!("{}\r\n", seat.now().strftime(format)))
+        }
+        "assoc" | "call" | "cls" | "color" | "copy" | "date" | "endlocal" | "for" | "ftype"
+        | "goto" | "mklink" | "move" | "path" | "pause" | "popd" | "prompt" | "pushd" | "rd"
+        | "ren" | "rename" | "rmdir" | "shift" | "start" | "time" | "title" | "verify" | "vol" => {
+            return Step::Next(Refusal::not_simulated(text));
         }
         _ => match launch(place, first, &words, input, view) {
             Started::Ended(ran) => ran,
@@ -121,22 +162,15 @@ fn step(
             other => return Step::Next(other),
         },
     };
-    *level = ran.code;
+    machine.level = ran.code;
     Step::Next(Started::Ended(ran))
 }
 
 /// `if [not] exist FILE COMMAND`.
-fn condition(
-    place: &mut Place,
-    text: &str,
-    command: &Command,
-    input: &[u8],
-    view: &Sight<'_>,
-    level: &mut u32,
-) -> Step {
+fn condition(machine: &mut Machine, text: &str, input: &[u8], view: &Sight<'_>) -> Step {
     let view = &match view.deeper() {
         Ok(view) => view,
-        Err(refusal) => return Step::Next(Started::Refused(refusal)),
+        Err(refused) => return Step::Next(refused),
     };
     let rest = text.get(2..).unwrap_or_default().trim_start();
     let (negated, rest) = match rest.get(..4) {
@@ -148,7 +182,7 @@ fn condition(
         .filter(|exist| exist.eq_ignore_ascii_case("exist "))
         .map(|_| rest[6..].trim_start())
     else {
-        return Step::Next(Refusal::not_simulated(&command.text));
+        return Step::Next(Refusal::not_simulated(text));
     };
     let end = if let Some(quoted) = rest.strip_prefix('"') {
         quoted.find('"').map_or(rest.len(), |at| at + 2)
@@ -156,16 +190,13 @@ fn condition(
         rest.find(' ').unwrap_or(rest.len())
     };
     let (file, then) = rest.split_at(end);
-    let at = path(place, file);
-    let exists = place.files.read(&at).is_ok() || place.files.list(&at).is_some();
+    let at = path(&machine.place, file);
+    let files = &machine.place.files;
+    let exists = files.read(&at).is_ok() || files.list(&at).is_some();
     if exists == negated {
         return Step::Next(Started::Ended(Ran::default()));
     }
-    let command = Command {
-        text: then.trim().to_owned(),
-        ..command.clone()
-    };
-    step(place, &command, input, view, level)
+    step(machine, then.trim(), input, view)
 }
 
 fn type_files(place: &Place, files: &[String]) -> Ran {
@@ -209,16 +240,43 @@ fn directory(place: &Place, args: &[String]) -> Ran {
         " Volume in drive C has no label.\r\n Volume Serial Number is 0000-0000\r\n\r\n Directory of {}\r\n\r\n",
         shown(place, of)
     );
+    let (mut count, mut bytes, mut folders) = (0, 0, 0);
     for name in &names {
-        out.push_str(&format!(
-            "01/01/2026  12:00 AM                 0 {name}\r\n"
-        ));
+        let file = match of.rsplit(['\\', '/']).next() {
+            Some(last) if last == name && names.len() == 1 => at.clone(),
+            _ => format!("{at}/{name}"),
+        };
+        let size = match place.files.read(&file) {
+            Ok(content) => {
+                count += 1;
+                bytes += content.len();
+                format!("{:>17}", grouped(content.len()))
+            }
+            Err(_) => {
+                folders += 1;
+                format!("{:<17}", "   <DIR>")
+            }
+        };
+        out.push_str(&format!("01/01/2026  12:00 AM {size} {name}\r\n"));
     }
     out.push_str(&format!(
-        "{:>16} File(s)              0 bytes\r\n",
-        names.len()
+        "{count:>16} File(s) {:>14} bytes\r\n{folders:>16} Dir(s)  21,296,336,896 bytes free\r\n",
+        grouped(bytes)
     ));
     Ran::prints(out)
+}
+
+/// A number with commas between its thousands.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
 }
 
 /// A path as Windows shows it.
@@ -387,7 +445,113 @@ mod tests {
     }
 
     #[test]
+    fn loops_count_and_go_on() {
+        let all = |line: &str| {
+            let place = place(Os::Windows, Family::Servercore);
+            let nothing = super::super::tests::Empty::default();
+            let followed = start(&place, &["cmd", "/c", line]).follow(&nothing.view());
+            let text = String::from_utf8(followed.ran.stdout).expect("text");
+            (text.replace("\r\n", " "), followed.end)
+        };
+        use super::super::End;
+        assert_eq!(
+            all("for /L %i in (1,1,3) do @echo n%i & echo x").0,
+            "n1 x n2 x n3 x "
+        );
+        assert_eq!(
+            all("for %a in (x y) do echo %a"),
+            ("x y ".to_owned(), End::Ended)
+        );
+        let (text, end) =
+            all("echo first & for /l %i in (1,0,2) do (echo on & ping -n 2 127.0.0.1 >nul)");
+        assert!(text.starts_with("first on on "), "{}", &text[..40]);
+        assert_eq!(
+            (end, text.matches("on").count() > 1000),
+            (End::GoesOn(None), true)
+        );
+        let (text, end) = all("echo first & ping -t 127.0.0.1 | findstr TTL");
+        assert!(
+            text.starts_with("first Reply from 127.0.0.1"),
+            "{}",
+            &text[..40]
+        );
+        assert_eq!(end, End::GoesOn(None));
+        for line in [
+            "for /f %i in (a) do echo",
+            "for %i in (*.txt) do echo %i",
+            "for x",
+            "for /l %i in (1) do a",
+        ] {
+            assert_eq!(cmd(line).2, NOT_SIMULATED, "{line}");
+        }
+    }
+
+    #[test]
+    fn commands_are_read_from_the_input() {
+        let typed = |family, input: &str| {
+            let nothing = super::super::tests::Empty::default();
+            let line = ["cmd.exe".to_owned()];
+            match super::super::start(
+                &place(Os::Windows, family),
+                &line,
+                input.as_bytes(),
+                &nothing.view(),
+            ) {
+                Started::Ended(ran) => (String::from_utf8(ran.stdout).expect("text"), ran.code),
+                other => panic!("{other:?}"),
+            }
+        };
+        let (text, code) = typed(
+            Family::Servercore,
+            "set A=1\r\necho %A%& cd C:\\Users\nver\nexit 3\necho no",
+        );
+        let banner = "Microsoft Windows [Version 10.0.20348.";
+        assert!(text.starts_with(banner) && code == 3, "{text}");
+        assert!(text.contains("reserved.\r\n\r\nC:\\>set A=1\r\n\r\nC:\\>echo %A%& cd C:\\Users\r\n1\r\n\r\nC:\\Users>ver\r\n"), "{text}");
+        assert!(text.ends_with("\r\nC:\\Users>exit 3\r\n"), "{text}");
+        let (text, code) = typed(Family::Nanoserver, "cmd /c exit 5\n");
+        assert!(
+            text.ends_with("\r\nC:\\>cmd /c exit 5\r\n\r\nC:\\>"),
+            "{text}"
+        );
+        assert_eq!(code, 5);
+        assert_eq!(
+            typed(Family::Servercore, "for /f %a in (x) do y\necho no").1,
+            NOT_SIMULATED
+        );
+        assert!(
+            typed(Family::Servercore, "")
+                .0
+                .ends_with("reserved.\r\n\r\nC:\\>")
+        );
+    }
+
+    #[test]
     fn files() {
+        let root = cmd("dir C:\\").0;
+        assert!(root.contains("    <DIR>          Windows\r\n"), "{root}");
+        assert!(
+            root.contains("               1 File(s)              0 bytes\r\n"),
+            "{root}"
+        );
+        let hosts = cmd("type C:\\Windows\\System32\\drivers\\etc\\hosts").0;
+        assert!(
+            hosts.contains("\r\n#\t127.0.0.1       localhost\r\n"),
+            "{hosts}"
+        );
+        assert_eq!(
+            cmd("date /t & time /t").0,
+            "Thu 01/01/2026 \r\n12:00 AM\r\n"
+        );
+        assert_eq!(cmd("netstat -an").2, NOT_SIMULATED);
+        assert_eq!(
+            cmd("netstat -an").1,
+            "hybrid-sim does not simulate `netstat`\n"
+        );
+        assert_eq!(cmd("where curl").0, "C:\\Windows\\System32\\curl.exe\r\n");
+        assert_eq!(cmd("where nonesuch curl.exe").2, 1);
+        assert_eq!(cmd("echo x| more").0, "x\r\n");
+
         assert_eq!(
             cmd("echo hi> C:\\data\\f.txt & type c:/data/F.TXT").0,
             "hi\r\n"

@@ -1,7 +1,8 @@
 //! What containers run and what exec runs: a closed set of programs as pure functions.
 //!
-//! A program gets its arguments, its input and a snapshot of the world; it gives output, an exit
-//! code and how long it would have taken. Waiting, streaming and restarting are others' business.
+//! A program gets its arguments, its input and a snapshot of the world; it gives what it prints and
+//! when, an exit code and how long it would have taken, or the first of this and how to go on.
+//! Waiting, streaming and restarting are others' business.
 //! Each program's head says what its texts were taken from. What is not here is refused by name,
 //! never imitated.
 
@@ -21,16 +22,19 @@ mod netexec;
 mod nslookup;
 mod ping;
 mod powershell;
+mod ran;
 mod script;
 mod seat;
 pub(crate) mod serve;
 mod shell;
+mod system;
 #[cfg(test)]
 mod table;
 #[cfg(test)]
 mod transcripts;
 mod windows;
 
+pub(crate) use ran::{End, Followed, Piece, Ran, Rest};
 pub(crate) use windows::CONTROL_C;
 
 use std::cell::Cell;
@@ -38,6 +42,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
+
+use jiff::Timestamp;
 
 use crate::files::Files;
 use crate::image::Family;
@@ -72,6 +78,8 @@ pub(crate) struct View<'a> {
     pub(crate) world: &'a World,
     /// Gives each connection a turn of its own.
     pub(crate) turns: &'a AtomicU64,
+    /// The time of a clock that goes right.
+    pub(crate) now: Timestamp,
 }
 
 /// How deep commands may stand in each other. Each takes its part of a thread's stack, and no suite
@@ -87,6 +95,7 @@ const MOST_ASKED: u32 = 10_000;
 struct Sight<'a> {
     world: &'a World,
     turns: &'a AtomicU64,
+    now: Timestamp,
     depth: u32,
     asked: &'a Cell<u32>,
 }
@@ -96,6 +105,7 @@ impl<'a> Sight<'a> {
         Self {
             world: view.world,
             turns: view.turns,
+            now: view.now,
             depth: 0,
             asked,
         }
@@ -109,14 +119,22 @@ impl<'a> Sight<'a> {
     }
 
     /// That of a command in this one.
-    fn deeper(self) -> Result<Self, Refusal> {
+    fn deeper(self) -> Result<Self, Started> {
         if self.depth >= DEEPEST {
-            return Err(Refusal::NotSimulated("commands nested so deep".to_owned()));
+            return Err(Refusal::not_simulated("commands nested so deep"));
         }
         Ok(Self {
             depth: self.depth + 1,
             ..self
         })
+    }
+
+    /// That of a command some time after the beginning.
+    fn later(self, passed: Duration) -> Self {
+        Self {
+            now: self.now.checked_add(passed).unwrap_or(self.now),
+            ..self
+        }
     }
 }
 
@@ -127,53 +145,6 @@ fn system_limit(os: Os) -> Duration {
         Os::Windows => 21,
         Os::Linux => 127,
     })
-}
-
-/// What a program that has ended leaves.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ran {
-    pub(crate) stdout: Vec<u8>,
-    pub(crate) stderr: Vec<u8>,
-    /// As the runtime tells it: 32 bits without sign.
-    pub(crate) code: u32,
-    /// Simulated time.
-    pub(crate) took: Duration,
-    /// Time it was asked to sleep, which passes as it does on the wall.
-    pub(crate) slept: Duration,
-}
-
-impl Ran {
-    fn code(code: u32) -> Self {
-        Self {
-            code,
-            ..Self::default()
-        }
-    }
-
-    fn prints(text: impl Into<String>) -> Self {
-        Self {
-            stdout: text.into().into_bytes(),
-            ..Self::default()
-        }
-    }
-
-    fn complains(text: impl Into<String>, code: u32) -> Self {
-        Self {
-            stderr: text.into().into_bytes(),
-            code,
-            ..Self::default()
-        }
-    }
-
-    /// This one, then that one: outputs and times add up, the last exit code counts.
-    fn then(mut self, next: Self) -> Self {
-        self.stdout.extend(next.stdout);
-        self.stderr.extend(next.stderr);
-        self.code = next.code;
-        self.took = self.took.saturating_add(next.took);
-        self.slept = self.slept.saturating_add(next.slept);
-        self
-    }
 }
 
 /// What became of the attempt to run a program.
@@ -188,18 +159,12 @@ pub(crate) enum Started {
     },
     /// It runs until it is ended.
     Stays { prints: String },
+    /// It has done something, and does more: sooner or later it ends, serves or stays.
+    GoesOn { ran: Ran, rest: Rest },
     /// It has come to its end.
     Ended(Ran),
     /// There is no such program.
     Refused(Refusal),
-}
-
-impl Started {
-    fn stays() -> Self {
-        Self::Stays {
-            prints: String::new(),
-        }
-    }
 }
 
 /// Why a program could not be run.
@@ -207,13 +172,17 @@ impl Started {
 pub(crate) enum Refusal {
     /// The container has no such file.
     Missing(String),
-    /// The real container would have it; this simulator does not.
-    NotSimulated(String),
 }
 
+/// Exit code of what the real container would run and this simulator does not: none that a program
+/// or a shell of either system gives, so that nobody takes it for an answer.
+pub(crate) const NOT_SIMULATED: u32 = 222;
+
 impl Refusal {
+    /// What the real container would have and this simulator does not: it ends at once and says so.
     fn not_simulated(what: &str) -> Started {
-        Started::Refused(Self::NotSimulated(what.to_owned()))
+        let text = format!("hybrid-sim does not simulate `{what}`\n");
+        Started::Ended(Ran::complains(text, NOT_SIMULATED))
     }
 
     /// What the runtime says of it: runc's text on Linux, hcsshim's on Windows (containerd issue
@@ -230,13 +199,24 @@ impl Refusal {
                 "hcs::System::CreateProcess {container_id}: \
                  The system cannot find the file specified.: unknown"
             ),
-            (Self::NotSimulated(what), _) => format!("hybrid-sim does not simulate `{what}`"),
         }
     }
 }
 
 /// Whether a program reads its input to the end before it does anything.
 pub(crate) fn reads_input(argv: &[String]) -> bool {
+    let file = argv.first().map(String::as_str).unwrap_or_default();
+    let file = file.rsplit(['/', '\\']).next().unwrap_or_default();
+    let name = file.to_ascii_lowercase();
+    let by_itself = match name.strip_suffix(".exe").unwrap_or(&name) {
+        "sh" | "ash" | "bash" | "cmd" => argv.len() == 1,
+        "powershell" | "pwsh" => argv.last().is_some_and(|last| last == "-") || argv.len() == 1,
+        "find" | "findstr" | "more" | "sort" | "grep" | "head" | "tail" | "wc" => true,
+        _ => false,
+    };
+    if by_itself {
+        return true;
+    }
     let reads = |arg: &String| matches!(arg.as_str(), "cat" | "-K-" | "@-" | "--config=-");
     // `-K -`, and `-sK -` with other letters before it
     let config = |pair: &[String]| {
@@ -250,6 +230,11 @@ pub(crate) fn reads_input(argv: &[String]) -> bool {
 pub(crate) fn start(place: &Place, argv: &[String], input: &[u8], view: &View<'_>) -> Started {
     let asked = Cell::new(0);
     let view = &Sight::new(view, &asked);
+    let seat = Seat { place, view: *view };
+    let place = &Place {
+        files: place.files.over(system::files(&seat)),
+        ..place.clone()
+    };
     if place.host_process {
         // hcsshim, internal/jobcontainers/jobcontainer.go: the command line of a job container runs
         // through `cmd /c`
@@ -272,7 +257,7 @@ fn launch(place: &Place, argv: &[String], input: &[u8], view: &Sight<'_>) -> Sta
 fn linux(place: &Place, file: &str, argv: &[String], input: &[u8], view: &Sight<'_>) -> Started {
     let view = &match view.deeper() {
         Ok(view) => view,
-        Err(refusal) => return Started::Refused(refusal),
+        Err(refused) => return refused,
     };
     let name = file.rsplit('/').next().unwrap_or_default();
     let rest = argv.get(1..).unwrap_or_default();
@@ -285,7 +270,9 @@ fn linux(place: &Place, file: &str, argv: &[String], input: &[u8], view: &Sight<
         _ if place.family == Family::Pause => Started::Refused(Refusal::Missing(file.to_owned())),
         "sh" | "ash" | "bash" if name != "bash" || agnhost => match rest {
             [flag, script, ..] if flag == "-c" => shell::run(place, script, input, view),
-            _ => Refusal::not_simulated("an interactive shell"),
+            // Its script comes from the input
+            [] => shell::run(place, &String::from_utf8_lossy(input), b"", view),
+            _ => Refusal::not_simulated(&argv.join(" ")),
         },
         _ => shell::applet(place, name, rest, input, view)
             .unwrap_or_else(|| Started::Refused(Refusal::Missing(file.to_owned()))),
@@ -315,6 +302,9 @@ pub(crate) mod tests {
         args.iter().map(|arg| (*arg).to_owned()).collect()
     }
 
+    /// 2026-01-01T00:00:00Z
+    pub(crate) const NOW: Timestamp = Timestamp::constant(1_767_225_600, 0);
+
     /// A world with nothing in it.
     #[derive(Default)]
     pub(crate) struct Empty {
@@ -327,6 +317,7 @@ pub(crate) mod tests {
             View {
                 world: &self.world,
                 turns: &self.turns,
+                now: NOW,
             }
         }
     }
@@ -408,5 +399,14 @@ pub(crate) mod tests {
         assert!(reads_input(&argv(&["curl", "-q", "-K", "-"])));
         assert!(reads_input(&argv(&["curl.exe", "-sK", "-"])));
         assert!(!reads_input(&argv(&["cmd", "/c", "exit 7"])));
+        assert!(!reads_input(&argv(&["powershell", "hostname"])));
+        for reads in [
+            &["C:\\Windows\\System32\\CMD.EXE"][..],
+            &["powershell", "-Command", "-"],
+            &["findstr", "x"],
+            &["sh"],
+        ] {
+            assert!(reads_input(&argv(reads)), "{reads:?}");
+        }
     }
 }

@@ -3,11 +3,12 @@
 //! Programs know this trait alone: the world stands behind it in the simulator, a table in tests.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::Ran;
 use super::http::{Answer, Asked};
 use super::serve::{self, Exchange, Page};
+use super::{Ran, Rest, Started};
 use crate::names::{self, Query, Settings};
 use crate::network::Origin;
 use crate::topology::Os;
@@ -43,7 +44,16 @@ pub(crate) trait Net {
     fn settings(&self) -> Settings;
     /// Runs a script where this program runs, if that can be done there.
     fn shell(&self, script: &str) -> Option<Ran>;
+
+    /// What a program does there later, with the network as it is then.
+    fn later(&self, work: Later) -> Rest {
+        let _ = work;
+        Rest::new(|_| Started::stays())
+    }
 }
+
+/// What a program does after a while.
+pub(crate) type Later = Arc<dyn Fn(&dyn Net) -> Started + Send + Sync>;
 
 /// What a look-up gave.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -122,7 +122,7 @@ pub(super) fn windows(args: &[String], net: &dyn Net) -> Started {
         // It leaves 0 whatever it finds, but 1 where nobody answers
         code: u32::from(found.answer == Answer::TimedOut),
         took,
-        slept: Duration::ZERO,
+        ..Ran::default()
     })
 }
 

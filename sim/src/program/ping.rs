@@ -5,11 +5,12 @@
 //! networking/ping.c.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::net::{Echo, Lookup, Net};
 use super::script::number;
-use super::{Ran, Refusal, Started};
+use super::{Ran, Started};
 use crate::names::{Query, RecordType};
 
 /// What Windows' own programs speak. Their output is in the console's code page.
@@ -78,22 +79,12 @@ impl Family {
     }
 }
 
-/// Their lines are written at once, and scripts that wait for long take `-t`.
-const COUNT: u32 = 10_000;
+/// How many requests are sent before others may do something.
+const AT_ONCE: u32 = 4;
 
-fn too_many() -> Started {
-    Refusal::not_simulated(&format!("ping with more than {COUNT} requests"))
-}
-
-/// Windows' `ping ARGS`: four requests, a second apart.
+/// Windows' `ping ARGS`: four requests, a second apart; with `-t` it goes on until it is ended.
 pub(super) fn windows(args: &[String], net: &dyn Net, language: Language) -> Started {
     let asked = parse(args, 4, ["-n", "-w", "-l"]);
-    if asked.for_ever {
-        return Started::stays();
-    }
-    if asked.count > COUNT {
-        return too_many();
-    }
     let Some(name) = asked.target else {
         // Its usage, of which the first line is enough to tell it by
         return Started::Ended(Ran {
@@ -109,81 +100,145 @@ pub(super) fn windows(args: &[String], net: &dyn Net, language: Language) -> Sta
         return Started::Ended(Ran {
             code: 1,
             took: resolved,
-            ..words.prints(&words.unknown.replace("{}", name))
+            stdout: words.encoded(&words.unknown.replace("{}", name)),
+            ..Ran::default()
         });
     };
-    let local = address.is_loopback().then_some(address);
     let shown = if name.parse::<IpAddr>().is_ok() {
         address.to_string()
     } else {
         format!("{name} [{address}]")
     };
-    let mut out = format!(
-        "\n{}\n",
-        words
-            .pinging
-            .replace("{}", &shown)
-            .replace("{bytes}", &asked.bytes.to_string())
-    );
-    let (mut received, mut answered, mut took, mut slept) = (0, 0, resolved, Duration::ZERO);
-    for sent in 1..=asked.count {
-        let echo = match local {
-            Some(_) => Echo::Reply(128),
-            None => net.echo(address, asked.bytes),
+    let pinging = words
+        .pinging
+        .replace("{}", &shown)
+        .replace("{bytes}", &asked.bytes.to_string());
+    let mut ran = Ran {
+        took: resolved,
+        ..Ran::default()
+    };
+    ran.say(words.encoded(&format!("\n{pinging}\n")));
+    let pinging = Pinging {
+        address,
+        language,
+        count: (!asked.for_ever).then_some(asked.count),
+        wait: asked.wait,
+        bytes: asked.bytes,
+        ..Pinging::default()
+    };
+    pinging.go_on(ran, net)
+}
+
+/// A ping between two requests.
+#[derive(Clone, Debug)]
+struct Pinging {
+    address: IpAddr,
+    language: Language,
+    /// None with `-t`.
+    count: Option<u32>,
+    wait: Duration,
+    bytes: usize,
+    sent: u32,
+    received: u32,
+    answered: u32,
+}
+
+impl Default for Pinging {
+    fn default() -> Self {
+        Self {
+            address: IpAddr::from([0, 0, 0, 0]),
+            language: Language::English,
+            count: None,
+            wait: Duration::ZERO,
+            bytes: 0,
+            sent: 0,
+            received: 0,
+            answered: 0,
+        }
+    }
+}
+
+impl Pinging {
+    /// The next requests, and their numbers at the end.
+    fn go_on(mut self, mut ran: Ran, net: &dyn Net) -> Started {
+        for _ in 0..AT_ONCE {
+            if !self.is_over() {
+                self.request(&mut ran, net);
+            }
+        }
+        if self.is_over() {
+            return self.ended(ran);
+        }
+        let later = move |net: &dyn Net| self.clone().go_on(Ran::default(), net);
+        Started::GoesOn {
+            ran,
+            rest: net.later(Arc::new(later)),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.count.is_some_and(|count| self.sent >= count)
+    }
+
+    fn request(&mut self, ran: &mut Ran, net: &dyn Net) {
+        let (words, address) = (Words::of(self.language), self.address);
+        let echo = match address.is_loopback() {
+            true => Echo::Reply(128),
+            false => net.echo(address, self.bytes),
         };
+        self.sent += 1;
         let line = match echo {
             Echo::Reply(ttl) => {
-                received += 1;
-                answered += 1;
-                words.replied(address, asked.bytes, ttl)
+                self.received += 1;
+                self.answered += 1;
+                words.replied(address, self.bytes, ttl)
             }
             // It counts as an answer: a lost one is what nobody answered at all
             Echo::Unreachable(by) => {
-                received += 1;
+                self.received += 1;
                 words.unreachable.replace("{}", &by.to_string())
             }
             // Its message for what `IcmpSendEcho` itself refuses
             Echo::NoWay => words.no_way.to_owned(),
             Echo::Lost => {
-                took += asked.wait;
+                ran.took += self.wait;
                 words.lost.to_owned()
             }
         };
-        out.push_str(&line);
-        out.push('\n');
-        // Pinging oneself is how scripts wait, and that time passes as it does on the wall
-        let pause = if local.is_some() {
-            &mut slept
-        } else {
-            &mut took
-        };
-        if sent < asked.count && echo != Echo::Lost {
-            *pause += Duration::from_secs(1);
+        ran.say(words.encoded(&format!("{line}\n")));
+        if self.is_over() || echo == Echo::Lost {
+            return;
         }
+        // Pinging oneself is how scripts wait, and that time passes as it does on the wall
+        let pause = match address.is_loopback() {
+            true => &mut ran.slept,
+            false => &mut ran.took,
+        };
+        *pause += Duration::from_secs(1);
     }
-    let lost = asked.count - received;
-    let percent = (lost * 100).checked_div(asked.count).unwrap_or(0);
-    let numbers = [
-        ("{sent}", asked.count),
-        ("{received}", received),
-        ("{lost}", lost),
-        ("{percent}", percent),
-    ];
-    let mut statistics = words.statistics.replace("{}", &address.to_string());
-    for (mark, number) in numbers {
-        statistics = statistics.replace(mark, &number.to_string());
-    }
-    out.push_str(&statistics);
-    if answered > 0 {
-        out.push_str(words.times);
-    }
-    Started::Ended(Ran {
+
+    fn ended(&self, mut ran: Ran) -> Started {
+        let words = Words::of(self.language);
+        let lost = self.sent - self.received;
+        let percent = (u64::from(lost) * 100).checked_div(u64::from(self.sent));
+        let numbers = [
+            ("{sent}", u64::from(self.sent)),
+            ("{received}", u64::from(self.received)),
+            ("{lost}", u64::from(lost)),
+            ("{percent}", percent.unwrap_or(0)),
+        ];
+        let mut statistics = words.statistics.replace("{}", &self.address.to_string());
+        for (mark, number) in numbers {
+            statistics = statistics.replace(mark, &number.to_string());
+        }
+        if self.answered > 0 {
+            statistics.push_str(words.times);
+        }
+        ran.say(words.encoded(&statistics));
         // An answer that somebody is unreachable leaves 0 too
-        code: u32::from(received == 0),
-        took,
-        slept,
-        ..words.prints(&out)
-    })
+        ran.code = u32::from(self.received == 0);
+        Started::Ended(ran)
+    }
 }
 
 /// The texts of a language; `{}` is a name or an address.
@@ -246,14 +301,11 @@ impl Words {
             .replace("{ttl}", &ttl.to_string())
     }
 
-    fn prints(&self, text: &str) -> Ran {
+    fn encoded(&self, text: &str) -> Vec<u8> {
         let text = crlf(text);
-        Ran {
-            stdout: match self.language {
-                Language::English => text.into_bytes(),
-                Language::Japanese => encoding_rs::SHIFT_JIS.encode(&text).0.into_owned(),
-            },
-            ..Ran::default()
+        match self.language {
+            Language::English => text.into_bytes(),
+            Language::Japanese => encoding_rs::SHIFT_JIS.encode(&text).0.into_owned(),
         }
     }
 }
@@ -262,20 +314,13 @@ fn crlf(text: &str) -> String {
     text.replace('\n', "\r\n")
 }
 
-/// busybox' `ping ARGS`.
+/// busybox' `ping ARGS`: without `-c` it goes on until it is ended.
 pub(super) fn linux(args: &[String], net: &dyn Net) -> Started {
     let asked = parse(args, 0, ["-c", "\0", "-s"]);
-    let wait = args
-        .iter()
-        .position(|arg| arg == "-W")
-        .and_then(|at| number(args.get(at + 1)));
-    let wait = Duration::from_secs(u64::from(wait.unwrap_or(10)));
-    if asked.count == 0 {
-        return Started::stays();
-    }
-    if asked.count > COUNT {
-        return too_many();
-    }
+    let value = |flag: &str| {
+        let at = args.iter().position(|arg| arg == flag)?;
+        number(args.get(at + 1))
+    };
     let Some(name) = asked.target else {
         return Started::Ended(Ran::complains("ping: missing operand\n", 1));
     };
@@ -286,53 +331,99 @@ pub(super) fn linux(args: &[String], net: &dyn Net) -> Started {
             ..Ran::complains(format!("ping: bad address '{name}'\n"), 1)
         });
     };
-    let bytes = if args.iter().any(|arg| arg == "-s") {
-        asked.bytes
-    } else {
-        56
+    let bytes = value("-s").map_or(56, |_| asked.bytes);
+    let mut ran = Ran {
+        took: resolved,
+        ..Ran::default()
     };
-    let mut out = format!("PING {name} ({address}): {bytes} data bytes\n");
+    ran.say(format!("PING {name} ({address}): {bytes} data bytes\n"));
+    let pinging = Busybox {
+        name: name.clone(),
+        address,
+        count: (asked.count > 0).then_some(asked.count),
+        wait: Duration::from_secs(u64::from(value("-W").unwrap_or(10))),
+        bytes,
+        sent: 0,
+        received: 0,
+    };
     // busybox, networking/ping.c, `ping4` and `ping6`
     if net.echo(address, bytes) == Echo::NoWay {
-        return Started::Ended(Ran {
-            code: 1,
-            stdout: out.into_bytes(),
-            ..Ran::complains("ping: sendto: Network unreachable\n", 1)
-        });
+        return Started::Ended(ran.then(Ran::complains("ping: sendto: Network unreachable\n", 1)));
     }
-    let (mut received, mut took) = (0, resolved);
-    for sequence in 0..asked.count {
-        if let Echo::Reply(ttl) = net.echo(address, bytes) {
-            received += 1;
-            let whole = bytes + 8;
-            out.push_str(&format!(
-                "{whole} bytes from {address}: seq={sequence} ttl={ttl} time=0.085 ms\n"
-            ));
+    pinging.go_on(ran, net)
+}
+
+/// busybox' ping between two requests.
+#[derive(Clone, Debug)]
+struct Busybox {
+    name: String,
+    address: IpAddr,
+    count: Option<u32>,
+    wait: Duration,
+    bytes: usize,
+    sent: u32,
+    received: u32,
+}
+
+impl Busybox {
+    fn go_on(mut self, mut ran: Ran, net: &dyn Net) -> Started {
+        for _ in 0..AT_ONCE {
+            if self.is_over() {
+                break;
+            }
+            if let Echo::Reply(ttl) = net.echo(self.address, self.bytes) {
+                self.received += 1;
+                let (whole, address, sequence) = (self.bytes + 8, self.address, self.sent);
+                ran.say(format!(
+                    "{whole} bytes from {address}: seq={sequence} ttl={ttl} time=0.085 ms\n"
+                ));
+            }
+            self.sent += 1;
+            ran.took += Duration::from_secs(1);
         }
-        took += Duration::from_secs(1);
+        if self.is_over() {
+            return self.ended(ran);
+        }
+        let later = move |net: &dyn Net| self.clone().go_on(Ran::default(), net);
+        Started::GoesOn {
+            ran,
+            rest: net.later(Arc::new(later)),
+        }
     }
-    let lost = (asked.count - received) * 100 / asked.count;
-    out.push_str(&format!(
-        "\n--- {name} ping statistics ---\n{} packets transmitted, {received} packets received, {lost}% packet loss\n",
-        asked.count
-    ));
-    if received > 0 {
-        out.push_str("round-trip min/avg/max = 0.085/0.085/0.085 ms\n");
-    } else {
-        took += wait;
+
+    fn is_over(&self) -> bool {
+        self.count.is_some_and(|count| self.sent >= count)
     }
-    Started::Ended(Ran {
-        code: u32::from(received == 0),
-        took,
-        ..Ran::prints(out)
-    })
+
+    fn ended(&self, mut ran: Ran) -> Started {
+        let Self {
+            name,
+            sent,
+            received,
+            ..
+        } = self;
+        if *received == 0 {
+            ran.took += self.wait;
+        }
+        let lost = u64::from(sent - received) * 100 / u64::from(*sent).max(1);
+        let times = match received {
+            0 => "",
+            _ => "round-trip min/avg/max = 0.085/0.085/0.085 ms\n",
+        };
+        ran.say(format!(
+            "\n--- {name} ping statistics ---\n{sent} packets transmitted, {received} packets received, \
+             {lost}% packet loss\n{times}"
+        ));
+        ran.code = u32::from(*received == 0);
+        Started::Ended(ran)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::program::table::Table;
-    use crate::program::tests::argv;
+    use crate::program::tests::{Empty, argv, place, run};
     use crate::topology::Os;
 
     fn ping(args: &[&str], language: Language) -> Ran {
@@ -386,20 +477,38 @@ mod tests {
     }
 
     #[test]
-    fn too_many_requests_are_refused() {
-        let refused = Refusal::not_simulated("ping with more than 10000 requests");
-        for count in ["10001", "4294967295", "-1"] {
-            let net = Table::new(Os::Windows);
-            let args = argv(&["-n", count, "127.0.0.1"]);
-            assert_eq!(windows(&args, &net, Language::English), refused, "{count}");
-            let net = Table::new(Os::Linux);
-            let args = argv(&["-c", count, "10.0.0.1"]);
-            assert_eq!(linux(&args, &net), refused, "{count}");
-        }
+    fn each_line_comes_in_its_second() {
+        let mut net = Table::new(Os::Windows);
+        net.echoes.insert([10, 0, 0, 1].into(), Echo::Reply(128));
+        let Started::Ended(ran) = windows(&argv(&["10.0.0.1"]), &net, Language::English) else {
+            panic!("it ends")
+        };
+        let (pieces, ..) = ran.pieces();
+        let at: Vec<u64> = pieces.iter().map(|piece| piece.took.as_secs()).collect();
         assert_eq!(
-            ping(&["-n", "10000", "10.0.0.1"], Language::English).took,
-            Duration::from_secs(9_999)
+            at,
+            [0, 0, 1, 1, 1, 0],
+            "the head, four replies, and their numbers"
         );
+        let place = place(Os::Windows, crate::image::Family::Servercore);
+        let started = run(&place, &["ping", "-t", "127.0.0.1"]);
+        let Started::GoesOn { ran, rest } = started else {
+            panic!("it goes on")
+        };
+        assert_eq!(ran.slept.as_secs(), u64::from(AT_ONCE));
+        let Started::GoesOn { ran, .. } = rest.start(&Empty::default().view()) else {
+            panic!("it goes on")
+        };
+        let text = String::from_utf8(ran.stdout).expect("ASCII");
+        let line = "Reply from 127.0.0.1: bytes=32 time<1ms TTL=128\r\n";
+        assert_eq!(text, line.repeat(AT_ONCE as usize));
+        let all = run(&place, &["ping", "-n", "7", "127.0.0.1"]).follow(&Empty::default().view());
+        let text = String::from_utf8(all.ran.stdout).expect("ASCII");
+        assert!(
+            text.contains("Sent = 7, Received = 7, Lost = 0 (0% loss)"),
+            "{text}"
+        );
+        assert_eq!(all.ran.slept.as_secs(), 6);
     }
 
     #[test]
@@ -414,10 +523,11 @@ mod tests {
             text.contains("1 packets transmitted, 1 packets received, 0% packet loss"),
             "{text}"
         );
-        let Started::Ended(ran) = linux(&argv(&["-c1", "nowhere"]), &net) else {
-            // `-c1` in one word is not taken apart: it goes on for ever
-            return;
-        };
-        panic!("{ran:?}");
+        // `-c1` in one word is not taken apart: it goes on for ever
+        let started = linux(&argv(&["-c1", "10.0.0.1"]), &net);
+        assert!(matches!(started, Started::GoesOn { .. }), "{started:?}");
+        let started = linux(&argv(&["nowhere"]), &net);
+        let unknown = "ping: bad address 'nowhere'\n";
+        assert_eq!(started, Started::Ended(Ran::complains(unknown, 1)));
     }
 }

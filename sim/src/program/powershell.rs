@@ -8,13 +8,15 @@ use std::time::Duration;
 
 use super::http::Asked;
 use super::net::{Link, Lookup, Net};
-use super::script::{number, path, stays};
+use super::script::{List, Machine, Step, Tongue, not_understood, number, path};
 use super::seat::Seat;
 use super::serve::Page;
 use super::windows::{launch, words};
 use super::{Place, Ran, Refusal, Sight, Started, cmd, nslookup, system_limit};
 use crate::image::Family;
 use crate::topology::{Build, Os, Pool};
+
+mod statements;
 
 /// Runs `powershell ARGS`.
 pub(super) fn run(place: &Place, args: &[String], input: &[u8], view: &Sight<'_>) -> Started {
@@ -23,63 +25,47 @@ pub(super) fn run(place: &Place, args: &[String], input: &[u8], view: &Sight<'_>
         Some(at) => args[at + 1..].join(" "),
         None => args
             .iter()
-            .skip_while(|arg| arg.starts_with('-'))
+            .skip_while(|arg| arg.starts_with('-') && *arg != "-")
             .cloned()
             .collect::<Vec<_>>()
             .join(" "),
     };
+    // about_PowerShell_exe: the value `-` of -Command stands for the input, and no prompt is shown
+    if script == "-" {
+        return by(place, &String::from_utf8_lossy(input), b"", view);
+    }
+    if script.is_empty() && !input.is_empty() {
+        return Refusal::not_simulated("powershell with its prompt");
+    }
+    by(place, &script, input, view)
+}
+
+fn by(place: &Place, script: &str, input: &[u8], view: &Sight<'_>) -> Started {
     if script.contains("HttpListener") {
-        return http_listener(&script);
+        return http_listener(script);
     }
-    if stays(
-        &script,
-        &[
-            "while ($true)",
-            "while($true)",
-            "while (1)",
-            "while(1)",
-            "ping -t",
-        ],
-    ) {
-        return Started::stays();
+    match statements::parse(script) {
+        Ok(list) => Machine::new(&PowerShell, place, list, input, view).run(view),
+        Err(why) => not_understood(script, why),
     }
-    let mut so_far = Ran::default();
-    for statement in statements(&script) {
-        match step(place, &statement, input, view) {
-            Step::Next(Started::Ended(ran)) => so_far = so_far.then(ran),
-            Step::Next(other) => return other,
-            Step::Last(ran) => return Started::Ended(so_far.then(ran)),
-        }
-    }
-    Started::Ended(so_far)
 }
 
-enum Step {
-    Next(Started),
-    Last(Ran),
-}
+struct PowerShell;
 
-/// The statements of a script: what stands between `;` and line ends, quotes apart.
-fn statements(script: &str) -> Vec<String> {
-    let (mut all, mut one, mut quote) = (Vec::new(), String::new(), None);
-    for letter in script.chars() {
-        match letter {
-            ';' | '\n' if quote.is_none() => all.push(std::mem::take(&mut one)),
-            '"' | '\'' if quote.is_none() => {
-                quote = Some(letter);
-                one.push(letter);
-            }
-            _ => {
-                if quote == Some(letter) {
-                    quote = None;
-                }
-                one.push(letter);
-            }
-        }
+impl Tongue for PowerShell {
+    fn step(&self, machine: &mut Machine, text: &str, input: &[u8], view: &Sight<'_>) -> Step {
+        step(&machine.place, text, input, view)
     }
-    all.push(one);
-    let trimmed = all.iter().map(|one| one.trim().to_owned());
-    trimmed.filter(|one| !one.is_empty()).collect()
+
+    fn words(&self, _: &Machine, _: &str, _: &Sight<'_>) -> Result<Vec<String>, Ran> {
+        Ok(Vec::new())
+    }
+
+    fn line(&self, _: &mut Machine, _: Option<&str>, _: &Sight<'_>) -> (Ran, List) {
+        (Ran::default(), List::default())
+    }
+
+    fn set(&self, _: &mut Machine, _: &str, _: String) {}
 }
 
 fn step(place: &Place, statement: &str, input: &[u8], view: &Sight<'_>) -> Step {
@@ -102,6 +88,12 @@ fn step(place: &Place, statement: &str, input: &[u8], view: &Sight<'_>) -> Step 
         "start-sleep" | "sleep" => wait(args),
         "write-host" | "write-output" | "echo" => line(args.join(" ")),
         "hostname" => line(place.hostname.clone()),
+        "break" => return Step::Leave,
+        "continue" => return Step::Again,
+        "get-date" => match date(args, &seat) {
+            Some(ran) => ran,
+            None => return Step::Next(Refusal::not_simulated(statement)),
+        },
         "get-content" | "gc" | "cat" | "type" => content(place, args),
         "set-content" | "sc" => put(place, args),
         "test-path" => {
@@ -127,6 +119,9 @@ fn step(place: &Place, statement: &str, input: &[u8], view: &Sight<'_>) -> Step 
         {
             line(words.join(" "))
         }
+        name if ALIASES.contains(&name) => {
+            return Step::Next(Refusal::not_simulated(statement));
+        }
         name if name.contains('-') || name.starts_with(['$', '[', '(', '&']) => {
             return Step::Next(Refusal::not_simulated(statement));
         }
@@ -145,6 +140,17 @@ fn step(place: &Place, statement: &str, input: &[u8], view: &Sight<'_>) -> Step 
         }
     }))
 }
+
+/// Other names of cmdlets, and words of the language (about_Aliases, about_Language_Keywords), that
+/// are not simulated.
+const ALIASES: &[&str] = &[
+    "cd", "chdir", "clear", "cls", "copy", "cp", "cpi", "del", "diff", "dir", "erase", "fl", "for",
+    "foreach", "ft", "function", "gal", "gci", "gcm", "gi", "gjb", "gl", "gm", "gmo", "gp", "gps",
+    "group", "gsv", "gv", "h", "help", "history", "icm", "iex", "if", "irm", "kill", "ls", "man",
+    "md", "measure", "mkdir", "move", "mv", "ni", "param", "ps", "pwd", "rd", "rename", "ren",
+    "return", "ri", "rm", "rmdir", "rni", "saps", "sasv", "select", "set", "sl", "sort", "spps",
+    "start", "sv", "switch", "tee", "throw", "try", "where",
+];
 
 /// A word with `$env:NAME` replaced.
 fn valued(place: &Place, word: &str) -> String {
@@ -184,6 +190,45 @@ fn wait(args: &[String]) -> Ran {
         slept: Duration::try_from_secs_f64(seconds).unwrap_or_default(),
         ..Ran::default()
     }
+}
+
+/// `Get-Date`, as an English one writes it, and with the letters of a `-Format` that are numbers.
+fn date(args: &[String], seat: &Seat<'_>) -> Option<Ran> {
+    let now = seat.now();
+    let format = match args {
+        [] => {
+            return Some(Ran::prints(
+                now.strftime("\r\n%A, %B %-d, %Y %-I:%M:%S %p\r\n\r\n\r\n")
+                    .to_string(),
+            ));
+        }
+        [flag, format] if flag.eq_ignore_ascii_case("-format") => format,
+        _ => return None,
+    };
+    let mut format = format.clone();
+    let known = [
+        ("yyyy", "%Y"),
+        ("MM", "%m"),
+        ("dd", "%d"),
+        ("HH", "%H"),
+        ("mm", "%M"),
+        ("ss", "%S"),
+        ("fff", "%3f"),
+    ];
+    for (letters, code) in known {
+        format = format.replace(letters, code);
+    }
+    let mut letters = format.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '%' => drop(letters.by_ref().find(|next| next.is_ascii_alphabetic())),
+            letter if letter.is_ascii_alphabetic() && letter != 'T' && letter != 'Z' => {
+                return None;
+            }
+            _ => {}
+        }
+    }
+    Some(Ran::prints(now.strftime(&format).to_string() + "\r\n"))
 }
 
 fn content(place: &Place, args: &[String]) -> Ran {
@@ -396,7 +441,8 @@ fn http_listener(script: &str) -> Started {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{place, run as start};
+    use super::super::NOT_SIMULATED;
+    use super::super::tests::{Empty, argv, place, run as start};
     use super::*;
 
     fn ended(started: Started) -> Ran {
@@ -480,10 +526,42 @@ mod tests {
             &["powershell", "-Command", "Start-Sleep -Seconds 5; exit 3"],
         ));
         assert_eq!((ran.code, ran.slept), (3, Duration::from_secs(5)));
-        assert_eq!(
-            start(&servercore, &["ping", "-t", "localhost"]),
-            Started::stays()
-        );
+        let script =
+            "Write-Output up; while($true){ Get-Date -Format HH:mm:ss; Start-Sleep 2 }; exit 1";
+        let started = start(&servercore, &["powershell", "-Command", script]);
+        let Started::GoesOn { ran, rest } = &started else {
+            panic!("{started:?}")
+        };
+        assert_eq!(String::from_utf8_lossy(&ran.stdout), "up\r\n00:00:00\r\n");
+        assert_eq!(ran.slept, Duration::from_secs(2));
+        let again = rest.start(&Empty::default().view());
+        assert!(matches!(again, Started::GoesOn { ran, .. } if ran.stdout == b"00:00:00\r\n"));
+        for (script, code) in [
+            ("do { 'x'; break } while ($true); exit 4", 4),
+            ("while ($i -lt 3) { $i++ }", NOT_SIMULATED),
+            ("if ($true) { 'x' }", NOT_SIMULATED),
+            ("while ($true) { 'x'", NOT_SIMULATED),
+        ] {
+            let ran = ended(start(&servercore, &["powershell", "-Command", script]));
+            assert_eq!(ran.code, code, "{script}");
+        }
+        let typed = |args: &[&str], input: &str| {
+            let nothing = Empty::default();
+            let started =
+                super::super::start(&servercore, &argv(args), input.as_bytes(), &nothing.view());
+            ended(started)
+        };
+        for args in [
+            &["powershell", "-NoProfile", "-Command", "-"][..],
+            &["powershell", "-"],
+        ] {
+            let ran = typed(args, "Write-Output a\r\nhostname\nexit 3\n");
+            assert_eq!(
+                (ran.stdout.as_slice(), ran.code),
+                (&b"a\r\nprober\r\n"[..], 3)
+            );
+        }
+        assert_eq!(typed(&["powershell"], "hostname\n").code, NOT_SIMULATED);
         let nano = place(Os::Windows, Family::Nanoserver);
         assert!(matches!(
             start(&nano, &["powershell"]),

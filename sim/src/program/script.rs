@@ -1,10 +1,13 @@
-//! What `sh -c` and `cmd /c` have in common: commands, how they follow each other, and where their
-//! streams go.
+//! What the shells have in common: commands, how they follow each other, and where their streams go.
 
-use std::time::Duration;
+mod machine;
+mod pipe;
+
+use std::sync::Arc;
 
 use super::{Place, Ran, Refusal, Started};
 use crate::topology::Os;
+pub(super) use machine::{Machine, Step, Tongue};
 
 /// How a command follows the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,17 +15,71 @@ pub(super) enum Joint {
     Always,
     AfterSuccess,
     AfterFailure,
-    /// It reads what the one before it prints.
-    Pipe,
+}
+
+/// Commands that follow each other.
+pub(super) type List = Arc<[Element]>;
+
+/// One command, or some of which each reads what the one before it prints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Element {
+    pub(super) joint: Joint,
+    pub(super) commands: Vec<Command>,
+    /// `!`: its success is a failure.
+    pub(super) negated: bool,
+    /// `&`: it is not waited for.
+    pub(super) behind: bool,
+}
+
+impl Element {
+    pub(super) fn new(joint: Joint, commands: Vec<Command>) -> Self {
+        Self {
+            joint,
+            commands,
+            negated: false,
+            behind: false,
+        }
+    }
 }
 
 /// One command of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Command {
-    pub(super) joint: Joint,
-    /// Its text without redirections; quotes are in it still.
-    pub(super) text: String,
+    pub(super) what: What,
     pub(super) redirects: Vec<Redirect>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// Its text without redirections; quotes are in it still.
+    Simple(String),
+    /// A line that is read from the input, not taken apart yet; none for its end.
+    Line(Option<String>),
+    Group(List),
+    /// Without a condition it goes on for ever.
+    Loop {
+        until: bool,
+        condition: List,
+        body: List,
+    },
+    /// Once for each word; the words are not expanded yet.
+    Over {
+        name: String,
+        words: String,
+        body: List,
+    },
+    /// `for /l`: a number of it in each turn.
+    Count {
+        name: String,
+        from: i64,
+        step: i64,
+        to: i64,
+        body: List,
+    },
+    If {
+        arms: Vec<(List, List)>,
+        otherwise: List,
+    },
 }
 
 /// Where a stream of a command goes, or comes from.
@@ -40,208 +97,60 @@ pub(super) enum Redirect {
     OutputToError,
 }
 
-/// Takes a script apart; the reason where that cannot be done.
-pub(super) fn parse(script: &str, os: Os) -> Result<Vec<Command>, &'static str> {
-    let mut parser = Parser {
-        os,
-        commands: Vec::new(),
-        joint: Joint::Always,
-        text: String::new(),
-        redirects: Vec::new(),
-    };
-    let letters: Vec<char> = script.chars().collect();
-    let mut at = 0;
-    let mut quote = None;
-    while let Some(&letter) = letters.get(at) {
-        let next = letters.get(at + 1).copied();
-        at += 1;
-        if let Some(open) = quote {
-            parser.text.push(letter);
-            if letter == open {
-                quote = None;
-            } else if letter == '\\' && open == '"' && os == Os::Linux {
-                parser.text.extend(next);
-                at += 1;
-            }
-            continue;
-        }
-        match (letter, os) {
-            ('"', _) | ('\'', Os::Linux) => {
-                quote = Some(letter);
-                parser.text.push(letter);
-            }
-            ('^', Os::Windows) => {
-                // What follows is an ordinary letter
-                parser.text.extend(next);
-                at += 1;
-            }
-            ('\\', Os::Linux) => {
-                parser.text.push(letter);
-                parser.text.extend(next);
-                at += 1;
-            }
-            ('`' | '(' | ')' | '{' | '}', Os::Linux)
-                if !parser.text.ends_with('$') && letter != '}' || letter == '`' =>
-            {
-                return Err("a substitution or a group");
-            }
-            ('&' | '|', _) if next == Some(letter) => {
-                at += 1;
-                parser.end(if letter == '&' {
-                    Joint::AfterSuccess
-                } else {
-                    Joint::AfterFailure
-                });
-            }
-            ('&', Os::Windows) | (';' | '\n', Os::Linux) => parser.end(Joint::Always),
-            ('&', Os::Linux) => return Err("a job in the background"),
-            ('|', _) => parser.end(Joint::Pipe),
-            ('<' | '>', _) => at = parser.redirect(&letters, at - 1)?,
-            _ => parser.text.push(letter),
-        }
-    }
-    parser.end(Joint::Always);
-    Ok(parser.commands)
-}
-
-struct Parser {
+/// Reads a redirection at its angle bracket, behind the text of its command; gives the place behind
+/// it.
+pub(super) fn redirect(
+    letters: &[char],
+    start: usize,
+    text: &mut String,
     os: Os,
-    commands: Vec<Command>,
-    joint: Joint,
-    text: String,
-    redirects: Vec<Redirect>,
-}
-
-impl Parser {
-    fn end(&mut self, next: Joint) {
-        let text = std::mem::take(&mut self.text).trim().to_owned();
-        self.commands.push(Command {
-            joint: self.joint,
-            text,
-            redirects: std::mem::take(&mut self.redirects),
-        });
-        self.joint = next;
+) -> Result<(Redirect, usize), &'static str> {
+    let mut at = start + 1;
+    // A digit right before it says which stream
+    let error = text.ends_with('2')
+        && !text
+            .trim_end_matches('2')
+            .ends_with(|c: char| !c.is_whitespace());
+    if error || text.ends_with(" 1") {
+        text.pop();
     }
-
-    /// Reads a redirection at its angle bracket; gives the place behind it.
-    fn redirect(&mut self, letters: &[char], start: usize) -> Result<usize, &'static str> {
-        let mut at = start + 1;
-        // A digit right before it says which stream
-        let error = self.text.ends_with('2')
-            && !self
-                .text
-                .trim_end_matches('2')
-                .ends_with(|c: char| !c.is_whitespace());
-        if error || self.text.ends_with(" 1") {
-            self.text.pop();
-        }
-        let append = letters[start] == '>' && letters.get(at) == Some(&'>');
-        at += usize::from(append);
-        if letters.get(at) == Some(&'&') {
-            let stream = letters.get(at + 1);
-            self.redirects.push(match (error, stream) {
-                (true, Some('1')) => Redirect::ErrorToOutput,
-                (false, Some('2')) => Redirect::OutputToError,
-                _ => return Err("a redirection of this kind"),
-            });
-            return Ok(at + 2);
-        }
-        while letters
-            .get(at)
-            .is_some_and(|letter| matches!(letter, ' ' | '\t'))
-        {
-            at += 1;
-        }
-        let mut file = String::new();
-        let mut quoted = false;
-        while let Some(&letter) = letters.get(at) {
-            match letter {
-                '"' => quoted = !quoted,
-                '\'' if self.os == Os::Linux => quoted = !quoted,
-                ' ' | '\t' | '\n' | '&' | '|' | ';' | '<' | '>' if !quoted => break,
-                _ => file.push(letter),
-            }
-            at += 1;
-        }
-        self.redirects.push(if letters[start] == '<' {
-            Redirect::Input(file)
-        } else {
-            Redirect::Output {
-                to: file,
-                append,
-                error,
-            }
-        });
-        Ok(at)
+    let append = letters[start] == '>' && letters.get(at) == Some(&'>');
+    at += usize::from(append);
+    if letters.get(at) == Some(&'&') {
+        let redirect = match (error, letters.get(at + 1)) {
+            (true, Some('1')) => Redirect::ErrorToOutput,
+            (false, Some('2')) => Redirect::OutputToError,
+            _ => return Err("a redirection of this kind"),
+        };
+        return Ok((redirect, at + 2));
     }
-}
-
-/// What running one command of a script gave.
-pub(super) enum Step {
-    Next(Started),
-    /// `exit`: nothing of the script runs after it.
-    Last(Ran),
-}
-
-/// Runs the commands of a script; `run` gets a command and its input.
-pub(super) fn sequence(
-    place: &Place,
-    commands: &[Command],
-    input: &[u8],
-    mut run: impl FnMut(&Command, &[u8]) -> Step,
-) -> Started {
-    let mut so_far = Ran::default();
-    let mut at = 0;
-    while let Some(command) = commands.get(at) {
+    while letters
+        .get(at)
+        .is_some_and(|letter| matches!(letter, ' ' | '\t'))
+    {
         at += 1;
-        let runs = match command.joint {
-            Joint::Always | Joint::Pipe => true,
-            Joint::AfterSuccess => so_far.code == 0,
-            Joint::AfterFailure => so_far.code != 0,
-        };
-        let piped = |at: usize| {
-            commands
-                .get(at)
-                .is_some_and(|next| next.joint == Joint::Pipe)
-        };
-        if !runs {
-            while piped(at) {
-                at += 1;
-            }
-            continue;
-        }
-        let mut command = command;
-        let mut given = input.to_vec();
-        let mut last = false;
-        loop {
-            let stepped = match redirected_input(place, command, given) {
-                Ok(input) => run(command, &input),
-                Err(ran) => Step::Next(Started::Ended(ran)),
-            };
-            let ran = match stepped {
-                Step::Next(Started::Ended(ran)) => ran,
-                Step::Next(other) => return other,
-                Step::Last(ran) => {
-                    last = !piped(at);
-                    ran
-                }
-            };
-            let mut ran = redirected_output(place, command, ran);
-            if !piped(at) {
-                so_far = so_far.then(ran);
-                break;
-            }
-            // The next command's code counts
-            given = std::mem::take(&mut ran.stdout);
-            so_far = so_far.then(ran);
-            command = &commands[at];
-            at += 1;
-        }
-        if last {
-            break;
-        }
     }
-    Started::Ended(so_far)
+    let mut file = String::new();
+    let mut quoted = false;
+    while let Some(&letter) = letters.get(at) {
+        match letter {
+            '"' => quoted = !quoted,
+            '\'' if os == Os::Linux => quoted = !quoted,
+            ' ' | '\t' | '\n' | '&' | '|' | ';' | '<' | '>' | ')' if !quoted => break,
+            _ => file.push(letter),
+        }
+        at += 1;
+    }
+    let redirect = if letters[start] == '<' {
+        Redirect::Input(file)
+    } else {
+        Redirect::Output {
+            to: file,
+            append,
+            error,
+        }
+    };
+    Ok((redirect, at))
 }
 
 fn is_null(file: &str, os: Os) -> bool {
@@ -251,57 +160,67 @@ fn is_null(file: &str, os: Os) -> bool {
     }
 }
 
-fn redirected_input(place: &Place, command: &Command, input: Vec<u8>) -> Result<Vec<u8>, Ran> {
-    let mut input = input;
-    for redirect in &command.redirects {
-        if let Redirect::Input(file) = redirect {
-            input = if is_null(file, place.os) {
-                Vec::new()
-            } else {
-                place.files.read(&path(place, file)).map_err(|error| {
+/// What a command reads, and its files made ready; or why it does not run.
+fn redirected_input(
+    place: &Place,
+    redirects: &[Redirect],
+    input: &Arc<[u8]>,
+) -> Result<Arc<[u8]>, Ran> {
+    let mut input = Arc::clone(input);
+    for redirect in redirects {
+        match redirect {
+            Redirect::Input(file) if is_null(file, place.os) => input = Arc::default(),
+            Redirect::Input(file) => {
+                let read = place.files.read(&path(place, file));
+                input = read.map(Arc::from).map_err(|error| match place.os {
+                    Os::Linux => {
+                        Ran::complains(format!("sh: can't open {file}: no such file\n"), 2)
+                    }
+                    Os::Windows => Ran::complains(format!("{}\r\n", error.text(place.os)), 1),
+                })?;
+            }
+            Redirect::Output { to, append, .. } if !is_null(to, place.os) => {
+                // Emptied once, then written to as the output comes
+                let made = place.files.write(&path(place, to), b"", *append);
+                made.map_err(|error| {
                     let why = error.text(place.os);
                     match place.os {
-                        Os::Linux => {
-                            Ran::complains(format!("sh: can't open {file}: no such file\n"), 2)
-                        }
+                        Os::Linux => Ran::complains(format!("sh: can't create {to}: {why}\n"), 1),
                         Os::Windows => Ran::complains(format!("{why}\r\n"), 1),
                     }
-                })?
-            };
+                })?;
+            }
+            _ => {}
         }
     }
     Ok(input)
 }
 
-fn redirected_output(place: &Place, command: &Command, mut ran: Ran) -> Ran {
-    for redirect in &command.redirects {
+fn redirected_output(place: &Place, redirects: &[Redirect], mut ran: Ran) -> Ran {
+    use crate::log::Stream;
+    for redirect in redirects {
         match redirect {
             Redirect::Input(_) => {}
             Redirect::ErrorToOutput => {
-                let error = std::mem::take(&mut ran.stderr);
                 // `>file 2>&1`: the output is in the file by now, and so is this
-                let file = command
-                    .redirects
-                    .iter()
-                    .find_map(|redirect| match redirect {
-                        Redirect::Output {
-                            to, error: false, ..
-                        } => Some(to),
-                        _ => None,
-                    });
+                let file = redirects.iter().find_map(|redirect| match redirect {
+                    Redirect::Output {
+                        to, error: false, ..
+                    } => Some(to),
+                    _ => None,
+                });
                 match file {
-                    Some(file) if is_null(file, place.os) => {}
                     Some(file) => {
-                        let _ = place.files.write(&path(place, file), &error, true);
+                        let error = std::mem::take(&mut ran.stderr);
+                        if !is_null(file, place.os) {
+                            let _ = place.files.write(&path(place, file), &error, true);
+                        }
                     }
-                    None => ran.stdout.extend(error),
+                    None => ran = ran.retold(|_, bytes| (Stream::Out, bytes)),
                 }
             }
-            Redirect::OutputToError => {
-                let output = std::mem::take(&mut ran.stdout);
-                ran.stderr.extend(output);
-            }
-            Redirect::Output { to, append, error } => {
+            Redirect::OutputToError => ran = ran.retold(|_, bytes| (Stream::Error, bytes)),
+            Redirect::Output { to, error, .. } => {
                 let stream = if *error {
                     &mut ran.stderr
                 } else {
@@ -311,10 +230,10 @@ fn redirected_output(place: &Place, command: &Command, mut ran: Ran) -> Ran {
                 if is_null(to, place.os) {
                     continue;
                 }
-                if let Err(failed) = place.files.write(&path(place, to), &bytes, *append) {
+                if let Err(failed) = place.files.write(&path(place, to), &bytes, true) {
                     let why = failed.text(place.os);
                     ran = match place.os {
-                        Os::Linux => Ran::complains(format!("sh: can't create {to}: {why}\n"), 1),
+                        Os::Linux => Ran::complains(format!("sh: write error: {why}\n"), 1),
                         Os::Windows => Ran::complains(format!("{why}\r\n"), 1),
                     };
                 }
@@ -338,31 +257,10 @@ pub(super) fn path(place: &Place, file: &str) -> String {
     }
 }
 
-/// A script that never ends by itself.
-pub(super) fn stays(script: &str, marks: &[&str]) -> bool {
-    let lower = script.to_ascii_lowercase();
-    marks.iter().any(|mark| lower.contains(mark))
-}
-
 /// A number as exit codes are written: 32 bits, perhaps with a sign.
 pub(super) fn number(text: Option<&String>) -> Option<u32> {
     let number: i64 = text?.trim().parse().ok()?;
     u32::try_from(number & 0xffff_ffff).ok()
-}
-
-/// `sleep N`: the time passes as it does on the wall.
-pub(super) fn sleep(args: &[String]) -> Started {
-    let seconds = args
-        .first()
-        .and_then(|text| text.trim_end_matches('s').parse().ok());
-    match seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) {
-        Some(slept) => Started::Ended(Ran {
-            slept,
-            ..Ran::default()
-        }),
-        None if args.first().is_some_and(|arg| arg == "infinity") => Started::stays(),
-        None => Started::Ended(Ran::complains("sleep: invalid number\n", 1)),
-    }
 }
 
 /// A script that is not understood.

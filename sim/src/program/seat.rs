@@ -4,11 +4,14 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
+
 use super::http::{Answer, Asked};
-use super::net::{Datagram, Echo, Link, Net, NotFound, Peer, Server, Speaks};
+use super::net::{Datagram, Echo, Later, Link, Net, NotFound, Peer, Server, Speaks};
 use super::ping::Language;
 use super::serve::Exchange;
-use super::{Place, Ran, Sight, Started, netexec, shell};
+use super::{End, NOT_SIMULATED, Place, Ran, Rest, Sight, netexec, shell};
+use crate::cluster::WRONG;
 use crate::fault::FaultKind;
 use crate::names::{self, Query, Settings};
 use crate::network::{self, Backend, Origin, Outcome, Request};
@@ -28,6 +31,14 @@ impl Seat<'_> {
             .world
             .nodes
             .get(node_name(&self.view, &self.place.origin)?)
+    }
+
+    /// The time on the node's clock.
+    pub(crate) fn now(&self) -> Timestamp {
+        let wrong = node_name(&self.view, &self.place.origin)
+            .is_some_and(|node| self.view.world.suffers(FaultKind::ClockWrong, node));
+        let ahead = if wrong { WRONG } else { SignedDuration::ZERO };
+        self.view.now.checked_add(ahead).unwrap_or(self.view.now)
     }
 
     pub(crate) fn pool(&self) -> Option<Pool> {
@@ -271,14 +282,24 @@ impl Net for Seat<'_> {
         names::settings(self.view.world, &self.place.origin)
     }
 
+    fn later(&self, work: Later) -> Rest {
+        let place = self.place.clone();
+        Rest::new(move |view| {
+            let seat = Seat {
+                place: &place,
+                view: *view,
+            };
+            work(&seat)
+        })
+    }
+
     fn shell(&self, script: &str) -> Option<Ran> {
         if self.place.os == Os::Windows {
             return None;
         }
-        match shell::run(self.place, script, b"", &self.view) {
-            Started::Ended(ran) => Some(ran),
-            _ => None,
-        }
+        let followed = shell::run(self.place, script, b"", &self.view).follow_at(&self.view);
+        let known = followed.end == End::Ended && followed.ran.code != NOT_SIMULATED;
+        known.then_some(followed.ran)
     }
 }
 
@@ -288,8 +309,9 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::AtomicU64;
 
+    use super::super::Started;
     use super::super::serve::Page;
-    use super::super::tests::{argv, place};
+    use super::super::tests::{NOW, argv, place};
     use super::super::{View, start};
     use super::*;
     use crate::image::Family;
@@ -329,6 +351,7 @@ mod tests {
         let view = View {
             world: &world,
             turns: &turns,
+            now: NOW,
         };
         let asked = std::cell::Cell::new(0);
         let outside = world.network.outside[0].address;
@@ -362,6 +385,7 @@ mod tests {
         let view = View {
             world: &world,
             turns: &turns,
+            now: NOW,
         };
         let started = start(&place, &argv(&["sh", "-c", "curl -s $A"]), b"", &view);
         let Started::Ended(ran) = started else {

@@ -29,7 +29,7 @@ pub(super) fn launch(
 ) -> Started {
     let view = &match view.deeper() {
         Ok(view) => view,
-        Err(refusal) => return Started::Refused(refusal),
+        Err(refused) => return refused,
     };
     let path = file.replace('/', "\\").to_ascii_lowercase();
     let (folder, name) = path
@@ -50,14 +50,20 @@ pub(super) fn launch(
         }
         "pause" if place.family == Family::Pause => Started::stays(),
         "servicemonitor" if place.family == Family::Iis => iis(),
+        // Dockerfile_windows of agnhost: C:\dig and busybox in C:\bin are on its PATH
+        "dig" | "nc" | "sh" | "wget" | "ls" | "busybox"
+            if place.family == Family::Agnhost && !place.host_process && folder.is_empty() =>
+        {
+            Refusal::not_simulated(name)
+        }
         _ if !in_system => missing(),
         "curl" => Started::Ended(curl::run(system_curl(&seat), rest, input, &seat)),
         "cmd" => match rest.split_first() {
             Some((flag, inner)) if flag.eq_ignore_ascii_case("/c") => {
                 cmd::run(place, &inner.join(" "), input, view)
             }
-            // Without input a shell has nothing to do
-            _ => Started::Ended(Ran::code(0)),
+            None => cmd::reading(place, input, view),
+            Some(_) => Refusal::not_simulated(&argv.join(" ")),
         },
         "powershell" if full => powershell::run(place, rest, input, view),
         "pwsh" if place.family == Family::Agnhost => powershell::run(place, rest, input, view),
@@ -72,21 +78,155 @@ pub(super) fn launch(
         }
         "nslookup" if full => nslookup::windows(rest, &seat),
         "whoami" if full => Started::Ended(Ran::prints(format!("{}\r\n", user(place)))),
+        // Nobody here knows whether Nano Server has them
+        "ping" | "nslookup" | "whoami" => Refusal::not_simulated(name),
         "findstr" | "find" => Started::Ended(find(rest, input)),
-        "more" => Started::Ended(Ran {
-            stdout: input.to_vec(),
-            ..Ran::default()
-        }),
+        "more" => Started::Ended(more(place, rest, input)),
+        "where" => Started::Ended(whereabouts(rest, full)),
         // It reads the console, which an exec has not
         "timeout" => Started::Ended(Ran::complains(
             "ERROR: Input redirection is not supported, exiting the process immediately.\r\n",
             1,
         )),
-        "tasklist" | "sc" | "netsh" | "route" | "sort" | "xcopy" | "icacls" | "net" => {
-            Refusal::not_simulated(name)
-        }
+        _ if LACKING.contains(&name) => Refusal::not_simulated(name),
         _ => missing(),
     }
+}
+
+/// What stands in System32 and is not simulated: the command-line tools of Microsoft's reference of
+/// Windows commands. Which of them Nano Server lacks nobody here knows, so it refuses them alike.
+const LACKING: &[&str] = &[
+    "arp",
+    "at",
+    "attrib",
+    "auditpol",
+    "bcdedit",
+    "bitsadmin",
+    "cacls",
+    "certreq",
+    "certutil",
+    "chkdsk",
+    "choice",
+    "cipher",
+    "clip",
+    "cmdkey",
+    "comp",
+    "compact",
+    "cscript",
+    "diskpart",
+    "dism",
+    "doskey",
+    "driverquery",
+    "eventcreate",
+    "expand",
+    "extrac32",
+    "fc",
+    "forfiles",
+    "format",
+    "fsutil",
+    "ftp",
+    "getmac",
+    "gpresult",
+    "gpupdate",
+    "icacls",
+    "klist",
+    "label",
+    "logman",
+    "logoff",
+    "makecab",
+    "mountvol",
+    "mode",
+    "msiexec",
+    "nbtstat",
+    "net",
+    "net1",
+    "netsh",
+    "netstat",
+    "nltest",
+    "openfiles",
+    "pathping",
+    "pnputil",
+    "powercfg",
+    "query",
+    "quser",
+    "qwinsta",
+    "reg",
+    "regsvr32",
+    "replace",
+    "robocopy",
+    "route",
+    "rundll32",
+    "runas",
+    "sc",
+    "schtasks",
+    "setx",
+    "sfc",
+    "shutdown",
+    "sort",
+    "subst",
+    "systeminfo",
+    "takeown",
+    "tar",
+    "taskkill",
+    "tasklist",
+    "tracert",
+    "tree",
+    "typeperf",
+    "tzutil",
+    "vssadmin",
+    "w32tm",
+    "waitfor",
+    "wevtutil",
+    "winrm",
+    "winrs",
+    "wmic",
+    "wscript",
+    "xcopy",
+];
+
+/// `where NAME…`: Microsoft's page of it; what it does not find, it says once for each.
+fn whereabouts(args: &[String], full: bool) -> Ran {
+    const OURS: &[&str] = &[
+        "cmd", "curl", "find", "findstr", "hostname", "ipconfig", "more", "timeout", "where",
+    ];
+    const FULL: &[&str] = &["nslookup", "ping", "whoami"];
+    let mut ran = Ran::default();
+    for arg in args.iter().filter(|arg| !arg.starts_with('/')) {
+        let lower = arg.to_ascii_lowercase();
+        let name = lower.strip_suffix(".exe").unwrap_or(&lower);
+        let there = OURS.contains(&name) || LACKING.contains(&name) || full && FULL.contains(&name);
+        let one = match there {
+            true => Ran::prints(format!("C:\\Windows\\System32\\{name}.exe\r\n")),
+            false if full && name == "powershell" => {
+                Ran::prints("C:\\Windows\\System32\\WindowsPowerShell\\v1.0\\powershell.exe\r\n")
+            }
+            false => Ran::complains(
+                "INFO: Could not find files for the given pattern(s).\r\n",
+                1,
+            ),
+        };
+        let code = ran.code.max(one.code);
+        ran = ran.then(one).ending(code);
+    }
+    ran
+}
+
+/// `more` of files, or of its input: without a console nothing is stopped for.
+fn more(place: &Place, files: &[String], input: &[u8]) -> Ran {
+    if files.is_empty() {
+        return Ran {
+            stdout: input.to_vec(),
+            ..Ran::default()
+        };
+    }
+    let mut ran = Ran::default();
+    for file in files {
+        match place.files.read(&super::script::path(place, file)) {
+            Ok(bytes) => ran.say(bytes),
+            Err(_) => return Ran::complains(format!("Cannot access file {file}\r\n"), 1),
+        }
+    }
+    ran
 }
 
 /// Who runs the container: `runAsUserName`, or the image's user (kubernetes/website,

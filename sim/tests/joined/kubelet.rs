@@ -153,6 +153,75 @@ async fn sessions_carry_input_exit_codes_and_what_is_printed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn lines_are_told_while_their_programs_run() {
+    let name = "lines_are_told_while_their_programs_run";
+    let Some(scene) = Scene::begin(name, "lines", &[]).await else {
+        return;
+    };
+    // The script of the Kubernetes documentation, and one of each of Windows' shells
+    let counter = "echo begun; i=0; while true; do echo \"$i: $(date)\"; i=$((i+1)); sleep 1; done";
+    let ticks = "Write-Output begun; while($true){ Write-Output tick; Start-Sleep 1 }";
+    let servercore = "mcr.microsoft.com/windows/servercore:ltsc2022";
+    let windows = json!({"image": servercore, "command": ["powershell", "-Command", ticks]});
+    scene
+        .pod("linux", scene.spec("linux-a", &shell(counter)))
+        .await;
+    scene
+        .pod("windows", scene.spec("windows-2022-a", &windows))
+        .await;
+    for pod in ["linux", "windows"] {
+        scene.pod_until(pod, is_ready).await;
+    }
+
+    let told = scene.kubectl_lines(&["logs", "-f", "linux"], 3).await;
+    assert_eq!(told[0], "begun");
+    assert!(
+        told[1].starts_with("0: ") && told[2].starts_with("1: "),
+        "{told:?}"
+    );
+    let told = scene.kubectl_lines(&["logs", "-f", "windows"], 3).await;
+    assert_eq!(told, ["begun", "tick", "tick"], "{told:?}");
+    let told = scene.kubectl_lines(&["attach", "windows"], 2).await;
+    assert_eq!(told, ["tick", "tick"]);
+    let ping = ["exec", "windows", "--", "ping", "-t", "127.0.0.1"];
+    let told = scene.kubectl_lines(&ping, 4).await;
+    let reply = "Reply from 127.0.0.1: bytes=32 time<1ms TTL=128";
+    let first = "Pinging 127.0.0.1 with 32 bytes of data:";
+    assert_eq!(told, ["", first, reply, reply], "{told:?}");
+
+    let typed = scene
+        .kubectl(
+            &["exec", "-i", "windows", "--", "cmd"],
+            "echo %USERNAME%\nexit 4\n",
+        )
+        .await;
+    let shown = text(&typed.stdout);
+    assert!(
+        shown.contains("\r\nC:\\>echo %USERNAME%\r\nContainerAdministrator\r\n"),
+        "{shown}"
+    );
+    assert_eq!(typed.status.code(), Some(4), "{typed:?}");
+    let lacking = scene
+        .kubectl(&["exec", "windows", "--", "netstat"], "")
+        .await;
+    assert_eq!(lacking.status.code(), Some(222), "{lacking:?}");
+    let words = "hybrid-sim does not simulate `netstat`";
+    assert!(text(&lacking.stderr).contains(words), "{lacking:?}");
+    for pod in ["linux", "windows"] {
+        let running = says("/containerStatuses/0/state/running/startedAt", "");
+        scene.pod_until(pod, running).await;
+    }
+    let token = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+    let namespace = said(&scene, &["exec", "linux", "--", "cat", token]).await;
+    let hosts = said(&scene, &["exec", "linux", "--", "cat", "/etc/hosts"]).await;
+    assert!(
+        hosts.ends_with("\tlinux\n") && !namespace.is_empty(),
+        "{hosts}"
+    );
+    scene.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nodes_tell_what_they_hold_and_use() {
     let name = "nodes_tell_what_they_hold_and_use";
     let Some(scene) = Scene::begin(name, "stats", &[]).await else {

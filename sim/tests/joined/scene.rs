@@ -1,7 +1,7 @@
 //! A simulator, a namespace and the looks of one test.
 
 use std::fmt::Debug;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
@@ -121,6 +121,25 @@ impl Scene {
         };
         let ran = timeout(DEADLINE, tokio::task::spawn_blocking(run)).await;
         ran.expect("kubectl ends in time").expect("no panic")
+    }
+
+    /// Runs the real kubectl until it has told so many lines, and ends it.
+    pub(crate) async fn kubectl_lines(&self, args: &[&str], count: usize) -> Vec<String> {
+        let mut command = Command::new("kubectl");
+        command
+            .args(["--kubeconfig", &self.kubeconfig, "--namespace", &self.name])
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        let mut child = command.spawn().expect("kubectl starts");
+        let stdout = BufReader::new(child.stdout.take().expect("is piped"));
+        let read = move || stdout.lines().take(count).collect::<Result<Vec<_>, _>>();
+        let lines = timeout(DEADLINE, tokio::task::spawn_blocking(read)).await;
+        // It would go on for ever; one that has ended cannot be ended
+        let _ = child.kill();
+        let _ = child.wait();
+        let lines = lines.expect("the lines come in time").expect("no panic");
+        lines.expect("text")
     }
 
     /// Goes without leaving, and joins anew in the place of what that has left.

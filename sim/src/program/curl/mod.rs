@@ -54,7 +54,7 @@ pub(super) fn run(build: &Build, args: &[String], input: &[u8], net: &dyn Net) -
         stderr: streams.stderr,
         code,
         took: streams.took,
-        slept: Duration::ZERO,
+        ..Ran::default()
     }
 }
 

@@ -1,0 +1,97 @@
+//! A program as it runs in time: what it prints comes when it prints it.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::clock;
+use crate::cluster::Cluster;
+use crate::log::Stream;
+use crate::program::{Piece, Ran, Rest, Started};
+
+/// The least that a turn of a loop takes, be it for starting a process.
+const TURN: Duration = Duration::from_millis(10);
+
+/// A program that runs.
+pub(crate) struct Player<'a> {
+    cluster: &'a Cluster,
+    pieces: VecDeque<Piece>,
+    /// What is left of its time after its last piece: simulated, and slept.
+    left: (Duration, Duration),
+    next: Next,
+}
+
+enum Next {
+    Started(Started),
+    Rest(Rest),
+}
+
+/// What came next.
+pub(crate) enum Told {
+    Printed(Stream, Vec<u8>),
+    /// It has ended, with this code.
+    Ended(u32),
+    /// It serves, stays or does not start: nothing comes of it any more.
+    Other(Started),
+}
+
+impl<'a> Player<'a> {
+    pub(crate) fn new(cluster: &'a Cluster, started: Started) -> Self {
+        Self {
+            cluster,
+            pieces: VecDeque::new(),
+            left: Default::default(),
+            next: Next::Started(started),
+        }
+    }
+
+    /// Waits for the next thing it does.
+    pub(crate) async fn next(&mut self) -> Told {
+        loop {
+            if let Some(piece) = self.pieces.pop_front() {
+                self.pass(piece.took, piece.slept).await;
+                return Told::Printed(piece.stream, piece.bytes);
+            }
+            let (took, slept) = std::mem::take(&mut self.left);
+            self.pass(took, slept).await;
+            let started = match &self.next {
+                Next::Started(started) => started.clone(),
+                Next::Rest(rest) => {
+                    let world = self.cluster.world();
+                    rest.start(&self.cluster.view(&world))
+                }
+            };
+            match started {
+                Started::GoesOn { ran, rest } => {
+                    self.take(&ran);
+                    if ran.lasted().is_zero() {
+                        self.left.1 = TURN;
+                    }
+                    self.next = Next::Rest(rest);
+                }
+                Started::Ended(ran) if ran == Ran::default().ending(ran.code) => {
+                    return Told::Ended(ran.code);
+                }
+                Started::Ended(ran) => {
+                    self.take(&ran);
+                    self.next = Next::Started(Started::Ended(Ran::default().ending(ran.code)));
+                }
+                other => return Told::Other(other),
+            }
+        }
+    }
+
+    fn take(&mut self, ran: &Ran) {
+        let (pieces, took, slept) = ran.pieces();
+        self.pieces = pieces.into();
+        self.left = (took, slept);
+    }
+
+    async fn pass(&self, took: Duration, slept: Duration) {
+        if !took.is_zero() {
+            self.cluster.clock.pass(took).await;
+        }
+        if !slept.is_zero() {
+            clock::elapse(slept).await;
+        }
+    }
+}

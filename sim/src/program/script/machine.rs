@@ -1,0 +1,453 @@
+//! Runs a script as far as it comes without waiting for what goes on; the rest is a machine that
+//! goes on from there, with the world as it is then.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use super::{
+    Command, Element, Joint, List, Redirect, What, pipe, redirected_input, redirected_output,
+};
+use crate::program::{NOT_SIMULATED, Place, Ran, Rest, Sight, Started};
+
+/// A shell's own language.
+pub(in crate::program) trait Tongue: Send + Sync {
+    /// Runs a simple command.
+    fn step(&self, machine: &mut Machine, text: &str, input: &[u8], view: &Sight<'_>) -> Step;
+    /// The words that a loop goes over.
+    fn words(&self, machine: &Machine, text: &str, view: &Sight<'_>) -> Result<Vec<String>, Ran>;
+    /// Takes a line of the input apart, with what the shell shows of it.
+    fn line(&self, machine: &mut Machine, line: Option<&str>, view: &Sight<'_>) -> (Ran, List);
+    /// Gives the variable of a loop its value.
+    fn set(&self, machine: &mut Machine, name: &str, value: String);
+}
+
+/// What running one command of a script gave.
+pub(in crate::program) enum Step {
+    Next(Started),
+    /// `exit`: nothing of the script runs after it.
+    Last(Ran),
+    /// `break`
+    Leave,
+    /// `continue`
+    Again,
+}
+
+/// A script and where it is.
+#[derive(Clone)]
+pub(in crate::program) struct Machine {
+    tongue: &'static dyn Tongue,
+    pub(in crate::program) place: Place,
+    /// The exit code of the command before.
+    pub(in crate::program) code: u32,
+    /// `ERRORLEVEL`, which some commands of Windows leave as it is.
+    pub(in crate::program) level: u32,
+    /// Variables of the shell itself, which programs do not see.
+    pub(in crate::program) own: BTreeMap<String, String>,
+    /// What runs behind the script.
+    pub(in crate::program) jobs: Vec<Started>,
+    pub(super) input: Arc<[u8]>,
+    depth: u32,
+    frames: Vec<Frame>,
+}
+
+#[derive(Clone)]
+enum Frame {
+    List {
+        list: List,
+        at: usize,
+    },
+    Loop {
+        until: bool,
+        condition: List,
+        body: List,
+        phase: Phase,
+    },
+    Over {
+        name: String,
+        values: VecDeque<String>,
+        body: List,
+        begun: bool,
+    },
+    Count {
+        name: String,
+        next: i64,
+        step: i64,
+        to: i64,
+        body: List,
+        begun: bool,
+    },
+    /// The condition of the first arm has been looked at.
+    Arms {
+        arms: VecDeque<(List, List)>,
+        otherwise: List,
+    },
+}
+
+#[derive(Clone, Copy)]
+enum Phase {
+    Asks,
+    Decides,
+    HasRun,
+}
+
+enum Turn {
+    Step(Step),
+    /// There is more to do first.
+    Pushed,
+    /// The same, and something is shown before.
+    Shows(Ran),
+    /// A turn of a loop is over: others may do something, and the world may change.
+    Pauses,
+}
+
+impl From<Started> for Turn {
+    fn from(started: Started) -> Self {
+        Self::Step(Step::Next(started))
+    }
+}
+
+impl Machine {
+    /// A script before its first command.
+    pub(in crate::program) fn new(
+        tongue: &'static dyn Tongue,
+        place: &Place,
+        list: List,
+        input: &[u8],
+        view: &Sight<'_>,
+    ) -> Self {
+        Self {
+            tongue,
+            place: place.clone(),
+            code: 0,
+            level: 0,
+            own: BTreeMap::new(),
+            jobs: Vec::new(),
+            input: input.into(),
+            depth: view.depth,
+            frames: vec![Frame::List { list, at: 0 }],
+        }
+    }
+
+    /// Runs until the script ends or has to wait.
+    pub(in crate::program) fn run(mut self, view: &Sight<'_>) -> Started {
+        let view = Sight {
+            depth: self.depth,
+            ..*view
+        };
+        let mut so_far = Ran::default();
+        while let Some(frame) = self.frames.pop() {
+            let view = view.later(so_far.lasted());
+            match self.turn(frame, &view) {
+                Turn::Pushed => {}
+                Turn::Shows(ran) => so_far = so_far.then(ran),
+                Turn::Pauses => {
+                    return Started::GoesOn {
+                        ran: so_far,
+                        rest: Rest::new(move |view| self.clone().run(view)),
+                    };
+                }
+                Turn::Step(Step::Next(Started::Ended(ran))) => {
+                    self.code = ran.code;
+                    so_far = so_far.then(ran);
+                    if self.code == NOT_SIMULATED {
+                        // What comes of the rest nobody knows
+                        return Started::Ended(so_far);
+                    }
+                }
+                Turn::Step(Step::Next(other)) => {
+                    let goes_on = other.followed_by(&view, move |ran, view| {
+                        let mut machine = self.clone();
+                        (machine.code, machine.level) = (ran.code, ran.code);
+                        match ran.code {
+                            NOT_SIMULATED => Started::Ended(ran),
+                            _ => machine.run(view).after(ran),
+                        }
+                    });
+                    return goes_on.after(so_far);
+                }
+                Turn::Step(Step::Last(ran)) => return Started::Ended(so_far.then(ran)),
+                Turn::Step(Step::Leave) => while self.frames.pop().is_some_and(|f| !f.is_loop()) {},
+                Turn::Step(Step::Again) => {
+                    while self.frames.last().is_some_and(|frame| !frame.is_loop()) {
+                        self.frames.pop();
+                    }
+                }
+            }
+        }
+        so_far.code = self.code;
+        Started::Ended(so_far)
+    }
+
+    fn turn(&mut self, frame: Frame, view: &Sight<'_>) -> Turn {
+        match frame {
+            Frame::List { list, at } => {
+                let Some(element) = list.get(at) else {
+                    return Turn::Pushed;
+                };
+                let next = Arc::clone(&list);
+                self.frames.push(Frame::List {
+                    list: next,
+                    at: at + 1,
+                });
+                let runs = match element.joint {
+                    Joint::Always => true,
+                    Joint::AfterSuccess => self.code == 0,
+                    Joint::AfterFailure => self.code != 0,
+                };
+                match runs {
+                    true => self.element(element, view),
+                    false => Turn::Pushed,
+                }
+            }
+            Frame::Loop {
+                until,
+                condition,
+                body,
+                phase,
+            } => {
+                let lists = (Arc::clone(&condition), Arc::clone(&body));
+                let mut again = |phase| {
+                    self.frames.push(Frame::Loop {
+                        until,
+                        condition: Arc::clone(&lists.0),
+                        body: Arc::clone(&lists.1),
+                        phase,
+                    });
+                };
+                match phase {
+                    Phase::Asks => {
+                        again(Phase::Decides);
+                        self.code = 0;
+                        self.push(condition);
+                    }
+                    Phase::Decides if (self.code == 0) != until => {
+                        again(Phase::HasRun);
+                        self.push(body);
+                    }
+                    Phase::Decides => self.code = 0,
+                    Phase::HasRun => {
+                        again(Phase::Asks);
+                        return Turn::Pauses;
+                    }
+                }
+                Turn::Pushed
+            }
+            Frame::Over {
+                name,
+                mut values,
+                body,
+                begun,
+            } => {
+                let Some(value) = values.pop_front() else {
+                    return Turn::Pushed;
+                };
+                self.tongue.set(self, &name, value);
+                let own = Arc::clone(&body);
+                self.frames.push(Frame::Over {
+                    name,
+                    values,
+                    body,
+                    begun: true,
+                });
+                self.push(own);
+                if begun { Turn::Pauses } else { Turn::Pushed }
+            }
+            Frame::Count {
+                name,
+                next,
+                step,
+                to,
+                body,
+                begun,
+            } => {
+                if step >= 0 && next > to || step < 0 && next < to {
+                    return Turn::Pushed;
+                }
+                self.tongue.set(self, &name, next.to_string());
+                let own = Arc::clone(&body);
+                let next = next.saturating_add(step);
+                self.frames.push(Frame::Count {
+                    name,
+                    next,
+                    step,
+                    to,
+                    body,
+                    begun: true,
+                });
+                self.push(own);
+                if begun { Turn::Pauses } else { Turn::Pushed }
+            }
+            Frame::Arms {
+                mut arms,
+                otherwise,
+            } => {
+                let holds = self.code == 0;
+                let arm = arms.pop_front();
+                self.code = 0;
+                match (arm, holds) {
+                    (Some((_, body)), true) => self.push(body),
+                    _ => self.arms(arms, otherwise),
+                }
+                Turn::Pushed
+            }
+        }
+    }
+
+    fn push(&mut self, list: List) {
+        self.frames.push(Frame::List { list, at: 0 });
+    }
+
+    /// Looks at the first condition that is left.
+    fn arms(&mut self, arms: VecDeque<(List, List)>, otherwise: List) {
+        match arms.front() {
+            None => self.push(otherwise),
+            Some((condition, _)) => {
+                let condition = Arc::clone(condition);
+                self.frames.push(Frame::Arms { arms, otherwise });
+                self.push(condition);
+            }
+        }
+    }
+
+    fn element(&mut self, element: &Element, view: &Sight<'_>) -> Turn {
+        let turn = match element.commands.as_slice() {
+            [one] if !element.negated || matches!(one.what, What::Simple(_)) => self.one(one, view),
+            [one] => self.with(one, Arc::clone(&self.input)).run(view).into(),
+            several => pipe::line(self, several, view).into(),
+        };
+        match turn {
+            Turn::Step(Step::Next(started)) if element.behind => {
+                self.jobs.push(started);
+                Turn::Step(Step::Next(Started::Ended(Ran::code(0))))
+            }
+            Turn::Step(Step::Next(started)) if element.negated => {
+                let negated = |ran: Ran| Ran {
+                    code: u32::from(ran.code == 0),
+                    ..ran
+                };
+                started.each(Arc::new(negated)).into()
+            }
+            turn => turn,
+        }
+    }
+
+    fn one(&mut self, command: &Command, view: &Sight<'_>) -> Turn {
+        let (What::Simple(text), redirects) = (&command.what, &command.redirects) else {
+            if command.redirects.is_empty() {
+                return self.enter(&command.what, view);
+            }
+            let input = match redirected_input(&self.place, &command.redirects, &self.input) {
+                Ok(input) => input,
+                Err(ran) => return Started::Ended(ran).into(),
+            };
+            let plain = Command {
+                redirects: Vec::new(),
+                ..command.clone()
+            };
+            let started = self.with(&plain, input).run(view);
+            return self.redirected(started, &command.redirects).into();
+        };
+        let input = match redirected_input(&self.place, redirects, &self.input) {
+            Ok(input) => input,
+            Err(ran) => return Started::Ended(ran).into(),
+        };
+        match self.tongue.step(self, text, &input, view) {
+            Step::Next(started) => self.redirected(started, redirects).into(),
+            other => Turn::Step(other),
+        }
+    }
+
+    fn redirected(&self, started: Started, redirects: &[Redirect]) -> Started {
+        if redirects.is_empty() {
+            return started;
+        }
+        let (place, redirects) = (self.place.clone(), redirects.to_vec());
+        started.each(Arc::new(move |ran| {
+            redirected_output(&place, &redirects, ran)
+        }))
+    }
+
+    /// Goes into a command of several.
+    fn enter(&mut self, what: &What, view: &Sight<'_>) -> Turn {
+        match what.clone() {
+            What::Simple(_) => {}
+            What::Line(line) => {
+                let (shown, list) = self.tongue.line(self, line.as_deref(), view);
+                self.push(list);
+                return Turn::Shows(shown);
+            }
+            What::Group(list) => self.push(list),
+            What::Loop {
+                until,
+                condition,
+                body,
+            } => self.frames.push(Frame::Loop {
+                until,
+                condition,
+                body,
+                phase: Phase::Asks,
+            }),
+            What::Over { name, words, body } => match self.tongue.words(self, &words, view) {
+                Ok(words) => self.frames.push(Frame::Over {
+                    name,
+                    values: words.into(),
+                    body,
+                    begun: false,
+                }),
+                Err(ran) => return Started::Ended(ran).into(),
+            },
+            What::Count {
+                name,
+                from,
+                step,
+                to,
+                body,
+            } => self.frames.push(Frame::Count {
+                name,
+                next: from,
+                step,
+                to,
+                body,
+                begun: false,
+            }),
+            What::If { arms, otherwise } => self.arms(arms.into(), otherwise),
+        }
+        Turn::Pushed
+    }
+
+    /// Whether the command that runs is all of the script.
+    pub(in crate::program) fn is_alone(&self) -> bool {
+        let alone = |frame: &Frame| matches!(frame, Frame::List { list, .. } if list.len() == 1);
+        matches!(self.frames.as_slice(), [only] if alone(only))
+    }
+
+    /// The same in so many others.
+    pub(in crate::program) fn at_depth(self, depth: u32) -> Self {
+        Self { depth, ..self }
+    }
+
+    /// A shell of its own for one command.
+    pub(super) fn with(&self, command: &Command, input: Arc<[u8]>) -> Self {
+        let element = Element::new(Joint::Always, vec![command.clone()]);
+        self.inner(Arc::new([element]), input)
+    }
+
+    /// A shell of its own for some commands.
+    pub(in crate::program) fn inner(&self, list: List, input: Arc<[u8]>) -> Self {
+        Self {
+            input,
+            jobs: Vec::new(),
+            frames: vec![Frame::List { list, at: 0 }],
+            ..self.clone()
+        }
+    }
+}
+
+impl Frame {
+    fn is_loop(&self) -> bool {
+        matches!(
+            self,
+            Self::Loop { .. } | Self::Over { .. } | Self::Count { .. }
+        )
+    }
+}

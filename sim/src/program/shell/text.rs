@@ -1,0 +1,212 @@
+//! `head`, `tail`, `wc`, `seq`, `date`, `uname` and `sleep` of busybox.
+
+use std::time::Duration;
+
+use super::super::script::path;
+use super::super::seat::Seat;
+use super::super::{Place, Ran, Refusal, Rest, Started};
+
+/// `sleep N`: the time passes as it does on the wall.
+pub(super) fn sleep(args: &[String]) -> Started {
+    let one = |text: &String| -> Option<Duration> {
+        let (number, unit) = match text.strip_suffix(['s', 'm', 'h', 'd']) {
+            Some(number) => (number, &text[number.len()..]),
+            None => (text.as_str(), "s"),
+        };
+        let seconds = match unit {
+            "m" => 60.0,
+            "h" => 3600.0,
+            "d" => 86_400.0,
+            _ => 1.0,
+        };
+        Duration::try_from_secs_f64(number.parse::<f64>().ok()? * seconds).ok()
+    };
+    if args.iter().any(|arg| arg == "infinity" || arg == "inf") {
+        return Started::stays();
+    }
+    match args.iter().map(one).sum::<Option<Duration>>() {
+        Some(slept) if !args.is_empty() => Started::Ended(Ran::sleeps(slept)),
+        _ => Started::Ended(Ran::complains("sleep: invalid number\n", 1)),
+    }
+}
+
+/// `seq [FROM [STEP]] TO`.
+pub(super) fn seq(args: &[String]) -> Started {
+    /// As many as a script loops over.
+    const MOST: usize = 100_000;
+    let numbers: Option<Vec<i64>> = args.iter().map(|arg| arg.parse().ok()).collect();
+    let (from, step, to) = match numbers.as_deref() {
+        Some(&[to]) => (1, 1, to),
+        Some(&[from, to]) => (from, 1, to),
+        Some(&[from, step, to]) if step != 0 => (from, step, to),
+        _ => return Refusal::not_simulated("seq of this kind"),
+    };
+    let within = |at: &i64| if step > 0 { *at <= to } else { *at >= to };
+    let next = |at: &i64| at.checked_add(step);
+    let all = std::iter::successors(Some(from), next).take_while(within);
+    let lines: Vec<String> = all.take(MOST + 1).map(|at| format!("{at}\n")).collect();
+    match lines.len() > MOST {
+        true => Refusal::not_simulated("seq of so many"),
+        false => Started::Ended(Ran::prints(lines.concat())),
+    }
+}
+
+/// `date [-u] [+FORMAT]`, in UTC as a container is.
+pub(super) fn date(args: &[String], seat: &Seat<'_>) -> Started {
+    let now = seat.now().to_zoned(jiff::tz::TimeZone::UTC);
+    let args: Vec<&str> = args
+        .iter()
+        .map(String::as_str)
+        .filter(|arg| *arg != "-u")
+        .collect();
+    let format = match args.as_slice() {
+        [] => "%a %b %e %H:%M:%S UTC %Y",
+        ["-Iseconds"] => "%Y-%m-%dT%H:%M:%S+00:00",
+        [format] if format.starts_with('+') => &format[1..],
+        _ => return Refusal::not_simulated("date of this kind"),
+    };
+    match jiff::fmt::strtime::format(format, &now) {
+        Ok(text) => Started::Ended(Ran::prints(text + "\n")),
+        Err(_) => Refusal::not_simulated(&format!("date +{format}")),
+    }
+}
+
+/// `uname`: the kernel is the node's.
+pub(super) fn uname(args: &[String], seat: &Seat<'_>) -> Started {
+    let word = |letter| match letter {
+        's' => Some("Linux".to_owned()),
+        'n' => Some(seat.place.hostname.clone()),
+        'r' => Some(crate::node::LINUX_KERNEL.to_owned()),
+        'm' => Some("x86_64".to_owned()),
+        'o' => Some("Linux".to_owned()),
+        // Of the version nothing is known but how it begins
+        _ => None,
+    };
+    let letters = match args {
+        [] => "s",
+        [flag] if flag.starts_with('-') => &flag[1..],
+        _ => return Refusal::not_simulated("uname of this kind"),
+    };
+    let letters = if letters == "a" { "snrmo" } else { letters };
+    match letters.chars().map(word).collect::<Option<Vec<_>>>() {
+        Some(words) => Started::Ended(Ran::prints(words.join(" ") + "\n")),
+        None => Refusal::not_simulated("uname of this kind"),
+    }
+}
+
+/// `wc -l`, `-c` and `-w` of the input.
+pub(super) fn wc(args: &[String], input: &[u8]) -> Started {
+    let count = match args {
+        [flag] if flag == "-l" => input.iter().filter(|byte| **byte == b'\n').count(),
+        [flag] if flag == "-c" => input.len(),
+        [flag] if flag == "-w" => String::from_utf8_lossy(input).split_whitespace().count(),
+        _ => return Refusal::not_simulated("wc of this kind"),
+    };
+    Started::Ended(Ran::prints(format!("{count}\n")))
+}
+
+/// What `head` and `tail` are asked for.
+struct Lines<'a> {
+    count: usize,
+    follow: bool,
+    file: Option<&'a String>,
+}
+
+impl<'a> Lines<'a> {
+    fn read(args: &'a [String]) -> Option<Self> {
+        let mut lines = Self {
+            count: 10,
+            follow: false,
+            file: None,
+        };
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            match arg.as_str() {
+                "-n" => lines.count = args.next()?.parse().ok()?,
+                "-f" | "-F" => lines.follow = true,
+                flag if flag.starts_with("-n") => lines.count = flag[2..].parse().ok()?,
+                flag if flag.starts_with('-') => lines.count = flag[1..].parse().ok()?,
+                _ if lines.file.is_none() => lines.file = Some(arg),
+                _ => return None,
+            }
+        }
+        Some(lines)
+    }
+
+    fn bytes(&self, name: &str, place: &Place, input: &[u8]) -> Result<Vec<u8>, Started> {
+        let Some(file) = self.file else {
+            return Ok(input.to_vec());
+        };
+        if file == "/dev/null" {
+            return Ok(Vec::new());
+        }
+        place.files.read(&path(place, file)).map_err(|error| {
+            let why = error.text(place.os);
+            let text = match name {
+                // coreutils/tail.c says more than others
+                "tail" => format!("tail: can't open '{file}': {why}\ntail: no files\n"),
+                _ => format!("{name}: {file}: {why}\n"),
+            };
+            Started::Ended(Ran::complains(text, 1))
+        })
+    }
+}
+
+/// `head [-n N] [FILE]`.
+pub(super) fn head(args: &[String], place: &Place, input: &[u8]) -> Started {
+    let Some(lines) = Lines::read(args).filter(|lines| !lines.follow) else {
+        return Refusal::not_simulated("head of this kind");
+    };
+    let bytes = match lines.bytes("head", place, input) {
+        Ok(bytes) => bytes,
+        Err(started) => return started,
+    };
+    let first = bytes
+        .split_inclusive(|byte| *byte == b'\n')
+        .take(lines.count);
+    Started::Ended(Ran {
+        stdout: first.collect::<Vec<_>>().concat(),
+        ..Ran::default()
+    })
+}
+
+/// `tail [-n N] [-f] [FILE]`.
+pub(super) fn tail(args: &[String], place: &Place, input: &[u8]) -> Started {
+    let Some(lines) = Lines::read(args) else {
+        return Refusal::not_simulated("tail of this kind");
+    };
+    let bytes = match lines.bytes("tail", place, input) {
+        Ok(bytes) => bytes,
+        Err(started) => return started,
+    };
+    let all: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+    let last = all[all.len().saturating_sub(lines.count)..].concat();
+    let ran = Ran {
+        stdout: last,
+        ..Ran::default()
+    };
+    match lines.file {
+        Some(file) if file == "/dev/null" && lines.follow => Started::stays(),
+        Some(file) if lines.follow => {
+            grown(place.clone(), path(place, file), bytes.len()).after(ran)
+        }
+        _ => Started::Ended(ran),
+    }
+}
+
+/// What comes to a file from now on: busybox looks once a second (coreutils/tail.c).
+fn grown(place: Place, file: String, seen: usize) -> Started {
+    Started::GoesOn {
+        ran: Ran::sleeps(Duration::from_secs(1)),
+        rest: Rest::new(move |_| {
+            let bytes = place.files.read(&file).unwrap_or_default();
+            // One that was cut is read from its start
+            let new = bytes.get(seen..).unwrap_or(&bytes).to_vec();
+            let ran = Ran {
+                stdout: new,
+                ..Ran::default()
+            };
+            grown(place.clone(), file.clone(), bytes.len()).after(ran)
+        }),
+    }
+}
