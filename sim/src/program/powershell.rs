@@ -141,7 +141,7 @@ fn step(place: &Place, statement: &str, input: &[u8], view: &Sight<'_>) -> Step 
     }))
 }
 
-/// Other names of cmdlets, and words of the language (about_Aliases, about_Language_Keywords), that
+/// Other names of cmdlets, and words of the language (`about_Aliases`, `about_Language_Keywords`), that
 /// are not simulated.
 const ALIASES: &[&str] = &[
     "cd", "chdir", "clear", "cls", "copy", "cp", "cpi", "del", "diff", "dir", "erase", "fl", "for",
@@ -221,7 +221,7 @@ fn date(args: &[String], seat: &Seat<'_>) -> Option<Ran> {
     let mut letters = format.chars();
     while let Some(letter) = letters.next() {
         match letter {
-            '%' => drop(letters.by_ref().find(|next| next.is_ascii_alphabetic())),
+            '%' => drop(letters.by_ref().find(char::is_ascii_alphabetic)),
             letter if letter.is_ascii_alphabetic() && letter != 'T' && letter != 'Z' => {
                 return None;
             }

@@ -193,7 +193,7 @@ impl Reader<'_> {
         };
         let inner = self
             .machine
-            .inner(list, Default::default())
+            .inner(list, std::sync::Arc::default())
             .at_depth(view.depth);
         let followed = inner.run(&view).follow_at(&view);
         match followed.end {

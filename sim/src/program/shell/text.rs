@@ -74,11 +74,10 @@ pub(super) fn date(args: &[String], seat: &Seat<'_>) -> Started {
 /// `uname`: the kernel is the node's.
 pub(super) fn uname(args: &[String], seat: &Seat<'_>) -> Started {
     let word = |letter| match letter {
-        's' => Some("Linux".to_owned()),
+        's' | 'o' => Some("Linux".to_owned()),
         'n' => Some(seat.place.hostname.clone()),
         'r' => Some(crate::node::LINUX_KERNEL.to_owned()),
         'm' => Some("x86_64".to_owned()),
-        'o' => Some("Linux".to_owned()),
         // Of the version nothing is known but how it begins
         _ => None,
     };
