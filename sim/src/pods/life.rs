@@ -239,7 +239,8 @@ async fn containers(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Rece
         }
     });
     let ephemeral = ephemeral(cluster, run, seen, &done);
-    future::join3(main, future::join_all(sidecars), ephemeral).await;
+    // Too big for what calls it
+    Box::pin(future::join3(main, future::join_all(sidecars), ephemeral)).await;
 }
 
 /// Until a sidecar has started, or never will.

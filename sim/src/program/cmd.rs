@@ -72,21 +72,8 @@ fn step(machine: &mut Machine, text: &str, input: &[u8], view: &Sight<'_>) -> St
         return Step::Next(Started::Ended(Ran::default()));
     };
     let lower = first.to_ascii_lowercase();
-    // `echo.` and `echo:` print an empty line; what follows the name is printed as it stands
-    if let Some(said) = lower
-        .strip_prefix("echo")
-        .filter(|rest| rest.is_empty() || rest.starts_with(['.', ':']))
-    {
-        let said = text
-            .get(4 + usize::from(!said.is_empty())..)
-            .unwrap_or_default();
-        let said = said.strip_prefix(' ').unwrap_or(said);
-        let printed = if said.is_empty() && lower == "echo" {
-            "ECHO is on."
-        } else {
-            said
-        };
-        return Step::Next(Started::Ended(Ran::prints(format!("{printed}\r\n"))));
+    if let Some(ran) = echo(text, &lower) {
+        return Step::Next(Started::Ended(ran));
     }
     let ran = match lower.as_str() {
         "exit" => {
@@ -166,11 +153,28 @@ fn step(machine: &mut Machine, text: &str, input: &[u8], view: &Sight<'_>) -> St
     Step::Next(Started::Ended(ran))
 }
 
+/// `echo.` and `echo:` print an empty line; what follows the name is printed as it stands.
+fn echo(text: &str, first: &str) -> Option<Ran> {
+    let behind = first
+        .strip_prefix("echo")
+        .filter(|rest| rest.is_empty() || rest.starts_with(['.', ':']))?;
+    let said = text
+        .get(4 + usize::from(!behind.is_empty())..)
+        .unwrap_or_default();
+    let said = said.strip_prefix(' ').unwrap_or(said);
+    let printed = if said.is_empty() && first == "echo" {
+        "ECHO is on."
+    } else {
+        said
+    };
+    Some(Ran::prints(format!("{printed}\r\n")))
+}
+
 /// `if [not] exist FILE COMMAND`.
 fn condition(machine: &mut Machine, text: &str, input: &[u8], view: &Sight<'_>) -> Step {
     let view = &match view.deeper() {
         Ok(view) => view,
-        Err(refused) => return Step::Next(refused),
+        Err(refused) => return Step::Next(Started::Ended(refused)),
     };
     let rest = text.get(2..).unwrap_or_default().trim_start();
     let (negated, rest) = match rest.get(..4) {
@@ -394,6 +398,7 @@ fn expanded(place: &Place, line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::End;
     use super::super::tests::{place, run as start};
     use super::*;
     use crate::image::Family;
@@ -453,7 +458,6 @@ mod tests {
             let text = String::from_utf8(followed.ran.stdout).expect("text");
             (text.replace("\r\n", " "), followed.end)
         };
-        use super::super::End;
         assert_eq!(
             all("for /L %i in (1,1,3) do @echo n%i & echo x").0,
             "n1 x n2 x n3 x "

@@ -119,9 +119,9 @@ impl<'a> Sight<'a> {
     }
 
     /// That of a command in this one.
-    fn deeper(self) -> Result<Self, Started> {
+    fn deeper(self) -> Result<Self, Ran> {
         if self.depth >= DEEPEST {
-            return Err(Refusal::not_simulated("commands nested so deep"));
+            return Err(Refusal::instead_of("commands nested so deep"));
         }
         Ok(Self {
             depth: self.depth + 1,
@@ -181,8 +181,12 @@ pub(crate) const NOT_SIMULATED: u32 = 222;
 impl Refusal {
     /// What the real container would have and this simulator does not: it ends at once and says so.
     fn not_simulated(what: &str) -> Started {
+        Started::Ended(Self::instead_of(what))
+    }
+
+    fn instead_of(what: &str) -> Ran {
         let text = format!("hybrid-sim does not simulate `{what}`\n");
-        Started::Ended(Ran::complains(text, NOT_SIMULATED))
+        Ran::complains(text, NOT_SIMULATED)
     }
 
     /// What the runtime says of it: runc's text on Linux, hcsshim's on Windows (containerd issue
@@ -257,7 +261,7 @@ fn launch(place: &Place, argv: &[String], input: &[u8], view: &Sight<'_>) -> Sta
 fn linux(place: &Place, file: &str, argv: &[String], input: &[u8], view: &Sight<'_>) -> Started {
     let view = &match view.deeper() {
         Ok(view) => view,
-        Err(refused) => return refused,
+        Err(refused) => return Started::Ended(refused),
     };
     let name = file.rsplit('/').next().unwrap_or_default();
     let rest = argv.get(1..).unwrap_or_default();

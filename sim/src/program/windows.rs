@@ -29,7 +29,7 @@ pub(super) fn launch(
 ) -> Started {
     let view = &match view.deeper() {
         Ok(view) => view,
-        Err(refused) => return refused,
+        Err(refused) => return Started::Ended(refused),
     };
     let path = file.replace('/', "\\").to_ascii_lowercase();
     let (folder, name) = path

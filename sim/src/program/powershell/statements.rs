@@ -95,7 +95,6 @@ fn until(text: &str, letters: &[char]) -> Option<usize> {
     for (at, letter) in text.char_indices() {
         match (letter, quote) {
             (letter, Some(open)) if letter == open => quote = None,
-            (_, Some(_)) => {}
             (letter, None) if depth == 0 && letters.contains(&letter) => return Some(at),
             ('"' | '\'', None) => quote = Some(letter),
             ('{' | '(', None) => depth += 1,

@@ -1,13 +1,16 @@
 //! Runs a script as far as it comes without waiting for what goes on; the rest is a machine that
 //! goes on from there, with the world as it is then.
 
-use std::collections::{BTreeMap, VecDeque};
+mod frame;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{
     Command, Element, Joint, List, Redirect, What, pipe, redirected_input, redirected_output,
 };
 use crate::program::{NOT_SIMULATED, Place, Ran, Rest, Sight, Started};
+use frame::{Frame, Phase};
 
 /// A shell's own language.
 pub(in crate::program) trait Tongue: Send + Sync {
@@ -48,46 +51,6 @@ pub(in crate::program) struct Machine {
     pub(super) input: Arc<[u8]>,
     depth: u32,
     frames: Vec<Frame>,
-}
-
-#[derive(Clone)]
-enum Frame {
-    List {
-        list: List,
-        at: usize,
-    },
-    Loop {
-        until: bool,
-        condition: List,
-        body: List,
-        phase: Phase,
-    },
-    Over {
-        name: String,
-        values: VecDeque<String>,
-        body: List,
-        begun: bool,
-    },
-    Count {
-        name: String,
-        next: i64,
-        step: i64,
-        to: i64,
-        body: List,
-        begun: bool,
-    },
-    /// The condition of the first arm has been looked at.
-    Arms {
-        arms: VecDeque<(List, List)>,
-        otherwise: List,
-    },
-}
-
-#[derive(Clone, Copy)]
-enum Phase {
-    Asks,
-    Decides,
-    HasRun,
 }
 
 enum Turn {
@@ -178,135 +141,8 @@ impl Machine {
         Started::Ended(so_far)
     }
 
-    fn turn(&mut self, frame: Frame, view: &Sight<'_>) -> Turn {
-        match frame {
-            Frame::List { list, at } => {
-                let Some(element) = list.get(at) else {
-                    return Turn::Pushed;
-                };
-                let next = Arc::clone(&list);
-                self.frames.push(Frame::List {
-                    list: next,
-                    at: at + 1,
-                });
-                let runs = match element.joint {
-                    Joint::Always => true,
-                    Joint::AfterSuccess => self.code == 0,
-                    Joint::AfterFailure => self.code != 0,
-                };
-                match runs {
-                    true => self.element(element, view),
-                    false => Turn::Pushed,
-                }
-            }
-            Frame::Loop {
-                until,
-                condition,
-                body,
-                phase,
-            } => {
-                let lists = (Arc::clone(&condition), Arc::clone(&body));
-                let mut again = |phase| {
-                    self.frames.push(Frame::Loop {
-                        until,
-                        condition: Arc::clone(&lists.0),
-                        body: Arc::clone(&lists.1),
-                        phase,
-                    });
-                };
-                match phase {
-                    Phase::Asks => {
-                        again(Phase::Decides);
-                        self.code = 0;
-                        self.push(condition);
-                    }
-                    Phase::Decides if (self.code == 0) != until => {
-                        again(Phase::HasRun);
-                        self.push(body);
-                    }
-                    Phase::Decides => self.code = 0,
-                    Phase::HasRun => {
-                        again(Phase::Asks);
-                        return Turn::Pauses;
-                    }
-                }
-                Turn::Pushed
-            }
-            Frame::Over {
-                name,
-                mut values,
-                body,
-                begun,
-            } => {
-                let Some(value) = values.pop_front() else {
-                    return Turn::Pushed;
-                };
-                self.tongue.set(self, &name, value);
-                let own = Arc::clone(&body);
-                self.frames.push(Frame::Over {
-                    name,
-                    values,
-                    body,
-                    begun: true,
-                });
-                self.push(own);
-                if begun { Turn::Pauses } else { Turn::Pushed }
-            }
-            Frame::Count {
-                name,
-                next,
-                step,
-                to,
-                body,
-                begun,
-            } => {
-                if step >= 0 && next > to || step < 0 && next < to {
-                    return Turn::Pushed;
-                }
-                self.tongue.set(self, &name, next.to_string());
-                let own = Arc::clone(&body);
-                let next = next.saturating_add(step);
-                self.frames.push(Frame::Count {
-                    name,
-                    next,
-                    step,
-                    to,
-                    body,
-                    begun: true,
-                });
-                self.push(own);
-                if begun { Turn::Pauses } else { Turn::Pushed }
-            }
-            Frame::Arms {
-                mut arms,
-                otherwise,
-            } => {
-                let holds = self.code == 0;
-                let arm = arms.pop_front();
-                self.code = 0;
-                match (arm, holds) {
-                    (Some((_, body)), true) => self.push(body),
-                    _ => self.arms(arms, otherwise),
-                }
-                Turn::Pushed
-            }
-        }
-    }
-
     fn push(&mut self, list: List) {
         self.frames.push(Frame::List { list, at: 0 });
-    }
-
-    /// Looks at the first condition that is left.
-    fn arms(&mut self, arms: VecDeque<(List, List)>, otherwise: List) {
-        match arms.front() {
-            None => self.push(otherwise),
-            Some((condition, _)) => {
-                let condition = Arc::clone(condition);
-                self.frames.push(Frame::Arms { arms, otherwise });
-                self.push(condition);
-            }
-        }
     }
 
     fn element(&mut self, element: &Element, view: &Sight<'_>) -> Turn {
@@ -440,14 +276,5 @@ impl Machine {
             frames: vec![Frame::List { list, at: 0 }],
             ..self.clone()
         }
-    }
-}
-
-impl Frame {
-    fn is_loop(&self) -> bool {
-        matches!(
-            self,
-            Self::Loop { .. } | Self::Over { .. } | Self::Count { .. }
-        )
     }
 }

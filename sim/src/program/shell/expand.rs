@@ -124,9 +124,7 @@ impl Reader<'_> {
                 .all()
                 {
                     Some(value) => Ok(value.to_string()),
-                    None => Err(failed(Refusal::not_simulated(&format!(
-                        "`$(({sum}))` of a shell"
-                    )))),
+                    None => Err(Refusal::instead_of(&format!("`$(({sum}))` of a shell"))),
                 }
             }
             Some('(') => {
@@ -144,9 +142,7 @@ impl Reader<'_> {
                         _ => word.to_owned(),
                     }),
                     None if rest.is_empty() => Ok(value.unwrap_or_default()),
-                    None => Err(failed(Refusal::not_simulated(&format!(
-                        "`${{{inner}}}` of a shell"
-                    )))),
+                    None => Err(Refusal::instead_of(&format!("`${{{inner}}}` of a shell"))),
                 }
             }
             _ => {
@@ -186,7 +182,7 @@ impl Reader<'_> {
 
     /// What a command prints, without the ends of line behind it.
     fn substituted(&self, script: &str) -> Expanded<String> {
-        let view = self.view.deeper().map_err(failed)?;
+        let view = self.view.deeper()?;
         let list = match syntax::parse(script) {
             Ok(list) => list,
             Err(why) => return Err(failed(super::not_understood(script, why))),
@@ -202,9 +198,9 @@ impl Reader<'_> {
                 let text = String::from_utf8_lossy(&followed.ran.stdout);
                 Ok(text.trim_end_matches('\n').to_owned())
             }
-            _ => Err(failed(Refusal::not_simulated(&format!(
+            _ => Err(Refusal::instead_of(&format!(
                 "`$({script})`, which does not end,"
-            )))),
+            ))),
         }
     }
 }

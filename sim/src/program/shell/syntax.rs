@@ -244,12 +244,10 @@ impl Parser {
                 '<' | '>' => {
                     let found = self.redirect(&mut text)?;
                     redirects.push(found);
-                    continue;
                 }
                 '(' => return Err("a function"),
                 '#' if text.is_empty() || text.ends_with(char::is_whitespace) => {
                     self.blanks();
-                    continue;
                 }
                 _ => self.letter(&mut text)?,
             }

@@ -96,7 +96,7 @@ pub(super) fn uname(args: &[String], seat: &Seat<'_>) -> Started {
 /// `wc -l`, `-c` and `-w` of the input.
 pub(super) fn wc(args: &[String], input: &[u8]) -> Started {
     let count = match args {
-        [flag] if flag == "-l" => input.iter().filter(|byte| **byte == b'\n').count(),
+        [flag] if flag == "-l" => input.split(|byte| *byte == b'\n').count() - 1,
         [flag] if flag == "-c" => input.len(),
         [flag] if flag == "-w" => String::from_utf8_lossy(input).split_whitespace().count(),
         _ => return Refusal::not_simulated("wc of this kind"),
@@ -132,7 +132,7 @@ impl<'a> Lines<'a> {
         Some(lines)
     }
 
-    fn bytes(&self, name: &str, place: &Place, input: &[u8]) -> Result<Vec<u8>, Started> {
+    fn bytes(&self, name: &str, place: &Place, input: &[u8]) -> Result<Vec<u8>, Ran> {
         let Some(file) = self.file else {
             return Ok(input.to_vec());
         };
@@ -146,7 +146,7 @@ impl<'a> Lines<'a> {
                 "tail" => format!("tail: can't open '{file}': {why}\ntail: no files\n"),
                 _ => format!("{name}: {file}: {why}\n"),
             };
-            Started::Ended(Ran::complains(text, 1))
+            Ran::complains(text, 1)
         })
     }
 }
@@ -158,7 +158,7 @@ pub(super) fn head(args: &[String], place: &Place, input: &[u8]) -> Started {
     };
     let bytes = match lines.bytes("head", place, input) {
         Ok(bytes) => bytes,
-        Err(started) => return started,
+        Err(failed) => return Started::Ended(failed),
     };
     let first = bytes
         .split_inclusive(|byte| *byte == b'\n')
@@ -176,7 +176,7 @@ pub(super) fn tail(args: &[String], place: &Place, input: &[u8]) -> Started {
     };
     let bytes = match lines.bytes("tail", place, input) {
         Ok(bytes) => bytes,
-        Err(started) => return started,
+        Err(failed) => return Started::Ended(failed),
     };
     let all: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
     let last = all[all.len().saturating_sub(lines.count)..].concat();
