@@ -70,7 +70,7 @@ pub(super) fn hosts(place: &Place, net: &dyn Net) -> String {
     match place.os {
         Os::Linux => format!(
             "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n\
-             fe00::\tip6-localnet\nfe00::\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n{}\n",
+             fe00::\tip6-localnet\nfe00::\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n{}",
             own_lines(place, net)
         ),
         Os::Windows => HOSTS.replace('\n', "\r\n"),
