@@ -455,8 +455,8 @@ mod tests {
             let text = format!("ip-families: {families}\nnodes: [{{name: a, pool: linux}}]\n");
             decoded("t.yaml", &text, &mut found);
             let said: Vec<_> = found.iter().map(|found| found.message.as_str()).collect();
-            let wrong = "`ip-families` must be [IPv4] or [IPv4, IPv6]";
-            assert_eq!(said, if taken { &[][..] } else { &[wrong] }, "{families}");
+            let wrong = ["`ip-families` must be [IPv4] or [IPv4, IPv6]"];
+            assert_eq!(said, if taken { &[][..] } else { &wrong }, "{families}");
         }
     }
 

@@ -3,6 +3,7 @@
 //! Pods of every kind live through a day in paused time: some run when the fault sets in, some are
 //! started under it, some after it.
 
+mod ask;
 mod look;
 mod scene;
 mod stub;
