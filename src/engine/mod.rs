@@ -26,6 +26,7 @@ mod prepull;
 mod progress;
 mod run;
 mod shared;
+mod stands;
 mod suffix;
 mod vantage;
 
