@@ -5,22 +5,20 @@ use std::sync::Arc;
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use serde_json::Value;
-use tokio::sync::oneshot;
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::query::Query;
 use super::server::{Body, text};
-use super::socket::{self, Asked, ERROR, Gone, Input, OUTPUT, Out, Work};
+use super::socket::{self, Asked, ERROR, Gone, OUTPUT, Out, Work};
 use super::status;
 use crate::cluster::Cluster;
 use crate::fault::FaultKind;
+use crate::keyboard::{Keyboard, Sent};
 use crate::log::Stream;
 use crate::play::{Player, Told};
 use crate::pods::run::PodRun;
-use crate::program::{self, Place, Refusal, Started};
+use crate::program::{self, Input, Place, Refusal, Started};
 use crate::topology::Os;
-
-/// What a shell gives for a program that Ctrl-C has ended: 128 and SIGINT.
-const INTERRUPTED: u32 = 130;
 
 /// Answers the request for a session and runs it behind the answer.
 pub(super) fn begin(
@@ -84,48 +82,35 @@ struct Session {
 }
 
 impl Work for Session {
-    fn reads(&self) -> bool {
-        program::reads_input(&self.argv)
-    }
-
     fn os(&self) -> Os {
         self.place.os
     }
 
-    async fn run(self, out: &mut Out, input: oneshot::Receiver<Input>) -> Result<Value, Gone> {
-        let input = if self.asked.input && self.reads() {
-            match input.await {
-                Ok(Input::Whole(input)) => input,
-                Ok(Input::Interrupted) => {
-                    let code = match self.place.os {
-                        Os::Linux => INTERRUPTED,
-                        Os::Windows => program::CONTROL_C,
-                    };
-                    return Ok(status::exited(&self.argv, code));
-                }
-                Ok(Input::TooMuch) => {
-                    let words = "hybrid-sim gives a program 64 MiB of input, and this is more";
-                    return Ok(status::not_run(words));
-                }
-                Err(_) => return Err(Gone),
-            }
-        } else {
-            Vec::new()
+    async fn run(self, out: &mut Out, sent: UnboundedReceiver<Sent>) -> Result<Value, Gone> {
+        let terminal = self.asked.terminal;
+        let input = match self.asked.input || terminal {
+            true => Input::Open { terminal },
+            false => Input::default(),
         };
         let world = self.cluster.world();
         let started = program::start(&self.place, &self.argv, &input, &self.cluster.view(&world));
         drop(world);
-        let mut player = Player::new(&self.cluster, started);
+        let keyboard = Keyboard::new(self.place.os, terminal, sent);
+        let mut player = Player::new(&self.cluster, started, Some(keyboard));
         loop {
             match player.next().await {
                 Told::Printed(stream, bytes) => self.tell(out, stream, &bytes).await?,
                 Told::Ended(code) => return Ok(status::exited(&self.argv, code)),
+                Told::TooMuch => {
+                    let words = "hybrid-sim gives a program 64 MiB of input, and this is more";
+                    return Ok(status::not_run(words));
+                }
                 Told::Other(Started::Refused(refusal)) => {
                     return Ok(status::not_run(&self.refused(&refusal)));
                 }
                 Told::Other(Started::Serves { prints, .. } | Started::Stays { prints }) => {
                     self.tell(out, Stream::Out, prints.as_bytes()).await?;
-                    return std::future::pending().await;
+                    player.stays().await;
                 }
                 Told::Other(_) => return std::future::pending().await,
             }

@@ -9,7 +9,7 @@ use super::Memory;
 use crate::fault::FaultKind;
 use crate::network::{self, Backend, Origin, Outcome, Request};
 use crate::program::serve::{self, Exchange};
-use crate::program::{self, End};
+use crate::program::{self, End, Input};
 use crate::world::Key;
 
 impl Memory {
@@ -58,7 +58,7 @@ impl Memory {
         let command = probe.exec.as_ref().and_then(|exec| exec.command.as_ref());
         let place = self.places.get(&(key.clone(), container.name.clone()));
         command.zip(place).is_some_and(|(command, place)| {
-            let started = program::start(place, command, b"", &self.view());
+            let started = program::start(place, command, &Input::default(), &self.view());
             let followed = started.follow(&self.view());
             followed.end == End::Ended && followed.ran.code == 0
         })

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::LifecycleHandler;
 use super::container::Slot;
 use super::probe::{self, Got};
 use crate::play::{Player, Told};
-use crate::program::{self, Started};
+use crate::program::{self, Input, Started};
 
 /// `pkg/probe/exec/exec.go`, `maxReadLength`: what the kubelet keeps of the output of an exec.
 const MOST_OUTPUT: usize = 10 << 10;
@@ -84,9 +84,14 @@ impl Slot<'_> {
             return Execed::Refused("container is not running".to_owned());
         };
         let world = self.cluster.world();
-        let started = program::start(&place, command, b"", &self.cluster.view(&world));
+        let started = program::start(
+            &place,
+            command,
+            &Input::default(),
+            &self.cluster.view(&world),
+        );
         drop(world);
-        let mut player = Player::new(self.cluster, started);
+        let mut player = Player::new(self.cluster, started, None);
         let mut output = Vec::new();
         loop {
             match player.next().await {
@@ -98,7 +103,7 @@ impl Slot<'_> {
                 Told::Other(Started::Refused(refusal)) => {
                     return Execed::Refused(refusal.text(place.os, &self.run.uid));
                 }
-                Told::Other(_) => return Execed::Stays,
+                Told::Other(_) | Told::TooMuch => return Execed::Stays,
             }
         }
     }

@@ -206,7 +206,7 @@ impl Transcript {
                 super::start(
                     &place,
                     &self.command,
-                    self.input.as_bytes(),
+                    &self.input.as_bytes().into(),
                     &nothing.view(),
                 )
             }
