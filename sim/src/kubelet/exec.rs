@@ -51,6 +51,7 @@ pub(super) fn begin(
     let session = Session {
         cluster: Arc::clone(cluster),
         run: Arc::clone(run),
+        container: container.to_owned(),
         place,
         argv: query.all("command"),
         asked,
@@ -76,6 +77,7 @@ fn forbidden(method: &Method) -> String {
 struct Session {
     cluster: Arc<Cluster>,
     run: Arc<PodRun>,
+    container: String,
     place: Place,
     argv: Vec<String>,
     asked: Asked,
@@ -92,6 +94,9 @@ impl Work for Session {
             true => Input::Open { terminal },
             false => Input::default(),
         };
+        if self.run.exec_fails(&self.cluster, &self.place) {
+            return Ok(status::not_run(&self.refused(&Refusal::RpcUnavailable)));
+        }
         let world = self.cluster.world();
         let started = program::start(&self.place, &self.argv, &input, &self.cluster.view(&world));
         drop(world);
@@ -132,21 +137,7 @@ impl Session {
 
     /// containerd's words for an exec that did not start.
     fn refused(&self, refusal: &Refusal) -> String {
-        let hex = |name: &str| {
-            self.cluster
-                .chance
-                .hex(&format!("{name} {}", self.run.uid), 64)
-        };
-        let why = refusal.text(self.place.os, &hex("container"));
-        let runtime = match self.place.os {
-            Os::Linux => {
-                "OCI runtime exec failed: exec failed: unable to start container process: "
-            }
-            Os::Windows => "",
-        };
-        format!(
-            "failed to exec in container: failed to start exec \"{}\": {runtime}{why}",
-            hex("exec")
-        )
+        self.run
+            .not_executed(&self.cluster, &self.container, refusal)
     }
 }

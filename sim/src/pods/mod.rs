@@ -11,7 +11,7 @@ pub(crate) mod evict;
 #[cfg(test)]
 pub(crate) mod facets;
 mod fleet;
-mod hook;
+pub(crate) mod hook;
 pub(crate) mod life;
 mod listening;
 pub(crate) mod probe;

@@ -302,9 +302,7 @@ async fn by_exec(slot: Slot<'_>, command: &[String], limit: Duration) -> Checked
     match ran.await {
         Ok(Execed::Ended(0, _)) => Checked::Healthy,
         Ok(Execed::Ended(_, output)) => Checked::Failed(text(output)),
-        Ok(Execed::Refused(why)) => Checked::Unknown(format!(
-            "rpc error: code = Unknown desc = failed to exec in container: failed to start exec: {why}"
-        )),
+        Ok(Execed::Refused(why)) => Checked::Unknown(why),
         // cri-client, remote_runtime.go, `ErrCommandTimedOut`
         Ok(Execed::Stays) | Err(_) => Checked::Failed(format!(
             "command timed out: {:?} timed out after {}s",

@@ -176,6 +176,8 @@ pub(crate) enum Started {
 pub(crate) enum Refusal {
     /// The container has no such file.
     Missing(String),
+    /// The host compute service does not answer: kubernetes issue 117086.
+    RpcUnavailable,
 }
 
 /// Exit code of what the real container would run and this simulator does not: none that a program
@@ -206,6 +208,9 @@ impl Refusal {
             (Self::Missing(_), Os::Windows) => format!(
                 "hcs::System::CreateProcess {container_id}: \
                  The system cannot find the file specified.: unknown"
+            ),
+            (Self::RpcUnavailable, _) => format!(
+                "hcs::System::CreateProcess {container_id}: The RPC server is unavailable.: unknown"
             ),
         }
     }

@@ -66,6 +66,7 @@ pub(crate) fn shows(kind: FaultKind) -> Shows {
         | Kind::ExitCodeLost
         | Kind::ExecRefused
         | Kind::ExecOutputLost
+        | Kind::ExecRpcUnavailable
         | Kind::ToolsLocalised
         | Kind::LogsEmpty
         | Kind::LogsCut => Shows::AtOnce,
@@ -75,6 +76,7 @@ pub(crate) fn shows(kind: FaultKind) -> Shows {
         | Kind::ImageBuildWrong
         | Kind::PauseImageWrong
         | Kind::SandboxFails
+        | Kind::NetworkNeedsSelector
         | Kind::HandlerUnknown
         | Kind::ServercoreCrashes
         | Kind::HostProcessRefused => Shows::AtStart,

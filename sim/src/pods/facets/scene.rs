@@ -44,6 +44,10 @@ pub(super) struct Sort {
     pub(super) image: &'static str,
     pub(super) handler: &'static str,
     pub(super) isolation: &'static str,
+    /// What its node selector names.
+    pub(super) selects: &'static str,
+    /// How its readiness is looked at.
+    pub(super) by: &'static str,
     /// Whether it is deleted in the course of the day.
     pub(super) told: bool,
     windows_only: bool,
@@ -55,16 +59,27 @@ const fn sort(name: &'static str) -> Sort {
         image: "agnhost",
         handler: "default",
         isolation: "process",
+        selects: "nothing",
+        by: "nothing",
         told: false,
         windows_only: false,
     }
 }
 
 pub(super) const SORTS: [Sort; 10] = [
-    sort("serves"),
-    sort("unready"),
+    Sort {
+        by: "http",
+        ..sort("serves")
+    },
+    Sort {
+        by: "tcp",
+        ..sort("unready")
+    },
     sort("fails"),
-    sort("pulls"),
+    Sort {
+        selects: "os",
+        ..sort("pulls")
+    },
     Sort {
         told: true,
         ..sort("hooked")
@@ -75,6 +90,7 @@ pub(super) const SORTS: [Sort; 10] = [
     },
     Sort {
         handler: "named",
+        by: "exec",
         ..sort("handled")
     },
     Sort {
@@ -133,7 +149,10 @@ impl Sort {
                 container["args"] = Value::Null;
                 spec["restartPolicy"] = json!("Never");
             }
-            "pulls" => container["imagePullPolicy"] = json!("Always"),
+            "pulls" => {
+                container["imagePullPolicy"] = json!("Always");
+                spec["nodeSelector"] = json!({"kubernetes.io/os": os.name()});
+            }
             "hooked" => {
                 let fails = json!({"exec": {"command": ["nonesuch"]}});
                 container["lifecycle"] = json!({"preStop": fails});
@@ -149,6 +168,8 @@ impl Sort {
                     Os::Linux => "runc",
                     Os::Windows => "runhcs-wcow-process",
                 });
+                container["readinessProbe"] = json!({"exec": {"command": shell("exit 1", "exit 1")},
+                    "initialDelaySeconds": 20, "periodSeconds": 300, "failureThreshold": 1});
             }
             "core" => {
                 let tag = if pool(node) == WS2019 { "2019" } else { "2022" };
