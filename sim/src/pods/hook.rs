@@ -5,7 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::LifecycleHandler;
 
 use super::container::Slot;
-use super::probe::{self, Got};
+use super::reach::{self, Got, NotReached};
 use super::run::PodRun;
 use crate::cluster::Cluster;
 use crate::fault::FaultKind;
@@ -61,10 +61,15 @@ impl Slot<'_> {
         }
         if let Some(get) = &hook.http_get {
             let path = get.path.clone().unwrap_or_default();
-            return match probe::get(self, get) {
+            // handlers.go: its client has no limit of its own, and the system's is the last
+            return match reach::get(self, get, Duration::from_mins(2)) {
                 // Whatever the answer says, it is one
                 Ok(Got::Answered(_) | Got::Redirected(_)) => Ok(()),
-                Ok(Got::Nothing(why)) | Err(why) => {
+                Err(NotReached::Failed { why, took }) => {
+                    self.cluster.clock.pass(took).await;
+                    Err(format!("HTTP lifecycle hook ({path}) {of} {why}"))
+                }
+                Err(NotReached::Unknown(why)) => {
                     Err(format!("HTTP lifecycle hook ({path}) {of} {why}"))
                 }
             };

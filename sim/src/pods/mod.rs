@@ -16,6 +16,7 @@ pub(crate) mod life;
 mod listening;
 pub(crate) mod probe;
 mod pull;
+mod reach;
 mod refer;
 pub(crate) mod resources;
 pub(crate) mod run;
@@ -23,5 +24,7 @@ pub(crate) mod sandbox;
 pub(crate) mod start;
 mod status;
 mod stop;
+#[cfg(test)]
+mod tests;
 mod volumes;
 pub(crate) mod watch;

@@ -18,6 +18,7 @@ mod go;
 pub(crate) mod http;
 mod input;
 mod ipconfig;
+pub(crate) mod kubelet;
 mod net;
 mod netexec;
 mod nslookup;

@@ -1,0 +1,139 @@
+//! Lives of pods in paused time, as an API server is told of them.
+
+use serde_json::{Value, json};
+
+use super::facets::scene::Scene;
+use super::facets::stub::path;
+
+const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.53";
+
+/// A cluster and what is asked of its pods.
+struct Life(Scene);
+
+impl Life {
+    async fn begin() -> Self {
+        Self(Scene::begin().await)
+    }
+
+    /// A pod of one container, `main`, on a node.
+    fn create(&self, node: &str, name: &str, container: Value) {
+        self.create_with(node, name, container, json!({}));
+    }
+
+    fn create_with(&self, node: &str, name: &str, mut container: Value, mut spec: Value) {
+        container["name"] = json!("main");
+        container["image"] = json!(AGNHOST);
+        spec["nodeName"] = json!(node);
+        spec["containers"] = json!([container]);
+        let meta = json!({"name": name, "namespace": "test", "uid": name, "generation": 1});
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec});
+        self.0.stub.state().create(pod);
+    }
+
+    fn pod(&self, name: &str) -> Value {
+        self.0.stub.state().objects[&path("test", name)].clone()
+    }
+
+    fn container(&self, name: &str) -> Value {
+        self.pod(name)["status"]["containerStatuses"][0].clone()
+    }
+
+    /// What was told of the pod for a reason.
+    fn told(&self, name: &str, reason: &str) -> Vec<String> {
+        let state = self.0.stub.state();
+        let of =
+            |event: &&Value| event["involvedObject"]["name"] == name && event["reason"] == reason;
+        let events = state.objects.values().filter(of);
+        let words = events.map(|event| event["message"].as_str().unwrap_or_default().to_owned());
+        words.collect()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn probes_reach_what_they_name_from_the_node() {
+    let life = Life::begin().await;
+    let health = |service: &str| json!(["grpc-health-checking", format!("--service={service}")]);
+    let grpc = |port: u16| json!({"grpc": {"port": port, "service": "a"}});
+    let netexec = json!(["netexec", "--http-port=80"]);
+    let files = json!({"args": ["test-webserver"]});
+    life.create("ws2022-a", "web", files);
+    life.0.pass(30).await;
+    let web = life.pod("web")["status"]["podIP"].clone();
+    let get = |host: &Value, port: u16, path: &str| json!({"httpGet": {"host": host, "port": port, "path": path}});
+    let open = |host: &Value, port: u16| json!({"tcpSocket": {"host": host, "port": port}});
+    let probed = [
+        ("healthy", health("a"), grpc(5000), Ok(())),
+        (
+            "other",
+            health("b"),
+            grpc(5000),
+            Err(
+                "error: health rpc probe failed: rpc error: code = NotFound desc = unknown service",
+            ),
+        ),
+        (
+            "plain",
+            netexec.clone(),
+            grpc(80),
+            Err(
+                "timeout: failed to connect service \"IP:80\" within 1s: context deadline exceeded",
+            ),
+        ),
+        ("elsewhere", json!(["pause"]), get(&web, 80, "/"), Ok(())),
+        (
+            "missing",
+            json!(["pause"]),
+            get(&web, 80, "/nothing"),
+            Err("HTTP probe failed with statuscode: 404"),
+        ),
+        ("opened", json!(["pause"]), open(&web, 80), Ok(())),
+        (
+            "nobody",
+            json!(["pause"]),
+            open(&json!("10.244.1.250"), 80),
+            Err("dial tcp 10.244.1.250:80: i/o timeout"),
+        ),
+        (
+            "unknown",
+            json!(["pause"]),
+            get(&json!("nowhere.test"), 80, "/"),
+            Err("Get \"http://nowhere.test:80/\": dial tcp: lookup nowhere.test"),
+        ),
+        (
+            "binary",
+            health("a"),
+            json!({"httpGet": {"port": 5000}}),
+            Err(
+                "Get \"http://IP:5000/\": net/http: HTTP/1.x transport connection broken: malformed",
+            ),
+        ),
+    ];
+    for (name, args, probe, _) in &probed {
+        let mut probe = probe.clone();
+        // It listens by then
+        probe["initialDelaySeconds"] = json!(10);
+        life.create(
+            "linux",
+            name,
+            json!({"args": args, "readinessProbe": probe}),
+        );
+    }
+    life.0.pass(60).await;
+    for (name, _, _, expected) in probed {
+        let ready = &life.container(name)["ready"];
+        assert_eq!(ready, expected.is_ok(), "{name}");
+        let told = life.told(name, "Unhealthy");
+        let Err(words) = expected else {
+            assert!(told.is_empty(), "{name}: {told:?}");
+            continue;
+        };
+        let own = life.pod(name)["status"]["podIP"].clone();
+        let words = words.replace("IP", own.as_str().expect("an address"));
+        let words = format!("Readiness probe failed: {words}");
+        assert!(
+            told.iter().any(|told| told.starts_with(&words)),
+            "{name}: {told:?}"
+        );
+    }
+    life.0.end().await;
+}
