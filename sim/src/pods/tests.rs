@@ -1,9 +1,12 @@
 //! Lives of pods in paused time, as an API server is told of them.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::facets::scene::Scene;
 use super::facets::stub::path;
+use crate::world::Key;
 
 const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.53";
 
@@ -135,5 +138,87 @@ async fn probes_reach_what_they_name_from_the_node() {
             "{name}: {told:?}"
         );
     }
+    life.0.end().await;
+}
+
+impl Life {
+    /// A file of the pod's container, as a program there reads it now.
+    fn file(&self, name: &str, path: &str) -> Option<String> {
+        let run = Arc::clone(&self.0.cluster.runs()[&Key::new("test", name)]);
+        let place = run.book().container("main")?.place.clone()?;
+        let bytes = place.files.read(path).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn config_map(&self, value: Option<&str>) {
+        let path = "/api/v1/namespaces/test/configmaps/settings".to_owned();
+        let objects = &mut self.0.stub.state().objects;
+        match value {
+            Some(value) => {
+                let object = json!({"metadata": {"name": "settings"}, "data": {"key": value}});
+                objects.insert(path, object)
+            }
+            None => objects.remove(&path),
+        };
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn volumes_follow_what_they_are_made_of_and_parts_of_them_do_not() {
+    let life = Life::begin().await;
+    life.config_map(Some("1"));
+    let from = json!({"configMapKeyRef": {"name": "settings", "key": "key"}});
+    let mount = |name: &str, path: &str| json!({"name": name, "mountPath": path});
+    let mut part = mount("settings", "/part");
+    part["subPath"] = json!("key");
+    let container = json!({"args": ["pause"],
+        "env": [{"name": "KEY", "valueFrom": from}],
+        "volumeMounts": [mount("settings", "/whole"), part, mount("all", "/all")]});
+    let settings = json!({"name": "settings"});
+    let labels = json!([{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}]);
+    let sources = json!([{"configMap": settings}, {"downwardAPI": {"items": labels}}]);
+    let volumes = json!([{"name": "settings", "configMap": settings},
+        {"name": "all", "projected": {"sources": sources}}]);
+    life.create_with("linux", "reader", container, json!({"volumes": volumes}));
+    let seen = || {
+        let file = |path: &str| life.file("reader", path).unwrap_or_default();
+        [file("/whole/key"), file("/all/key"), file("/part")]
+    };
+    life.0.pass(30).await;
+    assert_eq!(seen(), ["1", "1", "1"]);
+    life.config_map(Some("2"));
+    life.0.pass(20).await;
+    assert_eq!(seen(), ["1", "1", "1"], "nothing has happened to the pod");
+    life.0.pass(60).await;
+    assert_eq!(seen(), ["2", "2", "1"]);
+    // A change of the pod itself makes the kubelet look at once
+    life.config_map(Some("3"));
+    let mut pod = life.pod("reader");
+    pod["metadata"]["labels"] = json!({"a": "b"});
+    let path = path("test", "reader");
+    life.0.stub.state().tell("MODIFIED", &path, pod);
+    life.0.pass(2).await;
+    assert_eq!(seen(), ["3", "3", "1"]);
+    assert_eq!(
+        life.file("reader", "/all/labels").as_deref(),
+        Some("a=\"b\"")
+    );
+    // What is gone stays as it was, and is asked for until it is there again
+    life.config_map(None);
+    life.0.pass(300).await;
+    assert_eq!(seen(), ["3", "3", "1"]);
+    let words =
+        "MountVolume.SetUp failed for volume \"settings\" : configmap \"settings\" not found";
+    let told = life.told("reader", "FailedMount");
+    assert!(told.iter().any(|told| told == words), "{told:?}");
+    life.config_map(Some("4"));
+    life.0.pass(150).await;
+    assert_eq!(seen(), ["4", "4", "1"]);
+    let run = Arc::clone(&life.0.cluster.runs()[&Key::new("test", "reader")]);
+    let place = run
+        .book()
+        .container("main")
+        .and_then(|main| main.place.clone());
+    assert_eq!(place.expect("it runs").env["KEY"], "1");
     life.0.end().await;
 }
