@@ -120,9 +120,11 @@ pub(crate) struct Finished {
     pub(crate) reason: &'static str,
     pub(crate) message: Option<String>,
     pub(crate) from: Option<Timestamp>,
-    pub(crate) to: Timestamp,
+    pub(crate) to: Option<Timestamp>,
     pub(crate) id: Option<String>,
 }
+
+const LOST: &str = "The container could not be located when the pod was terminated";
 
 impl Book {
     pub(crate) fn new(pod: &Arc<Pod>, os: Os) -> Self {
@@ -234,6 +236,49 @@ impl Book {
             (Role::Sidecar, _) | (Role::Main, "Always") => true,
             (_, "Always" | "OnFailure") => code != 0,
             _ => false,
+        }
+    }
+
+    /// Writes down what is left of containers that were between two runs, or never began, when the pod
+    /// is ended. One that backs off stays *waiting* as long as it might be started again, which it is
+    /// not in a pod that was deleted (kubernetes 1.37.0, `pkg/kubelet/kubelet_pods.go`,
+    /// `convertToAPIContainerStatuses`); what is waiting in the end counts as lost
+    /// (`pkg/kubelet/status/status_manager.go`, `TerminatePod`).
+    pub(crate) fn close(&mut self, deleted: bool) {
+        let begun = |book: &ContainerBook| {
+            !matches!(book.state, State::Waiting { .. }) || book.last.is_some()
+        };
+        let initialized = match self.init.last() {
+            None => true,
+            Some(last) => {
+                let ended = last.last_end().is_some_and(|end| end.code == 0);
+                let ready = if last.role == Role::Sidecar {
+                    last.past_startup
+                } else {
+                    ended
+                };
+                ready || self.containers.iter().any(begun)
+            }
+        };
+        // Of the init containers all up to the last that has begun, and the first
+        let of_init = self.init.iter().rposition(begun).map_or(1, |last| last + 1);
+        let main = if initialized { usize::MAX } else { 0 };
+        let all = self.init.iter_mut().take(of_init);
+        for container in all.chain(self.containers.iter_mut().take(main)) {
+            if !matches!(container.state, State::Waiting { .. }) {
+                continue;
+            }
+            container.state = State::Finished(match &container.last {
+                Some(last) if deleted => last.clone(),
+                _ => Finished {
+                    code: 137,
+                    reason: "ContainerStatusUnknown",
+                    message: Some(LOST.to_owned()),
+                    from: None,
+                    to: None,
+                    id: None,
+                },
+            });
         }
     }
 
@@ -396,7 +441,7 @@ pub(crate) mod tests {
             reason: "Completed",
             message: None,
             from: None,
-            to: Timestamp::UNIX_EPOCH,
+            to: Some(Timestamp::UNIX_EPOCH),
             id: None,
         })
     }

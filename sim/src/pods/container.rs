@@ -272,7 +272,7 @@ impl Slot<'_> {
                     message: Some(message),
                     // containerd has no moment for what did not start: the kubelet reads 0
                     from: Some(Timestamp::UNIX_EPOCH),
-                    to: run.now(cluster),
+                    to: Some(run.now(cluster)),
                     id: Some(id.clone()),
                 };
                 self.book(|container| self.created(container, image, id));
@@ -305,7 +305,7 @@ impl Slot<'_> {
             },
             message: start::last_words(self, &place, code),
             from: Some(since),
-            to: run.now(cluster),
+            to: Some(run.now(cluster)),
             id: Some(id),
         };
         (finished, end)

@@ -91,9 +91,11 @@ async fn work(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Receiver<A
         () = boots(cluster, run, &seen) => {}
         () = volumes::follow(cluster, run, &seen) => {}
     }
+    let deleted = seen.borrow().metadata.deletion_timestamp.is_some();
     // Told only now: a pod is Failed when its containers have ended
     let verdict: Option<Verdict> = locked(&decided).take();
     run.note(|book| {
+        book.close(deleted);
         book.end();
         book.sandbox = false;
         if let Some((verdict, disruption)) = verdict {

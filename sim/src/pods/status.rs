@@ -176,7 +176,7 @@ impl Book {
 }
 
 impl ContainerBook {
-    fn status(&self, pod: Option<&PodSecurityContext>, os: Os) -> ContainerStatus {
+    fn status(&self, pod: Option<&PodSecurityContext>, os: Os, processors: u32) -> ContainerStatus {
         let created = self.id.is_some();
         let mounts = self.spec.volume_mounts.iter().flatten();
         let mounts: Vec<_> = mounts
@@ -259,7 +259,7 @@ impl State {
                     reason: Some(finished.reason.to_owned()),
                     message: finished.message.clone(),
                     started_at: finished.from.map(Time),
-                    finished_at: Some(Time(finished.to)),
+                    finished_at: finished.to.map(Time),
                     container_id: finished.id.clone(),
                     signal: None,
                 }),

@@ -222,3 +222,63 @@ async fn volumes_follow_what_they_are_made_of_and_parts_of_them_do_not() {
     assert_eq!(place.expect("it runs").env["KEY"], "1");
     life.0.end().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_was_waiting_when_its_pod_ended_is_terminated() {
+    let life = Life::begin().await;
+    let fails = json!({"command": ["sh", "-c", "exit 3"]});
+    for name in ["evicted", "deleted"] {
+        life.create("linux", name, fails.clone());
+    }
+    life.create_with(
+        "linux",
+        "late",
+        fails,
+        json!({"activeDeadlineSeconds": 245}),
+    );
+    // Its init container never ends well, and it never begins
+    let init = json!([{"name": "first", "image": AGNHOST, "command": ["sh", "-c", "exit 4"]}]);
+    let never = json!({"initContainers": init});
+    life.create_with("linux", "uninitialized", json!({"args": ["pause"]}), never);
+    life.0.pass(150).await;
+    for name in ["evicted", "deleted", "late"] {
+        let state = &life.container(name)["state"]["waiting"]["reason"];
+        assert_eq!(*state, "CrashLoopBackOff", "{name}");
+    }
+    life.0.stub.state().delete(&path("test", "deleted"));
+    // Past its next run, and what is not told of that at once
+    life.0.pass(90).await;
+    let fault = "memory-pressure".parse().expect("a fault");
+    life.0.set(&[fault]);
+    life.0.pass(120).await;
+    for (name, reason) in [("evicted", "Evicted"), ("late", "DeadlineExceeded")] {
+        let status = &life.pod(name)["status"];
+        assert_eq!(
+            (&status["phase"], &status["reason"]),
+            (&json!("Failed"), &json!(reason))
+        );
+        let container = life.container(name);
+        let ended = &container["state"]["terminated"];
+        let lost = "The container could not be located when the pod was terminated";
+        assert_eq!(ended["exitCode"], 137, "{name}: {ended}");
+        assert_eq!(ended["reason"], "ContainerStatusUnknown", "{name}");
+        assert_eq!(ended["message"], lost, "{name}");
+        assert!(ended["finishedAt"].is_null(), "{name}: {ended}");
+        assert_eq!(
+            container["lastState"]["terminated"]["exitCode"], 3,
+            "{name}"
+        );
+    }
+    let deleted = life.container("deleted");
+    assert_eq!(deleted["state"]["terminated"]["exitCode"], 3, "{deleted}");
+    assert_eq!(
+        deleted["state"]["terminated"]["reason"], "Error",
+        "{deleted}"
+    );
+    let status = &life.pod("uninitialized")["status"];
+    let first = &status["initContainerStatuses"][0]["state"]["terminated"];
+    assert_eq!(first["reason"], "ContainerStatusUnknown", "{status}");
+    let waiting = &life.container("uninitialized")["state"]["waiting"]["reason"];
+    assert_eq!(*waiting, "PodInitializing", "{status}");
+    life.0.end().await;
+}
