@@ -20,6 +20,8 @@ pub(crate) struct Book {
     pub(crate) pod: Arc<Pod>,
     /// The node's operating system.
     pub(super) os: Os,
+    /// How many processors the node has.
+    pub(super) processors: u32,
     /// A word from the node itself that ends the pod: refused, evicted, or past its deadline.
     pub(crate) verdict: Option<NodeVerdict>,
     /// Whether the node did not even take it.
@@ -127,7 +129,7 @@ pub(crate) struct Finished {
 const LOST: &str = "The container could not be located when the pod was terminated";
 
 impl Book {
-    pub(crate) fn new(pod: &Arc<Pod>, os: Os) -> Self {
+    pub(crate) fn new(pod: &Arc<Pod>, os: Os, processors: u32) -> Self {
         let spec = pod.spec.clone().unwrap_or_default();
         let init = spec.init_containers.unwrap_or_default();
         let waiting = match init.is_empty() {
@@ -139,6 +141,7 @@ impl Book {
         Self {
             pod: Arc::clone(pod),
             os,
+            processors,
             verdict: None,
             refused: false,
             ended: false,
@@ -427,7 +430,7 @@ pub(crate) mod tests {
     )]
     pub(crate) fn book_of(spec: Value) -> Book {
         let pod: Pod = serde_json::from_value(json!({"spec": spec})).expect("a pod");
-        Book::new(&Arc::new(pod), Os::Linux)
+        Book::new(&Arc::new(pod), Os::Linux, 4)
     }
 
     fn book(policy: &str) -> Book {
