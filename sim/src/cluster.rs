@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::Future;
 use std::net::Ipv4Addr;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -150,6 +150,8 @@ pub(crate) struct NodeState {
     pub(crate) spec: NodeSpec,
     pub(crate) view: world::Node,
     pub(crate) labels: BTreeMap<String, String>,
+    /// Of its object, once that is made.
+    pub(crate) uid: OnceLock<String>,
     addresses: Mutex<Addresses>,
     images: Mutex<BTreeMap<String, Arc<OnceCell<()>>>>,
     readiness: Mutex<Option<Readiness>>,
@@ -187,6 +189,7 @@ impl NodeState {
             name,
             view,
             labels,
+            uid: OnceLock::new(),
             addresses: Mutex::default(),
             images: Mutex::default(),
             readiness: Mutex::default(),

@@ -42,7 +42,7 @@ use crate::pods;
 use crate::proxy;
 use crate::topology::Topology;
 use crate::traces::Traces;
-use leave::{gone, remove};
+use leave::{gone, made, remove};
 
 /// The first release whose API server passes exec to a kubelet as WebSocket.
 const OLDEST: (u32, u32) = (1, 36);
@@ -240,12 +240,13 @@ impl Joined {
         };
         self.cluster.stop.cancel();
         self.cluster.tasks.close();
-        let names = self.nodes();
         let client = &self.cluster.client;
         let leaving = async {
             self.cluster.tasks.wait().await;
             let traces = &self.cluster.traces;
-            remove(client, traces, &names).await?;
+            let made = made(&self.cluster).await?;
+            remove(client, traces, &made).await?;
+            let names: Vec<String> = made.into_keys().collect();
             let what = "the objects of the cluster's DNS";
             let gone = dns::remove(client, traces, &names).await;
             gone.map_err(|source| LeaveError::Refused { what, source })
