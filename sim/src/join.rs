@@ -209,13 +209,23 @@ impl Joined {
     /// Waits until the objects of all nodes show the faults that are set, and the controllers have
     /// taken note of nodes that are Ready again.
     pub async fn shown(&self) {
-        let faults = self.cluster.faults.current();
-        for node in self.cluster.nodes.values() {
-            let mut shown = node.shown.subscribe();
-            // The sender lives in the node
-            let _ = shown
-                .wait_for(|shown| shown.as_ref() == Some(&faults))
-                .await;
+        let mut changes = self.cluster.faults.changes();
+        loop {
+            let faults = changes.borrow_and_update().clone();
+            let all = async {
+                for node in self.cluster.nodes.values() {
+                    let mut shown = node.shown.subscribe();
+                    // The sender lives in the node
+                    let _ = shown
+                        .wait_for(|shown| shown.as_ref() == Some(&faults))
+                        .await;
+                }
+            };
+            // What is replaced before it is shown never is
+            tokio::select! {
+                () = all => break,
+                Ok(()) = changes.changed() => {}
+            }
         }
         settle(&self.cluster).await;
     }

@@ -308,6 +308,23 @@ async fn a_node_that_was_made_unheard_is_known_again() {
 }
 
 #[tokio::test]
+async fn faults_that_are_replaced_before_they_are_shown_are_not_waited_for() {
+    let server = Arc::new(Server::new());
+    let joined = join(server.client(), options(2)).await.expect("they join");
+    let fault = |kind: FaultKind| kind.on(Pool::Linux);
+    joined.faults().set(fault(FaultKind::DnsDown));
+    {
+        let mut shown = pin!(joined.shown());
+        // It waits for the one fault
+        assert!(futures::poll!(&mut shown).is_pending());
+        joined.faults().set(fault(FaultKind::UdpDropped));
+        assert!(timeout(DEADLINE, shown).await.is_ok(), "it waits for ever");
+    }
+    joined.leave().await.expect("they leave");
+    nobody_is_left().await;
+}
+
+#[tokio::test]
 async fn what_an_abandoned_join_leaves_is_known() {
     let halt = CancellationToken::new();
     let server = Arc::new(Server {
