@@ -27,7 +27,7 @@ use thiserror::Error;
 
 use crate::cluster::NodeState;
 use crate::fault::{FaultKind, FaultSet};
-use crate::image;
+use crate::image::{self, Image};
 use crate::network::{policy::Policy, watch};
 use crate::node;
 use crate::pods::{command, run::PodRun};
@@ -329,22 +329,29 @@ impl Memory {
     }
 
     fn add_pod(&mut self, key: &Key, pod: Pod) -> Result<(), MemoryError> {
-        self.drop_pod(key);
         let named = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
         let named = named.unwrap_or_default();
         let Some(node) = self.nodes.get(&named).cloned() else {
             let pod = key.to_string();
             return Err(MemoryError::Node { pod, node: named });
         };
+        // What there is stays, unless the new one can be
+        let images = self.images(key, &pod, &node)?;
         let uid = pod.metadata.uid.clone().unwrap_or_else(|| key.to_string());
         let run = PodRun::new(key.clone(), uid.clone(), Arc::clone(&node), Arc::new(pod));
         let host_network = run.host_network();
         let leased = if host_network {
             Some(node.view.address)
         } else {
-            node.lease_address()
+            node.lease_address().or_else(|| {
+                let old = self.world.pods.get(key);
+                let gives = old.is_some_and(|old| old.node == node.name && !old.host_network);
+                gives.then(|| self.drop_pod(key));
+                node.lease_address()
+            })
         };
         let address = leased.ok_or_else(|| MemoryError::Address(key.to_string()))?;
+        self.drop_pod(key);
         let seen = world::Pod {
             uid,
             host_network,
@@ -354,20 +361,7 @@ impl Memory {
         self.world.pods.insert(key.clone(), seen);
         let containers = run.pod.spec.iter().flat_map(|spec| &spec.containers);
         let mut all_run = true;
-        for container in containers.clone() {
-            let missing = self.world.suffers(FaultKind::ImageMissing, &node.name);
-            let reference = container.image.as_deref().unwrap_or_default();
-            let image = match image::pullable(reference, node.pool, missing) {
-                Ok(image) => image,
-                Err(failure) => {
-                    self.drop_pod(key);
-                    let pod = key.to_string();
-                    return Err(MemoryError::Image {
-                        pod,
-                        why: failure.0,
-                    });
-                }
-            };
+        for (container, image) in containers.clone().zip(images) {
             let place = run.place(container, &image);
             let argv = command::of(
                 container,
@@ -397,6 +391,20 @@ impl Memory {
             self.unready.insert(key.clone());
         }
         Ok(())
+    }
+
+    /// The image of each container.
+    fn images(&self, key: &Key, pod: &Pod, node: &NodeState) -> Result<Vec<Image>, MemoryError> {
+        let missing = self.world.suffers(FaultKind::ImageMissing, &node.name);
+        let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
+        let images = containers.map(|container| {
+            let reference = container.image.as_deref().unwrap_or_default();
+            image::pullable(reference, node.pool, missing).map_err(|failure| MemoryError::Image {
+                pod: key.to_string(),
+                why: failure.0,
+            })
+        });
+        images.collect()
     }
 
     fn drop_pod(&mut self, key: &Key) {
