@@ -78,7 +78,7 @@ impl Scene {
                 since: Timestamp::UNIX_EPOCH,
             };
         }
-        cluster.runs().insert(key, Arc::clone(&run));
+        cluster.runs(&node).insert(key, Arc::clone(&run));
         Self {
             cluster,
             node,

@@ -27,8 +27,8 @@ pub(crate) fn refusal(cluster: &Cluster, run: &Arc<PodRun>) -> Option<NodeVerdic
 /// Whether the node would take a pod that is not bound yet.
 pub(crate) fn takes(cluster: &Cluster, pod: &Pod, node: &NodeState) -> bool {
     let refused = of_kind(pod, node)
-        .or_else(|| of_room(cluster, pod, node))
-        .or_else(|| of_labels(pod, node));
+        .or_else(|| of_labels(pod, node))
+        .or_else(|| of_room(cluster, pod, node));
     refused.is_none()
 }
 
@@ -87,9 +87,9 @@ fn of_room(cluster: &Cluster, pod: &Pod, node: &NodeState) -> Option<NodeVerdict
     let spec = pod.spec.as_ref()?;
     let uid = pod.metadata.uid.as_deref().unwrap_or_default();
     let others: Vec<Arc<PodRun>> = cluster
-        .runs()
+        .runs(node)
         .values()
-        .filter(|other| other.node.name == node.name && other.uid != uid)
+        .filter(|other| other.uid != uid)
         .map(Arc::clone)
         .collect();
     let active = others.iter().filter(|other| {
