@@ -26,5 +26,6 @@ mod status;
 mod stop;
 #[cfg(test)]
 mod tests;
+mod trap;
 mod volumes;
 pub(crate) mod watch;

@@ -5,6 +5,7 @@
 //! shares with others that are elsewhere, at each kind of place that it can have.
 
 mod ask;
+mod ends;
 mod look;
 pub(super) mod scene;
 pub(super) mod stub;
