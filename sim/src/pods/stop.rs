@@ -110,7 +110,8 @@ impl Slot<'_> {
         let os = self.os();
         let begun = Instant::now();
         self.tell("Killing", stop.message.clone());
-        if run.suffers(FaultKind::GraceIgnored, cluster) {
+        let deleted = run.ending.borrow().is_some();
+        if deleted && run.suffers(FaultKind::GraceIgnored, cluster) {
             return killed(os);
         }
         let out_of_time = self.out_of_time(begun, &stop);

@@ -57,3 +57,29 @@ async fn a_trap_ends_its_container_only_if_it_says_so() {
     }
     scene.end().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn grace_is_ignored_where_a_pod_is_deleted_alone() {
+    let scene = Scene::begin().await;
+    let fault: ProductFault = "grace-ignored".parse().expect("a fault");
+    scene.cluster.faults.set(fault);
+    let script = format!("trap 'exit 7' TERM; {WAITS}");
+    let fails = json!({"exec": {"command": ["sh", "-c", "exit 1"]}, "periodSeconds": 10,
+        "failureThreshold": 1});
+    scene.stub.state().create(pod("fails", &script, &fails));
+    scene
+        .stub
+        .state()
+        .create(pod("lives", &script, &Value::Null));
+    scene.pass(30).await;
+    scene.stub.state().delete(&path("test", "lives"));
+    scene.pass(60).await;
+    let code = |name: &str, of: &str| {
+        let state = scene.stub.state();
+        let status = &state.objects[&path("test", name)]["status"];
+        status["containerStatuses"][0][of]["terminated"]["exitCode"].clone()
+    };
+    assert_eq!(code("fails", "lastState"), 7);
+    assert_eq!(code("lives", "state"), 137);
+    scene.end().await;
+}
