@@ -6,9 +6,11 @@
 
 mod objects;
 mod settings;
+mod slices;
 
-pub(crate) use objects::{Nodes, Pods, Services, Slices};
+pub(crate) use objects::{Nodes, Pods, Services};
 pub(crate) use settings::{Network, NodeNetwork, Outside};
+pub(crate) use slices::Slices;
 
 use std::collections::BTreeMap;
 use std::fmt;
