@@ -1,6 +1,5 @@
 //! A pod that a node of ours has taken: its object, its node, and the book of its state.
 
-use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
@@ -36,7 +35,7 @@ pub(crate) struct PodRun {
     /// For each init container, then for each container: it will not be started again.
     pub(super) over: Vec<CancellationToken>,
     /// The events told of it, so that a repetition counts up the one there is.
-    pub(super) told: Mutex<HashMap<Told, (String, i32)>>,
+    pub(super) told: Mutex<Told>,
     /// Wakes the reporter after a change of the book.
     pub(crate) changed: Notify,
     /// The same for all who wait inside the node.
