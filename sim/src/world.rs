@@ -242,6 +242,8 @@ pub(crate) struct Told {
     pub(crate) labels: Labels,
     /// `spec.hostname` and `spec.subdomain`, where both are given.
     pub(crate) host_name: Option<(String, String)>,
+    /// What it calls itself, where that is not its name.
+    pub(crate) own_name: Option<String>,
     pub(crate) ports: Vec<PodPort>,
     /// `spec.dnsPolicy`; empty is `ClusterFirst`.
     pub(crate) dns_policy: String,
@@ -260,6 +262,16 @@ pub(crate) struct PodPort {
     pub(crate) host_port: Option<u16>,
 }
 
+/// What a pod is to call itself where its own object says so (kubelet,
+/// `GeneratePodHostNameAndDomain`).
+pub(crate) fn own_name(spec: &v1::PodSpec) -> Option<&str> {
+    let asked = spec.hostname.as_ref().filter(|name| !name.is_empty());
+    spec.hostname_override
+        .as_ref()
+        .or(asked)
+        .map(String::as_str)
+}
+
 impl Told {
     /// Reads a pod's object.
     pub(crate) fn by(pod: &v1::Pod) -> Self {
@@ -273,6 +285,7 @@ impl Told {
         Self {
             uid: pod.metadata.uid.clone().unwrap_or_default(),
             labels: pod.metadata.labels.clone().unwrap_or_default(),
+            own_name: pod.spec.as_ref().and_then(own_name).map(str::to_owned),
             host_name: spec.hostname.zip(spec.subdomain),
             ports: ports
                 .filter_map(|port| {

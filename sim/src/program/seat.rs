@@ -81,7 +81,8 @@ impl Seat<'_> {
         // A pod of its node's network calls itself as the node does
         let hostname = match pod {
             Some(pod) if pod.host_network => pod.node.clone(),
-            _ => key.name.clone(),
+            Some(pod) => pod.told.own_name.as_ref().unwrap_or(&key.name).clone(),
+            None => key.name.clone(),
         };
         let host = pod.is_some_and(|pod| pod.host_network);
         Server {
