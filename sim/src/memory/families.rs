@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::ServiceSpec;
+use serde_json::{Value, json};
 
 use crate::topology::IpFamilies;
 
@@ -24,8 +25,8 @@ pub(super) fn complete(spec: &mut ServiceSpec, cluster: IpFamilies) -> Result<()
         };
         usual.to_owned()
     });
-    let invalid = |field: &str, value: &str, why: &str| {
-        Err(format!("spec.{field}: Invalid value: \"{value}\": {why}"))
+    let invalid = |field: &str, value: &Value, why: &str| {
+        Err(format!("spec.{field}: Invalid value: {value}: {why}"))
     };
     let families = spec.ip_families.get_or_insert_default();
     if policy == "SingleStack" {
@@ -35,10 +36,10 @@ pub(super) fn complete(spec: &mut ServiceSpec, cluster: IpFamilies) -> Result<()
             )
         };
         if given.len() == 2 {
-            return invalid("ipFamilyPolicy", policy, &why("cluster IPs"));
+            return invalid("ipFamilyPolicy", &json!(policy), &why("cluster IPs"));
         }
         if families.len() == 2 {
-            return invalid("ipFamilyPolicy", policy, &why("IP families"));
+            return invalid("ipFamilyPolicy", &json!(policy), &why("IP families"));
         }
     }
     let known = |family: &str| family == IPV4 || cluster == IpFamilies::DualStack;
@@ -50,7 +51,8 @@ pub(super) fn complete(spec: &mut ServiceSpec, cluster: IpFamilies) -> Result<()
         };
         if !known(family) {
             let why = format!("{family} is not configured on this cluster");
-            return invalid(&format!("clusterIPs[{at}]"), address, &why);
+            // All of them, as the server writes a list
+            return invalid(&format!("clusterIPs[{at}]"), &json!(given), &why);
         }
         families.push(family.to_owned());
     }
@@ -58,11 +60,11 @@ pub(super) fn complete(spec: &mut ServiceSpec, cluster: IpFamilies) -> Result<()
     if !bare {
         if policy == "RequireDualStack" && cluster != IpFamilies::DualStack {
             let why = "this cluster is not configured for dual-stack services";
-            return invalid("ipFamilyPolicy", policy, why);
+            return invalid("ipFamilyPolicy", &json!(policy), why);
         }
         if let Some(at) = families.iter().position(|family| !known(family)) {
             let why = "not configured on this cluster";
-            return invalid(&format!("ipFamilies[{at}]"), &families[at], why);
+            return invalid(&format!("ipFamilies[{at}]"), &json!(families[at]), why);
         }
     }
     if families.is_empty() {
@@ -78,8 +80,6 @@ pub(super) fn complete(spec: &mut ServiceSpec, cluster: IpFamilies) -> Result<()
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-
     use super::*;
 
     fn completed(spec: Value, cluster: IpFamilies) -> Result<(String, Vec<String>), String> {
@@ -160,7 +160,7 @@ mod tests {
             (
                 json!({"clusterIPs": ["fd00:10:96::7"]}),
                 IpFamilies::IPv4,
-                "spec.clusterIPs[0]: Invalid value: \"fd00:10:96::7\": IPv6 is not configured on this \
+                "spec.clusterIPs[0]: Invalid value: [\"fd00:10:96::7\"]: IPv6 is not configured on this \
                  cluster",
             ),
             (
