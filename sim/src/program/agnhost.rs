@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::net::Net;
 use super::serve::Page;
-use super::{Place, Ran, Refusal, Started, connect, go};
+use super::{Place, Ran, Refusal, Started, connect};
 use crate::topology::Os;
 
 /// Runs `agnhost ARGS`.
@@ -48,15 +48,17 @@ pub(super) fn run(place: &Place, args: &[String], net: &dyn Net) -> Started {
             }
             suffixes => Ran::prints(suffixes.join(",") + "\n"),
         }),
-        "dns-server-list" => Started::Ended(Ran::prints(format!(
-            "{}\n",
-            net.settings()
-                .servers
-                .first()
-                .copied()
-                .map(go::host)
-                .unwrap_or_default()
-        ))),
+        // dns/dns.go: the words of the first line, under Linux alone; dns_windows.go: all servers
+        "dns-server-list" => Started::Ended(match &net.settings().servers[..] {
+            [] if place.os == Os::Linux => {
+                Ran::complains("panic: Could not find DNS search list!\n", 2)
+            }
+            [first, ..] if place.os == Os::Linux => Ran::prints(format!("{first}\n")),
+            all => {
+                let all: Vec<String> = all.iter().map(ToString::to_string).collect();
+                Ran::prints(all.join(",") + "\n")
+            }
+        }),
         // dns/common.go: the file, and an end of line
         "etc-hosts" => Started::Ended(Ran::prints(hosts(place, net) + "\n")),
         // k8s.io/component-base/cli prints what cobra calls the root: `app`
