@@ -94,8 +94,10 @@ pub(super) fn reaction(os: Os, argv: &[String], first: bool) -> Option<Reaction>
     }
 }
 
-/// The exit code of what was killed: 128 and SIGKILL; on Windows `ERROR_PROCESS_ABORTED`, for which
-/// no source is known here: no record of a container that was killed there was found.
+/// The exit code of what was killed: 128 and SIGKILL; on Windows `ERROR_PROCESS_ABORTED` (Microsoft,
+/// "System Error Codes (1000-1299)"), as Docker showed it on Windows Server 2016 of a container that an
+/// orchestrator had ended ("Docker - Multiplatform Swarm and Bugs", which leads to moby issue 27612:
+/// `Exited (1067)`). Of containerd no record was found.
 fn killed(os: Os) -> u32 {
     match os {
         Os::Linux => 137,
