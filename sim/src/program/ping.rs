@@ -100,8 +100,7 @@ pub(super) fn windows(args: &[String], net: &dyn Net, language: Language) -> Sta
         return Started::Ended(Ran {
             code: 1,
             took: resolved,
-            stdout: words.encoded(&words.unknown.replace("{}", name)),
-            ..Ran::default()
+            ..Ran::prints(words.encoded(&words.unknown.replace("{}", name)))
         });
     };
     let shown = if name.parse::<IpAddr>().is_ok() {
