@@ -6,6 +6,7 @@
 //! of its own. The same objects, faults and requests in the same order give the same replies.
 
 mod derive;
+mod error;
 mod families;
 mod give;
 mod ready;
@@ -23,7 +24,6 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use thiserror::Error;
 
 use crate::cluster::NodeState;
 use crate::fault::{FaultKind, FaultSet};
@@ -34,6 +34,7 @@ use crate::pods::{command, run::PodRun};
 use crate::program::{self, End, Followed, Input, Place, Started, View};
 use crate::topology::{IpFamilies, Topology};
 use crate::world::{self, Key, Told, World};
+pub use error::MemoryError;
 
 /// 2026-01-01T00:00:00Z: nothing waits here, and its clocks stand at the beginning of each exec.
 const NOW: Timestamp = Timestamp::constant(1_767_225_600, 0);
@@ -92,68 +93,6 @@ pub enum Reply {
     },
     /// The runtime cannot start it, in its words.
     Refused(String),
-}
-
-/// Why something cannot be asked of a cluster in memory.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum MemoryError {
-    /// No object of a kind that is known here.
-    #[error("`{0}` is no kind that a cluster in memory knows")]
-    Kind(String),
-    /// The object does not read as its kind.
-    #[error("failed to read the {kind} `{name}`")]
-    Object {
-        /// The kind.
-        kind: String,
-        /// Its name, if it has one.
-        name: String,
-        /// Why.
-        source: serde_json::Error,
-    },
-    /// A pod without a node that there is.
-    #[error("the pod `{pod}` is on no node of this cluster: `{node}`")]
-    Node {
-        /// The pod.
-        pod: String,
-        /// What it names.
-        node: String,
-    },
-    /// The node has no address left.
-    #[error("no address is left on the node of the pod `{0}`")]
-    Address(String),
-    /// A Service that nothing is left for.
-    #[error("no {what} is left for the Service `{service}`")]
-    Exhausted {
-        /// The Service.
-        service: String,
-        /// What it would need.
-        what: &'static str,
-    },
-    /// A Service that the API server would refuse.
-    #[error("the Service `{service}` is refused: {why}")]
-    Service {
-        /// The Service.
-        service: String,
-        /// The server's words.
-        why: String,
-    },
-    /// The node cannot pull the image.
-    #[error("the pod `{pod}` cannot run: {why}")]
-    Image {
-        /// The pod.
-        pod: String,
-        /// The runtime's words.
-        why: String,
-    },
-    /// There is no such container.
-    #[error("no container `{container}` runs in the pod `{pod}`")]
-    Container {
-        /// The pod.
-        pod: String,
-        /// What was asked for.
-        container: String,
-    },
 }
 
 impl Memory {
@@ -335,6 +274,10 @@ impl Memory {
             let pod = key.to_string();
             return Err(MemoryError::Node { pod, node: named });
         };
+        if node.view.families == IpFamilies::IPv6 && node.pool.build().is_some() {
+            let pod = key.to_string();
+            return Err(MemoryError::NoIpv4 { pod, node: named });
+        }
         // What there is stays, unless the new one can be
         let images = self.images(key, &pod, &node)?;
         let uid = pod.metadata.uid.clone().unwrap_or_else(|| key.to_string());
@@ -355,8 +298,7 @@ impl Memory {
         let seen = world::Pod {
             uid,
             host_network,
-            address6: node.view.address6_of(address),
-            ..world::Pod::new(&node.name, address, Told::by(&run.pod))
+            ..world::Pod::new(&node.name, address, Told::by(&run.pod)).on(&node.view)
         };
         self.world.pods.insert(key.clone(), seen);
         let containers = run.pod.spec.iter().flat_map(|spec| &spec.containers);

@@ -42,7 +42,8 @@ pub(super) fn complete(spec: &mut ServiceSpec, cluster: IpFamilies) -> Result<()
             return invalid("ipFamilyPolicy", &json!(policy), &why("IP families"));
         }
     }
-    let known = |family: &str| family == IPV4 || cluster == IpFamilies::DualStack;
+    let known = |family: &str| cluster.has(family);
+    let dual = cluster.names().len() == 2;
     for (at, address) in given.iter().enumerate().skip(families.len()) {
         let family = match address.as_str() {
             "None" => break,
@@ -58,7 +59,7 @@ pub(super) fn complete(spec: &mut ServiceSpec, cluster: IpFamilies) -> Result<()
     }
     // A headless Service without a selector may have families that the cluster has not
     if !bare {
-        if policy == "RequireDualStack" && cluster != IpFamilies::DualStack {
+        if policy == "RequireDualStack" && !dual {
             let why = "this cluster is not configured for dual-stack services";
             return invalid("ipFamilyPolicy", &json!(policy), why);
         }
@@ -68,9 +69,9 @@ pub(super) fn complete(spec: &mut ServiceSpec, cluster: IpFamilies) -> Result<()
         }
     }
     if families.is_empty() {
-        families.push(IPV4.to_owned());
+        families.push(cluster.first().to_owned());
     }
-    let more = policy != "SingleStack" && (bare || cluster == IpFamilies::DualStack);
+    let more = policy != "SingleStack" && (bare || dual);
     if families.len() == 1 && more {
         let other = if families[0] == IPV4 { IPV6 } else { IPV4 };
         families.push(other.to_owned());
@@ -140,6 +141,45 @@ mod tests {
                 .1;
             assert_eq!(seen, families, "{spec}");
         }
+    }
+
+    #[test]
+    fn the_first_family_is_the_clusters() {
+        for (spec, cluster, expected) in [
+            (json!({}), IpFamilies::DualStackIPv6, &[IPV6][..]),
+            (json!({}), IpFamilies::IPv6, &[IPV6]),
+            (
+                json!({"ipFamilyPolicy": "PreferDualStack"}),
+                IpFamilies::DualStackIPv6,
+                &[IPV6, IPV4],
+            ),
+            (
+                json!({"ipFamilies": [IPV4]}),
+                IpFamilies::DualStackIPv6,
+                &[IPV4],
+            ),
+            (
+                json!({"ipFamilyPolicy": "PreferDualStack"}),
+                IpFamilies::IPv6,
+                &[IPV6],
+            ),
+            // "Kubernetes will assign both, beginning with the cluster's" (alloc.go)
+            (
+                json!({"clusterIPs": ["None"]}),
+                IpFamilies::IPv6,
+                &[IPV6, IPV4],
+            ),
+        ] {
+            let (_, families) = completed(spec.clone(), cluster).expect("it is taken");
+            assert_eq!(families, expected, "{spec} on {cluster:?}");
+        }
+        assert_eq!(
+            completed(json!({"ipFamilies": [IPV4]}), IpFamilies::IPv6),
+            Err(
+                "spec.ipFamilies[0]: Invalid value: \"IPv4\": not configured on this cluster"
+                    .to_owned()
+            )
+        );
     }
 
     #[test]

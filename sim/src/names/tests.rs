@@ -570,8 +570,8 @@ fn in_both_families(pool: Pool) -> (World, Origin) {
     let node = world.nodes.get("node").expect("it is there").clone();
     let node = node.of_families(crate::topology::IpFamilies::DualStack);
     let key = Key::new("app", "pod");
-    let mut pod = world.pods.get(&key).expect("it is there").clone();
-    pod.address6 = node.address6_of(pod.address);
+    let pod = world.pods.get(&key).expect("it is there").clone();
+    let pod = pod.on(&node);
     world.pods.insert(key, pod);
     world.nodes.insert("node".to_owned(), node);
     let service = |addresses: &[&str]| Service {

@@ -4,7 +4,7 @@
 //! of Kubernetes itself use is refused by name.
 
 use std::collections::BTreeMap;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use super::net::Net;
@@ -82,9 +82,13 @@ pub(super) fn hosts(place: &Place, net: &dyn Net) -> String {
 
 /// The pod's name for each of its addresses.
 fn own_lines(place: &Place, net: &dyn Net) -> String {
-    let second = net.source(Ipv6Addr::UNSPECIFIED.into());
-    let own = [net.address(), second].into_iter();
-    let own = own.take(if second.is_ipv6() { 2 } else { 1 });
+    let first = net.address();
+    let other: IpAddr = match first {
+        IpAddr::V4(_) => Ipv6Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED.into(),
+    };
+    let second = Some(net.source(other)).filter(|second| *second != first);
+    let own = [first].into_iter().chain(second);
     let lines = own.map(|address| format!("{address}\t{}\n", place.hostname));
     lines.collect::<Vec<_>>().concat()
 }
