@@ -13,7 +13,7 @@ pub(super) fn handler(argv: &[String]) -> Option<String> {
     let is_option = |word: &&String| word.starts_with('-') && word.ends_with('c');
     let script = argv.iter().skip_while(|word| !is_option(word)).nth(1)?;
     let commands = commands(script);
-    let traps = commands.iter().filter_map(|words| {
+    let mut traps = commands.iter().filter_map(|words| {
         let at = words.iter().position(|word| word == "trap")?;
         let (handler, signals) = words.get(at + 1..)?.split_first()?;
         let of_it = |signal: &String| {
@@ -23,7 +23,7 @@ pub(super) fn handler(argv: &[String]) -> Option<String> {
         };
         signals.iter().any(of_it).then_some(handler)
     });
-    traps.last().filter(|handler| *handler != "-").cloned()
+    traps.next_back().filter(|handler| *handler != "-").cloned()
 }
 
 /// Whether a handler ends its shell.
