@@ -189,6 +189,8 @@ fn needs(what: &str, aspect: &str) -> bool {
         "sandbox" | "host-process" => &[SANDBOX, IMAGE, RUNNING],
         "pull" => &[IMAGE, RUNNING],
         "start" => &[RUNNING],
+        // Who ends otherwise may not have come to print
+        "exit-code" => &[&["logs"]],
         // Who is killed at once has no time for its hook
         "grace" => &[&["pre-stop"]],
         _ => &[],
