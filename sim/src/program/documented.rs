@@ -120,6 +120,7 @@ fn every_program_has_a_row() {
             "ip" => &[name, "addr"],
             "nslookup" | "printf" | "which" | "where" => &[name, "a"],
             "seq" => &[name, "1"],
+            "pwsh" => &[name, "-Command", "hostname"],
             "head" | "tail" => &[name, "-n1"],
             "wc" => &[name, "-l"],
             _ => &[name],

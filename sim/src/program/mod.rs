@@ -22,6 +22,7 @@ pub(crate) mod kubelet;
 mod net;
 mod netexec;
 mod nslookup;
+pub(crate) mod outside;
 mod ping;
 mod powershell;
 mod ran;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::http::Asked;
 use super::input::Input;
 use super::net::{Link, Lookup, Net};
-use super::script::{Machine, Phrase, Step, Tongue, not_understood, number, path};
+use super::script::{Machine, Step, not_understood, number, path};
 use super::seat::Seat;
 use super::windows::{launch, words};
 use super::{Place, Ran, Refusal, Sight, Started, cmd, nslookup, system_limit};
@@ -17,6 +17,7 @@ use crate::topology::{Build, Os, Pool};
 
 mod listener;
 mod statements;
+mod tongue;
 
 /// Runs `powershell ARGS`.
 pub(super) fn run(place: &Place, args: &[String], input: &Input, view: &Sight<'_>) -> Started {
@@ -39,7 +40,7 @@ pub(super) fn run(place: &Place, args: &[String], input: &Input, view: &Sight<'_
         return Machine::reading(&PowerShell, place, false, input, view).run(view);
     }
     if script.is_empty() {
-        return prompting(place, args, input, view);
+        return tongue::prompting(place, args, input, view);
     }
     if script.contains("HttpListener") {
         return listener::http_listener(&script);
@@ -50,65 +51,7 @@ pub(super) fn run(place: &Place, args: &[String], input: &Input, view: &Sight<'_
     }
 }
 
-/// Reads its commands from its input, and says so.
-fn prompting(place: &Place, args: &[String], input: &Input, view: &Sight<'_>) -> Started {
-    if place.family == Family::Agnhost {
-        // Its banner names its version, which nobody here knows
-        return Refusal::not_simulated("pwsh with its prompt");
-    }
-    let quiet = args.iter().any(|arg| arg.eq_ignore_ascii_case("-nologo"));
-    let banner = if quiet { "" } else { BANNER };
-    let machine = Machine::reading(&PowerShell, place, true, input, view);
-    machine.run(view).after(Ran::prints(banner))
-}
-
-const BANNER: &str =
-    "Windows PowerShell\r\nCopyright (C) Microsoft Corporation. All rights reserved.\r\n\r\n";
-
 struct PowerShell;
-
-impl Tongue for PowerShell {
-    fn step(&self, machine: &mut Machine, text: &str, input: &Input, view: &Sight<'_>) -> Step {
-        step(&machine.place, text, input, view)
-    }
-
-    fn words(&self, _: &Machine, _: &str, _: &Sight<'_>) -> Result<Vec<String>, Ran> {
-        Ok(Vec::new())
-    }
-
-    fn set(&self, _: &mut Machine, _: &str, _: String) {}
-
-    fn prompt(&self, machine: &Machine, more: bool) -> String {
-        match more {
-            true => ">> ".to_owned(),
-            false => format!("PS {}> ", cmd::standing(&machine.place)),
-        }
-    }
-
-    /// PowerShell, `ConsoleHostUserInterface.ReadLineFromFile`: letter by letter, as it stands.
-    fn shown(&self, line: &str) -> String {
-        line.to_owned()
-    }
-
-    fn phrase(&self, _: &mut Machine, lines: &str) -> Phrase {
-        if statements::is_open(lines) {
-            return Phrase::Unfinished;
-        }
-        match statements::parse(lines) {
-            Ok(list) => Phrase::Commands(list),
-            Err(why) => {
-                let text = format!("{why} in `{}`", lines.trim_end());
-                Phrase::NotUnderstood(Refusal::instead_of(&text))
-            }
-        }
-    }
-
-    /// PowerShell, `ConsoleHost.DoRunspaceLoop`: whether the last command was a success. At a console
-    /// no key stands for the end.
-    fn end(&self, machine: &Machine, terminal: bool) -> Option<Ran> {
-        (!terminal).then(|| Ran::code(u32::from(machine.code != 0)))
-    }
-}
 
 fn step(place: &Place, statement: &str, input: &Input, view: &Sight<'_>) -> Step {
     let seat = Seat { place, view: *view };

@@ -81,7 +81,8 @@ impl Seat<'_> {
         // A pod of its node's network calls itself as the node does
         let hostname = match pod {
             Some(pod) if pod.host_network => pod.node.clone(),
-            _ => key.name.clone(),
+            Some(pod) => pod.told.own_name.as_ref().unwrap_or(&key.name).clone(),
+            None => key.name.clone(),
         };
         let host = pod.is_some_and(|pod| pod.host_network);
         Server {
@@ -256,11 +257,11 @@ impl Net for Seat<'_> {
     fn address(&self) -> IpAddr {
         let world = self.view.world;
         let own = match &self.place.origin {
-            Origin::Pod(key) | Origin::HostPod(key) => world.pods.get(key).map(|pod| pod.address),
-            Origin::Node(name) => world.nodes.get(name).map(|node| node.address),
-            Origin::Outside => Some(world.network.client),
+            Origin::Pod(key) | Origin::HostPod(key) => world.pods.get(key).map(Pod::first_address),
+            Origin::Node(name) => world.nodes.get(name).map(Node::first_address),
+            Origin::Outside => Some(world.network.client.into()),
         };
-        own.unwrap_or(Ipv4Addr::UNSPECIFIED).into()
+        own.unwrap_or(Ipv4Addr::UNSPECIFIED.into())
     }
 
     fn source(&self, to: IpAddr) -> IpAddr {

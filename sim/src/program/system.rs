@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use super::agnhost;
 use super::net::Net;
 use super::seat::Seat;
-use super::{agnhost, go};
 use crate::image::Family;
 use crate::topology::Os;
 
@@ -82,7 +82,7 @@ fn resolv_conf(seat: &Seat<'_>) -> String {
         text.push_str(&format!("search {}\n", settings.searches.join(" ")));
     }
     for server in &settings.servers {
-        text.push_str(&format!("nameserver {}\n", go::host(*server)));
+        text.push_str(&format!("nameserver {server}\n"));
     }
     if settings.ndots != 1 {
         text.push_str(&format!("options ndots:{}\n", settings.ndots));

@@ -16,7 +16,7 @@ pub(super) fn line(machine: &Machine, commands: &[Command], view: &Sight<'_>) ->
     for command in commands {
         let machine = machine.with(command, Input::default());
         source = match by_lines(command) {
-            true => filtered(source, machine, false, view),
+            true => filtered(source, machine, Begun::default(), view),
             false => collected(source, &machine, command, view),
         };
     }
@@ -62,44 +62,52 @@ fn collected(source: Started, machine: &Machine, command: &Command, view: &Sight
     }
 }
 
-/// `matched`: whether any part before gave success, which is then that of the whole.
-fn filtered(source: Started, machine: Machine, matched: bool, view: &Sight<'_>) -> Started {
+/// What a filter has so far.
+#[derive(Clone, Default)]
+struct Begun {
+    /// Whether any part before gave success, which is then that of the whole.
+    matched: bool,
+    /// The line that is not whole yet.
+    line: Vec<u8>,
+}
+
+fn filtered(source: Started, machine: Machine, begun: Begun, view: &Sight<'_>) -> Started {
     match source {
         Started::Ended(ran) => {
-            let ran = lines(ran, &machine, view);
-            let code = if matched { 0 } else { ran.code };
+            let (ran, begun) = lines(ran, &machine, begun, true, view);
+            let code = if begun.matched { 0 } else { ran.code };
             Started::Ended(Ran { code, ..ran })
         }
         Started::GoesOn { ran, rest } => {
-            let ran = lines(ran, &machine, view);
-            let matched = matched || ran.code == 0;
+            let (ran, begun) = lines(ran, &machine, begun, false, view);
             Started::GoesOn {
                 ran,
                 rest: Rest::new(move |view| {
-                    filtered(rest.at(view), machine.clone(), matched, view)
+                    filtered(rest.at(view), machine.clone(), begun.clone(), view)
                 }),
             }
         }
         Started::Reads { ran, wants, ear } => {
-            let ran = lines(ran, &machine, view);
-            let matched = matched || ran.code == 0;
+            let (ran, begun) = lines(ran, &machine, begun, false, view);
             Started::Reads {
                 ran,
                 wants,
                 ear: Ear::new(move |heard, view| {
-                    filtered(ear.at(heard, view), machine.clone(), matched, view)
+                    filtered(ear.at(heard, view), machine.clone(), begun.clone(), view)
                 }),
             }
         }
         Started::Serves { prints, .. } | Started::Stays { prints } => {
-            Started::stays().after(lines(Ran::prints(prints), &machine, view))
+            let (ran, _) = lines(Ran::prints(prints), &machine, begun, false, view);
+            Started::stays().after(ran)
         }
         refused @ Started::Refused(_) => refused,
     }
 }
 
-fn lines(ran: Ran, machine: &Machine, view: &Sight<'_>) -> Ran {
-    let (mut code, mut error, mut line) = (None, Vec::new(), Vec::new());
+/// What comes of the whole lines, and of what is left at the `last` of them.
+fn lines(ran: Ran, machine: &Machine, begun: Begun, last: bool, view: &Sight<'_>) -> (Ran, Begun) {
+    let (mut code, mut error, mut line) = (None, Vec::new(), begun.line);
     let mut pass = |bytes: Vec<u8>| {
         let mut inner = machine.clone();
         inner.input = bytes.as_slice().into();
@@ -123,9 +131,11 @@ fn lines(ran: Ran, machine: &Machine, view: &Sight<'_>) -> Ran {
             (Stream::Out, told)
         }
     });
-    let last = pass(line);
-    out.say(last);
+    if last {
+        out.say(pass(std::mem::take(&mut line)));
+    }
     out.stderr.extend(error);
     out.code = code.unwrap_or_default();
-    out
+    let matched = begun.matched || code == Some(0);
+    (out, Begun { matched, line })
 }

@@ -1,6 +1,8 @@
 //! The small programs of Linux images: busybox' in agnhost and busybox. Texts are busybox'
 //! (coreutils, findutils, networking, procps).
 
+use std::net::IpAddr;
+
 use super::super::input::{Input, copies, gathers};
 use super::super::net::Net;
 use super::super::script::path;
@@ -354,17 +356,18 @@ fn address(seat: &Seat<'_>, args: &[String]) -> Started {
     if !args.iter().any(|arg| arg.starts_with('a')) {
         return Refusal::not_simulated("ip of this kind");
     }
-    let length = if matches!(seat.place.origin, Origin::Pod(_)) {
-        24
-    } else {
-        8
+    let pod = matches!(seat.place.origin, Origin::Pod(_));
+    let own = seat.address();
+    let (word, length) = match (own, pod) {
+        (IpAddr::V6(_), _) => ("inet6", 64),
+        (IpAddr::V4(_), true) => ("inet", 24),
+        (IpAddr::V4(_), false) => ("inet", 8),
     };
     Started::Ended(Ran::prints(format!(
         "1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN qlen 1000\n    \
          link/loopback 00:00:00:00:00:00 brd 00:00:00:00:00:00\n    inet 127.0.0.1/8 scope host lo\n       \
          valid_lft forever preferred_lft forever\n\
          2: eth0@if7: <BROADCAST,MULTICAST,UP,LOWER_UP,M-DOWN> mtu 1500 qdisc noqueue state UP\n    \
-         inet {}/{length} scope global eth0\n       valid_lft forever preferred_lft forever\n",
-        seat.address()
+         {word} {own}/{length} scope global eth0\n       valid_lft forever preferred_lft forever\n"
     )))
 }
