@@ -360,7 +360,7 @@ mod tests {
             turns: &turns,
             now: NOW,
         };
-        let asked = std::cell::Cell::new(0);
+        let spent = super::super::Spent::default();
         let outside = world.network.outside[0].address;
         let (linux, windows) = ("linux", "windows");
         // A Windows node lets no echo in from elsewhere
@@ -377,7 +377,7 @@ mod tests {
             };
             let seat = Seat {
                 place: &place,
-                view: Sight::new(&view, &asked),
+                view: Sight::new(&view, &spent),
             };
             assert_eq!(seat.echo(address, 32), Echo::Reply(ttl), "{address}");
         }
