@@ -87,8 +87,8 @@ impl Ear {
     }
 
     pub(crate) fn hear(&self, heard: &Heard, view: &View<'_>) -> Started {
-        let asked = std::cell::Cell::new(0);
-        self.at(heard, &Sight::new(view, &asked))
+        let spent = super::Spent::default();
+        self.at(heard, &Sight::new(view, &spent))
     }
 
     pub(super) fn at(&self, heard: &Heard, view: &Sight<'_>) -> Started {

@@ -1,6 +1,5 @@
 //! A client outside the cluster: what it asks, and what it is answered.
 
-use std::cell::Cell;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -39,10 +38,10 @@ pub(crate) fn ask(view: &View<'_>, (address, port): (IpAddr, u16), asked: &Asked
         directory: String::new(),
         user: None,
     };
-    let requests = Cell::new(0);
+    let spent = super::Spent::default();
     let seat = Seat {
         place: &place,
-        view: Sight::new(view, &requests),
+        view: Sight::new(view, &spent),
     };
     let peer = match seat.open(address, port) {
         Link::Open(peer) => peer,

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::agnhost;
 use super::net::Net;
 use super::seat::Seat;
+use super::{Place, agnhost};
 use crate::image::Family;
 use crate::topology::Os;
 
@@ -70,6 +70,18 @@ pub(super) fn files(seat: &Seat<'_>) -> BTreeMap<String, Vec<u8>> {
         }
     }
     files
+}
+
+/// Whether a path is not there, and stands where the system has files that nobody here knows.
+pub(super) fn is_unknown(place: &Place, path: &str) -> bool {
+    const UNKNOWN: &[&str] = &["bin", "dev", "lib", "lib64", "proc", "sbin", "sys", "usr"];
+    let first = path.trim_start_matches('/').split('/').next();
+    let unknown = first.is_some_and(|first| UNKNOWN.contains(&first));
+    let listed = place
+        .files
+        .list(path)
+        .is_some_and(|names| !names.is_empty());
+    place.os == Os::Linux && unknown && !listed && place.files.read(path).is_err()
 }
 
 /// containerd, `internal/cri/opts`/`sandbox_run_linux.go`, `parseDNSOptions`: what the kubelet tells the

@@ -28,14 +28,22 @@ const BANNER: &str =
 
 impl Tongue for PowerShell {
     fn step(&self, machine: &mut Machine, text: &str, input: &Input, view: &Sight<'_>) -> Step {
-        step(&machine.place, text, input, view)
+        step(machine, text, input, view)
     }
 
-    fn words(&self, _: &Machine, _: &str, _: &Sight<'_>) -> Result<Vec<String>, Ran> {
+    /// `about_PowerShell_exe`: where no `exit` says it, the exit code is whether the last command
+    /// succeeded, and codes other than 0 and 1 are converted to 1.
+    fn last(&self, code: u32) -> u32 {
+        code.min(1)
+    }
+
+    fn words(&self, _: &mut Machine, _: &str, _: &Sight<'_>) -> Result<Vec<String>, Ran> {
         Ok(Vec::new())
     }
 
-    fn set(&self, _: &mut Machine, _: &str, _: String) {}
+    fn set(&self, _: &mut Machine, _: &str, _: String) -> Result<(), Ran> {
+        Ok(())
+    }
 
     fn prompt(&self, machine: &Machine, more: bool) -> String {
         match more {

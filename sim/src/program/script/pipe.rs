@@ -4,7 +4,9 @@
 use super::{Command, Machine, What};
 use crate::log::Stream;
 use crate::program::input::{Ear, Input};
-use crate::program::{Ran, Refusal, Rest, Sight, Started};
+use crate::program::ran::End;
+use crate::program::windows::words;
+use crate::program::{NOT_SIMULATED, Ran, Refusal, Rest, Sight, Started};
 
 /// Runs the commands of a pipe.
 pub(super) fn line(machine: &Machine, commands: &[Command], view: &Sight<'_>) -> Started {
@@ -28,14 +30,43 @@ fn by_lines(command: &Command) -> bool {
     let What::Simple(text) = &command.what else {
         return false;
     };
-    let name = text.split_whitespace().next().unwrap_or_default();
+    let words = words(&text.replace('\'', "\""));
+    let Some((name, args)) = words.split_first() else {
+        return false;
+    };
     let name = name.to_ascii_lowercase();
     let name = name.strip_suffix(".exe").unwrap_or(&name);
-    command.redirects.is_empty() && matches!(name, "cat" | "grep" | "find" | "findstr" | "more")
+    let (flags, operands): (Vec<&String>, Vec<&String>) = args
+        .iter()
+        .partition(|arg| arg.starts_with(['-', '/']) && arg.len() > 1);
+    // What is counted or numbered is so over all lines
+    let by_line = |flag: &&String| {
+        let flag = flag.to_ascii_lowercase();
+        matches!(flag.as_str(), "-e" | "-f" | "-i" | "-v" | "/i" | "/v") || flag.starts_with("/c:")
+    };
+    let by_line = command.redirects.is_empty() && flags.iter().all(by_line);
+    by_line
+        && match name {
+            "cat" | "more" => args.is_empty(),
+            "grep" | "find" | "findstr" => operands.len() <= 1,
+            _ => false,
+        }
 }
 
 fn collected(source: Started, machine: &Machine, command: &Command, view: &Sight<'_>) -> Started {
+    let source = match source {
+        // A loop that does not wait is over before anything else happens
+        Started::GoesOn { .. } => {
+            let followed = source.clone().follow_at(view);
+            match (followed.end, followed.ran.lasted().is_zero()) {
+                (End::Ended, true) => Started::Ended(followed.ran),
+                _ => source,
+            }
+        }
+        source => source,
+    };
     match source {
+        Started::Ended(ran) if ran.code == NOT_SIMULATED => Started::Ended(ran),
         Started::Ended(mut ran) => {
             let given = std::mem::take(&mut ran.stdout).as_slice().into();
             let view = view.later(ran.lasted());
@@ -73,13 +104,20 @@ struct Begun {
 
 fn filtered(source: Started, machine: Machine, begun: Begun, view: &Sight<'_>) -> Started {
     match source {
+        // What comes of the rest nobody knows
+        Started::Ended(ran) if ran.code == NOT_SIMULATED => Started::Ended(ran),
         Started::Ended(ran) => {
             let (ran, begun) = lines(ran, &machine, begun, true, view);
-            let code = if begun.matched { 0 } else { ran.code };
-            Started::Ended(Ran { code, ..ran })
+            match begun.matched && ran.code != NOT_SIMULATED {
+                true => Started::Ended(ran.ending(0)),
+                false => Started::Ended(ran),
+            }
         }
         Started::GoesOn { ran, rest } => {
             let (ran, begun) = lines(ran, &machine, begun, false, view);
+            if ran.code == NOT_SIMULATED {
+                return Started::Ended(ran);
+            }
             Started::GoesOn {
                 ran,
                 rest: Rest::new(move |view| {
@@ -114,7 +152,11 @@ fn lines(ran: Ran, machine: &Machine, begun: Begun, last: bool, view: &Sight<'_>
         let Started::Ended(ran) = inner.run(view) else {
             return Vec::new();
         };
-        code = Some(code.map_or(ran.code, |known: u32| known.min(ran.code)));
+        code = Some(match code {
+            Some(NOT_SIMULATED) => NOT_SIMULATED,
+            Some(known) if ran.code != NOT_SIMULATED => known.min(ran.code),
+            _ => ran.code,
+        });
         if error.is_empty() {
             error = ran.stderr;
         }

@@ -78,6 +78,9 @@ impl Machine {
             self.frames.push(Frame::Source(source));
             return Turn::Shows(Ran::prints(prompt));
         }
+        if let Some(refused) = super::super::too_long(&source.pending) {
+            return refused.into();
+        }
         let Some(line) = source.line() else {
             if !source.ended {
                 self.frames.push(Frame::Source(source));
@@ -143,7 +146,7 @@ impl Machine {
     pub(super) fn leave(&mut self) {
         let stays = |frame: &Frame| frame.is_loop() || matches!(frame, Frame::Source(_));
         while self.frames.last().is_some_and(|frame| !stays(frame)) {
-            self.frames.pop();
+            self.drop_frame();
         }
     }
 }
