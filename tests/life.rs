@@ -51,6 +51,7 @@ fn main() {
         trials.add(name, async move |world: &World| killed(world, moment).await);
     }
     trials.add("images_are_pulled_beforehand".to_owned(), prepulled);
+    trials.add("what_is_to_stay_stays".to_owned(), kept);
     trials.add("a_second_signal_abandons".to_owned(), abandoned);
     trials.add("a_second_run_and_a_cleanup_are_refused".to_owned(), refused);
     trials.run()
@@ -291,6 +292,41 @@ async fn prepulled(world: &World) -> Outcome {
         }
     }
     unchanged(&before, &everything(world).await)
+}
+
+/// A run is told to leave what it made: always, and where something fails. It lets others run.
+async fn kept(world: &World) -> Outcome {
+    let before = everything(world).await;
+    let run = |keep: &'static str| {
+        let checks = ["--select", "net.service-ip-from-pod*"];
+        let arguments = ["run", "--repeat", "2", "--keep", keep];
+        output(binary(world, &[&arguments[..], &checks].concat()))
+    };
+    let (code, told) = run("on-failure").await;
+    equal(code, Some(0), &told)?;
+    if !told.contains("everything was looked at 2 times") {
+        return Err(format!("it was not repeated:\n{told}"));
+    }
+    unchanged(&before, &everything(world).await)?;
+    let dead = "kube-proxy-dead=windows-2022";
+    let dead: ProductFault = dead.parse().expect("a fault");
+    for (keep, expected) in [("always", 0), ("on-failure", 10)] {
+        if expected == 10 {
+            world.joined.faults().set(dead.clone());
+        }
+        let (code, told) = run(keep).await;
+        world.joined.faults().lift(&dead);
+        equal(code, Some(expected), &told)?;
+        let after = everything(world).await;
+        let made = |kind: &str| after.difference(&before).any(|made| made.starts_with(kind));
+        if !made("Pod ") || made("Lease default/") {
+            return Err(format!("not what was to stay: {after:?}"));
+        }
+        let (code, told) = output(binary(world, &["cleanup"])).await;
+        equal(code, Some(0), &told)?;
+        unchanged(&before, &everything(world).await)?;
+    }
+    Ok(())
 }
 
 async fn refused(world: &World) -> Outcome {

@@ -5,13 +5,13 @@ use tokio::sync::watch;
 use winconform_core::record::read;
 use winconform_core::text::printable;
 
-use super::args::{ReportFormat, RunArgs};
+use super::args::{KeepWhen, ReportFormat, RunArgs};
 use super::connect::connected;
 use super::error::CliError;
 use super::progress::Progress;
 use super::screen::Screen;
 use super::{out, settings, suites};
-use crate::engine::{Journal, RunError, RunOptions, run as run_checks};
+use crate::engine::{Journal, Keep, Repeat, RunError, RunOptions, run as run_checks};
 
 pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
@@ -29,6 +29,12 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
         config: settings.config,
         selection: settings.selection,
         deadline: args.deadline,
+        repeat: args.soak.map_or(Repeat::Times(args.repeat), Repeat::For),
+        keep: match args.keep {
+            KeepWhen::Never => Keep::Never,
+            KeepWhen::OnFailure => Keep::OnFailure,
+            KeepWhen::Always => Keep::Always,
+        },
     };
     let progress = Progress::start(*screen);
     let listener = progress.listener();

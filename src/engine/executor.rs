@@ -21,7 +21,7 @@ use winconform_core::way::{
 };
 
 use super::command::{Command, Input, LookIx, LookOutcome};
-use super::dispatcher::Dispatcher;
+use super::dispatcher::{Dispatcher, Repeat};
 use super::facts::FactsTold;
 use super::fixtures::{Fixtures, Stood};
 use super::journal::Journal;
@@ -93,6 +93,7 @@ impl Executor {
     pub(super) fn new(
         plan: Plan,
         facts: Facts,
+        repeat: Repeat,
         began: Instant,
         fixtures: Fixtures,
         standing: Standing,
@@ -101,7 +102,7 @@ impl Executor {
         let (sender, receiver) = mpsc::unbounded_channel();
         let api = fixtures.api.clone();
         Self {
-            dispatcher: Dispatcher::new(plan, api.durations(), api.limits()),
+            dispatcher: Dispatcher::new(plan, repeat, api.durations(), api.limits()),
             vantages: Vantages::new(api.clone(), fixtures.run.clone()),
             shared: SharedRequests::default(),
             journal: fixtures.journal.clone(),
@@ -183,6 +184,7 @@ impl Executor {
             Command::Apply(key) => self.raise(key),
             Command::Ask(ix) => self.ask(ix),
             Command::Sweep(from, looks) => self.sweep(from, &looks),
+            Command::Repeat(number) => self.note(Event::Repetition { number }),
             Command::WakeAt(at) => self.wake = Some(self.began + at),
             Command::Attempted(attempt) => self.note(Event::Attempt(attempt)),
             Command::Conclude(index, conclusion) => {

@@ -30,7 +30,8 @@ mod suffix;
 mod vantage;
 
 pub use access::{Roles, roles};
+pub use dispatcher::Repeat;
 pub use journal::{Journal, JournalError, Listener};
 pub use preflight::{SurveyError, Surveyed, survey};
 pub use prepull::{Prepulled, Pull, Tell, prepull};
-pub use run::{Finished, RunError, RunOptions, plan_of, run};
+pub use run::{Finished, Keep, RunError, RunOptions, plan_of, run};

@@ -18,6 +18,7 @@ use winconform_core::record::{
 use winconform_core::suite::Suites;
 use winconform_core::way::Standing;
 
+use super::dispatcher::Repeat;
 use super::executor::{Executor, Stop};
 use super::fixtures::Fixtures;
 use super::journal::{Journal, JournalError};
@@ -43,6 +44,21 @@ pub struct RunOptions {
     pub selection: Selection,
     /// How long after its beginning it begins nothing more.
     pub deadline: Option<Duration>,
+    /// How often everything is looked at.
+    pub repeat: Repeat,
+    /// When what it created stays in the cluster.
+    pub keep: Keep,
+}
+
+/// When what a run created stays in the cluster. What was interrupted never does.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Keep {
+    /// Never.
+    Never,
+    /// Unless it comes to conformant.
+    OnFailure,
+    /// Whatever it comes to.
+    Always,
 }
 
 /// How a run ended.
@@ -206,7 +222,15 @@ async fn live(
         options.deadline.filter(|_| overdue).map(Stop::Deadline)
     };
     let (stop_sender, stop) = watch::channel(before);
-    let executor = Executor::new(plan, facts, began, fixtures, standing, cancel.clone());
+    let executor = Executor::new(
+        plan,
+        facts,
+        options.repeat,
+        began,
+        fixtures,
+        standing,
+        cancel.clone(),
+    );
     let reasons = watch_reasons(
         journal,
         signals,
@@ -222,10 +246,51 @@ async fn live(
     tracker.close();
     tracker.wait().await;
     if creates {
-        let torn_down = tear_down(cluster, options, lease).await;
+        let kept = keeps(options.keep, journal)?;
+        let torn_down = match &kept {
+            None => tear_down(cluster, options, lease).await,
+            Some(kept) => {
+                let _ = journal.write(Event::Kept);
+                release(lease, kept.clone()).await
+            }
+        };
         let _ = journal.write(Event::TornDown(torn_down));
     }
     ended(cluster, journal)
+}
+
+/// The objects that are to stay, if they are.
+fn keeps(keep: Keep, journal: &Journal) -> Result<Option<Vec<ObjectName>>, RunError> {
+    let mut view = read(&journal.text()).map_err(RunError::Record)?;
+    let kept = view
+        .intents
+        .iter()
+        .filter(|object| object.kind != "Lease")
+        .cloned()
+        .collect();
+    // As if all were removed
+    view.kept = true;
+    view.torn_down = Some(TornDown::default());
+    let stays = match (exit(&view), keep) {
+        (Exit::Interrupted, _) | (_, Keep::Never) => false,
+        (_, Keep::Always) => true,
+        (exit, Keep::OnFailure) => exit != Exit::Conformant,
+    };
+    Ok(stays.then_some(kept))
+}
+
+/// Lets others run, and leaves the rest as it is.
+async fn release(lease: Option<LeaseHeld>, left: Vec<ObjectName>) -> TornDown {
+    let mut torn_down = TornDown {
+        left,
+        ..TornDown::default()
+    };
+    if let Some(lease) = lease
+        && let Err(error) = lease.release().await
+    {
+        torn_down.troubles.push(error.to_string());
+    }
+    torn_down
 }
 
 /// Puts on record what the run came to.

@@ -124,6 +124,27 @@ fn objects_announced_and_never_torn_down_leave_a_run_untold() {
 }
 
 #[test]
+fn objects_that_were_to_stay_leave_nothing_untold() {
+    let ends = |kept: bool, troubles: &[&str]| {
+        let healthy = runs::healthy();
+        let mut view = healthy.view();
+        view.kept = kept;
+        view.torn_down = Some(TornDown {
+            left: view.intents.clone(),
+            troubles: troubles.iter().map(ToString::to_string).collect(),
+            ..TornDown::default()
+        });
+        exit(&view)
+    };
+    assert_eq!(ends(true, &[]), Exit::Conformant);
+    assert_eq!(ends(false, &[]), Exit::CouldNotTell);
+    assert_eq!(
+        ends(true, &["the Lease is still there"]),
+        Exit::CouldNotTell
+    );
+}
+
+#[test]
 fn without_a_plan_nothing_was_selected_or_not() {
     assert_eq!(exit(&runs::setup_died().view()), Exit::CouldNotTell);
     let mut recorder = Recorder::started();
