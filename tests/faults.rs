@@ -424,6 +424,7 @@ impl World {
             selection: Selection::default(),
             deadline: None,
             repeat: Repeat::Times(1),
+            resume: None,
             keep: Keep::Never,
         };
         let journal =

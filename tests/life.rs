@@ -51,6 +51,7 @@ fn main() {
         trials.add(name, async move |world: &World| killed(world, moment).await);
     }
     trials.add("images_are_pulled_beforehand".to_owned(), prepulled);
+    trials.add("a_killed_run_is_gone_on_with".to_owned(), resumed);
     trials.add("what_is_to_stay_stays".to_owned(), kept);
     trials.add("a_second_signal_abandons".to_owned(), abandoned);
     trials.add("a_second_run_and_a_cleanup_are_refused".to_owned(), refused);
@@ -290,6 +291,56 @@ async fn prepulled(world: &World) -> Outcome {
         if !told.lines().any(is_told) {
             return Err(format!("no `{outcome}` of {image} in:\n{told}"));
         }
+    }
+    unchanged(&before, &everything(world).await)
+}
+
+/// A run that was killed is gone on with: what it had told is told again, the rest is looked at.
+async fn resumed(world: &World) -> Outcome {
+    let before = everything(world).await;
+    let (out, other) = (
+        tempfile::tempdir().expect("a folder"),
+        tempfile::tempdir().expect("a folder"),
+    );
+    let mut run = Run::start(world, out.path());
+    run.until(MOMENTS[2]).await?;
+    run.signal("KILL").await;
+    run.end().await;
+    let record = out.path().join("record.jsonl");
+    let record = record.to_string_lossy();
+    let (code, told) = output(binary(world, &["cleanup"])).await;
+    equal(code, Some(0), &told)?;
+    let folder = other.path().to_string_lossy();
+    let mut arguments = vec!["run", "--resume", &record, "--out", &folder];
+    arguments.extend(WITHOUT.iter().flat_map(|check| ["--select", check]));
+    let (code, told) = output(binary(world, &arguments)).await;
+    equal(code, Some(0), &told)?;
+    let text = |out: &Path| std::fs::read_to_string(out.join("record.jsonl")).expect("a record");
+    let view = |out: &Path| read(&text(out)).map_err(|error| error.to_string());
+    let (earlier, whole) = (view(out.path())?, view(other.path())?);
+    let settled = earlier.settled().count();
+    match &whole.resumed {
+        Some((run, checks)) if *run == earlier.started.run && *checks == settled => {}
+        other => {
+            return Err(format!(
+                "{other:?}, not {settled} of {}",
+                earlier.started.run
+            ));
+        }
+    }
+    if settled == 0 || settled == whole.checks.len() {
+        return Err(format!("{settled} of {} were settled", whole.checks.len()));
+    }
+    let concluded = whole
+        .checks
+        .values()
+        .filter(|check| check.conclusion.is_some());
+    let concluded = concluded.count();
+    if concluded != earlier.checks.len() {
+        return Err(format!(
+            "{concluded} of {} are concluded",
+            earlier.checks.len()
+        ));
     }
     unchanged(&before, &everything(world).await)
 }

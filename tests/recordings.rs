@@ -135,6 +135,7 @@ async fn record() {
         selection: Selection::default(),
         deadline: None,
         repeat: Repeat::Times(1),
+        resume: None,
         keep: Keep::Never,
     };
     let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).expect("a record in memory");

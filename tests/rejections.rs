@@ -370,6 +370,7 @@ impl Server {
             selection: Selection::default(),
             deadline: None,
             repeat: Repeat::Times(1),
+            resume: None,
             keep: Keep::Never,
         };
         let journal =

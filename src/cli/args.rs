@@ -147,6 +147,10 @@ pub(super) struct RunArgs {
     /// Look at everything again and again for this long, such as 8h; the deadline ends it, too
     #[arg(long, value_name = "DURATION", value_parser = parse_deadline, conflicts_with = "repeat")]
     pub(super) soak: Option<Duration>,
+    /// Go on with the record of an earlier run: what it told of the cluster is not looked at again.
+    /// The cluster, the suites and the config file must be the same
+    #[arg(long, value_name = "RECORD", conflicts_with_all = ["repeat", "soak"])]
+    pub(super) resume: Option<PathBuf>,
     /// Leave what the run created in the cluster, to look at it; `winconform cleanup` removes it
     #[arg(long, value_enum, value_name = "WHEN", default_value = "never")]
     pub(super) keep: KeepWhen,

@@ -45,6 +45,7 @@ pub(super) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliErr
         selection: settings.selection,
         deadline: None,
         repeat: Repeat::Times(1),
+        resume: None,
         keep: Keep::Never,
     };
     let signals = count_signals().map_err(CliError::Signals)?;

@@ -15,15 +15,7 @@ use winconform_core::way::{FixtureKey, FixtureName, Need, Trouble, TroubleKind, 
 use super::command::{Command, Input, LookIx, LookOutcome};
 use super::gather::{Gathering, vantages};
 use super::progress::{CheckState, Stage};
-
-/// How often everything is looked at.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Repeat {
-    /// So many times.
-    Times(u32),
-    /// As often as it can begin within this time from the start.
-    For(Duration),
-}
+use super::repeat::Repeat;
 
 /// Decides what happens next.
 #[derive(Debug)]
@@ -179,10 +171,7 @@ impl Dispatcher {
 
     /// Begins another repetition, if there is to be one and anything to look at again.
     fn look_again(&mut self, now: Duration, commands: &mut Vec<Command>) -> bool {
-        let due = match self.repeat {
-            Repeat::Times(times) => self.repetition < times,
-            Repeat::For(time) => now < time,
-        };
+        let due = self.repeat.goes_on_after(self.repetition, now);
         let at = now + self.durations.look_again;
         let mut worth = self
             .checks
@@ -401,8 +390,7 @@ impl Dispatcher {
     fn finish(&mut self, index: usize, commands: &mut Vec<Command>) {
         let state = &mut self.checks[index];
         state.end_repetition();
-        let was_last = matches!(self.repeat, Repeat::Times(times) if self.repetition >= times);
-        if was_last || !state.is_worth_repeating() {
+        if self.repeat.ends_with(self.repetition) || !state.is_worth_repeating() {
             self.conclude(index, commands);
         }
     }

@@ -16,7 +16,8 @@ use winconform_core::way::{
 };
 
 use super::command::{Command, Input, LookIx, LookOutcome};
-use super::dispatcher::{Dispatcher, Repeat};
+use super::dispatcher::Dispatcher;
+use super::repeat::Repeat;
 
 /// How one look turns out in a generated world.
 #[derive(Clone, Copy, Debug)]

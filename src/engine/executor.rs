@@ -21,12 +21,13 @@ use winconform_core::way::{
 };
 
 use super::command::{Command, Input, LookIx, LookOutcome};
-use super::dispatcher::{Dispatcher, Repeat};
+use super::dispatcher::Dispatcher;
 use super::facts::FactsTold;
 use super::fixtures::{Fixtures, Stood};
 use super::journal::Journal;
 use super::looker::{Changed, Looker};
 use super::made::{Made, Rest};
+use super::repeat::Repeat;
 use super::shared::SharedRequests;
 use super::vantage::Vantages;
 use crate::transport::Api;

@@ -113,6 +113,7 @@ async fn run_as(cluster: &Cluster, suites: &Suites, id: &str) -> Result<RunView,
         selection: Selection::default(),
         deadline: None,
         repeat: Repeat::Times(1),
+        resume: None,
         keep: Keep::Never,
     };
     let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).map_err(|e| e.to_string())?;

@@ -134,6 +134,7 @@ impl Shared {
             selection: Selection::default(),
             deadline: None,
             repeat: Repeat::Times(1),
+            resume: None,
             keep: Keep::Never,
         };
         let (_alive, signals) = tokio::sync::watch::channel(0);

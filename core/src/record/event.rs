@@ -51,6 +51,13 @@ pub enum Event {
         /// How long it took, in milliseconds.
         took_ms: u64,
     },
+    /// It goes on with an earlier run's record: what is settled there is on record next.
+    Resumed {
+        /// The earlier run.
+        run: String,
+        /// How many of its checks are settled.
+        checks: usize,
+    },
     /// Everything is looked at again.
     Repetition {
         /// From 2.

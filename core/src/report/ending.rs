@@ -104,6 +104,13 @@ pub(super) fn reservations(view: &RunView) -> Vec<Reservation> {
 /// What was other than usual because it was asked for, in printable sentences.
 pub(super) fn asked_for(view: &RunView) -> Vec<String> {
     let mut told = Vec::new();
+    if let Some((run, checks)) = &view.resumed {
+        told.push(format!(
+            "{} as told by run {}, with which this one went on",
+            counted(*checks, "check"),
+            printable(run)
+        ));
+    }
     if view.repetitions > 1 {
         told.push(format!(
             "everything was looked at {} times; of a check the worst counts",
