@@ -1,7 +1,6 @@
 //! Fixtures brought to stand: announced, applied, waited for.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +21,7 @@ use super::hindered::{belongs, hindered};
 use super::journal::Journal;
 use super::made::Made;
 use super::manifest::{self, ManifestError, pool_of};
+use super::stands::{standing, standing_pod};
 use super::suffix;
 use crate::cluster::pods::{PodWait, settled};
 use crate::cluster::{ApplyError, Condition, Objects, apply, labels, poll_until, wait_until};
@@ -390,47 +390,6 @@ pub(super) fn object_name(object: &Json) -> ObjectName {
 
 fn ended() -> Trouble {
     Trouble::new(TroubleKind::NotApplied, "the run ended before it stood")
-}
-
-/// What stands of a fixture: what was applied, and its pods.
-pub(super) fn standing(applied: &[Json], pods: Vec<StandingPod>) -> StandingFixture {
-    let service = applied.iter().find(|object| object["kind"] == "Service");
-    let port = |port: &Json| port.as_u64().and_then(|port| u16::try_from(port).ok());
-    let served = applied.iter().find_map(|object| {
-        let spec = match object["kind"].as_str()? {
-            "Pod" => &object["spec"],
-            "Deployment" => &object["spec"]["template"]["spec"],
-            _ => return None,
-        };
-        port(&spec["containers"][0]["ports"][0]["containerPort"])
-    });
-    StandingFixture {
-        service: service.and_then(service_address),
-        name: service.and_then(|service| Some(service["metadata"]["name"].as_str()?.to_owned())),
-        node_port: service.and_then(|service| port(&service["spec"]["ports"][0]["nodePort"])),
-        port: served,
-        pods,
-        domain: None,
-    }
-}
-
-/// A pod that runs; `None` while the API does not tell where.
-pub(super) fn standing_pod(pod: &Json) -> Option<StandingPod> {
-    let text = |value: &Json| value.as_str().map(str::to_owned);
-    let addresses = pod["status"]["podIPs"].as_array()?.iter();
-    let addresses = addresses.map(|each| each["ip"].as_str()?.parse().ok());
-    Some(StandingPod {
-        name: text(&pod["metadata"]["name"])?,
-        uid: text(&pod["metadata"]["uid"])?,
-        node: text(&pod["spec"]["nodeName"])?,
-        addresses: addresses.collect::<Option<_>>()?,
-    })
-}
-
-fn service_address(service: &Json) -> Option<(IpAddr, u16)> {
-    let address = service["spec"]["clusterIP"].as_str()?.parse().ok()?;
-    let port = service["spec"]["ports"][0]["port"].as_u64()?;
-    Some((address, u16::try_from(port).ok()?))
 }
 
 pub(super) fn as_trouble(error: ApplyError) -> Trouble {

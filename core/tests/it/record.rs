@@ -139,7 +139,7 @@ fn a_run_goes_on_with_a_record_of_the_same_cluster_alone() {
             value: uid.to_owned(),
             source: "/api/v1/namespaces/kube-system".to_owned(),
         },
-        ..runs::facts()
+        ..facts()
     };
     let mut earlier = runs::every_verdict().view();
     earlier.facts = Some(uid("a"));

@@ -21,8 +21,8 @@ use winconform_core::way::{
     Standing, StandingFixture, Taken, Trouble, VantageKey, curl,
 };
 
-use super::super::fixtures::{standing, standing_pod};
 use super::super::manifest::{self, host_namespace, namespace, pool_of, prober};
+use super::super::stands::{standing, standing_pod};
 use super::super::suffix;
 use crate::transport::PodRef;
 
