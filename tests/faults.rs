@@ -17,7 +17,7 @@ use futures::StreamExt;
 use hybrid_sim::ProductFault;
 use hybrid_sim::front::{Front, FrontFault, FrontOptions};
 use winconform::cluster::{connect, kube_config, remove_run};
-use winconform::engine::{Journal, RunOptions, run};
+use winconform::engine::{Journal, Keep, Repeat, RunOptions, run};
 use winconform_core::claims::{Kind, Pattern};
 use winconform_core::config::{Config, Durations, Limits};
 use winconform_core::plan::Selection;
@@ -441,6 +441,9 @@ impl World {
             config: Config::default(),
             selection: Selection::default(),
             deadline: None,
+            repeat: Repeat::Times(1),
+            resume: None,
+            keep: Keep::Never,
         };
         let journal =
             Journal::create(None, Vec::new(), Box::new(|_| {})).expect("a record in memory");

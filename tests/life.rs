@@ -51,6 +51,8 @@ fn main() {
         trials.add(name, async move |world: &World| killed(world, moment).await);
     }
     trials.add("images_are_pulled_beforehand".to_owned(), prepulled);
+    trials.add("a_killed_run_is_gone_on_with".to_owned(), resumed);
+    trials.add("what_is_to_stay_stays".to_owned(), kept);
     trials.add(
         "pulling_ends_with_its_lease".to_owned(),
         prepulled_without_lease,
@@ -297,6 +299,56 @@ async fn prepulled(world: &World) -> Outcome {
     unchanged(&before, &everything(world).await)
 }
 
+/// A run that was killed is gone on with: what it had told is told again, the rest is looked at.
+async fn resumed(world: &World) -> Outcome {
+    let before = everything(world).await;
+    let (out, other) = (
+        tempfile::tempdir().expect("a folder"),
+        tempfile::tempdir().expect("a folder"),
+    );
+    let mut run = Run::start(world, out.path());
+    run.until(MOMENTS[2]).await?;
+    run.signal("KILL").await;
+    run.end().await;
+    let record = out.path().join("record.jsonl");
+    let record = record.to_string_lossy();
+    let (code, told) = output(binary(world, &["cleanup"])).await;
+    equal(code, Some(0), &told)?;
+    let folder = other.path().to_string_lossy();
+    let mut arguments = vec!["run", "--resume", &record, "--out", &folder];
+    arguments.extend(WITHOUT.iter().flat_map(|check| ["--select", check]));
+    let (code, told) = output(binary(world, &arguments)).await;
+    equal(code, Some(0), &told)?;
+    let text = |out: &Path| std::fs::read_to_string(out.join("record.jsonl")).expect("a record");
+    let view = |out: &Path| read(&text(out)).map_err(|error| error.to_string());
+    let (earlier, whole) = (view(out.path())?, view(other.path())?);
+    let settled = earlier.settled().count();
+    match &whole.resumed {
+        Some((run, checks)) if *run == earlier.started.run && *checks == settled => {}
+        other => {
+            return Err(format!(
+                "{other:?}, not {settled} of {}",
+                earlier.started.run
+            ));
+        }
+    }
+    if settled == 0 || settled == whole.checks.len() {
+        return Err(format!("{settled} of {} were settled", whole.checks.len()));
+    }
+    let concluded = whole
+        .checks
+        .values()
+        .filter(|check| check.conclusion.is_some());
+    let concluded = concluded.count();
+    if concluded != earlier.checks.len() {
+        return Err(format!(
+            "{concluded} of {} are concluded",
+            earlier.checks.len()
+        ));
+    }
+    unchanged(&before, &everything(world).await)
+}
+
 async fn prepulled_without_lease(world: &World) -> Outcome {
     let before = everything(world).await;
     let slow: ProductFault = "pull-slow=windows-2022".parse().expect("a fault");
@@ -344,6 +396,41 @@ async fn prepulled_without_lease(world: &World) -> Outcome {
         return Err(format!("the loss is not told in:\n{told}"));
     }
     unchanged(&before, &everything(world).await)
+}
+
+/// A run is told to leave what it made: always, and where something fails. It lets others run.
+async fn kept(world: &World) -> Outcome {
+    let before = everything(world).await;
+    let run = |keep: &'static str| {
+        let checks = ["--select", "net.service-ip-from-pod*"];
+        let arguments = ["run", "--repeat", "2", "--keep", keep];
+        output(binary(world, &[&arguments[..], &checks].concat()))
+    };
+    let (code, told) = run("on-failure").await;
+    equal(code, Some(0), &told)?;
+    if !told.contains("everything was looked at 2 times") {
+        return Err(format!("it was not repeated:\n{told}"));
+    }
+    unchanged(&before, &everything(world).await)?;
+    let dead = "kube-proxy-dead=windows-2022";
+    let dead: ProductFault = dead.parse().expect("a fault");
+    for (keep, expected) in [("always", 0), ("on-failure", 10)] {
+        if expected == 10 {
+            world.joined.faults().set(dead.clone());
+        }
+        let (code, told) = run(keep).await;
+        world.joined.faults().lift(&dead);
+        equal(code, Some(expected), &told)?;
+        let after = everything(world).await;
+        let made = |kind: &str| after.difference(&before).any(|made| made.starts_with(kind));
+        if !made("Pod ") || made("Lease default/") {
+            return Err(format!("not what was to stay: {after:?}"));
+        }
+        let (code, told) = output(binary(world, &["cleanup"])).await;
+        equal(code, Some(0), &told)?;
+        unchanged(&before, &everything(world).await)?;
+    }
+    Ok(())
 }
 
 async fn refused(world: &World) -> Outcome {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use winconform::cluster::{ConnectOptions, connect};
-use winconform::engine::{Journal, RunOptions, run};
+use winconform::engine::{Journal, Keep, Repeat, RunOptions, run};
 use winconform_core::config::{Config, Durations, Images, Limits};
 use winconform_core::facts::Facts;
 use winconform_core::plan::{Check, Fate, PlannedLook, Selection, plan};
@@ -134,6 +134,9 @@ async fn record() {
         config: Config::default(),
         selection: Selection::default(),
         deadline: None,
+        repeat: Repeat::Times(1),
+        resume: None,
+        keep: Keep::Never,
     };
     let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).expect("a record in memory");
     let (_alive, signals) = tokio::sync::watch::channel(0);

@@ -17,7 +17,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use winconform::cluster::{connect, kube_config};
-use winconform::engine::{Journal, RunOptions, run};
+use winconform::engine::{Journal, Keep, Repeat, RunOptions, run};
 use winconform_core::config::{Config, Durations, Images, Limits};
 use winconform_core::facts::Facts;
 use winconform_core::plan::{Fate, Selection, plan};
@@ -369,6 +369,9 @@ impl Server {
             config: Config::default(),
             selection: Selection::default(),
             deadline: None,
+            repeat: Repeat::Times(1),
+            resume: None,
+            keep: Keep::Never,
         };
         let journal =
             Journal::create(None, Vec::new(), Box::new(|_| {})).expect("a record in memory");

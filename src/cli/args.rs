@@ -140,6 +140,30 @@ pub(super) struct RunArgs {
     /// Run apart from runs without or with another id, which would otherwise be refused
     #[arg(long, value_name = "NAME", value_parser = parse_id)]
     pub(super) id: Option<String>,
+    /// Look at everything so many times, in the same workloads: of each check the worst counts, and
+    /// what differs is flaky
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(super) repeat: u32,
+    /// Look at everything again and again for this long, such as 8h; the deadline ends it, too
+    #[arg(long, value_name = "DURATION", value_parser = parse_deadline, conflicts_with = "repeat")]
+    pub(super) soak: Option<Duration>,
+    /// Go on with the record of an earlier run: what it told of the cluster is not looked at again.
+    /// The cluster, the suites and the config file must be the same
+    #[arg(long, value_name = "RECORD", conflicts_with_all = ["repeat", "soak"])]
+    pub(super) resume: Option<PathBuf>,
+    /// Leave what the run created in the cluster, to look at it; `winconform cleanup` removes it
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "never")]
+    pub(super) keep: KeepWhen,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum KeepWhen {
+    /// Remove it, always
+    Never,
+    /// Leave it unless everything is conformant or the run was interrupted
+    OnFailure,
+    /// Leave it unless the run was interrupted
+    Always,
 }
 
 #[derive(Args, Debug)]

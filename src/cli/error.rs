@@ -80,6 +80,7 @@ impl CliError {
             | Self::Read { .. }
             | Self::Record { .. }
             | Self::Join(_)
+            | Self::Run(RunError::Resume(_))
             | Self::Clean(CleanError::NotARun { .. }) => 2,
             Self::Absent(_) | Self::Run(RunError::Selection(_)) => Exit::NothingSelected.code(),
             Self::WhichContext(_) | Self::Run(RunError::Journal(JournalError::InUse { .. })) => 20,

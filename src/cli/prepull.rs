@@ -14,7 +14,7 @@ use super::error::CliError;
 use super::run::{count_signals, holder, new_id};
 use super::screen::Screen;
 use super::{settings, suites};
-use crate::engine::{EndedBy, Pull, RunOptions, plan_of, prepull};
+use crate::engine::{EndedBy, Keep, Pull, Repeat, RunOptions, plan_of, prepull};
 
 pub(super) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
@@ -44,6 +44,9 @@ pub(super) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliErr
         config: settings.config,
         selection: settings.selection,
         deadline: None,
+        repeat: Repeat::Times(1),
+        resume: None,
+        keep: Keep::Never,
     };
     let signals = count_signals().map_err(CliError::Signals)?;
     let mut tell = |pull: &Pull, outcome: Result<Duration, &Trouble>| {

@@ -1,8 +1,9 @@
 //! `winconform report`.
 
 use std::io::ErrorKind;
+use std::path::Path;
 
-use winconform_core::record::read;
+use winconform_core::record::{RunView, read};
 
 use super::args::ReportArgs;
 use super::error::CliError;
@@ -12,21 +13,26 @@ use super::screen::Screen;
 pub(super) fn run(args: &ReportArgs, screen: &Screen) -> Result<u8, CliError> {
     let path = &args.record;
     args.out.as_deref().map(out::prepare).transpose()?;
-    let text = std::fs::read(path)
-        .and_then(as_text)
-        .map_err(|source| CliError::Read {
-            path: path.clone(),
-            source,
-        })?;
-    let view = read(&text).map_err(|source| CliError::Record {
-        path: path.clone(),
-        source,
-    })?;
+    let view = load(path)?;
     if let Some(folder) = &args.out {
         out::write(folder, &view)?;
     }
     screen.report(&view, args.format)?;
     Ok(0)
+}
+
+/// Reads a record.
+pub(super) fn load(path: &Path) -> Result<RunView, CliError> {
+    let text = std::fs::read(path)
+        .and_then(as_text)
+        .map_err(|source| CliError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+    read(&text).map_err(|source| CliError::Record {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// The record's text. A kill may cut its last line within a character.

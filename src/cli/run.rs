@@ -1,21 +1,27 @@
 //! `winconform run`.
 
+use std::sync::Arc;
+
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use winconform_core::record::read;
-use winconform_core::text::printable;
+use winconform_core::record::{RunView, read};
+use winconform_core::text::{counted, printable};
 
-use super::args::{ReportFormat, RunArgs};
+use super::args::{KeepWhen, ReportFormat, RunArgs};
 use super::connect::connected;
 use super::error::CliError;
 use super::progress::Progress;
 use super::screen::Screen;
-use super::{out, settings, suites};
-use crate::engine::{Journal, RunError, RunOptions, run as run_checks};
+use super::{out, report, settings, suites};
+use crate::engine::{Journal, Keep, Repeat, RunError, RunOptions, run as run_checks};
 
 pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
     let settings = settings::load(&args.config, &args.select, &suites)?;
+    let earlier = args.resume.as_deref().map(report::load).transpose()?;
+    if let Some(earlier) = &earlier {
+        tell_of_remains(earlier, screen);
+    }
     let record = args.out.as_deref().map(out::prepare).transpose()?;
     let cluster = connected(&args.cluster.into(), &settings.config).await?;
     let run = new_id();
@@ -29,6 +35,13 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
         config: settings.config,
         selection: settings.selection,
         deadline: args.deadline,
+        repeat: args.soak.map_or(Repeat::Times(args.repeat), Repeat::For),
+        resume: earlier.map(Arc::new),
+        keep: match args.keep {
+            KeepWhen::Never => Keep::Never,
+            KeepWhen::OnFailure => Keep::OnFailure,
+            KeepWhen::Always => Keep::Always,
+        },
     };
     let progress = Progress::start(*screen);
     let listener = progress.listener();
@@ -39,7 +52,9 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
     let finished = run_checks(&cluster, &suites, &options, &journal, signals).await;
     progress.end();
     // A run that was not let in has nothing to report, least of all what another's is busy with
-    if let Err(refused @ (RunError::Lease { .. } | RunError::Selection(_))) = finished {
+    if let Err(refused @ (RunError::Lease { .. } | RunError::Selection(_) | RunError::Resume(_))) =
+        finished
+    {
         return Err(CliError::Run(refused));
     }
 
@@ -66,6 +81,23 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
     match unwritten {
         Some(error) => Err(error),
         None => Ok(finished.exit.code()),
+    }
+}
+
+/// Says what the earlier run may have left in the cluster, which this one does not touch.
+fn tell_of_remains(earlier: &RunView, screen: &Screen) {
+    let left = earlier
+        .torn_down
+        .as_ref()
+        .map_or(&earlier.intents, |torn| &torn.left);
+    if !left.is_empty() {
+        let (run, left) = (
+            printable(&earlier.started.run),
+            counted(left.len(), "object"),
+        );
+        screen.complain(&format!(
+            "Run {run} may have left up to {left}. To remove them:\n  winconform cleanup --run {run}\n"
+        ));
     }
 }
 

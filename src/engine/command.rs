@@ -64,6 +64,8 @@ pub(super) enum Command {
     Sweep(VantageKey, Vec<LookIx>),
     /// Tell when this time since the start has come.
     WakeAt(Duration),
+    /// Write into the record that all is looked at again, for this time.
+    Repeat(u32),
     /// Write an attempt into the record.
     Attempted(Attempted),
     /// Write a verdict into the record.

@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use winconform_core::config::{Durations, Limits};
 use winconform_core::plan::{Check, Fate, Plan};
-use winconform_core::verdict::{Because, SkipReason, Verdict, conclude};
+use winconform_core::verdict::{Because, SkipReason, Verdict, conclude_repeated};
 use winconform_core::way::{FixtureKey, FixtureName, Need, Trouble, TroubleKind, VantageKey};
 
 use super::command::{Command, Input, LookIx, LookOutcome};
 use super::gather::{Gathering, vantages};
 use super::progress::{CheckState, Stage};
+use super::repeat::Repeat;
 
 /// Decides what happens next.
 #[derive(Debug)]
@@ -29,6 +30,9 @@ pub(super) struct Dispatcher {
     sweep_queue: BTreeMap<VantageKey, BTreeSet<LookIx>>,
     gathering: Gathering,
     phase: Phase,
+    repeat: Repeat,
+    /// The repetition under way, from 1.
+    repetition: u32,
     limits: Limits,
     durations: Durations,
 }
@@ -58,7 +62,7 @@ enum Readiness {
 
 impl Dispatcher {
     /// A dispatcher for a plan.
-    pub(super) fn new(plan: Plan, durations: &Durations, limits: &Limits) -> Self {
+    pub(super) fn new(plan: Plan, repeat: Repeat, durations: &Durations, limits: &Limits) -> Self {
         let fixtures = plan
             .fixtures()
             .into_iter()
@@ -81,6 +85,8 @@ impl Dispatcher {
             sweep_queue: BTreeMap::new(),
             gathering: Gathering::default(),
             phase: Phase::NotStarted,
+            repeat,
+            repetition: 1,
             limits: limits.clone(),
             durations: durations.clone(),
         }
@@ -93,11 +99,8 @@ impl Dispatcher {
 
     /// How many attempts at a check have ended.
     pub(super) fn attempt(&self, index: usize) -> u32 {
-        let attempts = self
-            .checks
-            .get(index)
-            .map_or(0, |state| state.attempts.len());
-        u32::try_from(attempts).unwrap_or(u32::MAX)
+        let check = self.checks.get(index);
+        check.map_or(0, CheckState::attempted_so_far)
     }
 
     /// Takes what has happened at `now` since the start and gives what to do.
@@ -150,7 +153,11 @@ impl Dispatcher {
             .checks
             .iter()
             .all(|state| matches!(state.stage, Stage::Done))
+            && !self.look_again(now, commands)
         {
+            for index in 0..self.checks.len() {
+                self.conclude(index, commands);
+            }
             self.phase = Phase::Over;
             commands.push(Command::TearDown);
             return;
@@ -160,6 +167,24 @@ impl Dispatcher {
             Stage::Due(_) | Stage::Waiting | Stage::Round(_) | Stage::Done => None,
         });
         commands.extend(next.chain(gathered).min().map(Command::WakeAt));
+    }
+
+    /// Begins another repetition, if there is to be one and anything to look at again.
+    fn look_again(&mut self, now: Duration, commands: &mut Vec<Command>) -> bool {
+        let due = self.repeat.goes_on_after(self.repetition, now);
+        let at = now + self.durations.look_again;
+        let mut worth = self
+            .checks
+            .iter_mut()
+            .filter(|state| state.is_worth_repeating())
+            .peekable();
+        if !due || worth.peek().is_none() {
+            return false;
+        }
+        worth.for_each(|state| state.repeat(at));
+        self.repetition = self.repetition.saturating_add(1);
+        commands.push(Command::Repeat(self.repetition));
+        true
     }
 
     fn apply_fixtures(&mut self, commands: &mut Vec<Command>) {
@@ -350,7 +375,9 @@ impl Dispatcher {
                 if trouble.kind.is_denied()
         );
         state.attempts.push((verdict, reason));
-        commands.push(Command::Attempted(state.attempted(verdict, brought)));
+        if state.is_news(verdict) {
+            commands.push(Command::Attempted(state.attempted(verdict, brought)));
+        }
         let attempts = u32::try_from(state.attempts.len()).unwrap_or(u32::MAX);
         if verdict.is_expected() || denied || attempts >= self.limits.attempts {
             self.finish(index, commands);
@@ -362,8 +389,18 @@ impl Dispatcher {
 
     fn finish(&mut self, index: usize, commands: &mut Vec<Command>) {
         let state = &mut self.checks[index];
-        state.stage = Stage::Done;
-        if let Some(conclusion) = conclude(&state.attempts) {
+        state.end_repetition();
+        if self.repeat.ends_with(self.repetition) || !state.is_worth_repeating() {
+            self.conclude(index, commands);
+        }
+    }
+
+    fn conclude(&mut self, index: usize, commands: &mut Vec<Command>) {
+        let state = &mut self.checks[index];
+        if !state.concluded
+            && let Some(conclusion) = conclude_repeated(&state.repetitions)
+        {
+            state.concluded = true;
             commands.push(Command::Conclude(index, conclusion));
         }
     }
@@ -381,16 +418,19 @@ impl Dispatcher {
         }
     }
 
-    /// Concludes every open check as skipped, whatever its attempts so far: an attempt that would
-    /// have been repeated is no verdict.
+    /// Concludes every open check by the repetitions that are over, or else as skipped, whatever its
+    /// attempts so far: an attempt that would have been repeated is no verdict.
     fn skip_the_rest(&mut self, reason: &SkipReason, commands: &mut Vec<Command>) {
         for index in 0..self.checks.len() {
-            if !matches!(self.checks[index].stage, Stage::Done) {
-                let skipped = (Verdict::Skip, Because::Skipped(reason.clone()));
-                self.checks[index].attempts = vec![skipped];
-                self.finish(index, commands);
+            let state = &mut self.checks[index];
+            if state.repetitions.is_empty() {
+                state.attempts = vec![(Verdict::Skip, Because::Skipped(reason.clone()))];
+                state.end_repetition();
             }
+            state.stage = Stage::Done;
+            self.conclude(index, commands);
         }
+        self.repeat = Repeat::Times(0);
         self.ask_queue.clear();
         self.sweep_queue.clear();
         for state in self.fixtures.values_mut() {

@@ -8,7 +8,7 @@ use winconform_core::claims::{ClaimId, Kind};
 use winconform_core::config::{Durations, Limits};
 use winconform_core::facts::{PoolName, WindowsBuild};
 use winconform_core::plan::{Check, CheckId, Fate, Plan, PlannedLook, Point};
-use winconform_core::verdict::{Scope, SkipReason, Verdict};
+use winconform_core::verdict::{Conclusion, Scope, SkipReason, Verdict};
 use winconform_core::way::{
     AdmissionAsk, AdmissionExpect, Change, Comparison, ContainerKind, Difference, FixtureKey,
     FixtureName, HttpAsk, HttpExpect, Look, Need, SourceKind, StateAsk, StateExpect, Taken, Target,
@@ -17,6 +17,7 @@ use winconform_core::way::{
 
 use super::command::{Command, Input, LookIx, LookOutcome};
 use super::dispatcher::Dispatcher;
+use super::repeat::Repeat;
 
 /// How one look turns out in a generated world.
 #[derive(Clone, Copy, Debug)]
@@ -200,6 +201,9 @@ struct World {
     asking: BTreeSet<LookIx>,
     sweeping: BTreeSet<VantageKey>,
     verdicts: BTreeMap<usize, Verdict>,
+    conclusions: Vec<Conclusion>,
+    repetitions: u32,
+    recorded: usize,
     /// How often.
     applied: BTreeMap<FixtureKey, usize>,
     /// How often somebody took it.
@@ -279,10 +283,15 @@ impl World {
                 assert!(*at > self.now, "to wake in the past");
                 self.wake = Some(*at);
             }
-            Command::Attempted(_) => {}
+            Command::Attempted(_) => self.recorded += 1,
+            Command::Repeat(number) => {
+                self.repetitions += 1;
+                assert_eq!(*number, self.repetitions);
+            }
             Command::Conclude(check, conclusion) => {
                 let before = self.verdicts.insert(*check, conclusion.verdict);
                 assert!(before.is_none(), "check {check} is concluded twice");
+                self.conclusions.push(conclusion.clone());
             }
             Command::TearDown => self.torn_down = true,
         }
@@ -305,6 +314,16 @@ impl World {
 }
 
 fn run(forms: &[usize], turns: Vec<Turn>, choices: &[usize], stop_at: Option<usize>) -> World {
+    repeated(Repeat::Times(1), forms, turns, choices, stop_at)
+}
+
+fn repeated(
+    repeat: Repeat,
+    forms: &[usize],
+    turns: Vec<Turn>,
+    choices: &[usize],
+    stop_at: Option<usize>,
+) -> World {
     let checks: Vec<_> = forms
         .iter()
         .enumerate()
@@ -320,7 +339,7 @@ fn run(forms: &[usize], turns: Vec<Turn>, choices: &[usize], stop_at: Option<usi
         ..Durations::default()
     };
     let mut world = World {
-        dispatcher: Dispatcher::new(Plan { checks }, &durations, &limits),
+        dispatcher: Dispatcher::new(Plan { checks }, repeat, &durations, &limits),
         limits,
         now: Duration::ZERO,
         wake: None,
@@ -328,6 +347,9 @@ fn run(forms: &[usize], turns: Vec<Turn>, choices: &[usize], stop_at: Option<usi
         asking: BTreeSet::new(),
         sweeping: BTreeSet::new(),
         verdicts: BTreeMap::new(),
+        conclusions: Vec::new(),
+        repetitions: 1,
+        recorded: 0,
         applied: BTreeMap::new(),
         taken: BTreeMap::new(),
         sweeps: 0,
@@ -384,9 +406,11 @@ proptest! {
         turns in prop::collection::vec(turn(), 0..300),
         choices in prop::collection::vec(0_usize..97, 1..40),
         stop_at in prop::option::of(0_usize..40),
+        times in 1_u32..4,
     ) {
-        let world = run(&forms, turns, &choices, stop_at);
+        let world = repeated(Repeat::Times(times), &forms, turns, &choices, stop_at);
         prop_assert_eq!(world.verdicts.len(), forms.len());
+        prop_assert!(world.repetitions <= times);
     }
 
     #[test]
@@ -410,6 +434,73 @@ fn a_healthy_check_is_looked_at_twice_and_passes() {
     let world = run(&[0], Vec::new(), &[0], None);
     assert_eq!(world.verdicts.get(&0), Some(&Verdict::Pass));
     assert_eq!(world.sweeps, 2);
+}
+
+#[test]
+fn everything_is_looked_at_again_as_often_as_asked_for() {
+    let world = repeated(Repeat::Times(3), &[0, 4, 6], Vec::new(), &[0], None);
+    assert_eq!((world.repetitions, world.verdicts.len()), (3, 3));
+    assert_eq!(world.sweeps, 6);
+    // Each once, as nothing has changed
+    assert_eq!(world.recorded, 2);
+    let times: Vec<_> = world
+        .conclusions
+        .iter()
+        .map(|one| one.repeated.clone())
+        .collect();
+    let thrice = BTreeMap::from([(Verdict::Pass, 3)]);
+    // What is skipped beforehand is concluded at once
+    assert_eq!(times, [BTreeMap::new(), thrice.clone(), thrice]);
+}
+
+#[test]
+fn what_fails_in_one_repetition_has_failed_and_is_flaky() {
+    // Three fixtures and the two rounds of four repetitions hold, then two attempts do not
+    let turns = [Turn::Holds; 11].into_iter().chain([Turn::Refuted; 2]);
+    let world = repeated(Repeat::Times(6), &[0], turns.collect(), &[0], None);
+    let [conclusion] = world.conclusions.as_slice() else {
+        panic!("{:?}", world.conclusions)
+    };
+    assert_eq!(
+        (conclusion.verdict, conclusion.flaky),
+        (Verdict::Fail, true)
+    );
+    let repeated = BTreeMap::from([(Verdict::Pass, 5), (Verdict::Fail, 1)]);
+    assert_eq!(conclusion.repeated, repeated);
+    // The first, both attempts of the fifth, and that of the sixth
+    assert_eq!(world.recorded, 4);
+}
+
+#[test]
+fn a_soak_begins_nothing_after_its_time_and_ends_without_anything_to_look_at() {
+    let soak = Repeat::For(Duration::from_secs(20));
+    let world = repeated(soak, &[0], Vec::new(), &[0], None);
+    assert!(world.repetitions > 5, "{}", world.repetitions);
+    assert!(world.now < Duration::from_secs(24), "{:?}", world.now);
+    let [conclusion] = world.conclusions.as_slice() else {
+        panic!("{:?}", world.conclusions)
+    };
+    assert_eq!(conclusion.repeated[&Verdict::Pass], world.repetitions);
+    // No pod stands that could be looked at, so time would not pass
+    let turns = vec![Turn::Holds, Turn::Lasting, Turn::Lasting];
+    let world = repeated(soak, &[0, 4], turns, &[0], None);
+    assert_eq!(
+        (world.repetitions, world.verdicts[&0]),
+        (1, Verdict::Broken)
+    );
+}
+
+#[test]
+fn what_a_stop_interrupts_is_concluded_by_the_repetitions_before() {
+    let world = repeated(Repeat::Times(1000), &[0], Vec::new(), &[0], Some(30));
+    let [conclusion] = world.conclusions.as_slice() else {
+        panic!("{:?}", world.conclusions)
+    };
+    assert_eq!(
+        (conclusion.verdict, conclusion.flaky),
+        (Verdict::Pass, false)
+    );
+    assert!(world.repetitions > 2, "{}", world.repetitions);
 }
 
 #[test]
@@ -441,7 +532,12 @@ fn late(forms: &[usize]) -> Dispatcher {
     let checks: Vec<_> = checks.collect();
     let last = checks.last().expect("a check").looks[0].needs[0].0.clone();
     let plan = Plan { checks };
-    let mut dispatcher = Dispatcher::new(plan, &Durations::default(), &Limits::default());
+    let mut dispatcher = Dispatcher::new(
+        plan,
+        Repeat::Times(1),
+        &Durations::default(),
+        &Limits::default(),
+    );
     let mut open = dispatcher.step(Duration::ZERO, Input::Started);
     while let Some(command) = open.pop() {
         if let Command::Apply(key) = command

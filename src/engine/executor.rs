@@ -27,6 +27,7 @@ use super::fixtures::{Fixtures, Stood};
 use super::journal::Journal;
 use super::looker::{Changed, Looker};
 use super::made::{Made, Rest};
+use super::repeat::Repeat;
 use super::shared::SharedRequests;
 use super::vantage::Vantages;
 use crate::transport::Api;
@@ -93,6 +94,7 @@ impl Executor {
     pub(super) fn new(
         plan: Plan,
         facts: Facts,
+        repeat: Repeat,
         began: Instant,
         fixtures: Fixtures,
         standing: Standing,
@@ -101,7 +103,7 @@ impl Executor {
         let (sender, receiver) = mpsc::unbounded_channel();
         let api = fixtures.api.clone();
         Self {
-            dispatcher: Dispatcher::new(plan, api.durations(), api.limits()),
+            dispatcher: Dispatcher::new(plan, repeat, api.durations(), api.limits()),
             vantages: Vantages::new(api.clone(), fixtures.run.clone()),
             shared: SharedRequests::default(),
             journal: fixtures.journal.clone(),
@@ -183,6 +185,7 @@ impl Executor {
             Command::Apply(key) => self.raise(key),
             Command::Ask(ix) => self.ask(ix),
             Command::Sweep(from, looks) => self.sweep(from, &looks),
+            Command::Repeat(number) => self.note(Event::Repetition { number }),
             Command::WakeAt(at) => self.wake = Some(self.began + at),
             Command::Attempted(attempt) => self.note(Event::Attempt(attempt)),
             Command::Conclude(index, conclusion) => {

@@ -24,14 +24,18 @@ mod manifest;
 mod preflight;
 mod prepull;
 mod progress;
+mod repeat;
 mod run;
 mod shared;
 mod stands;
 mod suffix;
+mod tear_down;
 mod vantage;
 
 pub use access::{Roles, roles};
 pub use journal::{Journal, JournalError, Listener};
 pub use preflight::{SurveyError, Surveyed, survey};
 pub use prepull::{EndedBy, Prepulled, Pull, Tell, prepull};
+pub use repeat::Repeat;
 pub use run::{Finished, RunError, RunOptions, plan_of, run};
+pub use tear_down::Keep;

@@ -18,7 +18,8 @@ use winconform_core::way::{FixtureKey, FixtureName, Trouble, TroubleKind};
 use super::fixtures::{Fixtures, as_trouble};
 use super::journal::Journal;
 use super::manifest;
-use super::run::{RunError, RunOptions, lost, tear_down};
+use super::run::{RunError, RunOptions, lost};
+use super::tear_down::tear_down;
 use crate::cluster::pods::{PodWait, pulled};
 use crate::cluster::{Cluster, Condition, Objects, acquire, apply, wait_until, watch_pods};
 

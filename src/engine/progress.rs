@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use winconform_core::config::{Durations, Limits};
-use winconform_core::plan::Check;
+use winconform_core::plan::{Check, Fate};
 use winconform_core::record::{Attempted, LookRecord};
-use winconform_core::verdict::{Because, Verdict, because, judge};
+use winconform_core::verdict::{Because, Conclusion, Verdict, because, conclude, judge};
 use winconform_core::way::{FixtureKey, Trouble, TroubleKind};
 
 use super::command::LookOutcome;
@@ -16,6 +16,12 @@ pub(super) struct CheckState {
     pub(super) check: Check,
     pub(super) stage: Stage,
     pub(super) attempts: Vec<(Verdict, Because)>,
+    /// How many attempts the repetitions before had.
+    before: usize,
+    /// What each repetition that is over came to.
+    pub(super) repetitions: Vec<Conclusion>,
+    /// Whether its conclusion was given.
+    pub(super) concluded: bool,
     /// When its first round of all began: the time to come right counts from there, once.
     pub(super) began: Option<Duration>,
     pub(super) rounds: u32,
@@ -42,6 +48,9 @@ impl CheckState {
             check,
             stage: Stage::Waiting,
             attempts: Vec::new(),
+            before: 0,
+            repetitions: Vec::new(),
+            concluded: false,
             began: None,
             good_since: None,
             rounds: 0,
@@ -66,6 +75,42 @@ impl CheckState {
         self.began = None;
         self.good_rounds = 0;
         self.good_since = None;
+    }
+
+    /// How many attempts have ended, over all repetitions.
+    pub(super) fn attempted_so_far(&self) -> u32 {
+        u32::try_from(self.before + self.attempts.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Ends a repetition with what it came to.
+    pub(super) fn end_repetition(&mut self) {
+        self.stage = Stage::Done;
+        self.repetitions.extend(conclude(&self.attempts));
+    }
+
+    /// Whether looking again could bring anything else.
+    pub(super) fn is_worth_repeating(&self) -> bool {
+        let last = self.repetitions.last().map(|last| &last.because);
+        matches!(self.check.fate, Fate::Look)
+            && !self.concluded
+            && !matches!(last, Some(Because::Fixture { .. }))
+    }
+
+    /// Looks again from that time on. What has come right once is given no more time for it.
+    pub(super) fn repeat(&mut self, at: Duration) {
+        self.before += self.attempts.len();
+        self.attempts.clear();
+        self.rounds = 0;
+        self.good_rounds = 0;
+        self.good_since = None;
+        self.stage = Stage::Due(at);
+    }
+
+    /// Whether an attempt is put on record: one that is as the repetition before is not, or a long
+    /// run's record would have no bounds.
+    pub(super) fn is_news(&self, verdict: Verdict) -> bool {
+        let last = self.repetitions.last().map(|last| last.verdict);
+        last != Some(verdict) || !verdict.is_expected()
     }
 
     pub(super) fn judge(&self, brought: &[LookOutcome]) -> (Verdict, Because) {
@@ -152,7 +197,7 @@ impl CheckState {
         });
         Attempted {
             check: self.check.id.clone(),
-            number: u32::try_from(self.attempts.len()).unwrap_or(u32::MAX),
+            number: self.attempted_so_far(),
             rounds: self.rounds,
             verdict,
             looks: looks.collect(),

@@ -1,5 +1,6 @@
 //! The life of one run, from its first event to its last.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,8 +13,8 @@ use winconform_core::document::Diagnostics;
 use winconform_core::facts::Facts;
 use winconform_core::plan::{Check, Plan, Selected, Selection, plan};
 use winconform_core::record::{
-    Ended, Event, Exit, ObjectName, PlannedCheck, RecordError, SCHEMA, Started, TornDown, exit,
-    read,
+    Ended, Event, Exit, ObjectName, PlannedCheck, RecordError, ResumeError, RunView, SCHEMA,
+    Started, TornDown, exit, read,
 };
 use winconform_core::suite::Suites;
 use winconform_core::way::Standing;
@@ -22,11 +23,12 @@ use super::executor::{Executor, Stop};
 use super::fixtures::Fixtures;
 use super::journal::{Journal, JournalError};
 use super::manifest;
+use super::repeat::Repeat;
+use super::tear_down::{Keep, end, tear_down};
 use crate::cluster::{
-    Cluster, LEASE_NAMESPACE, LeaseError, LeaseHeld, LeaseState, ObjectRef, acquire, collect,
-    remove_run, watch_pods,
+    Cluster, LEASE_NAMESPACE, LeaseError, LeaseHeld, LeaseState, acquire, collect, watch_pods,
 };
-use crate::transport::{causes, words};
+use crate::transport::causes;
 
 /// What a run is given beside its cluster and suites.
 #[derive(Clone, Debug)]
@@ -43,6 +45,12 @@ pub struct RunOptions {
     pub selection: Selection,
     /// How long after its beginning it begins nothing more.
     pub deadline: Option<Duration>,
+    /// How often everything is looked at.
+    pub repeat: Repeat,
+    /// The earlier run it goes on with.
+    pub resume: Option<Arc<RunView>>,
+    /// When what it created stays in the cluster.
+    pub keep: Keep,
 }
 
 /// How a run ended.
@@ -68,6 +76,9 @@ pub enum RunError {
     /// What is selected is not of this cluster. Nothing was created.
     #[error("{0}")]
     Selection(Diagnostics),
+    /// It cannot go on with that record. Nothing was created.
+    #[error("go on with the record of an earlier run")]
+    Resume(#[source] ResumeError),
     /// The record's file took no more. What was created has been removed.
     #[error("keep the record; the run was ended and what it had created was removed")]
     Journal(#[source] JournalError),
@@ -97,20 +108,8 @@ pub async fn run(
     journal: &Journal,
     signals: watch::Receiver<u32>,
 ) -> Result<Finished, RunError> {
-    let waivers = options.config.waivers.iter();
     journal
-        .write(Event::RunStarted(Started {
-            schema: SCHEMA,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            run: options.run.clone(),
-            context: cluster.context.clone(),
-            suites: suites.digest.clone(),
-            profile: options.config.profile,
-            config: options.config.digest.clone(),
-            selection: options.selection.written(),
-            unchecked: options.selection.unchecked().to_vec(),
-            waivers: waivers.map(|placed| placed.value.clone()).collect(),
-        }))
+        .write(Event::RunStarted(started(cluster, suites, options)))
         .map_err(RunError::Journal)?;
     let mut abandon = signals.clone();
     let second = async move {
@@ -122,6 +121,23 @@ pub async fn run(
     tokio::select! {
         lived = live(cluster, suites, options, journal, signals) => lived,
         () = second => Ok(Finished { exit: Exit::Interrupted, abandoned: true }),
+    }
+}
+
+/// How the run began.
+fn started(cluster: &Cluster, suites: &Suites, options: &RunOptions) -> Started {
+    let waivers = options.config.waivers.iter();
+    Started {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        run: options.run.clone(),
+        context: cluster.context.clone(),
+        suites: suites.digest.clone(),
+        profile: options.config.profile,
+        config: options.config.digest.clone(),
+        selection: options.selection.written(),
+        unchecked: options.selection.unchecked().to_vec(),
+        waivers: waivers.map(|placed| placed.value.clone()).collect(),
     }
 }
 
@@ -150,7 +166,15 @@ async fn live(
         }
     };
     let pools = Arc::new(facts.pools());
-    let plan = note_plan(journal, facts.clone(), selected).map_err(RunError::Journal)?;
+    if let Some(earlier) = &options.resume {
+        earlier
+            .can_be_resumed(&started(cluster, suites, options), &facts)
+            .map_err(RunError::Resume)?;
+    }
+    let mut plan = note_plan(journal, facts.clone(), selected).map_err(RunError::Journal)?;
+    if let Some(earlier) = &options.resume {
+        go_on(journal, earlier, &mut plan).map_err(RunError::Journal)?;
+    }
 
     // A run that creates nothing cannot get in another's way
     let creates = !plan.fixtures().is_empty();
@@ -206,7 +230,15 @@ async fn live(
         options.deadline.filter(|_| overdue).map(Stop::Deadline)
     };
     let (stop_sender, stop) = watch::channel(before);
-    let executor = Executor::new(plan, facts, began, fixtures, standing, cancel.clone());
+    let executor = Executor::new(
+        plan,
+        facts,
+        options.repeat,
+        began,
+        fixtures,
+        standing,
+        cancel.clone(),
+    );
     let reasons = watch_reasons(
         journal,
         signals,
@@ -222,8 +254,7 @@ async fn live(
     tracker.close();
     tracker.wait().await;
     if creates {
-        let torn_down = tear_down(cluster, options, lease).await;
-        let _ = journal.write(Event::TornDown(torn_down));
+        end(cluster, options, journal, lease).await?;
     }
     ended(cluster, journal)
 }
@@ -254,6 +285,30 @@ fn note_plan(journal: &Journal, facts: Facts, selected: Selected) -> Result<Plan
     }
     journal.write(Event::Plan(plan.checks.iter().map(planned).collect()))?;
     Ok(plan)
+}
+
+/// Puts on record what an earlier run has settled of a plan, and leaves the rest of it.
+fn go_on(journal: &Journal, earlier: &RunView, plan: &mut Plan) -> Result<(), JournalError> {
+    let ids: BTreeSet<_> = plan.checks.iter().map(|check| check.id.clone()).collect();
+    let settled = earlier
+        .settled()
+        .filter(|check| ids.contains(&check.planned.id));
+    let settled: BTreeMap<_, _> = settled.map(|check| (&check.planned.id, check)).collect();
+    journal.write(Event::Resumed {
+        run: earlier.started.run.clone(),
+        checks: settled.len(),
+    })?;
+    for check in settled.values() {
+        for attempt in &check.attempts {
+            journal.write(Event::Attempt(attempt.clone()))?;
+        }
+        if let Some(conclusion) = check.conclusion.clone() {
+            let check = check.planned.id.clone();
+            journal.write(Event::Verdict { check, conclusion })?;
+        }
+    }
+    plan.checks.retain(|check| !settled.contains_key(&check.id));
+    Ok(())
 }
 
 /// Ends a run that was told to before it was let in; what it has to report is its own.
@@ -371,55 +426,6 @@ async fn passed(at: Option<Instant>) {
             let _ = timeout_at(at, never).await;
         }
         None => std::future::pending().await,
-    }
-}
-
-pub(super) async fn tear_down(
-    cluster: &Cluster,
-    options: &RunOptions,
-    lease: Option<LeaseHeld>,
-) -> TornDown {
-    let budget = cluster.api.durations().tear_down;
-    let removed = remove_run(&cluster.api, Some(&options.run), budget).await;
-    let mut troubles = Vec::new();
-    if let Some(lease) = lease
-        && let Err(error) = lease.release().await
-    {
-        troubles.push(error.to_string());
-    }
-    match removed {
-        Ok(removed) => {
-            let left = removed.left.iter().map(|left| name(&left.object)).collect();
-            let unlisted = removed.unlisted.iter();
-            troubles.extend(unlisted.map(|(kind, trouble)| format!("{}: {trouble}", kind.plural)));
-            troubles.extend(
-                removed
-                    .left
-                    .iter()
-                    .map(|left| format!("{}: {}", left.object, left.why)),
-            );
-            TornDown {
-                removed: removed.removed.iter().map(name).collect(),
-                left,
-                troubles,
-            }
-        }
-        Err(error) => {
-            troubles.push(words(&error));
-            TornDown {
-                removed: Vec::new(),
-                left: Vec::new(),
-                troubles,
-            }
-        }
-    }
-}
-
-fn name(object: &ObjectRef) -> ObjectName {
-    ObjectName {
-        kind: object.kind.kind.to_owned(),
-        namespace: object.namespace.clone(),
-        name: object.name.clone(),
     }
 }
 

@@ -17,7 +17,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use serde_json::Value as Json;
 use winconform::cluster::{Cluster, Condition, connect, poll_until, remove_run};
-use winconform::engine::{Journal, RunOptions, run, survey};
+use winconform::engine::{Journal, Keep, Repeat, RunOptions, run, survey};
 use winconform_core::config::{Config, Durations, Images, Limits};
 use winconform_core::plan::Selection;
 use winconform_core::record::{RunView, read};
@@ -112,6 +112,9 @@ async fn run_as(cluster: &Cluster, suites: &Suites, id: &str) -> Result<RunView,
         config: Config::default(),
         selection: Selection::default(),
         deadline: None,
+        repeat: Repeat::Times(1),
+        resume: None,
+        keep: Keep::Never,
     };
     let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).map_err(|e| e.to_string())?;
     let (_signals, signalled) = tokio::sync::watch::channel(0);

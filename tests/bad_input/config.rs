@@ -288,4 +288,10 @@ fn a_report_is_printed_in_the_form_asked_for() {
         let said = tool.run(&["run", &format!("--deadline={deadline}")]);
         check(&format!("arguments-deadline{deadline}"), &said.errors());
     }
+    check(
+        "arguments-repeat0",
+        &tool.run(&["run", "--repeat=0"]).errors(),
+    );
+    let both = tool.run(&["run", "--repeat=2", "--soak=1h"]);
+    check("arguments-repeat-and-soak", &both.errors());
 }

@@ -19,7 +19,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;
 use winconform::cluster::connect;
-use winconform::engine::{Journal, RunOptions, run};
+use winconform::engine::{Journal, Keep, Repeat, RunOptions, run};
 use winconform_core::claims::Kind;
 use winconform_core::config::{Config, Durations, Limits};
 use winconform_core::plan::Selection;
@@ -133,6 +133,9 @@ impl Shared {
             config: Config::default(),
             selection: Selection::default(),
             deadline: None,
+            repeat: Repeat::Times(1),
+            resume: None,
+            keep: Keep::Never,
         };
         let (_alive, signals) = tokio::sync::watch::channel(0);
         run(

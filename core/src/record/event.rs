@@ -51,7 +51,22 @@ pub enum Event {
         /// How long it took, in milliseconds.
         took_ms: u64,
     },
-    /// An attempt at a check came to its end.
+    /// It goes on with an earlier run's record: what is settled there is on record next.
+    Resumed {
+        /// The earlier run.
+        run: String,
+        /// How many of its checks are settled.
+        checks: usize,
+    },
+    /// Everything is looked at again.
+    Repetition {
+        /// From 2.
+        number: u32,
+    },
+    /// Everything created stays, as was asked for.
+    Kept,
+    /// An attempt at a check came to its end. Of repetitions those alone are on record that differ
+    /// from the one before, or are not as expected.
     Attempt(Attempted),
     /// A check came to its conclusion.
     Verdict {
@@ -182,7 +197,7 @@ pub struct LookRecord {
 }
 
 /// What tear-down did.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct TornDown {
     /// Objects removed.

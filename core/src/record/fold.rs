@@ -86,6 +86,12 @@ pub struct RunView {
     pub interrupted: Option<String>,
     /// The run's deadline in milliseconds, when it came before the end.
     pub deadline: Option<u64>,
+    /// The run it goes on with, and how many checks were settled there.
+    pub resumed: Option<(String, usize)>,
+    /// How many times everything was looked at.
+    pub repetitions: u32,
+    /// Whether what was created was to stay.
+    pub kept: bool,
     /// What tear-down did.
     pub torn_down: Option<TornDown>,
     /// How it ended; `None` when it was killed.
@@ -168,6 +174,9 @@ impl RunView {
             left_out: BTreeMap::new(),
             interrupted: None,
             deadline: None,
+            resumed: None,
+            repetitions: 1,
+            kept: false,
             torn_down: None,
             ended: None,
             cut: false,
@@ -214,6 +223,9 @@ impl RunView {
                     return Err(format!("check `{check}` has two verdicts"));
                 }
             }
+            Event::Resumed { run, checks } => self.resumed = Some((run, checks)),
+            Event::Repetition { number } => self.repetitions = number,
+            Event::Kept => self.kept = true,
             Event::LeftOut(counts) => self.left_out = counts,
             Event::Interrupted { by } => self.interrupted = Some(by),
             Event::Deadline { after_ms } => self.deadline = Some(after_ms),

@@ -5,6 +5,7 @@
 mod event;
 mod fold;
 mod outcome;
+mod resume;
 mod write;
 
 pub use event::{
@@ -13,4 +14,5 @@ pub use event::{
 };
 pub use fold::{CheckView, RecordError, RunView, read};
 pub use outcome::{Exit, Tally, exit};
+pub use resume::ResumeError;
 pub use write::to_line;

@@ -114,7 +114,8 @@ impl Tally {
 pub fn exit(view: &RunView) -> Exit {
     let tally = Tally::of(view);
     let left = match &view.torn_down {
-        Some(torn) => !torn.left.is_empty() || !torn.troubles.is_empty(),
+        // What was to stay leaves nothing in doubt
+        Some(torn) => !(view.kept || torn.left.is_empty()) || !torn.troubles.is_empty(),
         // What was announced and never torn down is there still, for all that is known
         None => !view.intents.is_empty(),
     };

@@ -79,7 +79,7 @@ pub(super) fn reservations(view: &RunView) -> Vec<Reservation> {
             let left = objects(view.intents.len());
             format!("nothing was torn down: up to {left} may be left in the cluster")
         }),
-        Some(torn) if !torn.left.is_empty() => {
+        Some(torn) if !(view.kept || torn.left.is_empty()) => {
             say(
                 "left-behind",
                 format!("{} left in the cluster", objects(torn.left.len())),
@@ -99,6 +99,28 @@ pub(super) fn reservations(view: &RunView) -> Vec<Reservation> {
         Some(_) => {}
     }
     found
+}
+
+/// What was other than usual because it was asked for, in printable sentences.
+pub(super) fn asked_for(view: &RunView) -> Vec<String> {
+    let mut told = Vec::new();
+    if let Some((run, checks)) = &view.resumed {
+        told.push(format!(
+            "{} as told by run {}, with which this one went on",
+            counted(*checks, "check"),
+            printable(run)
+        ));
+    }
+    if view.repetitions > 1 {
+        told.push(format!(
+            "everything was looked at {} times; of a check the worst counts",
+            view.repetitions
+        ));
+    }
+    if view.kept {
+        told.push("what the run created stays in the cluster, as was asked for".to_owned());
+    }
+    told
 }
 
 /// What may still be in the cluster.

@@ -1,5 +1,7 @@
 //! One check's conclusion in words, generated from data.
 
+use std::collections::BTreeMap;
+
 use crate::claims::{ClaimId, Kind};
 use crate::plan::{CheckId, Point};
 use crate::record::{Attempted, PlannedCheck};
@@ -41,26 +43,30 @@ impl Finding {
     /// The finding of a check; without a conclusion it is that of a run that ended before.
     pub fn of(planned: &PlannedCheck, conclusion: Option<&Conclusion>) -> Self {
         match conclusion {
-            None => Self::make(planned, None, None, false),
+            None => Self::make(planned, None, None, ""),
             Some(Conclusion {
                 verdict,
                 because,
                 flaky,
-            }) => Self::make(planned, Some(*verdict), Some(because), *flaky),
+                repeated,
+            }) => {
+                let disagreed = disagreed(*flaky, repeated);
+                Self::make(planned, Some(*verdict), Some(because), &disagreed)
+            }
         }
     }
 
     /// The finding of one attempt alone.
     pub fn of_attempt(planned: &PlannedCheck, attempt: &Attempted) -> Self {
         let because = because_of(attempt);
-        Self::make(planned, Some(attempt.verdict), because.as_ref(), false)
+        Self::make(planned, Some(attempt.verdict), because.as_ref(), "")
     }
 
     fn make(
         planned: &PlannedCheck,
         verdict: Option<Verdict>,
         because: Option<&Because>,
-        flaky: bool,
+        disagreed: &str,
     ) -> Self {
         let target = if planned.point == Point::default() {
             planned.title.clone()
@@ -78,9 +84,7 @@ impl Finding {
             sentence.push_str(": ");
             sentence.push_str(&detail);
         }
-        if flaky {
-            sentence.push_str(" (attempts disagreed)");
-        }
+        sentence.push_str(disagreed);
         let reason = verdict.map_or_else(String::new, |verdict| reason(verdict, because));
         Self {
             claim: planned.claim.clone(),
@@ -95,6 +99,24 @@ impl Finding {
             sentence,
         }
     }
+}
+
+/// How attempts or repetitions came apart.
+fn disagreed(flaky: bool, repeated: &BTreeMap<Verdict, u32>) -> String {
+    match (flaky, repeated.len()) {
+        (false, _) => String::new(),
+        (true, 0 | 1) => " (attempts disagreed)".to_owned(),
+        (true, _) => format!(" (repetitions disagreed: {})", times(repeated)),
+    }
+}
+
+/// How many repetitions came to what: `2 × pass, 1 × fail`.
+pub(super) fn times(repeated: &BTreeMap<Verdict, u32>) -> String {
+    let times = repeated.iter();
+    let times: Vec<_> = times
+        .map(|(verdict, times)| format!("{times} × {}", verdict.as_str()))
+        .collect();
+    times.join(", ")
 }
 
 /// What to look at next: what the case says of its own look, unless that is not what is amiss.

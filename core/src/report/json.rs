@@ -113,6 +113,7 @@ struct Run {
     last: String,
     took_ms: u64,
     ended: bool,
+    repetitions: u32,
     interrupted: Option<String>,
     deadline_ms: Option<u64>,
     profile: &'static str,
@@ -132,6 +133,7 @@ impl Run {
             last: view.last.to_string(),
             took_ms: took_ms(view),
             ended: view.ended.is_some(),
+            repetitions: view.repetitions,
             interrupted: view.interrupted.as_deref().map(kept),
             deadline_ms: view.deadline,
             profile: view.started.profile.as_str(),
@@ -253,6 +255,8 @@ struct Check {
     point: Point,
     verdict: &'static str,
     flaky: bool,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    repeated: BTreeMap<&'static str, u32>,
     weight: Option<&'static str>,
     waived: Option<Waived>,
     sentence: String,
@@ -311,6 +315,12 @@ impl Check {
                 .conclusion
                 .as_ref()
                 .is_some_and(|conclusion| conclusion.flaky),
+            repeated: check
+                .conclusion
+                .iter()
+                .flat_map(|conclusion| &conclusion.repeated)
+                .map(|(verdict, times)| (verdict.as_str(), *times))
+                .collect(),
             weight: view.weight(check).map(|weight| match weight {
                 Weight::For => "for",
                 Weight::Against => "against",
@@ -367,6 +377,8 @@ impl Fixture {
 #[serde(rename_all = "kebab-case")]
 struct TearDown {
     done: bool,
+    /// Whether what is left was to stay.
+    kept: bool,
     removed: usize,
     left: Vec<Object>,
     troubles: Vec<String>,
@@ -393,6 +405,7 @@ impl TearDown {
             .unwrap_or_default();
         Self {
             done: torn.is_some(),
+            kept: view.kept,
             removed: torn.map_or(0, |torn| torn.removed.len()),
             left: left(view).iter().map(object).collect(),
             troubles: troubles.iter().map(|trouble| kept(trouble)).collect(),

@@ -12,7 +12,7 @@ use quick_junit::{
 };
 
 use super::ending::reservations;
-use super::finding::{Finding, word};
+use super::finding::{Finding, times, word};
 use super::summary::{pools, server, took_ms};
 use super::suspects::suspects;
 use super::waivers::{Idle, idle, raised, waived};
@@ -167,6 +167,11 @@ fn case(view: &RunView, check: &CheckView) -> TestCase {
     }
     let mut case = TestCase::new(clean_line(&name(check)), status);
     case.set_classname(clean_line(planned.claim.as_str()));
+    let repeated = check
+        .conclusion
+        .as_ref()
+        .map(|conclusion| times(&conclusion.repeated));
+    let repeated = repeated.unwrap_or_default();
     let attempts: Vec<_> = check
         .attempts
         .iter()
@@ -178,6 +183,7 @@ fn case(view: &RunView, check: &CheckView) -> TestCase {
         ("winconform.kind", planned.kind.as_str()),
         ("winconform.reason", &finding.reason),
         ("winconform.attempts", &attempts.join(", ")),
+        ("winconform.repetitions", &repeated),
     ] {
         if !value.is_empty() {
             case.add_property(property(name, value));

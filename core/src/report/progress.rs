@@ -69,6 +69,13 @@ impl Progress {
             Event::Deadline { .. } => {
                 vec!["deadline           has come: tearing down".to_owned()]
             }
+            Event::Resumed { run, checks } => vec![format!(
+                "resumed            run {}: {} settled",
+                printable(run),
+                counted(*checks, "check")
+            )],
+            Event::Repetition { number } => vec![format!("repetition         {number}")],
+            Event::Kept => vec!["kept               what was created stays".to_owned()],
             Event::TornDown(torn) => {
                 let removed = objects(torn.removed.len());
                 vec![match torn.left.len() {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::blame::{Blame, Broke};
-use super::ending::{Reservation, left, object, objects, reservations};
-use super::finding::{Finding, UNFINISHED, in_words, word};
+use super::ending::{Reservation, asked_for, left, object, objects, reservations};
+use super::finding::{Finding, UNFINISHED, in_words, times, word};
 use super::folded::{Row, rows};
 use super::layout::{NARROWEST, columns, fit, pad, wrap};
 use super::summary::{pools, seconds, server, tally};
@@ -292,6 +292,13 @@ impl Page {
             let verdicts: Vec<_> = check.attempts.iter().map(|a| a.verdict.as_str()).collect();
             self.field(4, "attempts", &verdicts.join(", "));
         }
+        let repeated = check
+            .conclusion
+            .as_ref()
+            .map(|conclusion| times(&conclusion.repeated));
+        if let Some(repeated) = repeated.filter(|repeated| !repeated.is_empty()) {
+            self.field(4, "repetitions", &repeated);
+        }
         self.field(4, "evidence", &format!("record.jsonl, check {id}"));
         self.field(4, "next", &printable(&finding.hint));
         let others: Vec<_> = others
@@ -340,6 +347,12 @@ impl Page {
         self.blank();
         for idle in idle(view) {
             for line in wrap(&idle.sentence, self.width) {
+                let line = self.paint(&line, Style::News);
+                self.line(&line);
+            }
+        }
+        for sentence in asked_for(view) {
+            for line in wrap(&sentence, self.width) {
                 let line = self.paint(&line, Style::News);
                 self.line(&line);
             }

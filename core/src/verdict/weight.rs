@@ -34,6 +34,8 @@ pub fn weigh(conclusion: &Conclusion, profile: Profile) -> Weight {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::verdict::Because;
     use crate::way::{Trouble, TroubleKind};
@@ -45,6 +47,7 @@ mod tests {
                 verdict,
                 because,
                 flaky,
+                repeated: BTreeMap::new(),
             };
             weigh(&conclusion, profile)
         })

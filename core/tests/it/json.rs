@@ -13,6 +13,11 @@ fn rendered(view: &winconform_core::record::RunView) -> String {
 }
 
 #[test]
+fn repeated_and_kept() {
+    insta::assert_snapshot!(rendered(&runs::repeated_and_kept().view()));
+}
+
+#[test]
 fn fixture_failed() {
     insta::assert_snapshot!(rendered(&runs::fixture_failed().view()));
 }

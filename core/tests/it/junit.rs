@@ -135,6 +135,11 @@ fn every_verdict() {
 }
 
 #[test]
+fn repeated_and_kept() {
+    counted(&runs::repeated_and_kept().view(), 6, 1, 0, 0);
+}
+
+#[test]
 fn fixture_failed() {
     counted(&runs::fixture_failed().view(), 7, 1, 4, 0);
 }

@@ -1,10 +1,13 @@
 //! Records are read back as they were written, and refused when they were not.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 use winconform_core::claims::Kind;
+use winconform_core::facts::{Facts, Known};
 use winconform_core::record::{
-    Event, Exit, FixtureOutcome, Line, ObjectName, RecordError, SCHEMA, Started, Tally, TornDown,
-    exit, read, to_line,
+    Event, Exit, FixtureOutcome, Line, ObjectName, RecordError, ResumeError, SCHEMA, Started,
+    Tally, TornDown, exit, read, to_line,
 };
 use winconform_core::verdict::Verdict;
 use winconform_core::way::{ApiReply, Comparison, FixtureName, HttpReply, Reply, StandingFixture};
@@ -59,6 +62,12 @@ fn events() -> Vec<Event> {
             by: "SIGINT".to_owned(),
         },
         Event::Deadline { after_ms: 1500 },
+        Event::Resumed {
+            run: "a1b2".to_owned(),
+            checks: 3,
+        },
+        Event::Repetition { number: 2 },
+        Event::Kept,
         Event::TornDown(TornDown {
             removed: vec![object()],
             left: vec![object()],
@@ -121,6 +130,96 @@ fn objects_announced_and_never_torn_down_leave_a_run_untold() {
     let view = read(&untorn).expect("a record");
     assert_eq!(Tally::of(&view).unfinished, 0);
     assert_eq!(exit(&view), Exit::CouldNotTell);
+}
+
+#[test]
+fn a_run_goes_on_with_a_record_of_the_same_cluster_alone() {
+    let uid = |uid: &str| Facts {
+        cluster: Known::Fact {
+            value: uid.to_owned(),
+            source: "/api/v1/namespaces/kube-system".to_owned(),
+        },
+        ..facts()
+    };
+    let mut earlier = runs::every_verdict().view();
+    earlier.facts = Some(uid("a"));
+    let told = |started: &dyn Fn(&mut Started), facts: &Facts| {
+        let mut now = runs::started();
+        started(&mut now);
+        let told = earlier.can_be_resumed(&now, facts);
+        told.map_err(|error| error.to_string())
+    };
+    assert_eq!(told(&|_| {}, &uid("a")), Ok(()));
+    let other = |what: &str, then: &str, now: &str| {
+        Err(format!(
+            "{what} was {then} in run k3x9 and is {now}: begin a new run"
+        ))
+    };
+    let suites = "5f".repeat(32);
+    for (told, expected) in [
+        (
+            told(&|_| {}, &uid("b")),
+            other("the cluster (the UID of kube-system)", "a", "b"),
+        ),
+        (
+            told(&|now| now.suites = "00".to_owned(), &uid("a")),
+            other("the suites' digest", &suites, "00"),
+        ),
+        (
+            told(&|now| now.config = Some("00".to_owned()), &uid("a")),
+            other("the config file's digest", "none", "00"),
+        ),
+        (
+            told(&|now| now.version = "9".to_owned(), &uid("a")),
+            other("winconform's version", "0.1.0", "9"),
+        ),
+        (
+            told(&|_| {}, &Facts::default()),
+            Err("whether it is the cluster of run k3x9 cannot be told: not asked".to_owned()),
+        ),
+    ] {
+        assert_eq!(told, expected);
+    }
+    let mut unasked = runs::setup_died().view();
+    unasked.facts = None;
+    let refused = unasked.can_be_resumed(&runs::started(), &uid("a"));
+    assert!(
+        matches!(refused, Err(ResumeError::UnknownCluster { .. })),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn what_tells_nothing_of_the_cluster_is_looked_at_again() {
+    let view = runs::every_verdict().view();
+    let settled: BTreeSet<_> = view.settled().map(|check| &check.planned.id).collect();
+    for check in view.checks.values() {
+        let verdict = check.conclusion.as_ref().expect("it has one").verdict;
+        let again = matches!(verdict, Verdict::Broken | Verdict::Skip);
+        assert_eq!(!again, settled.contains(&check.planned.id), "{verdict}");
+    }
+    assert!(runs::killed().settled().count() == 2);
+}
+
+#[test]
+fn objects_that_were_to_stay_leave_nothing_untold() {
+    let ends = |kept: bool, troubles: &[&str]| {
+        let healthy = runs::healthy();
+        let mut view = healthy.view();
+        view.kept = kept;
+        view.torn_down = Some(TornDown {
+            left: view.intents.clone(),
+            troubles: troubles.iter().map(ToString::to_string).collect(),
+            ..TornDown::default()
+        });
+        exit(&view)
+    };
+    assert_eq!(ends(true, &[]), Exit::Conformant);
+    assert_eq!(ends(false, &[]), Exit::CouldNotTell);
+    assert_eq!(
+        ends(true, &["the Lease is still there"]),
+        Exit::CouldNotTell
+    );
 }
 
 #[test]

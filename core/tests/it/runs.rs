@@ -1,5 +1,7 @@
 //! Runs for reports: each is written as a record and read back, never made by hand.
 
+use std::collections::BTreeMap;
+
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use winconform_core::claims::{ClaimId, Kind, Pattern};
@@ -238,6 +240,7 @@ pub(crate) fn conclusion(verdict: Verdict, because: Because) -> Conclusion {
         verdict,
         because,
         flaky: false,
+        repeated: BTreeMap::new(),
     }
 }
 
@@ -542,6 +545,51 @@ pub(crate) fn fixture_failed() -> Recorder {
         removed: vec![deployment],
         left: vec![namespace],
         troubles: vec!["namespace winconform-k3x9 has finalizers of `kubernetes`".to_owned()],
+    }));
+    recorder.push(ended(Exit::NotConformant));
+    recorder
+}
+
+/// A healthy run that looked three times, in which one check came apart, and that was to leave what
+/// it created.
+pub(crate) fn repeated_and_kept() -> Recorder {
+    use Verdict::{Fail, Pass};
+    let plan = plan();
+    let mut recorder = begun(&plan);
+    for number in [2, 3] {
+        recorder.push(Event::Repetition { number });
+    }
+    let answers = "200 with `ok`";
+    let timeout = || looked(Comparison::Refuted(difference(answers, "timeout: late")));
+    let holds = || looked(Comparison::Holds(difference(answers, answers)));
+    for (place, (check, healthy)) in plan.iter().zip(healthy_conclusions()).enumerate() {
+        let (attempts, conclusion, repeated) = match place {
+            1 => (
+                vec![
+                    (Pass, holds()),
+                    (Fail, timeout()),
+                    (Fail, timeout()),
+                    (Pass, holds()),
+                ],
+                saw(Fail, answers, "timeout: late"),
+                vec![(Pass, 2), (Fail, 1)],
+            ),
+            _ => {
+                let verdict = healthy.verdict;
+                (Vec::new(), healthy, vec![(verdict, 3)])
+            }
+        };
+        let conclusion = Conclusion {
+            flaky: place == 1,
+            repeated: repeated.into_iter().collect(),
+            ..conclusion
+        };
+        recorder.judged(check, &attempts, conclusion);
+    }
+    recorder.push(Event::Kept);
+    recorder.push(Event::TornDown(TornDown {
+        left: objects(),
+        ..TornDown::default()
     }));
     recorder.push(ended(Exit::NotConformant));
     recorder

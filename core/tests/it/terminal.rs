@@ -31,6 +31,11 @@ fn every_verdict() {
 }
 
 #[test]
+fn repeated_and_kept() {
+    insta::assert_snapshot!(rendered(&runs::repeated_and_kept().view(), 100));
+}
+
+#[test]
 fn fixture_failed() {
     insta::assert_snapshot!(rendered(&runs::fixture_failed().view(), 100));
 }

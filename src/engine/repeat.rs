@@ -1,0 +1,27 @@
+//! How often everything is looked at.
+
+use std::time::Duration;
+
+/// How often everything is looked at.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Repeat {
+    /// So many times.
+    Times(u32),
+    /// As often as it can begin within this time from the start.
+    For(Duration),
+}
+
+impl Repeat {
+    /// Whether another repetition begins after this one, from 1, so long after the start.
+    pub(super) fn goes_on_after(self, repetition: u32, now: Duration) -> bool {
+        match self {
+            Self::Times(times) => repetition < times,
+            Self::For(time) => now < time,
+        }
+    }
+
+    /// Whether this repetition is known to be the last.
+    pub(super) fn ends_with(self, repetition: u32) -> bool {
+        matches!(self, Self::Times(times) if repetition >= times)
+    }
+}

@@ -1,0 +1,120 @@
+//! How a run takes back what it created, or leaves it where that was asked for.
+
+use winconform_core::record::{Event, Exit, ObjectName, TornDown, exit, read};
+
+use super::journal::Journal;
+use super::run::{RunError, RunOptions};
+use crate::cluster::{Cluster, LeaseHeld, ObjectRef, remove_run};
+use crate::transport::words;
+
+/// When what a run created stays in the cluster. What was interrupted never does.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Keep {
+    /// Never.
+    Never,
+    /// Unless it comes to conformant.
+    OnFailure,
+    /// Whatever it comes to.
+    Always,
+}
+
+/// Removes what the run created, or leaves it; lets others run, and puts it on record.
+pub(super) async fn end(
+    cluster: &Cluster,
+    options: &RunOptions,
+    journal: &Journal,
+    lease: Option<LeaseHeld>,
+) -> Result<(), RunError> {
+    let torn_down = match keeps(options.keep, journal)? {
+        None => tear_down(cluster, options, lease).await,
+        Some(kept) => {
+            let _ = journal.write(Event::Kept);
+            release(lease, kept).await
+        }
+    };
+    let _ = journal.write(Event::TornDown(torn_down));
+    Ok(())
+}
+
+/// The objects that are to stay, if they are.
+fn keeps(keep: Keep, journal: &Journal) -> Result<Option<Vec<ObjectName>>, RunError> {
+    let mut view = read(&journal.text()).map_err(RunError::Record)?;
+    let kept = view
+        .intents
+        .iter()
+        .filter(|object| object.kind != "Lease")
+        .cloned()
+        .collect();
+    // As if all were removed
+    view.kept = true;
+    view.torn_down = Some(TornDown::default());
+    let stays = match (exit(&view), keep) {
+        (Exit::Interrupted, _) | (_, Keep::Never) => false,
+        (_, Keep::Always) => true,
+        (exit, Keep::OnFailure) => exit != Exit::Conformant,
+    };
+    Ok(stays.then_some(kept))
+}
+
+/// Lets others run, and leaves the rest as it is.
+async fn release(lease: Option<LeaseHeld>, left: Vec<ObjectName>) -> TornDown {
+    let mut torn_down = TornDown {
+        left,
+        ..TornDown::default()
+    };
+    if let Some(lease) = lease
+        && let Err(error) = lease.release().await
+    {
+        torn_down.troubles.push(error.to_string());
+    }
+    torn_down
+}
+
+pub(super) async fn tear_down(
+    cluster: &Cluster,
+    options: &RunOptions,
+    lease: Option<LeaseHeld>,
+) -> TornDown {
+    let budget = cluster.api.durations().tear_down;
+    let removed = remove_run(&cluster.api, Some(&options.run), budget).await;
+    let mut troubles = Vec::new();
+    if let Some(lease) = lease
+        && let Err(error) = lease.release().await
+    {
+        troubles.push(error.to_string());
+    }
+    match removed {
+        Ok(removed) => {
+            let left = removed.left.iter().map(|left| name(&left.object)).collect();
+            let unlisted = removed.unlisted.iter();
+            troubles.extend(unlisted.map(|(kind, trouble)| format!("{}: {trouble}", kind.plural)));
+            troubles.extend(
+                removed
+                    .left
+                    .iter()
+                    .map(|left| format!("{}: {}", left.object, left.why)),
+            );
+            TornDown {
+                removed: removed.removed.iter().map(name).collect(),
+                left,
+                troubles,
+            }
+        }
+        Err(error) => {
+            troubles.push(words(&error));
+            TornDown {
+                removed: Vec::new(),
+                left: Vec::new(),
+                troubles,
+            }
+        }
+    }
+}
+
+fn name(object: &ObjectRef) -> ObjectName {
+    ObjectName {
+        kind: object.kind.kind.to_owned(),
+        namespace: object.namespace.clone(),
+        name: object.name.clone(),
+    }
+}
