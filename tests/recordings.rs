@@ -143,7 +143,7 @@ async fn record() {
     let view = read(&journal.text()).expect("a readable record");
     let facts = view.facts.expect("facts");
     let mut lines = BTreeMap::new();
-    for check in plan(&suites, &facts, &settings.config.images).checks {
+    for check in plan(&suites, &facts, &settings.config).checks {
         let recorded = view
             .checks
             .values()

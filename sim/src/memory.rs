@@ -8,6 +8,7 @@
 mod derive;
 mod families;
 mod give;
+mod outside;
 mod ready;
 mod services;
 

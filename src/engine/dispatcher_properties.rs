@@ -83,8 +83,9 @@ fn http(kind: SourceKind, pool: &PoolName) -> PlannedLook {
         from: Some(VantageKey {
             kind,
             pool: match kind {
-                SourceKind::LinuxPod | SourceKind::LinuxNode => PoolName::linux(),
-                SourceKind::WindowsPod | SourceKind::WindowsNode => pool.clone(),
+                SourceKind::LinuxPod | SourceKind::LinuxNode => Some(PoolName::linux()),
+                SourceKind::WindowsPod | SourceKind::WindowsNode => Some(pool.clone()),
+                SourceKind::Outside => None,
             },
         }),
         needs: vec![(key, Need::Stands)],
@@ -151,6 +152,7 @@ fn check(index: usize, form: usize) -> Check {
             Fate::Look,
             vec![
                 http(SourceKind::WindowsNode, &pool),
+                http(SourceKind::Outside, &pool),
                 http(SourceKind::WindowsPod, &pool),
             ],
         ),

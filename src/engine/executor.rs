@@ -3,6 +3,8 @@
 //! It decides nothing. Everything under way runs in tasks that one token ends.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -102,7 +104,11 @@ impl Executor {
         let api = fixtures.api.clone();
         Self {
             dispatcher: Dispatcher::new(plan, api.durations(), api.limits()),
-            vantages: Vantages::new(api.clone(), fixtures.run.clone()),
+            vantages: Vantages::new(
+                api.clone(),
+                fixtures.run.clone(),
+                Arc::clone(&standing.outside),
+            ),
             shared: SharedRequests::default(),
             journal: fixtures.journal.clone(),
             facts: FactsTold::new(facts, api.clone()),
@@ -258,7 +264,8 @@ impl Executor {
     fn looker(&self, ix: LookIx, standing: &Arc<Standing>) -> Option<Looker> {
         let check = self.dispatcher.check(ix.check)?;
         let look = check.looks.get(ix.look)?;
-        let prober = look.from.as_ref().map(|from| (from.prober(), Need::Stands));
+        let prober = look.from.as_ref().and_then(VantageKey::prober);
+        let prober = prober.map(|prober| (prober, Need::Stands));
         let needs = look.needs.iter().cloned().chain(prober);
         let rests = needs.filter_map(|(key, need)| {
             let made = Arc::clone(self.made.get(&key)?);
@@ -299,7 +306,7 @@ impl Executor {
                         answer.map(Reply::Api)
                     }
                     Ok(Request::Facts) => Ok(Reply::Facts(facts.tell(looker.attempt).await)),
-                    Ok(Request::Get(_)) => Err(misdirected()),
+                    Ok(Request::Get(_) | Request::Ping(_)) => Err(misdirected()),
                     Err(trouble) => Err(trouble),
                 };
                 let (brought, outcome) = (Instant::now(), looker.outcome(reply));
@@ -358,8 +365,9 @@ async fn sweep_all(
     from: &VantageKey,
     lookers: Vec<Looker>,
 ) -> Vec<(Looker, LookOutcome)> {
-    let mut gets: Vec<HttpGet> = Vec::new();
+    let (mut gets, mut pings) = (Vec::<HttpGet>::new(), Vec::<IpAddr>::new());
     let mut places = Vec::new();
+    let mut pinged = Vec::new();
     let mut outcomes = Vec::with_capacity(lookers.len());
     for looker in lookers {
         match looker.request() {
@@ -367,6 +375,11 @@ async fn sweep_all(
                 let from = gets.len();
                 gets.extend(own);
                 places.push((from..gets.len(), looker));
+            }
+            Ok(Request::Ping(own)) => {
+                let from = pings.len();
+                pings.extend(own);
+                pinged.push((from..pings.len(), looker));
             }
             Ok(Request::Api(_) | Request::Facts) => {
                 let outcome = looker.outcome(Err(misdirected()));
@@ -383,24 +396,36 @@ async fn sweep_all(
         false => vantages.sweep(from, &gets).await,
     };
     for (place, looker) in places {
-        let reply = match &replies {
-            Ok(replies) => {
-                let own = replies.get(place).map(<[_]>::to_vec);
-                own.map(Reply::Get).ok_or_else(|| {
-                    Trouble::new(
-                        TroubleKind::UnrecognisedOutput,
-                        "the sweep has no result for it",
-                    )
-                })
-            }
-            // What asks nothing is told without an answer
-            Err(_) if place.is_empty() => Ok(Reply::Get(Vec::new())),
-            Err(trouble) => Err(trouble.clone()),
-        };
-        let outcome = looker.outcome(reply);
+        let outcome = looker.outcome(own(&replies, place).map(Reply::Get));
+        outcomes.push((looker, outcome));
+    }
+    let replies = match pings.is_empty() {
+        true => Ok(Vec::new()),
+        false => vantages.ping(from, &pings).await,
+    };
+    for (place, looker) in pinged {
+        let outcome = looker.outcome(own(&replies, place).map(Reply::Ping));
         outcomes.push((looker, outcome));
     }
     outcomes
+}
+
+/// What of a session's results is of one look.
+fn own<T: Clone>(replies: &Result<Vec<T>, Trouble>, place: Range<usize>) -> Result<Vec<T>, Trouble> {
+    match replies {
+        Ok(replies) => {
+            let own = replies.get(place).map(<[_]>::to_vec);
+            own.ok_or_else(|| {
+                Trouble::new(
+                    TroubleKind::UnrecognisedOutput,
+                    "the sweep has no result for it",
+                )
+            })
+        }
+        // What asks nothing is told without an answer
+        Err(_) if place.is_empty() => Ok(Vec::new()),
+        Err(trouble) => Err(trouble.clone()),
+    }
 }
 
 /// Our own fault, which must end neither the run nor its tear-down.

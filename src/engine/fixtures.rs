@@ -79,8 +79,15 @@ impl Fixtures {
         cancel: &CancellationToken,
         applied: &mut Vec<Json>,
     ) -> Result<(), Trouble> {
+        let domain = match key.name {
+            FixtureName::Alias => {
+                let told = cancel.run_until_cancelled(self.domain());
+                told.await.unwrap_or_else(|| Err(ended()))?
+            }
+            _ => None,
+        };
         let objects = self
-            .objects(key)
+            .objects(key, domain.as_deref())
             .map_err(|error| Trouble::new(TroubleKind::NotApplied, error.to_string()))?;
         for object in &objects {
             if cancel.is_cancelled() {
@@ -92,14 +99,29 @@ impl Fixtures {
         Ok(())
     }
 
-    fn objects(&self, key: &FixtureKey) -> Result<Vec<Json>, ManifestError> {
+    /// The cluster's DNS suffix, once the prober in a Linux pod can tell it.
+    async fn domain(&self) -> Result<Option<String>, Trouble> {
+        let key = FixtureName::LinuxPodProber.at(None);
+        self.clone().wait_for_pods(&key, 1).await?;
+        Ok(suffix::of(&self.api, &self.linux_prober(&key)).await)
+    }
+
+    fn linux_prober(&self, key: &FixtureKey) -> PodRef {
+        PodRef {
+            namespace: manifest::namespace(&self.run),
+            name: manifest::name("prober", key),
+            container: "prober".to_owned(),
+        }
+    }
+
+    fn objects(&self, key: &FixtureKey, domain: Option<&str>) -> Result<Vec<Json>, ManifestError> {
         let (run, images, durations) = (&self.run, &self.images, self.api.durations());
         let FixtureName::Sched(_) = key.name else {
             let pool = pool_of(key, &self.pools);
-            return manifest::objects(key, run, pool, images, durations);
+            return manifest::objects(key, run, pool, images, durations, domain);
         };
         // Where they go is the question: they are aimed, and not placed
-        let mut objects = manifest::objects(key, run, None, images, durations)?;
+        let mut objects = manifest::objects(key, run, None, images, durations, domain)?;
         let ground = Ground {
             pools: &self.pools,
             nodes: &self.nodes,
@@ -215,6 +237,7 @@ impl Fixtures {
             }
             // They are there as soon as they are applied, and never more than that
             FixtureName::UnboundPods => Ok(StandingFixture::default()),
+            FixtureName::Alias => Ok(standing(applied, Vec::new())),
             FixtureName::LinuxServer
             | FixtureName::WindowsPodProber
             | FixtureName::LinuxNodeProber
@@ -224,12 +247,7 @@ impl Fixtures {
             }
             FixtureName::LinuxPodProber => {
                 let pods = self.wait_for_pods(key, 1).await?;
-                let pod = PodRef {
-                    namespace: manifest::namespace(&self.run),
-                    name: manifest::name("prober", key),
-                    container: "prober".to_owned(),
-                };
-                let domain = suffix::of(&self.api, &pod).await;
+                let domain = suffix::of(&self.api, &self.linux_prober(key)).await;
                 Ok(StandingFixture {
                     domain,
                     ..standing(applied, pods)
@@ -326,6 +344,7 @@ impl Fixtures {
             | FixtureName::WindowsPodProber
             | FixtureName::LinuxNodeProber
             | FixtureName::WindowsNodeProber
+            | FixtureName::Alias
             | FixtureName::Sched(_) => Duration::ZERO,
         };
         let mut waits = BTreeMap::new();
@@ -394,21 +413,31 @@ fn ended() -> Trouble {
 
 /// What stands of a fixture: what was applied, and its pods.
 pub(super) fn standing(applied: &[Json], pods: Vec<StandingPod>) -> StandingFixture {
-    let service = applied.iter().find(|object| object["kind"] == "Service");
+    let is_headless = |object: &&Json| object["spec"]["clusterIP"] == "None";
+    let services = || applied.iter().filter(|object| object["kind"] == "Service");
+    let service = services().find(|object| !is_headless(object));
+    let named = |service: &Json| Some(service["metadata"]["name"].as_str()?.to_owned());
     let port = |port: &Json| port.as_u64().and_then(|port| u16::try_from(port).ok());
-    let served = applied.iter().find_map(|object| {
-        let spec = match object["kind"].as_str()? {
-            "Pod" => &object["spec"],
-            "Deployment" => &object["spec"]["template"]["spec"],
-            _ => return None,
-        };
-        port(&spec["containers"][0]["ports"][0]["containerPort"])
-    });
+    let served = |protocol: &str| {
+        let ports = applied.iter().find_map(|object| {
+            let spec = match object["kind"].as_str()? {
+                "Pod" => &object["spec"],
+                "Deployment" => &object["spec"]["template"]["spec"],
+                _ => return None,
+            };
+            spec["containers"][0]["ports"].as_array()
+        });
+        let mut ports = ports.into_iter().flatten();
+        let of = ports.find(|port| port["protocol"].as_str().unwrap_or("TCP") == protocol);
+        port(&of?["containerPort"])
+    };
     StandingFixture {
         service: service.and_then(service_address),
-        name: service.and_then(|service| Some(service["metadata"]["name"].as_str()?.to_owned())),
+        name: service.and_then(named),
         node_port: service.and_then(|service| port(&service["spec"]["ports"][0]["nodePort"])),
-        port: served,
+        headless: services().find(is_headless).and_then(named),
+        port: served("TCP"),
+        udp: served("UDP"),
         pods,
         domain: None,
     }

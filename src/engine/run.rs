@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use winconform_core::config::{Config, Images};
+use winconform_core::config::Config;
 use winconform_core::document::Diagnostics;
 use winconform_core::facts::Facts;
 use winconform_core::plan::{Check, Plan, Selected, Selection, plan};
@@ -80,11 +80,11 @@ pub enum RunError {
 pub async fn plan_of(
     cluster: &Cluster,
     suites: &Suites,
-    images: &Images,
+    config: &Config,
     selection: &Selection,
 ) -> Result<(Facts, Selected), Diagnostics> {
     let facts = collect(&cluster.api).await;
-    let selected = selection.apply(plan(suites, &facts, images), &facts)?;
+    let selected = selection.apply(plan(suites, &facts, config), &facts)?;
     Ok((facts, selected))
 }
 
@@ -137,7 +137,7 @@ async fn live(
     let mut waiting = signals.clone();
     // Of a large cluster, or a slow one, it takes long
     let (facts, selected) = tokio::select! {
-        planned = plan_of(cluster, suites, &options.config.images, &options.selection) => {
+        planned = plan_of(cluster, suites, &options.config, &options.selection) => {
             planned.map_err(RunError::Selection)?
         }
         Ok(_) = waiting.wait_for(|count| *count >= 1) => {
@@ -189,7 +189,7 @@ async fn live(
     let _ends_with_this = cancel.clone().drop_guard();
     let pods = watch_pods(&cluster.api, &options.run, &tracker, cancel.clone());
     let namespaces = [manifest::namespace, manifest::host_namespace].map(|of| of(&options.run));
-    let standing = Standing::new(&options.run, namespaces, &facts);
+    let standing = Standing::new(&options.run, namespaces, &facts, &options.config.outside);
     let fixtures = Fixtures {
         api: cluster.api.clone(),
         run: options.run.clone(),

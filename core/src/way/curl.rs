@@ -26,6 +26,7 @@ pub fn candidates(kind: SourceKind) -> &'static [&'static str] {
         SourceKind::LinuxPod | SourceKind::LinuxNode => &["curl"],
         SourceKind::WindowsPod => &["C:\\Windows\\System32\\curl.exe", "curl.exe"],
         SourceKind::WindowsNode => &["C:\\Windows\\System32\\curl.exe"],
+        SourceKind::Outside => &[],
     }
 }
 
@@ -178,7 +179,7 @@ pub fn split(gets: &[HttpGet], token: &str, reply: &ExecReply) -> Result<Vec<Htt
     // answer whose message was lost
     let last = replies.last().map_or(0, |reply| match reply {
         HttpReply::Failed { code, .. } => i64::from(*code),
-        HttpReply::Answered { .. } => 0,
+        HttpReply::Answered { .. } | HttpReply::Unreached { .. } => 0,
     });
     if reply.exit != ExitStatus::Code(last) {
         return Err(unrecognised(format!(

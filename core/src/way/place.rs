@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::placement::SchedFixture;
 use super::trouble::{Trouble, TroubleKind};
-use crate::facts::{Facts, NodeFact, Pool, PoolName, WindowsBuild};
+use crate::config::Outside;
+use crate::facts::{Facts, NodeFact, Os, Pool, PoolName, WindowsBuild};
 
 /// A kind of place to look from.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -23,15 +24,18 @@ pub enum SourceKind {
     LinuxNode,
     /// A Windows node itself, through a `HostProcess` pod.
     WindowsNode,
+    /// Outside the cluster: the machine that looks.
+    Outside,
 }
 
 impl SourceKind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::LinuxPod,
         Self::WindowsPod,
         Self::LinuxNode,
         Self::WindowsNode,
+        Self::Outside,
     ];
 
     /// The kind's word.
@@ -41,6 +45,7 @@ impl SourceKind {
             Self::WindowsPod => "windows-pod",
             Self::LinuxNode => "linux-node",
             Self::WindowsNode => "windows-node",
+            Self::Outside => "outside",
         }
     }
 
@@ -49,13 +54,29 @@ impl SourceKind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == word)
     }
 
-    /// The prober that is such a place.
-    pub fn prober(self) -> FixtureName {
+    /// Whether it is a pod with an address of its own.
+    pub fn is_pod(self) -> bool {
+        matches!(self, Self::LinuxPod | Self::WindowsPod)
+    }
+
+    /// The system whose interpreter runs what one program alone cannot do there: pods have one, and
+    /// what a `HostProcess` exec is given goes through another one before.
+    pub fn shell(self) -> Option<Os> {
         match self {
-            Self::LinuxPod => FixtureName::LinuxPodProber,
-            Self::WindowsPod => FixtureName::WindowsPodProber,
-            Self::LinuxNode => FixtureName::LinuxNodeProber,
-            Self::WindowsNode => FixtureName::WindowsNodeProber,
+            Self::LinuxPod | Self::LinuxNode => Some(Os::Linux),
+            Self::WindowsPod => Some(Os::Windows),
+            Self::WindowsNode | Self::Outside => None,
+        }
+    }
+
+    /// The prober that is such a place; outside there is none.
+    pub fn prober(self) -> Option<FixtureName> {
+        match self {
+            Self::LinuxPod => Some(FixtureName::LinuxPodProber),
+            Self::WindowsPod => Some(FixtureName::WindowsPodProber),
+            Self::LinuxNode => Some(FixtureName::LinuxNodeProber),
+            Self::WindowsNode => Some(FixtureName::WindowsNodeProber),
+            Self::Outside => None,
         }
     }
 }
@@ -66,23 +87,25 @@ impl SourceKind {
 pub struct VantageKey {
     /// What kind of place.
     pub kind: SourceKind,
-    /// The pool it is in.
-    pub pool: PoolName,
+    /// The pool it is in; none outside.
+    pub pool: Option<PoolName>,
 }
 
 impl VantageKey {
-    /// The fixture that is this vantage.
-    pub fn prober(&self) -> FixtureKey {
-        FixtureKey {
-            name: self.kind.prober(),
-            pool: Some(self.pool.clone()),
-        }
+    /// The fixture that is this vantage; outside there is none.
+    pub fn prober(&self) -> Option<FixtureKey> {
+        let name = self.kind.prober()?;
+        let pool = self.pool.clone();
+        Some(FixtureKey { name, pool })
     }
 }
 
 impl fmt::Display for VantageKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} in {}", self.kind.as_str(), self.pool)
+        match &self.pool {
+            Some(pool) => write!(f, "{} in {pool}", self.kind.as_str()),
+            None => f.write_str(self.kind.as_str()),
+        }
     }
 }
 
@@ -112,6 +135,8 @@ pub enum FixtureName {
     LinuxNodeProber,
     /// A prober that is a Windows node.
     WindowsNodeProber,
+    /// A Service that stands for the name of win-webserver's.
+    Alias,
     /// Pods that are there to be placed.
     #[serde(untagged)]
     Sched(SchedFixture),
@@ -119,7 +144,7 @@ pub enum FixtureName {
 
 impl FixtureName {
     /// Every fixture.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Namespaces,
         Self::WinWebserver,
         Self::Iis,
@@ -131,6 +156,7 @@ impl FixtureName {
         Self::WindowsPodProber,
         Self::LinuxNodeProber,
         Self::WindowsNodeProber,
+        Self::Alias,
         Self::Sched(SchedFixture::Selected),
         Self::Sched(SchedFixture::Tolerant),
         Self::Sched(SchedFixture::Intolerant),
@@ -157,6 +183,7 @@ impl FixtureName {
             Self::WindowsPodProber => "windows-pod-prober",
             Self::LinuxNodeProber => "linux-node-prober",
             Self::WindowsNodeProber => "windows-node-prober",
+            Self::Alias => "alias",
             Self::Sched(fixture) => fixture.as_str(),
         }
     }
@@ -175,6 +202,7 @@ impl FixtureName {
             | Self::NanoServer
             | Self::WindowsPodProber
             | Self::WindowsNodeProber
+            | Self::Alias
             | Self::Sched(_) => true,
             Self::Namespaces
             | Self::LinuxServer
@@ -193,6 +221,7 @@ impl FixtureName {
             | Self::NanoServer
             | Self::WindowsPodProber
             | Self::WindowsNodeProber
+            | Self::Alias
             | Self::Sched(_) => pool.cloned(),
             Self::LinuxServer | Self::LinuxPodProber | Self::LinuxNodeProber => {
                 Some(PoolName::linux())
@@ -253,8 +282,12 @@ pub struct StandingFixture {
     pub name: Option<String>,
     /// The port of the Service on every node.
     pub node_port: Option<u16>,
+    /// The name of its Service without an address.
+    pub headless: Option<String>,
     /// The port its pods serve on.
     pub port: Option<u16>,
+    /// The port its pods serve UDP on.
+    pub udp: Option<u16>,
     /// Its pods, by name.
     pub pods: Vec<StandingPod>,
     /// The cluster's DNS suffix, as a prober was given it.
@@ -301,13 +334,20 @@ pub struct Standing {
     pub nodes: Vec<StandingNode>,
     /// All of its nodes, as the facts have them.
     pub node_facts: Arc<Vec<NodeFact>>,
+    /// What lies outside the cluster.
+    pub outside: Arc<Outside>,
     /// The fixtures that stand.
     pub fixtures: BTreeMap<FixtureKey, StandingFixture>,
 }
 
 impl Standing {
     /// A run of which nothing stands yet.
-    pub fn new(run: &str, [namespace, host_namespace]: [String; 2], facts: &Facts) -> Self {
+    pub fn new(
+        run: &str,
+        [namespace, host_namespace]: [String; 2],
+        facts: &Facts,
+        outside: &Outside,
+    ) -> Self {
         let all = facts.nodes.value().map(Vec::as_slice).unwrap_or_default();
         let mut nodes = Vec::new();
         for (pool, Pool { nodes: usable, .. }) in facts.pools() {
@@ -330,6 +370,7 @@ impl Standing {
             host_namespace,
             nodes,
             node_facts: Arc::new(all.to_vec()),
+            outside: Arc::new(outside.clone()),
             fixtures: BTreeMap::new(),
         }
     }
@@ -350,6 +391,7 @@ impl Standing {
             | FixtureName::LinuxServer
             | FixtureName::LinuxPodProber
             | FixtureName::WindowsPodProber
+            | FixtureName::Alias
             | FixtureName::Sched(_) => &self.namespace,
         }
     }
@@ -378,14 +420,23 @@ impl<'a> Bound<'a> {
         self.standing(&name.at(self.to.or(self.pool)))
     }
 
-    /// The pod that is looked from.
-    pub fn vantage(&self) -> Result<&'a StandingPod, Trouble> {
+    /// The prober that is looked from.
+    pub fn prober(&self) -> Result<&'a StandingFixture, Trouble> {
         let nowhere = |detail: &str| Trouble::new(TroubleKind::FixtureFailed, detail);
         let from = self
             .from
             .ok_or_else(|| nowhere("the look is from nowhere"))?;
-        let pods = &self.standing(&from.prober())?.pods;
-        pods.first().ok_or_else(|| nowhere("the prober has no pod"))
+        let prober = from
+            .prober()
+            .ok_or_else(|| nowhere("the look is from no pod"))?;
+        self.standing(&prober)
+    }
+
+    /// The pod that is looked from.
+    pub fn vantage(&self) -> Result<&'a StandingPod, Trouble> {
+        let pods = &self.prober()?.pods;
+        pods.first()
+            .ok_or_else(|| Trouble::new(TroubleKind::FixtureFailed, "the prober has no pod"))
     }
 
     /// The cluster's DNS suffix; what nobody has told is not assumed.

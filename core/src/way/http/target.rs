@@ -1,7 +1,9 @@
 //! What of a fixture is asked, bound to what stands of it.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
+use crate::config::{Outside, Target as OutsideTarget};
 use crate::facts::PoolName;
 use crate::way::exchange::{Host, HttpGet};
 use crate::way::place::{Bound, FixtureName, StandingFixture, StandingNode, StandingPod};
@@ -36,11 +38,26 @@ pub enum Target {
     SourceSeenByPods,
     /// The kubelet's port of every node, which is no fixture's.
     Nodes,
+    /// What is to be reached outside the cluster by a name.
+    OutsideNames,
+    /// What is to be reached outside the cluster by an address.
+    OutsideAddresses,
+    /// The name of the Service without an address, which leads to the pods themselves.
+    HeadlessName,
+    /// A name of another Service that stands for the Service's full name.
+    Alias,
+    /// Each pod's own address but that of the one that looks, with a request and an answer that no
+    /// single packet holds.
+    PodsWithLongPayload,
+    /// The address of the pod that looks.
+    Itself,
+    /// The virtual address of the Service that has the pod that looks alone behind it.
+    ItselfByService,
 }
 
 impl Target {
     /// Every target.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 20] = [
         Self::Pods,
         Self::PodsOnSameNode,
         Self::PodsOnOtherNodes,
@@ -54,6 +71,13 @@ impl Target {
         Self::OwnNodePort,
         Self::SourceSeenByPods,
         Self::Nodes,
+        Self::OutsideNames,
+        Self::OutsideAddresses,
+        Self::HeadlessName,
+        Self::Alias,
+        Self::PodsWithLongPayload,
+        Self::Itself,
+        Self::ItselfByService,
     ];
 
     /// The target's word.
@@ -72,6 +96,13 @@ impl Target {
             Self::OwnNodePort => "own-node-port",
             Self::SourceSeenByPods => "source-seen-by-pods",
             Self::Nodes => "nodes",
+            Self::OutsideNames => "outside-names",
+            Self::OutsideAddresses => "outside-addresses",
+            Self::HeadlessName => "headless-name",
+            Self::Alias => "alias",
+            Self::PodsWithLongPayload => "pods-with-long-payload",
+            Self::Itself => "itself",
+            Self::ItselfByService => "itself-by-service",
         }
     }
 
@@ -84,7 +115,8 @@ impl Target {
     pub(crate) fn needs(self) -> &'static [FixtureName] {
         match self {
             // It tells the cluster's suffix
-            Self::FullName => &[FixtureName::LinuxPodProber],
+            Self::FullName | Self::HeadlessName => &[FixtureName::LinuxPodProber],
+            Self::Alias => &[FixtureName::LinuxPodProber, FixtureName::Alias],
             Self::Pods
             | Self::PodsOnSameNode
             | Self::PodsOnOtherNodes
@@ -96,24 +128,51 @@ impl Target {
             | Self::NodePortsOfPool
             | Self::OwnNodePort
             | Self::SourceSeenByPods
-            | Self::Nodes => &[],
+            | Self::Nodes
+            | Self::OutsideNames
+            | Self::OutsideAddresses
+            | Self::PodsWithLongPayload
+            | Self::Itself
+            | Self::ItselfByService => &[],
         }
     }
 
     /// Whether it is some fixture's.
     pub(crate) fn is_of_a_fixture(self) -> bool {
-        self != Self::Nodes
+        !(matches!(self, Self::Nodes | Self::Itself | Self::ItselfByService) || self.is_outside())
+    }
+
+    /// Whether it lies outside the cluster.
+    pub(crate) fn is_outside(self) -> bool {
+        matches!(self, Self::OutsideNames | Self::OutsideAddresses)
+    }
+
+    /// What of it is set to be reached outside the cluster.
+    pub(crate) fn set(self, outside: &Outside) -> &[OutsideTarget] {
+        match self {
+            Self::OutsideNames => &outside.names,
+            Self::OutsideAddresses => &outside.addresses,
+            _ => &[],
+        }
     }
 
     /// What to ask of a fixture.
-    pub(super) fn aims<'a>(
+    pub(in crate::way) fn aims<'a>(
         self,
         of: Option<FixtureName>,
         at: &Bound<'a>,
     ) -> Result<Aims<'a>, Trouble> {
-        let Some(of) = of else {
-            return kubelets(at);
-        };
+        match self {
+            Self::Nodes => return kubelets(at),
+            Self::Itself => return itself(at, false),
+            Self::ItselfByService => return itself(at, true),
+            Self::OutsideNames | Self::OutsideAddresses => {
+                return Ok(outside(self.set(&at.standing.outside)));
+            }
+            _ => {}
+        }
+        let nobody = || Trouble::new(TroubleKind::FixtureFailed, "nobody is asked for it");
+        let of = of.ok_or_else(nobody)?;
         let fixture = at.fixture(of)?;
         let binding = Binding { of, fixture, at };
         match self {
@@ -150,7 +209,24 @@ impl Target {
                 }
                 Ok(aims)
             }
-            Self::Nodes => kubelets(at),
+            Self::HeadlessName => Ok(Aims::of([binding.headless()?])),
+            Self::Alias => Ok(Aims::of([binding.alias()?])),
+            Self::PodsWithLongPayload => {
+                let here = &at.vantage()?.name;
+                let mut aims = binding.pods(|pod| pod.name != *here)?;
+                let payload = long_payload(&at.standing.run);
+                for aim in &mut aims.each {
+                    aim.get.path = format!("/echo?msg={payload}");
+                    aim.by = &[];
+                    aim.says = Some(Cow::Owned(payload.clone()));
+                }
+                Ok(aims)
+            }
+            Self::Nodes
+            | Self::Itself
+            | Self::ItselfByService
+            | Self::OutsideNames
+            | Self::OutsideAddresses => Err(nobody()),
             Self::NodePorts => binding.node_ports(|_| true),
             Self::NodePortsOfPool => {
                 let pool = at.to.or(at.pool);
@@ -191,6 +267,7 @@ fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>, Trouble> {
             },
             shown: format!("kubelet of node {}", node.name),
             by: &[],
+            says: None,
         })
     };
     let nodes = at.standing.nodes.iter();
@@ -199,24 +276,83 @@ fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>, Trouble> {
     ))
 }
 
+/// The pod that looks, by its own address or through its Service.
+fn itself<'a>(at: &Bound<'a>, by_service: bool) -> Result<Aims<'a>, Trouble> {
+    let lacks = |what: &str| {
+        let detail = format!("the prober has no {what}");
+        Trouble::new(TroubleKind::FixtureFailed, detail)
+    };
+    let (prober, pod) = (at.prober()?, at.vantage()?);
+    let (address, port, shown) = match by_service {
+        true => {
+            let (address, port) = prober.service.ok_or_else(|| lacks("Service address"))?;
+            (address, port, format!("its own Service IP {address}"))
+        }
+        false => {
+            let address = *pod.addresses.first().ok_or_else(|| lacks("address"))?;
+            let port = prober.port.ok_or_else(|| lacks("port"))?;
+            (address, port, format!("its own address {address}"))
+        }
+    };
+    Ok(Aims::of([Aim {
+        get: HttpGet {
+            host: Host::Address(address),
+            port,
+            path: "/hostname".to_owned(),
+        },
+        shown,
+        by: std::slice::from_ref(pod),
+        says: None,
+    }]))
+}
+
+/// More than a jumbo frame holds (9,000 bytes), and nobody else's.
+fn long_payload(run: &str) -> String {
+    let once = format!("{run}-");
+    once.repeat(LONG.div_ceil(once.len()))
+}
+
+/// The least of a long payload, in bytes.
+const LONG: usize = 12_000;
+
+/// What lies outside the cluster, each known by what it says.
+fn outside(targets: &[OutsideTarget]) -> Aims<'_> {
+    Aims::of(targets.iter().map(|target| {
+        let host = target.address().map(Host::Address);
+        let host = host.unwrap_or_else(|| Host::Name(target.host.clone()));
+        Aim {
+            get: HttpGet {
+                host,
+                port: target.port,
+                path: target.path.clone(),
+            },
+            shown: target.to_string(),
+            by: &[],
+            says: Some(Cow::Borrowed(&target.says)),
+        }
+    }))
+}
+
 /// One request.
 #[derive(Clone, Debug)]
-pub(super) struct Aim<'a> {
-    pub(super) get: HttpGet,
+pub(in crate::way) struct Aim<'a> {
+    pub(in crate::way) get: HttpGet,
     /// The target, in words.
-    pub(super) shown: String,
+    pub(in crate::way) shown: String,
     /// The pods that may answer; anyone where there is none.
-    pub(super) by: &'a [StandingPod],
+    pub(in crate::way) by: &'a [StandingPod],
+    /// What any answer of whoever is meant holds.
+    pub(in crate::way) says: Option<Cow<'a, str>>,
 }
 
 /// The requests of one look.
 #[derive(Debug)]
-pub(super) struct Aims<'a> {
-    pub(super) each: Vec<Aim<'a>>,
+pub(in crate::way) struct Aims<'a> {
+    pub(in crate::way) each: Vec<Aim<'a>>,
     /// The names of the pods that must each answer at least once.
-    pub(super) all: Vec<String>,
+    pub(in crate::way) all: Vec<String>,
     /// Why there is nothing to ask.
-    pub(super) absent: Option<String>,
+    pub(in crate::way) absent: Option<String>,
 }
 
 impl<'a> Aims<'a> {
@@ -247,6 +383,7 @@ impl<'a> Binding<'_, 'a> {
                 get: self.get(Host::Address(*address), port),
                 shown: format!("pod {} on {}", pod.name, pod.node),
                 by: std::slice::from_ref(pod),
+                says: None,
             })
         });
         let each: Vec<_> = aims.collect::<Result<_, Trouble>>()?;
@@ -284,6 +421,30 @@ impl<'a> Binding<'_, 'a> {
             Some(below) => format!("{name}.{}{below}", self.at.standing.namespace),
         };
         Ok(self.to(name.clone(), Host::Name(name), port))
+    }
+
+    /// The Service without an address by its full name, on the port of the pods.
+    fn headless(&self) -> Result<Aim<'a>, Trouble> {
+        let port = self.fixture.port.ok_or_else(|| self.lacks("port"))?;
+        let name = self.fixture.headless.as_ref();
+        let name = name.ok_or_else(|| self.lacks("headless Service"))?;
+        let name = self.full(name)?;
+        Ok(self.to(name.clone(), Host::Name(name), port))
+    }
+
+    /// The Service that stands for this one's name, by its full name.
+    fn alias(&self) -> Result<Aim<'a>, Trouble> {
+        let (_, port) = self.address()?;
+        let alias = self.at.fixture(FixtureName::Alias)?;
+        let name = alias.name.as_ref().ok_or_else(|| self.lacks("alias"))?;
+        let name = self.full(name)?;
+        Ok(self.to(name.clone(), Host::Name(name), port))
+    }
+
+    /// The full name of a Service of the run.
+    fn full(&self, name: &str) -> Result<String, Trouble> {
+        let (namespace, domain) = (&self.at.standing.namespace, self.at.domain()?);
+        Ok(format!("{name}.{namespace}.svc.{domain}"))
     }
 
     fn node_ports(&self, wanted: impl Fn(&StandingNode) -> bool) -> Result<Aims<'a>, Trouble> {
@@ -336,13 +497,16 @@ impl<'a> Binding<'_, 'a> {
             get: self.get(host, port),
             shown,
             by: &self.fixture.pods,
+            says: None,
         }
     }
 
     fn get(&self, host: Host, port: u16) -> HttpGet {
         let path = match self.of {
             // agnhost answers any other path with the time
-            FixtureName::LinuxServer => "/hostname",
+            FixtureName::LinuxServer
+            | FixtureName::LinuxPodProber
+            | FixtureName::WindowsPodProber => "/hostname",
             _ => "/",
         };
         HttpGet {
@@ -360,7 +524,7 @@ impl<'a> Binding<'_, 'a> {
 
 /// Whether a body is of a pod: it says its name or one of its addresses, and not as a part of
 /// another's.
-pub(super) fn is_of(body: &str, pod: &StandingPod) -> bool {
+pub(in crate::way) fn is_of(body: &str, pod: &StandingPod) -> bool {
     let addresses = pod.addresses.iter().map(ToString::to_string);
     let mut words = addresses.chain([pod.name.clone()]);
     words.any(|word| {
