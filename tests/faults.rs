@@ -36,6 +36,11 @@ mod scheduling;
 mod suites;
 mod world;
 
+/// Places to look from in this cluster: pods and nodes of Linux and of its one pool of Windows.
+const PLACES: u64 = 4;
+/// Execs that each may take: one or two to find curl, one for each look that has to hold.
+const EXECS: u64 = 4;
+
 /// Runs at once while harness faults are tried.
 const AT_ONCE: usize = 10;
 
@@ -378,6 +383,10 @@ fn main() {
         let name = format!("product::{}", product.fault);
         trials.add(name, async |world: &World| world.product(product).await);
     }
+    trials.add(
+        "cost::a_place_takes_four_execs".to_owned(),
+        async |world: &World| world.execs().await,
+    );
     for fault in HARNESS {
         let name = format!("harness::{fault}");
         trials.add(name, async move |world: &World| {
@@ -395,6 +404,15 @@ fn main() {
 impl World {
     /// Runs the tool through a front with these faults.
     async fn run(&self, faults: Vec<FrontFault>, seed: u64) -> RunView {
+        self.counted_run(faults, seed).await.0
+    }
+
+    /// The same, with how many requests of each kind it sent.
+    async fn counted_run(
+        &self,
+        faults: Vec<FrontFault>,
+        seed: u64,
+    ) -> (RunView, Vec<(String, u64)>) {
         let config = kube_config(&options(&self.kubeconfig))
             .await
             .expect("a configuration");
@@ -428,6 +446,7 @@ impl World {
             Journal::create(None, Vec::new(), Box::new(|_| {})).expect("a record in memory");
         let (_alive, signals) = tokio::sync::watch::channel(0);
         let _ = run(&cluster, &suites(), &settings, &journal, signals).await;
+        let sent = cluster.api.counts();
         front.stop().await;
         let view = read(&journal.text()).expect("a readable record");
         // What tear-down said must be true; what it could not remove is removed here
@@ -443,7 +462,20 @@ impl World {
                 left.removed
             );
         }
-        view
+        (view, sent)
+    }
+
+    /// A healthy run with a curl that takes many targets at once looks from no place too often.
+    async fn execs(&self) -> Outcome {
+        let before = self.set(&["none"]).await;
+        let (view, sent) = self.counted_run(before, 1).await;
+        let execs = sent.iter().find(|(what, _)| what.starts_with("exec "));
+        let execs = execs.map_or(0, |(_, count)| *count);
+        println!("{execs} execs from {PLACES} places");
+        if (PLACES..=PLACES * EXECS).contains(&execs) {
+            return Ok(());
+        }
+        Err(format!("{execs} execs: {sent:?}\n{}", described(&view)))
     }
 
     /// Sets the nodes' faults and waits until they show them; gives those of the front.

@@ -51,6 +51,10 @@ fn main() {
         trials.add(name, async move |world: &World| killed(world, moment).await);
     }
     trials.add("images_are_pulled_beforehand".to_owned(), prepulled);
+    trials.add(
+        "pulling_ends_with_its_lease".to_owned(),
+        prepulled_without_lease,
+    );
     trials.add("a_second_signal_abandons".to_owned(), abandoned);
     trials.add("a_second_run_and_a_cleanup_are_refused".to_owned(), refused);
     trials.run()
@@ -289,6 +293,55 @@ async fn prepulled(world: &World) -> Outcome {
         if !told.lines().any(is_told) {
             return Err(format!("no `{outcome}` of {image} in:\n{told}"));
         }
+    }
+    unchanged(&before, &everything(world).await)
+}
+
+async fn prepulled_without_lease(world: &World) -> Outcome {
+    let before = everything(world).await;
+    let slow: ProductFault = "pull-slow=windows-2022".parse().expect("a fault");
+    world.joined.faults().set(slow.clone());
+    // Of another name, so that no node has them yet
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("config.yaml");
+    let mirror = "images: {mirror: registry.example.com/mirror}\n";
+    std::fs::write(&config, mirror).expect("written");
+    let config = config.to_string_lossy();
+    let mut prepull = binary(
+        world,
+        &["prepull", "--select", "net.*", "--config", &config],
+    );
+    let mut child = prepull
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("the binary starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    let mut told = String::new();
+    let mut taken = false;
+    while let Ok(Some(line)) = lines.next_line().await {
+        told.push_str(&line);
+        told.push('\n');
+        // On Linux, while Windows pulls still
+        if !taken && line.contains("there after") {
+            let mut delete = Command::new("kubectl");
+            delete.arg("--kubeconfig").arg(&world.kubeconfig).args([
+                "delete",
+                "lease",
+                "winconform",
+                "-n",
+                "default",
+            ]);
+            let (code, said) = output(delete).await;
+            equal(code, Some(0), &said)?;
+            taken = true;
+        }
+    }
+    let code = child.wait().await.expect("it ends").code();
+    world.joined.faults().lift(&slow);
+    equal(code, Some(11), &told)?;
+    if !told.contains("ended early by the loss of its Lease") {
+        return Err(format!("the loss is not told in:\n{told}"));
     }
     unchanged(&before, &everything(world).await)
 }

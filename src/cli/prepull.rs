@@ -14,7 +14,7 @@ use super::error::CliError;
 use super::run::{count_signals, holder, new_id};
 use super::screen::Screen;
 use super::{settings, suites};
-use crate::engine::{Pull, RunOptions, plan_of, prepull};
+use crate::engine::{EndedBy, Pull, RunOptions, plan_of, prepull};
 
 pub(super) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
@@ -67,6 +67,9 @@ pub(super) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliErr
         .await
         .map_err(CliError::Run)?;
     let left = done.torn_down.left.len() + done.torn_down.troubles.len();
+    if let Some(EndedBy::Lease(why)) = &done.ended_by {
+        screen.say(&format!("ended early by {}\n", printable(why)));
+    }
     let missing = counted(done.missing, "image");
     screen.say(&format!("{missing} not pulled; "));
     match left {
@@ -85,9 +88,9 @@ pub(super) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliErr
             ));
         }
     }
-    Ok(if done.interrupted {
+    Ok(if done.ended_by == Some(EndedBy::Signal) {
         Exit::Interrupted.code()
-    } else if done.missing > 0 || left > 0 {
+    } else if done.ended_by.is_some() || done.missing > 0 || left > 0 {
         Exit::CouldNotTell.code()
     } else {
         0

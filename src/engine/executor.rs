@@ -376,12 +376,12 @@ async fn sweep_all(
                 gets.extend(own);
                 places.push((from..gets.len(), looker));
             }
-            Ok(Request::Ping(own)) => {
+            Ok(Request::Ping(own)) if from.kind.shell().is_some() => {
                 let from = pings.len();
                 pings.extend(own);
                 pinged.push((from..pings.len(), looker));
             }
-            Ok(Request::Api(_) | Request::Facts) => {
+            Ok(Request::Api(_) | Request::Facts | Request::Ping(_)) => {
                 let outcome = looker.outcome(Err(misdirected()));
                 outcomes.push((looker, outcome));
             }
@@ -391,20 +391,20 @@ async fn sweep_all(
             }
         }
     }
-    let replies = match gets.is_empty() {
-        true => Ok(Vec::new()),
-        false => vantages.sweep(from, &gets).await,
+    let swept = match gets.is_empty() && pings.is_empty() {
+        true => Ok((Vec::new(), Vec::new())),
+        false => vantages.sweep(from, &gets, &pings).await,
+    };
+    let (got, answered) = match swept {
+        Ok((got, answered)) => (Ok(got), Ok(answered)),
+        Err(trouble) => (Err(trouble.clone()), Err(trouble)),
     };
     for (place, looker) in places {
-        let outcome = looker.outcome(own(&replies, place).map(Reply::Get));
+        let outcome = looker.outcome(own(&got, place).map(Reply::Get));
         outcomes.push((looker, outcome));
     }
-    let replies = match pings.is_empty() {
-        true => Ok(Vec::new()),
-        false => vantages.ping(from, &pings).await,
-    };
     for (place, looker) in pinged {
-        let outcome = looker.outcome(own(&replies, place).map(Reply::Ping));
+        let outcome = looker.outcome(own(&answered, place).map(Reply::Ping));
         outcomes.push((looker, outcome));
     }
     outcomes

@@ -1,12 +1,11 @@
 //! Fixtures brought to stand: announced, applied, waited for.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use winconform_core::config::Images;
@@ -22,6 +21,7 @@ use super::hindered::{belongs, hindered};
 use super::journal::Journal;
 use super::made::Made;
 use super::manifest::{self, ManifestError, pool_of};
+use super::stands::{standing, standing_pod};
 use super::suffix;
 use crate::cluster::pods::{PodWait, settled};
 use crate::cluster::{ApplyError, Condition, Objects, apply, labels, poll_until, wait_until};
@@ -42,6 +42,8 @@ pub(super) struct Fixtures {
     pub(super) images: Arc<Images>,
     /// Where intents go before anything is created.
     pub(super) journal: Journal,
+    /// The cluster's DNS suffix, once it was told.
+    pub(super) domain: Arc<Mutex<Option<String>>>,
     /// The run's pods as they change.
     pub(super) pods: watch::Receiver<Arc<Objects>>,
 }
@@ -99,19 +101,20 @@ impl Fixtures {
         Ok(())
     }
 
-    /// The cluster's DNS suffix, once the prober in a Linux pod can tell it.
+    /// The cluster's DNS suffix, once the prober in a Linux pod can tell it; asked for once.
     async fn domain(&self) -> Result<Option<String>, Trouble> {
         let key = FixtureName::LinuxPodProber.at(None);
         self.clone().wait_for_pods(&key, 1).await?;
-        Ok(suffix::of(&self.api, &self.linux_prober(&key)).await)
-    }
-
-    fn linux_prober(&self, key: &FixtureKey) -> PodRef {
-        PodRef {
-            namespace: manifest::namespace(&self.run),
-            name: manifest::name("prober", key),
-            container: "prober".to_owned(),
+        let mut domain = self.domain.lock().await;
+        if domain.is_none() {
+            let pod = PodRef {
+                namespace: manifest::namespace(&self.run),
+                name: manifest::name("prober", &key),
+                container: "prober".to_owned(),
+            };
+            *domain = suffix::of(&self.api, &pod).await;
         }
+        Ok(domain.clone())
     }
 
     fn objects(&self, key: &FixtureKey, domain: Option<&str>) -> Result<Vec<Json>, ManifestError> {
@@ -247,7 +250,7 @@ impl Fixtures {
             }
             FixtureName::LinuxPodProber => {
                 let pods = self.wait_for_pods(key, 1).await?;
-                let domain = suffix::of(&self.api, &self.linux_prober(key)).await;
+                let domain = self.domain().await?;
                 Ok(StandingFixture {
                     domain,
                     ..standing(applied, pods)
@@ -411,57 +414,6 @@ fn ended() -> Trouble {
     Trouble::new(TroubleKind::NotApplied, "the run ended before it stood")
 }
 
-/// What stands of a fixture: what was applied, and its pods.
-pub(super) fn standing(applied: &[Json], pods: Vec<StandingPod>) -> StandingFixture {
-    let is_headless = |object: &&Json| object["spec"]["clusterIP"] == "None";
-    let services = || applied.iter().filter(|object| object["kind"] == "Service");
-    let service = services().find(|object| !is_headless(object));
-    let named = |service: &Json| Some(service["metadata"]["name"].as_str()?.to_owned());
-    let port = |port: &Json| port.as_u64().and_then(|port| u16::try_from(port).ok());
-    let served = |protocol: &str| {
-        let ports = applied.iter().find_map(|object| {
-            let spec = match object["kind"].as_str()? {
-                "Pod" => &object["spec"],
-                "Deployment" => &object["spec"]["template"]["spec"],
-                _ => return None,
-            };
-            spec["containers"][0]["ports"].as_array()
-        });
-        let mut ports = ports.into_iter().flatten();
-        let of = ports.find(|port| port["protocol"].as_str().unwrap_or("TCP") == protocol);
-        port(&of?["containerPort"])
-    };
-    StandingFixture {
-        service: service.and_then(service_address),
-        name: service.and_then(named),
-        node_port: service.and_then(|service| port(&service["spec"]["ports"][0]["nodePort"])),
-        headless: services().find(is_headless).and_then(named),
-        port: served("TCP"),
-        udp: served("UDP"),
-        pods,
-        domain: None,
-    }
-}
-
-/// A pod that runs; `None` while the API does not tell where.
-pub(super) fn standing_pod(pod: &Json) -> Option<StandingPod> {
-    let text = |value: &Json| value.as_str().map(str::to_owned);
-    let addresses = pod["status"]["podIPs"].as_array()?.iter();
-    let addresses = addresses.map(|each| each["ip"].as_str()?.parse().ok());
-    Some(StandingPod {
-        name: text(&pod["metadata"]["name"])?,
-        uid: text(&pod["metadata"]["uid"])?,
-        node: text(&pod["spec"]["nodeName"])?,
-        addresses: addresses.collect::<Option<_>>()?,
-    })
-}
-
-fn service_address(service: &Json) -> Option<(IpAddr, u16)> {
-    let address = service["spec"]["clusterIP"].as_str()?.parse().ok()?;
-    let port = service["spec"]["ports"][0]["port"].as_u64()?;
-    Some((address, u16::try_from(port).ok()?))
-}
-
 pub(super) fn as_trouble(error: ApplyError) -> Trouble {
     match error {
         ApplyError::Trouble { object, source } => Trouble::new(
@@ -509,6 +461,7 @@ mod tests {
             nodes: Arc::default(),
             images: Arc::new(Images::default()),
             journal: Journal::create(None, Vec::new(), Box::new(|_| {})).expect("in memory"),
+            domain: Arc::default(),
             pods: watch::channel(Arc::default()).1,
         }
     }

@@ -26,11 +26,12 @@ mod prepull;
 mod progress;
 mod run;
 mod shared;
+mod stands;
 mod suffix;
 mod vantage;
 
 pub use access::{Roles, roles};
 pub use journal::{Journal, JournalError, Listener};
 pub use preflight::{SurveyError, Surveyed, survey};
-pub use prepull::{Prepulled, Pull, Tell, prepull};
+pub use prepull::{EndedBy, Prepulled, Pull, Tell, prepull};
 pub use run::{Finished, RunError, RunOptions, plan_of, run};

@@ -18,7 +18,7 @@ use winconform_core::way::{FixtureKey, FixtureName, Trouble, TroubleKind};
 use super::fixtures::{Fixtures, as_trouble};
 use super::journal::Journal;
 use super::manifest;
-use super::run::{RunError, RunOptions, tear_down};
+use super::run::{RunError, RunOptions, lost, tear_down};
 use crate::cluster::pods::{PodWait, pulled};
 use crate::cluster::{Cluster, Condition, Objects, acquire, apply, wait_until, watch_pods};
 
@@ -36,17 +36,27 @@ pub struct Pull {
 pub struct Prepulled {
     /// How many images of how many nodes were not pulled.
     pub missing: usize,
-    /// Whether a signal ended it.
-    pub interrupted: bool,
+    /// What ended it early, if anything did.
+    pub ended_by: Option<EndedBy>,
     /// What was removed again.
     pub torn_down: TornDown,
+}
+
+/// What ends pulling before all is told.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum EndedBy {
+    /// A signal.
+    Signal,
+    /// The loss of the Lease, in these words: another may be at work.
+    Lease(String),
 }
 
 /// What tells of each pull once something came of it: how long after the beginning it was there,
 /// or why it will not be.
 pub type Tell<'t> = dyn FnMut(&Pull, Result<Duration, &Trouble>) + Send + 't;
 
-/// Pulls what is wanted, and removes again what it took. The first of the `signals` ends it.
+/// Pulls what is wanted, and removes again what it took. The first of the `signals` ends it, and so
+/// does the loss of its Lease.
 pub async fn prepull(
     cluster: &Cluster,
     wanted: &BTreeMap<PoolName, Pulls>,
@@ -73,12 +83,14 @@ pub async fn prepull(
         nodes: Arc::default(),
         images: Arc::new(options.config.images.clone()),
         journal,
+        domain: Arc::default(),
         pods,
     };
     let mut left = by_pod(wanted);
-    let interrupted = tokio::select! {
-        () = pull_all(fixtures, &mut left, &cancel, tell) => false,
-        Ok(_) = signals.wait_for(|count| *count >= 1) => true,
+    let ended_by = tokio::select! {
+        () = pull_all(fixtures, &mut left, &cancel, tell) => None,
+        Ok(_) = signals.wait_for(|count| *count >= 1) => Some(EndedBy::Signal),
+        why = lost(Some(lease.state())) => Some(EndedBy::Lease(why)),
     };
     let missing = left.values().filter(|(_, there)| !*there).count();
     cancel.cancel();
@@ -87,7 +99,7 @@ pub async fn prepull(
     let torn_down = tear_down(cluster, options, Some(lease)).await;
     Ok(Prepulled {
         missing,
-        interrupted,
+        ended_by,
         torn_down,
     })
 }

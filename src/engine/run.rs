@@ -197,6 +197,7 @@ async fn live(
         nodes: Arc::clone(&standing.node_facts),
         images: Arc::new(options.config.images.clone()),
         journal: journal.clone(),
+        domain: Arc::default(),
         pods,
     };
     let overdue = deadline.is_some_and(|at| at <= Instant::now());
@@ -327,19 +328,6 @@ async fn watch_reasons(
     deadline: Option<(Duration, Instant)>,
     stop: watch::Sender<Option<Stop>>,
 ) {
-    let lost = async {
-        let Some(mut lease) = lease else {
-            return std::future::pending().await;
-        };
-        loop {
-            if let LeaseState::Lost(why) = &*lease.borrow_and_update() {
-                return format!("the loss of its Lease: {why}");
-            }
-            if lease.changed().await.is_err() {
-                return std::future::pending().await;
-            }
-        }
-    };
     let signalled = async {
         if signals.wait_for(|count| *count >= 1).await.is_err() {
             std::future::pending::<()>().await;
@@ -352,13 +340,28 @@ async fn watch_reasons(
     };
     let by = tokio::select! {
         () = signalled => Stop::By("a signal".to_owned()),
-        why = lost => Stop::By(why),
+        why = lost(lease) => Stop::By(why),
         () = journal.failed() => Stop::By("its record, which takes no more".to_owned()),
         after = overdue => Stop::Deadline(after),
     };
     stop.send_replace(Some(by));
     stop.closed().await;
     std::future::pending::<()>().await;
+}
+
+/// Returns when a Lease is lost, with the words for that; never without one.
+pub(super) async fn lost(lease: Option<watch::Receiver<LeaseState>>) -> String {
+    let Some(mut lease) = lease else {
+        return std::future::pending().await;
+    };
+    loop {
+        if let LeaseState::Lost(why) = &*lease.borrow_and_update() {
+            return format!("the loss of its Lease: {why}");
+        }
+        if lease.changed().await.is_err() {
+            return std::future::pending().await;
+        }
+    }
 }
 
 /// Returns when a time has come; never without one.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use winconform_core::config::Outside;
 use winconform_core::way::ping::session;
 use winconform_core::way::{
-    HttpGet, HttpReply, PingReply, Trouble, TroubleKind, VantageKey, curl,
+    ExecReply, ExecRequest, HttpGet, HttpReply, PingReply, Trouble, TroubleKind, VantageKey, curl,
 };
 
 use super::manifest::prober;
@@ -33,31 +33,75 @@ impl Vantages {
         }
     }
 
-    /// Gets every target once from a vantage.
+    /// Gets and pings every target once from a vantage.
     pub(super) async fn sweep(
         &self,
         from: &VantageKey,
         gets: &[HttpGet],
-    ) -> Result<Vec<HttpReply>, Trouble> {
+        pings: &[IpAddr],
+    ) -> Result<(Vec<HttpReply>, Vec<PingReply>), Trouble> {
         let durations = self.api.durations();
         let Some(pod) = prober(&self.run, from) else {
-            return fetch(gets, self.outside.proxy.as_ref(), durations).await;
+            let got = fetch(gets, self.outside.proxy.as_ref(), durations).await?;
+            return Ok((got, Vec::new()));
         };
-        let tool = self.tool(from, &pod).await?;
         // Divides the answers, so nobody who answers may foresee it
-        let token = format!("{:032x}", rand::random::<u128>());
-        let request = curl::session(
-            &tool,
-            gets,
-            &token,
-            durations.http_connect,
-            durations.http_total,
-        );
+        let token = &format!("{:032x}", rand::random::<u128>());
+        let curl = match gets.is_empty() {
+            true => None,
+            false => {
+                let tool = self.tool(from, &pod).await?;
+                let (connect, total) = (durations.http_connect, durations.http_total);
+                Some(curl::session(&tool, gets, token, connect, total))
+            }
+        };
+        let os = from.kind.shell().filter(|_| !pings.is_empty());
+        let (Some(os), (first, more)) = (os, pings.split_at(pings.len().min(session::MOST))) else {
+            let got = match &curl {
+                None => Vec::new(),
+                Some(curl) => {
+                    let split = |reply: &_| curl::split(gets, token, reply);
+                    self.exec(&pod, curl, split).await?
+                }
+            };
+            return Ok((got, Vec::new()));
+        };
+        let (got, mut pinged) = match &curl {
+            None => {
+                let alone = session::session(os, first, token);
+                let split = |reply: &_| session::split(first, token, reply);
+                (Vec::new(), self.exec(&pod, &alone, split).await?)
+            }
+            Some(curl) => {
+                let both = session::behind(os, curl, first, token);
+                let split = |reply: &_| {
+                    let (of_curl, of_pings) = session::apart(token, reply)?;
+                    let got = curl::split(gets, token, &of_curl)?;
+                    Ok((got, session::split(first, token, &of_pings)?))
+                };
+                self.exec(&pod, &both, split).await?
+            }
+        };
+        for some in more.chunks(session::MOST) {
+            let request = session::session(os, some, token);
+            let split = |reply: &_| session::split(some, token, reply);
+            pinged.extend(self.exec(&pod, &request, split).await?);
+        }
+        Ok((got, pinged))
+    }
+
+    /// Runs a session; again where its output was lost on the way (kubernetes#124571), which is
+    /// transport's trouble.
+    async fn exec<T>(
+        &self,
+        pod: &PodRef,
+        request: &ExecRequest,
+        split: impl Fn(&ExecReply) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
         let mut tries = 1;
         loop {
-            let reply = self.api.exec(&pod, &request).await?;
-            match curl::split(gets, &token, &reply) {
-                // Output lost on the way (kubernetes#124571) is transport's trouble: ask again
+            let reply = self.api.exec(pod, request).await?;
+            match split(&reply) {
                 Err(trouble)
                     if trouble.kind == TroubleKind::UnrecognisedOutput
                         && tries < self.api.limits().exec_tries =>
@@ -67,38 +111,6 @@ impl Vantages {
                 split => return split,
             }
         }
-    }
-
-    /// Pings every target once from a vantage.
-    pub(super) async fn ping(
-        &self,
-        from: &VantageKey,
-        targets: &[IpAddr],
-    ) -> Result<Vec<PingReply>, Trouble> {
-        let (Some(pod), Some(os)) = (prober(&self.run, from), from.kind.shell()) else {
-            let detail = format!("nothing is pinged from {from}");
-            return Err(Trouble::new(TroubleKind::ToolMissing, detail));
-        };
-        let token = format!("{:032x}", rand::random::<u128>());
-        let mut replies = Vec::with_capacity(targets.len());
-        for some in targets.chunks(session::MOST) {
-            let request = session::session(os, some, &token);
-            let mut tries = 1;
-            let split = loop {
-                let reply = self.api.exec(&pod, &request).await?;
-                match session::split(some, &token, &reply) {
-                    Err(trouble)
-                        if trouble.kind == TroubleKind::UnrecognisedOutput
-                            && tries < self.api.limits().exec_tries =>
-                    {
-                        tries += 1;
-                    }
-                    split => break split,
-                }
-            };
-            replies.extend(split?);
-        }
-        Ok(replies)
     }
 
     /// The tool of a vantage, looked for once.

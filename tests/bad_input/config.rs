@@ -220,7 +220,7 @@ fn a_profile_without_public_images_counts_where_something_is_pulled() {
     for nothing in [
         "area=env",
         "area=env, area=reject",
-        "\"!area=net\", \"!area=sample\"",
+        "\"!area=net\", \"!area=sample\", \"!area=sched\"",
     ] {
         let said = said(nothing);
         assert_eq!(said.code, Some(0), "{nothing}: {}", said.stderr);
@@ -234,7 +234,8 @@ fn a_profile_without_public_images_counts_where_something_is_pulled() {
 
 #[test]
 fn nothing_selected_says_what_there_is() {
-    let said = planned(&["--select", "kind=limitation", "--select", "!net.*"]);
+    let terms = ["kind=limitation", "!net.*", "!sched.*"];
+    let said = planned(&terms.map(|term| ["--select", term]).concat());
     assert_eq!(said.code, Some(12), "{}", said.stderr);
     assert!(
         said.stderr.starts_with("nothing is selected: none of the "),

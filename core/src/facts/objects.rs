@@ -90,7 +90,7 @@ pub struct GmsaFact {
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct WorkloadsFact {
-    /// Pods on all nodes that are not finished.
+    /// Pods on all nodes that are not finished, those of runs of this tool left out.
     pub pods: u64,
     /// Of those, pods on Windows nodes.
     pub windows_pods: u64,

@@ -227,7 +227,10 @@ pub(crate) fn reads_input(argv: &[String]) -> bool {
         pair[1] == "-"
             && (pair[0] == "--config" || pair[0].starts_with('-') && pair[0].ends_with('K'))
     };
-    argv.iter().any(reads) || argv.windows(2).any(config)
+    // A shell hands its input on to what it runs
+    let words = argv.iter().flat_map(|arg| arg.split_whitespace());
+    let words: Vec<String> = words.map(str::to_owned).collect();
+    argv.iter().any(reads) || words.windows(2).any(config)
 }
 
 /// Runs a program in a container, as the runtime does.
@@ -402,6 +405,7 @@ pub(crate) mod tests {
     fn which_programs_wait_for_their_input() {
         assert!(reads_input(&argv(&["curl", "-q", "-K", "-"])));
         assert!(reads_input(&argv(&["curl.exe", "-sK", "-"])));
+        assert!(reads_input(&argv(&["sh", "-c", "curl -q -K - && echo a"])));
         assert!(!reads_input(&argv(&["cmd", "/c", "exit 7"])));
         assert!(!reads_input(&argv(&["powershell", "hostname"])));
         for reads in [

@@ -68,7 +68,9 @@ pub(super) fn launch(
         "powershell" if full => powershell::run(place, rest, input, view),
         "pwsh" if place.family == Family::Agnhost => powershell::run(place, rest, input, view),
         "hostname" => Started::Ended(Ran::prints(format!("{}\r\n", place.hostname))),
-        "ping" if full => ping::windows(rest, &seat, seat.language()),
+        // Microsoft's pause image of Nano Server stays by it (microsoft/SDN,
+        // Kubernetes/windows/Dockerfile: `cmd /c ping -t localhost`), and agnhost's is built on that
+        "ping" => ping::windows(rest, &seat, seat.language()),
         "ipconfig" => Started::Ended(ipconfig::run(place, rest, &seat)),
         // PATH of agnhost's Windows image has C:\dig before System32
         "nslookup"
@@ -79,7 +81,7 @@ pub(super) fn launch(
         "nslookup" if full => nslookup::windows(rest, &seat),
         "whoami" if full => Started::Ended(Ran::prints(format!("{}\r\n", user(place)))),
         // Nobody here knows whether Nano Server has them
-        "ping" | "nslookup" | "whoami" => Refusal::not_simulated(name),
+        "nslookup" | "whoami" => Refusal::not_simulated(name),
         "findstr" | "find" => Started::Ended(find(rest, input)),
         "more" => Started::Ended(more(place, rest, input)),
         "where" => Started::Ended(whereabouts(rest, full)),
@@ -187,9 +189,10 @@ const LACKING: &[&str] = &[
 /// `where NAME…`: Microsoft's page of it; what it does not find, it says once for each.
 fn whereabouts(args: &[String], full: bool) -> Ran {
     const OURS: &[&str] = &[
-        "cmd", "curl", "find", "findstr", "hostname", "ipconfig", "more", "timeout", "where",
+        "cmd", "curl", "find", "findstr", "hostname", "ipconfig", "more", "ping", "timeout",
+        "where",
     ];
-    const FULL: &[&str] = &["nslookup", "ping", "whoami"];
+    const FULL: &[&str] = &["nslookup", "whoami"];
     let mut ran = Ran::default();
     for arg in args.iter().filter(|arg| !arg.starts_with('/')) {
         let lower = arg.to_ascii_lowercase();

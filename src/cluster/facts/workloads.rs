@@ -7,6 +7,7 @@ use winconform_core::facts::{PullFact, WorkloadsFact};
 use winconform_core::way::fact::Quantity;
 
 use super::read::{Unread, fold, items, path_of, word};
+use crate::cluster::labels;
 use crate::transport::Api;
 
 pub(super) const PODS: &str = "/api/v1/pods";
@@ -33,6 +34,9 @@ fn count(found: &mut WorkloadsFact, pod: &Json, windows: &BTreeSet<String>) {
     let Some(node) = spec["nodeName"].as_str().filter(|_| !finished) else {
         return;
     };
+    if is_ours(pod) {
+        return;
+    }
     found.pods += 1;
     if !windows.contains(node) {
         return;
@@ -64,6 +68,12 @@ fn count(found: &mut WorkloadsFact, pod: &Json, windows: &BTreeSet<String>) {
     if let Some(families) = families(status).filter(|_| own) {
         *found.windows_families.entry(families).or_default() += 1;
     }
+}
+
+/// Whether a run made it: what is asked is what runs without one, and runs go on side by side.
+fn is_ours(pod: &Json) -> bool {
+    let labels = &pod["metadata"]["labels"];
+    labels[labels::MANAGED_BY] == labels::WINCONFORM && !labels[labels::RUN].is_null()
 }
 
 /// Whether a selector, or every term of a required affinity, demands Windows.
@@ -287,6 +297,21 @@ mod tests {
         let mut unbound = pod("w1", &json!({}));
         unbound["spec"]["nodeName"].take();
         assert_eq!(counted(unbound), WorkloadsFact::default());
+        let labelled = |labels: Json| {
+            let mut pod = pod("w1", &json!({}));
+            pod["metadata"]["labels"] = labels;
+            counted(pod).pods
+        };
+        let ours = json!({"app.kubernetes.io/managed-by": "winconform", "winconform/run": "r1"});
+        assert_eq!(labelled(ours), 0);
+        assert_eq!(
+            labelled(json!({"app.kubernetes.io/managed-by": "winconform"})),
+            1
+        );
+        assert_eq!(
+            labelled(json!({"app.kubernetes.io/managed-by": "Helm", "winconform/run": "r1"})),
+            1
+        );
         let mut dual = pod(
             "w2",
             &json!({"containers": [

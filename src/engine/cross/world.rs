@@ -20,12 +20,12 @@ use winconform_core::suite::Suites;
 use winconform_core::verdict::{Verdict, judge};
 use winconform_core::way::ping::session;
 use winconform_core::way::{
-    Bound, ExecReply, ExecRequest, ExitStatus, FixtureKey, FixtureName, HttpGet, HttpReply, Reply,
-    Request, SourceKind, Standing, StandingFixture, Taken, Trouble, VantageKey, curl,
+    Bound, ExecReply, ExecRequest, ExitStatus, FixtureKey, FixtureName, HttpGet, HttpReply,
+    PingReply, Reply, Request, SourceKind, Standing, StandingFixture, Taken, Trouble, VantageKey, curl,
 };
 
-use super::super::fixtures::{standing, standing_pod};
 use super::super::manifest::{self, host_namespace, namespace, pool_of, prober};
+use super::super::stands::{standing, standing_pod};
 use super::super::suffix;
 use crate::transport::PodRef;
 
@@ -192,29 +192,17 @@ impl World {
                 Err(trouble) => asked.push((*ix, Err(trouble))),
             }
         }
-        let replies = match prober(RUN, from) {
-            Some(pod) => self.got(from.kind, &pod, &gets),
-            None => Ok(gets.iter().map(|get| self.fetched(get)).collect()),
-        };
-        let pinged = match (prober(RUN, from), from.kind.shell(), pings.is_empty()) {
-            (Some(pod), Some(os), false) => {
-                let session = session::session(os, &pings, TOKEN);
-                session::split(&pings, TOKEN, &self.exec(&pod, &session))
-            }
-            _ => Ok(Vec::new()),
+        let swept = match prober(RUN, from) {
+            Some(pod) => self.swept(from.kind, &pod, &gets, &pings),
+            None => Ok((gets.iter().map(|get| self.fetched(get)).collect(), Vec::new())),
         };
         let of = |(ix, asked): ((usize, usize), Result<(bool, Range<usize>), Trouble>)| {
             let (check, look) = self.look(ix);
             let taken = asked.and_then(|(is_ping, place)| {
+                let (got, pinged) = swept.as_ref().map_err(Clone::clone)?;
                 let reply = match is_ping {
-                    true => {
-                        let replies = pinged.as_ref().map_err(Clone::clone)?;
-                        Reply::Ping(replies[place].to_vec())
-                    }
-                    false => {
-                        let replies = replies.as_ref().map_err(Clone::clone)?;
-                        Reply::Get(replies[place].to_vec())
-                    }
+                    true => Reply::Ping(pinged[place].to_vec()),
+                    false => Reply::Get(got[place].to_vec()),
                 };
                 look.test.take(&self.bound(check, look), &reply)
             });
@@ -223,21 +211,29 @@ impl World {
         asked.into_iter().map(of).collect()
     }
 
-    /// What a pod gets, all in one session.
-    fn got(
+    /// What a prober gets and what answers its pings, all in one session.
+    fn swept(
         &self,
         kind: SourceKind,
         pod: &PodRef,
         gets: &[HttpGet],
-    ) -> Result<Vec<HttpReply>, Trouble> {
+        pings: &[IpAddr],
+    ) -> Result<(Vec<HttpReply>, Vec<PingReply>), Trouble> {
         let tool = curl::candidates(kind).iter().find_map(|program| {
             let reply = self.exec(pod, &curl::ask_version(program));
             curl::detect(program, &reply).expect("a version")
         });
         let tool = tool.expect("curl is there");
         let (connect, total) = (Duration::from_secs(4), Duration::from_secs(8));
-        let session = curl::session(&tool, gets, TOKEN, connect, total);
-        curl::split(gets, TOKEN, &self.exec(pod, &session))
+        let curl = curl::session(&tool, gets, TOKEN, connect, total);
+        let Some(os) = kind.shell().filter(|_| !pings.is_empty()) else {
+            let got = curl::split(gets, TOKEN, &self.exec(pod, &curl))?;
+            return Ok((got, Vec::new()));
+        };
+        let both = session::behind(os, &curl, pings, TOKEN);
+        let (of_curl, of_pings) = session::apart(TOKEN, &self.exec(pod, &both))?;
+        let got = curl::split(gets, TOKEN, &of_curl)?;
+        Ok((got, session::split(pings, TOKEN, &of_pings)?))
     }
 
     /// What a client outside gets through the proxy.

@@ -1,0 +1,57 @@
+//! What stands of a fixture, read from the objects as the server has them; pure.
+
+use std::net::IpAddr;
+
+use serde_json::Value as Json;
+use winconform_core::way::{StandingFixture, StandingPod};
+
+/// What stands of a fixture: what was applied, and its pods.
+pub(super) fn standing(applied: &[Json], pods: Vec<StandingPod>) -> StandingFixture {
+    let is_headless = |object: &&Json| object["spec"]["clusterIP"] == "None";
+    let services = || applied.iter().filter(|object| object["kind"] == "Service");
+    let service = services().find(|object| !is_headless(object));
+    let named = |service: &Json| Some(service["metadata"]["name"].as_str()?.to_owned());
+    let port = |port: &Json| port.as_u64().and_then(|port| u16::try_from(port).ok());
+    let served = |protocol: &str| {
+        let ports = applied.iter().find_map(|object| {
+            let spec = match object["kind"].as_str()? {
+                "Pod" => &object["spec"],
+                "Deployment" => &object["spec"]["template"]["spec"],
+                _ => return None,
+            };
+            spec["containers"][0]["ports"].as_array()
+        });
+        let mut ports = ports.into_iter().flatten();
+        let of = ports.find(|port| port["protocol"].as_str().unwrap_or("TCP") == protocol);
+        port(&of?["containerPort"])
+    };
+    StandingFixture {
+        service: service.and_then(service_address),
+        name: service.and_then(named),
+        node_port: service.and_then(|service| port(&service["spec"]["ports"][0]["nodePort"])),
+        headless: services().find(is_headless).and_then(named),
+        port: served("TCP"),
+        udp: served("UDP"),
+        pods,
+        domain: None,
+    }
+}
+
+/// A pod that runs; `None` while the API does not tell where.
+pub(super) fn standing_pod(pod: &Json) -> Option<StandingPod> {
+    let text = |value: &Json| value.as_str().map(str::to_owned);
+    let addresses = pod["status"]["podIPs"].as_array()?.iter();
+    let addresses = addresses.map(|each| each["ip"].as_str()?.parse().ok());
+    Some(StandingPod {
+        name: text(&pod["metadata"]["name"])?,
+        uid: text(&pod["metadata"]["uid"])?,
+        node: text(&pod["spec"]["nodeName"])?,
+        addresses: addresses.collect::<Option<_>>()?,
+    })
+}
+
+fn service_address(service: &Json) -> Option<(IpAddr, u16)> {
+    let address = service["spec"]["clusterIP"].as_str()?.parse().ok()?;
+    let port = service["spec"]["ports"][0]["port"].as_u64()?;
+    Some((address, u16::try_from(port).ok()?))
+}
