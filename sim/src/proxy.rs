@@ -67,7 +67,12 @@ async fn connection(cluster: &Cluster, turns: &AtomicU64, stream: TcpStream) {
 }
 
 /// What the proxy answers to one request.
-pub(crate) fn answer(world: &World, method: &Method, uri: &Uri, turn: u64) -> Response<Full<Bytes>> {
+pub(crate) fn answer(
+    world: &World,
+    method: &Method,
+    uri: &Uri,
+    turn: u64,
+) -> Response<Full<Bytes>> {
     if !matches!(*method, Method::GET | Method::HEAD) {
         let what = if *method == Method::CONNECT {
             "tunnels, and so no TLS"

@@ -152,7 +152,6 @@ fn check(index: usize, form: usize) -> Check {
             Fate::Look,
             vec![
                 http(SourceKind::WindowsNode, &pool),
-                http(SourceKind::Outside, &pool),
                 http(SourceKind::WindowsPod, &pool),
             ],
         ),

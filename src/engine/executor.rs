@@ -3,8 +3,6 @@
 //! It decides nothing. Everything under way runs in tasks that one token ends.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
-use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +17,7 @@ use winconform_core::plan::Plan;
 use winconform_core::record::{Event, FixtureOutcome};
 use winconform_core::verdict::SkipReason;
 use winconform_core::way::{
-    FixtureKey, HttpGet, Need, Reply, Request, Standing, Trouble, TroubleKind, VantageKey,
+    FixtureKey, Need, Reply, Request, Standing, Trouble, TroubleKind, VantageKey,
 };
 
 use super::command::{Command, Input, LookIx, LookOutcome};
@@ -30,6 +28,7 @@ use super::journal::Journal;
 use super::looker::{Changed, Looker};
 use super::made::{Made, Rest};
 use super::shared::SharedRequests;
+use super::sweep::{misdirected, sweep};
 use super::vantage::Vantages;
 use crate::transport::Api;
 
@@ -328,7 +327,7 @@ impl Executor {
         let looks = looks.to_vec();
         self.spawn(async move {
             let sweeping = AssertUnwindSafe(async {
-                let swept = sweep_all(&vantages, &from, lookers).await;
+                let swept = sweep(&vantages, &from, lookers).await;
                 let brought = Instant::now();
                 let mut outcomes = Vec::with_capacity(swept.len());
                 for (looker, outcome) in swept {
@@ -360,74 +359,6 @@ impl Executor {
     }
 }
 
-async fn sweep_all(
-    vantages: &Vantages,
-    from: &VantageKey,
-    lookers: Vec<Looker>,
-) -> Vec<(Looker, LookOutcome)> {
-    let (mut gets, mut pings) = (Vec::<HttpGet>::new(), Vec::<IpAddr>::new());
-    let mut places = Vec::new();
-    let mut pinged = Vec::new();
-    let mut outcomes = Vec::with_capacity(lookers.len());
-    for looker in lookers {
-        match looker.request() {
-            Ok(Request::Get(own)) => {
-                let from = gets.len();
-                gets.extend(own);
-                places.push((from..gets.len(), looker));
-            }
-            Ok(Request::Ping(own)) if from.kind.shell().is_some() => {
-                let from = pings.len();
-                pings.extend(own);
-                pinged.push((from..pings.len(), looker));
-            }
-            Ok(Request::Api(_) | Request::Facts | Request::Ping(_)) => {
-                let outcome = looker.outcome(Err(misdirected()));
-                outcomes.push((looker, outcome));
-            }
-            Err(trouble) => {
-                let outcome = looker.outcome(Err(trouble));
-                outcomes.push((looker, outcome));
-            }
-        }
-    }
-    let swept = match gets.is_empty() && pings.is_empty() {
-        true => Ok((Vec::new(), Vec::new())),
-        false => vantages.sweep(from, &gets, &pings).await,
-    };
-    let (got, answered) = match swept {
-        Ok((got, answered)) => (Ok(got), Ok(answered)),
-        Err(trouble) => (Err(trouble.clone()), Err(trouble)),
-    };
-    for (place, looker) in places {
-        let outcome = looker.outcome(own(&got, place).map(Reply::Get));
-        outcomes.push((looker, outcome));
-    }
-    for (place, looker) in pinged {
-        let outcome = looker.outcome(own(&answered, place).map(Reply::Ping));
-        outcomes.push((looker, outcome));
-    }
-    outcomes
-}
-
-/// What of a session's results is of one look.
-fn own<T: Clone>(replies: &Result<Vec<T>, Trouble>, place: Range<usize>) -> Result<Vec<T>, Trouble> {
-    match replies {
-        Ok(replies) => {
-            let own = replies.get(place).map(<[_]>::to_vec);
-            own.ok_or_else(|| {
-                Trouble::new(
-                    TroubleKind::UnrecognisedOutput,
-                    "the sweep has no result for it",
-                )
-            })
-        }
-        // What asks nothing is told without an answer
-        Err(_) if place.is_empty() => Ok(Vec::new()),
-        Err(trouble) => Err(trouble.clone()),
-    }
-}
-
 /// Our own fault, which must end neither the run nor its tear-down.
 fn panicked() -> Trouble {
     Trouble::new(
@@ -441,12 +372,4 @@ fn untold() -> LookOutcome {
         reply: None,
         taken: Err(panicked()),
     }
-}
-
-/// A look that reached the wrong transport: the plan and the way disagree.
-fn misdirected() -> Trouble {
-    Trouble::new(
-        TroubleKind::UnrecognisedOutput,
-        "the look was given to the wrong transport",
-    )
 }

@@ -28,6 +28,7 @@ mod run;
 mod shared;
 mod stands;
 mod suffix;
+mod sweep;
 mod vantage;
 
 pub use access::{Roles, roles};

@@ -140,11 +140,7 @@ pub(super) fn read(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenOuts
     })
 }
 
-fn read_targets(
-    decoder: &mut Decoder<'_>,
-    node: &Node,
-    key: &'static str,
-) -> Vec<WrittenTarget> {
+fn read_targets(decoder: &mut Decoder<'_>, node: &Node, key: &'static str) -> Vec<WrittenTarget> {
     let items = decoder.list(node, &format!("`{key}`")).unwrap_or_default();
     let mut targets = Vec::with_capacity(items.len());
     for item in items {
@@ -200,7 +196,10 @@ mod tests {
             ("http://[fd00::1]/", "http://[fd00::1]:80/"),
             ("http://[fd00::1]:81", "http://[fd00::1]:81/"),
         ] {
-            assert_eq!(Target::parse(url).map(|url| url.to_string()).as_deref(), Some(printed));
+            assert_eq!(
+                Target::parse(url).map(|url| url.to_string()).as_deref(),
+                Some(printed)
+            );
         }
         for url in [
             "https://example.com/",

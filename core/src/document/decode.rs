@@ -149,7 +149,10 @@ impl<'f> Decoder<'f> {
         if let Value::Bool(flag) = node.value {
             return Some(flag);
         }
-        let message = format!("{what} must be `true` or `false`, not {}", kind(&node.value));
+        let message = format!(
+            "{what} must be `true` or `false`, not {}",
+            kind(&node.value)
+        );
         self.report(node, message, None);
         None
     }

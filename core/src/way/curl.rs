@@ -5,8 +5,8 @@
 //! after the other, each with its own marker; bodies and `--parallel` exclude each other.
 
 use super::exchange::{ExecReply, ExecRequest, ExitStatus, HttpGet, HttpReply};
-use super::place::SourceKind;
 use super::trouble::{Trouble, TroubleKind};
+use super::vantage::SourceKind;
 use crate::text::printable;
 use std::time::Duration;
 

@@ -21,6 +21,7 @@ mod reach;
 mod state;
 mod trouble;
 mod udp;
+mod vantage;
 
 pub use admission::{
     Admission, AdmissionAsk, AdmissionExpect, AdmissionSeen, Cause, Change, ContainerKind, Workload,
@@ -37,8 +38,7 @@ pub use http::{Http, HttpAnswer, HttpAsk, HttpExpect, HttpSeen, Target, TargetSe
 pub use path::ApiPath;
 pub use ping::{Ping, PingAsk};
 pub use place::{
-    Bound, FixtureKey, FixtureName, Need, SourceKind, Standing, StandingFixture, StandingNode,
-    StandingPod, VantageKey,
+    Bound, FixtureKey, FixtureName, Need, Standing, StandingFixture, StandingNode, StandingPod,
 };
 pub use placement::{
     AIMED_AT, Ground, Hindrance, KeptOff, PlacedPod, Placement, PlacementAsk, PlacementExpect,
@@ -49,6 +49,7 @@ pub use reach::{ReachAnswer, ReachExpect, ReachSeen, ReachedTarget};
 pub use state::{EndpointSeen, PodSeen, State, StateAsk, StateExpect, StateSeen};
 pub use trouble::{Trouble, TroubleKind};
 pub use udp::{Udp, UdpAsk};
+pub use vantage::{SourceKind, VantageKey};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

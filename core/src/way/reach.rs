@@ -193,7 +193,15 @@ mod tests {
             panic!("refuted")
         };
         assert_eq!(difference.expected, "an answer from each of 6");
-        assert!(difference.seen.starts_with("6 of 6 otherwise; a: timeout: `lost`"));
-        assert!(difference.seen.ends_with("and 2 more"), "{}", difference.seen);
+        assert!(
+            difference
+                .seen
+                .starts_with("6 of 6 otherwise; a: timeout: `lost`")
+        );
+        assert!(
+            difference.seen.ends_with("and 2 more"),
+            "{}",
+            difference.seen
+        );
     }
 }

@@ -74,7 +74,9 @@ impl Way for Udp {
         let targets = targets(ask, at)?;
         if replies.len() != targets.len() {
             let (there, asked) = (replies.len(), targets.len());
-            return Err(unrecognised(format!("{there} replies to {asked} datagrams")));
+            return Err(unrecognised(format!(
+                "{there} replies to {asked} datagrams"
+            )));
         }
         let absent = targets.is_empty().then(|| {
             let of = ask.of.as_str();
@@ -138,7 +140,7 @@ fn read(pod: &StandingPod, reply: &HttpReply) -> Result<ReachAnswer, Trouble> {
         text
     };
     match (dialled.responses.as_slice(), dialled.errors.as_slice()) {
-        ([name], []) if name.trim() == pod.name => Ok(ReachAnswer::Answered(kept(name))),
+        ([name], []) if is_of(name.trim(), pod) => Ok(ReachAnswer::Answered(kept(name))),
         ([name], []) => Ok(ReachAnswer::Failed {
             class: FailureClass::WrongAnswer,
             text: kept(name),
@@ -149,6 +151,13 @@ fn read(pod: &StandingPod, reply: &HttpReply) -> Result<ReachAnswer, Trouble> {
         }),
         _ => Err(trouble(body)),
     }
+}
+
+/// Whether a name is that of a pod: Windows also has a shorter one, of 15 characters in capitals
+/// (Microsoft, naming conventions: NetBIOS computer names).
+fn is_of(name: &str, pod: &StandingPod) -> bool {
+    let short = pod.name.get(..15);
+    name == pod.name || short.is_some_and(|short| name.eq_ignore_ascii_case(short))
 }
 
 /// The class of one of Go's errors, in its words on Linux and on Windows.
@@ -172,7 +181,7 @@ mod tests {
 
     fn read_of(status: u16, body: &str) -> Result<ReachAnswer, Trouble> {
         let pod = StandingPod {
-            name: "server".to_owned(),
+            name: "prober-windows-2022".to_owned(),
             uid: String::new(),
             node: "n".to_owned(),
             addresses: Vec::new(),
@@ -183,14 +192,19 @@ mod tests {
 
     #[test]
     fn who_answers_is_told_by_its_name() {
-        let answered = read_of(200, r#"{"responses":["server"]}"#);
-        assert_eq!(answered, Ok(ReachAnswer::Answered("server".to_owned())));
+        for name in ["prober-windows-2022", "PROBER-WINDOWS-"] {
+            let answered = read_of(200, &format!(r#"{{"responses":["{name}"]}}"#));
+            assert_eq!(answered, Ok(ReachAnswer::Answered(name.to_owned())));
+        }
         let class = |body| match read_of(200, body).expect("recognised") {
             ReachAnswer::Failed { class, .. } => class,
             ReachAnswer::Answered(text) => panic!("{text}"),
         };
         for (body, expected) in [
-            (r#"{"responses":["server-2"]}"#, FailureClass::WrongAnswer),
+            (
+                r#"{"responses":["prober-windows-2"]}"#,
+                FailureClass::WrongAnswer,
+            ),
             (
                 r#"{"errors":["reading from udp connection failed. err:'read udp 10.0.0.9:1->10.0.0.1:8081: i/o timeout'"]}"#,
                 FailureClass::Timeout,
@@ -212,7 +226,7 @@ mod tests {
             (200, "{}"),
             (200, "<html>welcome</html>"),
             (200, r#"{"errors":["something new"]}"#),
-            (200, r#"{"responses":["server"],"errors":["i/o timeout"]}"#),
+            (200, r#"{"responses":["a"],"errors":["i/o timeout"]}"#),
         ] {
             let trouble = read_of(status, body).expect_err(body);
             assert_eq!(trouble.kind, TroubleKind::UnrecognisedOutput);

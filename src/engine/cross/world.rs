@@ -21,7 +21,8 @@ use winconform_core::verdict::{Verdict, judge};
 use winconform_core::way::ping::session;
 use winconform_core::way::{
     Bound, ExecReply, ExecRequest, ExitStatus, FixtureKey, FixtureName, HttpGet, HttpReply,
-    PingReply, Reply, Request, SourceKind, Standing, StandingFixture, Taken, Trouble, VantageKey, curl,
+    PingReply, Reply, Request, SourceKind, Standing, StandingFixture, Taken, Trouble, VantageKey,
+    curl,
 };
 
 use super::super::manifest::{self, host_namespace, namespace, pool_of, prober};
@@ -109,7 +110,9 @@ impl World {
                     if object["spec"]["clusterIP"].is_null() {
                         object["spec"]["clusterIP"] = json!(address);
                     }
-                    object["spec"]["ports"][0]["nodePort"] = json!(node_port);
+                    if let Some(ports) = object["spec"]["ports"].as_array_mut() {
+                        ports[0]["nodePort"] = json!(node_port);
+                    }
                 }
                 // Nothing in memory asks for these
                 _ => {}
@@ -194,7 +197,10 @@ impl World {
         }
         let swept = match prober(RUN, from) {
             Some(pod) => self.swept(from.kind, &pod, &gets, &pings),
-            None => Ok((gets.iter().map(|get| self.fetched(get)).collect(), Vec::new())),
+            None => Ok((
+                gets.iter().map(|get| self.fetched(get)).collect(),
+                Vec::new(),
+            )),
         };
         let of = |(ix, asked): ((usize, usize), Result<(bool, Range<usize>), Trouble>)| {
             let (check, look) = self.look(ix);

@@ -37,7 +37,9 @@ pub(super) fn compare(expect: &HttpExpect, seen: &HttpSeen) -> Comparison {
     let all = |wanted| each.iter().all(|one| *one == wanted);
     match expect {
         _ if all(Each::Holds) && seen.unmet.is_empty() => Comparison::Holds(difference),
-        HttpExpect::Answers { .. } | HttpExpect::Reached if any(Each::Refuted) => Comparison::Refuted(difference),
+        HttpExpect::Answers { .. } | HttpExpect::Reached if any(Each::Refuted) => {
+            Comparison::Refuted(difference)
+        }
         HttpExpect::Fails { .. } if all(Each::Refuted) => Comparison::Refuted(difference),
         HttpExpect::Answers { .. } | HttpExpect::Reached | HttpExpect::Fails { .. } => {
             Comparison::Otherwise(difference)

@@ -3,6 +3,7 @@
 //! It checks what answered, not only that something did: the body must carry a marker and tell
 //! which pod it is of. One look may have several targets; it holds when all do.
 
+mod aims;
 mod compare;
 mod target;
 
@@ -19,7 +20,7 @@ use super::place::{Bound, FixtureName};
 use super::trouble::{Trouble, TroubleKind};
 use super::{Comparison, Way};
 use crate::text::bound;
-use target::Aim;
+use aims::Aim;
 
 /// Bytes of the answers' bodies kept in an observation, all together.
 const BODIES_KEPT: usize = 2 << 10;
@@ -169,7 +170,7 @@ impl Way for Http {
 fn target_seen(aim: &Aim<'_>, reply: &HttpReply, kept: usize) -> Result<TargetSeen, Trouble> {
     let (by, answer) = match reply {
         HttpReply::Answered { status, body } => {
-            let by = aim.by.iter().find(|pod| target::is_of(body, pod));
+            let by = aim.by.iter().find(|pod| aims::is_of(body, pod));
             let mut body = body.clone();
             bound(&mut body, kept);
             let status = *status;
@@ -188,7 +189,11 @@ fn target_seen(aim: &Aim<'_>, reply: &HttpReply, kept: usize) -> Result<TargetSe
     };
     let foreign = match reply {
         HttpReply::Answered { body, .. } => {
-            by.is_none() && !aim.by.is_empty() || aim.says.as_ref().is_some_and(|says| !body.contains(&**says))
+            by.is_none() && !aim.by.is_empty()
+                || aim
+                    .says
+                    .as_ref()
+                    .is_some_and(|says| !body.contains(&**says))
         }
         HttpReply::Failed { .. } | HttpReply::Unreached { .. } => false,
     };

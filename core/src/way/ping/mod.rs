@@ -110,7 +110,10 @@ fn read(target: IpAddr, reply: &PingReply) -> Result<ReachAnswer, Trouble> {
         class,
         text: said(),
     };
-    if let (Some(line), true) = (lines.iter().find(|line| replied(line, target)), reply.answered) {
+    if let (Some(line), true) = (
+        lines.iter().find(|line| replied(line, target)),
+        reply.answered,
+    ) {
         return Ok(ReachAnswer::Answered(line.trim().to_owned()));
     }
     // busybox' and iputils' words for what the system knows no way to
@@ -195,7 +198,10 @@ mod tests {
         let lost = unreachable.replace("Reply from 10.0.0.9: Destination host", "Request");
         assert_eq!(class("10.0.0.1", false, &lost), Some(FailureClass::Timeout));
         let no_way = "PING 10.0.0.1 (10.0.0.1): 56 data bytes\nping: sendto: Network unreachable\n";
-        assert_eq!(class("10.0.0.1", false, no_way), Some(FailureClass::NoRoute));
+        assert_eq!(
+            class("10.0.0.1", false, no_way),
+            Some(FailureClass::NoRoute)
+        );
     }
 
     #[test]

@@ -110,7 +110,9 @@ pub fn split(
             return Err(Trouble::new(TroubleKind::ExecTransport, text.clone()));
         }
         ExitStatus::Code(0) => {}
-        ExitStatus::Code(code) => return Err(unrecognised(format!("the session ended with {code}"))),
+        ExitStatus::Code(code) => {
+            return Err(unrecognised(format!("the session ended with {code}")));
+        }
     }
     let mut rest = reply.stdout.as_str();
     let mut replies = Vec::with_capacity(targets.len());
@@ -182,7 +184,10 @@ mod tests {
         };
         let printed = "page\n@@t 0 200\n@@t curl 0\r\none\n@@t 0 0\n";
         let (curl, pings) = apart("t", &reply(printed, "")).expect("both");
-        assert_eq!((&*curl.stdout, &curl.exit), ("page\n@@t 0 200\n", &ExitStatus::Code(0)));
+        assert_eq!(
+            (&*curl.stdout, &curl.exit),
+            ("page\n@@t 0 200\n", &ExitStatus::Code(0))
+        );
         assert_eq!(pings.stdout, "one\n@@t 0 0\n");
         let failed = printed.replace("curl 0", "curl 1");
         let (curl, _) = apart("t", &reply(&failed, "curl: (6) a\ncurl: (7) b\n")).expect("both");
@@ -211,7 +216,10 @@ mod tests {
             ("one\n@@t 0 0\ntwo\n@@t 1 1\nthree", 0),
             ("one\n@@u 0 0\ntwo\n@@t 1 1\n", 0),
         ] {
-            assert!(split(&targets(), "t", &reply(text, code)).is_err(), "{text}");
+            assert!(
+                split(&targets(), "t", &reply(text, code)).is_err(),
+                "{text}"
+            );
         }
     }
 }
