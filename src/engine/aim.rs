@@ -139,7 +139,10 @@ impl Aim<'_> {
 
     /// The pool's build, and the names of nodes: as terms, of which one is enough.
     fn select(&self, spec: &mut Json) -> Result<(), ManifestError> {
-        for (_, value) in spec["nodeSelector"].as_object_mut().into_iter().flatten() {
+        // Where there is none no null is written, either: applied a second time it would take away
+        // what a RuntimeClass brings
+        let selector = spec.get_mut("nodeSelector").and_then(Json::as_object_mut);
+        for (_, value) in selector.into_iter().flatten() {
             if value == "winconform-build-of-pool" {
                 *value = json!(self.build()?.to_string());
             }
@@ -354,6 +357,11 @@ mod tests {
         ] {
             let own = &pod(intolerant)["spec"]["tolerations"];
             assert!(own.is_null() || *own == json!([]), "{own}");
+        }
+        // Applied again, it takes nothing away that its RuntimeClass brought
+        let bare = pod(PlacedPod::ByRuntimeClass);
+        for brought in ["nodeSelector", "tolerations"] {
+            assert_eq!(bare["spec"].get(brought), None);
         }
         let build = WindowsBuild::SERVER_2022;
         let (pools, nodes) = (pools(build), nodes(build));

@@ -58,6 +58,12 @@ const TURNS: &[(&str, &[(&str, Verdict)])] = &[
         // The control cannot start
         &[(UNSELECTED, Broken), (BUILDS, Broken), (MIXED, Broken)],
     ),
+    // No handler of its is known
+    ("runtime-docker=windows-2022", &[(RUNTIME_CLASS, Broken)]),
+    (
+        "sandbox-fails=windows-2022",
+        &[(UNSELECTED, Broken), (BUILDS, Broken), (MIXED, Broken)],
+    ),
     (
         "taint-ignored=windows-2022",
         &[(INTOLERANT, Fail), (LINUX_AWAY, Fail), (TOLERANT, Broken)],
