@@ -70,7 +70,7 @@ const OUT: &str = "net.outbound";
 const OUT_BY_PING: &str = "net.outbound-icmp";
 const OUTSIDE_NAMES: &str = "net.dns-external";
 const NODES_BY_PING: &str = "net.icmp-node";
-const LINUX_TO_NODES_BY_PING: &str = "net.icmp-node[*source=linux-*";
+const LINUX_TO_NODES_BY_PING: &str = "net.icmp-node/from-linux";
 const ITSELF: &str = "net.pod-to-self";
 
 /// What the simulated cluster gives other than a healthy one of its kind: it has no control-plane

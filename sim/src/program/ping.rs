@@ -129,6 +129,15 @@ pub(super) fn windows(args: &[String], net: &dyn Net, language: Language) -> Sta
     pinging.go_on(ran, net)
 }
 
+/// Whether an address is the system's own to itself; elsewhere in 127.0.0.0/8 simulated nodes have
+/// theirs.
+fn is_itself(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.octets()[..3] == [127, 0, 0],
+        IpAddr::V6(address) => address.is_loopback(),
+    }
+}
+
 /// A ping between two requests.
 #[derive(Clone, Debug)]
 struct Pinging {
@@ -182,7 +191,7 @@ impl Pinging {
 
     fn request(&mut self, ran: &mut Ran, net: &dyn Net) {
         let (words, address) = (Words::of(self.language), self.address);
-        let echo = match address.is_loopback() {
+        let echo = match is_itself(address) {
             true => Echo::Reply(128),
             false => net.echo(address, self.bytes),
         };
@@ -210,7 +219,7 @@ impl Pinging {
             return;
         }
         // Pinging oneself is how scripts wait, and that time passes as it does on the wall
-        let pause = match address.is_loopback() {
+        let pause = match is_itself(address) {
             true => &mut ran.slept,
             false => &mut ran.took,
         };

@@ -12,8 +12,8 @@ use crate::way::exchange::{ExecReply, ExecRequest, ExitStatus, PingReply};
 use crate::way::trouble::{Trouble, TroubleKind};
 
 /// Targets of one session: `cmd` takes 8,191 characters (Microsoft, command prompt line string
-/// limitation), and a target needs a hundred.
-pub const MOST: usize = 60;
+/// limitation), and a target needs up to 180.
+pub const MOST: usize = 40;
 
 /// The exec that pings every target once. `token` must be unpredictable to whoever answers.
 ///
