@@ -34,13 +34,23 @@ impl Clock {
 
 /// Lets a real duration pass, whatever the speed.
 pub(crate) async fn elapse(real: Duration) {
+    until(after(real)).await;
+}
+
+/// The moment so long from now.
+pub(crate) fn after(real: Duration) -> Instant {
     // A century is as good as for ever, and `Instant` cannot hold every `Duration`
     const FOR_EVER: Duration = Duration::from_hours(100 * 365 * 24);
+    Instant::now() + real.min(FOR_EVER)
+}
+
+/// Waits for a moment.
+pub(crate) async fn until(moment: Instant) {
     #[expect(
         clippy::disallowed_methods,
         reason = "a simulated duration is not a wait for something to happen; this is its one place"
     )]
-    let passing = tokio::time::sleep_until(Instant::now() + real.min(FOR_EVER));
+    let passing = tokio::time::sleep_until(moment);
     passing.await;
 }
 

@@ -21,6 +21,18 @@ impl Volume {
     pub(crate) fn fill(&self, files: BTreeMap<String, Vec<u8>>) {
         *locked(&self.0) = files;
     }
+
+    /// Replaces them with those of another.
+    pub(crate) fn take(&self, other: &Self) {
+        let files = std::mem::take(&mut *locked(&other.0));
+        self.fill(files);
+    }
+
+    /// Another volume with the same files.
+    pub(crate) fn copy(&self) -> Self {
+        let files = locked(&self.0).clone();
+        Self(Arc::new(Mutex::new(files)))
+    }
 }
 
 /// Volumes that outlive pods, by what they stand for.

@@ -15,7 +15,7 @@
 //! | what a connection comes to | `network.rs`, names in `names.rs` |
 //! | the same without an API server | `memory.rs` |
 //! | how clients outside come in | `proxy.rs`; how many at once: `listen.rs` |
-//! | what a program prints | `program/`; when it comes: `play.rs` |
+//! | what a program prints | `program/`; when it comes, and what it reads: `play.rs`, `keyboard.rs` |
 //! | exec, attach, logs and statistics | `kubelet/`; what is kept of a log: `log.rs` |
 //! | trouble on the way to the API server | `front/` |
 //!
@@ -30,6 +30,7 @@ mod files;
 pub mod front;
 mod image;
 mod join;
+mod keyboard;
 mod kubelet;
 mod listen;
 mod log;

@@ -32,7 +32,7 @@ use crate::image;
 use crate::network::{policy::Policy, watch};
 use crate::node;
 use crate::pods::{command, run::PodRun};
-use crate::program::{self, End, Followed, Place, Started, View};
+use crate::program::{self, End, Followed, Input, Place, Started, View};
 use crate::topology::{IpFamilies, Topology};
 use crate::world::{self, Key, Told, World};
 
@@ -294,7 +294,12 @@ impl Memory {
                 pod: key.to_string(),
                 container: wanted.unwrap_or_default().to_owned(),
             })?;
-        let started = program::start(place, &request.argv, &request.stdin, &self.view());
+        let started = program::start(
+            place,
+            &request.argv,
+            &request.stdin.as_slice().into(),
+            &self.view(),
+        );
         let Followed { ran, end } = started.follow(&self.view());
         Ok(match end {
             End::Ended => Reply::Ended {
@@ -371,7 +376,7 @@ impl Memory {
                 place.os,
                 &command::literal(container),
             );
-            let started = program::start(&place, &argv, b"", &self.view());
+            let started = program::start(&place, &argv, &Input::default(), &self.view());
             match started.begin(&self.view()).end {
                 End::GoesOn(Some(Started::Serves {
                     listening,

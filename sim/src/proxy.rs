@@ -145,7 +145,7 @@ fn page(world: &World, outcome: &Outcome, address: IpAddr, path: &str) -> Option
                     address: own.unwrap_or(address),
                     source: *source,
                 };
-                serve::respond(*page, path, exchange)
+                serve::respond(page, path, exchange)
             }
             Backend::Kubelet { .. } | Backend::ApiServer => serve::tls_expected(),
             Backend::Dns | Backend::Echo | Backend::Outside { .. } => return None,

@@ -229,7 +229,7 @@ impl Pod {
             Protocol::Udp => self.listening_udp.get(&port),
             Protocol::Icmp => None,
         }
-        .copied()
+        .cloned()
     }
 }
 

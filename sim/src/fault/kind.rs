@@ -13,6 +13,8 @@ pub enum Parameter {
     WindowsNodes,
     /// A place of pods, which may be a namespace; everywhere if nothing is said.
     Pods,
+    /// The same of pods on Windows nodes; all of them if nothing is said.
+    WindowsPods,
     /// Two places.
     Way,
 }
@@ -23,7 +25,7 @@ impl Parameter {
         match self {
             Self::None => "",
             Self::Nodes | Self::WindowsNodes => "[=PLACE]",
-            Self::Pods => "[=PLACE|namespace/NAME]",
+            Self::Pods | Self::WindowsPods => "[=PLACE|namespace/NAME]",
             Self::Way => "=FROM:TO",
         }
     }
@@ -31,9 +33,19 @@ impl Parameter {
     /// The place that is meant when none is said.
     pub(super) fn unsaid(self) -> Place {
         match self {
-            Self::WindowsNodes => Place::Windows,
+            _ if self.is_of_windows() => Place::Windows,
             _ => Place::Everywhere,
         }
+    }
+
+    /// Whether only Windows nodes and what runs on them can be meant.
+    pub(crate) fn is_of_windows(self) -> bool {
+        matches!(self, Self::WindowsNodes | Self::WindowsPods)
+    }
+
+    /// Whether a namespace can be meant.
+    pub(crate) fn takes_namespaces(self) -> bool {
+        matches!(self, Self::Pods | Self::WindowsPods)
     }
 }
 
@@ -281,6 +293,10 @@ kinds! {
         "no sandbox gets a network" [
         "pod at=PLACE aspect=sandbox",
     ]
+    NetworkNeedsSelector "network-needs-selector" WindowsNodes
+        "Windows pods there get no network unless they select their node by kubernetes.io/os" [
+        "pod at=PLACE aspect=sandbox selects=nothing isolation=process",
+    ]
     HandlerUnknown "handler-unknown" Nodes
         "its runtime knows no RuntimeClass handler but its default" [
         "pod at=PLACE aspect=sandbox handler=named",
@@ -322,6 +338,11 @@ kinds! {
     ExecOutputLost "exec-output-lost" Pods
         "an exec's output is lost, its exit code is not" [
         "exec at=PLACE",
+    ]
+    ExecRpcUnavailable "exec-rpc-unavailable" WindowsPods
+        "containerd cannot start a program in a running Windows container, except a HostProcess one" [
+        "exec at=PLACE os=windows isolation=process",
+        "pod at=PLACE os=windows isolation=process aspect=probe by=exec",
     ]
     ToolsLocalised "tools-localised" WindowsNodes
         "ping speaks Japanese, in its code page" [

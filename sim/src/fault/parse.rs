@@ -85,17 +85,17 @@ impl FromStr for ProductFault {
                     parameter: info.parameter.written(),
                 });
             }
-            (Parameter::WindowsNodes, Some("all")) => (Place::Windows, None),
+            (parameter, Some("all")) if parameter.is_of_windows() => (Place::Windows, None),
             (_, Some(value)) => (place(value)?, None),
             (_, None) => (info.parameter.unsaid(), None),
         };
         let namespaced = |place: &Place| matches!(place, Place::Namespace(_));
-        if info.parameter != Parameter::Pods
+        if !info.parameter.takes_namespaces()
             && (namespaced(&first) || towards.as_ref().is_some_and(namespaced))
         {
             return Err(UnknownFault::NotOfNamespaces { name: info.name });
         }
-        if info.parameter == Parameter::WindowsNodes && first.is_linux() {
+        if info.parameter.is_of_windows() && first.is_linux() {
             return Err(UnknownFault::NotOnLinux { name: info.name });
         }
         Ok(Self {
@@ -177,6 +177,7 @@ mod tests {
                 Parameter::None => &[""],
                 Parameter::Nodes | Parameter::WindowsNodes => &["", "=windows-2022", "=node/a"],
                 Parameter::Pods => &["", "=windows", "=namespace/a"],
+                Parameter::WindowsPods => &["", "=windows-2022", "=namespace/a"],
                 Parameter::Way => &["=windows-2019:linux", "=node/a:node/b"],
             };
             for value in values {

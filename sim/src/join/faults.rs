@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::JoinError;
 use crate::cluster::Cluster;
-use crate::fault::{FaultPlan, Parameter, Place};
+use crate::fault::{FaultPlan, Place};
 use crate::topology::{Os, Pool, Topology};
 
 /// How many nodes of a pool are named to whoever named none of them.
@@ -21,7 +21,7 @@ pub(super) fn check(plan: &FaultPlan, topology: &Topology, prefix: &str) -> Resu
         .collect();
     for timed in plan.iter() {
         let fault = &timed.fault;
-        let windows = fault.kind.info().parameter == Parameter::WindowsNodes;
+        let windows = fault.kind.info().parameter.is_of_windows();
         let on_any = |place: &Place| match place {
             // Namespaces come and go
             Place::Namespace(_) => true,

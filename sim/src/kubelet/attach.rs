@@ -1,17 +1,19 @@
-//! `/attach`: what a running container prints from now on, until it ends.
-//!
-//! Its first program takes no input here: what the client sends is thrown away.
+//! `/attach`: what a running container prints from now on, until it ends, and what it is sent if it
+//! has an input.
+
+use std::sync::Arc;
 
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use serde_json::Value;
-use tokio::sync::oneshot;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
 use super::query::Query;
 use super::server::{Body, text};
-use super::socket::{self, Asked, ERROR, Gone, Input, OUTPUT, Out, Work};
+use super::socket::{self, Asked, ERROR, Gone, OUTPUT, Out, Work};
 use super::status;
 use crate::cluster::Cluster;
+use crate::keyboard::Sent;
 use crate::log::{Reader, Stream};
 use crate::pods::book::State;
 use crate::pods::run::PodRun;
@@ -29,61 +31,102 @@ pub(super) fn begin(
         Ok(asked) => asked,
         Err(words) => return text(StatusCode::BAD_REQUEST, words),
     };
-    let reader = {
+    let found = {
         let book = run.book();
         book.container(container)
             .filter(|known| matches!(known.state, State::Running { .. }))
-            .map(|known| known.log.from_last(0))
+            .map(|known| {
+                (
+                    known.log.from_now(),
+                    known.input.clone(),
+                    Arc::clone(&known.spec),
+                )
+            })
     };
-    let Some(reader) = reader else {
+    let Some((reader, sends, spec)) = found else {
         // kubelet, GetAttach; the pod's full name is NAME_NAMESPACE
         let (pod, namespace) = (&run.key.name, &run.key.namespace);
         let words = format!("container {container} not found in pod {pod}_{namespace}");
         return text(StatusCode::INTERNAL_SERVER_ERROR, &words);
     };
     // kubelet, GetAttach: whether there is a terminal is the container's word, not the client's
-    asked.terminal = has_terminal(run, container);
+    asked.terminal = spec.tty == Some(true);
     let session = Session {
         reader,
         asked,
+        input: Sending {
+            sends,
+            closes: spec.stdin_once == Some(true) && !asked.terminal,
+        },
         os: run.node.pool.os(),
     };
     socket::begin(cluster, request, asked, session)
 }
 
-fn has_terminal(run: &PodRun, container: &str) -> bool {
-    let Some(spec) = &run.pod.spec else {
-        return false;
-    };
-    let mut all = spec
-        .containers
-        .iter()
-        .chain(spec.init_containers.iter().flatten());
-    all.any(|known| known.name == container && known.tty == Some(true))
+/// The way to a container's input.
+struct Sending {
+    sends: Option<UnboundedSender<Sent>>,
+    /// Whether the input ends with the session (containerd 2.1, `internal/cri/io/container_io.go`,
+    /// `Attach`: `StdinOnce` and no terminal).
+    closes: bool,
+}
+
+impl Sending {
+    fn send(&self, sent: Sent) {
+        if let Some(sends) = &self.sends {
+            // Nobody listens once the container has ended, or if it reads nothing
+            let _ = sends.send(sent);
+        }
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        if self.closes {
+            self.send(Sent::End);
+        }
+    }
 }
 
 struct Session {
     reader: Reader,
     asked: Asked,
+    input: Sending,
     os: Os,
 }
 
 impl Work for Session {
-    fn reads(&self) -> bool {
-        false
-    }
-
     fn os(&self) -> Os {
         self.os
     }
 
-    async fn run(mut self, out: &mut Out, _: oneshot::Receiver<Input>) -> Result<Value, Gone> {
-        while let Some(line) = self.reader.wait().await {
+    async fn run(
+        mut self,
+        out: &mut Out,
+        mut sent: UnboundedReceiver<Sent>,
+    ) -> Result<Value, Gone> {
+        loop {
+            let line = tokio::select! {
+                line = self.reader.wait() => line,
+                Some(sent) = sent.recv() => {
+                    match sent {
+                        Sent::Bytes(_) => self.input.send(sent),
+                        Sent::End if self.input.closes => self.input.send(sent),
+                        // `Attach` again: the streams are closed, and the input stays open
+                        Sent::End => break,
+                        Sent::TooMuch => {}
+                    }
+                    continue;
+                }
+            };
+            let Some(line) = line else {
+                break;
+            };
             let (channel, wanted) = match line.stream {
                 Stream::Error if !self.asked.terminal => (ERROR, self.asked.error),
                 _ => (OUTPUT, self.asked.output),
             };
-            if wanted {
+            if wanted && !line.bytes.is_empty() {
                 out.stream(channel, &line.bytes).await?;
             }
         }

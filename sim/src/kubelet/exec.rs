@@ -5,22 +5,20 @@ use std::sync::Arc;
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use serde_json::Value;
-use tokio::sync::oneshot;
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::query::Query;
 use super::server::{Body, text};
-use super::socket::{self, Asked, ERROR, Gone, Input, OUTPUT, Out, Work};
+use super::socket::{self, Asked, ERROR, Gone, OUTPUT, Out, Work};
 use super::status;
 use crate::cluster::Cluster;
 use crate::fault::FaultKind;
+use crate::keyboard::{Keyboard, Sent};
 use crate::log::Stream;
 use crate::play::{Player, Told};
 use crate::pods::run::PodRun;
-use crate::program::{self, Place, Refusal, Started};
+use crate::program::{self, Input, Place, Refusal, Started};
 use crate::topology::Os;
-
-/// What a shell gives for a program that Ctrl-C has ended: 128 and SIGINT.
-const INTERRUPTED: u32 = 130;
 
 /// Answers the request for a session and runs it behind the answer.
 pub(super) fn begin(
@@ -53,6 +51,7 @@ pub(super) fn begin(
     let session = Session {
         cluster: Arc::clone(cluster),
         run: Arc::clone(run),
+        container: container.to_owned(),
         place,
         argv: query.all("command"),
         asked,
@@ -78,54 +77,45 @@ fn forbidden(method: &Method) -> String {
 struct Session {
     cluster: Arc<Cluster>,
     run: Arc<PodRun>,
+    container: String,
     place: Place,
     argv: Vec<String>,
     asked: Asked,
 }
 
 impl Work for Session {
-    fn reads(&self) -> bool {
-        program::reads_input(&self.argv)
-    }
-
     fn os(&self) -> Os {
         self.place.os
     }
 
-    async fn run(self, out: &mut Out, input: oneshot::Receiver<Input>) -> Result<Value, Gone> {
-        let input = if self.asked.input && self.reads() {
-            match input.await {
-                Ok(Input::Whole(input)) => input,
-                Ok(Input::Interrupted) => {
-                    let code = match self.place.os {
-                        Os::Linux => INTERRUPTED,
-                        Os::Windows => program::CONTROL_C,
-                    };
-                    return Ok(status::exited(&self.argv, code));
-                }
-                Ok(Input::TooMuch) => {
-                    let words = "hybrid-sim gives a program 64 MiB of input, and this is more";
-                    return Ok(status::not_run(words));
-                }
-                Err(_) => return Err(Gone),
-            }
-        } else {
-            Vec::new()
+    async fn run(self, out: &mut Out, sent: UnboundedReceiver<Sent>) -> Result<Value, Gone> {
+        let terminal = self.asked.terminal;
+        let input = match self.asked.input || terminal {
+            true => Input::Open { terminal },
+            false => Input::default(),
         };
+        if self.run.exec_fails(&self.cluster, &self.place) {
+            return Ok(status::not_run(&self.refused(&Refusal::RpcUnavailable)));
+        }
         let world = self.cluster.world();
         let started = program::start(&self.place, &self.argv, &input, &self.cluster.view(&world));
         drop(world);
-        let mut player = Player::new(&self.cluster, started);
+        let keyboard = Keyboard::new(self.place.os, terminal, sent);
+        let mut player = Player::new(&self.cluster, started, Some(keyboard));
         loop {
             match player.next().await {
                 Told::Printed(stream, bytes) => self.tell(out, stream, &bytes).await?,
                 Told::Ended(code) => return Ok(status::exited(&self.argv, code)),
+                Told::TooMuch => {
+                    let words = "hybrid-sim gives a program 64 MiB of input, and this is more";
+                    return Ok(status::not_run(words));
+                }
                 Told::Other(Started::Refused(refusal)) => {
                     return Ok(status::not_run(&self.refused(&refusal)));
                 }
                 Told::Other(Started::Serves { prints, .. } | Started::Stays { prints }) => {
                     self.tell(out, Stream::Out, prints.as_bytes()).await?;
-                    return std::future::pending().await;
+                    player.stays().await;
                 }
                 Told::Other(_) => return std::future::pending().await,
             }
@@ -147,21 +137,7 @@ impl Session {
 
     /// containerd's words for an exec that did not start.
     fn refused(&self, refusal: &Refusal) -> String {
-        let hex = |name: &str| {
-            self.cluster
-                .chance
-                .hex(&format!("{name} {}", self.run.uid), 64)
-        };
-        let why = refusal.text(self.place.os, &hex("container"));
-        let runtime = match self.place.os {
-            Os::Linux => {
-                "OCI runtime exec failed: exec failed: unable to start container process: "
-            }
-            Os::Windows => "",
-        };
-        format!(
-            "failed to exec in container: failed to start exec \"{}\": {runtime}{why}",
-            hex("exec")
-        )
+        self.run
+            .not_executed(&self.cluster, &self.container, refusal)
     }
 }

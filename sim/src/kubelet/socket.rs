@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::stream::{SplitSink, SplitStream};
 use futures::{SinkExt, StreamExt};
 use http::header::{
@@ -17,7 +18,7 @@ use hyper::body::Incoming;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
-use tokio::sync::oneshot;
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -28,6 +29,7 @@ use super::query::Query;
 use super::server::{Body, boxed, text};
 use crate::clock;
 use crate::cluster::Cluster;
+use crate::keyboard::Sent;
 use crate::listen::Seat;
 use crate::topology::Os;
 
@@ -80,30 +82,17 @@ impl Asked {
     }
 }
 
-/// How the input of a session ended.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Input {
-    /// With its end.
-    Whole(Vec<u8>),
-    /// By Ctrl-C at a terminal.
-    Interrupted,
-    /// It was more than is taken.
-    TooMuch,
-}
-
 /// The client has gone.
 #[derive(Debug)]
 pub(super) struct Gone;
 
 /// What a session does: it gets the sending side and the input, and gives the Status to end with.
 pub(super) trait Work: Send + 'static {
-    /// Whether the input is kept for the program; otherwise it is thrown away.
-    fn reads(&self) -> bool;
     fn os(&self) -> Os;
     fn run(
         self,
         out: &mut Out,
-        input: oneshot::Receiver<Input>,
+        input: UnboundedReceiver<Sent>,
     ) -> impl Future<Output = Result<Value, Gone>> + Send;
 }
 
@@ -207,12 +196,11 @@ async fn serve(upgraded: Upgraded, asked: Asked, work: impl Work) {
         sink,
         returns: asked.terminal && os == Os::Linux,
     };
-    let (whole, input) = oneshot::channel();
+    let (sends, input) = mpsc::unbounded_channel();
     let collector = Collector {
-        whole: Some(whole),
-        kept: Vec::new(),
-        reads: asked.input && work.reads(),
-        terminal: asked.terminal.then_some(os),
+        sends,
+        taken: 0,
+        wanted: asked.input,
     };
     let mut reading = std::pin::pin!(read(stream, collector));
     let working = async {
@@ -242,49 +230,29 @@ async fn serve(upgraded: Upgraded, asked: Asked, work: impl Work) {
     }
 }
 
-/// Gathers the input and tells it once.
+/// Hands the input on, up to a bound.
 struct Collector {
-    whole: Option<oneshot::Sender<Input>>,
-    kept: Vec<u8>,
-    reads: bool,
-    terminal: Option<Os>,
+    sends: UnboundedSender<Sent>,
+    taken: usize,
+    wanted: bool,
 }
 
 impl Collector {
-    fn take(&mut self, bytes: &[u8]) {
-        const CONTROL_C: u8 = 0x03;
-        if !self.reads || self.whole.is_none() {
+    fn take(&mut self, bytes: Bytes) {
+        if self.taken > MOST_INPUT {
             return;
         }
-        let end = match self.terminal {
-            Some(Os::Linux) => Some(0x04),
-            Some(Os::Windows) => Some(0x1A),
-            None => None,
-        };
-        if self.terminal.is_some() && bytes.contains(&CONTROL_C) {
-            return self.tell(Input::Interrupted);
-        }
-        let until = bytes.iter().position(|byte| Some(*byte) == end);
-        let typed = &bytes[..until.unwrap_or(bytes.len())];
-        if self.kept.len() + typed.len() > MOST_INPUT {
-            self.kept = Vec::new();
-            return self.tell(Input::TooMuch);
-        }
-        self.kept.extend_from_slice(typed);
-        if until.is_some() {
-            self.end();
-        }
+        self.taken += bytes.len();
+        self.tell(match self.taken > MOST_INPUT {
+            true => Sent::TooMuch,
+            false => Sent::Bytes(bytes),
+        });
     }
 
-    fn end(&mut self) {
-        let kept = std::mem::take(&mut self.kept);
-        self.tell(Input::Whole(kept));
-    }
-
-    fn tell(&mut self, input: Input) {
-        if let Some(whole) = self.whole.take() {
+    fn tell(&self, sent: Sent) {
+        if self.wanted {
             // Nobody listens once the program has ended
-            let _ = whole.send(input);
+            let _ = self.sends.send(sent);
         }
     }
 }
@@ -294,8 +262,8 @@ async fn read(mut stream: SplitStream<Socket>, mut input: Collector) {
     while let Some(Ok(message)) = stream.next().await {
         match message {
             Message::Binary(bytes) => match bytes.split_first() {
-                Some((&INPUT, rest)) => input.take(rest),
-                Some((&CLOSE, [INPUT, ..])) => input.end(),
+                Some((&INPUT, _)) => input.take(bytes.slice(1..)),
+                Some((&CLOSE, [INPUT, ..])) => input.tell(Sent::End),
                 // The terminal's size among them: no program here looks at it
                 _ => {}
             },
@@ -309,39 +277,24 @@ async fn read(mut stream: SplitStream<Socket>, mut input: Collector) {
 mod tests {
     use super::*;
 
-    fn told(terminal: Option<Os>, messages: &[&[u8]]) -> Option<Input> {
-        let (whole, mut input) = oneshot::channel();
-        let mut collector = Collector {
-            whole: Some(whole),
-            kept: Vec::new(),
-            reads: true,
-            terminal,
-        };
-        for message in messages {
-            collector.take(message);
-        }
-        input.try_recv().ok()
-    }
-
-    #[test]
-    fn a_terminal_has_keys_for_the_end_and_for_interrupting() {
-        let whole = |text: &[u8]| Some(Input::Whole(text.to_vec()));
-        assert_eq!(told(Some(Os::Linux), &[b"a\n", b"b\x04c"]), whole(b"a\nb"));
-        assert_eq!(told(Some(Os::Windows), &[b"a\r\n\x1a"]), whole(b"a\r\n"));
-        assert_eq!(told(Some(Os::Windows), &[b"a\x04"]), None);
-        assert_eq!(
-            told(Some(Os::Linux), &[b"a", b"\x03"]),
-            Some(Input::Interrupted)
-        );
-        assert_eq!(told(None, &[b"\x03\x04"]), None, "a pipe has none");
-    }
-
     #[test]
     fn input_has_a_bound() {
-        let megabyte = vec![b'x'; 1 << 20];
-        let all = vec![megabyte.as_slice(); (MOST_INPUT >> 20) + 1];
-        assert_eq!(told(None, &all[1..]), None);
-        assert_eq!(told(None, &all), Some(Input::TooMuch));
+        let (sends, mut told) = mpsc::unbounded_channel();
+        let mut collector = Collector {
+            sends,
+            taken: 0,
+            wanted: true,
+        };
+        let megabyte = Bytes::from(vec![b'x'; 1 << 20]);
+        for _ in 0..MOST_INPUT >> 20 {
+            collector.take(megabyte.clone());
+            assert_eq!(told.try_recv(), Ok(Sent::Bytes(megabyte.clone())));
+        }
+        for _ in 0..2 {
+            collector.take(megabyte.clone());
+        }
+        assert_eq!(told.try_recv(), Ok(Sent::TooMuch));
+        assert!(told.try_recv().is_err(), "it is told once");
     }
 
     #[test]

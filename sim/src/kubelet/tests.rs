@@ -1,5 +1,7 @@
 //! Clients as they are: in a hurry, slow, and gone in the middle. Whatever they do, no task is left.
 
+mod typed;
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -315,7 +315,7 @@ fn places(kind: FaultKind) -> Vec<ProductFault> {
     let node = |pool: Pool| Place::Node(pool.to_string()).to_string();
     let written: Vec<String> = match kind.info().parameter {
         Parameter::None => vec![name.to_owned()],
-        Parameter::WindowsNodes => windows
+        Parameter::WindowsNodes | Parameter::WindowsPods => windows
             .flat_map(|pool| [format!("{name}={pool}"), format!("{name}={}", node(pool))])
             .chain([name.to_owned()])
             .collect(),

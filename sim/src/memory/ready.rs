@@ -8,14 +8,14 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use super::Memory;
 use crate::fault::FaultKind;
 use crate::network::{self, Backend, Origin, Outcome, Request};
-use crate::program::serve::{self, Exchange};
-use crate::program::{self, End};
+use crate::program::serve::{self, Exchange, Page};
+use crate::program::{self, End, Input};
 use crate::world::Key;
 
 impl Memory {
     /// What a container's readiness probe says from its node; without one, a container that runs is
     /// ready (kubernetes 1.37.0, `pkg/kubelet/prober/prober_manager.go`, `UpdatePodStatus`). What
-    /// cannot be evaluated, gRPC for one, is not ready.
+    /// cannot be evaluated is not ready.
     pub(super) fn is_ready(&self, key: &Key, container: &Container) -> bool {
         let Some(probe) = &container.readiness_probe else {
             return true;
@@ -49,16 +49,22 @@ impl Memory {
                     source,
                 };
                 // pkg/probe/http/http.go: 200 to 399
-                (200..400).contains(&serve::respond(page, path, exchange).status)
+                (200..400).contains(&serve::respond(&page, path, exchange).status)
             });
         }
         if let Some(socket) = &probe.tcp_socket {
             return reached(socket.host.as_ref(), &socket.port).is_some();
         }
+        if let Some(health) = &probe.grpc {
+            let asked = health.service.as_deref().unwrap_or_default();
+            let found = reached(None, &IntOrString::Int(health.port));
+            let page = found.map(|(_, page, _)| page);
+            return matches!(page, Some(Page::Health { service }) if *service == *asked);
+        }
         let command = probe.exec.as_ref().and_then(|exec| exec.command.as_ref());
         let place = self.places.get(&(key.clone(), container.name.clone()));
         command.zip(place).is_some_and(|(command, place)| {
-            let started = program::start(place, command, b"", &self.view());
+            let started = program::start(place, command, &Input::default(), &self.view());
             let followed = started.follow(&self.view());
             followed.end == End::Ended && followed.ran.code == 0
         })

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, EphemeralContainer, Pod, PodCondition};
+use tokio::sync::mpsc::UnboundedSender;
 
 use crate::clock;
+use crate::keyboard::Sent;
 use crate::log::Log;
 use crate::program::Place;
 use crate::topology::Os;
@@ -18,6 +20,8 @@ pub(crate) struct Book {
     pub(crate) pod: Arc<Pod>,
     /// The node's operating system.
     pub(super) os: Os,
+    /// How many processors the node has.
+    pub(super) processors: u32,
     /// A word from the node itself that ends the pod: refused, evicted, or past its deadline.
     pub(crate) verdict: Option<NodeVerdict>,
     /// Whether the node did not even take it.
@@ -89,6 +93,8 @@ pub(crate) struct ContainerBook {
     /// What this run has printed, and what the one before it had.
     pub(crate) log: Arc<Log>,
     pub(crate) last_log: Option<Arc<Log>>,
+    /// The way to what its first program reads, while it runs and if it does.
+    pub(crate) input: Option<UnboundedSender<Sent>>,
     /// Where exec finds itself, while the container runs.
     pub(crate) place: Option<Place>,
     /// Whether it will not be started again.
@@ -116,12 +122,14 @@ pub(crate) struct Finished {
     pub(crate) reason: &'static str,
     pub(crate) message: Option<String>,
     pub(crate) from: Option<Timestamp>,
-    pub(crate) to: Timestamp,
+    pub(crate) to: Option<Timestamp>,
     pub(crate) id: Option<String>,
 }
 
+const LOST: &str = "The container could not be located when the pod was terminated";
+
 impl Book {
-    pub(crate) fn new(pod: &Arc<Pod>, os: Os) -> Self {
+    pub(crate) fn new(pod: &Arc<Pod>, os: Os, processors: u32) -> Self {
         let spec = pod.spec.clone().unwrap_or_default();
         let init = spec.init_containers.unwrap_or_default();
         let waiting = match init.is_empty() {
@@ -133,6 +141,7 @@ impl Book {
         Self {
             pod: Arc::clone(pod),
             os,
+            processors,
             verdict: None,
             refused: false,
             ended: false,
@@ -233,6 +242,49 @@ impl Book {
         }
     }
 
+    /// Writes down what is left of containers that were between two runs, or never began, when the pod
+    /// is ended. One that backs off stays *waiting* as long as it might be started again, which it is
+    /// not in a pod that was deleted (kubernetes 1.37.0, `pkg/kubelet/kubelet_pods.go`,
+    /// `convertToAPIContainerStatuses`); what is waiting in the end counts as lost
+    /// (`pkg/kubelet/status/status_manager.go`, `TerminatePod`).
+    pub(crate) fn close(&mut self, deleted: bool) {
+        let begun = |book: &ContainerBook| {
+            !matches!(book.state, State::Waiting { .. }) || book.last.is_some()
+        };
+        let initialized = match self.init.last() {
+            None => true,
+            Some(last) => {
+                let ended = last.last_end().is_some_and(|end| end.code == 0);
+                let ready = if last.role == Role::Sidecar {
+                    last.past_startup
+                } else {
+                    ended
+                };
+                ready || self.containers.iter().any(begun)
+            }
+        };
+        // Of the init containers all up to the last that has begun, and the first
+        let of_init = self.init.iter().rposition(begun).map_or(1, |last| last + 1);
+        let main = if initialized { usize::MAX } else { 0 };
+        let all = self.init.iter_mut().take(of_init);
+        for container in all.chain(self.containers.iter_mut().take(main)) {
+            if !matches!(container.state, State::Waiting { .. }) {
+                continue;
+            }
+            container.state = State::Finished(match &container.last {
+                Some(last) if deleted => last.clone(),
+                _ => Finished {
+                    code: 137,
+                    reason: "ContainerStatusUnknown",
+                    message: Some(LOST.to_owned()),
+                    from: None,
+                    to: None,
+                    id: None,
+                },
+            });
+        }
+    }
+
     /// Writes down that nothing of it runs any more and nothing will.
     pub(crate) fn end(&mut self) {
         self.ended = true;
@@ -324,6 +376,7 @@ impl ContainerBook {
             past_startup: false,
             log: Log::new(),
             last_log: None,
+            input: None,
             place: None,
             over: false,
         }
@@ -377,7 +430,7 @@ pub(crate) mod tests {
     )]
     pub(crate) fn book_of(spec: Value) -> Book {
         let pod: Pod = serde_json::from_value(json!({"spec": spec})).expect("a pod");
-        Book::new(&Arc::new(pod), Os::Linux)
+        Book::new(&Arc::new(pod), Os::Linux, 4)
     }
 
     fn book(policy: &str) -> Book {
@@ -391,7 +444,7 @@ pub(crate) mod tests {
             reason: "Completed",
             message: None,
             from: None,
-            to: Timestamp::UNIX_EPOCH,
+            to: Some(Timestamp::UNIX_EPOCH),
             id: None,
         })
     }

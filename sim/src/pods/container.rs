@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Container;
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::book::{ContainerBook, Finished, Role, State};
@@ -15,9 +16,10 @@ use super::{command, env, events, probe, start, volumes};
 use crate::cluster::Cluster;
 use crate::fault::FaultKind;
 use crate::image::{Family, Image};
+use crate::keyboard::Keyboard;
 use crate::log::{Log, Stream};
 use crate::play::{Player, Told};
-use crate::program::{self, Place, Started};
+use crate::program::{self, Input, Place, Started};
 use crate::topology::Os;
 
 /// Exit code of a process whose DLLs cannot be initialised: 0xC0000142, `STATUS_DLL_INIT_FAILED`.
@@ -129,6 +131,7 @@ impl Slot<'_> {
                 container.ready = code == 0 && self.role == Role::Init;
                 container.past_startup = false;
                 container.place = None;
+                container.input = None;
                 container.over = !again;
                 container.state = State::Finished(finished.clone());
             });
@@ -252,7 +255,7 @@ impl Slot<'_> {
             Some(text) => Err(text),
             None => {
                 let world = cluster.world();
-                match program::start(&place, &argv, b"", &cluster.view(&world)) {
+                match program::start(&place, &argv, &self.input(), &cluster.view(&world)) {
                     Started::Refused(refusal) => Err(start::text(&refusal, self.os(), &hex)),
                     started => Ok(started),
                 }
@@ -269,7 +272,7 @@ impl Slot<'_> {
                     message: Some(message),
                     // containerd has no moment for what did not start: the kubelet reads 0
                     from: Some(Timestamp::UNIX_EPOCH),
-                    to: run.now(cluster),
+                    to: Some(run.now(cluster)),
                     id: Some(id.clone()),
                 };
                 self.book(|container| self.created(container, image, id));
@@ -302,7 +305,7 @@ impl Slot<'_> {
             },
             message: start::last_words(self, &place, code),
             from: Some(since),
-            to: run.now(cluster),
+            to: Some(run.now(cluster)),
             id: Some(id),
         };
         (finished, end)
@@ -386,19 +389,42 @@ impl Slot<'_> {
         cluster.clock.pass(A_MOMENT).await;
     }
 
+    /// What the first program reads: whatever is sent to who attaches, if its spec says so.
+    fn input(self) -> Input {
+        let terminal = self.spec.tty == Some(true);
+        match terminal || self.spec.stdin == Some(true) {
+            true => Input::Open { terminal },
+            false => Input::default(),
+        }
+    }
+
+    /// Opens the container's input, if it has one.
+    fn keyboard(self) -> Option<Keyboard> {
+        let Input::Open { terminal } = self.input() else {
+            return None;
+        };
+        let (sends, sent) = mpsc::unbounded_channel();
+        let reads = self.spec.stdin == Some(true);
+        self.book(|container| container.input = reads.then_some(sends));
+        Some(Keyboard::new(self.os(), terminal, sent))
+    }
+
     /// Lets the program run to its end, if it has one.
     async fn run_program(self, started: Started) -> u32 {
         let clock = self.cluster.clock;
         let log = self.log();
         let print = |stream, bytes: &[u8]| log.print(stream, bytes);
-        let mut player = Player::new(self.cluster, started);
+        let mut player = Player::new(self.cluster, started, self.keyboard());
         let other = loop {
             match player.next().await {
                 Told::Printed(stream, bytes) => print(stream, &bytes),
                 Told::Ended(code) => return code,
                 Told::Other(other) => break other,
+                Told::TooMuch => {}
             }
         };
+        // It reads nothing, so that what is sent to it goes nowhere
+        drop(player);
         match other {
             Started::Serves {
                 listening,
@@ -415,7 +441,10 @@ impl Slot<'_> {
                 print(Stream::Out, prints.as_bytes());
                 std::future::pending().await
             }
-            Started::Ended(_) | Started::GoesOn { .. } | Started::Refused(_) => {
+            Started::Ended(_)
+            | Started::GoesOn { .. }
+            | Started::Reads { .. }
+            | Started::Refused(_) => {
                 unreachable!("it has been played, or was not started")
             }
         }

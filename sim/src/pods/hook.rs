@@ -5,9 +5,13 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::LifecycleHandler;
 
 use super::container::Slot;
-use super::probe::{self, Got};
+use super::reach::{self, Got, NotReached};
+use super::run::PodRun;
+use crate::cluster::Cluster;
+use crate::fault::FaultKind;
 use crate::play::{Player, Told};
-use crate::program::{self, Started};
+use crate::program::{self, Input, Place, Refusal, Started};
+use crate::topology::Os;
 
 /// `pkg/probe/exec/exec.go`, `maxReadLength`: what the kubelet keeps of the output of an exec.
 const MOST_OUTPUT: usize = 10 << 10;
@@ -57,10 +61,15 @@ impl Slot<'_> {
         }
         if let Some(get) = &hook.http_get {
             let path = get.path.clone().unwrap_or_default();
-            return match probe::get(self, get) {
+            // handlers.go: its client has no limit of its own, and the system's is the last
+            return match reach::get(self, get, Duration::from_mins(2)) {
                 // Whatever the answer says, it is one
                 Ok(Got::Answered(_) | Got::Redirected(_)) => Ok(()),
-                Ok(Got::Nothing(why)) | Err(why) => {
+                Err(NotReached::Failed { why, took }) => {
+                    self.cluster.clock.pass(took).await;
+                    Err(format!("HTTP lifecycle hook ({path}) {of} {why}"))
+                }
+                Err(NotReached::Unknown(why)) => {
                     Err(format!("HTTP lifecycle hook ({path}) {of} {why}"))
                 }
             };
@@ -80,13 +89,27 @@ impl Slot<'_> {
             let own = book.of(self.role).get(self.index);
             own.and_then(|container| container.place.clone())
         };
+        let refused = |refusal: &Refusal| {
+            let words = self
+                .run
+                .not_executed(self.cluster, &self.spec.name, refusal);
+            Execed::Refused(format!("rpc error: code = Unknown desc = {words}"))
+        };
         let Some(place) = place else {
             return Execed::Refused("container is not running".to_owned());
         };
+        if self.run.exec_fails(self.cluster, &place) {
+            return refused(&Refusal::RpcUnavailable);
+        }
         let world = self.cluster.world();
-        let started = program::start(&place, command, b"", &self.cluster.view(&world));
+        let started = program::start(
+            &place,
+            command,
+            &Input::default(),
+            &self.cluster.view(&world),
+        );
         drop(world);
-        let mut player = Player::new(self.cluster, started);
+        let mut player = Player::new(self.cluster, started, None);
         let mut output = Vec::new();
         loop {
             match player.next().await {
@@ -95,13 +118,51 @@ impl Slot<'_> {
                     output.extend(bytes.into_iter().take(room));
                 }
                 Told::Ended(code) => return Execed::Ended(code, output),
-                Told::Other(Started::Refused(refusal)) => {
-                    return Execed::Refused(refusal.text(place.os, &self.run.uid));
-                }
-                Told::Other(_) => return Execed::Stays,
+                Told::Other(Started::Refused(refusal)) => return refused(&refusal),
+                Told::Other(_) | Told::TooMuch => return Execed::Stays,
             }
         }
     }
+}
+
+impl PodRun {
+    /// Whether no program can be started in the container: what talks to the host compute service
+    /// suffers, and a `HostProcess` container is a job object of its node (hcsshim,
+    /// `internal/jobcontainers`).
+    pub(crate) fn exec_fails(&self, cluster: &Cluster, place: &Place) -> bool {
+        place.os == Os::Windows
+            && !place.host_process
+            && self.suffers(FaultKind::ExecRpcUnavailable, cluster)
+    }
+
+    /// containerd's words for a program that it did not start in a running container.
+    pub(crate) fn not_executed(
+        &self,
+        cluster: &Cluster,
+        container: &str,
+        refusal: &Refusal,
+    ) -> String {
+        let exec = cluster.chance.hex(&format!("exec {}", self.uid), 64);
+        let id = {
+            let book = self.book();
+            let known = book.container(container);
+            known.and_then(|container| container.id.clone())
+        };
+        let id = id.unwrap_or_default();
+        let id = id.strip_prefix("containerd://").unwrap_or(&id);
+        not_executed(self.node.pool.os(), &exec, id, refusal)
+    }
+}
+
+/// containerd's words for a program that it did not start in a running container
+/// (`internal/cri/server/container_execsync.go`, `execInternal`), by the IDs of both.
+pub(crate) fn not_executed(os: Os, exec: &str, container: &str, refusal: &Refusal) -> String {
+    let runtime = match os {
+        Os::Linux => "OCI runtime exec failed: exec failed: unable to start container process: ",
+        Os::Windows => "",
+    };
+    let why = refusal.text(os, container);
+    format!("failed to exec in container: failed to start exec \"{exec}\": {runtime}{why}")
 }
 
 /// What became of a program run in a container.
@@ -109,5 +170,6 @@ pub(super) enum Execed {
     /// Its exit code and all its output.
     Ended(u32, Vec<u8>),
     Stays,
+    /// The error of the container runtime.
     Refused(String),
 }

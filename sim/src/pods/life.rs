@@ -89,10 +89,13 @@ async fn work(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Receiver<A
     tokio::select! {
         () = orders(cluster, run, &decided) => {}
         () = boots(cluster, run, &seen) => {}
+        () = volumes::follow(cluster, run, &seen) => {}
     }
+    let deleted = seen.borrow().metadata.deletion_timestamp.is_some();
     // Told only now: a pod is Failed when its containers have ended
     let verdict: Option<Verdict> = locked(&decided).take();
     run.note(|book| {
+        book.close(deleted);
         book.end();
         book.sandbox = false;
         if let Some((verdict, disruption)) = verdict {
@@ -306,9 +309,11 @@ async fn follow(run: &PodRun, seen: &mut watch::Receiver<Arc<Pod>>) {
             let gates = spec.readiness_gates.as_ref();
             gates.is_some_and(|gates| !gates.is_empty())
         });
-        if gates || pod.metadata.generation != generation {
-            generation = pod.metadata.generation;
-            run.note(|book| book.pod = pod);
+        let told = gates || pod.metadata.generation != generation;
+        generation = pod.metadata.generation;
+        run.book().pod = pod;
+        if told {
+            run.told_of_change();
         }
         if seen.changed().await.is_err() {
             // The watch has let the pod go: `gone` follows

@@ -11,11 +11,12 @@ pub(crate) mod evict;
 #[cfg(test)]
 pub(crate) mod facets;
 mod fleet;
-mod hook;
+pub(crate) mod hook;
 pub(crate) mod life;
 mod listening;
 pub(crate) mod probe;
 mod pull;
+mod reach;
 mod refer;
 pub(crate) mod resources;
 pub(crate) mod run;
@@ -23,5 +24,7 @@ pub(crate) mod sandbox;
 pub(crate) mod start;
 mod status;
 mod stop;
+#[cfg(test)]
+mod tests;
 mod volumes;
 pub(crate) mod watch;

@@ -1,22 +1,20 @@
 //! Probes, evaluated against what the container serves (kubernetes 1.37.0,
-//! `pkg/kubelet/prober/{worker,prober}.go` and `pkg/probe`): `httpGet`, `tcpSocket` and `exec`.
+//! `pkg/kubelet/prober/{worker,prober}.go` and `pkg/probe`). What lies between the kubelet and what
+//! it asks is in `reach.rs`.
 //!
 //! What cannot be evaluated is told as an event, and its result is thrown away.
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{HTTPGetAction, Probe};
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use k8s_openapi::api::core::v1::Probe;
 use tokio::time::timeout;
 
 use super::book::Role;
 use super::container::Slot;
 use super::hook::Execed;
+use super::reach::{self, Got, NotReached};
 use super::stop::Stop;
 use crate::fault::FaultKind;
-use crate::program::http::Answer;
-use crate::program::serve::{self, Exchange};
-use crate::topology::Os;
 
 /// What one look gave.
 enum Checked {
@@ -170,124 +168,34 @@ async fn check(slot: Slot<'_>, probe: &Probe) -> Checked {
         let command = exec.command.as_deref().unwrap_or_default();
         return by_exec(slot, command, limit).await;
     }
-    if let Some(get) = &probe.http_get {
-        return match self::get(slot, get) {
-            Ok(Got::Answered(answer)) if answer.status < 400 => Checked::Healthy,
-            Ok(Got::Answered(answer)) => Checked::Failed(format!(
+    let reached = if let Some(get) = &probe.http_get {
+        reach::get(slot, get, limit).map(|got| match got {
+            Got::Answered(answer) if answer.status < 400 => Checked::Healthy,
+            Got::Answered(answer) => Checked::Failed(format!(
                 "HTTP probe failed with statuscode: {}",
                 answer.status
             )),
-            Ok(Got::Redirected(body)) => {
+            Got::Redirected(body) => {
                 Checked::Warned(format!("Probe terminated redirects, Response body: {body}"))
             }
-            Ok(Got::Nothing(why)) => Checked::Failed(why),
-            Err(why) => Checked::Unknown(why),
-        };
-    }
-    if let Some(socket) = &probe.tcp_socket {
-        let port = match number(slot, &socket.port) {
-            Ok(port) => port,
-            Err(why) => return Checked::Unknown(why),
-        };
-        return match dial(slot, socket.host.as_deref(), port) {
-            Ok(_) => Checked::Healthy,
-            Err(why) => why.checked(),
-        };
-    }
-    let what = match probe.grpc {
-        Some(_) => "gRPC probes",
-        None => "probes of this kind",
+        })
+    } else if let Some(socket) = &probe.tcp_socket {
+        reach::open(slot, socket, limit).map(|()| Checked::Healthy)
+    } else if let Some(health) = &probe.grpc {
+        reach::health(slot, health, limit).map(|()| Checked::Healthy)
+    } else {
+        let pod = slot.run.written();
+        let why = format!("missing probe handler for {pod}:{}", slot.spec.name);
+        Err(NotReached::Unknown(why))
     };
-    Checked::Unknown(format!("hybrid-sim does not evaluate {what}"))
-}
-
-/// What a GET gave.
-pub(super) enum Got {
-    Answered(Answer),
-    Redirected(String),
-    Nothing(String),
-}
-
-/// Asks the container by HTTP, as its node does. An error is one of asking.
-pub(super) fn get(slot: Slot<'_>, get: &HTTPGetAction) -> Result<Got, String> {
-    let port = number(slot, &get.port)?;
-    let path = get.path.as_deref().unwrap_or("/");
-    let path = match path.starts_with('/') {
-        true => path.to_owned(),
-        false => format!("/{path}"),
-    };
-    let scheme = get.scheme.as_deref().unwrap_or("HTTP").to_lowercase();
-    let host = get.host.clone().filter(|host| !host.is_empty());
-    let shown = host.clone().unwrap_or_else(|| address(slot));
-    let url = format!("Get \"{scheme}://{shown}:{port}{path}\"");
-    let page = match dial(slot, host.as_deref(), port) {
-        Ok(page) => page,
-        Err(NotReached::Refused(why)) => return Ok(Got::Nothing(format!("{url}: {why}"))),
-        Err(NotReached::Elsewhere) => return Err(ELSEWHERE.to_owned()),
-    };
-    if scheme == "https" {
-        let why = "http: server gave HTTP response to HTTPS client";
-        return Ok(Got::Nothing(format!("{url}: {why}")));
-    }
-    let own = slot.run.address().unwrap_or(slot.run.node.view.address);
-    let exchange = Exchange {
-        hostname: &slot.run.key.name,
-        address: own.into(),
-        source: slot.run.node.view.address.into(),
-    };
-    let answer = serve::respond(page, &path, exchange);
-    Ok(match answer.status {
-        300..400 => Got::Redirected(answer.body),
-        _ => Got::Answered(answer),
-    })
-}
-
-const ELSEWHERE: &str = "hybrid-sim does not evaluate probes of another host";
-
-/// Why a probe gets no connection.
-enum NotReached {
-    Refused(String),
-    Elsewhere,
-}
-
-impl NotReached {
-    fn checked(self) -> Checked {
-        match self {
-            Self::Refused(why) => Checked::Failed(why),
-            Self::Elsewhere => Checked::Unknown(ELSEWHERE.to_owned()),
+    match reached {
+        Ok(checked) => checked,
+        Err(NotReached::Failed { why, took }) => {
+            slot.cluster.clock.pass(took).await;
+            Checked::Failed(why)
         }
+        Err(NotReached::Unknown(why)) => Checked::Unknown(why),
     }
-}
-
-fn address(slot: Slot<'_>) -> String {
-    let address = slot.run.address();
-    address
-        .map(|address| address.to_string())
-        .unwrap_or_default()
-}
-
-/// Connects to the pod, or to its node where the pod is on the node's network.
-fn dial(slot: Slot<'_>, host: Option<&str>, port: u16) -> Result<serve::Page, NotReached> {
-    let own = address(slot);
-    let host = host.filter(|host| !host.is_empty()).unwrap_or(&own);
-    let local = slot.run.host_network() && matches!(host, "localhost" | "127.0.0.1");
-    if host != own && !local {
-        return Err(NotReached::Elsewhere);
-    }
-    let world = slot.cluster.world();
-    let pod = world.pods.get(&slot.run.key);
-    let page = pod.and_then(|pod| pod.listening.get(&port).copied());
-    page.ok_or_else(|| {
-        // Go's words on each system
-        let why = match slot.os() {
-            Os::Linux => "connect: connection refused",
-            Os::Windows => {
-                "connectex: No connection could be made because the target machine actively \
-                 refused it."
-            }
-        };
-        NotReached::Refused(format!("dial tcp {host}:{port}: {why}"))
-    })
 }
 
 async fn by_exec(slot: Slot<'_>, command: &[String], limit: Duration) -> Checked {
@@ -302,9 +210,7 @@ async fn by_exec(slot: Slot<'_>, command: &[String], limit: Duration) -> Checked
     match ran.await {
         Ok(Execed::Ended(0, _)) => Checked::Healthy,
         Ok(Execed::Ended(_, output)) => Checked::Failed(text(output)),
-        Ok(Execed::Refused(why)) => Checked::Unknown(format!(
-            "rpc error: code = Unknown desc = failed to exec in container: failed to start exec: {why}"
-        )),
+        Ok(Execed::Refused(why)) => Checked::Unknown(why),
         // cri-client, remote_runtime.go, `ErrCommandTimedOut`
         Ok(Execed::Stays) | Err(_) => Checked::Failed(format!(
             "command timed out: {:?} timed out after {}s",
@@ -312,25 +218,6 @@ async fn by_exec(slot: Slot<'_>, command: &[String], limit: Duration) -> Checked
             limit.as_secs()
         )),
     }
-}
-
-/// `pkg/probe/util.go`, `ResolveContainerPort`.
-fn number(slot: Slot<'_>, port: &IntOrString) -> Result<u16, String> {
-    let number = match port {
-        IntOrString::Int(port) => *port,
-        IntOrString::String(name) => {
-            let mut ports = slot.spec.ports.iter().flatten();
-            let named = ports.find(|port| port.name.as_ref() == Some(name));
-            named
-                .map(|port| port.container_port)
-                .or_else(|| name.parse().ok())
-                .ok_or_else(|| format!("couldn't find port: {name} in container"))?
-        }
-    };
-    u16::try_from(number)
-        .ok()
-        .filter(|port| *port > 0)
-        .ok_or_else(|| format!("invalid port number: {number}"))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{
     ConfigMap, Container, ObjectFieldSelector, PodSpec, ResourceFieldSelector, Secret,
@@ -79,7 +80,8 @@ impl Missing {
 /// The value of a `fieldRef` (kubelet, `podFieldSelectorRuntimeValue`; `pkg/fieldpath`).
 pub(crate) fn field(run: &PodRun, selector: &ObjectFieldSelector) -> Result<String, Missing> {
     let path = selector.field_path.as_str();
-    let pod = &run.pod;
+    // As it was last seen: labels and annotations change
+    let pod = Arc::clone(&run.book().pod);
     let spec = pod.spec.as_ref();
     let node = &run.node.view;
     let own: Vec<_> = run

@@ -75,6 +75,28 @@ pub(crate) fn unconfigured(handler: &str) -> String {
     ))
 }
 
+/// Of a Windows pod for which EKS's webhook has asked for no address (kubernetes issue 78429): as
+/// containerd tells it, in the page of Karpenter on troubleshooting.
+pub(crate) fn unlabelled(id: &str) -> String {
+    unknown(&format!(
+        "failed to setup network for sandbox \"{id}\": plugin type=\"vpc-bridge\" name=\"vpc\" failed \
+         (add): failed to parse Kubernetes args: pod does not have label \
+         vpc.amazonaws.com/PrivateIPv4Address"
+    ))
+}
+
+/// Whether the pod says by its selector that it is one of Windows, whatever else keeps it there
+/// (amazon-vpc-resource-controller-k8s, `webhooks/core/pod_webhook.go`, `hasWindowsNodeSelector`).
+fn selects_windows(run: &PodRun) -> bool {
+    let spec = run.pod.spec.as_ref();
+    let selector = spec.and_then(|spec| spec.node_selector.as_ref());
+    let labels = ["kubernetes.io/os", "beta.kubernetes.io/os"];
+    selector.is_some_and(|selector| {
+        let mut values = labels.iter().filter_map(|label| selector.get(*label));
+        values.any(|value| value == "windows")
+    })
+}
+
 /// What containerd says when it does not make one.
 async fn refusal(cluster: &Cluster, run: &PodRun, boots: u32) -> Option<String> {
     let unknown = |text: String| Some(unknown(&text));
@@ -96,6 +118,13 @@ async fn refusal(cluster: &Cluster, run: &PodRun, boots: u32) -> Option<String> 
             "{task}: failed to create shim task: hcs::CreateComputeSystem {id}: The container \
              operating system does not match the host operating system.: unknown"
         ));
+    }
+    if run.suffers(FaultKind::NetworkNeedsSelector, cluster)
+        && run.node.pool.os() == Os::Windows
+        && !run.host_network()
+        && !selects_windows(run)
+    {
+        return Some(unlabelled(&id));
     }
     if run.suffers(FaultKind::SandboxFails, cluster) {
         let plugin = match run.node.pool.os() {

@@ -42,9 +42,9 @@ impl Book {
         }
         let security = self.pod.spec.as_ref();
         let security = security.and_then(|spec| spec.security_context.clone());
-        let os = self.os;
+        let (os, processors) = (self.os, self.processors);
         let list = |containers: &[ContainerBook]| {
-            let status = |book: &ContainerBook| book.status(security.as_ref(), os);
+            let status = |book: &ContainerBook| book.status(security.as_ref(), os, processors);
             let statuses = containers.iter().map(status);
             (!containers.is_empty()).then(|| statuses.collect())
         };
@@ -176,7 +176,7 @@ impl Book {
 }
 
 impl ContainerBook {
-    fn status(&self, pod: Option<&PodSecurityContext>, os: Os) -> ContainerStatus {
+    fn status(&self, pod: Option<&PodSecurityContext>, os: Os, processors: u32) -> ContainerStatus {
         let created = self.id.is_some();
         let mounts = self.spec.volume_mounts.iter().flatten();
         let mounts: Vec<_> = mounts
@@ -192,6 +192,7 @@ impl ContainerBook {
             })
             .collect();
         let own = self.spec.resources.clone().filter(|_| created);
+        let runs = matches!(self.state, State::Running { .. });
         ContainerStatus {
             name: self.name.clone(),
             image: self.image.clone(),
@@ -207,7 +208,10 @@ impl ContainerBook {
                 .map(|last| State::Finished(last.clone()).reported()),
             allocated_resources: own.as_ref().and_then(|own| own.requests.clone()),
             // An empty one is told as well: the container has been given nothing
-            resources: created.then(|| own.unwrap_or_default()),
+            resources: created.then(|| match own.unwrap_or_default() {
+                own if runs => resources::actuated(own, os, processors),
+                own => own,
+            }),
             volume_mounts: (!mounts.is_empty()).then_some(mounts),
             user: (created && os == Os::Linux).then(|| ContainerUser {
                 linux: Some(self.user(pod)),
@@ -259,7 +263,7 @@ impl State {
                     reason: Some(finished.reason.to_owned()),
                     message: finished.message.clone(),
                     started_at: finished.from.map(Time),
-                    finished_at: Some(Time(finished.to)),
+                    finished_at: finished.to.map(Time),
                     container_id: finished.id.clone(),
                     signal: None,
                 }),

@@ -1,18 +1,21 @@
 //! A pod's volumes: mounted before its sandbox is made, again and again until all can be had.
 //!
 //! Texts are those of kubernetes 1.37.0: `pkg/volume/{configmap,secret,projected,downwardapi}`,
-//! `pkg/volume/util/operationexecutor` and `pkg/kubelet/volumemanager`. What a `ConfigMap` or Secret
-//! held at the start stays; the kubelet would follow its changes.
+//! `pkg/volume/util/operationexecutor` and `pkg/kubelet/volumemanager`. What is made of a `ConfigMap`, a
+//! Secret or the pod's own fields follows their changes, but not where a part of it is mounted
+//! (configmap.md, "Mounted ConfigMaps are updated automatically").
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future;
 use k8s_openapi::api::core::v1::Volume as Spec;
 use k8s_openapi::api::core::v1::{
-    Container, DownwardAPIVolumeFile, KeyToPath, PersistentVolumeClaim, VolumeProjection,
+    Container, DownwardAPIVolumeFile, KeyToPath, PersistentVolumeClaim, Pod, VolumeProjection,
 };
 use kube::Api;
+use tokio::sync::watch;
 
 use super::env::{Env, forgiven};
 use super::refer::{self, Data, Missing};
@@ -23,8 +26,28 @@ use crate::files::{Files, Mount, Volume};
 use crate::node;
 use crate::topology::Os;
 
-/// Volumes by their names in the pod; with each whether it can only be read.
-pub(crate) type Volumes = BTreeMap<String, (Volume, bool)>;
+/// Volumes by their names in the pod.
+pub(crate) type Volumes = BTreeMap<String, Mounted>;
+
+/// A volume on its node.
+#[derive(Clone, Debug)]
+pub(crate) struct Mounted {
+    volume: Volume,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Pods read it and write to it.
+    Written,
+    ReadOnly,
+    /// The kubelet fills it, and pods read it.
+    Filled,
+}
+
+/// About every so often a kubelet looks after a pod to which nothing has happened: `SyncFrequency` and
+/// up to half as much by chance (`pkg/kubelet/pod_workers.go`, `completeWork`).
+const SYNC: Duration = Duration::from_secs(75);
 
 /// Every namespace has it from the controller manager: it is not asked for again for each pod.
 const ROOT_CA: &str = "kube-root-ca.crt";
@@ -34,25 +57,88 @@ pub(crate) async fn mount(cluster: &Cluster, run: &Arc<PodRun>) -> Volumes {
     let spec = run.pod.spec.clone().unwrap_or_default();
     let mut mounted = Volumes::new();
     for volume in spec.volumes.iter().flatten() {
-        // kubelet, `exponentialbackoff`: half a second, doubled up to about two minutes
-        let mut pause = Duration::from_millis(500);
-        let got = loop {
-            match one(cluster, run, volume).await {
-                Ok(got) => break got,
-                Err(text) => {
-                    events::warning(cluster, run, "FailedMount", text);
-                    cluster.clock.pass(pause).await;
-                    pause = (pause * 2).min(Duration::from_secs(122));
-                }
-            }
-        };
+        let got = insistently(cluster, run, volume).await;
         mounted.insert(volume.name.clone(), got);
     }
     mounted
 }
 
+/// One volume, however long it takes to have it.
+async fn insistently(cluster: &Cluster, run: &Arc<PodRun>, spec: &Spec) -> Mounted {
+    // kubelet, `exponentialbackoff`: half a second, doubled up to about two minutes
+    let mut pause = Duration::from_millis(500);
+    loop {
+        cluster.heard(&run.node).await;
+        match one(cluster, run, spec).await {
+            Ok(got) => return got,
+            Err(text) => {
+                events::warning(cluster, run, "FailedMount", text);
+                cluster.clock.pass(pause).await;
+                pause = (pause * 2).min(Duration::from_secs(122));
+            }
+        }
+    }
+}
+
+/// Fills the volumes anew when the kubelet looks after the pod, be it for a change of the pod itself:
+/// `reconciler` remounts what `MarkRemountRequired` has named. Never ends.
+pub(crate) async fn follow(cluster: &Cluster, run: &Arc<PodRun>, seen: &Seen) {
+    let spec = run.pod.spec.clone().unwrap_or_default();
+    let all = spec.volumes.iter().flatten();
+    let filled = all.filter(|volume| is_filled(volume));
+    future::join_all(filled.map(|volume| follow_one(cluster, run, volume, seen.clone()))).await;
+    future::pending::<()>().await;
+}
+
+/// The pod as the API server tells of it.
+pub(crate) type Seen = watch::Receiver<Arc<Pod>>;
+
+/// Whether the kubelet fills a volume and may have to do so again.
+fn is_filled(volume: &Spec) -> bool {
+    let of_objects = volume.config_map.is_some() || volume.secret.is_some();
+    let changes = |source: &VolumeProjection| {
+        let map = source.config_map.as_ref();
+        let map = map.is_some_and(|map| map.name != ROOT_CA);
+        map || source.secret.is_some() || source.downward_api.is_some()
+    };
+    let projected = volume.projected.as_ref();
+    let sources = projected.and_then(|projected| projected.sources.as_ref());
+    let projected = sources.is_some_and(|sources| sources.iter().any(changes));
+    of_objects || volume.downward_api.is_some() || projected
+}
+
+async fn follow_one(cluster: &Cluster, run: &Arc<PodRun>, spec: &Spec, mut seen: Seen) {
+    let own = format!("sync of {} in {}", spec.name, run.uid);
+    for turn in 0_u64.. {
+        let sync = cluster.chance.about(&format!("{own} {turn}"), SYNC);
+        tokio::select! {
+            () = cluster.clock.pass(sync) => {}
+            () = changed(&mut seen) => {}
+        }
+        let known = run.volumes.get().and_then(|all| all.get(&spec.name));
+        if let Some(known) = known {
+            let now = insistently(cluster, run, spec).await;
+            known.volume.take(&now.volume);
+        }
+    }
+}
+
+/// Until the pod changes in what makes a kubelet look after it (`pkg/kubelet/config/config.go`,
+/// `checkAndUpdatePod`).
+async fn changed(seen: &mut Seen) {
+    let of = |pod: &Pod| {
+        let meta = &pod.metadata;
+        let (labels, annotations) = (meta.labels.clone(), meta.annotations.clone());
+        (labels, annotations, pod.spec.clone())
+    };
+    let before = of(&seen.borrow_and_update());
+    if seen.wait_for(|pod| of(pod) != before).await.is_err() {
+        future::pending::<()>().await;
+    }
+}
+
 /// One volume, or the words of the event that tells why not.
-async fn one(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<(Volume, bool), String> {
+async fn one(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<Mounted, String> {
     let failed = |missing: Missing| {
         let (name, why) = (&spec.name, missing.text);
         format!("MountVolume.SetUp failed for volume \"{name}\" : {why}")
@@ -64,7 +150,12 @@ async fn one(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<(Volume, bo
     if let Some((claim, read_only)) = named.or_else(|| spec.ephemeral.is_some().then(own)) {
         let volume = claimed(cluster, run, &claim).await;
         let volume = volume.map_err(|why| unprocessed(run, &spec.name, &claim, &why))?;
-        return Ok((volume, read_only));
+        let kind = if read_only {
+            Kind::ReadOnly
+        } else {
+            Kind::Written
+        };
+        return Ok(Mounted { volume, kind });
     }
     if let Some(host) = &spec.host_path {
         let kind = host.type_.as_deref().unwrap_or_default();
@@ -72,17 +163,21 @@ async fn one(cluster: &Cluster, run: &PodRun, spec: &Spec) -> Result<(Volume, bo
             let why = format!("hostPath type check failed: {} is not a {why}", host.path);
             return Err(failed(Missing::text(why)));
         }
-        return Ok((run.node.disks.volume(&format!("host {}", host.path)), false));
+        return Ok(Mounted {
+            volume: run.node.disks.volume(&format!("host {}", host.path)),
+            kind: Kind::Written,
+        });
     }
     let content = content(cluster, run, spec).await.map_err(failed)?;
     let volume = Volume::default();
-    Ok(match content {
+    let kind = match content {
         Some(content) => {
             volume.fill(content);
-            (volume, true)
+            Kind::Filled
         }
-        None => (volume, false),
-    })
+        None => Kind::Written,
+    };
+    Ok(Mounted { volume, kind })
 }
 
 /// What a volume is filled with; none for one that starts empty and can be written.
@@ -258,7 +353,7 @@ pub(crate) fn files(run: &PodRun, container: &Container, env: &Env) -> Result<Fi
     let volumes = run.volumes.get().unwrap_or(&none);
     let mut mounts = Vec::new();
     for mount in container.volume_mounts.iter().flatten() {
-        let Some((volume, read_only)) = volumes.get(&mount.name) else {
+        let Some(Mounted { volume, kind }) = volumes.get(&mount.name) else {
             let text = format!(
                 "cannot find volume \"{}\" to mount into container \"{}\"",
                 mount.name, container.name
@@ -272,11 +367,13 @@ pub(crate) fn files(run: &PodRun, container: &Container, env: &Env) -> Result<Fi
             (_, Some(path)) => path.clone(),
             _ => String::new(),
         };
+        // What is mounted of a part is the file that the kubelet had written by then
+        let stays = *kind == Kind::Filled && !sub_path.is_empty();
         mounts.push(Mount {
             path: mount.mount_path.clone(),
-            volume: volume.clone(),
+            volume: if stays { volume.copy() } else { volume.clone() },
             sub_path,
-            read_only: *read_only || mount.read_only.unwrap_or(false),
+            read_only: *kind != Kind::Written || mount.read_only.unwrap_or(false),
         });
     }
     Ok(Files::with_mounts(os, mounts))

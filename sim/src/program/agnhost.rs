@@ -38,6 +38,7 @@ pub(super) fn run(place: &Place, args: &[String], net: &dyn Net) -> Started {
             serves(port(args, "http-port", 8080), udp, Page::Netexec)
         }
         "test-webserver" => serves(port(args, "port", 80), Ok(None), Page::Files),
+        "grpc-health-checking" => health(args),
         "serve-hostname" => serves(port(args, "port", 9376), Ok(None), Page::Hostname),
         "connect" => Started::Ended(connect::run(args, net)),
         // dns/common.go: joined with commas
@@ -112,16 +113,50 @@ const HOSTS: &str = "\
 
 fn serves(port: u16, udp: Option<u16>, page: Page) -> Started {
     Started::Serves {
-        listening: BTreeMap::from([(port, page)]),
-        listening_udp: udp.into_iter().map(|port| (port, page)).collect(),
-        warm_up: Duration::from_millis(200),
         prints: match page {
             Page::Netexec => format!("Started HTTP server on port {port}\n"),
             Page::Hostname => format!("Serving on port {port}.\n"),
             _ => String::new(),
         },
+        listening_udp: udp.into_iter().map(|port| (port, page.clone())).collect(),
+        listening: BTreeMap::from([(port, page)]),
+        warm_up: WARM_UP,
     }
 }
+
+/// grpc-health-checking/grpc-health-checking.go: always healthy, as without
+/// `--delay-unhealthy-sec`; the log's times are left out.
+fn health(args: &[String]) -> Started {
+    for simulated_not in ["delay-unhealthy-sec", "tls-cert-file"] {
+        if flag(args, simulated_not).is_some_and(|value| !value.starts_with('-')) {
+            let what = format!("agnhost grpc-health-checking --{simulated_not}");
+            return Refusal::not_simulated(&what);
+        }
+    }
+    match (port(args, "port", 5000), port(args, "http-port", 8080)) {
+        (Ok(port), Ok(http)) => {
+            let service = flag(args, "service").unwrap_or_default().into();
+            Started::Serves {
+                listening: BTreeMap::from([
+                    (http, Page::HealthControl),
+                    (port, Page::Health { service }),
+                ]),
+                listening_udp: BTreeMap::new(),
+                warm_up: WARM_UP,
+                prints: format!(
+                    "Http server starting to listen on :{http}\n\
+                     gRPC server starting to listen on :{port}\n"
+                ),
+            }
+        }
+        (Err(error), _) | (_, Err(error)) => {
+            Started::Ended(Ran::complains(format!("Error: {error}\n"), 1))
+        }
+    }
+}
+
+/// Between the start of a server and its first answer.
+const WARM_UP: Duration = Duration::from_millis(200);
 
 fn flag(args: &[String], name: &str) -> Option<String> {
     let named = |arg: &str| {

@@ -6,17 +6,18 @@
 mod input;
 mod syntax;
 
-use super::script::{List, Machine, Step, Tongue, not_understood, number, path};
+use super::input::Input;
+use super::script::{Machine, Phrase, Step, Tongue, not_understood, number, path};
 use super::windows::{launch, words};
 use super::{NOT_SIMULATED, Place, Ran, Refusal, Sight, Started};
 use crate::topology::{Build, Os};
 pub(super) use input::reading;
 
 /// Runs a line.
-pub(super) fn run(place: &Place, line: &str, input: &[u8], view: &Sight<'_>) -> Started {
+pub(super) fn run(place: &Place, line: &str, input: &Input, view: &Sight<'_>) -> Started {
     let line = expanded(place, line);
     match syntax::parse(&line) {
-        Ok(list) => Machine::new(&Cmd, place, list, input, view).run(view),
+        Ok(list) => Machine::new(&Cmd, place, list, input.clone(), view).run(view),
         Err(why) => not_understood(&line, why),
     }
 }
@@ -24,7 +25,7 @@ pub(super) fn run(place: &Place, line: &str, input: &[u8], view: &Sight<'_>) -> 
 struct Cmd;
 
 impl Tongue for Cmd {
-    fn step(&self, machine: &mut Machine, text: &str, input: &[u8], view: &Sight<'_>) -> Step {
+    fn step(&self, machine: &mut Machine, text: &str, input: &Input, view: &Sight<'_>) -> Step {
         let mut text = text.to_owned();
         for (name, value) in &machine.own {
             text = text.replace(name, value);
@@ -44,20 +45,30 @@ impl Tongue for Cmd {
         }
     }
 
-    fn line(&self, machine: &mut Machine, line: Option<&str>, _: &Sight<'_>) -> (Ran, List) {
-        input::line(machine, line)
-    }
-
     fn set(&self, machine: &mut Machine, name: &str, value: String) {
         machine.own.insert(name.to_owned(), value);
+    }
+
+    fn prompt(&self, machine: &Machine, _: bool) -> String {
+        format!("\r\n{}>", standing(&machine.place))
+    }
+
+    fn shown(&self, line: &str) -> String {
+        format!("{}\r\n", line.trim_end_matches(['\r', '\n']))
+    }
+
+    fn phrase(&self, machine: &mut Machine, lines: &str) -> Phrase {
+        input::phrase(machine, lines)
+    }
+
+    /// At a console Ctrl-Z is an empty line to it.
+    fn end(&self, machine: &Machine, terminal: bool) -> Option<Ran> {
+        (!terminal).then(|| Ran::code(machine.level))
     }
 }
 
 /// Runs one command. `echo`, `rem` and `if` leave `ERRORLEVEL` as it is.
-fn step(machine: &mut Machine, text: &str, input: &[u8], view: &Sight<'_>) -> Step {
-    if let Some(ran) = input::refused(text) {
-        return Step::Next(Started::Ended(ran));
-    }
+fn step(machine: &mut Machine, text: &str, input: &Input, view: &Sight<'_>) -> Step {
     if text.is_empty() && !machine.is_alone() {
         return Step::Next(Started::Ended(Ran::complains(
             "The syntax of the command is incorrect.\r\n",
@@ -171,7 +182,7 @@ fn echo(text: &str, first: &str) -> Option<Ran> {
 }
 
 /// `if [not] exist FILE COMMAND`.
-fn condition(machine: &mut Machine, text: &str, input: &[u8], view: &Sight<'_>) -> Step {
+fn condition(machine: &mut Machine, text: &str, input: &Input, view: &Sight<'_>) -> Step {
     let view = &match view.deeper() {
         Ok(view) => view,
         Err(refused) => return Step::Next(Started::Ended(refused)),
@@ -207,10 +218,7 @@ fn type_files(place: &Place, files: &[String]) -> Ran {
     let mut all = Ran::default();
     for file in files {
         all = all.then(match place.files.read(&path(place, file)) {
-            Ok(stdout) => Ran {
-                stdout,
-                ..Ran::default()
-            },
+            Ok(bytes) => Ran::prints(bytes),
             Err(error) => Ran::complains(format!("{}\r\n", error.text(Os::Windows)), 1),
         });
     }
@@ -291,6 +299,15 @@ fn shown(place: &Place, file: &str) -> String {
         at.to_owned()
     } else {
         format!("C:\\{at}")
+    }
+}
+
+/// Where a shell stands: a root keeps its backslash.
+pub(super) fn standing(place: &Place) -> String {
+    let directory = shown(place, "");
+    match directory.ends_with(':') {
+        true => directory + "\\",
+        false => directory,
     }
 }
 
@@ -498,7 +515,7 @@ mod tests {
             match super::super::start(
                 &place(Os::Windows, family),
                 &line,
-                input.as_bytes(),
+                &input.as_bytes().into(),
                 &nothing.view(),
             ) {
                 Started::Ended(ran) => (String::from_utf8(ran.stdout).expect("text"), ran.code),

@@ -16,7 +16,9 @@ mod differential;
 mod documented;
 mod go;
 pub(crate) mod http;
+mod input;
 mod ipconfig;
+pub(crate) mod kubelet;
 mod net;
 mod netexec;
 mod nslookup;
@@ -34,6 +36,7 @@ mod table;
 mod transcripts;
 mod windows;
 
+pub(crate) use input::{Ear, Heard, Input, Wants, interrupted};
 pub(crate) use ran::{End, Followed, Piece, Ran, Rest};
 pub(crate) use windows::CONTROL_C;
 
@@ -161,6 +164,8 @@ pub(crate) enum Started {
     Stays { prints: String },
     /// It has done something, and does more: sooner or later it ends, serves or stays.
     GoesOn { ran: Ran, rest: Rest },
+    /// It has done something, and waits for what it reads.
+    Reads { ran: Ran, wants: Wants, ear: Ear },
     /// It has come to its end.
     Ended(Ran),
     /// There is no such program.
@@ -172,6 +177,8 @@ pub(crate) enum Started {
 pub(crate) enum Refusal {
     /// The container has no such file.
     Missing(String),
+    /// The host compute service does not answer: kubernetes issue 117086.
+    RpcUnavailable,
 }
 
 /// Exit code of what the real container would run and this simulator does not: none that a program
@@ -203,38 +210,15 @@ impl Refusal {
                 "hcs::System::CreateProcess {container_id}: \
                  The system cannot find the file specified.: unknown"
             ),
+            (Self::RpcUnavailable, _) => format!(
+                "hcs::System::CreateProcess {container_id}: The RPC server is unavailable.: unknown"
+            ),
         }
     }
 }
 
-/// Whether a program reads its input to the end before it does anything.
-pub(crate) fn reads_input(argv: &[String]) -> bool {
-    let file = argv.first().map(String::as_str).unwrap_or_default();
-    let file = file.rsplit(['/', '\\']).next().unwrap_or_default();
-    let name = file.to_ascii_lowercase();
-    let by_itself = match name.strip_suffix(".exe").unwrap_or(&name) {
-        "sh" | "ash" | "bash" | "cmd" => argv.len() == 1,
-        "powershell" | "pwsh" => argv.last().is_some_and(|last| last == "-") || argv.len() == 1,
-        "find" | "findstr" | "more" | "sort" | "grep" | "head" | "tail" | "wc" => true,
-        _ => false,
-    };
-    if by_itself {
-        return true;
-    }
-    let reads = |arg: &String| matches!(arg.as_str(), "cat" | "-K-" | "@-" | "--config=-");
-    // `-K -`, and `-sK -` with other letters before it
-    let config = |pair: &[String]| {
-        pair[1] == "-"
-            && (pair[0] == "--config" || pair[0].starts_with('-') && pair[0].ends_with('K'))
-    };
-    // A shell hands its input on to what it runs
-    let words = argv.iter().flat_map(|arg| arg.split_whitespace());
-    let words: Vec<String> = words.map(str::to_owned).collect();
-    argv.iter().any(reads) || words.windows(2).any(config)
-}
-
 /// Runs a program in a container, as the runtime does.
-pub(crate) fn start(place: &Place, argv: &[String], input: &[u8], view: &View<'_>) -> Started {
+pub(crate) fn start(place: &Place, argv: &[String], input: &Input, view: &View<'_>) -> Started {
     let asked = Cell::new(0);
     let view = &Sight::new(view, &asked);
     let seat = Seat { place, view: *view };
@@ -251,7 +235,7 @@ pub(crate) fn start(place: &Place, argv: &[String], input: &[u8], view: &View<'_
 }
 
 /// Runs a program as a shell on that system does.
-fn launch(place: &Place, argv: &[String], input: &[u8], view: &Sight<'_>) -> Started {
+fn launch(place: &Place, argv: &[String], input: &Input, view: &Sight<'_>) -> Started {
     let Some(file) = argv.first() else {
         return Started::Refused(Refusal::Missing(String::new()));
     };
@@ -261,7 +245,7 @@ fn launch(place: &Place, argv: &[String], input: &[u8], view: &Sight<'_>) -> Sta
     }
 }
 
-fn linux(place: &Place, file: &str, argv: &[String], input: &[u8], view: &Sight<'_>) -> Started {
+fn linux(place: &Place, file: &str, argv: &[String], input: &Input, view: &Sight<'_>) -> Started {
     let view = &match view.deeper() {
         Ok(view) => view,
         Err(refused) => return Started::Ended(refused),
@@ -272,13 +256,21 @@ fn linux(place: &Place, file: &str, argv: &[String], input: &[u8], view: &Sight<
     let seat = Seat { place, view: *view };
     match name {
         "agnhost" if agnhost => agnhost::run(place, rest, &seat),
-        "curl" if agnhost => Started::Ended(curl::run(&curl::Build::ALPINE, rest, input, &seat)),
+        "curl" if agnhost && input.is_open() && curl::reads_input(rest) => {
+            let (place, file, argv) = (place.clone(), file.to_owned(), argv.to_vec());
+            input::gathers(place.os, move |all, view| {
+                linux(&place, &file, &argv, &all.into(), view)
+            })
+        }
+        "curl" if agnhost => {
+            let input = input.bytes();
+            Started::Ended(curl::run(&curl::Build::ALPINE, rest, input, &seat))
+        }
         "pause" if place.family == Family::Pause => Started::stays(),
         _ if place.family == Family::Pause => Started::Refused(Refusal::Missing(file.to_owned())),
         "sh" | "ash" | "bash" if name != "bash" || agnhost => match rest {
             [flag, script, ..] if flag == "-c" => shell::run(place, script, input, view),
-            // Its script comes from the input
-            [] => shell::run(place, &String::from_utf8_lossy(input), b"", view),
+            [] => shell::reading(place, input, view),
             _ => Refusal::not_simulated(&argv.join(" ")),
         },
         _ => shell::applet(place, name, rest, input, view)
@@ -330,7 +322,12 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn run(place: &Place, args: &[&str]) -> Started {
-        start(place, &argv(args), b"", &Empty::default().view())
+        start(
+            place,
+            &argv(args),
+            &Input::default(),
+            &Empty::default().view(),
+        )
     }
 
     #[test]
@@ -399,22 +396,5 @@ pub(crate) mod tests {
         let mut linux = place(Os::Linux, Family::Agnhost);
         linux.env = Arc::new([("A".to_owned(), "sh -c \"$A\"".to_owned())].into());
         assert_eq!(run(&linux, &["sh", "-c", "sh -c \"$A\""]), too_deep);
-    }
-
-    #[test]
-    fn which_programs_wait_for_their_input() {
-        assert!(reads_input(&argv(&["curl", "-q", "-K", "-"])));
-        assert!(reads_input(&argv(&["curl.exe", "-sK", "-"])));
-        assert!(reads_input(&argv(&["sh", "-c", "curl -q -K - && echo a"])));
-        assert!(!reads_input(&argv(&["cmd", "/c", "exit 7"])));
-        assert!(!reads_input(&argv(&["powershell", "hostname"])));
-        for reads in [
-            &["C:\\Windows\\System32\\CMD.EXE"][..],
-            &["powershell", "-Command", "-"],
-            &["findstr", "x"],
-            &["sh"],
-        ] {
-            assert!(reads_input(&argv(reads)), "{reads:?}");
-        }
     }
 }

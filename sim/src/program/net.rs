@@ -159,7 +159,7 @@ impl Server {
             address: self.address,
             source,
         };
-        serve::answer(self.page, asked, exchange, self.port, net)
+        serve::answer(&self.page, asked, exchange, self.port, net)
     }
 }
 

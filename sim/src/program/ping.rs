@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::net::{Echo, Lookup, Net};
 use super::script::number;
-use super::{Ran, Started};
+use super::{Ran, Refusal, Started};
 use crate::names::{Query, RecordType};
 
 /// What Windows' own programs speak. Their output is in the console's code page.
@@ -31,10 +31,10 @@ struct Asked<'a> {
     bytes: usize,
 }
 
-fn parse<'a>(args: &'a [String], count: u32, letters: [&str; 3]) -> Asked<'a> {
+fn parse(args: &[String]) -> Asked<'_> {
     let mut asked = Asked {
         target: None,
-        count,
+        count: 4,
         for_ever: false,
         wait: Duration::from_secs(4),
         bytes: 32,
@@ -45,12 +45,12 @@ fn parse<'a>(args: &'a [String], count: u32, letters: [&str; 3]) -> Asked<'a> {
         let mut value = || number(args.next());
         match flag.as_str() {
             "-t" => asked.for_ever = true,
-            flag if flag == letters[0] => asked.count = value().unwrap_or(count),
-            flag if flag == letters[1] => {
+            "-n" => asked.count = value().unwrap_or(4),
+            "-w" => {
                 let wait = value().unwrap_or(4000);
                 asked.wait = Duration::from_millis(u64::from(wait));
             }
-            flag if flag == letters[2] => asked.bytes = value().unwrap_or(32) as usize,
+            "-l" => asked.bytes = value().unwrap_or(32) as usize,
             _ if arg.starts_with('-') => {}
             _ => asked.target = Some(arg),
         }
@@ -84,7 +84,7 @@ const AT_ONCE: u32 = 4;
 
 /// Windows' `ping ARGS`: four requests, a second apart; with `-t` it goes on until it is ended.
 pub(super) fn windows(args: &[String], net: &dyn Net, language: Language) -> Started {
-    let asked = parse(args, 4, ["-n", "-w", "-l"]);
+    let asked = parse(args);
     let Some(name) = asked.target else {
         // Its usage, of which the first line is enough to tell it by
         return Started::Ended(Ran {
@@ -120,11 +120,15 @@ pub(super) fn windows(args: &[String], net: &dyn Net, language: Language) -> Sta
     ran.say(words.encoded(&format!("\n{pinging}\n")));
     let pinging = Pinging {
         address,
-        language,
         count: (!asked.for_ever).then_some(asked.count),
-        wait: asked.wait,
         bytes: asked.bytes,
-        ..Pinging::default()
+        sent: 0,
+        received: 0,
+        voice: Windows {
+            language,
+            wait: asked.wait,
+            answered: 0,
+        },
     };
     pinging.go_on(ran, net)
 }
@@ -140,43 +144,42 @@ fn is_itself(address: IpAddr) -> bool {
 
 /// A ping between two requests.
 #[derive(Clone, Debug)]
-struct Pinging {
+struct Pinging<V> {
     address: IpAddr,
-    language: Language,
-    /// None with `-t`.
+    /// None for one that goes on until it is ended.
     count: Option<u32>,
-    wait: Duration,
     bytes: usize,
     sent: u32,
     received: u32,
-    answered: u32,
+    voice: V,
 }
 
-impl Default for Pinging {
-    fn default() -> Self {
-        Self {
-            address: IpAddr::from([0, 0, 0, 0]),
-            language: Language::English,
-            count: None,
-            wait: Duration::ZERO,
-            bytes: 0,
-            sent: 0,
-            received: 0,
-            answered: 0,
-        }
+/// How one of the programs goes about it and what it says.
+trait Voice: Clone + Send + Sync + 'static {
+    /// Sends the next request and tells of its answer.
+    fn request(pinging: &mut Pinging<Self>, ran: &mut Ran, net: &dyn Net);
+
+    /// Whether it ends though its count is not reached.
+    fn has_enough(pinging: &Pinging<Self>) -> bool {
+        let _ = pinging;
+        false
     }
+
+    /// Tells the numbers at the end.
+    fn end(pinging: &Pinging<Self>, ran: &mut Ran);
 }
 
-impl Pinging {
+impl<V: Voice> Pinging<V> {
     /// The next requests, and their numbers at the end.
     fn go_on(mut self, mut ran: Ran, net: &dyn Net) -> Started {
         for _ in 0..AT_ONCE {
             if !self.is_over() {
-                self.request(&mut ran, net);
+                V::request(&mut self, &mut ran, net);
             }
         }
         if self.is_over() {
-            return self.ended(ran);
+            V::end(&self, &mut ran);
+            return Started::Ended(ran);
         }
         let later = move |net: &dyn Net| self.clone().go_on(Ran::default(), net);
         Started::GoesOn {
@@ -185,37 +188,53 @@ impl Pinging {
         }
     }
 
-    fn is_over(&self) -> bool {
+    fn has_sent_all(&self) -> bool {
         self.count.is_some_and(|count| self.sent >= count)
     }
 
-    fn request(&mut self, ran: &mut Ran, net: &dyn Net) {
-        let (words, address) = (Words::of(self.language), self.address);
+    fn is_over(&self) -> bool {
+        self.has_sent_all() || V::has_enough(self)
+    }
+}
+
+/// That of Windows.
+#[derive(Clone, Debug)]
+struct Windows {
+    language: Language,
+    /// For each answer.
+    wait: Duration,
+    /// How many of what was received came from whom it was sent to.
+    answered: u32,
+}
+
+impl Voice for Windows {
+    fn request(pinging: &mut Pinging<Self>, ran: &mut Ran, net: &dyn Net) {
+        let (words, address) = (Words::of(pinging.voice.language), pinging.address);
         let echo = match is_itself(address) {
             true => Echo::Reply(128),
-            false => net.echo(address, self.bytes),
+            false => net.echo(address, pinging.bytes),
         };
-        self.sent += 1;
+        pinging.sent += 1;
         let line = match echo {
             Echo::Reply(ttl) => {
-                self.received += 1;
-                self.answered += 1;
-                words.replied(address, self.bytes, ttl)
+                pinging.received += 1;
+                pinging.voice.answered += 1;
+                words.replied(address, pinging.bytes, ttl)
             }
             // It counts as an answer: a lost one is what nobody answered at all
             Echo::Unreachable(by) => {
-                self.received += 1;
+                pinging.received += 1;
                 words.unreachable.replace("{}", &by.to_string())
             }
             // Its message for what `IcmpSendEcho` itself refuses
             Echo::NoWay => words.no_way.to_owned(),
             Echo::Lost => {
-                ran.took += self.wait;
+                ran.took += pinging.voice.wait;
                 words.lost.to_owned()
             }
         };
         ran.say(words.encoded(&format!("{line}\n")));
-        if self.is_over() || echo == Echo::Lost {
+        if pinging.is_over() || echo == Echo::Lost {
             return;
         }
         // Pinging oneself is how scripts wait, and that time passes as it does on the wall
@@ -226,27 +245,26 @@ impl Pinging {
         *pause += Duration::from_secs(1);
     }
 
-    fn ended(&self, mut ran: Ran) -> Started {
-        let words = Words::of(self.language);
-        let lost = self.sent - self.received;
-        let percent = (u64::from(lost) * 100).checked_div(u64::from(self.sent));
+    fn end(pinging: &Pinging<Self>, ran: &mut Ran) {
+        let words = Words::of(pinging.voice.language);
+        let lost = pinging.sent - pinging.received;
+        let percent = (u64::from(lost) * 100).checked_div(u64::from(pinging.sent));
         let numbers = [
-            ("{sent}", u64::from(self.sent)),
-            ("{received}", u64::from(self.received)),
+            ("{sent}", u64::from(pinging.sent)),
+            ("{received}", u64::from(pinging.received)),
             ("{lost}", u64::from(lost)),
             ("{percent}", percent.unwrap_or(0)),
         ];
-        let mut statistics = words.statistics.replace("{}", &self.address.to_string());
+        let mut statistics = words.statistics.replace("{}", &pinging.address.to_string());
         for (mark, number) in numbers {
             statistics = statistics.replace(mark, &number.to_string());
         }
-        if self.answered > 0 {
+        if pinging.voice.answered > 0 {
             statistics.push_str(words.times);
         }
         ran.say(words.encoded(&statistics));
         // An answer that somebody is unreachable leaves 0 too
-        ran.code = u32::from(self.received == 0);
-        Started::Ended(ran)
+        ran.code = u32::from(pinging.received == 0);
     }
 }
 
@@ -323,37 +341,136 @@ fn crlf(text: &str) -> String {
     text.replace('\n', "\r\n")
 }
 
-/// busybox' `ping ARGS`: without `-c` it goes on until it is ended.
+/// What busybox' ping is asked.
+#[derive(Debug)]
+struct Line<'a> {
+    target: &'a str,
+    family: RecordType,
+    quiet: bool,
+    count: Option<u32>,
+    bytes: u32,
+    interval: Duration,
+    /// For an answer to the last request, if there was none to any.
+    wait: u32,
+    deadline: Option<u32>,
+}
+
+/// The beginning of its usage, which is enough to tell it by.
+const USAGE: &str = "Usage: ping [OPTIONS] HOST\n";
+
+impl<'a> Line<'a> {
+    /// As `getopt` reads it: letters without a value share a word, a letter's value stands behind it in
+    /// its word or is the next word, and options may follow the host. Errors are in musl's words, and
+    /// in those of libbb/xatonum.c.
+    fn parse(args: &'a [String]) -> Result<Self, Ran> {
+        let says = |words: String| Ran::complains(words, 1);
+        let mut line = Self {
+            target: "",
+            family: RecordType::Host,
+            quiet: false,
+            count: None,
+            bytes: 56,
+            interval: Duration::from_secs(1),
+            wait: 10,
+            deadline: None,
+        };
+        let mut hosts = Vec::new();
+        let mut words = args.iter();
+        while let Some(word) = words.next() {
+            if word == "--" {
+                hosts.extend(words.by_ref());
+                break;
+            }
+            let Some(letters) = word.strip_prefix('-').filter(|rest| !rest.is_empty()) else {
+                hosts.push(word);
+                continue;
+            };
+            for (at, letter) in letters.char_indices() {
+                match letter {
+                    '4' => line.family = RecordType::A,
+                    '6' => line.family = RecordType::Aaaa,
+                    'q' => line.quiet = true,
+                    'v' | 'n' => {}
+                    'A' => return Err(Refusal::instead_of("ping -A")),
+                    'c' | 's' | 'i' | 't' | 'w' | 'W' | 'I' | 'p' => {
+                        let rest = &letters[at + letter.len_utf8()..];
+                        let value = match rest {
+                            "" => words.next().map(String::as_str),
+                            rest => Some(rest),
+                        };
+                        let Some(value) = value else {
+                            let words = format!("ping: option requires an argument: {letter}\n");
+                            return Err(says(words + USAGE));
+                        };
+                        line.take(letter, value)
+                            .ok_or_else(|| says(format!("ping: invalid number '{value}'\n")))?;
+                        break;
+                    }
+                    other => {
+                        let words = format!("ping: unrecognized option: {other}\n");
+                        return Err(says(words + USAGE));
+                    }
+                }
+            }
+        }
+        match hosts.as_slice() {
+            [host] => Ok(Self {
+                target: host,
+                ..line
+            }),
+            _ => Err(says(USAGE.to_owned())),
+        }
+    }
+
+    fn take(&mut self, letter: char, value: &str) -> Option<()> {
+        match letter {
+            // 0 is none
+            'c' => self.count = Some(value.parse().ok()?).filter(|count| *count > 0),
+            's' => self.bytes = value.parse().ok()?,
+            'W' => self.wait = value.parse().ok()?,
+            'w' => self.deadline = Some(value.parse().ok()?).filter(|seconds| *seconds > 0),
+            'i' => self.interval = Duration::try_from_secs_f64(value.parse().ok()?).ok()?,
+            // Its TTL, its source and its pattern change nothing here
+            _ => {}
+        }
+        Some(())
+    }
+}
+
+/// busybox' `ping ARGS`: without `-c` and `-w` it goes on until it is ended.
 pub(super) fn linux(args: &[String], net: &dyn Net) -> Started {
-    let asked = parse(args, 0, ["-c", "\0", "-s"]);
-    let value = |flag: &str| {
-        let at = args.iter().position(|arg| arg == flag)?;
-        number(args.get(at + 1))
+    let line = match Line::parse(args) {
+        Ok(line) => line,
+        Err(ran) => return Started::Ended(ran),
     };
-    let Some(name) = asked.target else {
-        return Started::Ended(Ran::complains("ping: missing operand\n", 1));
-    };
-    let (found, resolved) = net.find(&family(args).of(name));
+    let name = line.target;
+    let (found, resolved) = net.find(&Family(line.family).of(name));
     let Lookup::Address(address) = Lookup::from(found) else {
         return Started::Ended(Ran {
             took: resolved,
             ..Ran::complains(format!("ping: bad address '{name}'\n"), 1)
         });
     };
-    let bytes = value("-s").map_or(56, |_| asked.bytes);
+    let bytes = line.bytes as usize;
     let mut ran = Ran {
         took: resolved,
         ..Ran::default()
     };
     ran.say(format!("PING {name} ({address}): {bytes} data bytes\n"));
-    let pinging = Busybox {
-        name: name.clone(),
+    let seconds = |seconds: u32| Duration::from_secs(u64::from(seconds));
+    let pinging = Pinging {
         address,
-        count: (asked.count > 0).then_some(asked.count),
-        wait: Duration::from_secs(u64::from(value("-W").unwrap_or(10))),
+        count: line.count,
         bytes,
         sent: 0,
         received: 0,
+        voice: Busybox {
+            name: name.to_owned(),
+            quiet: line.quiet,
+            interval: line.interval,
+            wait: seconds(line.wait),
+            deadline: line.deadline.map(seconds),
+        },
     };
     // busybox, networking/ping.c, `ping4` and `ping6`
     if net.echo(address, bytes) == Echo::NoWay {
@@ -362,59 +479,61 @@ pub(super) fn linux(args: &[String], net: &dyn Net) -> Started {
     pinging.go_on(ran, net)
 }
 
-/// busybox' ping between two requests.
+/// busybox' own.
 #[derive(Clone, Debug)]
 struct Busybox {
     name: String,
-    address: IpAddr,
-    count: Option<u32>,
+    quiet: bool,
+    interval: Duration,
     wait: Duration,
-    bytes: usize,
-    sent: u32,
-    received: u32,
+    deadline: Option<Duration>,
 }
 
-impl Busybox {
-    fn go_on(mut self, mut ran: Ran, net: &dyn Net) -> Started {
-        for _ in 0..AT_ONCE {
-            if self.is_over() {
-                break;
-            }
-            if let Echo::Reply(ttl) = net.echo(self.address, self.bytes) {
-                self.received += 1;
-                let (whole, address, sequence) = (self.bytes + 8, self.address, self.sent);
+impl Voice for Busybox {
+    fn request(pinging: &mut Pinging<Self>, ran: &mut Ran, net: &dyn Net) {
+        if let Echo::Reply(ttl) = net.echo(pinging.address, pinging.bytes) {
+            pinging.received += 1;
+            let (whole, address) = (pinging.bytes + 8, pinging.address);
+            let sequence = pinging.sent;
+            if !pinging.voice.quiet {
                 ran.say(format!(
                     "{whole} bytes from {address}: seq={sequence} ttl={ttl} time=0.085 ms\n"
                 ));
             }
-            self.sent += 1;
-            ran.took += Duration::from_secs(1);
         }
-        if self.is_over() {
-            return self.ended(ran);
-        }
-        let later = move |net: &dyn Net| self.clone().go_on(Ran::default(), net);
-        Started::GoesOn {
-            ran,
-            rest: net.later(Arc::new(later)),
+        pinging.sent += 1;
+        if !pinging.has_sent_all() {
+            ran.took += pinging.voice.interval;
         }
     }
 
-    fn is_over(&self) -> bool {
-        self.count.is_some_and(|count| self.sent >= count)
+    fn has_enough(pinging: &Pinging<Self>) -> bool {
+        let Self {
+            interval, deadline, ..
+        } = pinging.voice;
+        deadline.is_some_and(|deadline| interval * pinging.sent >= deadline)
     }
 
-    fn ended(&self, mut ran: Ran) -> Started {
+    fn end(pinging: &Pinging<Self>, ran: &mut Ran) {
+        let Pinging { sent, received, .. } = *pinging;
         let Self {
             name,
-            sent,
-            received,
+            interval,
+            wait,
+            deadline,
             ..
-        } = self;
-        if *received == 0 {
-            ran.took += self.wait;
+        } = &pinging.voice;
+        if pinging.has_sent_all() && received < sent {
+            // `sendping_tail`: twice the longest round trip so far, a second at the least
+            let more = if received == 0 {
+                *wait
+            } else {
+                Duration::from_secs(1)
+            };
+            let passed = *interval * (sent - 1);
+            ran.took += deadline.map_or(more, |deadline| more.min(deadline.saturating_sub(passed)));
         }
-        let lost = u64::from(sent - received) * 100 / u64::from(*sent).max(1);
+        let lost = u64::from(sent - received) * 100 / u64::from(sent).max(1);
         let times = match received {
             0 => "",
             _ => "round-trip min/avg/max = 0.085/0.085/0.085 ms\n",
@@ -423,8 +542,7 @@ impl Busybox {
             "\n--- {name} ping statistics ---\n{sent} packets transmitted, {received} packets received, \
              {lost}% packet loss\n{times}"
         ));
-        ran.code = u32::from(*received == 0);
-        Started::Ended(ran)
+        ran.code = u32::from(received == 0);
     }
 }
 
@@ -532,11 +650,78 @@ mod tests {
             text.contains("1 packets transmitted, 1 packets received, 0% packet loss"),
             "{text}"
         );
-        // `-c1` in one word is not taken apart: it goes on for ever
-        let started = linux(&argv(&["-c1", "10.0.0.1"]), &net);
+        let started = linux(&argv(&["10.0.0.1"]), &net);
         assert!(matches!(started, Started::GoesOn { .. }), "{started:?}");
         let started = linux(&argv(&["nowhere"]), &net);
         let unknown = "ping: bad address 'nowhere'\n";
         assert_eq!(started, Started::Ended(Ran::complains(unknown, 1)));
+    }
+
+    #[test]
+    fn busybox_reads_its_options_as_getopt_does() {
+        let mut net = Table::new(Os::Linux);
+        net.echoes.insert([10, 0, 0, 1].into(), Echo::Reply(64));
+        let told = |args: &[&str]| match linux(&argv(args), &net) {
+            Started::Ended(ran) => {
+                let text = [ran.stdout.clone(), ran.stderr.clone()].concat();
+                (
+                    ran.code,
+                    ran.took.as_secs(),
+                    String::from_utf8(text).expect("text"),
+                )
+            }
+            other => panic!("{other:?}"),
+        };
+        for args in [
+            &["-c1", "-s100", "10.0.0.1"][..],
+            &["-qc1", "-s", "100", "10.0.0.1"],
+            &["10.0.0.1", "-nc", "1", "-s100"],
+            &["-w1", "-s100", "10.0.0.1"],
+            &["-W1", "-c1", "-s100", "--", "10.0.0.1"],
+        ] {
+            let (code, _, text) = told(args);
+            assert_eq!(code, 0, "{args:?}");
+            assert!(text.contains("): 100 data bytes\n"), "{text}");
+            let quiet = args[0].starts_with("-q");
+            assert_eq!(text.contains("\n108 bytes from "), !quiet, "{text}");
+            assert!(
+                text.contains("\n1 packets transmitted, 1 packets"),
+                "{text}"
+            );
+        }
+        // As long as the real one
+        for (args, seconds) in [
+            (&["-c1", "10.0.0.1"][..], 0),
+            (&["-c3", "10.0.0.1"], 2),
+            (&["-w2", "10.0.0.1"], 2),
+            (&["-c3", "-i2", "10.0.0.1"], 4),
+            (&["-c1", "-W3", "10.0.0.2"], 3),
+            (&["-c2", "10.0.0.2"], 1 + 10),
+            (&["-c1", "-w2", "10.0.0.2"], 2),
+            (&["-w2", "10.0.0.2"], 2),
+        ] {
+            assert_eq!(told(args).1, seconds, "{args:?}");
+        }
+        let invalid = "ping: invalid number '-1'\n".to_owned();
+        assert_eq!(told(&["-c", "-1", "10.0.0.1"]), (1, 0, invalid));
+        for (args, words) in [
+            (
+                &["-c"][..],
+                "ping: option requires an argument: c\nUsage: ping ",
+            ),
+            (
+                &["-Z", "10.0.0.1"],
+                "ping: unrecognized option: Z\nUsage: ping ",
+            ),
+            (&["-c1"], "Usage: ping "),
+            (&["-c1", "10.0.0.1", "10.0.0.2"], "Usage: ping "),
+        ] {
+            let (code, _, text) = told(args);
+            assert_eq!(
+                (code, text.starts_with(words)),
+                (1, true),
+                "{args:?}: {text}"
+            );
+        }
     }
 }

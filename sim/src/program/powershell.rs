@@ -6,8 +6,9 @@
 use std::time::Duration;
 
 use super::http::Asked;
+use super::input::Input;
 use super::net::{Link, Lookup, Net};
-use super::script::{List, Machine, Step, Tongue, not_understood, number, path};
+use super::script::{Machine, Phrase, Step, Tongue, not_understood, number, path};
 use super::seat::Seat;
 use super::windows::{launch, words};
 use super::{Place, Ran, Refusal, Sight, Started, cmd, nslookup, system_limit};
@@ -18,7 +19,7 @@ mod listener;
 mod statements;
 
 /// Runs `powershell ARGS`.
-pub(super) fn run(place: &Place, args: &[String], input: &[u8], view: &Sight<'_>) -> Started {
+pub(super) fn run(place: &Place, args: &[String], input: &Input, view: &Sight<'_>) -> Started {
     let is_command = |arg: &String| matches!(arg.to_ascii_lowercase().as_str(), "-command" | "-c");
     let script = match args.iter().position(is_command) {
         Some(at) => args[at + 1..].join(" "),
@@ -31,28 +32,43 @@ pub(super) fn run(place: &Place, args: &[String], input: &[u8], view: &Sight<'_>
     };
     // about_PowerShell_exe: the value `-` of -Command stands for the input, and no prompt is shown
     if script == "-" {
-        return by(place, &String::from_utf8_lossy(input), b"", view);
+        let script = String::from_utf8_lossy(input.bytes());
+        if script.contains("HttpListener") {
+            return listener::http_listener(&script);
+        }
+        return Machine::reading(&PowerShell, place, false, input, view).run(view);
     }
-    if script.is_empty() && !input.is_empty() {
-        return Refusal::not_simulated("powershell with its prompt");
+    if script.is_empty() {
+        return prompting(place, args, input, view);
     }
-    by(place, &script, input, view)
+    if script.contains("HttpListener") {
+        return listener::http_listener(&script);
+    }
+    match statements::parse(&script) {
+        Ok(list) => Machine::new(&PowerShell, place, list, input.clone(), view).run(view),
+        Err(why) => not_understood(&script, why),
+    }
 }
 
-fn by(place: &Place, script: &str, input: &[u8], view: &Sight<'_>) -> Started {
-    if script.contains("HttpListener") {
-        return listener::http_listener(script);
+/// Reads its commands from its input, and says so.
+fn prompting(place: &Place, args: &[String], input: &Input, view: &Sight<'_>) -> Started {
+    if place.family == Family::Agnhost {
+        // Its banner names its version, which nobody here knows
+        return Refusal::not_simulated("pwsh with its prompt");
     }
-    match statements::parse(script) {
-        Ok(list) => Machine::new(&PowerShell, place, list, input, view).run(view),
-        Err(why) => not_understood(script, why),
-    }
+    let quiet = args.iter().any(|arg| arg.eq_ignore_ascii_case("-nologo"));
+    let banner = if quiet { "" } else { BANNER };
+    let machine = Machine::reading(&PowerShell, place, true, input, view);
+    machine.run(view).after(Ran::prints(banner))
 }
+
+const BANNER: &str =
+    "Windows PowerShell\r\nCopyright (C) Microsoft Corporation. All rights reserved.\r\n\r\n";
 
 struct PowerShell;
 
 impl Tongue for PowerShell {
-    fn step(&self, machine: &mut Machine, text: &str, input: &[u8], view: &Sight<'_>) -> Step {
+    fn step(&self, machine: &mut Machine, text: &str, input: &Input, view: &Sight<'_>) -> Step {
         step(&machine.place, text, input, view)
     }
 
@@ -60,14 +76,41 @@ impl Tongue for PowerShell {
         Ok(Vec::new())
     }
 
-    fn line(&self, _: &mut Machine, _: Option<&str>, _: &Sight<'_>) -> (Ran, List) {
-        (Ran::default(), List::default())
+    fn set(&self, _: &mut Machine, _: &str, _: String) {}
+
+    fn prompt(&self, machine: &Machine, more: bool) -> String {
+        match more {
+            true => ">> ".to_owned(),
+            false => format!("PS {}> ", cmd::standing(&machine.place)),
+        }
     }
 
-    fn set(&self, _: &mut Machine, _: &str, _: String) {}
+    /// PowerShell, `ConsoleHostUserInterface.ReadLineFromFile`: letter by letter, as it stands.
+    fn shown(&self, line: &str) -> String {
+        line.to_owned()
+    }
+
+    fn phrase(&self, _: &mut Machine, lines: &str) -> Phrase {
+        if statements::is_open(lines) {
+            return Phrase::Unfinished;
+        }
+        match statements::parse(lines) {
+            Ok(list) => Phrase::Commands(list),
+            Err(why) => {
+                let text = format!("{why} in `{}`", lines.trim_end());
+                Phrase::NotUnderstood(Refusal::instead_of(&text))
+            }
+        }
+    }
+
+    /// PowerShell, `ConsoleHost.DoRunspaceLoop`: whether the last command was a success. At a console
+    /// no key stands for the end.
+    fn end(&self, machine: &Machine, terminal: bool) -> Option<Ran> {
+        (!terminal).then(|| Ran::code(u32::from(machine.code != 0)))
+    }
 }
 
-fn step(place: &Place, statement: &str, input: &[u8], view: &Sight<'_>) -> Step {
+fn step(place: &Place, statement: &str, input: &Input, view: &Sight<'_>) -> Step {
     let seat = Seat { place, view: *view };
     let words: Vec<String> = words(&statement.replace('\'', "\""))
         .iter()
@@ -517,8 +560,12 @@ mod tests {
         }
         let typed = |args: &[&str], input: &str| {
             let nothing = Empty::default();
-            let started =
-                super::super::start(&servercore, &argv(args), input.as_bytes(), &nothing.view());
+            let started = super::super::start(
+                &servercore,
+                &argv(args),
+                &input.as_bytes().into(),
+                &nothing.view(),
+            );
             ended(started)
         };
         for args in [
@@ -531,7 +578,20 @@ mod tests {
                 (&b"a\r\nprober\r\n"[..], 3)
             );
         }
-        assert_eq!(typed(&["powershell"], "hostname\n").code, NOT_SIMULATED);
+        // Through a pipe each letter is shown where it is read
+        let ran = typed(&["powershell"], "hostname\nnonesuch\n");
+        let shown = String::from_utf8(ran.stdout).expect("text");
+        let banner = "Windows PowerShell\r\nCopyright (C) Microsoft Corporation. All rights reserved.\r\n\r\n";
+        assert_eq!(
+            shown,
+            format!("{banner}PS C:\\> hostname\nprober\r\nPS C:\\> nonesuch\nPS C:\\> ")
+        );
+        assert_eq!(ran.code, 1, "the last command failed");
+        let ran = typed(&["powershell", "-NoLogo"], "exit 5\n");
+        assert_eq!(
+            (ran.stdout.as_slice(), ran.code),
+            (&b"PS C:\\> exit 5\n"[..], 5)
+        );
         let nano = place(Os::Windows, Family::Nanoserver);
         assert!(matches!(
             start(&nano, &["powershell"]),

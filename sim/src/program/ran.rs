@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::input::{Ear, Heard};
 use super::{Refusal, Sight, Started, View};
 use crate::log::Stream;
 
@@ -51,9 +52,9 @@ impl Ran {
         }
     }
 
-    pub(super) fn prints(text: impl Into<String>) -> Self {
+    pub(super) fn prints(text: impl Into<Vec<u8>>) -> Self {
         Self {
-            stdout: text.into().into_bytes(),
+            stdout: text.into(),
             ..Self::default()
         }
     }
@@ -104,13 +105,18 @@ impl Ran {
         self.mark();
     }
 
-    fn mark(&mut self) {
-        let now = Mark {
+    /// How much it has printed by now.
+    fn here(&self) -> Mark {
+        Mark {
             stdout: self.stdout.len(),
             stderr: self.stderr.len(),
             took: self.took,
             slept: self.slept,
-        };
+        }
+    }
+
+    fn mark(&mut self) {
+        let now = self.here();
         let before = self.marks.last();
         let (out, error) = before.map_or((0, 0), |mark| (mark.stdout, mark.stderr));
         if (now.stdout, now.stderr) != (out, error) {
@@ -127,13 +133,7 @@ impl Ran {
     pub(crate) fn pieces(&self) -> (Vec<Piece>, Duration, Duration) {
         let (mut pieces, mut before) = (Vec::new(), [0, 0]);
         let (mut took, mut slept) = (Duration::ZERO, Duration::ZERO);
-        let end = Mark {
-            stdout: self.stdout.len(),
-            stderr: self.stderr.len(),
-            took: self.took,
-            slept: self.slept,
-        };
-        for mark in self.marks.iter().chain([&end]) {
+        for mark in self.marks.iter().chain([&self.here()]) {
             let streams = [
                 (Stream::Out, &self.stdout, mark.stdout),
                 (Stream::Error, &self.stderr, mark.stderr),
@@ -260,6 +260,11 @@ impl Started {
                 ran: before.then(ran),
                 rest,
             },
+            Self::Reads { ran, wants, ear } => Self::Reads {
+                ran: before.then(ran),
+                wants,
+                ear,
+            },
             other if before == Ran::code(before.code) => other,
             other => Self::GoesOn {
                 ran: before,
@@ -284,6 +289,13 @@ impl Started {
                 ran,
                 rest: Rest::new(move |view| rest.at(view).with_next(view, Arc::clone(&next))),
             },
+            Self::Reads { ran, wants, ear } => Self::Reads {
+                ran,
+                wants,
+                ear: Ear::new(move |heard, view| {
+                    ear.at(heard, view).with_next(view, Arc::clone(&next))
+                }),
+            },
             other => other,
         }
     }
@@ -295,6 +307,11 @@ impl Started {
             Self::GoesOn { ran, rest } => Self::GoesOn {
                 ran: change(ran),
                 rest: Rest::new(move |view| rest.at(view).each(Arc::clone(&change))),
+            },
+            Self::Reads { ran, wants, ear } => Self::Reads {
+                ran: change(ran),
+                wants,
+                ear: Ear::new(move |heard, view| ear.at(heard, view).each(Arc::clone(&change))),
             },
             Self::Stays { prints } if !prints.is_empty() => {
                 Self::stays().after(change(Ran::prints(prints)))
@@ -325,6 +342,10 @@ impl Started {
         for _ in 0..turns {
             let (ran, rest) = match self {
                 Self::GoesOn { ran, rest } => (ran, rest),
+                // Nobody types anything here
+                Self::Reads { ran, ear, .. } => {
+                    (ran, Rest::new(move |view| ear.at(&Heard::End, view)))
+                }
                 Self::Ended(ran) => {
                     return Followed {
                         ran: so_far.then(ran),

@@ -5,9 +5,10 @@ mod pipe;
 
 use std::sync::Arc;
 
+use super::input::Input;
 use super::{Place, Ran, Refusal, Started};
 use crate::topology::Os;
-pub(super) use machine::{Machine, Step, Tongue};
+pub(super) use machine::{Machine, Phrase, Step, Tongue};
 
 /// How a command follows the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,8 +54,6 @@ pub(super) struct Command {
 pub(super) enum What {
     /// Its text without redirections; quotes are in it still.
     Simple(String),
-    /// A line that is read from the input, not taken apart yet; none for its end.
-    Line(Option<String>),
     Group(List),
     /// Without a condition it goes on for ever.
     Loop {
@@ -161,23 +160,23 @@ fn is_null(file: &str, os: Os) -> bool {
 }
 
 /// What a command reads, and its files made ready; or why it does not run.
-fn redirected_input(
-    place: &Place,
-    redirects: &[Redirect],
-    input: &Arc<[u8]>,
-) -> Result<Arc<[u8]>, Ran> {
-    let mut input = Arc::clone(input);
+fn redirected_input(place: &Place, redirects: &[Redirect], input: &Input) -> Result<Input, Ran> {
+    let mut input = input.clone();
     for redirect in redirects {
         match redirect {
-            Redirect::Input(file) if is_null(file, place.os) => input = Arc::default(),
+            Redirect::Input(file) if is_null(file, place.os) => input = Input::default(),
             Redirect::Input(file) => {
                 let read = place.files.read(&path(place, file));
-                input = read.map(Arc::from).map_err(|error| match place.os {
-                    Os::Linux => {
-                        Ran::complains(format!("sh: can't open {file}: no such file\n"), 2)
-                    }
-                    Os::Windows => Ran::complains(format!("{}\r\n", error.text(place.os)), 1),
-                })?;
+                input =
+                    read.map(|bytes| bytes.as_slice().into())
+                        .map_err(|error| match place.os {
+                            Os::Linux => {
+                                Ran::complains(format!("sh: can't open {file}: no such file\n"), 2)
+                            }
+                            Os::Windows => {
+                                Ran::complains(format!("{}\r\n", error.text(place.os)), 1)
+                            }
+                        })?;
             }
             Redirect::Output { to, append, .. } if !is_null(to, place.os) => {
                 // Emptied once, then written to as the output comes

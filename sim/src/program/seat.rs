@@ -298,7 +298,13 @@ impl Net for Seat<'_> {
         if self.place.os == Os::Windows {
             return None;
         }
-        let followed = shell::run(self.place, script, b"", &self.view).follow_at(&self.view);
+        let followed = shell::run(
+            self.place,
+            script,
+            &super::input::Input::default(),
+            &self.view,
+        )
+        .follow_at(&self.view);
         let known = followed.end == End::Ended && followed.ran.code != NOT_SIMULATED;
         known.then_some(followed.ran)
     }
@@ -388,7 +394,12 @@ mod tests {
             turns: &turns,
             now: NOW,
         };
-        let started = start(&place, &argv(&["sh", "-c", "curl -s $A"]), b"", &view);
+        let started = start(
+            &place,
+            &argv(&["sh", "-c", "curl -s $A"]),
+            &super::super::Input::default(),
+            &view,
+        );
         let Started::Ended(ran) = started else {
             panic!("{started:?}")
         };

@@ -1,13 +1,14 @@
 //! What programs answer over HTTP.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use super::http::{Answer, Asked};
 use super::net::{Net, Nowhere};
 use super::netexec;
 
 /// A web server's content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Page {
     /// The `HttpListener` script of the Windows user guide.
     WinWebserver,
@@ -19,6 +20,10 @@ pub(crate) enum Page {
     Hostname,
     /// `agnhost test-webserver`: the files of its root.
     Files,
+    /// `agnhost grpc-health-checking`, which speaks gRPC and knows the health of one service.
+    Health { service: Arc<str> },
+    /// Where that is told what to say of it.
+    HealthControl,
 }
 
 /// Who is asked, and by whom.
@@ -61,13 +66,13 @@ pub(crate) fn tls_expected() -> Answer {
 }
 
 /// What a page answers to a GET of a path, its query included, from a server that asks nobody else.
-pub(crate) fn respond(page: Page, path: &str, exchange: Exchange<'_>) -> Answer {
+pub(crate) fn respond(page: &Page, path: &str, exchange: Exchange<'_>) -> Answer {
     answer(page, &Asked::get(path), exchange, 80, &Nowhere)
 }
 
 /// What a page answers; `port` is the server's, `net` its network.
 pub(crate) fn answer(
-    page: Page,
+    page: &Page,
     asked: &Asked,
     exchange: Exchange<'_>,
     port: u16,
@@ -102,7 +107,16 @@ pub(crate) fn answer(
                    <a href=\"agnhost\">agnhost</a>\n</pre>\n"
                     .to_owned(),
         },
-        Page::Files => Answer::error(404, "404 page not found"),
+        Page::HealthControl
+            if matches!(asked.plain_path(), "/make-serving" | "/make-not-serving") =>
+        {
+            Answer::error(501, "hybrid-sim does not simulate a health that changes")
+        }
+        Page::Files | Page::HealthControl => Answer::error(404, "404 page not found"),
+        Page::Health { .. } => Answer::error(
+            501,
+            "hybrid-sim does not simulate plain HTTP to a gRPC server",
+        ),
     }
 }
 
@@ -114,7 +128,7 @@ const IIS_START: &str = "<!DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Strict//E
 mod tests {
     use super::*;
 
-    fn get(page: Page, path: &str) -> Answer {
+    fn get(page: &Page, path: &str) -> Answer {
         let exchange = Exchange {
             hostname: "web-1",
             address: [10, 244, 2, 5].into(),
@@ -126,13 +140,13 @@ mod tests {
     #[test]
     fn pages_carry_what_tells_them_apart() {
         assert!(
-            get(Page::WinWebserver, "/")
+            get(&Page::WinWebserver, "/")
                 .body
                 .contains("<H1>Windows Container Web Server</H1>")
         );
-        assert_eq!(get(Page::Netexec, "/hostname").body, "web-1");
-        assert_eq!(get(Page::Hostname, "/any").body, "web-1");
-        assert_eq!(get(Page::Iis, "/nothing").status, 404);
-        assert_eq!(get(Page::Files, "/nothing").body, "404 page not found\n");
+        assert_eq!(get(&Page::Netexec, "/hostname").body, "web-1");
+        assert_eq!(get(&Page::Hostname, "/any").body, "web-1");
+        assert_eq!(get(&Page::Iis, "/nothing").status, 404);
+        assert_eq!(get(&Page::Files, "/nothing").body, "404 page not found\n");
     }
 }

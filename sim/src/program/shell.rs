@@ -7,22 +7,28 @@ mod expand;
 mod syntax;
 mod text;
 
-use super::script::{List, Machine, Step, Tongue, not_understood, number, path};
+use super::input::Input;
+use super::script::{Machine, Phrase, Step, Tongue, not_understood, number, path};
 use super::{Place, Ran, Refusal, Sight, Started, launch};
 pub(in crate::program) use applets::applet;
 
 /// Runs a script.
-pub(super) fn run(place: &Place, script: &str, input: &[u8], view: &Sight<'_>) -> Started {
+pub(super) fn run(place: &Place, script: &str, input: &Input, view: &Sight<'_>) -> Started {
     match syntax::parse(script) {
-        Ok(list) => Machine::new(&Sh, place, list, input, view).run(view),
+        Ok(list) => Machine::new(&Sh, place, list, input.clone(), view).run(view),
         Err(why) => not_understood(script, why),
     }
+}
+
+/// Reads its script from its input; at a terminal it says when it does.
+pub(super) fn reading(place: &Place, input: &Input, view: &Sight<'_>) -> Started {
+    Machine::reading(&Sh, place, input.is_terminal(), input, view).run(view)
 }
 
 struct Sh;
 
 impl Tongue for Sh {
-    fn step(&self, machine: &mut Machine, text: &str, input: &[u8], view: &Sight<'_>) -> Step {
+    fn step(&self, machine: &mut Machine, text: &str, input: &Input, view: &Sight<'_>) -> Step {
         let mut words = match expand::words(machine, text, view) {
             Ok(words) => words,
             Err(ran) => return Step::Next(Started::Ended(ran)),
@@ -49,16 +55,53 @@ impl Tongue for Sh {
         expand::words(machine, text, view)
     }
 
-    fn line(&self, _: &mut Machine, _: Option<&str>, _: &Sight<'_>) -> (Ran, List) {
-        (Ran::default(), List::default())
-    }
-
     fn set(&self, machine: &mut Machine, name: &str, value: String) {
         if machine.place.env.contains_key(name) {
             export(machine, name, value);
         } else {
             machine.own.insert(name.to_owned(), value);
         }
+    }
+
+    /// shell/ash.c, `init`: `\w \$ `, where the home directory, /root, is `~` (libbb/lineedit.c).
+    fn prompt(&self, machine: &Machine, more: bool) -> String {
+        if more {
+            return "> ".to_owned();
+        }
+        let directory = match machine.place.directory.as_str() {
+            "" => "/",
+            "/root" => "~",
+            directory => directory,
+        };
+        let sign = match machine.place.user.as_deref() {
+            None | Some("0") => '#',
+            Some(_) => '$',
+        };
+        format!("{directory} {sign} ")
+    }
+
+    fn shown(&self, _: &str) -> String {
+        String::new()
+    }
+
+    fn phrase(&self, _: &mut Machine, lines: &str) -> Phrase {
+        if syntax::is_open(lines) {
+            return Phrase::Unfinished;
+        }
+        match syntax::parse(lines) {
+            Ok(list) => Phrase::Commands(list),
+            Err(Phrase::UNFINISHED) => Phrase::Unfinished,
+            Err(why) => {
+                let text = format!("{why} in `{}`", lines.trim_end());
+                Phrase::NotUnderstood(Refusal::instead_of(&text))
+            }
+        }
+    }
+
+    /// shell/ash.c, `cmdloop`: at a terminal a new line is begun.
+    fn end(&self, machine: &Machine, terminal: bool) -> Option<Ran> {
+        let shown = if terminal { "\n" } else { "" };
+        Some(Ran::prints(shown).ending(machine.code))
     }
 }
 
@@ -83,7 +126,7 @@ fn command(
     machine: &mut Machine,
     place: &Place,
     words: &[String],
-    input: &[u8],
+    input: &Input,
     view: &Sight<'_>,
 ) -> Step {
     let done = || Step::Next(Started::Ended(Ran::default()));

@@ -171,7 +171,12 @@ impl Net for Table {
         let place = super::tests::place(self.os, crate::image::Family::Agnhost);
         let empty = super::tests::Empty::default();
         let (view, asked) = (empty.view(), Cell::new(0));
-        match super::shell::run(&place, script, b"", &super::Sight::new(&view, &asked)) {
+        match super::shell::run(
+            &place,
+            script,
+            &super::input::Input::default(),
+            &super::Sight::new(&view, &asked),
+        ) {
             super::Started::Ended(ran) => Some(ran),
             _ => None,
         }

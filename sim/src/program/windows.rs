@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::input::{Input, gathers};
 use super::seat::Seat;
 use super::serve::Page;
 use super::{
@@ -24,7 +25,7 @@ pub(super) fn launch(
     place: &Place,
     file: &str,
     argv: &[String],
-    input: &[u8],
+    input: &Input,
     view: &Sight<'_>,
 ) -> Started {
     let view = &match view.deeper() {
@@ -41,13 +42,19 @@ pub(super) fn launch(
     let in_system = folder.is_empty() || format!("{folder}\\").starts_with(SYSTEM32);
     let missing = || Started::Refused(Refusal::Missing(file.to_owned()));
     let seat = Seat { place, view: *view };
+    if input.is_open() && reads(name, rest) {
+        let (place, file, argv) = (place.clone(), file.to_owned(), argv.to_vec());
+        return gathers(place.os, move |all, view| {
+            launch(&place, &file, &argv, &all.into(), view)
+        });
+    }
     match name {
         "agnhost" if place.family == Family::Agnhost => agnhost::run(place, rest, &seat),
         // Dockerfile_windows of agnhost: its own curl stands in C:\curl\AMD64, while PATH has
         // C:\curl
-        "curl" if folder == "c:\\curl\\amd64" && place.family == Family::Agnhost => {
-            Started::Ended(curl::run(&curl::Build::AGNHOST_WINDOWS, rest, input, &seat))
-        }
+        "curl" if folder == "c:\\curl\\amd64" && place.family == Family::Agnhost => Started::Ended(
+            curl::run(&curl::Build::AGNHOST_WINDOWS, rest, input.bytes(), &seat),
+        ),
         "pause" if place.family == Family::Pause => Started::stays(),
         "servicemonitor" if place.family == Family::Iis => iis(),
         // Dockerfile_windows of agnhost: C:\dig and busybox in C:\bin are on its PATH
@@ -57,7 +64,7 @@ pub(super) fn launch(
             Refusal::not_simulated(name)
         }
         _ if !in_system => missing(),
-        "curl" => Started::Ended(curl::run(system_curl(&seat), rest, input, &seat)),
+        "curl" => Started::Ended(curl::run(system_curl(&seat), rest, input.bytes(), &seat)),
         "cmd" => match rest.split_first() {
             Some((flag, inner)) if flag.eq_ignore_ascii_case("/c") => {
                 cmd::run(place, &inner.join(" "), input, view)
@@ -82,8 +89,8 @@ pub(super) fn launch(
         "whoami" if full => Started::Ended(Ran::prints(format!("{}\r\n", user(place)))),
         // Nobody here knows whether Nano Server has them
         "nslookup" | "whoami" => Refusal::not_simulated(name),
-        "findstr" | "find" => Started::Ended(find(rest, input)),
-        "more" => Started::Ended(more(place, rest, input)),
+        "findstr" | "find" => Started::Ended(find(rest, input.bytes())),
+        "more" => Started::Ended(more(place, rest, input.bytes())),
         "where" => Started::Ended(whereabouts(rest, full)),
         // It reads the console, which an exec has not
         "timeout" => Started::Ended(Ran::complains(
@@ -92,6 +99,16 @@ pub(super) fn launch(
         )),
         _ if LACKING.contains(&name) => Refusal::not_simulated(name),
         _ => missing(),
+    }
+}
+
+/// Whether a program reads its input to the end before it does anything.
+fn reads(name: &str, args: &[String]) -> bool {
+    match name {
+        "find" | "findstr" => true,
+        "more" => args.is_empty(),
+        "curl" => curl::reads_input(args),
+        _ => false,
     }
 }
 
@@ -217,10 +234,7 @@ fn whereabouts(args: &[String], full: bool) -> Ran {
 /// `more` of files, or of its input: without a console nothing is stopped for.
 fn more(place: &Place, files: &[String], input: &[u8]) -> Ran {
     if files.is_empty() {
-        return Ran {
-            stdout: input.to_vec(),
-            ..Ran::default()
-        };
+        return Ran::prints(input);
     }
     let mut ran = Ran::default();
     for file in files {

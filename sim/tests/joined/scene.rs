@@ -98,12 +98,18 @@ impl Scene {
         until(self.api(), name, condition).await
     }
 
-    /// Runs the real kubectl.
-    pub(crate) async fn kubectl(&self, args: &[&str], input: &str) -> Output {
+    /// The real kubectl, not started.
+    pub(crate) fn kubectl_command(&self, args: &[&str]) -> Command {
         let mut command = Command::new("kubectl");
         command
             .args(["--kubeconfig", &self.kubeconfig, "--namespace", &self.name])
             .args(args);
+        command
+    }
+
+    /// Runs the real kubectl.
+    pub(crate) async fn kubectl(&self, args: &[&str], input: &str) -> Output {
+        let mut command = self.kubectl_command(args);
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -125,12 +131,8 @@ impl Scene {
 
     /// Runs the real kubectl until it has told so many lines, and ends it.
     pub(crate) async fn kubectl_lines(&self, args: &[&str], count: usize) -> Vec<String> {
-        let mut command = Command::new("kubectl");
-        command
-            .args(["--kubeconfig", &self.kubeconfig, "--namespace", &self.name])
-            .args(args)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped());
+        let mut command = self.kubectl_command(args);
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("kubectl starts");
         let stdout = BufReader::new(child.stdout.take().expect("is piped"));
         let read = move || stdout.lines().take(count).collect::<Result<Vec<_>, _>>();

@@ -11,7 +11,7 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 use super::ask::{exec, get};
-use super::scene::{NAMESPACES, NODES, Scene, Sort};
+use super::scene::{NAMESPACES, NODES, Scene, Sort, pool};
 use super::stub::path;
 use crate::network::{Origin, Outcome, connect};
 use crate::world::Key;
@@ -55,7 +55,13 @@ pub(super) async fn observe(scene: &Scene, generations: &[u8]) -> Observed {
         for (sort, node, namespace) in sorts {
             pod(scene, *generation, sort, node, namespace, &mut seen);
             let of = |subject, facets: &[(&'static str, &str)]| {
-                let own = [("at", node), ("namespace", namespace), ("pod", sort.name)];
+                let own = [
+                    ("at", node),
+                    ("os", pool(node).os().name()),
+                    ("namespace", namespace),
+                    ("pod", sort.name),
+                    ("isolation", sort.isolation),
+                ];
                 observation(subject, &[&own, facets].concat())
             };
             let name = format!("{namespace}/{}/main", sort.pod(*generation, node));
@@ -71,6 +77,10 @@ pub(super) async fn observe(scene: &Scene, generations: &[u8]) -> Observed {
                     (of("exec", &[("aspect", "result")]), *generation),
                     told.await,
                 );
+            }
+            if sort.name == "host" {
+                let told = exec(scene, node, &name, &[], &["cmd", "/c", "echo", "out"]).await;
+                seen.insert((of("exec", &[("aspect", "result")]), *generation), told);
             }
             if sort.name == "core" {
                 let ping = ["ping", "-n", "1", "127.0.0.1"];
@@ -184,11 +194,14 @@ fn pod(
     for (aspect, value) in aspects(sort, &object, ended, &events) {
         let mut facets = vec![
             ("at", node),
+            ("os", pool(node).os().name()),
             ("namespace", namespace),
             ("pod", sort.name),
             ("image", sort.image),
             ("handler", sort.handler),
             ("isolation", sort.isolation),
+            ("selects", sort.selects),
+            ("by", sort.by),
             ("aspect", aspect),
         ];
         if aspect == "exit-code" {

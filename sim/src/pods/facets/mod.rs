@@ -1,19 +1,20 @@
 //! Every fault of pods, nodes and kubelets changes exactly what its facets say, and lifting it heals.
 //!
 //! Pods of every kind live through a day in paused time: some run when the fault sets in, some are
-//! started under it, some after it.
+//! started under it, some after it. Each fault has a day everywhere, and a part of a day, which it
+//! shares with others that are elsewhere, at each kind of place that it can have.
 
 mod ask;
 mod look;
-mod scene;
-mod stub;
+pub(super) mod scene;
+pub(super) mod stub;
 
 use std::collections::BTreeSet;
 
 use look::{NOTHING, Observation, Observed, observe};
-use scene::{NODES, PLACES, Scene, pool};
+use scene::{PLACES, Scene, pool};
 
-use crate::fault::{FaultKind, Parameter, ProductFault};
+use crate::fault::{FaultInfo, FaultKind, ProductFault};
 
 /// Where a kind of fault is seen in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +72,7 @@ pub(crate) fn shows(kind: FaultKind) -> Shows {
         | Kind::ExitCodeLost
         | Kind::ExecRefused
         | Kind::ExecOutputLost
+        | Kind::ExecRpcUnavailable
         | Kind::ToolsLocalised
         | Kind::LogsEmpty
         | Kind::LogsCut => Shows::AtOnce,
@@ -81,6 +83,7 @@ pub(crate) fn shows(kind: FaultKind) -> Shows {
         | Kind::ImageBuildWrong
         | Kind::PauseImageWrong
         | Kind::SandboxFails
+        | Kind::NetworkNeedsSelector
         | Kind::HandlerUnknown
         | Kind::ServercoreCrashes
         | Kind::HostProcessRefused => Shows::AtStart,
@@ -93,11 +96,11 @@ struct Day {
     healed: Observed,
 }
 
-async fn day(fault: Option<&ProductFault>) -> Day {
+async fn day(faults: &[ProductFault]) -> Day {
     let scene = Scene::begin().await;
     scene.create(1);
     scene.pass(60).await;
-    scene.set(fault);
+    scene.set(faults);
     scene.pass(1).await;
     scene.create(2);
     scene.pass(120).await;
@@ -106,7 +109,7 @@ async fn day(fault: Option<&ProductFault>) -> Day {
     // A node evicts one pod after the other
     scene.pass(420).await;
     let broken = observe(&scene, &[1, 2]).await;
-    scene.lift(fault);
+    scene.lift(faults);
     // The longest back-off, and the longest between two looks of a probe
     scene.pass(620).await;
     scene.create(3);
@@ -169,14 +172,23 @@ fn follows(change: &Observation, meant: &BTreeSet<&Observation>) -> bool {
         })
 }
 
-/// What is wrong with facets, by what was seen on a healthy day and on one with the fault.
-fn judge(
-    fault: &ProductFault,
-    facets: &[&str],
-    healthy: &Observed,
-    broken: &Observed,
-) -> Vec<String> {
-    let is_meant = |of: &Observation| facets.iter().any(|facet| is_about(facet, fault, of));
+/// A fault and what it is said to change.
+#[derive(Clone, Copy)]
+struct Claim<'a> {
+    fault: &'a ProductFault,
+    facets: &'a [&'a str],
+}
+
+impl Claim<'_> {
+    fn says(&self, of: &Observation) -> bool {
+        let about = |facet: &&str| is_about(facet, self.fault, of);
+        self.facets.iter().any(about)
+    }
+}
+
+/// What is wrong with claims, by what was seen on a healthy day and on one with their faults.
+fn judge(claims: &[Claim<'_>], healthy: &Observed, broken: &Observed) -> Vec<String> {
+    let is_meant = |of: &Observation| claims.iter().any(|claim| claim.says(of));
     let differs = |(of, before): (&(Observation, u8), &String)| broken[of] != *before;
     let changes: Vec<_> = healthy.iter().filter(|one| differs(*one)).collect();
     let meant: BTreeSet<&Observation> = changes
@@ -190,27 +202,37 @@ fn judge(
         let after = &broken[*key];
         let came_or_went = *after == NOTHING || *before == NOTHING;
         if !(is_meant(of) || came_or_went && follows(of, &meant)) {
+            let faults = written(claims.iter().map(|claim| claim.fault));
             wrong.push(format!(
-                "{fault}: {of:?} of {generation}: {before}, now {after}, which it does not say"
+                "{faults}: {of:?} of {generation}: {before}, now {after}, which is not said"
             ));
         }
     }
-    for ((of, _), before) in healthy {
-        let untouched = !meant.contains(of) && is_meant(of);
-        if untouched && can_change(of, before) {
-            wrong.push(format!(
-                "{fault}: {of:?}: {before} as before, which it says it changes"
-            ));
+    for claim in claims {
+        let fault = claim.fault;
+        for ((of, _), before) in healthy {
+            let untouched = !meant.contains(of) && claim.says(of);
+            if untouched && can_change(of, before) {
+                wrong.push(format!(
+                    "{fault}: {of:?}: {before} as before, which it says it changes"
+                ));
+            }
         }
-    }
-    if changes.is_empty() {
-        wrong.push(format!("{fault} changes nothing that is seen"));
+        if !meant.iter().any(|of| claim.says(of)) {
+            wrong.push(format!("{fault} changes nothing that is seen"));
+        }
     }
     wrong
 }
 
-/// What is left of a fault that was lifted.
-fn left(fault: &ProductFault, healthy: &Observed, healed: &Observed) -> Vec<String> {
+fn written<'a>(faults: impl Iterator<Item = &'a ProductFault>) -> String {
+    let each: Vec<String> = faults.map(ToString::to_string).collect();
+    each.join(" and ")
+}
+
+/// What is left of faults that were lifted.
+fn left(faults: &[ProductFault], healthy: &Observed, healed: &Observed) -> Vec<String> {
+    let faults = written(faults.iter());
     let mut left = Vec::new();
     for (key, before) in healthy {
         let ((of, generation), after) = (key, &healed[key]);
@@ -233,58 +255,70 @@ fn left(fault: &ProductFault, healthy: &Observed, healed: &Observed) -> Vec<Stri
         };
         if !same && !stays {
             left.push(format!(
-                "{fault}, lifted: {of:?} of {generation}: {before} before, now {after}"
+                "{faults}, lifted: {of:?} of {generation}: {before} before, now {after}"
             ));
         }
     }
     left
 }
 
-/// Everywhere, and one other place: of the kinds that can have it, each third has each sort.
-fn places(kind: FaultKind) -> Vec<ProductFault> {
-    let parameter = kind.info().parameter;
-    let sorts = PLACES.iter().filter(|place| match parameter {
-        Parameter::Pods => true,
-        _ => !place.starts_with("=namespace/"),
-    });
-    let sorts: Vec<&&str> = sorts.skip(1).collect();
-    let turn = kind as usize % sorts.len();
-    ["", sorts[turn]]
-        .map(|place| {
-            format!("{}{place}", kind.info().name)
-                .parse()
-                .expect("a fault")
-        })
-        .into()
+fn is_here(kind: FaultKind) -> bool {
+    matches!(shows(kind), Shows::AtOnce | Shows::AtStart)
+}
+
+/// The faults of each day: each kind has one everywhere, and a part of one at each kind of place.
+fn days() -> Vec<Vec<ProductFault>> {
+    let kinds = || {
+        let infos = ProductFault::catalogue();
+        infos.filter(|info| is_here(info.kind))
+    };
+    let at = |info: &FaultInfo, place: &str| -> ProductFault {
+        let text = format!("{}={place}", info.name);
+        text.parse().expect("a fault")
+    };
+    let mut days: Vec<Vec<ProductFault>> = kinds()
+        .map(|info| vec![info.name.parse().expect("a fault")])
+        .collect();
+    let [pool, node, namespace] = PLACES;
+    let namespaced = kinds().filter(|info| info.parameter.takes_namespaces());
+    let mut namespaced = namespaced.map(|info| at(info, namespace));
+    // Not the same one in all places: it would change whatever it is about
+    let others = kinds().skip(1).chain(kinds().take(1));
+    for (info, other) in kinds().zip(others) {
+        let both = [at(info, pool), at(other, node)];
+        days.push(both.into_iter().chain(namespaced.next()).collect());
+    }
+    days
 }
 
 #[tokio::test(start_paused = true)]
 async fn each_fault_of_pods_and_nodes_changes_what_it_says_and_nothing_else() {
-    let healthy = day(None).await;
+    let healthy = day(&[]).await;
     let mut wrong = Vec::new();
-    for info in ProductFault::catalogue() {
-        let shows = shows(info.kind);
-        if matches!(shows, Shows::InTheNetwork | Shows::InWholeRuns) {
-            continue;
-        }
-        for fault in places(info.kind) {
-            let seen = day(Some(&fault)).await;
-            wrong.extend(judge(&fault, info.facets, &healthy.broken, &seen.broken));
-            wrong.extend(left(&fault, &healthy.healed, &seen.healed));
-            let ran = healthy
-                .broken
-                .iter()
-                .filter(|((_, generation), _)| *generation < 2);
+    for faults in days() {
+        let seen = day(&faults).await;
+        let claims = faults.iter().map(|fault| Claim {
+            fault,
+            facets: fault.kind.info().facets,
+        });
+        let claims: Vec<Claim<'_>> = claims.collect();
+        wrong.extend(judge(&claims, &healthy.broken, &seen.broken));
+        wrong.extend(left(&faults, &healthy.healed, &seen.healed));
+        for (at, claim) in claims.iter().enumerate() {
+            let fault = claim.fault;
+            let ran = healthy.broken.iter();
+            let ran = ran.filter(|((of, generation), _)| *generation < 2 && claim.says(of));
             let touched = ran
                 .filter(|(of, before)| seen.broken[*of] != **before)
                 .count();
+            let shows = shows(fault.kind);
             if (touched > 0) != (shows == Shows::AtOnce) {
                 wrong.push(format!(
                     "{fault} shows {shows:?}, and {touched} that ran have changed"
                 ));
             }
             // Facets that say more, or less, are found out
-            let labels = info
+            let labels = claim
                 .facets
                 .iter()
                 .any(|facet| facet.contains("aspect=labels"));
@@ -292,9 +326,12 @@ async fn each_fault_of_pods_and_nodes_changes_what_it_says_and_nothing_else() {
                 true => "node aspect=status",
                 false => "node aspect=labels",
             };
-            let more: Vec<&str> = info.facets.iter().copied().chain([planted]).collect();
-            let found =
-                |facets: &[&str]| !judge(&fault, facets, &healthy.broken, &seen.broken).is_empty();
+            let more: Vec<&str> = claim.facets.iter().copied().chain([planted]).collect();
+            let found = |facets: &[&str]| {
+                let mut other = claims.clone();
+                other[at] = Claim { fault, facets };
+                !judge(&other, &healthy.broken, &seen.broken).is_empty()
+            };
             assert!(found(&more) && found(&[]), "{fault}");
         }
     }
@@ -307,11 +344,42 @@ async fn each_fault_of_pods_and_nodes_changes_what_it_says_and_nothing_else() {
 }
 
 #[test]
-fn the_scene_has_every_place() {
-    for place in PLACES.iter().filter(|place| !place.is_empty()) {
-        let fault: ProductFault = format!("crash-loop{place}").parse().expect("a fault");
-        let has = |node: &&(&str, _)| fault.place.has_pod("test", node.0, node.1);
-        let inside = NODES.iter().filter(has).count();
-        assert!(inside > 0, "{place}");
+fn the_scene_has_every_place_and_none_has_anything_of_another() {
+    let places = PLACES.map(|place| -> ProductFault {
+        let text = format!("crash-loop={place}");
+        text.parse().expect("a fault")
+    });
+    let mut holders = Vec::new();
+    Scene::each(|_, node, namespace| {
+        let holds = |fault: &&ProductFault| fault.place.has_pod(namespace, node, pool(node));
+        holders.push(places.iter().filter(holds).collect::<Vec<_>>());
+    });
+    assert!(holders.iter().all(|holders| holders.len() < 2));
+    for fault in &places {
+        assert!(holders.iter().any(|holders| holders == &[fault]), "{fault}");
+    }
+}
+
+#[test]
+fn each_kind_has_each_kind_of_place() {
+    let days = days();
+    let tried: BTreeSet<String> = days.iter().flatten().map(ToString::to_string).collect();
+    for info in ProductFault::catalogue() {
+        if !is_here(info.kind) {
+            continue;
+        }
+        let most = if info.parameter.takes_namespaces() {
+            3
+        } else {
+            2
+        };
+        for place in &PLACES[..most] {
+            assert!(
+                tried.contains(&format!("{}={place}", info.name)),
+                "{}",
+                info.name
+            );
+        }
+        assert!(tried.contains(info.name), "{}", info.name);
     }
 }

@@ -19,7 +19,7 @@ const WS2019: Pool = Pool::Windows(Build::Ws2019);
 const WS2022: Pool = Pool::Windows(Build::Ws2022);
 
 /// A pool has two nodes, that the one can be told from the other.
-pub(super) const NODES: [(&str, Pool); 4] = [
+pub(in crate::pods) const NODES: [(&str, Pool); 4] = [
     ("linux", Pool::Linux),
     ("ws2019", WS2019),
     ("ws2022-a", WS2022),
@@ -27,25 +27,29 @@ pub(super) const NODES: [(&str, Pool); 4] = [
 ];
 
 /// One node has pods of both, the others of the first.
-pub(super) const NAMESPACES: [&str; 2] = ["test", "other"];
+pub(in crate::pods) const NAMESPACES: [&str; 2] = ["test", "other"];
 
-/// The places of faults.
-pub(super) const PLACES: [&str; 4] = ["", "=windows-2022", "=node/ws2022-a", "=namespace/test"];
+/// A place of each kind, of which none has anything of another: a pool, a node, a namespace.
+pub(in crate::pods) const PLACES: [&str; 3] = ["windows-2019", "node/ws2022-b", "namespace/other"];
 
-pub(super) fn pool(node: &str) -> Pool {
+pub(in crate::pods) fn pool(node: &str) -> Pool {
     let found = NODES.iter().find(|(name, _)| *name == node);
     found.expect("a node of the scene").1
 }
 
 /// A kind of pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sort {
-    pub(super) name: &'static str,
-    pub(super) image: &'static str,
-    pub(super) handler: &'static str,
-    pub(super) isolation: &'static str,
+pub(in crate::pods) struct Sort {
+    pub(in crate::pods) name: &'static str,
+    pub(in crate::pods) image: &'static str,
+    pub(in crate::pods) handler: &'static str,
+    pub(in crate::pods) isolation: &'static str,
+    /// What its node selector names.
+    pub(in crate::pods) selects: &'static str,
+    /// How its readiness is looked at.
+    pub(in crate::pods) by: &'static str,
     /// Whether it is deleted in the course of the day.
-    pub(super) told: bool,
+    pub(in crate::pods) told: bool,
     windows_only: bool,
 }
 
@@ -55,16 +59,27 @@ const fn sort(name: &'static str) -> Sort {
         image: "agnhost",
         handler: "default",
         isolation: "process",
+        selects: "nothing",
+        by: "nothing",
         told: false,
         windows_only: false,
     }
 }
 
-pub(super) const SORTS: [Sort; 10] = [
-    sort("serves"),
-    sort("unready"),
+pub(in crate::pods) const SORTS: [Sort; 10] = [
+    Sort {
+        by: "http",
+        ..sort("serves")
+    },
+    Sort {
+        by: "tcp",
+        ..sort("unready")
+    },
     sort("fails"),
-    sort("pulls"),
+    Sort {
+        selects: "os",
+        ..sort("pulls")
+    },
     Sort {
         told: true,
         ..sort("hooked")
@@ -75,6 +90,7 @@ pub(super) const SORTS: [Sort; 10] = [
     },
     Sort {
         handler: "named",
+        by: "exec",
         ..sort("handled")
     },
     Sort {
@@ -95,11 +111,11 @@ pub(super) const SORTS: [Sort; 10] = [
 ];
 
 impl Sort {
-    pub(super) fn is_on(&self, pool: Pool) -> bool {
+    pub(in crate::pods) fn is_on(&self, pool: Pool) -> bool {
         !self.windows_only || pool.os() == Os::Windows
     }
 
-    pub(super) fn pod(&self, generation: u8, node: &str) -> String {
+    pub(in crate::pods) fn pod(&self, generation: u8, node: &str) -> String {
         format!("{}-{node}-{generation}", self.name)
     }
 
@@ -133,7 +149,10 @@ impl Sort {
                 container["args"] = Value::Null;
                 spec["restartPolicy"] = json!("Never");
             }
-            "pulls" => container["imagePullPolicy"] = json!("Always"),
+            "pulls" => {
+                container["imagePullPolicy"] = json!("Always");
+                spec["nodeSelector"] = json!({"kubernetes.io/os": os.name()});
+            }
             "hooked" => {
                 let fails = json!({"exec": {"command": ["nonesuch"]}});
                 container["lifecycle"] = json!({"preStop": fails});
@@ -149,6 +168,8 @@ impl Sort {
                     Os::Linux => "runc",
                     Os::Windows => "runhcs-wcow-process",
                 });
+                container["readinessProbe"] = json!({"exec": {"command": shell("exit 1", "exit 1")},
+                    "initialDelaySeconds": 20, "periodSeconds": 300, "failureThreshold": 1});
             }
             "core" => {
                 let tag = if pool(node) == WS2019 { "2019" } else { "2022" };
@@ -188,14 +209,14 @@ impl Sort {
 }
 
 /// A running cluster.
-pub(super) struct Scene {
-    pub(super) stub: Stub,
-    pub(super) cluster: Arc<Cluster>,
+pub(in crate::pods) struct Scene {
+    pub(in crate::pods) stub: Stub,
+    pub(in crate::pods) cluster: Arc<Cluster>,
 }
 
 impl Scene {
     /// Nodes that have registered, with all images but none that is asked for anew.
-    pub(super) async fn begin() -> Self {
+    pub(in crate::pods) async fn begin() -> Self {
         let stub = Stub::default();
         let nodes = (1_u8..).zip(NODES).map(|(number, (name, pool))| {
             let view = world::Node::new(pool, [127, 77, 0, number], 1, [10, 244, number]);
@@ -225,7 +246,7 @@ impl Scene {
     }
 
     /// Every kind of pod on every node, in both namespaces.
-    pub(super) fn create(&self, generation: u8) {
+    pub(in crate::pods) fn create(&self, generation: u8) {
         Self::each(|sort, node, namespace| {
             let pod = sort.object(generation, node, namespace);
             self.stub.state().create(pod);
@@ -233,7 +254,7 @@ impl Scene {
     }
 
     /// Deletes those that are to be told to end.
-    pub(super) fn tell(&self, generation: u8) {
+    pub(in crate::pods) fn tell(&self, generation: u8) {
         Self::each(|sort, node, namespace| {
             if sort.told {
                 let path = path(namespace, &sort.pod(generation, node));
@@ -242,7 +263,7 @@ impl Scene {
         });
     }
 
-    pub(super) fn each(mut what: impl FnMut(Sort, &'static str, &'static str)) {
+    pub(in crate::pods) fn each(mut what: impl FnMut(Sort, &'static str, &'static str)) {
         for sort in SORTS {
             for (node, pool) in NODES {
                 for namespace in NAMESPACES {
@@ -255,24 +276,24 @@ impl Scene {
         }
     }
 
-    pub(super) fn set(&self, fault: Option<&ProductFault>) {
-        if let Some(fault) = fault {
+    pub(in crate::pods) fn set(&self, faults: &[ProductFault]) {
+        for fault in faults {
             self.cluster.faults.set(fault.clone());
         }
     }
 
-    pub(super) fn lift(&self, fault: Option<&ProductFault>) {
-        if let Some(fault) = fault {
+    pub(in crate::pods) fn lift(&self, faults: &[ProductFault]) {
+        for fault in faults {
             self.cluster.faults.lift(fault);
         }
     }
 
     /// Time is paused: it passes where nothing else is to be done.
-    pub(super) async fn pass(&self, seconds: u64) {
+    pub(in crate::pods) async fn pass(&self, seconds: u64) {
         clock::elapse(Duration::from_secs(seconds)).await;
     }
 
-    pub(super) async fn end(self) {
+    pub(in crate::pods) async fn end(self) {
         self.cluster.stop.cancel();
         self.cluster.tasks.close();
         self.cluster.tasks.wait().await;

@@ -25,27 +25,27 @@ type Lines = mpsc::UnboundedSender<Bytes>;
 
 /// The server's state, and the test's hand on it.
 #[derive(Clone, Default)]
-pub(super) struct Stub(Arc<Mutex<State>>);
+pub(in crate::pods) struct Stub(Arc<Mutex<State>>);
 
 #[derive(Default)]
-pub(super) struct State {
+pub(in crate::pods) struct State {
     /// Objects by their paths; of pods also those that have gone.
-    pub(super) objects: BTreeMap<String, Value>,
+    pub(in crate::pods) objects: BTreeMap<String, Value>,
     /// When each lease was renewed.
-    pub(super) renewed: BTreeMap<String, Instant>,
+    pub(in crate::pods) renewed: BTreeMap<String, Instant>,
     /// When each pod was deleted that ran, and how long its container then went on.
-    pub(super) deleted: BTreeMap<String, (Instant, Option<Duration>)>,
+    pub(in crate::pods) deleted: BTreeMap<String, (Instant, Option<Duration>)>,
     version: u64,
     /// Watches of pods that are bound, and of those that are not.
     watches: Vec<(bool, Lines)>,
 }
 
-pub(super) fn path(namespace: &str, pod: &str) -> String {
+pub(in crate::pods) fn path(namespace: &str, pod: &str) -> String {
     format!("/api/v1/namespaces/{namespace}/pods/{pod}")
 }
 
 impl Stub {
-    pub(super) fn client(&self) -> Client {
+    pub(in crate::pods) fn client(&self) -> Client {
         let stub = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
             let stub = stub.clone();
@@ -65,7 +65,7 @@ impl Stub {
         Client::new(service, "default")
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(in crate::pods) fn state(&self) -> MutexGuard<'_, State> {
         locked(&self.0)
     }
 }
@@ -97,7 +97,7 @@ fn is_bound(pod: &Value) -> bool {
 
 impl State {
     /// A user's pod.
-    pub(super) fn create(&mut self, pod: Value) {
+    pub(in crate::pods) fn create(&mut self, pod: Value) {
         let meta = &pod["metadata"];
         let (namespace, name) = (meta["namespace"].as_str(), meta["name"].as_str());
         let path = path(namespace.expect("a namespace"), name.expect("a name"));
@@ -105,7 +105,7 @@ impl State {
     }
 
     /// A user's deletion.
-    pub(super) fn delete(&mut self, path: &str) {
+    pub(in crate::pods) fn delete(&mut self, path: &str) {
         let mut pod = self.objects[path].clone();
         pod["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
         pod["metadata"]["deletionGracePeriodSeconds"] = json!(30);
@@ -115,7 +115,7 @@ impl State {
         self.tell("MODIFIED", path, pod);
     }
 
-    fn tell(&mut self, kind: &str, path: &str, mut object: Value) {
+    pub(in crate::pods) fn tell(&mut self, kind: &str, path: &str, mut object: Value) {
         self.version += 1;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         let bound = is_bound(&object);

@@ -2,6 +2,7 @@
 //! goes on from there, with the world as it is then.
 
 mod frame;
+mod source;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,19 +10,39 @@ use std::sync::Arc;
 use super::{
     Command, Element, Joint, List, Redirect, What, pipe, redirected_input, redirected_output,
 };
+use crate::program::input::{Ear, Input, Wants};
 use crate::program::{NOT_SIMULATED, Place, Ran, Rest, Sight, Started};
 use frame::{Frame, Phase};
 
 /// A shell's own language.
 pub(in crate::program) trait Tongue: Send + Sync {
     /// Runs a simple command.
-    fn step(&self, machine: &mut Machine, text: &str, input: &[u8], view: &Sight<'_>) -> Step;
+    fn step(&self, machine: &mut Machine, text: &str, input: &Input, view: &Sight<'_>) -> Step;
     /// The words that a loop goes over.
     fn words(&self, machine: &Machine, text: &str, view: &Sight<'_>) -> Result<Vec<String>, Ran>;
-    /// Takes a line of the input apart, with what the shell shows of it.
-    fn line(&self, machine: &mut Machine, line: Option<&str>, view: &Sight<'_>) -> (Ran, List);
     /// Gives the variable of a loop its value.
     fn set(&self, machine: &mut Machine, name: &str, value: String);
+    /// What it shows before it reads a line, the first of a command or one `more`.
+    fn prompt(&self, machine: &Machine, more: bool) -> String;
+    /// What it shows of a line that it has read from a pipe.
+    fn shown(&self, line: &str) -> String;
+    /// Takes lines that it has read apart.
+    fn phrase(&self, machine: &mut Machine, lines: &str) -> Phrase;
+    /// How it ends where nothing more comes to read; not at all, at some terminals.
+    fn end(&self, machine: &Machine, terminal: bool) -> Option<Ran>;
+}
+
+/// What some lines of a shell are.
+pub(in crate::program) enum Phrase {
+    Commands(List),
+    /// The command goes on in the next line.
+    Unfinished,
+    NotUnderstood(Ran),
+}
+
+impl Phrase {
+    /// Why a script is not understood that is over before its last command is.
+    pub(in crate::program) const UNFINISHED: &'static str = "a command without its end";
 }
 
 /// What running one command of a script gave.
@@ -48,7 +69,7 @@ pub(in crate::program) struct Machine {
     pub(in crate::program) own: BTreeMap<String, String>,
     /// What runs behind the script.
     pub(in crate::program) jobs: Vec<Started>,
-    pub(super) input: Arc<[u8]>,
+    pub(super) input: Input,
     depth: u32,
     frames: Vec<Frame>,
 }
@@ -61,6 +82,8 @@ enum Turn {
     Shows(Ran),
     /// A turn of a loop is over: others may do something, and the world may change.
     Pauses,
+    /// It waits for more of its commands.
+    Reads,
 }
 
 impl From<Started> for Turn {
@@ -75,7 +98,7 @@ impl Machine {
         tongue: &'static dyn Tongue,
         place: &Place,
         list: List,
-        input: &[u8],
+        input: Input,
         view: &Sight<'_>,
     ) -> Self {
         Self {
@@ -85,7 +108,7 @@ impl Machine {
             level: 0,
             own: BTreeMap::new(),
             jobs: Vec::new(),
-            input: input.into(),
+            input,
             depth: view.depth,
             frames: vec![Frame::List { list, at: 0 }],
         }
@@ -109,6 +132,17 @@ impl Machine {
                         rest: Rest::new(move |view| self.clone().run(view)),
                     };
                 }
+                Turn::Reads => {
+                    return Started::Reads {
+                        ran: so_far,
+                        wants: Wants::Some,
+                        ear: Ear::new(move |heard, view| {
+                            let mut machine = self.clone();
+                            let shown = machine.hear(heard);
+                            machine.run(view).after(shown)
+                        }),
+                    };
+                }
                 Turn::Step(Step::Next(Started::Ended(ran))) => {
                     self.code = ran.code;
                     so_far = so_far.then(ran);
@@ -129,12 +163,13 @@ impl Machine {
                     return goes_on.after(so_far);
                 }
                 Turn::Step(Step::Last(ran)) => return Started::Ended(so_far.then(ran)),
-                Turn::Step(Step::Leave) => while self.frames.pop().is_some_and(|f| !f.is_loop()) {},
-                Turn::Step(Step::Again) => {
-                    while self.frames.last().is_some_and(|frame| !frame.is_loop()) {
+                Turn::Step(Step::Leave) => {
+                    self.leave();
+                    if self.frames.last().is_some_and(Frame::is_loop) {
                         self.frames.pop();
                     }
                 }
+                Turn::Step(Step::Again) => self.leave(),
             }
         }
         so_far.code = self.code;
@@ -148,7 +183,7 @@ impl Machine {
     fn element(&mut self, element: &Element, view: &Sight<'_>) -> Turn {
         let turn = match element.commands.as_slice() {
             [one] if !element.negated || matches!(one.what, What::Simple(_)) => self.one(one, view),
-            [one] => self.with(one, Arc::clone(&self.input)).run(view).into(),
+            [one] => self.with(one, self.input.clone()).run(view).into(),
             several => pipe::line(self, several, view).into(),
         };
         match turn {
@@ -207,11 +242,6 @@ impl Machine {
     fn enter(&mut self, what: &What, view: &Sight<'_>) -> Turn {
         match what.clone() {
             What::Simple(_) => {}
-            What::Line(line) => {
-                let (shown, list) = self.tongue.line(self, line.as_deref(), view);
-                self.push(list);
-                return Turn::Shows(shown);
-            }
             What::Group(list) => self.push(list),
             What::Loop {
                 until,
@@ -254,7 +284,10 @@ impl Machine {
     /// Whether the command that runs is all of the script.
     pub(in crate::program) fn is_alone(&self) -> bool {
         let alone = |frame: &Frame| matches!(frame, Frame::List { list, .. } if list.len() == 1);
-        matches!(self.frames.as_slice(), [only] if alone(only))
+        match self.frames.as_slice() {
+            [only] | [Frame::Source(_), only] => alone(only),
+            _ => false,
+        }
     }
 
     /// The same in so many others.
@@ -263,13 +296,13 @@ impl Machine {
     }
 
     /// A shell of its own for one command.
-    pub(super) fn with(&self, command: &Command, input: Arc<[u8]>) -> Self {
+    pub(super) fn with(&self, command: &Command, input: Input) -> Self {
         let element = Element::new(Joint::Always, vec![command.clone()]);
         self.inner(Arc::new([element]), input)
     }
 
     /// A shell of its own for some commands.
-    pub(in crate::program) fn inner(&self, list: List, input: Arc<[u8]>) -> Self {
+    pub(in crate::program) fn inner(&self, list: List, input: Input) -> Self {
         Self {
             input,
             jobs: Vec::new(),

@@ -1,10 +1,9 @@
 //! Pipes: a program reads what the one before it prints. What works line by line tells each line
 //! when it comes; everything else waits for the end.
 
-use std::sync::Arc;
-
 use super::{Command, Machine, What};
 use crate::log::Stream;
+use crate::program::input::{Ear, Input};
 use crate::program::{Ran, Refusal, Rest, Sight, Started};
 
 /// Runs the commands of a pipe.
@@ -13,9 +12,9 @@ pub(super) fn line(machine: &Machine, commands: &[Command], view: &Sight<'_>) ->
     let Some(first) = commands.next() else {
         return Started::Ended(Ran::default());
     };
-    let mut source = machine.with(first, Arc::clone(&machine.input)).run(view);
+    let mut source = machine.with(first, machine.input.clone()).run(view);
     for command in commands {
-        let machine = machine.with(command, Arc::default());
+        let machine = machine.with(command, Input::default());
         source = match by_lines(command) {
             true => filtered(source, machine, false, view),
             false => collected(source, &machine, command, view),
@@ -38,9 +37,21 @@ fn by_lines(command: &Command) -> bool {
 fn collected(source: Started, machine: &Machine, command: &Command, view: &Sight<'_>) -> Started {
     match source {
         Started::Ended(mut ran) => {
-            let given: Arc<[u8]> = std::mem::take(&mut ran.stdout).into();
+            let given = std::mem::take(&mut ran.stdout).as_slice().into();
             let view = view.later(ran.lasted());
             machine.with(command, given).run(&view).after(ran)
+        }
+        // What it prints by then goes where the rest will
+        Started::Reads { ran, wants, ear } => {
+            let (machine, command) = (machine.clone(), command.clone());
+            Started::Reads {
+                ran: Ran::default(),
+                wants,
+                ear: Ear::new(move |heard, view| {
+                    let source = ear.at(heard, view).after(ran.clone());
+                    collected(source, &machine, &command, view)
+                }),
+            }
         }
         Started::GoesOn { .. } => {
             Refusal::not_simulated("a pipe from what goes on into what reads to the end")
@@ -69,6 +80,17 @@ fn filtered(source: Started, machine: Machine, matched: bool, view: &Sight<'_>) 
                 }),
             }
         }
+        Started::Reads { ran, wants, ear } => {
+            let ran = lines(ran, &machine, view);
+            let matched = matched || ran.code == 0;
+            Started::Reads {
+                ran,
+                wants,
+                ear: Ear::new(move |heard, view| {
+                    filtered(ear.at(heard, view), machine.clone(), matched, view)
+                }),
+            }
+        }
         Started::Serves { prints, .. } | Started::Stays { prints } => {
             Started::stays().after(lines(Ran::prints(prints), &machine, view))
         }
@@ -80,7 +102,7 @@ fn lines(ran: Ran, machine: &Machine, view: &Sight<'_>) -> Ran {
     let (mut code, mut error, mut line) = (None, Vec::new(), Vec::new());
     let mut pass = |bytes: Vec<u8>| {
         let mut inner = machine.clone();
-        inner.input = bytes.into();
+        inner.input = bytes.as_slice().into();
         let Started::Ended(ran) = inner.run(view) else {
             return Vec::new();
         };

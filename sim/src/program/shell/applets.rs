@@ -1,6 +1,7 @@
 //! The small programs of Linux images: busybox' in agnhost and busybox. Texts are busybox'
 //! (coreutils, findutils, networking, procps).
 
+use super::super::input::{Input, copies, gathers};
 use super::super::net::Net;
 use super::super::script::path;
 use super::super::seat::Seat;
@@ -143,18 +144,28 @@ pub(in crate::program) fn applet(
     place: &Place,
     name: &str,
     args: &[String],
-    input: &[u8],
+    input: &Input,
     view: &Sight<'_>,
 ) -> Option<Started> {
     let seat = Seat { place, view: *view };
+    if input.is_open() && reads(name, args) {
+        if name == "cat" {
+            return Some(copies(place.os));
+        }
+        let (place, name, args) = (place.clone(), name.to_owned(), args.to_vec());
+        return Some(gathers(place.os, move |all, view| {
+            let missing = || Started::Refused(Refusal::Missing(name.clone()));
+            applet(&place, &name, &args, &all.into(), view).unwrap_or_else(missing)
+        }));
+    }
     Some(match name {
         "sleep" => text::sleep(args),
         "seq" => text::seq(args),
         "date" => text::date(args, &seat),
         "uname" => text::uname(args, &seat),
-        "wc" => text::wc(args, input),
-        "head" => text::head(args, place, input),
-        "tail" => text::tail(args, place, input),
+        "wc" => text::wc(args, input.bytes()),
+        "head" => text::head(args, place, input.bytes()),
+        "tail" => text::tail(args, place, input.bytes()),
         "true" => Started::Ended(Ran::code(0)),
         "false" => Started::Ended(Ran::code(1)),
         "echo" => Started::Ended(match args.split_first() {
@@ -180,9 +191,9 @@ pub(in crate::program) fn applet(
         }),
         "id" => Started::Ended(id(place, args)),
         "whoami" if place.user.is_none() => Started::Ended(Ran::prints("root\n")),
-        "which" if place.family == Family::Busybox => which(place, args, input, view),
-        "cat" => Started::Ended(cat(place, args, input)),
-        "grep" => Started::Ended(grep(args, input)),
+        "which" if place.family == Family::Busybox => which(place, args, view),
+        "cat" => Started::Ended(cat(place, args, input.bytes())),
+        "grep" => Started::Ended(grep(args, input.bytes())),
         "ls" => Started::Ended(list(place, args)),
         "rm" | "touch" | "mkdir" => Started::Ended(change(place, name, args)),
         "test" | "[" => Started::Ended(test(place, args)),
@@ -197,6 +208,16 @@ pub(in crate::program) fn applet(
     })
 }
 
+/// Whether an applet reads its input, rather than files.
+fn reads(name: &str, args: &[String]) -> bool {
+    match name {
+        "cat" => args.is_empty(),
+        "grep" | "wc" => true,
+        "head" | "tail" => text::reads_input(args),
+        _ => false,
+    }
+}
+
 fn id(place: &Place, args: &[String]) -> Ran {
     let user = place.user.as_deref().unwrap_or("0");
     match args.first().map(String::as_str) {
@@ -207,12 +228,12 @@ fn id(place: &Place, args: &[String]) -> Ran {
 }
 
 /// `which NAME…`: where the image has it.
-fn which(place: &Place, args: &[String], input: &[u8], view: &Sight<'_>) -> Started {
+fn which(place: &Place, args: &[String], view: &Sight<'_>) -> Started {
     let mut ran = Ran::default();
     for name in args {
         let there = match name.as_str() {
             "sh" | "ash" | "which" => true,
-            name => applet(place, name, &[], input, view).is_some(),
+            name => applet(place, name, &[], &Input::default(), view).is_some(),
         };
         match there {
             // Where the official image has everything
@@ -225,21 +246,14 @@ fn which(place: &Place, args: &[String], input: &[u8], view: &Sight<'_>) -> Star
 
 fn cat(place: &Place, args: &[String], input: &[u8]) -> Ran {
     if args.is_empty() {
-        return Ran {
-            stdout: input.to_vec(),
-            ..Ran::default()
-        };
+        return Ran::prints(input);
     }
     let mut all = Ran::default();
     for file in args {
         let code = all.code;
         all = all.then(
             match (file.as_str(), place.files.read(&path(place, file))) {
-                (_, Ok(stdout)) => Ran {
-                    stdout,
-                    code,
-                    ..Ran::default()
-                },
+                (_, Ok(bytes)) => Ran::prints(bytes).ending(code),
                 (_, Err(error)) => Ran::complains(
                     format!("cat: can't open '{file}': {}\n", error.text(Os::Linux)),
                     1,

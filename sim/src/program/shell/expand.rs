@@ -1,5 +1,6 @@
 //! What a shell puts in the place of `$NAME`, `${NAME:-word}`, `$?`, `$(command)` and `$((sum))`.
 
+use super::super::input::Input;
 use super::super::script::Machine;
 use super::super::{NOT_SIMULATED, Ran, Refusal, Sight, Started};
 use super::syntax;
@@ -189,7 +190,7 @@ impl Reader<'_> {
         };
         let inner = self
             .machine
-            .inner(list, std::sync::Arc::default())
+            .inner(list, Input::default())
             .at_depth(view.depth);
         let followed = inner.run(&view).follow_at(&view);
         match followed.end {

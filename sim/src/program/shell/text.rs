@@ -151,6 +151,11 @@ impl<'a> Lines<'a> {
     }
 }
 
+/// Whether `head` or `tail` is given no file.
+pub(super) fn reads_input(args: &[String]) -> bool {
+    Lines::read(args).is_some_and(|lines| lines.file.is_none())
+}
+
 /// `head [-n N] [FILE]`.
 pub(super) fn head(args: &[String], place: &Place, input: &[u8]) -> Started {
     let Some(lines) = Lines::read(args).filter(|lines| !lines.follow) else {
@@ -163,10 +168,7 @@ pub(super) fn head(args: &[String], place: &Place, input: &[u8]) -> Started {
     let first = bytes
         .split_inclusive(|byte| *byte == b'\n')
         .take(lines.count);
-    Started::Ended(Ran {
-        stdout: first.collect::<Vec<_>>().concat(),
-        ..Ran::default()
-    })
+    Started::Ended(Ran::prints(first.collect::<Vec<_>>().concat()))
 }
 
 /// `tail [-n N] [-f] [FILE]`.
@@ -180,10 +182,7 @@ pub(super) fn tail(args: &[String], place: &Place, input: &[u8]) -> Started {
     };
     let all: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
     let last = all[all.len().saturating_sub(lines.count)..].concat();
-    let ran = Ran {
-        stdout: last,
-        ..Ran::default()
-    };
+    let ran = Ran::prints(last);
     match lines.file {
         Some(file) if file == "/dev/null" && lines.follow => Started::stays(),
         Some(file) if lines.follow => {
@@ -200,11 +199,7 @@ fn grown(place: Place, file: String, seen: usize) -> Started {
         rest: Rest::new(move |_| {
             let bytes = place.files.read(&file).unwrap_or_default();
             // One that was cut is read from its start
-            let new = bytes.get(seen..).unwrap_or(&bytes).to_vec();
-            let ran = Ran {
-                stdout: new,
-                ..Ran::default()
-            };
+            let ran = Ran::prints(bytes.get(seen..).unwrap_or(&bytes));
             grown(place.clone(), file.clone(), bytes.len()).after(ran)
         }),
     }

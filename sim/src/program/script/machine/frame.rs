@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::source::Source;
 use super::{Machine, Turn};
 use crate::program::Sight;
 use crate::program::script::{Joint, List};
@@ -33,6 +34,8 @@ pub(super) enum Frame {
         body: List,
         begun: bool,
     },
+    /// It reads its commands.
+    Source(Source),
     /// The condition of the first arm has been looked at.
     Arms {
         arms: VecDeque<(List, List)>,
@@ -60,6 +63,7 @@ impl Machine {
     /// Goes on in what is run innermost.
     pub(super) fn turn(&mut self, frame: Frame, view: &Sight<'_>) -> Turn {
         match frame {
+            Frame::Source(source) => self.source(source),
             Frame::List { list, at } => self.follow(&list, at, view),
             Frame::Loop {
                 until,

@@ -1,0 +1,135 @@
+//! A shell that reads its commands: it runs each line as soon as it has it.
+
+use super::{Machine, Phrase, Tongue, Turn};
+use crate::program::input::{Heard, Input, interrupted};
+use crate::program::script::machine::frame::Frame;
+use crate::program::{Place, Ran, Sight, Started};
+use crate::topology::Os;
+
+/// Where the commands come from.
+#[derive(Clone)]
+pub(super) struct Source {
+    /// What has come and was not read yet.
+    pending: Vec<u8>,
+    ended: bool,
+    /// The lines of a command that is not whole yet.
+    begun: String,
+    terminal: bool,
+    /// Whether it says when it waits for a line.
+    prompts: bool,
+    /// Whether it has.
+    prompted: bool,
+}
+
+impl Source {
+    /// The next line with its end; what stands without one only when nothing comes any more.
+    fn line(&mut self) -> Option<String> {
+        let end = self.pending.iter().position(|byte| *byte == b'\n');
+        let end = match end {
+            Some(at) => at + 1,
+            None if self.ended && !self.pending.is_empty() => self.pending.len(),
+            None => return None,
+        };
+        let line: Vec<u8> = self.pending.drain(..end).collect();
+        Some(String::from_utf8_lossy(&line).into_owned())
+    }
+}
+
+impl Machine {
+    /// A shell that reads its commands from its input.
+    pub(in crate::program) fn reading(
+        tongue: &'static dyn Tongue,
+        place: &Place,
+        prompts: bool,
+        input: &Input,
+        view: &Sight<'_>,
+    ) -> Self {
+        let source = Source {
+            pending: input.bytes().to_vec(),
+            ended: !input.is_open(),
+            begun: String::new(),
+            terminal: input.is_terminal(),
+            prompts,
+            prompted: false,
+        };
+        let mut machine = Self::new(tongue, place, super::List::default(), input.behind(), view);
+        machine.frames = vec![Frame::Source(source)];
+        machine
+    }
+
+    /// Goes on with the next line, if there is one.
+    pub(super) fn source(&mut self, mut source: Source) -> Turn {
+        if source.prompts && !source.prompted {
+            source.prompted = true;
+            let prompt = self.tongue.prompt(self, !source.begun.is_empty());
+            self.frames.push(Frame::Source(source));
+            return Turn::Shows(Ran::prints(prompt));
+        }
+        let Some(line) = source.line() else {
+            if !source.ended {
+                self.frames.push(Frame::Source(source));
+                return Turn::Reads;
+            }
+            if !source.begun.is_empty() {
+                return super::super::not_understood(&source.begun, Phrase::UNFINISHED).into();
+            }
+            let end = self.tongue.end(self, source.terminal);
+            if end.is_none() {
+                (source.ended, source.prompted) = (false, false);
+                self.frames.push(Frame::Source(source));
+            }
+            return end.map_or(Turn::Pushed, |ran| Started::Ended(ran).into());
+        };
+        source.prompted = false;
+        // A terminal has shown by itself what was typed
+        let shown = match source.prompts && !source.terminal {
+            true => Ran::prints(self.tongue.shown(&line)),
+            false => Ran::default(),
+        };
+        source.begun.push_str(&line);
+        let phrase = self.tongue.phrase(self, &source.begun);
+        if !matches!(phrase, Phrase::Unfinished) {
+            source.begun.clear();
+        }
+        self.frames.push(Frame::Source(source));
+        match phrase {
+            Phrase::Commands(list) => self.push(list),
+            Phrase::Unfinished => {}
+            Phrase::NotUnderstood(ran) => return Started::Ended(shown.then(ran)).into(),
+        }
+        Turn::Shows(shown.ending(self.code))
+    }
+
+    /// Takes what has come; gives what is shown at once.
+    pub(super) fn hear(&mut self, heard: &Heard) -> Ran {
+        let os = self.place.os;
+        let Some(Frame::Source(source)) = self.frames.last_mut() else {
+            return Ran::default();
+        };
+        match heard {
+            Heard::Bytes(bytes) => source.pending.extend_from_slice(bytes),
+            Heard::End => source.ended = true,
+            Heard::Interrupt => {
+                source.pending.clear();
+                source.begun.clear();
+                source.prompted = false;
+                let code = interrupted(os);
+                (self.code, self.level) = (code, code);
+                // busybox, shell/ash.c, `preadfd`; a console of Windows shows the same
+                return Ran::prints(match os {
+                    Os::Linux => "^C\n",
+                    Os::Windows => "^C\r\n",
+                });
+            }
+        }
+        Ran::default()
+    }
+
+    /// Ends what is run innermost, up to the next loop: `break` and `continue`.
+    pub(super) fn leave(&mut self) {
+        let stays = |frame: &Frame| frame.is_loop() || matches!(frame, Frame::Source(_));
+        while self.frames.last().is_some_and(|frame| !stays(frame)) {
+            self.frames.pop();
+        }
+    }
+}
