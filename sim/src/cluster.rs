@@ -1,10 +1,10 @@
 //! What the parts of a running simulator share.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::net::Ipv4Addr;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -34,7 +34,8 @@ pub(crate) struct Cluster {
     pub(crate) nodes: BTreeMap<String, Arc<NodeState>>,
     world: world::Shared,
     turns: AtomicU64,
-    runs: Mutex<HashMap<Key, Arc<PodRun>>>,
+    /// By node, as `nodes`: no node waits for what is asked of another.
+    runs: BTreeMap<String, Mutex<BTreeMap<Key, Arc<PodRun>>>>,
     /// What is in the API server by this simulator.
     pub(crate) traces: Traces,
     pub(crate) tasks: TaskTracker,
@@ -56,7 +57,9 @@ impl Cluster {
                 .map(|node| (node.name.clone(), node.view.clone()))
                 .collect();
         });
+        let runs = nodes.keys().map(|name| (name.clone(), Mutex::default()));
         Self {
+            runs: runs.collect(),
             client,
             clock,
             chance: Chance::new(seed),
@@ -64,7 +67,6 @@ impl Cluster {
             nodes,
             world,
             turns: AtomicU64::new(seed),
-            runs: Mutex::default(),
             traces: Traces::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
@@ -95,9 +97,10 @@ impl Cluster {
         }
     }
 
-    /// The pods that run, by name.
-    pub(crate) fn runs(&self) -> MutexGuard<'_, HashMap<Key, Arc<PodRun>>> {
-        locked(&self.runs)
+    /// The pods that run on a node, by name.
+    pub(crate) fn runs(&self, node: &NodeState) -> MutexGuard<'_, BTreeMap<Key, Arc<PodRun>>> {
+        let runs = self.runs.get(&node.name);
+        locked(runs.expect("all nodes are there from the beginning"))
     }
 
     /// Until a node can be heard: it has power and has not vanished.
@@ -150,6 +153,8 @@ pub(crate) struct NodeState {
     pub(crate) spec: NodeSpec,
     pub(crate) view: world::Node,
     pub(crate) labels: BTreeMap<String, String>,
+    /// Of its object, once that is made.
+    pub(crate) uid: OnceLock<String>,
     addresses: Mutex<Addresses>,
     images: Mutex<BTreeMap<String, Arc<OnceCell<()>>>>,
     readiness: Mutex<Option<Readiness>>,
@@ -187,6 +192,7 @@ impl NodeState {
             name,
             view,
             labels,
+            uid: OnceLock::new(),
             addresses: Mutex::default(),
             images: Mutex::default(),
             readiness: Mutex::default(),

@@ -268,6 +268,21 @@ impl Files {
         }
     }
 
+    /// A path from the root without what is needless in it.
+    pub(crate) fn normal(&self, path: &str) -> String {
+        format!("/{}", self.plain(path))
+    }
+
+    /// Makes a directory, with those above it.
+    pub(crate) fn make_directory(&self, path: &str) -> Result<(), FileError> {
+        let (volume, path, read_only) = self.locate(path);
+        if read_only {
+            return Err(FileError::ReadOnly);
+        }
+        locked(&volume.0).insert(path + "/", Vec::new());
+        Ok(())
+    }
+
     /// A path without drive, empty parts and dots. Windows does not tell capitals from small
     /// letters, and takes both slashes.
     fn plain(&self, path: &str) -> String {
@@ -305,6 +320,17 @@ mod tests {
             read_only,
         };
         (Files::with_mounts(os, vec![mount]), volume)
+    }
+
+    #[test]
+    fn directories_are_there_before_something_is_in_them() {
+        let files = Files::new(Os::Linux);
+        assert_eq!(files.list("/a/b"), None);
+        files.make_directory("/a/b").expect("made");
+        assert_eq!(files.list("/a/b"), Some(Vec::new()));
+        assert_eq!(files.list("/a"), Some(vec!["b".to_owned()]));
+        assert_eq!(files.read("/a/b"), Err(FileError::IsDirectory));
+        assert_eq!(files.normal("/a//b/../c/"), "/a/c");
     }
 
     #[test]

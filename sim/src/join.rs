@@ -42,7 +42,7 @@ use crate::pods;
 use crate::proxy;
 use crate::topology::Topology;
 use crate::traces::Traces;
-use leave::{gone, remove};
+use leave::{gone, made, remove};
 
 /// The first release whose API server passes exec to a kubelet as WebSocket.
 const OLDEST: (u32, u32) = (1, 36);
@@ -209,13 +209,23 @@ impl Joined {
     /// Waits until the objects of all nodes show the faults that are set, and the controllers have
     /// taken note of nodes that are Ready again.
     pub async fn shown(&self) {
-        let faults = self.cluster.faults.current();
-        for node in self.cluster.nodes.values() {
-            let mut shown = node.shown.subscribe();
-            // The sender lives in the node
-            let _ = shown
-                .wait_for(|shown| shown.as_ref() == Some(&faults))
-                .await;
+        let mut changes = self.cluster.faults.changes();
+        loop {
+            let faults = changes.borrow_and_update().clone();
+            let all = async {
+                for node in self.cluster.nodes.values() {
+                    let mut shown = node.shown.subscribe();
+                    // The sender lives in the node
+                    let _ = shown
+                        .wait_for(|shown| shown.as_ref() == Some(&faults))
+                        .await;
+                }
+            };
+            // What is replaced before it is shown never is
+            tokio::select! {
+                () = all => break,
+                Ok(()) = changes.changed() => {}
+            }
         }
         settle(&self.cluster).await;
     }
@@ -240,12 +250,13 @@ impl Joined {
         };
         self.cluster.stop.cancel();
         self.cluster.tasks.close();
-        let names = self.nodes();
         let client = &self.cluster.client;
         let leaving = async {
             self.cluster.tasks.wait().await;
             let traces = &self.cluster.traces;
-            remove(client, traces, &names).await?;
+            let made = made(&self.cluster).await?;
+            remove(client, traces, &made).await?;
+            let names: Vec<String> = made.into_keys().collect();
             let what = "the objects of the cluster's DNS";
             let gone = dns::remove(client, traces, &names).await;
             gone.map_err(|source| LeaveError::Refused { what, source })

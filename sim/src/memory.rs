@@ -6,6 +6,7 @@
 //! of its own. The same objects, faults and requests in the same order give the same replies.
 
 mod derive;
+mod error;
 mod families;
 mod give;
 mod outside;
@@ -24,17 +25,17 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use thiserror::Error;
 
 use crate::cluster::NodeState;
 use crate::fault::{FaultKind, FaultSet};
-use crate::image;
+use crate::image::{self, Image};
 use crate::network::{policy::Policy, watch};
 use crate::node;
 use crate::pods::{command, run::PodRun};
 use crate::program::{self, End, Followed, Input, Place, Started, View};
 use crate::topology::{IpFamilies, Topology};
 use crate::world::{self, Key, Told, World};
+pub use error::MemoryError;
 
 /// 2026-01-01T00:00:00Z: nothing waits here, and its clocks stand at the beginning of each exec.
 const NOW: Timestamp = Timestamp::constant(1_767_225_600, 0);
@@ -93,68 +94,6 @@ pub enum Reply {
     },
     /// The runtime cannot start it, in its words.
     Refused(String),
-}
-
-/// Why something cannot be asked of a cluster in memory.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum MemoryError {
-    /// No object of a kind that is known here.
-    #[error("`{0}` is no kind that a cluster in memory knows")]
-    Kind(String),
-    /// The object does not read as its kind.
-    #[error("failed to read the {kind} `{name}`")]
-    Object {
-        /// The kind.
-        kind: String,
-        /// Its name, if it has one.
-        name: String,
-        /// Why.
-        source: serde_json::Error,
-    },
-    /// A pod without a node that there is.
-    #[error("the pod `{pod}` is on no node of this cluster: `{node}`")]
-    Node {
-        /// The pod.
-        pod: String,
-        /// What it names.
-        node: String,
-    },
-    /// The node has no address left.
-    #[error("no address is left on the node of the pod `{0}`")]
-    Address(String),
-    /// A Service that nothing is left for.
-    #[error("no {what} is left for the Service `{service}`")]
-    Exhausted {
-        /// The Service.
-        service: String,
-        /// What it would need.
-        what: &'static str,
-    },
-    /// A Service that the API server would refuse.
-    #[error("the Service `{service}` is refused: {why}")]
-    Service {
-        /// The Service.
-        service: String,
-        /// The server's words.
-        why: String,
-    },
-    /// The node cannot pull the image.
-    #[error("the pod `{pod}` cannot run: {why}")]
-    Image {
-        /// The pod.
-        pod: String,
-        /// The runtime's words.
-        why: String,
-    },
-    /// There is no such container.
-    #[error("no container `{container}` runs in the pod `{pod}`")]
-    Container {
-        /// The pod.
-        pod: String,
-        /// What was asked for.
-        container: String,
-    },
 }
 
 impl Memory {
@@ -330,45 +269,42 @@ impl Memory {
     }
 
     fn add_pod(&mut self, key: &Key, pod: Pod) -> Result<(), MemoryError> {
-        self.drop_pod(key);
         let named = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
         let named = named.unwrap_or_default();
         let Some(node) = self.nodes.get(&named).cloned() else {
             let pod = key.to_string();
             return Err(MemoryError::Node { pod, node: named });
         };
+        if node.view.families == IpFamilies::IPv6 && node.pool.build().is_some() {
+            let pod = key.to_string();
+            return Err(MemoryError::NoIpv4 { pod, node: named });
+        }
+        // What there is stays, unless the new one can be
+        let images = self.images(key, &pod, &node)?;
         let uid = pod.metadata.uid.clone().unwrap_or_else(|| key.to_string());
         let run = PodRun::new(key.clone(), uid.clone(), Arc::clone(&node), Arc::new(pod));
         let host_network = run.host_network();
         let leased = if host_network {
             Some(node.view.address)
         } else {
-            node.lease_address()
+            node.lease_address().or_else(|| {
+                let old = self.world.pods.get(key);
+                let gives = old.is_some_and(|old| old.node == node.name && !old.host_network);
+                gives.then(|| self.drop_pod(key));
+                node.lease_address()
+            })
         };
         let address = leased.ok_or_else(|| MemoryError::Address(key.to_string()))?;
+        self.drop_pod(key);
         let seen = world::Pod {
             uid,
             host_network,
-            address6: node.view.address6_of(address),
-            ..world::Pod::new(&node.name, address, Told::by(&run.pod))
+            ..world::Pod::new(&node.name, address, Told::by(&run.pod)).on(&node.view)
         };
         self.world.pods.insert(key.clone(), seen);
         let containers = run.pod.spec.iter().flat_map(|spec| &spec.containers);
         let mut all_run = true;
-        for container in containers.clone() {
-            let missing = self.world.suffers(FaultKind::ImageMissing, &node.name);
-            let reference = container.image.as_deref().unwrap_or_default();
-            let image = match image::pullable(reference, node.pool, missing, image::Demand::Fits) {
-                Ok(image) => image,
-                Err(failure) => {
-                    self.drop_pod(key);
-                    let pod = key.to_string();
-                    return Err(MemoryError::Image {
-                        pod,
-                        why: failure.0,
-                    });
-                }
-            };
+        for (container, image) in containers.clone().zip(images) {
             let place = run.place(container, &image);
             let argv = command::of(
                 container,
@@ -398,6 +334,22 @@ impl Memory {
             self.unready.insert(key.clone());
         }
         Ok(())
+    }
+
+    /// The image of each container.
+    fn images(&self, key: &Key, pod: &Pod, node: &NodeState) -> Result<Vec<Image>, MemoryError> {
+        let missing = self.world.suffers(FaultKind::ImageMissing, &node.name);
+        let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
+        let images = containers.map(|container| {
+            let reference = container.image.as_deref().unwrap_or_default();
+            image::pullable(reference, node.pool, missing, image::Demand::Fits).map_err(|failure| {
+                MemoryError::Image {
+                    pod: key.to_string(),
+                    why: failure.0,
+                }
+            })
+        });
+        images.collect()
     }
 
     fn drop_pod(&mut self, key: &Key) {

@@ -115,6 +115,13 @@ fn taints(node: &NodeState, faults: &FaultSet) -> Vec<Taint> {
     taints
 }
 
+/// Whether a node of the API server is the one that this simulator has made: no other gives its pods
+/// the same addresses.
+pub(crate) fn is_own(found: &Node, node: &NodeState) -> bool {
+    let cidrs = found.spec.as_ref().and_then(|spec| spec.pod_cidrs.as_ref());
+    cidrs == Some(&node.view.pod_cidrs())
+}
+
 /// Creates the node, its status and its lease.
 pub(crate) async fn register(
     cluster: &Cluster,
@@ -144,7 +151,19 @@ pub(crate) async fn register(
         status: None,
     };
     let post = PostParams::default();
-    let created = insist("node", || nodes.create(&post, &object)).await?;
+    let created = match insist("node", || nodes.create(&post, &object)).await {
+        // Of an earlier try that was not answered, or of another simulator
+        Err(kube::Error::Api(status)) if status.code == 409 => {
+            let found = insist("node", || nodes.get(&node.name)).await?;
+            if !is_own(&found, node) {
+                return Err(kube::Error::Api(status));
+            }
+            found
+        }
+        other => other?,
+    };
+    let uid = created.metadata.uid.unwrap_or_default();
+    node.uid.get_or_init(|| uid.clone());
     report(cluster, node, version).await?;
     let lease = Lease {
         metadata: ObjectMeta {
@@ -153,7 +172,7 @@ pub(crate) async fn register(
                 api_version: "v1".to_owned(),
                 kind: "Node".to_owned(),
                 name: node.name.clone(),
-                uid: created.metadata.uid.unwrap_or_default(),
+                uid,
                 ..OwnerReference::default()
             }]),
             ..ObjectMeta::default()

@@ -7,12 +7,13 @@
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Method, Response, StatusCode, Uri};
+use http::header::{CONTENT_TYPE, HeaderName};
+use http::request::Parts;
+use http::{HeaderValue, Method, Response, StatusCode};
 use http_body_util::Full;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -20,9 +21,9 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::cluster::Cluster;
 use crate::listen;
-use crate::network::{self, Backend, Origin, Outcome, Request};
-use crate::program::serve::{self, Exchange};
-use crate::world::World;
+use crate::program::View;
+use crate::program::http::{Answer, Asked, PLAIN};
+use crate::program::outside::{self, Reply};
 
 /// How much a client may say before it has said what it wants.
 const MOST_HEADER: usize = 16 * 1024;
@@ -53,8 +54,12 @@ pub(crate) async fn serve(cluster: Arc<Cluster>, listener: TcpListener) {
 
 async fn connection(cluster: &Cluster, turns: &AtomicU64, stream: TcpStream) {
     let service = service_fn(|request: http::Request<hyper::body::Incoming>| {
-        let turn = turns.fetch_add(1, Ordering::Relaxed);
-        let answer = answer(&cluster.world(), request.method(), request.uri(), turn);
+        let world = cluster.world();
+        let view = View {
+            turns,
+            ..cluster.view(&world)
+        };
+        let answer = answer(&view, &request.into_parts().0);
         async move { Ok::<_, Infallible>(answer) }
     });
     let served = listen::http(PATIENCE)
@@ -67,12 +72,8 @@ async fn connection(cluster: &Cluster, turns: &AtomicU64, stream: TcpStream) {
 }
 
 /// What the proxy answers to one request.
-pub(crate) fn answer(
-    world: &World,
-    method: &Method,
-    uri: &Uri,
-    turn: u64,
-) -> Response<Full<Bytes>> {
+pub(crate) fn answer(view: &View<'_>, head: &Parts) -> Response<Full<Bytes>> {
+    let (method, uri) = (&head.method, &head.uri);
     if !matches!(*method, Method::GET | Method::HEAD) {
         let what = if *method == Method::CONNECT {
             "tunnels, and so no TLS"
@@ -96,69 +97,60 @@ pub(crate) fn answer(
     let path = uri
         .path_and_query()
         .map_or("/", http::uri::PathAndQuery::as_str);
-    reached(world, (address, port), path, turn)
+    let headers = head.headers.iter().map(|(name, value)| {
+        let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+        (name.as_str().to_owned(), value)
+    });
+    let asked = Asked {
+        method: method.to_string(),
+        path: path.to_owned(),
+        // What it tells the proxy alone
+        headers: headers
+            .filter(|(name, _)| name != "proxy-connection")
+            .collect(),
+        body: String::new(),
+    };
+    reached(view, (address, port), &asked)
 }
 
 fn reached(
-    world: &World,
+    view: &View<'_>,
     (address, port): (IpAddr, u16),
-    path: &str,
-    turn: u64,
+    asked: &Asked,
 ) -> Response<Full<Bytes>> {
-    let mut request = Request::tcp(Origin::Outside, address, port, turn);
-    let mut outcome = network::connect(world, &request);
-    let mut page = page(world, &outcome, address, path);
-    if let Some((_, body)) = &page {
-        // Whether the answer arrives depends on its size
-        request.payload = body.len();
-        outcome = network::connect(world, &request);
-        page = page.filter(|_| outcome != Outcome::Stalled);
-    }
-    let why = match outcome {
-        Outcome::Refused => (StatusCode::BAD_GATEWAY, "refused"),
-        Outcome::NoRoute | Outcome::Unreachable => (StatusCode::BAD_GATEWAY, "no route"),
-        Outcome::Reset => (StatusCode::BAD_GATEWAY, "reset"),
-        Outcome::Stalled => (StatusCode::GATEWAY_TIMEOUT, "opened, and then silent"),
-        Outcome::TimedOut => (StatusCode::GATEWAY_TIMEOUT, "timed out"),
-        Outcome::Answered { .. } | Outcome::WrongAnswer => {
-            (StatusCode::BAD_GATEWAY, "answered by what speaks no HTTP")
-        }
+    let (status, why) = match outside::ask(view, (address, port), asked) {
+        Reply::Answer(answer) => return passed_on(answer),
+        Reply::Refused => (StatusCode::BAD_GATEWAY, "refused"),
+        Reply::NoRoute => (StatusCode::BAD_GATEWAY, "no route"),
+        Reply::Reset => (StatusCode::BAD_GATEWAY, "reset"),
+        Reply::Silence => (StatusCode::GATEWAY_TIMEOUT, "opened, and then silent"),
+        Reply::TimedOut => (StatusCode::GATEWAY_TIMEOUT, "timed out"),
     };
-    match page {
-        Some((status, body)) => {
-            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
-            said(status, body)
-        }
-        None => said(why.0, format!("connection to {address}:{port}: {}", why.1)),
-    }
+    said(status, format!("connection to {address}:{port}: {why}"))
 }
 
-/// The status and body of whoever answers, if it speaks HTTP.
-fn page(world: &World, outcome: &Outcome, address: IpAddr, path: &str) -> Option<(u16, String)> {
-    let answer = match outcome {
-        Outcome::WrongAnswer => serve::captive(),
-        Outcome::Answered { backend, source } => match backend {
-            Backend::Pod { pod, page } => {
-                let own = world.pods.get(pod).map(|pod| pod.address.into());
-                let exchange = Exchange {
-                    hostname: &pod.name,
-                    address: own.unwrap_or(address),
-                    source: *source,
-                };
-                serve::respond(page, path, exchange)
-            }
-            Backend::Kubelet { .. } | Backend::ApiServer => serve::tls_expected(),
-            Backend::Dns | Backend::Echo | Backend::Outside { .. } => return None,
-        },
-        _ => return None,
-    };
-    Some((answer.status, answer.body))
+fn passed_on(answer: Answer) -> Response<Full<Bytes>> {
+    let plain = answer.sniffed.then(|| (CONTENT_TYPE, PLAIN.to_owned()));
+    let headers = answer.headers.into_iter().filter_map(|(name, value)| {
+        let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
+        Some((name, value))
+    });
+    let headers: Vec<_> = headers.chain(plain).collect();
+    let mut response = Response::new(Full::new(Bytes::from(answer.body)));
+    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::BAD_GATEWAY);
+    for (name, value) in headers {
+        // Of what a client wrote into its request
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            response.headers_mut().insert(name, value);
+        }
+    }
+    response
 }
 
 fn said(status: StatusCode, body: String) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() = status;
-    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    let plain = HeaderValue::from_static(PLAIN);
     response.headers_mut().insert(CONTENT_TYPE, plain);
     response
 }
@@ -173,8 +165,9 @@ mod tests {
     use super::*;
     use crate::clock::Clock;
     use crate::fault::{FaultKind, FaultSet, FaultSwitch};
+    use crate::program::serve::Page;
     use crate::topology::{Build, Pool};
-    use crate::world::{Endpoint, Key, Node, Pod, Service, ServicePort, Slice, Told};
+    use crate::world::{Endpoint, Key, Node, Pod, Service, ServicePort, Slice, Told, World};
 
     const WS2022: Pool = Pool::Windows(Build::Ws2022);
     const NODE: Ipv4Addr = Ipv4Addr::new(127, 77, 9, 1);
@@ -188,7 +181,7 @@ mod tests {
             Node::new(WS2022, NODE, 10250, [10, 244, 2]),
         );
         let pod = Pod {
-            listening: BTreeMap::from([(80, serve::Page::WinWebserver)]),
+            listening: BTreeMap::from([(80, Page::WinWebserver)]),
             ..Pod::new("win", [10, 244, 2, 5], Told::default())
         };
         world.pods.insert(key.clone(), pod);
@@ -288,6 +281,71 @@ mod tests {
         assert!(ask(proxy, &url).await.starts_with("HTTP/1.1 504"));
         cluster.faults.lift(&fault);
         assert!(ask(proxy, &url).await.starts_with("HTTP/1.1 200"));
+        stop(&cluster).await;
+    }
+
+    #[tokio::test]
+    async fn servers_answer_outside_as_they_answer_inside() {
+        let (cluster, proxy) = proxy().await;
+        let linux = Ipv4Addr::new(127, 77, 9, 2);
+        cluster.change(|world| {
+            let node = Node::new(Pool::Linux, linux, 10250, [10, 244, 1]);
+            world.nodes.insert("lin".to_owned(), node);
+            let named = Told {
+                own_name: Some("calls-itself".to_owned()),
+                ..Told::default()
+            };
+            let listening = BTreeMap::from([(8080, Page::Netexec)]);
+            let own = Pod {
+                listening: listening.clone(),
+                ..Pod::new("lin", [10, 244, 1, 5], named)
+            };
+            let host = Pod {
+                listening,
+                host_network: true,
+                ..Pod::new("lin", linux, Told::default())
+            };
+            world.pods.insert(Key::new("test", "own"), own);
+            world.pods.insert(Key::new("test", "host"), host);
+            let port = ServicePort {
+                port: 80,
+                node_port: Some(30081),
+                ..ServicePort::default()
+            };
+            let service = Service {
+                addresses: vec![[10, 96, 3, 5].into()],
+                ports: vec![port],
+                ..Service::default()
+            };
+            let slice = Slice {
+                service: "exec".to_owned(),
+                ports: BTreeMap::from([(String::new(), 8080)]),
+                endpoints: vec![Endpoint::ready([10, 244, 1, 5])],
+            };
+            world.services.insert(Key::new("test", "exec"), service);
+            world.slices.insert(Key::new("test", "exec-1"), slice);
+        });
+        let service = format!("GET http://{linux}:30081");
+        for (request, seen) in [
+            (format!("{service}/hostname"), "calls-itself"),
+            (
+                format!("{service}/dial?host=10.244.1.5&port=8080&request=hostname"),
+                "\"responses\":[\"calls-itself\"]",
+            ),
+            (
+                format!("{service}/redirect?location=/echo"),
+                "location: /echo\r\n",
+            ),
+            (format!("{service}/header?key=connection"), "\r\n\r\nclose"),
+            (format!("GET http://{linux}:8080/hostname"), "\r\n\r\nlin"),
+            (
+                format!("GET http://{linux}:8080/serverport"),
+                "\r\n\r\n8080",
+            ),
+        ] {
+            let answer = ask(proxy, &request).await;
+            assert!(answer.contains(seen), "{request}: {answer}");
+        }
         stop(&cluster).await;
     }
 

@@ -113,8 +113,11 @@ impl Topology {
     }
 }
 
-/// The families of a cluster's addresses. The first is that of Services that name none, and
-/// IPv4: where nodes serve in truth, on loopback, IPv6 has one address alone.
+/// The families of a cluster's addresses. The first is that of Services that name none, of the
+/// cluster's DNS, and of the first address of nodes and pods.
+///
+/// Nodes join an API server with IPv4 first alone: where they serve in truth, on loopback, IPv6 has
+/// one address alone. Without an API server there are all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IpFamilies {
     /// `[IPv4]`.
@@ -122,6 +125,33 @@ pub enum IpFamilies {
     IPv4,
     /// `[IPv4, IPv6]`.
     DualStack,
+    /// `[IPv6, IPv4]`.
+    DualStackIPv6,
+    /// `[IPv6]`, for Linux nodes: "Kubernetes on Windows does not support single-stack "IPv6-only"
+    /// networking" (`dual-stack.md`, "Windows support").
+    IPv6,
+}
+
+impl IpFamilies {
+    /// The names of the families, in their order.
+    pub fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::IPv4 => &["IPv4"],
+            Self::DualStack => &["IPv4", "IPv6"],
+            Self::DualStackIPv6 => &["IPv6", "IPv4"],
+            Self::IPv6 => &["IPv6"],
+        }
+    }
+
+    /// The name of the first.
+    pub fn first(self) -> &'static str {
+        self.names().first().copied().unwrap_or_default()
+    }
+
+    /// Whether a family of that name is among them.
+    pub fn has(self, family: &str) -> bool {
+        self.names().contains(&family)
+    }
 }
 
 /// One node.

@@ -4,11 +4,15 @@
 //! It holds no client and does nothing by itself; a reader takes a snapshot and computes. What is
 //! looked up by address is indexed by address, and a copy shares all that has not changed.
 
+mod node;
 mod objects;
 mod settings;
+mod slices;
 
-pub(crate) use objects::{Nodes, Pods, Services, Slices};
-pub(crate) use settings::{Network, NodeNetwork, Outside};
+pub(crate) use node::Node;
+pub(crate) use objects::{Nodes, Pods, Services};
+pub(crate) use settings::{Network, Outside};
+pub(crate) use slices::Slices;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,7 +25,8 @@ use crate::fault::{FaultKind, FaultSet};
 use crate::network::Protocol;
 use crate::network::policy::Policy;
 use crate::program::serve::Page;
-use crate::topology::{Build, IpFamilies, NetworkMode, NetworkSpec, Pool};
+use crate::topology::IpFamilies;
+use node::both;
 
 /// A namespaced name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,142 +53,16 @@ impl fmt::Display for Key {
 /// Labels of an object.
 pub(crate) type Labels = BTreeMap<String, String>;
 
-/// A node of this simulator.
-#[derive(Clone, Debug)]
-pub(crate) struct Node {
-    pub(crate) pool: Pool,
-    pub(crate) address: Ipv4Addr,
-    /// Its other address, in a dual-stack cluster; nothing of this machine listens there.
-    pub(crate) address6: Option<Ipv6Addr>,
-    /// Where the kubelet serves.
-    pub(crate) kubelet_port: u16,
-    /// The first three bytes of its pods' addresses.
-    pub(crate) pod_network: [u8; 3],
-    /// How its pods are connected.
-    pub(crate) network: NodeNetwork,
-}
-
-impl Node {
-    /// A node whose pods are connected as is usual.
-    pub(crate) fn new(
-        pool: Pool,
-        address: impl Into<Ipv4Addr>,
-        kubelet_port: u16,
-        pod_network: [u8; 3],
-    ) -> Self {
-        Self {
-            pool,
-            address: address.into(),
-            address6: None,
-            kubelet_port,
-            pod_network,
-            network: NodeNetwork::of(pool, NetworkSpec::default()),
-        }
-    }
-
-    /// The node with its pods connected as a topology says.
-    pub(crate) fn connected(self, spec: NetworkSpec) -> Self {
-        Self {
-            network: NodeNetwork::of(self.pool, spec),
-            ..self
-        }
-    }
-
-    /// The node with addresses of these families. kind's are `fd00:10:244::/56` for pods and
-    /// `fd00:10:96::/112` for Services (pkg/apis/config/v1alpha4/default.go); these are beside them.
-    pub(crate) fn of_families(self, families: IpFamilies) -> Self {
-        let [a, b, c, d] = self.address.octets().map(u16::from);
-        let own = Ipv6Addr::new(0xfd00, 0x10, 0, 0, 0, 0, a << 8 | b, c << 8 | d);
-        Self {
-            address6: (families == IpFamilies::DualStack).then_some(own),
-            ..self
-        }
-    }
-
-    /// Its addresses, the first family's first.
-    pub(crate) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
-        both(self.address, self.address6)
-    }
-
-    /// Its address of the family of another.
-    pub(crate) fn like(&self, other: IpAddr) -> Option<IpAddr> {
-        like(other, self.address, self.address6)
-    }
-
-    /// The networks of its pods: `spec.podCIDRs`. kube-controller-manager gives each node a /24 and
-    /// a /64 (`--node-cidr-mask-size-ipv4`, `--node-cidr-mask-size-ipv6`), whatever it does with them.
-    pub(crate) fn pod_cidrs(&self) -> Vec<String> {
-        let [a, b, c] = self.pod_network;
-        let first = format!("{a}.{b}.{c}.0/24");
-        let second = self
-            .address6
-            .map(|_| format!("{}/64", self.in_pod_network6(0)));
-        [first].into_iter().chain(second).collect()
-    }
-
-    /// A /64 for each /24.
-    fn in_pod_network6(&self, last: u8) -> Ipv6Addr {
-        let [_, b, c] = self.pod_network.map(u16::from);
-        Ipv6Addr::new(0xfd00, 0x10, 0x244, b << 8 | c, 0, 0, 0, last.into())
-    }
-
-    /// Whether an address lies in the networks of its pods.
-    pub(crate) fn is_around(&self, address: IpAddr) -> bool {
-        match address {
-            IpAddr::V4(address) => address.octets()[..3] == self.pod_network,
-            IpAddr::V6(address) => {
-                let own = self.in_pod_network6(0).segments();
-                self.has_ipv6() && address.segments()[..4] == own[..4]
-            }
-        }
-    }
-
-    /// Whether pods and kube-proxy have IPv6 there. On Windows dual stack is l2bridge's alone
-    /// (dual-stack.md, "Windows support"; kube-proxy falls back to a single stack on overlay,
-    /// `DualStackCompatible` in pkg/proxy/winkernel/proxier.go), and HNS has it from 11.10 (hcsshim,
-    /// hcn/hcnglobals.go), which is later than the 9 of Windows Server 2019: windows-networking.md
-    /// names that build nevertheless.
-    pub(crate) fn has_ipv6(&self) -> bool {
-        let windows = |build| build >= Build::Ws2022 && self.network.mode == NetworkMode::L2Bridge;
-        self.address6.is_some() && self.pool.build().is_none_or(windows)
-    }
-
-    /// Whether its kube-proxy knows Services of the family of an address.
-    pub(crate) fn forwards(&self, address: IpAddr) -> bool {
-        address.is_ipv4() || self.has_ipv6()
-    }
-
-    /// The other address of a pod there: that of the node for one on its network.
-    pub(crate) fn address6_of(&self, address: Ipv4Addr) -> Option<Ipv6Addr> {
-        if address == self.address {
-            return self.address6;
-        }
-        let [.., last] = address.octets();
-        self.has_ipv6().then(|| self.in_pod_network6(last))
-    }
-}
-
-/// Both addresses, IPv4 first.
-pub(crate) fn both(first: Ipv4Addr, second: Option<Ipv6Addr>) -> impl Iterator<Item = IpAddr> {
-    [first.into()].into_iter().chain(second.map(IpAddr::from))
-}
-
-fn like(other: IpAddr, first: Ipv4Addr, second: Option<Ipv6Addr>) -> Option<IpAddr> {
-    match other {
-        IpAddr::V4(_) => Some(first.into()),
-        IpAddr::V6(_) => second.map(IpAddr::from),
-    }
-}
-
 /// A pod that runs on a node of this simulator.
 #[derive(Clone, Debug)]
 pub(crate) struct Pod {
     pub(crate) uid: String,
     pub(crate) node: String,
-    /// Its own address, or its node's.
+    /// Its own address, or its node's; nobody is told of it in a cluster without IPv4.
     pub(crate) address: Ipv4Addr,
-    /// Its address of the other family, or its node's.
+    /// Its IPv6 address, or its node's.
     pub(crate) address6: Option<Ipv6Addr>,
+    pub(crate) families: IpFamilies,
     /// Whether it uses its node's network, as `HostProcess` pods do.
     pub(crate) host_network: bool,
     /// What its containers serve, by TCP port.
@@ -204,6 +83,7 @@ impl Pod {
             node: node.to_owned(),
             address: address.into(),
             address6: None,
+            families: IpFamilies::default(),
             host_network: false,
             listening: BTreeMap::new(),
             listening_udp: BTreeMap::new(),
@@ -214,12 +94,27 @@ impl Pod {
 
     /// Its addresses, the first family's first.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
-        both(self.address, self.address6)
+        both(self.families, self.address, self.address6)
+    }
+
+    /// The first of its addresses.
+    pub(crate) fn first_address(&self) -> IpAddr {
+        self.addresses().next().unwrap_or(self.address.into())
     }
 
     /// Its address of the family of another.
     pub(crate) fn like(&self, other: IpAddr) -> Option<IpAddr> {
-        like(other, self.address, self.address6)
+        let mut own = self.addresses();
+        own.find(|own| own.is_ipv6() == other.is_ipv6())
+    }
+
+    /// The pod as its node gives it the addresses of its families.
+    pub(crate) fn on(self, node: &Node) -> Self {
+        Self {
+            address6: node.address6_of(self.address),
+            families: node.families,
+            ..self
+        }
     }
 
     /// What listens on a port.
@@ -240,6 +135,8 @@ pub(crate) struct Told {
     pub(crate) labels: Labels,
     /// `spec.hostname` and `spec.subdomain`, where both are given.
     pub(crate) host_name: Option<(String, String)>,
+    /// What it calls itself, where that is not its name.
+    pub(crate) own_name: Option<String>,
     pub(crate) ports: Vec<PodPort>,
     /// `spec.dnsPolicy`; empty is `ClusterFirst`.
     pub(crate) dns_policy: String,
@@ -258,6 +155,16 @@ pub(crate) struct PodPort {
     pub(crate) host_port: Option<u16>,
 }
 
+/// What a pod is to call itself where its own object says so (kubelet,
+/// `GeneratePodHostNameAndDomain`).
+pub(crate) fn own_name(spec: &v1::PodSpec) -> Option<&str> {
+    let asked = spec.hostname.as_ref().filter(|name| !name.is_empty());
+    spec.hostname_override
+        .as_ref()
+        .or(asked)
+        .map(String::as_str)
+}
+
 impl Told {
     /// Reads a pod's object.
     pub(crate) fn by(pod: &v1::Pod) -> Self {
@@ -271,6 +178,7 @@ impl Told {
         Self {
             uid: pod.metadata.uid.clone().unwrap_or_default(),
             labels: pod.metadata.labels.clone().unwrap_or_default(),
+            own_name: pod.spec.as_ref().and_then(own_name).map(str::to_owned),
             host_name: spec.hostname.zip(spec.subdomain),
             ports: ports
                 .filter_map(|port| {

@@ -1,13 +1,14 @@
-//! What nodes cost: joins 100, 300 and 1,000 of them, three pods each, to a stub of an API server,
+//! What nodes cost: joins 100, 300 and 1,000 of them, with their pods, to a stub of an API server,
 //! and prints processor time and memory per node, the memory also without what a simulator takes for
 //! itself: by how much it grows from one size to the next.
 //!
 //! `fleet real KUBECONFIG` joins 50 nodes to a real control plane instead, with 150 pods, and prints
 //! the times.
 //!
-//! `fleet [COUNT]...`, from few to many; says of both whether they are flat, and ends with 1 if a node
-//! costs over a tenth more among the most than among the fewest. The stub and each simulator are processes of their own (`fleet stub`, `fleet join
-//! ADDRESS COUNT`), so that nothing but the simulator is measured. Linux alone: it reads /proc.
+//! `fleet [--pods PODS] [COUNT]...`, from few to many, three pods each if no other number is given;
+//! says of both whether they are flat, and ends with 1 if a node
+//! costs over a tenth more among the most than among the fewest. The stub and each simulator are processes of their own (`fleet stub PODS`, `fleet
+//! join ADDRESS COUNT PODS`), so that nothing but the simulator is measured. Linux alone: it reads /proc.
 
 mod real;
 mod stub;
@@ -33,15 +34,18 @@ fn main() -> Result<(), Trouble> {
         .build()?;
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["real", kubeconfig] => runtime.block_on(real::measure(kubeconfig)),
-        ["stub"] => runtime.block_on(stub::serve()),
-        ["join", address, count] => runtime.block_on(joined(address, count.parse()?)),
-        _ => compare(&arguments),
+        ["stub", pods] => runtime.block_on(stub::serve(pods.parse()?)),
+        ["join", address, count, pods] => {
+            runtime.block_on(joined(address, count.parse()?, pods.parse()?))
+        }
+        ["--pods", pods, ref counts @ ..] => compare(pods, counts),
+        ref counts => compare("3", counts),
     }
 }
 
 /// Runs each size and compares the first with the last.
-fn compare(arguments: &[String]) -> Result<(), Trouble> {
-    let mut counts = arguments
+fn compare(pods: &str, counts: &[&str]) -> Result<(), Trouble> {
+    let mut counts = counts
         .iter()
         .map(|text| text.parse())
         .collect::<Result<Vec<usize>, _>>()?;
@@ -51,9 +55,9 @@ fn compare(arguments: &[String]) -> Result<(), Trouble> {
     let mut out = std::io::stdout();
     let mut seen = Vec::new();
     for count in counts {
-        let mut stub = begin(&["stub"])?;
+        let mut stub = begin(&["stub", pods])?;
         let address = line(&mut stub)?;
-        let mut simulator = begin(&["join", address.trim(), &count.to_string()])?;
+        let mut simulator = begin(&["join", address.trim(), &count.to_string(), pods])?;
         let told = line(&mut simulator)?;
         let ended = simulator.wait()?;
         stub.kill()?;
@@ -139,7 +143,7 @@ fn line(child: &mut Child) -> Result<String, Trouble> {
 
 /// Joins, waits until all pods are Ready and each lease has been renewed, and prints seconds,
 /// milliseconds per node and KiB per node.
-async fn joined(address: &str, count: usize) -> Result<(), Trouble> {
+async fn joined(address: &str, count: usize, pods: usize) -> Result<(), Trouble> {
     let config = Config::new(address.parse()?);
     let client = Client::try_from(config)?;
     // What the process costs without nodes
@@ -163,7 +167,7 @@ async fn joined(address: &str, count: usize) -> Result<(), Trouble> {
     };
     let began = Instant::now();
     let joined = join(client.clone(), options).await?;
-    wait_for(&client, "ready", count * stub::PODS).await?;
+    wait_for(&client, "ready", count * pods).await?;
     let ready = began.elapsed().as_secs_f64();
     wait_for(&client, "renewals", count * ROUNDS).await?;
     #[expect(clippy::cast_precision_loss, reason = "small numbers")]

@@ -21,9 +21,6 @@ use tokio::sync::{mpsc, watch};
 
 use super::Trouble;
 
-/// How many pods each node gets.
-pub(super) const PODS: usize = 3;
-
 const IMAGES: [(&str, &str); 2] = [
     ("linux", "registry.k8s.io/pause:3.10"),
     ("windows", "registry.k8s.io/pause:3.10"),
@@ -34,6 +31,8 @@ type Lines = mpsc::UnboundedSender<Bytes>;
 
 #[derive(Default)]
 struct Store {
+    /// How many each node gets.
+    pods_each: usize,
     pods: Mutex<Pods>,
     nodes: Mutex<Vec<Value>>,
     ready: watch::Sender<usize>,
@@ -47,11 +46,14 @@ struct Pods {
     version: usize,
 }
 
-/// Serves until it is killed; prints its address.
-pub(super) async fn serve() -> Result<(), Trouble> {
+/// Serves until it is killed, with so many pods for each node; prints its address.
+pub(super) async fn serve(pods_each: usize) -> Result<(), Trouble> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     writeln!(std::io::stdout(), "http://{}", listener.local_addr()?)?;
-    let store = Arc::new(Store::default());
+    let store = Arc::new(Store {
+        pods_each,
+        ..Store::default()
+    });
     loop {
         let (stream, _) = listener.accept().await?;
         let store = Arc::clone(&store);
@@ -184,7 +186,7 @@ impl Store {
         let name = node["metadata"]["name"].as_str().unwrap_or_default();
         let os = &node["metadata"]["labels"]["kubernetes.io/os"];
         let image = IMAGES.iter().find(|(known, _)| os == known);
-        for number in 0..PODS {
+        for number in 0..self.pods_each {
             let pod = format!("{name}-{number}");
             let object = json!({
                 "apiVersion": "v1", "kind": "Pod",

@@ -64,6 +64,11 @@ pub(super) async fn bind(
     if many > Topology::MOST_NODES {
         return Err(JoinError::TooManyNodes(many));
     }
+    let families = topology.ip_families;
+    if families.first() != "IPv4" {
+        let families = families.names();
+        return Err(JoinError::Families { families });
+    }
     let places = Places::somewhere();
     let mut nodes = Nodes::new();
     let mut listeners = Vec::new();
@@ -105,6 +110,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::topology::IpFamilies;
 
     #[tokio::test]
     async fn nodes_have_addresses_and_names_of_their_own() {
@@ -122,6 +128,18 @@ mod tests {
             bind(&doubled, "").await,
             Err(JoinError::SameName(_))
         ));
+        for families in [IpFamilies::DualStackIPv6, IpFamilies::IPv6] {
+            let topology = Topology {
+                ip_families: families,
+                ..Topology::hybrid()
+            };
+            let refused = bind(&topology, "").await.map(|_| ());
+            let text = refused.expect_err("no node could be reached").to_string();
+            assert!(
+                text.contains("join an API server with IPv4 first"),
+                "{text}"
+            );
+        }
         doubled
             .nodes
             .extend(vec![doubled.nodes[0].clone(); Topology::MOST_NODES]);

@@ -18,6 +18,15 @@ pub enum JoinError {
     /// More nodes than addresses.
     #[error("{0} nodes are more than the {most} that one simulator can have", most = Topology::MOST_NODES)]
     TooManyNodes(usize),
+    /// Nodes whose first address nobody could reach.
+    #[error(
+        "`ip-families` are {families:?}: nodes join an API server with IPv4 first alone, as it reaches them on \
+         loopback, where IPv6 has one address"
+    )]
+    Families {
+        /// The families, in their order.
+        families: &'static [&'static str],
+    },
     /// Two nodes of one name.
     #[error("two nodes are called `{0}`")]
     SameName(String),

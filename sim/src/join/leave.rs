@@ -1,17 +1,17 @@
 //! What goes when nodes leave.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::api::{DeleteParams, ListParams};
+use kube::api::{DeleteParams, ListParams, ObjectMeta, Preconditions};
 use kube::{Api, Client};
 use thiserror::Error;
 
 use super::AT_ONCE;
-use crate::cluster::insist;
-use crate::node::LEASES;
+use crate::cluster::{Cluster, insist};
+use crate::node::{self, LEASES};
 use crate::traces::Traces;
 
 /// Why something of the nodes may have been left behind.
@@ -31,32 +31,70 @@ pub enum LeaveError {
     TimedOut,
 }
 
-/// Removes nodes with their leases and pods.
+/// The UIDs of nodes, by name: another simulator may have made a node of the same name meanwhile.
+pub(super) type Made = BTreeMap<String, String>;
+
+/// The nodes that this simulator has made.
+pub(super) async fn made(cluster: &Cluster) -> Result<Made, LeaveError> {
+    let nodes: Api<Node> = Api::all(cluster.client.clone());
+    let asked = stream::iter(cluster.nodes.values()).map(|node| {
+        let nodes = &nodes;
+        async move {
+            if let Some(uid) = node.uid.get() {
+                return Ok(Some((node.name.clone(), uid.clone())));
+            }
+            // It may have been made without our having heard of it
+            let found = insist("node", || nodes.get_opt(&node.name)).await?;
+            let found = found.filter(|found| node::is_own(found, node));
+            Ok(found.and_then(|found| Some((node.name.clone(), found.metadata.uid?))))
+        }
+    });
+    let all: Vec<_> = asked
+        .buffer_unordered(AT_ONCE)
+        .try_collect()
+        .await
+        .map_err(|source| LeaveError::Refused {
+            what: "nodes",
+            source,
+        })?;
+    Ok(all.into_iter().flatten().collect())
+}
+
+/// Removes nodes with their leases and pods, and nothing of others of the same names.
 pub(super) async fn remove(
     client: &Client,
     traces: &Traces,
-    names: &[String],
+    made: &Made,
 ) -> Result<(), LeaveError> {
-    if names.is_empty() {
+    if made.is_empty() {
         return Ok(());
     }
     let refused = |what| move |source| LeaveError::Refused { what, source };
     let nodes: Api<Node> = Api::all(client.clone());
     let leases: Api<Lease> = Api::namespaced(client.clone(), LEASES);
-    let now = DeleteParams {
-        grace_period_seconds: Some(0),
-        ..DeleteParams::default()
-    };
-    stream::iter(names)
+    stream::iter(made)
         .map(Ok)
-        .try_for_each_concurrent(AT_ONCE, |name| async {
+        .try_for_each_concurrent(AT_ONCE, |(name, uid)| async {
+            let now = now(Some(uid.clone()));
             gone(insist("node", || nodes.delete(name, &now)).await).map_err(refused("nodes"))?;
             traces.gone("node", name);
-            gone(insist("lease", || leases.delete(name, &now)).await).map_err(refused("leases"))
+            Ok(())
+        })
+        .await?;
+    // The garbage collector would come for them in time, where there is one
+    let all = ListParams::default();
+    let found = insist("leases", || leases.list_metadata(&all)).await;
+    let owned = found.map_err(refused("leases"))?.items.into_iter();
+    let owned = owned.filter(|lease| is_of(&lease.metadata, made));
+    stream::iter(owned)
+        .map(Ok)
+        .try_for_each_concurrent(AT_ONCE, |lease| async {
+            let name = lease.metadata.name.unwrap_or_default();
+            let now = now(lease.metadata.uid);
+            gone(insist("lease", || leases.delete(&name, &now)).await).map_err(refused("leases"))
         })
         .await?;
     // Nodes first: the scheduler places nothing more; twice, for what it placed meanwhile
-    let names: BTreeSet<&str> = names.iter().map(String::as_str).collect();
     let bound = ListParams::default().fields("spec.nodeName!=");
     let pods: Api<Pod> = Api::all(client.clone());
     for _ in 0..2 {
@@ -67,13 +105,14 @@ pub(super) async fn remove(
             .into_iter()
             .filter(|pod| {
                 let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
-                node.is_some_and(|node| names.contains(node))
+                node.is_some_and(|node| made.contains_key(node))
             });
         stream::iter(ours)
             .map(Ok)
             .try_for_each_concurrent(AT_ONCE, |pod| async {
                 let namespace = pod.metadata.namespace.unwrap_or_default();
                 let name = pod.metadata.name.unwrap_or_default();
+                let now = now(pod.metadata.uid);
                 let pods: Api<Pod> = Api::namespaced(client.clone(), &namespace);
                 gone(insist("pod", || pods.delete(&name, &now)).await).map_err(refused("pods"))
             })
@@ -82,10 +121,29 @@ pub(super) async fn remove(
     Ok(())
 }
 
-/// That something is not there any more is what deleting is for.
+/// Without grace, and only the object of this UID.
+fn now(uid: Option<String>) -> DeleteParams {
+    let own = Preconditions {
+        uid,
+        resource_version: None,
+    };
+    DeleteParams {
+        grace_period_seconds: Some(0),
+        ..DeleteParams::default()
+    }
+    .preconditions(own)
+}
+
+/// Whether a lease is that of one of these nodes.
+fn is_of(lease: &ObjectMeta, made: &Made) -> bool {
+    let mut owners = lease.owner_references.iter().flatten();
+    owners.any(|owner| made.get(&owner.name) == Some(&owner.uid))
+}
+
+/// That something is not there any more, or another of its name, is what deleting is for.
 pub(super) fn gone<T>(deleted: kube::Result<T>) -> kube::Result<()> {
     match deleted {
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => Ok(()),
         other => other.map(drop),
     }
 }

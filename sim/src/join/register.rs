@@ -13,7 +13,8 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::{AT_ONCE, JoinError, LeaveError, remove};
+use super::leave::{Made, remove};
+use super::{AT_ONCE, JoinError, LeaveError};
 use crate::cluster::Cluster;
 use crate::dns;
 use crate::node::{self, LEASES, MANAGED};
@@ -37,7 +38,7 @@ pub(super) async fn claim(cluster: &Cluster) -> Result<(), JoinError> {
         .list_metadata(&all)
         .await
         .map_err(|source| refused("any", source))?;
-    let mut left = Vec::new();
+    let mut left = Made::new();
     for found in found {
         let name = found.metadata.name.unwrap_or_default();
         if !cluster.nodes.contains_key(&name) {
@@ -53,17 +54,18 @@ pub(super) async fn claim(cluster: &Cluster) -> Result<(), JoinError> {
         if let Some(ago) = alive(&cluster.client, &name).await {
             return Err(JoinError::Alive { node: name, ago });
         }
-        left.push(name);
+        left.insert(name, found.metadata.uid.unwrap_or_default());
     }
+    let names: Vec<String> = left.keys().cloned().collect();
     // An earlier simulator was killed before it could leave
     if let Err(LeaveError::Refused { source, .. }) =
         remove(&cluster.client, &cluster.traces, &left).await
     {
-        return Err(refused(&left.join(", "), source));
+        return Err(refused(&names.join(", "), source));
     }
     // Its address was one of the nodes that are gone
-    let removed = dns::remove(&cluster.client, &cluster.traces, &left).await;
-    removed.map_err(|source| refused(&left.join(", "), source))
+    let removed = dns::remove(&cluster.client, &cluster.traces, &names).await;
+    removed.map_err(|source| refused(&names.join(", "), source))
 }
 
 /// Registers all nodes, or those that are under way when it is told to stop.
@@ -80,6 +82,9 @@ pub(super) async fn register(
             }
             cluster.traces.left("node", name);
             let registered = node::register(cluster, state, version).await;
+            if state.uid.get().is_none() {
+                cluster.traces.gone("node", name);
+            }
             registered.map_err(|source| refused(name, source))
         })
         .buffer_unordered(AT_ONCE)

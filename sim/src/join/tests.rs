@@ -18,6 +18,7 @@ use tower::service_fn;
 
 use super::*;
 use crate::cluster::locked;
+use crate::node;
 use crate::topology::{NodeSpec, Pool};
 
 type Answer = UnsyncBoxBody<Bytes, Infallible>;
@@ -34,6 +35,8 @@ struct Server {
     /// Told to stop when there are this many nodes.
     interrupts: Option<(usize, CancellationToken)>,
     asked: Mutex<Vec<String>>,
+    /// Has a node of this name made by another as soon as the names have been found free.
+    rival: Option<&'static str>,
 }
 
 impl Server {
@@ -44,6 +47,7 @@ impl Server {
             log: (404, "container \"reach\" is not available"),
             interrupts: None,
             asked: Mutex::default(),
+            rival: None,
         }
     }
 
@@ -108,7 +112,7 @@ impl Server {
                 if let Some(object) = objects.get(path) {
                     return (200, object.clone());
                 }
-                if !["nodes", "pods"].contains(&plural) {
+                if !["nodes", "pods", "leases"].contains(&plural) {
                     return refused(404, "not found");
                 }
                 let below = format!("/{plural}/");
@@ -120,8 +124,16 @@ impl Server {
             }
             Method::POST => {
                 let name = body["metadata"]["name"].as_str().unwrap_or_default();
+                if let Some(rival) = self.rival
+                    && path.ends_with("/nodes")
+                {
+                    objects.extend(rivals(rival));
+                }
                 let made = format!("{path}/{name}");
-                body["metadata"]["uid"] = made.clone().into();
+                if objects.contains_key(&made) {
+                    return refused(409, "already exists");
+                }
+                body["metadata"]["uid"] = format!("uid of {made}").into();
                 objects.insert(made, body.clone());
                 let nodes = objects.keys().filter(|path| path.contains("/nodes/"));
                 if let Some((most, halt)) = &self.interrupts
@@ -135,13 +147,46 @@ impl Server {
                 Some(object) => (200, object.clone()),
                 None => refused(404, "not found"),
             },
-            Method::DELETE => match objects.remove(path) {
-                Some(object) => (200, object),
-                None => refused(404, "not found"),
-            },
+            Method::DELETE => {
+                let wanted = &body["preconditions"]["uid"];
+                let Some(object) = objects.get(path) else {
+                    return refused(404, "not found");
+                };
+                if !wanted.is_null() && *wanted != object["metadata"]["uid"] {
+                    return refused(409, "the UID in the precondition does not match");
+                }
+                (200, objects.remove(path).unwrap_or_default())
+            }
             _ => refused(405, "no"),
         }
     }
+}
+
+/// What another simulator has: a node, its lease, and a pod on it.
+fn rivals(node: &str) -> BTreeMap<String, Value> {
+    let uid = format!("uid of the other's {node}");
+    let owner = json!({"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid});
+    let named = |kind: &str, metadata: Value, spec: Value| json!({"apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": spec});
+    let lease = json!({"name": node, "uid": "of the lease", "ownerReferences": [owner]});
+    let pod = json!({"name": "p", "namespace": "a", "uid": "of the pod"});
+    BTreeMap::from([
+        (
+            format!("/api/v1/nodes/{node}"),
+            named(
+                "Node",
+                json!({"name": node, "uid": uid}),
+                json!({"podCIDRs": ["10.0.0.0/24"]}),
+            ),
+        ),
+        (
+            format!("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{node}"),
+            named("Lease", lease, json!({})),
+        ),
+        (
+            "/api/v1/namespaces/a/pods/p".to_owned(),
+            named("Pod", pod, json!({"nodeName": node, "containers": []})),
+        ),
+    ])
 }
 
 fn options(nodes: usize) -> JoinOptions {
@@ -224,6 +269,58 @@ async fn an_interrupted_join_leaves_nothing_behind() {
         assert!((most..=40).contains(&made.count()), "{asked:?}");
         assert_eq!((server.paths(), traces.objects()), (vec![], vec![]));
     }
+    nobody_is_left().await;
+}
+
+#[tokio::test]
+async fn what_another_simulator_has_made_meanwhile_stays() {
+    let server = Arc::new(Server {
+        rival: Some("n1"),
+        ..Server::new()
+    });
+    let traces = Traces::default();
+    let halt = CancellationToken::new();
+    let joined = Joined::unless(&halt, &traces, server.client(), options(3)).await;
+    let text = joined.err().expect("a name is taken").to_string();
+    assert_eq!(text, "failed to register node `n1`");
+    let theirs: Vec<String> = rivals("n1").into_keys().collect();
+    assert_eq!((server.paths(), traces.objects()), (theirs, vec![]));
+    nobody_is_left().await;
+}
+
+#[tokio::test]
+async fn a_node_that_was_made_unheard_is_known_again() {
+    let server = Arc::new(Server::new());
+    let joined = join(server.client(), options(2)).await.expect("they join");
+    let node = &joined.cluster.nodes["n0"];
+    let again = node::register(&joined.cluster, node, "v1.37.0").await;
+    let text = again.expect_err("the lease is there").to_string();
+    assert!(text.contains("already exists"), "{text}");
+    let posts = locked(&server.asked).clone();
+    let leases = posts.iter().filter(|asked| {
+        *asked == "POST /apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+    });
+    // The node of that name was taken for the own one, and so it came to a lease of it
+    assert_eq!(leases.count(), 3, "{posts:?}");
+    joined.leave().await.expect("they leave");
+    assert_eq!(server.paths(), Vec::<String>::new());
+    nobody_is_left().await;
+}
+
+#[tokio::test]
+async fn faults_that_are_replaced_before_they_are_shown_are_not_waited_for() {
+    let server = Arc::new(Server::new());
+    let joined = join(server.client(), options(2)).await.expect("they join");
+    let fault = |kind: FaultKind| kind.on(Pool::Linux);
+    joined.faults().set(fault(FaultKind::DnsDown));
+    {
+        let mut shown = pin!(joined.shown());
+        // It waits for the one fault
+        assert!(futures::poll!(&mut shown).is_pending());
+        joined.faults().set(fault(FaultKind::UdpDropped));
+        assert!(timeout(DEADLINE, shown).await.is_ok(), "it waits for ever");
+    }
+    joined.leave().await.expect("they leave");
     nobody_is_left().await;
 }
 

@@ -13,6 +13,7 @@ use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
@@ -20,10 +21,11 @@ use tokio_rustls::TlsAcceptor;
 use super::query::Query;
 use super::server::PATIENCE;
 use super::stats::seconds;
-use super::usage::{self, NodeUsage, PodUsage, Usage};
+use super::usage::{self, PodUsage, Usage};
 use crate::cluster::{Cluster, NodeState};
 use crate::fault::FaultKind;
 use crate::listen;
+use crate::world::Key;
 
 const GROUP_VERSION: &str = "metrics.k8s.io/v1beta1";
 
@@ -93,14 +95,14 @@ fn answer(
     match parts.as_slice() {
         [] => (StatusCode::OK, resources()),
         ["nodes"] => {
-            let nodes = heard(cluster).map(|(node, usage)| of_node(node, &usage));
+            let nodes = heard(cluster).map(|node| of_node(cluster, node));
             list("NodeMetricsList", &nodes.collect::<Vec<_>>())
         }
         ["nodes", name] => {
-            let found = heard(cluster).find(|(node, _)| node.name == *name);
+            let found = heard(cluster).find(|node| node.name == *name);
             found.map_or_else(
                 || none("nodemetrics", name),
-                |(node, usage)| (StatusCode::OK, of_node(node, &usage)),
+                |node| (StatusCode::OK, of_node(cluster, node)),
             )
         }
         ["pods"] => list("PodMetricsList", &pods(cluster, |_| true)),
@@ -109,7 +111,7 @@ fn answer(
             list("PodMetricsList", &pods)
         }
         ["namespaces", namespace, "pods", name] => {
-            let is = |pod: &PodUsage| pod.namespace == *namespace && pod.name == *name;
+            let is = |pod: &Key| pod.namespace == *namespace && pod.name == *name;
             let found = pods(cluster, is).pop();
             found.map_or_else(
                 || none("podmetrics", &format!("{namespace}/{name}")),
@@ -120,29 +122,25 @@ fn answer(
     }
 }
 
-/// The nodes whose kubelets can be asked, with what they use.
-fn heard(cluster: &Cluster) -> impl Iterator<Item = (&NodeState, NodeUsage)> {
+/// The nodes whose kubelets can be asked.
+fn heard(cluster: &Cluster) -> impl Iterator<Item = &NodeState> {
     let faults = cluster.faults.current();
     let heard = cluster.nodes.values().filter(move |node| {
         !node.suffers(FaultKind::NodeVanishes, &faults) && node.power.borrow().up
     });
-    heard.map(|node| (&**node, usage::of(cluster, node)))
+    heard.map(|node| &**node)
 }
 
-fn pods(cluster: &Cluster, wanted: impl Fn(&PodUsage) -> bool) -> Vec<Value> {
-    let of_nodes = heard(cluster).flat_map(|(_, usage)| {
-        let of_node: Vec<Value> = usage
-            .pods
-            .iter()
-            .filter(|pod| wanted(pod))
-            .map(|pod| of_pod(pod, &seconds(usage.at)))
-            .collect();
-        of_node
-    });
-    of_nodes.collect()
+fn pods(cluster: &Cluster, wanted: impl Fn(&Key) -> bool) -> Vec<Value> {
+    let at = Timestamp::now();
+    heard(cluster)
+        .flat_map(|node| usage::of_pods(cluster, node, at, &wanted))
+        .map(|pod| of_pod(&pod, &seconds(at)))
+        .collect()
 }
 
-fn of_node(node: &NodeState, usage: &NodeUsage) -> Value {
+fn of_node(cluster: &Cluster, node: &NodeState) -> Value {
+    let usage = usage::of(cluster, node);
     let at = seconds(usage.at);
     json!({
         "kind": "NodeMetrics",

@@ -169,13 +169,7 @@ fn no_such_page() -> Response<Body> {
 
 /// The pods of a node with the status that it would report now.
 fn pods(cluster: &Cluster, node: &NodeState) -> Value {
-    let mut runs: Vec<_> = cluster
-        .runs()
-        .values()
-        .filter(|run| run.node.name == node.name)
-        .map(Arc::clone)
-        .collect();
-    runs.sort_by(|one, other| one.key.cmp(&other.key));
+    let runs: Vec<_> = cluster.runs(node).values().map(Arc::clone).collect();
     let items: Vec<Value> = runs
         .iter()
         .map(|run| {
@@ -189,9 +183,8 @@ fn pods(cluster: &Cluster, node: &NodeState) -> Value {
 }
 
 fn find(cluster: &Cluster, node: &NodeState, namespace: &str, pod: &str) -> Option<Arc<PodRun>> {
-    let runs = cluster.runs();
-    let run = runs.get(&Key::new(namespace, pod))?;
-    (run.node.name == node.name).then(|| Arc::clone(run))
+    let runs = cluster.runs(node);
+    runs.get(&Key::new(namespace, pod)).map(Arc::clone)
 }
 
 /// The body of an answer: whole, or as it grows.

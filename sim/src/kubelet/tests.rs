@@ -78,7 +78,7 @@ impl Scene {
                 since: Timestamp::UNIX_EPOCH,
             };
         }
-        cluster.runs().insert(key, Arc::clone(&run));
+        cluster.runs(&node).insert(key, Arc::clone(&run));
         Self {
             cluster,
             node,
@@ -179,7 +179,7 @@ async fn input_ends_on_channel_255_and_a_terminal_returns_the_carriage() {
     let typed = Message::Binary(b"\0a\n\x04".to_vec().into());
     socket.send(typed).await.expect("it is taken");
     let (channels, _) = rest(&mut socket).await;
-    assert_eq!(channels[1], b"a\r\n");
+    assert_eq!(channels[1], b"a\r\na\r\n", "typed, and printed");
     scene.empty().await;
 }
 

@@ -14,6 +14,7 @@ use crate::pods::book::State;
 use crate::pods::run::PodRun;
 use crate::quantity::amount;
 use crate::topology::Os;
+use crate::world::Key;
 
 /// What is used at a moment, and of processor time since the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,14 +65,7 @@ pub(crate) struct NodeUsage {
 /// What a node and its pods use now.
 pub(crate) fn of(cluster: &Cluster, node: &NodeState) -> NodeUsage {
     let at = Timestamp::now();
-    let mut pods: Vec<PodUsage> = cluster
-        .runs()
-        .values()
-        .filter(|run| run.node.name == node.name)
-        .map(|run| pod(cluster, run, at))
-        .filter(|pod| !pod.containers.is_empty())
-        .collect();
-    pods.sort_by(|one, other| (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name)));
+    let pods = of_pods(cluster, node, at, |_| true);
     let since = node.started();
     // What the system itself uses
     let (milli_cores, mebibytes) = match node.pool.os() {
@@ -99,6 +93,21 @@ pub(crate) fn of(cluster: &Cluster, node: &NodeState) -> NodeUsage {
         memory: u64::from(node.spec.memory) << 20,
         pods,
     }
+}
+
+/// What those pods of a node use whose names are wanted, as far as they run.
+pub(super) fn of_pods(
+    cluster: &Cluster,
+    node: &NodeState,
+    at: Timestamp,
+    wanted: impl Fn(&Key) -> bool,
+) -> Vec<PodUsage> {
+    let runs = cluster.runs(node);
+    runs.iter()
+        .filter(|(key, _)| wanted(key))
+        .map(|(_, run)| pod(cluster, run, at))
+        .filter(|pod| !pod.containers.is_empty())
+        .collect()
 }
 
 fn pod(cluster: &Cluster, run: &PodRun, at: Timestamp) -> PodUsage {

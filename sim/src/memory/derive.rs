@@ -1,6 +1,7 @@
 //! What controllers and whoever provisions a cluster would add.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::json;
@@ -84,7 +85,14 @@ impl Memory {
         let Some(node) = linux.next().and_then(|spec| self.nodes.get(&spec.name)) else {
             return;
         };
+        // kubeadm: the tenth address of the first family's range (`GetDNSIP`), and of that alone
         let [a, b, c] = node.view.pod_network;
+        let own = node.view.addresses_of(Ipv4Addr::new(a, b, c, 2)).next();
+        let (service, own) = match own {
+            Some(own @ IpAddr::V6(_)) => ("fd00:10:96::a", own.to_string()),
+            _ => ("10.96.0.10", format!("{a}.{b}.{c}.2")),
+        };
+        let family = node.view.families.first();
         let ports = json!([{"name": "dns", "port": 53, "protocol": "UDP"},
             {"name": "dns-tcp", "port": 53, "protocol": "TCP"}]);
         let node = node.name.clone();
@@ -94,9 +102,9 @@ impl Memory {
         };
         for object in [
             json!({"kind": "Service", "metadata": at("kube-dns"),
-                "spec": {"clusterIPs": ["10.96.0.10"], "ports": ports}}),
-            json!({"kind": "EndpointSlice", "metadata": at("kube-dns-1"), "addressType": "IPv4",
-                "ports": ports, "endpoints": [{"addresses": [format!("{a}.{b}.{c}.2")],
+                "spec": {"clusterIPs": [service], "ports": ports}}),
+            json!({"kind": "EndpointSlice", "metadata": at("kube-dns-1"), "addressType": family,
+                "ports": ports, "endpoints": [{"addresses": [own],
                     "nodeName": node, "conditions": {"ready": true}}]}),
         ] {
             self.apply(&object).expect("objects of our own read");

@@ -18,10 +18,23 @@ fn cluster() -> Memory {
     let mut overlay = NodeSpec::new("overlay", MODERN);
     overlay.network.mode = NetworkMode::Overlay;
     nodes.push(overlay);
+    let mut memory = cluster_of(nodes, IpFamilies::DualStack);
+    for (name, spec) in [
+        ("one", json!({})),
+        ("both", json!({"ipFamilyPolicy": "RequireDualStack"})),
+        ("six", json!({"ipFamilies": ["IPv6"]})),
+    ] {
+        memory.apply(&service(name, &spec)).expect("a Service");
+    }
+    memory
+}
+
+/// Nodes with a web server and a prober each.
+fn cluster_of(nodes: Vec<NodeSpec>, ip_families: IpFamilies) -> Memory {
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
     let topology = Topology {
         nodes,
-        ip_families: IpFamilies::DualStack,
+        ip_families,
         ..Topology::hybrid()
     };
     let mut memory = Memory::new(&topology, 0);
@@ -36,13 +49,6 @@ fn cluster() -> Memory {
                     "image": "registry.k8s.io/e2e-test-images/agnhost:2.55", "args": args}]}});
             memory.apply(&pod).expect("a pod");
         }
-    }
-    for (name, spec) in [
-        ("one", json!({})),
-        ("both", json!({"ipFamilyPolicy": "RequireDualStack"})),
-        ("six", json!({"ipFamilies": ["IPv6"]})),
-    ] {
-        memory.apply(&service(name, &spec)).expect("a Service");
     }
     memory
 }
@@ -288,4 +294,115 @@ fn name_tools_show_both_families() {
         out.contains("   IPv6 Address. . . . . . . . . . . : fd00:10:244:"),
         "{out}"
     );
+}
+
+/// Whether each address is IPv6.
+fn sixes(memory: &Memory, kind: &str, namespace: &str, name: &str) -> Vec<bool> {
+    let own = memory.addresses(kind, namespace, name).into_iter();
+    own.map(|own| own.is_ipv6()).collect()
+}
+
+#[test]
+fn where_ipv6_is_first_it_is_what_everything_has_first() {
+    let nodes = POOLS.map(|pool| NodeSpec::new(pool.to_string(), pool));
+    let mut memory = cluster_of(nodes.to_vec(), IpFamilies::DualStackIPv6);
+    for (name, spec) in [
+        ("one", json!({})),
+        ("both", json!({"ipFamilyPolicy": "PreferDualStack"})),
+        ("four", json!({"ipFamilies": ["IPv4"]})),
+    ] {
+        memory.apply(&service(name, &spec)).expect("a Service");
+    }
+    assert_eq!(sixes(&memory, "Service", "test", "one"), [true]);
+    assert_eq!(sixes(&memory, "Service", "test", "both"), [true, false]);
+    assert_eq!(sixes(&memory, "Service", "test", "four"), [false]);
+    for (node, first) in [
+        ("linux", true),
+        ("windows-2022", true),
+        ("windows-2019", false),
+    ] {
+        let own = sixes(&memory, "Pod", "test", &format!("web-{node}"));
+        let expected: &[bool] = if first { &[true, false] } else { &[false] };
+        assert_eq!(own, expected, "{node}");
+        assert_eq!(sixes(&memory, "Node", "", node), [true, false], "{node}");
+    }
+    let dns = memory.addresses("Service", "kube-system", "kube-dns");
+    assert_eq!(
+        dns,
+        ["fd00:10:96::a"
+            .parse::<std::net::IpAddr>()
+            .expect("an address")]
+    );
+    let (out, ..) = run(&memory, "linux", &["cat", "/etc/resolv.conf"]);
+    assert!(out.contains("nameserver fd00:10:96::a\n"), "{out}");
+    let (out, ..) = run(&memory, "linux", &["cat", "/etc/hosts"]);
+    let [six, four] = memory.addresses("Pod", "test", "prober-linux")[..] else {
+        panic!("two addresses")
+    };
+    let lines = format!("{six}\tprober-linux\n{four}\tprober-linux\n");
+    assert!(out.ends_with(&lines), "{out}");
+    for (node, service, code) in [
+        ("linux", "one", 0),
+        ("linux", "four", 0),
+        ("windows-2022", "one", 0),
+        ("windows-2022", "both", 0),
+        // It has no way to the name server
+        ("windows-2019", "four", 6),
+    ] {
+        let url = format!("http://{service}/hostname");
+        let (out, err, seen) = run(&memory, node, &[curl(node), "-q", "-sS", &url]);
+        assert_eq!(seen, code, "{service} on {node}: {out}{err}");
+    }
+}
+
+#[test]
+fn with_ipv6_alone_linux_has_no_ipv4_and_windows_no_pods() {
+    let nodes = [Pool::Linux, MODERN].map(|pool| NodeSpec::new(pool.to_string(), pool));
+    let [linux, windows] = nodes;
+    let mut memory = cluster_of(vec![linux.clone()], IpFamilies::IPv6);
+    memory
+        .apply(&service("one", &json!({})))
+        .expect("a Service");
+    assert_eq!(sixes(&memory, "Service", "test", "one"), [true]);
+    assert_eq!(sixes(&memory, "Node", "", "linux"), [true]);
+    let web = memory.addresses("Pod", "test", "web-linux");
+    let [std::net::IpAddr::V6(own)] = web[..] else {
+        panic!("{web:?}")
+    };
+    for (url, code) in [
+        ("http://one/hostname".to_owned(), 0),
+        (format!("http://[{own}]/hostname"), 0),
+        ("http://10.129.1.2/hostname".to_owned(), 7),
+    ] {
+        let (out, err, seen) = run(&memory, "linux", &["curl", "-q", "-g", "-sS", &url]);
+        assert_eq!(seen, code, "{url}: {err}");
+        assert!(code != 0 || out == "web-linux", "{url}: {out}");
+    }
+    let (out, ..) = run(&memory, "linux", &["ip", "addr"]);
+    let prober = memory.addresses("Pod", "test", "prober-linux")[0];
+    assert!(
+        out.contains(&format!("inet6 {prober}/64 scope global eth0\n")),
+        "{out}"
+    );
+    assert!(!out.contains("inet 10."), "{out}");
+    let refused = service("four", &json!({"ipFamilies": ["IPv4"]}));
+    let refused = memory
+        .apply(&refused)
+        .expect_err("it is refused")
+        .to_string();
+    assert!(
+        refused.contains("not configured on this cluster"),
+        "{refused}"
+    );
+
+    let topology = Topology {
+        nodes: vec![linux, windows],
+        ip_families: IpFamilies::IPv6,
+        ..Topology::hybrid()
+    };
+    let mut memory = Memory::new(&topology, 0);
+    let refused = memory.apply(&servercore("core", "windows-2022"));
+    let words = "no address for the pod `test/prober-core`: its node `windows-2022` runs Windows, where \
+                 Kubernetes does not support single-stack \"IPv6-only\" networking";
+    assert_eq!(refused.expect_err("it is refused").to_string(), words);
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::ServiceSpec;
+use serde_json::{Value, json};
 
 use crate::topology::IpFamilies;
 
@@ -24,8 +25,8 @@ pub(super) fn complete(spec: &mut ServiceSpec, cluster: IpFamilies) -> Result<()
         };
         usual.to_owned()
     });
-    let invalid = |field: &str, value: &str, why: &str| {
-        Err(format!("spec.{field}: Invalid value: \"{value}\": {why}"))
+    let invalid = |field: &str, value: &Value, why: &str| {
+        Err(format!("spec.{field}: Invalid value: {value}: {why}"))
     };
     let families = spec.ip_families.get_or_insert_default();
     if policy == "SingleStack" {
@@ -35,13 +36,14 @@ pub(super) fn complete(spec: &mut ServiceSpec, cluster: IpFamilies) -> Result<()
             )
         };
         if given.len() == 2 {
-            return invalid("ipFamilyPolicy", policy, &why("cluster IPs"));
+            return invalid("ipFamilyPolicy", &json!(policy), &why("cluster IPs"));
         }
         if families.len() == 2 {
-            return invalid("ipFamilyPolicy", policy, &why("IP families"));
+            return invalid("ipFamilyPolicy", &json!(policy), &why("IP families"));
         }
     }
-    let known = |family: &str| family == IPV4 || cluster == IpFamilies::DualStack;
+    let known = |family: &str| cluster.has(family);
+    let dual = cluster.names().len() == 2;
     for (at, address) in given.iter().enumerate().skip(families.len()) {
         let family = match address.as_str() {
             "None" => break,
@@ -50,25 +52,26 @@ pub(super) fn complete(spec: &mut ServiceSpec, cluster: IpFamilies) -> Result<()
         };
         if !known(family) {
             let why = format!("{family} is not configured on this cluster");
-            return invalid(&format!("clusterIPs[{at}]"), address, &why);
+            // All of them, as the server writes a list
+            return invalid(&format!("clusterIPs[{at}]"), &json!(given), &why);
         }
         families.push(family.to_owned());
     }
     // A headless Service without a selector may have families that the cluster has not
     if !bare {
-        if policy == "RequireDualStack" && cluster != IpFamilies::DualStack {
+        if policy == "RequireDualStack" && !dual {
             let why = "this cluster is not configured for dual-stack services";
-            return invalid("ipFamilyPolicy", policy, why);
+            return invalid("ipFamilyPolicy", &json!(policy), why);
         }
         if let Some(at) = families.iter().position(|family| !known(family)) {
             let why = "not configured on this cluster";
-            return invalid(&format!("ipFamilies[{at}]"), &families[at], why);
+            return invalid(&format!("ipFamilies[{at}]"), &json!(families[at]), why);
         }
     }
     if families.is_empty() {
-        families.push(IPV4.to_owned());
+        families.push(cluster.first().to_owned());
     }
-    let more = policy != "SingleStack" && (bare || cluster == IpFamilies::DualStack);
+    let more = policy != "SingleStack" && (bare || dual);
     if families.len() == 1 && more {
         let other = if families[0] == IPV4 { IPV6 } else { IPV4 };
         families.push(other.to_owned());
@@ -78,8 +81,6 @@ pub(super) fn complete(spec: &mut ServiceSpec, cluster: IpFamilies) -> Result<()
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-
     use super::*;
 
     fn completed(spec: Value, cluster: IpFamilies) -> Result<(String, Vec<String>), String> {
@@ -143,6 +144,45 @@ mod tests {
     }
 
     #[test]
+    fn the_first_family_is_the_clusters() {
+        for (spec, cluster, expected) in [
+            (json!({}), IpFamilies::DualStackIPv6, &[IPV6][..]),
+            (json!({}), IpFamilies::IPv6, &[IPV6]),
+            (
+                json!({"ipFamilyPolicy": "PreferDualStack"}),
+                IpFamilies::DualStackIPv6,
+                &[IPV6, IPV4],
+            ),
+            (
+                json!({"ipFamilies": [IPV4]}),
+                IpFamilies::DualStackIPv6,
+                &[IPV4],
+            ),
+            (
+                json!({"ipFamilyPolicy": "PreferDualStack"}),
+                IpFamilies::IPv6,
+                &[IPV6],
+            ),
+            // "Kubernetes will assign both, beginning with the cluster's" (alloc.go)
+            (
+                json!({"clusterIPs": ["None"]}),
+                IpFamilies::IPv6,
+                &[IPV6, IPV4],
+            ),
+        ] {
+            let (_, families) = completed(spec.clone(), cluster).expect("it is taken");
+            assert_eq!(families, expected, "{spec} on {cluster:?}");
+        }
+        assert_eq!(
+            completed(json!({"ipFamilies": [IPV4]}), IpFamilies::IPv6),
+            Err(
+                "spec.ipFamilies[0]: Invalid value: \"IPv4\": not configured on this cluster"
+                    .to_owned()
+            )
+        );
+    }
+
+    #[test]
     fn what_the_cluster_cannot_do_is_refused_in_the_servers_words() {
         let mixed = json!({"ipFamilyPolicy": "SingleStack", "ipFamilies": [IPV4, IPV6]});
         for (spec, cluster, expected) in [
@@ -160,7 +200,7 @@ mod tests {
             (
                 json!({"clusterIPs": ["fd00:10:96::7"]}),
                 IpFamilies::IPv4,
-                "spec.clusterIPs[0]: Invalid value: \"fd00:10:96::7\": IPv6 is not configured on this \
+                "spec.clusterIPs[0]: Invalid value: [\"fd00:10:96::7\"]: IPv6 is not configured on this \
                  cluster",
             ),
             (

@@ -1,8 +1,6 @@
 //! A client outside the cluster, as the proxy serves it.
 
-use std::sync::atomic::Ordering;
-
-use http::{Method, Uri};
+use http::Request;
 use http_body_util::BodyExt;
 
 use super::Memory;
@@ -12,9 +10,8 @@ impl Memory {
     /// What the proxy answers to a GET of a URL: its status and its body. Nothing for what is no
     /// URL.
     pub fn fetch(&self, url: &str) -> Option<(u16, String)> {
-        let url: Uri = url.parse().ok()?;
-        let turn = self.turns.fetch_add(1, Ordering::Relaxed);
-        let response = proxy::answer(&self.world, &Method::GET, &url, turn);
+        let (head, ()) = Request::get(url).body(()).ok()?.into_parts();
+        let response = proxy::answer(&self.view(), &head);
         let status = response.status().as_u16();
         // It is whole, and waits for nothing
         let body = futures::executor::block_on(response.into_body().collect()).ok()?;

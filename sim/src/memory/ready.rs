@@ -1,7 +1,5 @@
 //! Whether a pod in memory is ready: looked at once, when it has been put in.
 
-use std::net::IpAddr;
-
 use k8s_openapi::api::core::v1::Container;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
@@ -26,7 +24,7 @@ impl Memory {
         if self.world.suffers(FaultKind::ProbeIgnored, &pod.node) {
             return true;
         }
-        let own = IpAddr::from(pod.address);
+        let own = pod.first_address();
         let reached = |host: Option<&String>, port: &IntOrString| {
             let host = host.filter(|host| !host.is_empty());
             let address = host.map_or(Ok(own), |host| host.parse()).ok()?;

@@ -268,6 +268,39 @@ fn what_cannot_be_is_refused_by_name() {
 }
 
 #[test]
+fn what_is_refused_leaves_what_there_is() {
+    let mut memory = matrix();
+    let before = sweep(&memory);
+    let web = |change: &dyn Fn(&mut Value)| {
+        let mut pod = agnhost(Pool::Linux, "web-linux", &["netexec", "--http-port=80"]);
+        change(&mut pod);
+        pod
+    };
+    let nowhere = web(&|pod| pod["spec"]["nodeName"] = "nowhere".into());
+    let other = web(&|pod| pod["spec"]["containers"][0]["image"] = "example.com/other:1".into());
+    let second = web(&|pod| {
+        let containers = pod["spec"]["containers"].as_array_mut().expect("a list");
+        containers.push(json!({"name": "more", "image": "example.com/other:1"}));
+    });
+    for refused in [nowhere, other, second] {
+        assert!(memory.apply(&refused).is_err(), "{refused}");
+        assert_eq!(sweep(&memory), before, "{refused}");
+    }
+    // On a node that is full there is the address of the one that is replaced
+    let fillers = (0..1000).map(|number| agnhost(Pool::Linux, &format!("p{number}"), &["pause"]));
+    let refused = fillers
+        .map(|pod| memory.apply(&pod))
+        .find_map(Result::err)
+        .expect("it fills up");
+    assert!(matches!(refused, MemoryError::Address(_)), "{refused}");
+    let again = agnhost(Pool::Linux, "p0", &["netexec", "--http-port=80"]);
+    memory.apply(&again).expect("in the place of another");
+    let address = memory.address("Pod", "test", "p0").expect("an address");
+    let reply = curl(&memory, "prober-linux", &format!("http://{address}/"));
+    assert_eq!(word(&reply), "answered");
+}
+
+#[test]
 fn datagrams_are_answered_where_a_program_listens_for_them() {
     let mut memory = matrix();
     let [linux, .., windows] = pools();
@@ -294,6 +327,33 @@ fn datagrams_are_answered_where_a_program_listens_for_them() {
             assert_eq!(word(&reply) == "answered", answered, "{target}: {reply:?}");
         }
     }
+}
+
+#[test]
+fn name_servers_are_written_without_brackets() {
+    let mut memory = matrix();
+    let mut asked = |servers: Value, argv: &[&str]| {
+        let mut pod = agnhost(Pool::Linux, "asks", &["pause"]);
+        pod["spec"]["dnsPolicy"] = "None".into();
+        pod["spec"]["dnsConfig"] = json!({"nameservers": servers});
+        memory.apply(&pod).expect("a pod");
+        let request = Request {
+            namespace: "test".to_owned(),
+            pod: "asks".to_owned(),
+            argv: argv.iter().map(|&word| word.to_owned()).collect(),
+            ..Request::default()
+        };
+        match memory.exec(&request).expect("the pod runs") {
+            Reply::Ended { stdout, code, .. } => (String::from_utf8_lossy(&stdout).into(), code),
+            other => panic!("{other:?}"),
+        }
+    };
+    let both = json!(["fd00:10:96::a", "10.96.0.10"]);
+    let (file, _): (String, _) = asked(both.clone(), &["cat", "/etc/resolv.conf"]);
+    assert_eq!(file, "nameserver fd00:10:96::a\nnameserver 10.96.0.10\n");
+    let list = ["/agnhost", "dns-server-list"];
+    assert_eq!(asked(both, &list), ("fd00:10:96::a\n".to_owned(), 0));
+    assert_eq!(asked(json!([]), &list), (String::new(), 2));
 }
 
 #[test]

@@ -126,6 +126,12 @@ fn windows_completes_names_without_dots_alone() {
 fn records_are_those_of_the_dns_specification() {
     let (mut world, origin) = pod_on(Pool::Linux, false, Told::default());
     with_services(&mut world);
+    let slice = Slice {
+        service: "web".to_owned(),
+        ports: [("http".to_owned(), 8080)].into(),
+        endpoints: vec![Endpoint::ready([10, 244, 1, 8])],
+    };
+    world.slices.insert(Key::new("app", "web-1"), slice);
     let address = |octets: [u8; 4]| Data::Address(octets.into());
     let srv = |weight, port, target: &str| Data::Srv {
         weight,
@@ -189,6 +195,25 @@ fn records_are_those_of_the_dns_specification() {
         ("db-2.db.app.svc", RecordType::A, Answer::NoSuchName),
         ("db-0.web.app.svc", RecordType::A, Answer::NoSuchName),
         ("empty.app.svc", RecordType::A, Answer::NoSuchName),
+        // plugin/kubernetes/kubernetes.go, `findServices`: backends have names under any Service
+        (
+            "10-244-1-8.web.app.svc",
+            RecordType::A,
+            found(vec![address([10, 244, 1, 8])]),
+        ),
+        ("10-244-1-8.out.app.svc", RecordType::A, Answer::NoSuchName),
+        // parse.go: names on the way to others
+        ("svc", RecordType::A, Answer::NoData),
+        ("pod", RecordType::A, Answer::NoData),
+        ("app.svc", RecordType::A, Answer::NoData),
+        ("app.pod", RecordType::A, Answer::NoData),
+        ("other.svc", RecordType::A, Answer::NoSuchName),
+        ("10-1-2-3.other.pod", RecordType::A, Answer::NoSuchName),
+        (
+            "any.10-1-2-3.app.pod",
+            RecordType::A,
+            found(vec![address([10, 1, 2, 3])]),
+        ),
         ("web.other.svc", RecordType::A, Answer::NoSuchName),
         ("web.app", RecordType::A, Answer::NoSuchName),
         (
@@ -223,6 +248,18 @@ fn records_are_those_of_the_dns_specification() {
             found(vec![Data::Name("web.app.svc.cluster.local".to_owned())]),
         ),
         ("9.9.96.10.in-addr.arpa.", Answer::NoSuchName),
+        // reverse.go: a backend's, if it is ready
+        (
+            "5.1.244.10.in-addr.arpa.",
+            found(vec![Data::Name("db-0.db.app.svc.cluster.local".to_owned())]),
+        ),
+        (
+            "8.1.244.10.in-addr.arpa.",
+            found(vec![Data::Name(
+                "10-244-1-8.web.app.svc.cluster.local".to_owned(),
+            )]),
+        ),
+        ("7.1.244.10.in-addr.arpa.", Answer::NoSuchName),
     ] {
         let query = Query {
             record: RecordType::Ptr,
@@ -533,8 +570,8 @@ fn in_both_families(pool: Pool) -> (World, Origin) {
     let node = world.nodes.get("node").expect("it is there").clone();
     let node = node.of_families(crate::topology::IpFamilies::DualStack);
     let key = Key::new("app", "pod");
-    let mut pod = world.pods.get(&key).expect("it is there").clone();
-    pod.address6 = node.address6_of(pod.address);
+    let pod = world.pods.get(&key).expect("it is there").clone();
+    let pod = pod.on(&node);
     world.pods.insert(key, pod);
     world.nodes.insert("node".to_owned(), node);
     let service = |addresses: &[&str]| Service {

@@ -86,8 +86,9 @@ fn rounds(
     (all, at)
 }
 
-/// Microsoft, "DNS client resolution timeouts" (2834226): one server is asked after 0, 1, 2, 4 and 8 s;
-/// of several the first, then the others, and from 4 s on all of them; after 10 s it is over.
+/// Microsoft, "DNS client resolution timeouts" (2834226), with a trace of each: one server is asked
+/// after 0, 1, 2, 4 and 8 s; of two the first, then the second twice; of more the first, the second
+/// and the third; from 4 s on all of them; after 10 s it is over.
 fn windows(servers: usize) -> (Vec<Sent>, Duration) {
     let until = Duration::from_secs(10);
     let last = servers - 1;
@@ -170,6 +171,23 @@ mod tests {
         );
         let own = heard(Resolver::WindowsNslookup, Os::Windows, &[DEAD, PROMPT]);
         assert_eq!(own, (None, 4_000), "nslookup.exe asks the first alone");
+    }
+
+    #[test]
+    fn windows_asks_as_its_traces_show() {
+        let asked = |servers| {
+            let (sent, _) = questions(Resolver::System, Os::Windows, servers);
+            let each = sent.iter().map(|sent| (sent.at.as_secs(), sent.to + 1));
+            each.collect::<Vec<_>>()
+        };
+        assert_eq!(asked(1), [(0, 1), (1, 1), (2, 1), (4, 1), (8, 1)]);
+        let both = [(0, 1), (1, 2), (2, 2), (4, 1), (4, 2), (8, 1), (8, 2)];
+        assert_eq!(asked(2), both);
+        let (first, then) = ([(0, 1), (1, 2), (2, 3)], [4, 8]);
+        let all = then
+            .into_iter()
+            .flat_map(|at| (1..=5).map(move |to| (at, to)));
+        assert_eq!(asked(5), first.into_iter().chain(all).collect::<Vec<_>>());
     }
 
     #[test]

@@ -102,25 +102,33 @@ fn outside(world: &World, name: &str, record: RecordType) -> Answer {
     }
 }
 
-/// The records below the cluster's domain; `None` where there is no such name.
+/// The records below the cluster's domain; `None` where there is no such name (`CoreDNS`,
+/// `plugin/kubernetes/parse.go`, `parseRequest`, and `kubernetes.go`, `findPods` and
+/// `findServices`).
 fn in_cluster(world: &World, rest: &str, record: RecordType) -> Option<Vec<Data>> {
     let mut labels: Vec<&str> = rest.split('.').collect();
-    let zone = labels.pop()?;
-    let namespace = labels.pop()?;
+    let zone = labels.pop().filter(|zone| ["svc", "pod"].contains(zone))?;
+    // Names that lead to others are there, and have nothing of their own
+    let Some(namespace) = labels.pop() else {
+        return Some(Vec::new());
+    };
+    let known = || has_namespace(world, namespace);
+    let Some(name) = labels.pop() else {
+        return known().then(Vec::new);
+    };
     if zone == "pod" {
-        // The Corefile's `pods insecure`: any address, whoever has it
-        let address = labels.pop().filter(|_| labels.is_empty())?;
-        return Some(of_type(vec![dashed(address)?], record));
+        // The Corefile's `pods insecure`: any address, whoever has it, and nobody looks at what
+        // stands before it
+        let address = dashed(name).filter(|_| labels.len() <= 2 && known())?;
+        return Some(of_type(vec![address], record));
     }
-    if zone != "svc" {
-        return None;
-    }
-    let key = Key::new(namespace, labels.pop()?);
+    let key = Key::new(namespace, name);
     let service = world.services.get(&key)?;
     match labels[..] {
         [] => addresses(world, &key, service, record, 0),
         [host] => {
-            let own = of_hosts(world, &key, service)
+            let own = backends(world, &key)
+                .filter(|_| service.external_name.is_none())
                 .filter(|(_, each)| host_label(each) == host)
                 .map(|(_, each)| each.address)
                 .collect::<Vec<_>>();
@@ -208,12 +216,26 @@ fn of_hosts<'a>(
     service: &Service,
 ) -> impl Iterator<Item = (&'a crate::world::Slice, &'a Endpoint)> {
     let headless = service.addresses.is_empty() && service.external_name.is_none();
+    backends(world, key).filter(move |_| headless)
+}
+
+/// The ready backends of any Service.
+fn backends<'a>(
+    world: &'a World,
+    key: &Key,
+) -> impl Iterator<Item = (&'a crate::world::Slice, &'a Endpoint)> {
     world
         .slices
         .of(key)
-        .filter(move |_| headless)
         .flat_map(|slice| slice.endpoints.iter().map(move |each| (slice, each)))
         .filter(|(_, each)| each.ready)
+}
+
+/// Whether there is a namespace: a cluster in memory has those too that only objects name.
+fn has_namespace(world: &World, name: &str) -> bool {
+    world.namespaces.contains_key(name)
+        || world.services.within(name).next().is_some()
+        || world.pods.within(name).next().is_some()
 }
 
 /// The first label of a backend's own name: its pod's `hostname`, else its address.
@@ -317,10 +339,18 @@ fn reverse(world: &World, name: &str) -> Option<Vec<Data>> {
             Ipv6Addr::from(full.then_some(value)?).into()
         }
     };
-    let (Key { namespace, name }, _) = world
-        .services
-        .at(address)
-        .filter(|(_, service)| service.addresses.contains(&address))?;
-    let full = format!("{name}.{namespace}.svc.{}", world.network.domain);
-    Some(vec![Data::Name(full)])
+    let full =
+        |Key { namespace, name }: &Key| format!("{name}.{namespace}.svc.{}", world.network.domain);
+    let service = world.services.at(address);
+    if let Some((key, _)) = service.filter(|(_, own)| own.addresses.contains(&address)) {
+        return Some(vec![Data::Name(full(key))]);
+    }
+    // plugin/kubernetes/reverse.go, `serviceRecordForIP`: else the backend's name, once for each
+    // Service that has it
+    let found = world.slices.with(address).into_iter().flat_map(|key| {
+        let own = backends(world, key).filter(|(_, each)| each.address == address);
+        own.map(move |(_, each)| Data::Name(format!("{}.{}", host_label(each), full(key))))
+    });
+    let found: Vec<Data> = found.collect();
+    (!found.is_empty()).then_some(found)
 }

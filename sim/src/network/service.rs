@@ -1,5 +1,6 @@
 //! Connections to a Service: its virtual address, its load balancer's, and the choice of a backend.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::{Backend, Flow, Outcome, Protocol};
@@ -82,22 +83,23 @@ impl<'a> Flow<'a> {
         };
         // healthCheckNodePort: with externalTrafficPolicy Local, nodes without a backend are left
         // out
-        let backends = self.backends(key, port, None).0;
-        let local = |name: &str| {
-            let mut nodes = backends
-                .iter()
-                .map(|(endpoint, _)| endpoint.node.as_deref());
-            nodes.any(|node| node == Some(name))
+        let nodes = &self.world.nodes;
+        let picked = if service.external_local {
+            let backends = self.backends(key, port, None).0.into_iter();
+            let names: BTreeSet<&str> = backends
+                .filter_map(|(endpoint, _)| endpoint.node.as_deref())
+                .collect();
+            let local: Vec<(&'a String, &'a Node)> = names
+                .into_iter()
+                .filter_map(|name| nodes.get_key_value(name))
+                .filter(|(_, node)| node.forwards(request.to))
+                .collect();
+            pick(&local, request.turn)
+        } else {
+            let mut all = nodes.in_turn(request.turn);
+            all.find(|(_, node)| node.forwards(request.to))
         };
-        let nodes: Vec<(&'a String, &'a Node)> = self
-            .world
-            .nodes
-            .iter()
-            .filter(|(name, node)| {
-                node.forwards(request.to) && (!service.external_local || local(name))
-            })
-            .collect();
-        match pick(&nodes, request.turn) {
+        match picked {
             Some((name, node)) => self.through_node_port(name, node, key, service, port),
             None => Outcome::TimedOut,
         }

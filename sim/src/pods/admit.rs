@@ -87,9 +87,9 @@ fn of_room(cluster: &Cluster, pod: &Pod, node: &NodeState) -> Option<NodeVerdict
     let spec = pod.spec.as_ref()?;
     let uid = pod.metadata.uid.as_deref().unwrap_or_default();
     let others: Vec<Arc<PodRun>> = cluster
-        .runs()
+        .runs(node)
         .values()
-        .filter(|other| other.node.name == node.name && other.uid != uid)
+        .filter(|other| other.uid != uid)
         .map(Arc::clone)
         .collect();
     let active = others.iter().filter(|other| {

@@ -123,13 +123,10 @@ fn links(cluster: &Cluster, run: &PodRun) -> Env {
     let world = cluster.world();
     let master = Key::new("default", "kubernetes");
     let mut env = Env::new();
-    for key in world.services.keys() {
-        let service = world.services.get(key);
-        let Some((service, address)) = service.and_then(|own| Some((own, own.addresses.first()?)))
-        else {
-            continue;
-        };
-        if *key == master || all && key.namespace == run.key.namespace {
+    let api = world.services.get(&master).map(|own| (&master, own));
+    let own = world.services.within(&run.key.namespace).filter(|_| all);
+    for (key, service) in api.into_iter().chain(own) {
+        if let Some(address) = service.addresses.first() {
             env.extend(links_to(&key.name, *address, &service.ports));
         }
     }

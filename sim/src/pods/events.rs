@@ -2,6 +2,7 @@
 //!
 //! What is told again counts up the event that is there, as client-go's correlator does.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -17,7 +18,14 @@ use crate::cluster::{Cluster, in_turn, locked};
 use crate::fault::FaultKind;
 
 /// What tells one event from another: the container's field path, the reason and the words.
-pub(crate) type Told = (String, String, String);
+type Words = (String, String, String);
+
+/// The events that were told last, each with its name and how often; the latest stands last.
+pub(crate) type Told = VecDeque<(Words, (String, i32))>;
+
+/// How many of a pod's are kept in mind. client-go keeps 4096 for all pods of a node
+/// (`tools/record/events_cache.go`, `maxLruCacheEntries`); what it forgets is told anew as well.
+const MOST_TOLD: usize = 64;
 
 /// Tells something ordinary.
 pub(crate) fn normal(cluster: &Cluster, run: &Arc<PodRun>, reason: &str, message: String) {
@@ -48,19 +56,17 @@ pub(crate) fn tell(
     let now = Timestamp::now();
     let key = (path.clone(), reason.to_owned(), message.clone());
     let (name, count) = {
-        let mut told = locked(&run.told);
         // The kubelet's names: the pod's, a dot, the time in hexadecimal digits
-        let fresh = || (format!("{}.{:x}", run.key.name, now.as_nanosecond()), 0);
-        let known = told.entry(key).or_insert_with(fresh);
-        known.1 += 1;
-        known.clone()
+        let fresh = || format!("{}.{:x}", run.key.name, now.as_nanosecond());
+        counted(&mut locked(&run.told), key, fresh)
     };
     let at = Time(run.now(cluster));
     let events: Api<Event> = Api::namespaced(cluster.client.clone(), &run.key.namespace);
     if count > 1 {
         let again = Patch::Merge(json!({"count": count, "lastTimestamp": at, "message": message}));
         cluster.spawn(async move {
-            let counted = events.patch(&name, &PatchParams::default(), &again).await;
+            let params = PatchParams::default();
+            let counted = in_turn(events.patch(&name, &params, &again)).await;
             if let Err(error) = counted {
                 tracing::debug!(%error, "event is not counted");
             }
@@ -101,4 +107,40 @@ pub(crate) fn tell(
             tracing::debug!(%error, "event is lost");
         }
     });
+}
+
+/// The event's name and how often it has been told by now.
+fn counted(told: &mut Told, words: Words, fresh: impl FnOnce() -> String) -> (String, i32) {
+    let at = told.iter().position(|(known, _)| *known == words);
+    let (words, (name, count)) = at
+        .and_then(|at| told.remove(at))
+        .unwrap_or_else(|| (words, (fresh(), 0)));
+    let known = (name, count + 1);
+    told.push_back((words, known.clone()));
+    if told.len() > MOST_TOLD {
+        told.pop_front();
+    }
+    known
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_again_is_counted_unless_it_is_long_ago() {
+        let mut told = Told::default();
+        let mut tell = |message: usize| {
+            let words = (String::new(), "Failed".to_owned(), message.to_string());
+            counted(&mut told, words, || format!("p.{message}"))
+        };
+        assert_eq!(tell(0), ("p.0".to_owned(), 1));
+        for message in 1..=MOST_TOLD {
+            assert_eq!(tell(message).1, 1);
+        }
+        assert_eq!(tell(1), ("p.1".to_owned(), 2));
+        assert_eq!(tell(0).1, 1, "it has been forgotten");
+        assert_eq!(tell(1).1, 3, "it was told lately");
+        assert_eq!(told.len(), MOST_TOLD);
+    }
 }

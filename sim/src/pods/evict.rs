@@ -65,11 +65,10 @@ pub(super) async fn evicted(cluster: &Cluster, run: &Arc<PodRun>) -> (NodeVerdic
 /// How many pods of the node go before this one; one more, so that pressure is noticed first.
 fn ahead(cluster: &Cluster, run: &PodRun) -> u32 {
     let own = rank(&run.key, &run.pod);
-    let runs = cluster.runs();
-    let others = runs.values().filter(|other| {
-        let same = other.node.name == run.node.name && !is_critical(&other.pod);
-        same && rank(&other.key, &other.pod) < own
-    });
+    let runs = cluster.runs(&run.node);
+    let others = runs
+        .values()
+        .filter(|other| !is_critical(&other.pod) && rank(&other.key, &other.pod) < own);
     1 + u32::try_from(others.count()).unwrap_or(u32::MAX - 1)
 }
 

@@ -32,7 +32,7 @@ pub(crate) async fn live(
     }
     sandbox::remove(&cluster, &run);
     run.book().end();
-    let mut runs = cluster.runs();
+    let mut runs = cluster.runs(&run.node);
     if runs.get(&run.key).is_some_and(|known| known.uid == run.uid) {
         runs.remove(&run.key);
     }

@@ -15,6 +15,7 @@ pub(crate) mod hook;
 pub(crate) mod life;
 mod listening;
 pub(crate) mod probe;
+mod program;
 mod pull;
 mod reach;
 mod refer;
@@ -26,5 +27,6 @@ mod status;
 mod stop;
 #[cfg(test)]
 mod tests;
+mod trap;
 mod volumes;
 pub(crate) mod watch;

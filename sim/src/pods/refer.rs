@@ -12,7 +12,6 @@ use kube::Api;
 use super::resources::milli;
 use super::run::PodRun;
 use crate::cluster::{Cluster, insist};
-use crate::world;
 
 /// The content of a `ConfigMap` or Secret.
 pub(crate) type Data = BTreeMap<String, Vec<u8>>;
@@ -87,7 +86,7 @@ pub(crate) fn field(run: &PodRun, selector: &ObjectFieldSelector) -> Result<Stri
     let own: Vec<_> = run
         .address()
         .into_iter()
-        .flat_map(|address| world::both(address, node.address6_of(address)))
+        .flat_map(|address| node.addresses_of(address))
         .collect();
     let host: Vec<_> = node.addresses().collect();
     let first = |of: &[IpAddr]| of.first().map(ToString::to_string).unwrap_or_default();

@@ -1,6 +1,5 @@
 //! A pod that a node of ours has taken: its object, its node, and the book of its state.
 
-use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
@@ -20,7 +19,7 @@ use crate::image::Image;
 use crate::network::Origin;
 use crate::program::Place;
 use crate::topology::Os;
-use crate::world::Key;
+use crate::world::{self, Key};
 
 /// A pod in the hands of its node.
 pub(crate) struct PodRun {
@@ -36,7 +35,7 @@ pub(crate) struct PodRun {
     /// For each init container, then for each container: it will not be started again.
     pub(super) over: Vec<CancellationToken>,
     /// The events told of it, so that a repetition counts up the one there is.
-    pub(super) told: Mutex<HashMap<Told, (String, i32)>>,
+    pub(super) told: Mutex<Told>,
     /// Wakes the reporter after a change of the book.
     pub(crate) changed: Notify,
     /// The same for all who wait inside the node.
@@ -119,12 +118,7 @@ impl PodRun {
     /// Where the programs of a container find themselves, so far without variables and files.
     pub(crate) fn place(&self, container: &Container, image: &Image) -> Place {
         let host_network = self.host_network();
-        let spec = self.pod.spec.as_ref();
-        // kubelet, `GeneratePodHostNameAndDomain`
-        let own = spec.and_then(|spec| {
-            let asked = spec.hostname.as_ref().filter(|name| !name.is_empty());
-            spec.hostname_override.as_ref().or(asked).cloned()
-        });
+        let own = self.pod.spec.as_ref().and_then(world::own_name);
         Place {
             os: self.node.pool.os(),
             family: image.family,
@@ -137,7 +131,7 @@ impl PodRun {
             hostname: if host_network {
                 self.node.name.clone()
             } else {
-                own.unwrap_or_else(|| self.key.name.clone())
+                own.unwrap_or(&self.key.name).to_owned()
             },
             env: Arc::default(),
             files: Files::new(self.node.pool.os()),

@@ -220,9 +220,8 @@ fn address(cluster: &Arc<Cluster>, run: &PodRun) -> Result<(), String> {
         let pod = world::Pod {
             uid: run.uid.clone(),
             host_network,
-            address6: run.node.view.address6_of(address),
             dns_ready: host_network || run.node.pool.os() == Os::Linux,
-            ..world::Pod::new(&run.node.name, address, told)
+            ..world::Pod::new(&run.node.name, address, told).on(&run.node.view)
         };
         world.pods.insert(run.key.clone(), pod);
     });

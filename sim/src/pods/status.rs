@@ -13,7 +13,7 @@ use super::book::{Book, ContainerBook, Role, State};
 use super::resources;
 use crate::clock;
 use crate::topology::Os;
-use crate::world::{self, Node};
+use crate::world::Node;
 
 impl Book {
     /// The status to report now, for its node.
@@ -22,7 +22,7 @@ impl Book {
         let own: Vec<String> = self
             .address
             .into_iter()
-            .flat_map(|address| world::both(address, node.address6_of(address)))
+            .flat_map(|address| node.addresses_of(address))
             .map(|address| address.to_string())
             .collect();
         let generation = self.pod.metadata.generation;
@@ -50,7 +50,7 @@ impl Book {
         };
         let conditions = self.conditions(phase);
         PodStatus {
-            host_ip: Some(node.address.to_string()),
+            host_ip: Some(node.first_address().to_string()),
             host_ips: Some(
                 node.addresses()
                     .map(|address| HostIP {
@@ -286,7 +286,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
-    use crate::topology::Pool;
+    use crate::topology::{IpFamilies, Pool};
 
     fn host() -> Node {
         Node::new(Pool::Linux, Ipv4Addr::LOCALHOST, 1, [10, 244, 1])
@@ -310,6 +310,37 @@ mod tests {
         assert_eq!(status.phase.as_deref(), Some("Failed"));
         assert_eq!(status.reason.as_deref(), Some("PodOSNotSupported"));
         assert_eq!((status.host_ip, status.container_statuses), (None, None));
+    }
+
+    #[test]
+    fn addresses_stand_in_the_order_of_the_nodes() {
+        let of = |families| {
+            let mut book = book_of(json!({"containers": [{"name": "a"}]}));
+            book.address = Some(Ipv4Addr::new(10, 244, 1, 7));
+            let status = book.status(&host().of_families(families));
+            let own: Vec<_> = status.pod_ips.iter().flatten().collect();
+            let own: Vec<_> = own.into_iter().map(|own| own.ip.clone()).collect();
+            let hosts: Vec<_> = status.host_ips.iter().flatten().collect();
+            let hosts: Vec<_> = hosts.into_iter().map(|host| host.ip.clone()).collect();
+            assert_eq!(status.pod_ip.as_ref(), own.first(), "{families:?}");
+            assert_eq!(status.host_ip.as_ref(), hosts.first(), "{families:?}");
+            (own, hosts)
+        };
+        let (four, six) = ("10.244.1.7", "fd00:10:244:f401::7");
+        let (host4, host6) = ("127.0.0.1", "fd00:10::7f00:1");
+        for (families, own, hosts) in [
+            (IpFamilies::IPv4, &[four][..], &[host4][..]),
+            (IpFamilies::DualStack, &[four, six], &[host4, host6]),
+            (IpFamilies::DualStackIPv6, &[six, four], &[host6, host4]),
+            (IpFamilies::IPv6, &[six], &[host6]),
+        ] {
+            let expected = |all: &[&str]| all.iter().map(|&one| one.to_owned()).collect::<Vec<_>>();
+            assert_eq!(
+                of(families),
+                (expected(own), expected(hosts)),
+                "{families:?}"
+            );
+        }
     }
 
     #[test]

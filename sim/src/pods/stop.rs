@@ -7,10 +7,11 @@ use tokio::time::Instant;
 
 use super::book::Role;
 use super::container::Slot;
+use super::trap;
 use crate::clock;
 use crate::fault::FaultKind;
 use crate::log::Stream;
-use crate::program;
+use crate::program::{self, End, Followed, Input};
 use crate::topology::Os;
 
 /// kubelet, `minimumGracePeriodInSeconds`.
@@ -47,7 +48,7 @@ impl Reaction {
     }
 }
 
-/// How a program ends when it is told to; none for one that does not listen.
+/// How a program without a trap ends when it is told to; none for one that does not listen.
 ///
 /// On Linux the first process of a container gets no signal for which it has no handler
 /// (`pid_namespaces(7)`), so shells and `sleep` are killed in the end; Go programs have one and exit
@@ -62,7 +63,6 @@ pub(super) fn reaction(os: Os, argv: &[String], first: bool) -> Option<Reaction>
     }
     let file = argv.first().map(String::as_str).unwrap_or_default();
     let name = file.rsplit('/').next().unwrap_or_default();
-    let has = |word: &str| argv.iter().any(|arg| arg.contains(word));
     match (name, argv.get(1).map(String::as_str)) {
         // test/images/agnhost/pause/pause.go
         ("agnhost", None | Some("pause")) => Some(Reaction {
@@ -90,18 +90,14 @@ pub(super) fn reaction(os: Os, argv: &[String], first: bool) -> Option<Reaction>
         }),
         ("agnhost", _) => Reaction::with(2),
         ("pause", _) => Reaction::with(0),
-        ("sh" | "ash" | "bash", _) if has("trap ") && has("TERM") => {
-            let script = argv.last().map(String::as_str).unwrap_or_default();
-            let exit = script.split("exit ").nth(1).unwrap_or_default();
-            let digits: String = exit.chars().take_while(char::is_ascii_digit).collect();
-            Reaction::with(digits.parse().unwrap_or(0))
-        }
         _ => None,
     }
 }
 
-/// The exit code of what was killed: 128 and SIGKILL; on Windows `ERROR_PROCESS_ABORTED`, for which
-/// no source is known here: no record of a container that was killed there was found.
+/// The exit code of what was killed: 128 and SIGKILL; on Windows `ERROR_PROCESS_ABORTED` (Microsoft,
+/// "System Error Codes (1000-1299)"), as Docker showed it on Windows Server 2016 of a container that an
+/// orchestrator had ended ("Docker - Multiplatform Swarm and Bugs", which leads to moby issue 27612:
+/// `Exited (1067)`). Of containerd no record was found.
 fn killed(os: Os) -> u32 {
     match os {
         Os::Linux => 137,
@@ -116,7 +112,8 @@ impl Slot<'_> {
         let os = self.os();
         let begun = Instant::now();
         self.tell("Killing", stop.message.clone());
-        if run.suffers(FaultKind::GraceIgnored, cluster) {
+        let deleted = run.ending.borrow().is_some();
+        if deleted && run.suffers(FaultKind::GraceIgnored, cluster) {
             return killed(os);
         }
         let out_of_time = self.out_of_time(begun, &stop);
@@ -138,9 +135,16 @@ impl Slot<'_> {
         let shared = run.pod.spec.as_ref().is_some_and(|spec| {
             spec.share_process_namespace == Some(true) || spec.host_pid == Some(true)
         });
-        let least = clock::elapse(cluster.clock.real(LEAST));
-        tokio::pin!(least);
-        match reaction(os, argv, !shared) {
+        let told = Instant::now();
+        let least = async {
+            let all = cluster.clock.real(LEAST);
+            clock::elapse(all.saturating_sub(told.elapsed())).await;
+        };
+        let reaction = match trap::handler(argv).filter(|_| os == Os::Linux) {
+            Some(handler) => self.trapped(&handler),
+            None => reaction(os, argv, !shared),
+        };
+        match reaction {
             Some(reaction) => {
                 let ends = cluster.clock.pass(reaction.after);
                 let over = async {
@@ -166,6 +170,27 @@ impl Slot<'_> {
                 killed(os)
             }
         }
+    }
+
+    /// What a shell does on its trap, which is run by itself: it knows no variable that the script has
+    /// set. None where the script goes on behind it.
+    fn trapped(self, handler: &str) -> Option<Reaction> {
+        let mut place = None;
+        self.book(|container| place.clone_from(&container.place));
+        let world = self.cluster.world();
+        let view = self.cluster.view(&world);
+        let argv = ["sh", "-c", handler].map(str::to_owned);
+        let Followed { ran, end } =
+            program::start(&place?, &argv, &Input::default(), &view).follow(&view);
+        self.print(Stream::Out, &ran.stdout);
+        self.print(Stream::Error, &ran.stderr);
+        let ends = trap::exits(handler) && end == End::Ended;
+        // It is heard of when the command is over that runs meanwhile
+        ends.then(|| Reaction {
+            code: ran.code,
+            after: Duration::from_secs(1) + ran.lasted(),
+            prints: "",
+        })
     }
 
     /// What agnhost's pause says of the signal, in its log and for the kubelet.
@@ -230,8 +255,6 @@ mod tests {
         assert_eq!(code(Os::Linux, "/pause", true), Some(0));
         assert_eq!(code(Os::Linux, "sh|-c|sleep 3600", true), None);
         assert_eq!(code(Os::Linux, "sleep|3600", false), Some(143));
-        let trap = "sh|-c|trap 'exit 3' TERM; while true; do sleep 1; done";
-        assert_eq!(code(Os::Linux, trap, true), Some(3));
         assert_eq!(
             code(Os::Windows, "ping|-t|localhost", true),
             Some(program::CONTROL_C)

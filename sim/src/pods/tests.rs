@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::facets::scene::Scene;
 use super::facets::stub::path;
+use super::run::PodRun;
 use crate::world::Key;
 
 const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.53";
@@ -142,9 +143,17 @@ async fn probes_reach_what_they_name_from_the_node() {
 }
 
 impl Life {
+    fn run(&self, name: &str) -> Arc<PodRun> {
+        let cluster = &self.0.cluster;
+        let key = Key::new("test", name);
+        let mut nodes = cluster.nodes.values();
+        let run = nodes.find_map(|node| cluster.runs(node).get(&key).map(Arc::clone));
+        run.expect("it runs")
+    }
+
     /// A file of the pod's container, as a program there reads it now.
     fn file(&self, name: &str, path: &str) -> Option<String> {
-        let run = Arc::clone(&self.0.cluster.runs()[&Key::new("test", name)]);
+        let run = self.run(name);
         let place = run.book().container("main")?.place.clone()?;
         let bytes = place.files.read(path).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
@@ -214,7 +223,7 @@ async fn volumes_follow_what_they_are_made_of_and_parts_of_them_do_not() {
     life.config_map(Some("4"));
     life.0.pass(150).await;
     assert_eq!(seen(), ["4", "4", "1"]);
-    let run = Arc::clone(&life.0.cluster.runs()[&Key::new("test", "reader")]);
+    let run = life.run("reader");
     let place = run
         .book()
         .container("main")

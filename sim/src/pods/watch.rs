@@ -131,7 +131,9 @@ impl Pods {
             Arc::clone(node),
             Arc::clone(&pod),
         ));
-        self.cluster.runs().insert(key.clone(), Arc::clone(&run));
+        self.cluster
+            .runs(node)
+            .insert(key.clone(), Arc::clone(&run));
         let (sender, receiver) = watch::channel(pod);
         let gone = CancellationToken::new();
         self.cluster.spawn(life::live(

@@ -4,12 +4,12 @@
 //! of Kubernetes itself use is refused by name.
 
 use std::collections::BTreeMap;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use super::net::Net;
 use super::serve::Page;
-use super::{Place, Ran, Refusal, Started, connect, go};
+use super::{Place, Ran, Refusal, Started, connect};
 use crate::topology::Os;
 
 /// Runs `agnhost ARGS`.
@@ -48,15 +48,17 @@ pub(super) fn run(place: &Place, args: &[String], net: &dyn Net) -> Started {
             }
             suffixes => Ran::prints(suffixes.join(",") + "\n"),
         }),
-        "dns-server-list" => Started::Ended(Ran::prints(format!(
-            "{}\n",
-            net.settings()
-                .servers
-                .first()
-                .copied()
-                .map(go::host)
-                .unwrap_or_default()
-        ))),
+        // dns/dns.go: the words of the first line, under Linux alone; dns_windows.go: all servers
+        "dns-server-list" => Started::Ended(match &net.settings().servers[..] {
+            [] if place.os == Os::Linux => {
+                Ran::complains("panic: Could not find DNS search list!\n", 2)
+            }
+            [first, ..] if place.os == Os::Linux => Ran::prints(format!("{first}\n")),
+            all => {
+                let all: Vec<String> = all.iter().map(ToString::to_string).collect();
+                Ran::prints(all.join(",") + "\n")
+            }
+        }),
         // dns/common.go: the file, and an end of line
         "etc-hosts" => Started::Ended(Ran::prints(hosts(place, net) + "\n")),
         // k8s.io/component-base/cli prints what cobra calls the root: `app`
@@ -80,9 +82,13 @@ pub(super) fn hosts(place: &Place, net: &dyn Net) -> String {
 
 /// The pod's name for each of its addresses.
 fn own_lines(place: &Place, net: &dyn Net) -> String {
-    let second = net.source(Ipv6Addr::UNSPECIFIED.into());
-    let own = [net.address(), second].into_iter();
-    let own = own.take(if second.is_ipv6() { 2 } else { 1 });
+    let first = net.address();
+    let other: IpAddr = match first {
+        IpAddr::V4(_) => Ipv6Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED.into(),
+    };
+    let second = Some(net.source(other)).filter(|second| *second != first);
+    let own = [first].into_iter().chain(second);
     let lines = own.map(|address| format!("{address}\t{}\n", place.hostname));
     lines.collect::<Vec<_>>().concat()
 }

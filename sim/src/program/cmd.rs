@@ -7,7 +7,7 @@ mod input;
 mod syntax;
 
 use super::input::Input;
-use super::script::{Machine, Phrase, Step, Tongue, not_understood, number, path};
+use super::script::{MOST_TEXT, Machine, Phrase, Step, Tongue, not_understood, number, path};
 use super::windows::{launch, words};
 use super::{NOT_SIMULATED, Place, Ran, Refusal, Sight, Started};
 use crate::topology::{Build, Os};
@@ -15,25 +15,31 @@ pub(super) use input::reading;
 
 /// Runs a line.
 pub(super) fn run(place: &Place, line: &str, input: &Input, view: &Sight<'_>) -> Started {
-    let line = expanded(place, line);
-    match syntax::parse(&line) {
+    match expanded(place, line).and_then(|line| syntax::parse(&line)) {
         Ok(list) => Machine::new(&Cmd, place, list, input.clone(), view).run(view),
-        Err(why) => not_understood(&line, why),
+        Err(why @ (TOO_LONG | TOO_DEEP)) => Refusal::not_simulated(why),
+        Err(why) => not_understood(line, why),
     }
 }
+
+/// learn.microsoft.com, "Command prompt line string limitation": 8191 letters.
+const MOST_LETTERS: usize = 8191;
+const TOO_LONG: &str = "a line of more than 8191 letters";
+
+const TOO_DEEP: &str = "commands nested so deep";
 
 struct Cmd;
 
 impl Tongue for Cmd {
     fn step(&self, machine: &mut Machine, text: &str, input: &Input, view: &Sight<'_>) -> Step {
-        let mut text = text.to_owned();
-        for (name, value) in &machine.own {
-            text = text.replace(name, value);
+        match valued(machine, text) {
+            Ok(text) => step(machine, &text, input, view),
+            Err(ran) => Step::Next(Started::Ended(ran)),
         }
-        step(machine, &text, input, view)
     }
 
-    fn words(&self, _: &Machine, text: &str, _: &Sight<'_>) -> Result<Vec<String>, Ran> {
+    fn words(&self, machine: &mut Machine, text: &str, _: &Sight<'_>) -> Result<Vec<String>, Ran> {
+        let text = valued(machine, text)?;
         let words = words(&text.replace([',', ';'], " "));
         match words.iter().any(|word| word.contains(['*', '?'])) {
             // It would go over the files of that name
@@ -45,8 +51,8 @@ impl Tongue for Cmd {
         }
     }
 
-    fn set(&self, machine: &mut Machine, name: &str, value: String) {
-        machine.own.insert(name.to_owned(), value);
+    fn set(&self, machine: &mut Machine, name: &str, value: String) -> Result<(), Ran> {
+        machine.assign(name, value, false)
     }
 
     fn prompt(&self, machine: &Machine, _: bool) -> String {
@@ -65,6 +71,18 @@ impl Tongue for Cmd {
     fn end(&self, machine: &Machine, terminal: bool) -> Option<Ran> {
         (!terminal).then(|| Ran::code(machine.level))
     }
+}
+
+/// A text with the variables of the loops around it.
+fn valued(machine: &Machine, text: &str) -> Result<String, Ran> {
+    let mut text = text.to_owned();
+    for (name, value) in &machine.own {
+        if text.len() + text.matches(name).count() * value.len() > MOST_LETTERS {
+            return Err(Refusal::instead_of(TOO_LONG));
+        }
+        text = text.replace(name, value);
+    }
+    Ok(text)
 }
 
 /// Runs one command. `echo`, `rem` and `if` leave `ERRORLEVEL` as it is.
@@ -124,12 +142,12 @@ fn step(machine: &mut Machine, text: &str, input: &Input, view: &Sight<'_>) -> S
                 None => Ran::prints(format!("{}\r\n", shown(place, ""))),
             }
         }
-        "set" => set(place, text.get(3..).unwrap_or_default().trim()),
+        "set" => set(machine, text.get(3..).unwrap_or_default().trim()),
         "ver" => Ran::prints(format!(
             "\r\nMicrosoft Windows [Version {}]\r\n",
             version(place, view)
         )),
-        "if" => return condition(machine, text, input, view),
+        "if" => return Step::Next(Started::Ended(condition(place, text))),
         "date" | "time"
             if words
                 .get(1)
@@ -181,42 +199,28 @@ fn echo(text: &str, first: &str) -> Option<Ran> {
     Some(Ran::prints(format!("{printed}\r\n")))
 }
 
-/// `if [not] exist FILE COMMAND`.
-fn condition(machine: &mut Machine, text: &str, input: &Input, view: &Sight<'_>) -> Step {
-    let view = &match view.deeper() {
-        Ok(view) => view,
-        Err(refused) => return Step::Next(Started::Ended(refused)),
+/// `if [not] exist FILE`: whether what stands behind it runs.
+fn condition(place: &Place, text: &str) -> Ran {
+    let words = words(text);
+    let (negated, file) = match words.as_slice() {
+        [_, not, _, file] if not.eq_ignore_ascii_case("not") => (true, file),
+        [_, _, file] => (false, file),
+        _ => return Refusal::instead_of(text),
     };
-    let rest = text.get(2..).unwrap_or_default().trim_start();
-    let (negated, rest) = match rest.get(..4) {
-        Some(not) if not.eq_ignore_ascii_case("not ") => (true, rest[4..].trim_start()),
-        _ => (false, rest),
-    };
-    let Some(rest) = rest
-        .get(..6)
-        .filter(|exist| exist.eq_ignore_ascii_case("exist "))
-        .map(|_| rest[6..].trim_start())
-    else {
-        return Step::Next(Refusal::not_simulated(text));
-    };
-    let end = if let Some(quoted) = rest.strip_prefix('"') {
-        quoted.find('"').map_or(rest.len(), |at| at + 2)
-    } else {
-        rest.find(' ').unwrap_or(rest.len())
-    };
-    let (file, then) = rest.split_at(end);
-    let at = path(&machine.place, file);
-    let files = &machine.place.files;
-    let exists = files.read(&at).is_ok() || files.list(&at).is_some();
-    if exists == negated {
-        return Step::Next(Started::Ended(Ran::default()));
+    if file.contains(['*', '?']) {
+        return Refusal::instead_of(text);
     }
-    step(machine, then.trim(), input, view)
+    let at = path(place, file);
+    let exists = place.files.read(&at).is_ok() || place.files.list(&at).is_some();
+    Ran::code(u32::from(exists == negated))
 }
 
 fn type_files(place: &Place, files: &[String]) -> Ran {
     let mut all = Ran::default();
     for file in files {
+        if all.stdout.len() > MOST_TEXT {
+            return Refusal::instead_of("files of so much text");
+        }
         all = all.then(match place.files.read(&path(place, file)) {
             Ok(bytes) => Ran::prints(bytes),
             Err(error) => Ran::complains(format!("{}\r\n", error.text(Os::Windows)), 1),
@@ -366,13 +370,12 @@ pub(super) fn variable(place: &Place, name: &str) -> Option<String> {
     Some(all.find(|(key, _)| key.eq_ignore_ascii_case(name))?.1)
 }
 
-fn set(place: &mut Place, rest: &str) -> Ran {
+fn set(machine: &mut Machine, rest: &str) -> Ran {
     if let Some((name, value)) = rest.trim_matches('"').split_once('=') {
-        let mut env = (*place.env).clone();
-        env.insert(name.to_owned(), value.to_owned());
-        place.env = env.into();
-        return Ran::default();
+        let assigned = machine.assign(name, value.to_owned(), true);
+        return assigned.err().unwrap_or_default();
     }
+    let place = &machine.place;
     // A prefix shows all that begin with it
     let begins = |name: &str| {
         name.to_ascii_lowercase()
@@ -391,7 +394,7 @@ fn set(place: &mut Place, rest: &str) -> Ran {
 }
 
 /// Puts values for `%NAME%`, before anything else is looked at; unknown names stay as they are.
-fn expanded(place: &Place, line: &str) -> String {
+fn expanded(place: &Place, line: &str) -> Result<String, &'static str> {
     let mut out = String::new();
     let mut rest = line;
     while let Some((before, after)) = rest.split_once('%') {
@@ -409,8 +412,15 @@ fn expanded(place: &Place, line: &str) -> String {
                 rest = after;
             }
         }
+        if out.len() > MOST_LETTERS {
+            return Err(TOO_LONG);
+        }
     }
-    out + rest
+    let line = out + rest;
+    match line.chars().count() {
+        0..=MOST_LETTERS => Ok(line),
+        _ => Err(TOO_LONG),
+    }
 }
 
 #[cfg(test)]
@@ -453,7 +463,7 @@ mod tests {
         assert_eq!(cmd("exit").2, 0);
         assert_eq!(cmd("cmd /c exit 3& exit").2, 3);
         assert_eq!(cmd("cmd /c exit 3& echo x& exit /b").2, 3);
-        assert_eq!(cmd("cmd /c exit 3& if exist x ver& exit").2, 3);
+        assert_eq!(cmd("cmd /c exit 3& (if exist x ver)& exit").2, 3);
         assert_eq!(cmd("cmd /c exit 3& ver& exit").2, 0);
         assert_eq!(cmd("echo one two| findstr two").0, "one two\r\n");
         assert_eq!(cmd("echo one | findstr two").2, 1);
@@ -483,6 +493,27 @@ mod tests {
             all("for %a in (x y) do echo %a"),
             ("x y ".to_owned(), End::Ended)
         );
+        for (line, text) in [
+            ("(echo a & echo b)", "a b "),
+            ("(echo a& echo b) > f & type f & echo c", "a b c "),
+            ("(echo a& echo b) | findstr b", "b "),
+            ("for %i in (1 2) do (echo %i)", "1 2 "),
+            (
+                "for %i in (1 2) do @for %j in (%i x) do @echo %j",
+                "1 x 2 x ",
+            ),
+            ("(for %i in (1 2) do echo %i) & echo done", "1 2 done "),
+            ("if exist C:\\none echo yes & echo b", ""),
+            ("(if exist C:\\none echo yes & echo b) & echo c", "c "),
+            ("if not exist C:\\none (echo a& echo b)", "a b "),
+            (
+                "if not exist C:\\none (if exist C:\\Windows (echo a))",
+                "a ",
+            ),
+            ("echo (a)& echo \"(b\"", "(a) \"(b\" "),
+        ] {
+            assert_eq!(all(line), (text.to_owned(), End::Ended), "{line}");
+        }
         let (text, end) =
             all("echo first & for /l %i in (1,0,2) do (echo on & ping -n 2 127.0.0.1 >nul)");
         assert!(text.starts_with("first on on "), "{}", &text[..40]);
@@ -502,6 +533,12 @@ mod tests {
             "for %i in (*.txt) do echo %i",
             "for x",
             "for /l %i in (1) do a",
+            "for %i in (1 2) do (echo %i) & echo done",
+            "if exist x (echo a) else echo b",
+            "if 1==1 echo a",
+            "(echo a",
+            "(echo a) echo b",
+            "for %i in (a) do echo x> %i",
         ] {
             assert_eq!(cmd(line).2, NOT_SIMULATED, "{line}");
         }

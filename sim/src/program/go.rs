@@ -100,14 +100,9 @@ pub(super) fn lookup_error(net: &dyn Net, name: &str, failed: &Lookup) -> String
     };
     match (failed, net.os()) {
         (Lookup::TimedOut, Os::Linux) => {
-            let own = host(net.address());
-            let asked = net
-                .settings()
-                .servers
-                .first()
-                .copied()
-                .map(host)
-                .unwrap_or_default();
+            let asked = net.settings().servers.first().copied();
+            let own = host(asked.map_or(net.address(), |server| net.source(server)));
+            let asked = asked.map(host).unwrap_or_default();
             format!("lookup {name}{server}: read udp {own}:49152->{asked}:53: i/o timeout")
         }
         (Lookup::TimedOut, Os::Windows) => format!(

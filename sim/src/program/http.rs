@@ -23,7 +23,8 @@ pub(crate) struct Answer {
     pub(crate) body: String,
 }
 
-const PLAIN: &str = "text/plain; charset=utf-8";
+/// How Go labels plain text.
+pub(crate) const PLAIN: &str = "text/plain; charset=utf-8";
 const FORM: &str = "application/x-www-form-urlencoded";
 
 impl Asked {

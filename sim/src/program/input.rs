@@ -87,8 +87,8 @@ impl Ear {
     }
 
     pub(crate) fn hear(&self, heard: &Heard, view: &View<'_>) -> Started {
-        let asked = std::cell::Cell::new(0);
-        self.at(heard, &Sight::new(view, &asked))
+        let spent = super::Spent::default();
+        self.at(heard, &Sight::new(view, &spent))
     }
 
     pub(super) fn at(&self, heard: &Heard, view: &Sight<'_>) -> Started {
@@ -172,7 +172,12 @@ mod tests {
                     last = Some(ear);
                     (ran, false)
                 }
-                // What goes on is interrupted where it stands
+                Started::GoesOn { ran, rest }
+                    if heard.as_slice().first() != Some(&Heard::Interrupt) =>
+                {
+                    started = rest.start(&nothing.view()).after(ran);
+                    continue;
+                }
                 Started::GoesOn { ran, .. } => (ran, false),
                 Started::Ended(ran) => (ran, true),
                 other => panic!("{other:?}"),
@@ -215,19 +220,18 @@ mod tests {
             ["", "", "1\n", "", "a\nb\n", "", "x\ny\n/tmp\n", "", "", ""]
         );
         assert_eq!(code, Some(1), "of the last command");
-        let (shown, code) = talk(Os::Linux, true, &["sh"], &lines[1..]);
+        let (shown, code) = talk(Os::Linux, true, &["sh"], &lines[2..]);
         assert_eq!(
             shown,
             [
                 "/ # ",
-                "\n/tmp # ",
                 "> ",
-                "a\nb\n/tmp # > ",
+                "a\nb\n/ # > ",
                 "> ",
-                "x\ny\n/tmp\n/tmp # ",
-                "/tmp # ",
+                "x\ny\n/\n/ # ",
+                "/ # ",
                 "",
-                "/tmp # \n"
+                "/ # \n"
             ]
         );
         assert_eq!(code, Some(1));

@@ -3,7 +3,7 @@
 //! Layout: docker/for-win issue 6617 and Kubernetes, test/e2e/windows/dns.go, which looks for the name
 //! servers in it.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::net::Net;
 use super::{Place, Ran};
@@ -33,7 +33,7 @@ pub(super) fn run(place: &Place, args: &[String], net: &dyn Net) -> Ran {
         }
     };
     let settings = net.settings();
-    let address = net.address().to_string();
+    let address = net.source(Ipv4Addr::UNSPECIFIED.into()).to_string();
     let pod = matches!(place.origin, Origin::Pod(_));
     let prefix = address.rsplit_once('.').map_or("", |(prefix, _)| prefix);
     let (mask, gateway) = if pod {

@@ -1,6 +1,5 @@
 //! What a kubelet gets of the network: it is a Go program on the node itself.
 
-use std::cell::Cell;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,10 +47,10 @@ pub(crate) fn on_node<T>(
         directory: String::new(),
         user: None,
     };
-    let asked = Cell::new(0);
+    let spent = super::Spent::default();
     work(&Seat {
         place: &place,
-        view: Sight::new(view, &asked),
+        view: Sight::new(view, &spent),
     })
 }
 

@@ -13,6 +13,10 @@ use crate::clock;
 
 /// Answers a request; whatever has no handler falls to that of `/`.
 pub(super) fn answer(asked: &Asked, exchange: Exchange<'_>, port: u16, net: &dyn Net) -> Answer {
+    if asked.headers.iter().any(|(name, _)| !is_token(name)) {
+        // net/http, server.go: what cannot be read has this answer, whatever the reason
+        return Answer::text(400, "400 Bad Request");
+    }
     match asked.plain_path() {
         "/hostname" | "/hostName" => Answer::text(200, exchange.hostname),
         "/clientip" => Answer::text(200, format!("{}:49152", go::host(exchange.source))),
@@ -75,11 +79,20 @@ fn header(asked: &Asked) -> Answer {
     Answer::text(200, go::json(&json!(all)))
 }
 
+/// net/textproto, reader.go, `validHeaderFieldByte`: what a header's name is made of.
+fn is_token(name: &str) -> bool {
+    let allowed =
+        |letter: char| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter);
+    !name.is_empty() && name.chars().all(allowed)
+}
+
 /// net/textproto's way to write a header's name: `user-agent` as `User-Agent`.
 fn canonical(name: &str) -> String {
     let part = |part: &str| {
-        let (first, rest) = part.split_at(part.len().min(1));
-        first.to_ascii_uppercase() + &rest.to_ascii_lowercase()
+        let mut letters = part.chars();
+        let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+        let rest = letters.map(|letter| letter.to_ascii_lowercase());
+        first.into_iter().chain(rest).collect::<String>()
     };
     name.split('-').map(part).collect::<Vec<_>>().join("-")
 }
@@ -300,6 +313,28 @@ mod tests {
     use super::super::table::{OWN, Table};
     use super::*;
     use crate::topology::Os;
+
+    #[test]
+    fn names_of_headers_are_ascii() {
+        let header = |name: &str| {
+            let mut asked = Asked::get("/header");
+            asked.headers.push((name.to_owned(), "1".to_owned()));
+            let exchange = Exchange {
+                hostname: "web",
+                address: OWN,
+                source: OWN,
+            };
+            let answer = answer(&asked, exchange, 8080, &Table::new(Os::Linux));
+            (answer.status, answer.body)
+        };
+        assert_eq!(
+            header("x-own--a"),
+            (200, "{\"X-Own--A\":[\"1\"]}".to_owned())
+        );
+        for name in ["é", "x-é", ""] {
+            assert_eq!(header(name), (400, "400 Bad Request".to_owned()), "{name}");
+        }
+    }
 
     #[test]
     fn so_many_tries_are_made_and_no_more() {

@@ -5,30 +5,23 @@
 
 use std::time::Duration;
 
-use super::http::Asked;
 use super::input::Input;
-use super::net::{Link, Lookup, Net};
-use super::script::{Machine, Phrase, Step, Tongue, not_understood, number, path};
+use super::script::{Machine, Step, not_understood, number, path, too_long};
 use super::seat::Seat;
 use super::windows::{launch, words};
-use super::{Place, Ran, Refusal, Sight, Started, cmd, nslookup, system_limit};
+use super::{Place, Ran, Refusal, Sight, Started, cmd, nslookup};
 use crate::image::Family;
 use crate::topology::{Build, Os, Pool};
 
 mod listener;
+mod requests;
 mod statements;
+mod tongue;
 
 /// Runs `powershell ARGS`.
 pub(super) fn run(place: &Place, args: &[String], input: &Input, view: &Sight<'_>) -> Started {
-    let is_command = |arg: &String| matches!(arg.to_ascii_lowercase().as_str(), "-command" | "-c");
-    let script = match args.iter().position(is_command) {
-        Some(at) => args[at + 1..].join(" "),
-        None => args
-            .iter()
-            .skip_while(|arg| arg.starts_with('-') && *arg != "-")
-            .cloned()
-            .collect::<Vec<_>>()
-            .join(" "),
+    let Some(script) = script(args) else {
+        return Refusal::not_simulated(&format!("powershell {}", args.join(" ")));
     };
     // about_PowerShell_exe: the value `-` of -Command stands for the input, and no prompt is shown
     if script == "-" {
@@ -39,7 +32,10 @@ pub(super) fn run(place: &Place, args: &[String], input: &Input, view: &Sight<'_
         return Machine::reading(&PowerShell, place, false, input, view).run(view);
     }
     if script.is_empty() {
-        return prompting(place, args, input, view);
+        return tongue::prompting(place, args, input, view);
+    }
+    if let Some(refused) = too_long(&script) {
+        return refused;
     }
     if script.contains("HttpListener") {
         return listener::http_listener(&script);
@@ -50,67 +46,34 @@ pub(super) fn run(place: &Place, args: &[String], input: &Input, view: &Sight<'_
     }
 }
 
-/// Reads its commands from its input, and says so.
-fn prompting(place: &Place, args: &[String], input: &Input, view: &Sight<'_>) -> Started {
-    if place.family == Family::Agnhost {
-        // Its banner names its version, which nobody here knows
-        return Refusal::not_simulated("pwsh with its prompt");
-    }
-    let quiet = args.iter().any(|arg| arg.eq_ignore_ascii_case("-nologo"));
-    let banner = if quiet { "" } else { BANNER };
-    let machine = Machine::reading(&PowerShell, place, true, input, view);
-    machine.run(view).after(Ran::prints(banner))
-}
-
-const BANNER: &str =
-    "Windows PowerShell\r\nCopyright (C) Microsoft Corporation. All rights reserved.\r\n\r\n";
-
-struct PowerShell;
-
-impl Tongue for PowerShell {
-    fn step(&self, machine: &mut Machine, text: &str, input: &Input, view: &Sight<'_>) -> Step {
-        step(&machine.place, text, input, view)
-    }
-
-    fn words(&self, _: &Machine, _: &str, _: &Sight<'_>) -> Result<Vec<String>, Ran> {
-        Ok(Vec::new())
-    }
-
-    fn set(&self, _: &mut Machine, _: &str, _: String) {}
-
-    fn prompt(&self, machine: &Machine, more: bool) -> String {
-        match more {
-            true => ">> ".to_owned(),
-            false => format!("PS {}> ", cmd::standing(&machine.place)),
-        }
-    }
-
-    /// PowerShell, `ConsoleHostUserInterface.ReadLineFromFile`: letter by letter, as it stands.
-    fn shown(&self, line: &str) -> String {
-        line.to_owned()
-    }
-
-    fn phrase(&self, _: &mut Machine, lines: &str) -> Phrase {
-        if statements::is_open(lines) {
-            return Phrase::Unfinished;
-        }
-        match statements::parse(lines) {
-            Ok(list) => Phrase::Commands(list),
-            Err(why) => {
-                let text = format!("{why} in `{}`", lines.trim_end());
-                Phrase::NotUnderstood(Refusal::instead_of(&text))
+/// What is to be run, by the arguments (`about_PowerShell_exe`); none where they ask for more.
+fn script(args: &[String]) -> Option<String> {
+    let mut args = args.iter();
+    loop {
+        let rest = args.clone();
+        let Some(arg) = args.next() else {
+            return Some(String::new());
+        };
+        match arg.to_ascii_lowercase().as_str() {
+            "-command" | "-c" => break,
+            "-nologo" | "-noninteractive" | "-noprofile" | "-nop" => {}
+            "-executionpolicy" | "-ep" | "-inputformat" | "-outputformat" => drop(args.next()),
+            flag if flag.len() > 1 && flag.starts_with('-') => return None,
+            _ => {
+                args = rest;
+                break;
             }
         }
     }
-
-    /// PowerShell, `ConsoleHost.DoRunspaceLoop`: whether the last command was a success. At a console
-    /// no key stands for the end.
-    fn end(&self, machine: &Machine, terminal: bool) -> Option<Ran> {
-        (!terminal).then(|| Ran::code(u32::from(machine.code != 0)))
-    }
+    let words: Vec<&str> = args.map(String::as_str).collect();
+    Some(words.join(" "))
 }
 
-fn step(place: &Place, statement: &str, input: &Input, view: &Sight<'_>) -> Step {
+struct PowerShell;
+
+fn step(machine: &mut Machine, statement: &str, input: &Input, view: &Sight<'_>) -> Step {
+    let Machine { place, level, .. } = machine;
+    let place = &*place;
     let seat = Seat { place, view: *view };
     let words: Vec<String> = words(&statement.replace('\'', "\""))
         .iter()
@@ -121,17 +84,33 @@ fn step(place: &Place, statement: &str, input: &Input, view: &Sight<'_>) -> Step
     };
     let args = &words[1..];
     let line = |text: String| Ran::prints(format!("{text}\r\n"));
-    // A pipe or a sub-expression is more than one statement
-    if statement.contains('|') && !statement.contains('"') {
+    if statements::is_more(statement) {
         return Step::Next(Refusal::not_simulated(statement));
     }
     Step::Next(Started::Ended(match first.as_str() {
-        "exit" => return Step::Last(Ran::code(number(words.get(1)).unwrap_or(0))),
+        "exit" => {
+            let code = match words.get(1) {
+                None => Some(0),
+                Some(code) if code.eq_ignore_ascii_case("$LASTEXITCODE") => Some(*level),
+                code => number(code),
+            };
+            return match code {
+                Some(code) => Step::Last(Ran::code(code)),
+                None => Step::Next(Refusal::not_simulated(statement)),
+            };
+        }
         "start-sleep" | "sleep" => wait(args),
-        "write-host" | "write-output" | "echo" => line(args.join(" ")),
+        "write-host" | "write-output" | "echo"
+            if statement.contains([',', '-', '@']) && !statements::is_plain(statement) =>
+        {
+            return Step::Next(Refusal::not_simulated(statement));
+        }
+        "write-host" => line(args.join(" ")),
+        // Each of its arguments is an object of its own
+        "write-output" | "echo" => line(args.join("\r\n")),
         "hostname" => line(place.hostname.clone()),
-        "break" => return Step::Leave,
-        "continue" => return Step::Again,
+        "break" => return Step::Leave(1),
+        "continue" => return Step::Again(1),
         "get-date" => match date(args, &seat) {
             Some(ran) => ran,
             None => return Step::Next(Refusal::not_simulated(statement)),
@@ -146,7 +125,9 @@ fn step(place: &Place, statement: &str, input: &Input, view: &Sight<'_>) -> Step
         "resolve-dnsname" if place.family != Family::Agnhost => {
             nslookup::resolve_dns_name(args, &seat)
         }
-        "test-netconnection" | "tnc" if place.family != Family::Agnhost => probe(args, &seat),
+        "test-netconnection" | "tnc" if place.family != Family::Agnhost => {
+            requests::probe(args, &seat)
+        }
         "invoke-webrequest" | "iwr" | "curl" | "wget" => {
             return Step::Next(Refusal::not_simulated(
                 "Invoke-WebRequest but for its .Content and .StatusCode",
@@ -154,7 +135,7 @@ fn step(place: &Place, statement: &str, input: &Input, view: &Sight<'_>) -> Step
         }
         "[system.environment]::osversion.version" => version(&seat),
         _ if first.starts_with("(invoke-webrequest") || first.starts_with("(iwr") => {
-            return Step::Next(fetch(statement, &words, &seat));
+            return Step::Next(requests::fetch(statement, &words, &seat));
         }
         _ if statement.starts_with(['"', '\''])
             || statement.to_ascii_lowercase().starts_with("$env:") && !statement.contains('=') =>
@@ -169,6 +150,10 @@ fn step(place: &Place, statement: &str, input: &Input, view: &Sight<'_>) -> Step
         }
         _ => {
             return Step::Next(match launch(place, &words[0], &words, input, view) {
+                Started::Ended(ran) => {
+                    *level = ran.code;
+                    Started::Ended(ran)
+                }
                 Started::Refused(Refusal::Missing(file)) => Started::Ended(Ran::complains(
                     format!(
                         "{file} : The term '{file}' is not recognized as the name of a cmdlet, function, script \
@@ -337,115 +322,6 @@ fn version(seat: &Seat<'_>) -> Ran {
     ))
 }
 
-/// `Test-NetConnection HOST -Port N -InformationLevel Quiet`.
-fn probe(args: &[String], seat: &Seat<'_>) -> Ran {
-    let quiet = args.iter().any(|arg| arg.eq_ignore_ascii_case("quiet"));
-    let port = args
-        .iter()
-        .position(|arg| arg.eq_ignore_ascii_case("-port"));
-    let port = port.and_then(|at| args.get(at + 1)?.parse().ok());
-    let host = value(args, "-computername").unwrap_or_default();
-    let (Some(port), true) = (port, quiet) else {
-        return Ran::complains(
-            "hybrid-sim simulates Test-NetConnection with -Port and Quiet alone\r\n",
-            1,
-        );
-    };
-    let (link, took) = match seat.lookup(&host) {
-        (Lookup::Address(address), took) => (seat.open(address, port), took),
-        (_, took) => (Link::NoRoute, took),
-    };
-    let there = match link {
-        Link::Open(_) => "True",
-        Link::Refused | Link::TimedOut | Link::NoRoute | Link::Unreachable => "False",
-    };
-    Ran {
-        took: took + failure(&link),
-        ..Ran::prints(format!("{there}\r\n"))
-    }
-}
-
-/// How long Windows takes to find that a connection cannot be made: it tries three times in 2 s where
-/// it is refused.
-fn failure(link: &Link) -> Duration {
-    match link {
-        Link::Refused => Duration::from_secs(2),
-        Link::TimedOut => system_limit(Os::Windows),
-        Link::Open(_) | Link::NoRoute | Link::Unreachable => Duration::ZERO,
-    }
-}
-
-/// `(Invoke-WebRequest -UseBasicParsing URL).Content` and its like.
-fn fetch(statement: &str, words: &[String], net: &dyn Net) -> Started {
-    let Some((_, wanted)) = statement.rsplit_once(").") else {
-        return Refusal::not_simulated(statement);
-    };
-    let url = words
-        .iter()
-        .find(|word| word.to_ascii_lowercase().contains("http://"));
-    let url = url.map(|url| {
-        url.split(").")
-            .next()
-            .unwrap_or_default()
-            .trim_end_matches(')')
-    });
-    let Some(rest) = url.and_then(|url| url.split_once("://").map(|(_, rest)| rest)) else {
-        return Refusal::not_simulated(statement);
-    };
-    let (authority, request) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let (host, port) = authority.split_once(':').unwrap_or((authority, "80"));
-    let Ok(port) = port.parse() else {
-        return Refusal::not_simulated(statement);
-    };
-    let fails = |why: &str, took| {
-        Started::Ended(Ran {
-            took,
-            ..Ran::complains(
-                format!("Invoke-WebRequest : {why}\r\nAt line:1 char:2\r\n"),
-                1,
-            )
-        })
-    };
-    let (address, took) = match net.lookup(host) {
-        (Lookup::Address(address), took) => (address, took),
-        (_, took) => {
-            return fails(
-                &format!("The remote name could not be resolved: '{host}'"),
-                took,
-            );
-        }
-    };
-    let peer = match net.open(address, port) {
-        Link::Open(peer) => peer,
-        failed => {
-            let why = "Unable to connect to the remote server";
-            return fails(why, took + failure(&failed));
-        }
-    };
-    let request = if request.is_empty() { "/" } else { request };
-    let Some(answer) = net.ask(&peer, &Asked::get(request)) else {
-        return fails(
-            "The operation has timed out.",
-            took + Duration::from_secs(100),
-        );
-    };
-    if answer.status >= 400 {
-        return fails(
-            &format!(
-                "The remote server returned an error: ({}) {}.",
-                answer.status,
-                super::http::phrase(answer.status)
-            ),
-            took,
-        );
-    }
-    Started::Ended(match wanted.trim() {
-        "Content" => Ran::prints(format!("{}\r\n", answer.body)),
-        "StatusCode" => Ran::prints(format!("{}\r\n", answer.status)),
-        _ => return Refusal::not_simulated(statement),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::NOT_SIMULATED;
@@ -516,13 +392,14 @@ mod tests {
 
     #[test]
     fn a_failed_request_takes_the_time_of_its_failure() {
+        use super::super::net::Link;
         use super::super::table::Table;
         let net = Table::new(Os::Windows)
             .link([10, 0, 0, 2], 80, Link::TimedOut)
             .link([10, 0, 0, 3], 80, Link::NoRoute);
         for (host, seconds) in [("10.0.0.1", 2), ("10.0.0.2", 21), ("10.0.0.3", 0)] {
             let statement = format!("(Invoke-WebRequest http://{host}/).Content");
-            let ran = ended(fetch(&statement, &words(&statement), &net));
+            let ran = ended(requests::fetch(&statement, &words(&statement), &net));
             assert_eq!(
                 String::from_utf8_lossy(&ran.stderr),
                 "Invoke-WebRequest : Unable to connect to the remote server\r\nAt line:1 char:2\r\n"
@@ -554,6 +431,22 @@ mod tests {
             ("while ($i -lt 3) { $i++ }", NOT_SIMULATED),
             ("if ($true) { 'x' }", NOT_SIMULATED),
             ("while ($true) { 'x'", NOT_SIMULATED),
+            ("cmd /c exit 3", 1),
+            ("cmd /c exit 3; exit $LASTEXITCODE", 3),
+            ("cmd /c exit 3; Write-Output a", 0),
+            ("cmd /c exit 3; exit", 0),
+            ("exit 3", 3),
+            ("nonesuch", 1),
+            ("exit $x", NOT_SIMULATED),
+            ("Write-Output hi > C:\\f", NOT_SIMULATED),
+            ("Write-Output \"a\" | Out-Null", NOT_SIMULATED),
+            ("Write-Output $(hostname)", NOT_SIMULATED),
+            ("Write-Output \"$x $(hostname)\"", NOT_SIMULATED),
+            ("Write-Output a,b", NOT_SIMULATED),
+            ("Write-Host -NoNewline a", NOT_SIMULATED),
+            ("Write-Host `\"a`\"", NOT_SIMULATED),
+            ("Write-Output (hostname)", NOT_SIMULATED),
+            ("Write-Output 'a | b > $(c)' \"-a, > b\"; exit 2", 2),
         ] {
             let ran = ended(start(&servercore, &["powershell", "-Command", script]));
             assert_eq!(ran.code, code, "{script}");
@@ -592,6 +485,24 @@ mod tests {
             (ran.stdout.as_slice(), ran.code),
             (&b"PS C:\\> exit 5\n"[..], 5)
         );
+        for (args, code) in [
+            (
+                &[
+                    "powershell",
+                    "-NoLogo",
+                    "-ExecutionPolicy",
+                    "Bypass",
+                    "hostname",
+                ][..],
+                0,
+            ),
+            (&["powershell", "-File", "a.ps1"], NOT_SIMULATED),
+            (&["powershell", "-EncodedCommand", "aAA="], NOT_SIMULATED),
+        ] {
+            assert_eq!(ended(start(&servercore, args)).code, code, "{args:?}");
+        }
+        let ran = ended(start(&servercore, &["powershell", "Write-Output a 'b c'"]));
+        assert_eq!(ran.stdout, b"a\r\nb c\r\n");
         let nano = place(Os::Windows, Family::Nanoserver);
         assert!(matches!(
             start(&nano, &["powershell"]),

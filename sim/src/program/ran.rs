@@ -1,12 +1,11 @@
 //! What programs leave: what they print and when, how they end, and what goes on after it.
 
-use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::input::{Ear, Heard};
-use super::{Refusal, Sight, Started, View};
+use super::{MOST_STEPS, Refusal, Sight, Spent, Started, View};
 use crate::log::Stream;
 
 /// What a program that has ended leaves.
@@ -197,8 +196,8 @@ impl Rest {
     }
 
     pub(crate) fn start(&self, view: &View<'_>) -> Started {
-        let asked = Cell::new(0);
-        self.at(&Sight::new(view, &asked))
+        let spent = Spent::default();
+        self.at(&Sight::new(view, &spent))
     }
 
     pub(super) fn at(&self, view: &Sight<'_>) -> Started {
@@ -225,7 +224,7 @@ impl Eq for Rest {}
 const MOST_TURNS: u32 = 10_000;
 const LONGEST: Duration = Duration::from_hours(1);
 /// As much as a container's log holds.
-const MOST_OUTPUT: usize = 10 << 20;
+pub(super) const MOST_OUTPUT: usize = 10 << 20;
 
 /// A program followed until it ends, serves or waits for ever, without any waiting.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -322,26 +321,30 @@ impl Started {
 
     /// Follows it to its end, in no time.
     pub(crate) fn follow(self, view: &View<'_>) -> Followed {
-        let asked = Cell::new(0);
-        self.follow_for(MOST_TURNS, &Sight::new(view, &asked))
+        let spent = Spent::default();
+        self.follow_for(MOST_TURNS, &Sight::new(view, &spent), true)
     }
 
     /// Follows it until it serves, if it soon does.
     pub(crate) fn begin(self, view: &View<'_>) -> Followed {
         const FEW: u32 = 100;
-        let asked = Cell::new(0);
-        self.follow_for(FEW, &Sight::new(view, &asked))
+        let spent = Spent::default();
+        self.follow_for(FEW, &Sight::new(view, &spent), true)
     }
 
+    /// Follows it as a part of another, which has spent what it spends.
     pub(super) fn follow_at(self, view: &Sight<'_>) -> Followed {
-        self.follow_for(MOST_TURNS, view)
+        self.follow_for(MOST_TURNS, view, false)
     }
 
-    fn follow_for(mut self, turns: u32, view: &Sight<'_>) -> Followed {
-        let mut so_far = Ran::default();
+    /// `afresh`: each turn may do as much at once as it may where somebody waits for it.
+    fn follow_for(mut self, turns: u32, view: &Sight<'_>, afresh: bool) -> Followed {
+        let (mut so_far, mut steps) = (Ran::default(), 0_u32);
         for _ in 0..turns {
             let (ran, rest) = match self {
                 Self::GoesOn { ran, rest } => (ran, rest),
+                // A substitution, for whose command to type the whole would have to wait
+                Self::Reads { .. } if !afresh => break,
                 // Nobody types anything here
                 Self::Reads { ran, ear, .. } => {
                     (ran, Rest::new(move |view| ear.at(&Heard::End, view)))
@@ -370,12 +373,14 @@ impl Started {
             {
                 break;
             }
-            // Each turn has requests of its own, as it has where somebody waits for it
-            let asked = Cell::new(0);
-            self = rest.at(&Sight {
-                asked: &asked,
-                ..view.later(so_far.lasted())
-            });
+            let own = Spent::default();
+            let later = view.later(so_far.lasted());
+            let spent = if afresh { &own } else { later.spent };
+            if steps > MOST_STEPS * 10 || later.steps().is_none() {
+                break;
+            }
+            self = rest.at(&Sight { spent, ..later });
+            steps = steps.saturating_add(own.steps.get());
         }
         Followed {
             ran: so_far,

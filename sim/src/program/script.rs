@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::input::Input;
 use super::{Place, Ran, Refusal, Started};
+use crate::log::Stream;
 use crate::topology::Os;
 pub(super) use machine::{Machine, Phrase, Step, Tongue};
 
@@ -55,6 +56,8 @@ pub(super) enum What {
     /// Its text without redirections; quotes are in it still.
     Simple(String),
     Group(List),
+    /// In a shell of their own.
+    Own(List),
     /// Without a condition it goes on for ever.
     Loop {
         until: bool,
@@ -94,6 +97,20 @@ pub(super) enum Redirect {
     ErrorToOutput,
     /// `1>&2`
     OutputToError,
+}
+
+impl Redirect {
+    /// The same to whatever directory the commands go.
+    fn located(&self, place: &Place) -> Self {
+        match self.clone() {
+            Self::Output { to, append, error } if !is_null(&to, place.os) => Self::Output {
+                to: path(place, &to),
+                append,
+                error,
+            },
+            other => other,
+        }
+    }
 }
 
 /// Reads a redirection at its angle bracket, behind the text of its command; gives the place behind
@@ -136,6 +153,7 @@ pub(super) fn redirect(
             '"' => quoted = !quoted,
             '\'' if os == Os::Linux => quoted = !quoted,
             ' ' | '\t' | '\n' | '&' | '|' | ';' | '<' | '>' | ')' if !quoted => break,
+            '$' | '`' if os == Os::Linux => return Err("a file whose name is expanded"),
             _ => file.push(letter),
         }
         at += 1;
@@ -195,51 +213,58 @@ fn redirected_input(place: &Place, redirects: &[Redirect], input: &Input) -> Res
     Ok(input)
 }
 
-fn redirected_output(place: &Place, redirects: &[Redirect], mut ran: Ran) -> Ran {
-    use crate::log::Stream;
+/// Where a stream goes.
+#[derive(Clone, PartialEq, Eq)]
+enum Sink {
+    Stream(Stream),
+    File(String),
+}
+
+/// Redirections count in the order in which they stand: `2>&1 >file` sends errors where the output went
+/// before.
+fn redirected_output(place: &Place, redirects: &[Redirect], ran: Ran) -> Ran {
+    let (mut out, mut error) = (Sink::Stream(Stream::Out), Sink::Stream(Stream::Error));
     for redirect in redirects {
         match redirect {
             Redirect::Input(_) => {}
-            Redirect::ErrorToOutput => {
-                // `>file 2>&1`: the output is in the file by now, and so is this
-                let file = redirects.iter().find_map(|redirect| match redirect {
-                    Redirect::Output {
-                        to, error: false, ..
-                    } => Some(to),
-                    _ => None,
-                });
-                match file {
-                    Some(file) => {
-                        let error = std::mem::take(&mut ran.stderr);
-                        if !is_null(file, place.os) {
-                            let _ = place.files.write(&path(place, file), &error, true);
-                        }
-                    }
-                    None => ran = ran.retold(|_, bytes| (Stream::Out, bytes)),
-                }
-            }
-            Redirect::OutputToError => ran = ran.retold(|_, bytes| (Stream::Error, bytes)),
-            Redirect::Output { to, error, .. } => {
-                let stream = if *error {
-                    &mut ran.stderr
-                } else {
-                    &mut ran.stdout
-                };
-                let bytes = std::mem::take(stream);
-                if is_null(to, place.os) {
-                    continue;
-                }
-                if let Err(failed) = place.files.write(&path(place, to), &bytes, true) {
-                    let why = failed.text(place.os);
-                    ran = match place.os {
-                        Os::Linux => Ran::complains(format!("sh: write error: {why}\n"), 1),
-                        Os::Windows => Ran::complains(format!("{why}\r\n"), 1),
-                    };
-                }
-            }
+            Redirect::ErrorToOutput => error = out.clone(),
+            Redirect::OutputToError => out = error.clone(),
+            Redirect::Output {
+                to, error: true, ..
+            } => error = Sink::File(to.clone()),
+            Redirect::Output { to, .. } => out = Sink::File(to.clone()),
         }
     }
-    ran
+    let mut written: Vec<(&String, Vec<u8>)> = Vec::new();
+    let told = ran.retold(|stream, bytes| {
+        let sink = match stream {
+            Stream::Out => &out,
+            Stream::Error => &error,
+        };
+        match sink {
+            Sink::Stream(stream) => (*stream, bytes),
+            Sink::File(to) => {
+                match written.iter_mut().find(|(file, _)| *file == to) {
+                    Some((_, all)) => all.extend(bytes),
+                    None => written.push((to, bytes)),
+                }
+                (stream, Vec::new())
+            }
+        }
+    });
+    for (to, bytes) in written {
+        if is_null(to, place.os) {
+            continue;
+        }
+        if let Err(failed) = place.files.write(&path(place, to), &bytes, true) {
+            let why = failed.text(place.os);
+            return match place.os {
+                Os::Linux => Ran::complains(format!("sh: write error: {why}\n"), 1),
+                Os::Windows => Ran::complains(format!("{why}\r\n"), 1),
+            };
+        }
+    }
+    told
 }
 
 /// A file's path from the root.
@@ -260,6 +285,19 @@ pub(super) fn path(place: &Place, file: &str) -> String {
 pub(super) fn number(text: Option<&String>) -> Option<u32> {
     let number: i64 = text?.trim().parse().ok()?;
     u32::try_from(number & 0xffff_ffff).ok()
+}
+
+/// How much text one command is expanded to, or reads of files, in bytes: four files of the largest
+/// size.
+pub(super) const MOST_TEXT: usize = 64 << 20;
+
+/// How long a script may be, in bytes: twice what Linux passes on as one argument (execve(2)).
+const MOST_SCRIPT: usize = 256 << 10;
+
+/// A script that is too long to be taken apart.
+pub(super) fn too_long(script: impl AsRef<[u8]>) -> Option<Started> {
+    let too_long = script.as_ref().len() > MOST_SCRIPT;
+    too_long.then(|| Refusal::not_simulated("a script of more than 256 KiB"))
 }
 
 /// A script that is not understood.

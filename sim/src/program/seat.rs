@@ -81,7 +81,8 @@ impl Seat<'_> {
         // A pod of its node's network calls itself as the node does
         let hostname = match pod {
             Some(pod) if pod.host_network => pod.node.clone(),
-            _ => key.name.clone(),
+            Some(pod) => pod.told.own_name.as_ref().unwrap_or(&key.name).clone(),
+            None => key.name.clone(),
         };
         let host = pod.is_some_and(|pod| pod.host_network);
         Server {
@@ -256,11 +257,11 @@ impl Net for Seat<'_> {
     fn address(&self) -> IpAddr {
         let world = self.view.world;
         let own = match &self.place.origin {
-            Origin::Pod(key) | Origin::HostPod(key) => world.pods.get(key).map(|pod| pod.address),
-            Origin::Node(name) => world.nodes.get(name).map(|node| node.address),
-            Origin::Outside => Some(world.network.client),
+            Origin::Pod(key) | Origin::HostPod(key) => world.pods.get(key).map(Pod::first_address),
+            Origin::Node(name) => world.nodes.get(name).map(Node::first_address),
+            Origin::Outside => Some(world.network.client.into()),
         };
-        own.unwrap_or(Ipv4Addr::UNSPECIFIED).into()
+        own.unwrap_or(Ipv4Addr::UNSPECIFIED.into())
     }
 
     fn source(&self, to: IpAddr) -> IpAddr {
@@ -360,7 +361,7 @@ mod tests {
             turns: &turns,
             now: NOW,
         };
-        let asked = std::cell::Cell::new(0);
+        let spent = super::super::Spent::default();
         let outside = world.network.outside[0].address;
         let (linux, windows) = ("linux", "windows");
         // A Windows node lets no echo in from elsewhere
@@ -377,7 +378,7 @@ mod tests {
             };
             let seat = Seat {
                 place: &place,
-                view: Sight::new(&view, &asked),
+                view: Sight::new(&view, &spent),
             };
             assert_eq!(seat.echo(address, 32), Echo::Reply(ttl), "{address}");
         }
@@ -409,5 +410,29 @@ mod tests {
             "it has said: {}",
             text.len()
         );
+    }
+
+    #[test]
+    fn servers_spend_of_what_their_client_may_do() {
+        let (world, turns) = (world(), AtomicU64::new(0));
+        let mut place = place(Os::Linux, Family::Agnhost);
+        let script = "for%20i%20in%20$(seq%209999)%3Bdo%20:%3Bdone";
+        let url = format!("http://10.244.1.9:8080/shell?cmd={script}");
+        place.env = Arc::new([("A".to_owned(), url)].into());
+        let view = View {
+            world: &world,
+            turns: &turns,
+            now: NOW,
+        };
+        // One of them is well within it, ten are not
+        for (times, fails) in [("1", false), ("10", true)] {
+            let script = format!("x=$(for i in $(seq {times}); do curl -sf $A || exit 9; done)");
+            let input = super::super::Input::default();
+            let started = start(&place, &argv(&["sh", "-c", &script]), &input, &view);
+            let Started::Ended(ran) = started else {
+                panic!("{started:?}")
+            };
+            assert_eq!(ran.code != 0, fails, "{times}: {ran:?}");
+        }
     }
 }

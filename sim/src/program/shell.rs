@@ -4,18 +4,48 @@
 
 mod applets;
 mod expand;
+mod files;
+mod grep;
 mod syntax;
+mod test;
 mod text;
 
+use std::time::Duration;
+
 use super::input::Input;
-use super::script::{Machine, Phrase, Step, Tongue, not_understood, number, path};
-use super::{Place, Ran, Refusal, Sight, Started, launch};
+use super::script::{Machine, Phrase, Step, Tongue, not_understood, path, too_long};
+use super::{Place, Ran, Refusal, Sight, Started, launch, system};
+use crate::image::Family;
 pub(in crate::program) use applets::applet;
 
 /// Runs a script.
 pub(super) fn run(place: &Place, script: &str, input: &Input, view: &Sight<'_>) -> Started {
+    with(place, script, &[], input, view)
+}
+
+/// Runs a script with its name and its arguments, `$0` and those behind it.
+pub(super) fn with(
+    place: &Place,
+    script: &str,
+    args: &[String],
+    input: &Input,
+    view: &Sight<'_>,
+) -> Started {
+    if let Some(refused) = too_long(script) {
+        return refused;
+    }
     match syntax::parse(script) {
-        Ok(list) => Machine::new(&Sh, place, list, input.clone(), view).run(view),
+        Ok(list) => {
+            let mut machine = Machine::new(&Sh, place, list, input.clone(), view);
+            let count = args.len().saturating_sub(1).to_string();
+            let name = args.first().map_or("sh", String::as_str);
+            machine.own.insert("0".to_owned(), name.to_owned());
+            machine.own.insert("#".to_owned(), count);
+            for (at, arg) in args.iter().enumerate().skip(1) {
+                machine.own.insert(at.to_string(), arg.clone());
+            }
+            machine.run(view)
+        }
         Err(why) => not_understood(script, why),
     }
 }
@@ -29,38 +59,47 @@ struct Sh;
 
 impl Tongue for Sh {
     fn step(&self, machine: &mut Machine, text: &str, input: &Input, view: &Sight<'_>) -> Step {
-        let mut words = match expand::words(machine, text, view) {
-            Ok(words) => words,
+        let expand::Simple {
+            assigned,
+            words,
+            aside,
+        } = match expand::simple(machine, text, view) {
+            Ok(simple) => simple,
             Err(ran) => return Step::Next(Started::Ended(ran)),
         };
-        let assigned = words.iter().take_while(|word| assigns(word)).count();
-        let before: Vec<String> = words.drain(..assigned).collect();
-        let pairs = before.iter().filter_map(|word| word.split_once('='));
         if words.is_empty() {
-            for (name, value) in pairs {
-                self.set(machine, name, value.to_owned());
+            for (name, value) in assigned {
+                if let Err(ran) = self.set(machine, &name, value) {
+                    return Step::Next(Started::Ended(ran));
+                }
             }
-            return Step::Next(Started::Ended(Ran::default()));
+            return Step::Next(Started::Ended(aside));
         }
+        let view = &view.later(aside.lasted());
+        machine.aside = aside.ending(0);
         let mut place = machine.place.clone();
-        if assigned > 0 {
+        if !assigned.is_empty() {
             let mut env = (*place.env).clone();
-            env.extend(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())));
+            env.extend(assigned);
             place.env = env.into();
         }
         command(machine, &place, &words, input, view)
     }
 
-    fn words(&self, machine: &Machine, text: &str, view: &Sight<'_>) -> Result<Vec<String>, Ran> {
-        expand::words(machine, text, view)
+    fn words(
+        &self,
+        machine: &mut Machine,
+        text: &str,
+        view: &Sight<'_>,
+    ) -> Result<Vec<String>, Ran> {
+        let (words, aside) = expand::words(machine, text, view)?;
+        machine.aside = aside;
+        Ok(words)
     }
 
-    fn set(&self, machine: &mut Machine, name: &str, value: String) {
-        if machine.place.env.contains_key(name) {
-            export(machine, name, value);
-        } else {
-            machine.own.insert(name.to_owned(), value);
-        }
+    fn set(&self, machine: &mut Machine, name: &str, value: String) -> Result<(), Ran> {
+        let exported = machine.place.env.contains_key(name);
+        machine.assign(name, value, exported)
     }
 
     /// shell/ash.c, `init`: `\w \$ `, where the home directory, /root, is `~` (libbb/lineedit.c).
@@ -105,22 +144,104 @@ impl Tongue for Sh {
     }
 }
 
-/// Whether a word gives a variable its value.
-fn assigns(word: &str) -> bool {
-    let name = |name: &str| {
-        name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-            && name
-                .chars()
-                .all(|each| each.is_ascii_alphanumeric() || each == '_')
+/// What the shell does itself and is not simulated (busybox, shell/ash.c, `builtintab`).
+const LACKING: &[&str] = &[
+    ".", "alias", "bg", "chdir", "eval", "fg", "getopts", "hash", "help", "history", "jobs",
+    "kill", "let", "local", "read", "readonly", "return", "set", "shift", "source", "times",
+    "type", "ulimit", "umask", "unalias",
+];
+
+/// What the shell does itself.
+const OWN: &[&str] = &[
+    ":", "[", "break", "cd", "command", "continue", "echo", "exec", "exit", "export", "false",
+    "printf", "pwd", "test", "trap", "true", "unset", "wait",
+];
+
+/// What Alpine has in `/bin` of what is simulated; of the rest nobody here knows where it is.
+const ALPINE: &[&str] = &[
+    "ash", "cat", "date", "grep", "hostname", "ls", "mkdir", "ping", "printenv", "rm", "sh",
+    "sleep", "touch", "uname",
+];
+
+/// `command -v NAME`.
+fn whereabouts(place: &Place, name: &str, view: &Sight<'_>) -> Started {
+    if OWN.contains(&name) || LACKING.contains(&name) {
+        return Started::Ended(Ran::prints(format!("{name}\n")));
+    }
+    if name.contains('/') {
+        return Refusal::not_simulated("`command -v` of a path");
+    }
+    let agnhost = place.family == Family::Agnhost;
+    let shell = matches!(name, "sh" | "ash") || name == "bash" && agnhost;
+    let known = shell || applet(place, name, &[], &Input::default(), view).is_some();
+    let at = match name {
+        "curl" if agnhost => Some("/usr/bin"),
+        "agnhost" if agnhost => None,
+        _ if !known => return Started::Ended(Ran::code(127)),
+        // Where the official image has everything
+        _ if place.family == Family::Busybox => Some("/bin"),
+        _ => ALPINE.contains(&name).then_some("/bin"),
     };
-    word.split_once('=').is_some_and(|(before, _)| name(before))
+    match at {
+        Some(at) => Started::Ended(Ran::prints(format!("{at}/{name}\n"))),
+        None => Refusal::not_simulated(&format!("command -v {name}")),
+    }
 }
 
-fn export(machine: &mut Machine, name: &str, value: String) {
-    let mut env = (*machine.place.env).clone();
-    env.insert(name.to_owned(), value);
-    machine.place.env = env.into();
+/// `wait`: for all that runs behind the script.
+fn wait(machine: &mut Machine, words: &[String], view: &Sight<'_>) -> Started {
+    if words.len() > 1 {
+        return Refusal::not_simulated("`wait` for one job");
+    }
+    let mut longest = Duration::ZERO;
+    for (begun, job) in std::mem::take(&mut machine.jobs) {
+        match job {
+            Started::Ended(ran) => {
+                let passed = view.now.duration_since(begun).unsigned_abs();
+                longest = longest.max(ran.lasted().saturating_sub(passed));
+            }
+            other => return other,
+        }
+    }
+    Started::Ended(Ran::sleeps(longest))
 }
+
+/// `cd [DIRECTORY]`.
+fn change(machine: &mut Machine, words: &[String]) -> Started {
+    let to = match words {
+        [_] => "/root",
+        [_, to] if !to.starts_with('-') => to,
+        _ => return Refusal::not_simulated("`cd` of this kind"),
+    };
+    let at = machine.place.files.normal(&path(&machine.place, to));
+    if machine.place.files.list(&at).is_none() {
+        if system::is_unknown(&machine.place, &at) {
+            return Refusal::not_simulated(&format!("cd {to}"));
+        }
+        let why = match machine.place.files.read(&at) {
+            Ok(_) => "Not a directory",
+            Err(_) => "No such file or directory",
+        };
+        let text = format!("sh: cd: line 0: can't cd to {to}: {why}\n");
+        return Started::Ended(Ran::complains(text, 2));
+    }
+    machine.place.directory = if at == "/" { String::new() } else { at };
+    Started::Ended(Ran::default())
+}
+
+/// A number that a word of the shell takes, 1 where there is none.
+fn times(words: &[String]) -> Option<u32> {
+    match words {
+        [_] => Some(1),
+        [_, times] => times.parse().ok().filter(|times| *times > 0),
+        _ => None,
+    }
+}
+
+/// Those at which a container is ended, and which nothing else sends.
+const SIGNALS: &[&str] = &[
+    "HUP", "INT", "QUIT", "SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "TERM", "1", "2", "3", "15",
+];
 
 fn command(
     machine: &mut Machine,
@@ -136,22 +257,38 @@ fn command(
         Step::Next(Started::Ended(Ran::complains(text, 127)))
     };
     match name {
-        // What a trap would do is done by who ends the container
-        ":" | "trap" | "set" => done(),
-        "exit" => {
-            let code = number(words.get(1)).unwrap_or(machine.code);
-            Step::Last(Ran::code(code & 0xff))
-        }
-        "break" => Step::Leave,
-        "continue" => Step::Again,
-        "wait" => match machine.jobs.pop() {
-            Some(job) => Step::Next(job),
-            None => done(),
+        ":" => done(),
+        // What a trap of a signal would do is done by who ends the container
+        "trap" => match words
+            .iter()
+            .skip(2)
+            .all(|signal| SIGNALS.contains(&signal.as_str()))
+        {
+            true => done(),
+            false => Step::Next(Refusal::not_simulated(&words.join(" "))),
         },
-        "cd" => {
-            let to = words.get(1).map(|to| path(place, to)).unwrap_or_default();
-            machine.place.directory = to;
-            done()
+        "exit" => match words.get(1).map(|code| code.parse::<u32>()) {
+            None => Step::Last(Ran::code(machine.code & 0xff)),
+            Some(Ok(code)) => Step::Last(Ran::code(code & 0xff)),
+            Some(Err(_)) => {
+                let text = format!("sh: exit: line 0: Illegal number: {}\n", words[1]);
+                Step::Last(Ran::complains(text, 2))
+            }
+        },
+        "break" | "continue" => match (times(words), name) {
+            (Some(times), "break") => Step::Leave(times),
+            (Some(times), _) => Step::Again(times),
+            (None, _) => Step::Next(Refusal::not_simulated(&words.join(" "))),
+        },
+        "wait" => Step::Next(wait(machine, words, view)),
+        "cd" => Step::Next(change(machine, words)),
+        "command" => match words.get(1).map(String::as_str) {
+            Some("-v") if words.len() == 3 => Step::Next(whereabouts(place, &words[2], view)),
+            Some(of) if !of.starts_with('-') => command(machine, place, &words[1..], input, view),
+            _ => Step::Next(Refusal::not_simulated(&words.join(" "))),
+        },
+        "export" | "unset" if words.get(1).is_none_or(|word| word.starts_with('-')) => {
+            Step::Next(Refusal::not_simulated(&words.join(" ")))
         }
         "export" => {
             for word in &words[1..] {
@@ -161,27 +298,32 @@ fn command(
                     None => (word.as_str(), own()),
                 };
                 if let Some(value) = value {
-                    export(machine, name, value);
+                    machine.forget(name, false);
+                    if let Err(ran) = machine.assign(name, value, true) {
+                        return Step::Next(Started::Ended(ran));
+                    }
                 }
             }
             done()
         }
         "unset" => {
-            let mut env = (*machine.place.env).clone();
             for name in &words[1..] {
-                env.remove(name);
-                machine.own.remove(name);
+                machine.forget(name, true);
+                machine.forget(name, false);
             }
-            machine.place.env = env.into();
             done()
         }
         "exec" if words.len() > 1 => match launch(place, &words[1..], input, view) {
             Started::Ended(ran) => Step::Last(ran),
-            Started::Refused(Refusal::Missing(_)) => missing(),
+            Started::Refused(Refusal::Missing(_)) => {
+                let text = format!("sh: exec: line 0: {}: not found\n", words[1]);
+                Step::Last(Ran::complains(text, 127))
+            }
             // It never comes back
             other => Step::Next(other.followed_by(view, |ran, _| Started::Ended(ran))),
         },
-        "case" | "eval" | "read" | "." | "source" => {
+        "exec" => Step::Next(Refusal::not_simulated("`exec` without a command")),
+        _ if LACKING.contains(&name) => {
             Step::Next(Refusal::not_simulated(&format!("`{name}` of a shell")))
         }
         _ => match launch(place, words, input, view) {
@@ -276,6 +418,51 @@ mod tests {
         assert_eq!(ended("cat < /none").2, 2);
     }
 
+    #[test]
+    fn grep_reads_files_and_its_flags() {
+        let lines = "printf 'search a\\nnameserver 1.2.3.4\\noptions x\\nNameserver y\\n' >/rc; ";
+        let grep = |args: &str| ended(&format!("{lines} grep {args}"));
+        for (args, out, code) in [
+            ("nameserver /rc", "nameserver 1.2.3.4\n", 0),
+            ("-v e /rc", "options x\n", 0),
+            ("-c name /rc", "1\n", 0),
+            ("-ic names /rc", "2\n", 0),
+            ("-n name /rc", "2:nameserver 1.2.3.4\n", 0),
+            ("x /rc /none", "/rc:options x\n", 2),
+            ("-s x /none", "", 2),
+            ("-h x /rc /rc", "options x\noptions x\n", 0),
+            ("-l x /rc", "/rc\n", 0),
+            ("-E 'h a|y$' /rc", "search a\nNameserver y\n", 0),
+            ("^o /rc", "options x\n", 0),
+            ("-F . /rc", "nameserver 1.2.3.4\n", 0),
+            ("-e x -e 'h a' /rc", "search a\noptions x\n", 0),
+            ("-x 'options .' /rc", "options x\n", 0),
+            ("'s.*r 1' /rc", "nameserver 1.2.3.4\n", 0),
+            ("'a|y' /rc", "", 1),
+            ("-q x /rc", "", 0),
+        ] {
+            let (stdout, _, ended) = grep(args);
+            assert_eq!((stdout.as_str(), ended), (out, code), "{args}");
+        }
+        assert_eq!(
+            grep("x /none").1,
+            "grep: /none: No such file or directory\n"
+        );
+        assert_eq!(
+            ended("echo a | grep -n a -; echo a | grep -H a").0,
+            "1:a\n(standard input):a\n"
+        );
+        for args in [
+            "-r x /",
+            "-w x /rc",
+            "'\\(a\\)' /rc",
+            "'[[:alpha:]]' /rc",
+            "-A1 x /rc",
+        ] {
+            assert_eq!(grep(args).2, NOT_SIMULATED, "{args}");
+        }
+    }
+
     /// What a script prints, by the second, of the first turns of its loops.
     fn told(script: &str, turns: usize) -> Vec<(u64, String)> {
         let nothing = Empty::default();
@@ -322,14 +509,16 @@ mod tests {
         assert_eq!(lines(&told(trapped, 5)), [(0, "up\n")]);
     }
 
+    /// What a script prints, its lines in one, and its exit code.
+    fn all(script: &str) -> (String, u32) {
+        let followed = sh(script).follow(&Empty::default().view());
+        assert_eq!(followed.end, End::Ended, "{script}");
+        let text = String::from_utf8(followed.ran.stdout).expect("text");
+        (text.replace('\n', " "), followed.ran.code)
+    }
+
     #[test]
     fn loops_and_conditions_come_to_their_ends() {
-        let all = |script: &str| {
-            let followed = sh(script).follow(&Empty::default().view());
-            assert_eq!(followed.end, End::Ended, "{script}");
-            let text = String::from_utf8(followed.ran.stdout).expect("text");
-            (text.replace('\n', " "), followed.ran.code)
-        };
         for (script, text, code) in [
             ("for i in 1 2 3; do echo $i; done", "1 2 3 ", 0),
             (
@@ -366,7 +555,138 @@ mod tests {
             ("if false; then echo a; else echo c; fi", "c ", 0),
             ("if ! true; then echo a; fi; echo $?", "0 ", 0),
             ("{ echo a; echo b; } > /tmp/x; cat /tmp/x", "a b ", 0),
-            ("(echo a; exit 1) || echo c", "a ", 1),
+            ("(echo a; exit 1) || echo c", "a c ", 0),
+            (
+                "(exit 3); echo $?; f=1; (f=2; cd /tmp; echo $f); echo $f; pwd",
+                "3 2 1 / ",
+                0,
+            ),
+            ("for i in 1 2; do x=$i; done >/dev/null; echo $x", "2 ", 0),
+            ("{ exit 3; } >/dev/null; echo after", "", 3),
+            (
+                "{ echo a; cd /tmp; echo b; } >f; echo c; cat /f",
+                "c a b ",
+                0,
+            ),
+            ("while :; do { break; } >/dev/null; done; echo a", "a ", 0),
+            ("! { x=1; false; } && echo $x", "1 ", 0),
+            ("! (exit 3); echo $?", "0 ", 0),
+            (
+                "for i in 1 2; do for j in 1 2; do break 2; done; echo no; done; echo end",
+                "end ",
+                0,
+            ),
+            (
+                "for i in 1 2; do for j in 1 2; do continue 2; done; echo no; done; echo $i",
+                "2 ",
+                0,
+            ),
+            (
+                "command -v curl && command -v cd && command -v ls",
+                "/usr/bin/curl cd /bin/ls ",
+                0,
+            ),
+            (
+                "command -v nonesuch; echo $?; command echo hi",
+                "127 hi ",
+                0,
+            ),
+            ("sleep 1 & sleep 3 & sleep 2; wait; date +%S", "03 ", 0),
+            ("exec nonesuch; echo no", "", 127),
+            (
+                "cd /nonesuch; echo $?; mkdir /a; cd /a && pwd; cd ..; pwd",
+                "2 /a / ",
+                0,
+            ),
+            (
+                "seq 5 | tail -n +4; for i in 1 2 3; do echo $i; done | wc -l",
+                "4 5 3 ",
+                0,
+            ),
+            (
+                "echo x | cat /etc/hostname; echo x | cat - /etc/hostname",
+                "prober x prober ",
+                0,
+            ),
+            (
+                "cat /nonesuch 2>&1 >/dev/null",
+                "cat: can't open '/nonesuch': No such file or directory ",
+                1,
+            ),
+            ("cat /nonesuch >/dev/null 2>&1; echo a 1>&2", "", 0),
+            ("exec echo a >/f; echo b", "", 0),
+        ] {
+            assert_eq!(all(script), (text.to_owned(), code), "{script}");
+        }
+    }
+
+    /// Each as busybox 1.35 has it.
+    #[test]
+    fn assignments_tests_and_small_programs() {
+        for (script, text, code) in [
+            // Assignments
+            ("now=$(date); echo $now", "Thu Jan 1 00:00:00 UTC 2026 ", 0),
+            ("x='a b'; y=$x; echo \"$y\"; A=1 B=$A; echo $B", "a b 1 ", 0),
+            (
+                "a=$(false); echo $?; A=1 printenv A; echo [$A]",
+                "1 1 [] ",
+                0,
+            ),
+            (
+                "a=$(sleep 2); date +%S; echo $(sleep 3) >/f; date +%S",
+                "02 05 ",
+                0,
+            ),
+            ("e='A=1'; $e; echo $?; \"A=1\"; echo $?", "127 127 ", 0),
+            (
+                "x=~; echo $x ~/a a~ \"~\" $HOME; echo $# \"$1\"",
+                "/root /root/a a~ ~ /root 0  ",
+                0,
+            ),
+            ("echo /none/* what? 'a*'", "/none/* what? a* ", 0),
+            // Tests
+            (
+                "test; echo $?; test a; echo $?; test ! a; echo $?; [ a = a ] && echo y",
+                "1 0 1 y ",
+                0,
+            ),
+            (
+                "for o in -eq -ne -lt -le -gt -ge; do [ 10 $o 9 ]; echo $?; done",
+                "1 0 1 1 0 0 ",
+                0,
+            ),
+            (
+                "test -q a 2>/none/e; echo $?; test 1 -eq a; echo $?; [ a; echo $?",
+                "2 2 2 ",
+                0,
+            ),
+            (
+                "test a b; echo $?; test a -foo b; echo $?; test a -a b && echo y",
+                "2 2 y ",
+                0,
+            ),
+            (
+                "test ! a = b && test a == a && test -n a && test -d /tmp; echo $?",
+                "0 ",
+                0,
+            ),
+            // The small programs
+            (
+                "echo -e 'a\\tb'; echo -ne 'a\\n'; echo -x; echo 'a\\nb'",
+                "a\tb a -x a\\nb ",
+                0,
+            ),
+            (
+                "hostname -s; id -g; env A=1 printenv A; printenv HOME; env nonesuch; echo $?",
+                "prober 0 1 /root 127 ",
+                0,
+            ),
+            ("sh -c 'echo $1 $0 $#' S x y", "x S 2 ", 0),
+            (
+                "rm /none; echo $?; rm -f /none; echo $?; mkdir /tmp; mkdir -p /tmp/x; test -d /tmp/x; echo $?",
+                "1 0 0 ",
+                0,
+            ),
             ("for i in 1 2 3; do echo $i; done | grep 2", "2 ", 0),
             ("for i in 1 2 3; do echo $i; done | grep 9", "", 1),
             (
@@ -434,10 +754,13 @@ mod tests {
             (ran.slept, ran.took),
             (Duration::from_secs(5), Duration::ZERO)
         );
-        assert!(matches!(
-            sh("sleep -1"),
-            Started::Ended(Ran { code: 1, .. })
-        ));
+        for wrong in ["sleep 1x", "sleep 1e19 1e19"] {
+            let ended = sh(wrong);
+            assert!(
+                matches!(ended, Started::Ended(Ran { code: 1, .. })),
+                "{wrong}"
+            );
+        }
     }
 
     #[test]
@@ -449,6 +772,25 @@ mod tests {
             "echo $((1 << 2))",
             "echo ${A%b}",
             "echo $(while true; do sleep 1; done)",
+            "set -e; false",
+            "local x",
+            "trap 'echo bye' EXIT",
+            "wait 1",
+            "echo $!",
+            "exec >/f",
+            "echo a > $F",
+            "ls /etc/*",
+            "test -f /bin/sh",
+            "cat /proc/cpuinfo",
+            "test a = b -a c = d",
+            "ls -l",
+            "cat -n /etc/hosts",
+            "env -i",
+            "grep -r x /etc",
+            "tail +2",
+            "command -v seq",
+            "awk 1 | cat",
+            "! awk 1",
         ] {
             let (out, error, code) = ended(script);
             assert_eq!((out.as_str(), code), ("", NOT_SIMULATED), "{script}");
@@ -460,6 +802,24 @@ mod tests {
         // What stands before it has run; what comes of the rest nobody knows
         let (out, _, code) = ended("echo before; awk 1 || echo after");
         assert_eq!((out.as_str(), code), ("before\n", NOT_SIMULATED));
+    }
+
+    #[test]
+    fn what_takes_too_much_is_refused() {
+        let nested = "a=$(for i in $(seq 9999); do b=$(for j in $(seq 9999); do :; done); done)";
+        let doubled = "A=0123456789; while :; do A=\"$A$A\"; done";
+        let many = "A=0123456789; i=0; while :; do i=$((i+1)); export A$i=\"$A\"; A=\"${A}0123456789\"; done";
+        let branching = "export A='sh -c \"$A\" | cat; sh -c \"$A\" | cat'; sh -c \"$A\"";
+        for script in [nested, doubled, many, branching] {
+            let followed = sh(script).follow(&Empty::default().view());
+            assert_eq!(
+                (followed.end, followed.ran.code),
+                (End::Ended, NOT_SIMULATED),
+                "{script}"
+            );
+        }
+        let most = "head -c 1; ".repeat(30_000);
+        assert_eq!(ended(&most).2, NOT_SIMULATED);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::net::Net;
 use super::seat::Seat;
-use super::{agnhost, go};
+use super::{Place, agnhost};
 use crate::image::Family;
 use crate::topology::Os;
 
@@ -72,6 +72,18 @@ pub(super) fn files(seat: &Seat<'_>) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
+/// Whether a path is not there, and stands where the system has files that nobody here knows.
+pub(super) fn is_unknown(place: &Place, path: &str) -> bool {
+    const UNKNOWN: &[&str] = &["bin", "dev", "lib", "lib64", "proc", "sbin", "sys", "usr"];
+    let first = path.trim_start_matches('/').split('/').next();
+    let unknown = first.is_some_and(|first| UNKNOWN.contains(&first));
+    let listed = place
+        .files
+        .list(path)
+        .is_some_and(|names| !names.is_empty());
+    place.os == Os::Linux && unknown && !listed && place.files.read(path).is_err()
+}
+
 /// containerd, `internal/cri/opts`/`sandbox_run_linux.go`, `parseDNSOptions`: what the kubelet tells the
 /// runtime, a line each; `ndots:5` goes with the cluster's own servers (kubernetes 1.37.0,
 /// `pkg/kubelet/network/dns/dns.go`, `defaultDNSOptions`).
@@ -82,7 +94,7 @@ fn resolv_conf(seat: &Seat<'_>) -> String {
         text.push_str(&format!("search {}\n", settings.searches.join(" ")));
     }
     for server in &settings.servers {
-        text.push_str(&format!("nameserver {}\n", go::host(*server)));
+        text.push_str(&format!("nameserver {server}\n"));
     }
     if settings.ndots != 1 {
         text.push_str(&format!("options ndots:{}\n", settings.ndots));

@@ -1,6 +1,5 @@
 //! A network out of tables, for tests of programs.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -170,12 +169,12 @@ impl Net for Table {
     fn shell(&self, script: &str) -> Option<Ran> {
         let place = super::tests::place(self.os, crate::image::Family::Agnhost);
         let empty = super::tests::Empty::default();
-        let (view, asked) = (empty.view(), Cell::new(0));
+        let (view, spent) = (empty.view(), super::Spent::default());
         match super::shell::run(
             &place,
             script,
             &super::input::Input::default(),
-            &super::Sight::new(&view, &asked),
+            &super::Sight::new(&view, &spent),
         ) {
             super::Started::Ended(ran) => Some(ran),
             _ => None,

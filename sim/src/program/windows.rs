@@ -89,7 +89,7 @@ pub(super) fn launch(
         "whoami" if full => Started::Ended(Ran::prints(format!("{}\r\n", user(place)))),
         // Nobody here knows whether Nano Server has them
         "nslookup" | "whoami" => Refusal::not_simulated(name),
-        "findstr" | "find" => Started::Ended(find(rest, input.bytes())),
+        "findstr" | "find" => Started::Ended(find(place, name, rest, input.bytes())),
         "more" => Started::Ended(more(place, rest, input.bytes())),
         "where" => Started::Ended(whereabouts(rest, full)),
         // It reads the console, which an exec has not
@@ -105,7 +105,14 @@ pub(super) fn launch(
 /// Whether a program reads its input to the end before it does anything.
 fn reads(name: &str, args: &[String]) -> bool {
     match name {
-        "find" | "findstr" => true,
+        "find" => true,
+        "findstr" => {
+            let operands = args.iter().filter(|arg| !arg.starts_with('/')).count();
+            let named = args
+                .iter()
+                .any(|arg| arg.to_ascii_lowercase().starts_with("/c:"));
+            operands <= usize::from(!named)
+        }
         "more" => args.is_empty(),
         "curl" => curl::reads_input(args),
         _ => false,
@@ -238,6 +245,9 @@ fn more(place: &Place, files: &[String], input: &[u8]) -> Ran {
     }
     let mut ran = Ran::default();
     for file in files {
+        if ran.stdout.len() > super::script::MOST_TEXT {
+            return Refusal::instead_of("files of so much text");
+        }
         match place.files.read(&super::script::path(place, file)) {
             Ok(bytes) => ran.say(bytes),
             Err(_) => return Ran::complains(format!("Cannot access file {file}\r\n"), 1),
@@ -264,31 +274,92 @@ fn user(place: &Place) -> String {
     }
 }
 
-/// `findstr WORD` and `find "WORD"` on what is piped to them, where WORD is no pattern.
-fn find(args: &[String], input: &[u8]) -> Ran {
-    let fold = args.iter().any(|arg| arg.eq_ignore_ascii_case("/i"));
-    let case = |text: &str| {
-        if fold {
-            text.to_lowercase()
-        } else {
-            text.to_owned()
+/// `find [/v] [/c] [/i] "WORD" [FILE]` and `findstr [/v] [/i] [/n] [/x] [/l] WORD… [FILE]`, of a file or of
+/// the input (Microsoft's pages of them). Of findstr's words any one is enough; what is a pattern is not
+/// simulated.
+fn find(place: &Place, name: &str, args: &[String], input: &[u8]) -> Ran {
+    let refused = || Refusal::instead_of(&format!("{name} {}", args.join(" ")));
+    let (mut fold, mut inverted, mut count, mut numbered) = (false, false, false, false);
+    let (mut whole, mut literal) = (false, false);
+    let (mut wanted, mut operands) = (Vec::new(), Vec::new());
+    for arg in args {
+        match (name, arg.to_ascii_lowercase().as_str()) {
+            (_, "/i") => fold = true,
+            (_, "/v") => inverted = true,
+            ("find", "/c") => count = true,
+            ("findstr", "/n") => numbered = true,
+            ("findstr", "/x") => whole = true,
+            ("findstr", "/l") => literal = true,
+            ("findstr", flag) if flag.starts_with("/c:") => {
+                wanted.push((arg[3..].to_owned(), false));
+            }
+            (_, flag) if flag.starts_with('/') => return refused(),
+            _ => operands.push(arg),
         }
+    }
+    if wanted.is_empty() {
+        if operands.is_empty() {
+            return refused();
+        }
+        let word = operands.remove(0);
+        match name {
+            "find" => wanted.push((word.clone(), false)),
+            _ => wanted.extend(word.split(' ').map(|word| (word.to_owned(), !literal))),
+        }
+    }
+    // A backslash takes the meaning from a letter even of a word that is none
+    let pattern = |(word, pattern): &(String, bool)| {
+        word.contains('\\') || *pattern && word.contains(['*', '[', ']', '^', '$'])
     };
-    let word = args
-        .iter()
-        .find(|arg| !arg.starts_with('/'))
-        .map(|word| case(word.trim_matches('"')))
-        .unwrap_or_default();
-    let text = String::from_utf8_lossy(input);
-    let found = text
+    if name == "findstr" && wanted.iter().any(pattern) {
+        return refused();
+    }
+    let bytes = match operands[..] {
+        [] => input.to_vec(),
+        // find puts the file's name over its lines
+        [file] if name == "findstr" && !file.contains(['*', '?']) => {
+            match place.files.read(&super::script::path(place, file)) {
+                Ok(bytes) => bytes,
+                Err(_) => return Ran::complains(format!("FINDSTR: Cannot open {file}\r\n"), 1),
+            }
+        }
+        _ => return refused(),
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    let fits = |line: &str, (word, pattern): &(String, bool)| match fold {
+        true => holds(&line.to_lowercase(), &word.to_lowercase(), *pattern, whole),
+        false => holds(line, word, *pattern, whole),
+    };
+    let found: Vec<_> = text
         .lines()
-        .filter(|line| case(line).contains(&word))
-        .map(|line| format!("{line}\r\n"))
-        .collect::<Vec<_>>()
-        .concat();
-    Ran {
-        code: u32::from(found.is_empty()),
-        ..Ran::prints(found)
+        .enumerate()
+        .filter(|(_, line)| wanted.iter().any(|word| fits(line, word)) != inverted)
+        .collect();
+    let code = u32::from(found.is_empty());
+    if count {
+        return Ran::prints(format!("{}\r\n", found.len())).ending(code);
+    }
+    let shown = found.iter().map(|(at, line)| match numbered {
+        true => format!("{}:{line}\r\n", at + 1),
+        false => format!("{line}\r\n"),
+    });
+    Ran::prints(shown.collect::<String>()).ending(code)
+}
+
+/// Whether a word stands in a line, or is all of it; in a `pattern` a dot is any letter.
+fn holds(line: &str, word: &str, pattern: bool, whole: bool) -> bool {
+    let line: Vec<char> = line.chars().collect();
+    let word: Vec<char> = word.chars().collect();
+    let same = |here: &[char]| {
+        let pairs = here.iter().zip(&word);
+        pairs
+            .into_iter()
+            .all(|(one, other)| one == other || pattern && *other == '.')
+    };
+    match (whole, word.len()) {
+        (true, length) => line.len() == length && same(&line),
+        (false, 0) => true,
+        (false, length) => line.windows(length).any(same),
     }
 }
 
@@ -395,6 +466,43 @@ mod tests {
             "quotes protect"
         );
         assert_eq!(ended(host(&["echo", "a^&b"])).stdout, b"a&b\r\n");
+    }
+
+    #[test]
+    fn findstr_and_find_look_at_their_flags() {
+        let run = |line: &str| {
+            let place = place(Os::Windows, Family::Servercore);
+            let ran = ended(run(&place, &["cmd", "/c", line]));
+            (String::from_utf8(ran.stdout).expect("text"), ran.code)
+        };
+        let lines = "(echo a b& echo c d& echo A.b)> f & ";
+        for (line, text, code) in [
+            ("findstr b f", "a b\r\nA.b\r\n", 0),
+            ("findstr /c:\"a b\" f", "a b\r\n", 0),
+            ("findstr \"d .b\" f", "a b\r\nc d\r\nA.b\r\n", 0),
+            ("findstr /l \"d .b\" f", "c d\r\nA.b\r\n", 0),
+            ("findstr /v b f", "c d\r\n", 0),
+            ("findstr /i /n a f", "1:a b\r\n3:A.b\r\n", 0),
+            ("findstr /x A.b f", "A.b\r\n", 0),
+            ("findstr z f", "", 1),
+            ("type f | find /c \"b\"", "2\r\n", 0),
+            ("type f | find /v \"b\"", "c d\r\n", 0),
+        ] {
+            assert_eq!(
+                run(&format!("{lines}{line}")),
+                (text.to_owned(), code),
+                "{line}"
+            );
+        }
+        for line in [
+            "findstr /r b f",
+            "findstr \"^a\" f",
+            "find \"b\" f",
+            "findstr /s b *.*",
+            "find /n \"b\"",
+        ] {
+            assert_eq!(run(line).1, super::super::NOT_SIMULATED, "{line}");
+        }
     }
 
     #[test]

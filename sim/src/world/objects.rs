@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::{Endpoint, Key, Node, Pod, Service, ServicePort, Slice};
+use super::{Key, Node, Pod, Service, ServicePort};
 use crate::network::Protocol;
 
 /// The nodes, by name and by address.
@@ -17,6 +17,8 @@ pub(crate) struct Nodes {
 struct NodeMaps {
     all: BTreeMap<String, Node>,
     by_address: HashMap<IpAddr, String>,
+    /// The names in order.
+    names: Vec<String>,
     /// By the first three bytes of IPv4, and what stands for them in IPv6.
     by_pod_network: HashMap<[u8; 3], String>,
 }
@@ -28,6 +30,9 @@ impl Nodes {
             maps.by_address.insert(address, name.clone());
         }
         maps.by_pod_network.insert(node.pod_network, name.clone());
+        if let Err(at) = maps.names.binary_search(&name) {
+            maps.names.insert(at, name.clone());
+        }
         maps.all.insert(name, node);
     }
 
@@ -35,9 +40,19 @@ impl Nodes {
         self.maps.all.get(name)
     }
 
-    /// Only how pods are connected may change.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&String, &Node)> {
-        self.maps.all.iter()
+    pub(crate) fn get_key_value(&self, name: &str) -> Option<(&String, &Node)> {
+        self.maps.all.get_key_value(name)
+    }
+
+    /// All, beginning with another for each turn.
+    pub(crate) fn in_turn(&self, turn: u64) -> impl Iterator<Item = (&String, &Node)> {
+        let names = &self.maps.names;
+        let first = turn.checked_rem(names.len() as u64).unwrap_or(0);
+        let (before, after) = names.split_at(usize::try_from(first).unwrap_or(0));
+        after
+            .iter()
+            .chain(before)
+            .filter_map(|name| self.maps.all.get_key_value(name))
     }
 
     /// The node that has an address.
@@ -134,7 +149,18 @@ impl Pods {
                 maps.by_address.remove(&address);
             }
         }
-        maps.host_ports.retain(|_, (owner, _)| owner != key);
+        for port in &pod.told.ports {
+            if let Some(host_port) = port.host_port {
+                let at = (pod.node.clone(), port.protocol, host_port);
+                if maps
+                    .host_ports
+                    .get(&at)
+                    .is_some_and(|(owner, _)| owner == key)
+                {
+                    maps.host_ports.remove(&at);
+                }
+            }
+        }
     }
 
     pub(crate) fn get(&self, key: &Key) -> Option<&Pod> {
@@ -159,6 +185,13 @@ impl Pods {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &Pod)> {
         self.maps.by_key.iter().map(|(key, pod)| (key, &**pod))
+    }
+
+    /// Those of a namespace.
+    pub(crate) fn within(&self, namespace: &str) -> impl Iterator<Item = (&Key, &Pod)> {
+        let from = self.maps.by_key.range(Key::new(namespace, "")..);
+        from.take_while(move |(key, _)| key.namespace == namespace)
+            .map(|(key, pod)| (key, &**pod))
     }
 
     /// The pod that has an address for itself.
@@ -253,6 +286,12 @@ impl Services {
         self.maps.all.keys()
     }
 
+    /// Those of a namespace.
+    pub(crate) fn within(&self, namespace: &str) -> impl Iterator<Item = (&Key, &Service)> {
+        let from = self.maps.all.range(Key::new(namespace, "")..);
+        from.take_while(move |(key, _)| key.namespace == namespace)
+    }
+
     pub(crate) fn get(&self, key: &Key) -> Option<&Service> {
         self.maps.all.get(key)
     }
@@ -308,103 +347,60 @@ impl FromIterator<(Key, Service)> for Services {
     }
 }
 
-/// How many backends that have gone are kept in mind per Service.
-const REMEMBERED: usize = 8;
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
 
-/// The `EndpointSlices`, by name and by Service, and which backends have gone lately.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Slices {
-    maps: Arc<SliceMaps>,
-}
+    use super::*;
+    use crate::topology::Pool;
+    use crate::world::{PodPort, Told};
 
-#[derive(Clone, Debug, Default)]
-struct SliceMaps {
-    by_key: BTreeMap<Key, Slice>,
-    by_service: HashMap<Key, BTreeSet<Key>>,
-    gone: HashMap<Key, Vec<Endpoint>>,
-}
-
-impl Slices {
-    pub(crate) fn insert(&mut self, key: Key, slice: Slice) {
-        let service = Key::new(&key.namespace, &slice.service);
-        let left = self.take(&key);
-        let maps = Arc::make_mut(&mut self.maps);
-        let of_service = maps.by_service.entry(service.clone()).or_default();
-        of_service.insert(key.clone());
-        maps.by_key.insert(key, slice);
-        self.remember(&service, left);
-    }
-
-    pub(crate) fn remove(&mut self, key: &Key) {
-        let service = self.maps.by_key.get(key).map(|slice| slice.service.clone());
-        let left = self.take(key);
-        if let Some(service) = service {
-            self.remember(&Key::new(&key.namespace, &service), left);
-        }
-    }
-
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
-        self.maps.by_key.keys()
-    }
-
-    /// The slices of a Service.
-    pub(crate) fn of(&self, service: &Key) -> impl Iterator<Item = &Slice> {
-        let keys = self.maps.by_service.get(service).into_iter().flatten();
-        keys.filter_map(|key| self.maps.by_key.get(key))
-    }
-
-    /// The backends that have left a Service, oldest first.
-    pub(crate) fn gone(&self, service: &Key) -> &[Endpoint] {
-        self.maps.gone.get(service).map_or(&[], Vec::as_slice)
-    }
-
-    fn take(&mut self, key: &Key) -> Vec<Endpoint> {
-        let maps = Arc::make_mut(&mut self.maps);
-        let Some(slice) = maps.by_key.remove(key) else {
-            return Vec::new();
+    #[test]
+    fn each_turn_begins_with_the_next_node() {
+        let named = |name: &str| {
+            let node = Node::new(Pool::Linux, Ipv4Addr::LOCALHOST, 1, [10, 244, 1]);
+            (name.to_owned(), node)
         };
-        let service = Key::new(&key.namespace, &slice.service);
-        if let Some(keys) = maps.by_service.get_mut(&service) {
-            keys.remove(key);
-            if keys.is_empty() {
-                maps.by_service.remove(&service);
-            }
-        }
-        slice.endpoints
+        let nodes = Nodes::from_iter(["c", "a", "b", "a"].map(named));
+        let order = |turn| nodes.in_turn(turn).map(|(name, _)| name.as_str()).collect();
+        let orders: Vec<String> = (0..4).map(order).collect();
+        assert_eq!(orders, ["abc", "bca", "cab", "abc"]);
+        assert_eq!(Nodes::default().in_turn(3).count(), 0);
     }
 
-    fn remember(&mut self, service: &Key, left: Vec<Endpoint>) {
-        let here: BTreeSet<IpAddr> = self
-            .of(service)
-            .flat_map(|slice| slice.endpoints.iter().map(|endpoint| endpoint.address))
+    #[test]
+    fn a_host_port_goes_with_its_own_pod_alone() {
+        let pod = || {
+            let port = PodPort {
+                name: String::new(),
+                protocol: Protocol::Tcp,
+                port: 80,
+                host_port: Some(8080),
+            };
+            let told = Told {
+                ports: vec![port],
+                ..Told::default()
+            };
+            Pod::new("n", [10, 244, 1, 5], told)
+        };
+        let key = |name| Key::new("test", name);
+        let mut pods = Pods::from_iter([(key("old"), pod()), (key("new"), pod())]);
+        let at = |pods: &Pods| pods.host_port("n", Protocol::Tcp, 8080).is_some();
+        pods.remove(&key("old"));
+        assert!(at(&pods), "the newer has it");
+        pods.remove(&key("new"));
+        assert!(!at(&pods) && pods.maps.host_ports.is_empty());
+    }
+
+    #[test]
+    fn services_are_found_by_namespace() {
+        let keys = [("a", "z"), ("ab", "y"), ("a", "b"), ("b", "a")];
+        let keys = keys.map(|(namespace, name)| (Key::new(namespace, name), Service::default()));
+        let services = Services::from_iter(keys);
+        let names: Vec<&str> = services
+            .within("a")
+            .map(|(key, _)| key.name.as_str())
             .collect();
-        let maps = Arc::make_mut(&mut self.maps);
-        if here.is_empty() && left.is_empty() {
-            return;
-        }
-        let gone = maps.gone.entry(service.clone()).or_default();
-        gone.extend(left);
-        let mut seen = here;
-        gone.retain(|endpoint| seen.insert(endpoint.address));
-        let surplus = gone.len().saturating_sub(REMEMBERED);
-        gone.drain(..surplus);
-        if gone.is_empty() {
-            maps.gone.remove(service);
-        }
-    }
-
-    /// Forgets what a Service had: it has gone itself.
-    pub(crate) fn forget(&mut self, service: &Key) {
-        Arc::make_mut(&mut self.maps).gone.remove(service);
-    }
-}
-
-impl FromIterator<(Key, Slice)> for Slices {
-    fn from_iter<I: IntoIterator<Item = (Key, Slice)>>(slices: I) -> Self {
-        let mut all = Self::default();
-        for (key, slice) in slices {
-            all.insert(key, slice);
-        }
-        all
+        assert_eq!(names, ["b", "z"]);
     }
 }

@@ -59,10 +59,8 @@ async fn each_line_is_answered_before_the_next_is_sent() {
     ] {
         let path = format!("exec/test/web/main?command={command}&input=1&output=1");
         let mut socket = scene.session(&path, "v4.channel.k8s.io").await;
-        until(&mut socket, "C:\\>").await;
-        if command == "powershell" {
-            until(&mut socket, " ").await;
-        }
+        let prompt = &answer[answer.rfind('\n').map_or(0, |at| at + 1)..];
+        until(&mut socket, &prompt.replace("Users", "")).await;
         send(&mut socket, 0, line).await;
         assert!(until(&mut socket, answer).await.ends_with(answer));
         send(&mut socket, 0, "exit 8\n").await;

@@ -33,9 +33,9 @@ fn dual(mode: NetworkMode, build: Build) -> World {
     }
     let mut endpoints = vec![on("win-a", [10, 244, 2, 5])];
     for name in ["linux", "prober", "other", "web"] {
-        let mut pod = world.pods.get(&key(name)).expect("it is there").clone();
+        let pod = world.pods.get(&key(name)).expect("it is there").clone();
         let node = world.nodes.get(&pod.node).expect("it is there");
-        pod.address6 = node.address6_of(pod.address);
+        let pod = pod.on(node);
         if let Some(second) = pod.address6.filter(|_| name == "web") {
             endpoints.push(Endpoint {
                 address: second.into(),

@@ -270,7 +270,9 @@ fn aspects(
     let state = &container["state"];
     let runs = state["running"].is_object();
     let ended_as = &state["terminated"]["reason"];
-    let has_ended = ended_as.is_string() && ended_as != "StartError";
+    // The code of what never ran, or was lost, is the kubelet's own
+    let ran = ended_as != "StartError" && ended_as != "ContainerStatusUnknown";
+    let has_ended = ended_as.is_string() && ran;
     let conditions = status["conditions"].as_array();
     let is_ready = conditions.is_some_and(|all| {
         all.iter()

@@ -5,6 +5,7 @@
 //! shares with others that are elsewhere, at each kind of place that it can have.
 
 mod ask;
+mod ends;
 mod look;
 pub(super) mod scene;
 pub(super) mod stub;
@@ -12,7 +13,7 @@ pub(super) mod stub;
 use std::collections::BTreeSet;
 
 use look::{NOTHING, Observation, Observed, observe};
-use scene::{PLACES, Scene, pool};
+use scene::{NAMESPACES, PLACES, Scene, pool};
 
 use crate::fault::{FaultInfo, FaultKind, ProductFault};
 
@@ -163,13 +164,44 @@ fn follows(change: &Observation, meant: &BTreeSet<&Observation>) -> bool {
                 ends.contains(&from.facet("at")) && (server || from.subject == "kubelet")
             }
             (_, "kubelet") => of("at", from),
-            _ => {
-                of("at", from)
-                    && of("namespace", from)
-                    && of("pod", from)
-                    && !from.facet("pod").is_empty()
+            (_, "pod") => {
+                let what = match change.subject {
+                    "pod" => change.facet("aspect"),
+                    other => other,
+                };
+                let same = of("at", from) && of("namespace", from) && of("pod", from);
+                same && needs(what, from.facet("aspect"))
             }
+            _ => false,
         })
+}
+
+/// Whether an aspect of a pod, or what is asked of it, cannot be without another as it was.
+fn needs(what: &str, aspect: &str) -> bool {
+    const RUNNING: &[&str] = &[
+        "probe",
+        "pre-stop",
+        "grace",
+        "exit-code",
+        "restarts",
+        "rest",
+        "exec",
+        "logs",
+    ];
+    const IMAGE: &[&str] = &["pull-time", "start"];
+    const SANDBOX: &[&str] = &["pull", "host-process"];
+    let among: &[&[&str]] = match aspect {
+        "binding" | "eviction" => return true,
+        "sandbox" | "host-process" => &[SANDBOX, IMAGE, RUNNING],
+        "pull" => &[IMAGE, RUNNING],
+        "start" => &[RUNNING],
+        // Who ends otherwise may not have come to print
+        "exit-code" => &[&["logs"]],
+        // Who is killed at once has no time for its hook
+        "grace" => &[&["pre-stop"]],
+        _ => &[],
+    };
+    among.iter().any(|names| names.contains(&what))
 }
 
 /// A fault and what it is said to change.
@@ -241,8 +273,17 @@ fn left(faults: &[ProductFault], healthy: &Observed, healed: &Observed) -> Vec<S
         let stays = of.subject == "node" && aspect == "boot";
         // Of those that lived through it: whether they run again, if they had not ended
         let lived = (1..=2).contains(generation);
-        let same = match lived {
-            true => {
+        let same = match (lived, of.subject) {
+            (true, "connection") => {
+                let ends = ["from", "to"].map(|end| (of.facet(end), NAMESPACES[0], "serves"));
+                let over = |end| ended(end, *generation, healthy, healed);
+                after == before || ends.into_iter().any(over)
+            }
+            (true, "exec" | "logs") => {
+                let pod = (of.facet("at"), of.facet("namespace"), of.facet("pod"));
+                after == before || ended(pod, *generation, healthy, healed)
+            }
+            (true, _) => {
                 let mut eviction = of.clone();
                 let aspect_of_it = eviction.facets.insert("aspect", "eviction".to_owned());
                 let evicted = healed.get(&(eviction, *generation));
@@ -251,7 +292,7 @@ fn left(faults: &[ProductFault], healthy: &Observed, healed: &Observed) -> Vec<S
                     || evicted.is_some_and(|evicted| evicted != "none")
                     || after.split(' ').next() == before.split(' ').next()
             }
-            false => after == before,
+            (false, _) => after == before,
         };
         if !same && !stays {
             left.push(format!(
@@ -264,6 +305,23 @@ fn left(faults: &[ProductFault], healthy: &Observed, healed: &Observed) -> Vec<S
 
 fn is_here(kind: FaultKind) -> bool {
     matches!(shows(kind), Shows::AtOnce | Shows::AtStart)
+}
+
+/// Whether a pod has been evicted, or has ended in another way than on a healthy day.
+fn ended(
+    (node, namespace, pod): (&str, &str, &str),
+    generation: u8,
+    healthy: &Observed,
+    healed: &Observed,
+) -> bool {
+    healthy.iter().any(|(key, before)| {
+        let (of, own) = key;
+        let is = of.subject == "pod"
+            && *own == generation
+            && ["eviction", "exit-code"].contains(&of.facet("aspect"))
+            && (of.facet("at"), of.facet("namespace"), of.facet("pod")) == (node, namespace, pod);
+        is && healed[key] != *before
+    })
 }
 
 /// The faults of each day: each kind has one everywhere, and a part of one at each kind of place.

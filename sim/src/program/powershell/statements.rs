@@ -45,6 +45,52 @@ fn list(script: &str, depth: usize) -> Result<List, &'static str> {
     }
 }
 
+/// Whether a statement is more than a command and its arguments: a pipe, a redirection, a list, a
+/// sub-expression or a variable but those of the environment.
+pub(super) fn is_more(statement: &str) -> bool {
+    let lower = statement.to_ascii_lowercase();
+    // Those whose parentheses are known
+    let fetch = lower.starts_with("(invoke-webrequest") || lower.starts_with("(iwr");
+    let mut quote = None;
+    for (at, letter) in lower.char_indices() {
+        match (letter, quote) {
+            (letter, Some(open)) if letter == open => quote = None,
+            ('"' | '\'', None) => quote = Some(letter),
+            ('$', None | Some('"')) => {
+                let rest = &lower[at + 1..];
+                let names =
+                    rest.starts_with(|c: char| c.is_ascii_alphabetic() || "({_?$".contains(c));
+                let known = rest.starts_with("env:") || lower.starts_with("exit ");
+                if names && !known {
+                    return true;
+                }
+            }
+            ('|' | '<' | '>' | '`', None) | ('`', Some('"')) => return true,
+            ('(' | '{' | '@', None) if !fetch => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Whether all that has a meaning of its own to the language stands between quotes, the command's own
+/// name left out.
+pub(super) fn is_plain(statement: &str) -> bool {
+    let arguments = statement.split_once(char::is_whitespace);
+    let (mut quote, mut before) = (None, ' ');
+    for letter in arguments.map_or("", |(_, arguments)| arguments).chars() {
+        match (letter, quote) {
+            (letter, Some(open)) if letter == open => quote = None,
+            ('"' | '\'', None) => quote = Some(letter),
+            (',' | '@', None) => return false,
+            ('-', None) if before == ' ' => return false,
+            _ => {}
+        }
+        before = letter;
+    }
+    true
+}
+
 /// `while ($true) { BODY }`, `for (;;) { BODY }` and `do { BODY } while ($true)`: the body, and what
 /// stands behind it.
 fn endless(rest: &str) -> Result<Option<(&str, &str)>, &'static str> {

@@ -7,11 +7,14 @@ mod source;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use super::{
     Command, Element, Joint, List, Redirect, What, pipe, redirected_input, redirected_output,
 };
 use crate::program::input::{Ear, Input, Wants};
-use crate::program::{NOT_SIMULATED, Place, Ran, Rest, Sight, Started};
+use crate::program::ran::MOST_OUTPUT;
+use crate::program::{NOT_SIMULATED, Place, Ran, Refusal, Rest, Sight, Started};
 use frame::{Frame, Phase};
 
 /// A shell's own language.
@@ -19,9 +22,18 @@ pub(in crate::program) trait Tongue: Send + Sync {
     /// Runs a simple command.
     fn step(&self, machine: &mut Machine, text: &str, input: &Input, view: &Sight<'_>) -> Step;
     /// The words that a loop goes over.
-    fn words(&self, machine: &Machine, text: &str, view: &Sight<'_>) -> Result<Vec<String>, Ran>;
+    fn words(
+        &self,
+        machine: &mut Machine,
+        text: &str,
+        view: &Sight<'_>,
+    ) -> Result<Vec<String>, Ran>;
     /// Gives the variable of a loop its value.
-    fn set(&self, machine: &mut Machine, name: &str, value: String);
+    fn set(&self, machine: &mut Machine, name: &str, value: String) -> Result<(), Ran>;
+    /// The exit code of a script that comes to its end, by that of its last command.
+    fn last(&self, code: u32) -> u32 {
+        code
+    }
     /// What it shows before it reads a line, the first of a command or one `more`.
     fn prompt(&self, machine: &Machine, more: bool) -> String;
     /// What it shows of a line that it has read from a pipe.
@@ -45,15 +57,22 @@ impl Phrase {
     pub(in crate::program) const UNFINISHED: &'static str = "a command without its end";
 }
 
+/// How much the variables hold that a script sets, in bytes: far more than Linux passes on to a program
+/// (execve(2), `MAX_ARG_STRLEN`: 128 KiB each).
+const MOST_HELD: usize = 1 << 20;
+
+/// How many jobs of a script may run behind it.
+const MOST_JOBS: usize = 1000;
+
 /// What running one command of a script gave.
 pub(in crate::program) enum Step {
     Next(Started),
     /// `exit`: nothing of the script runs after it.
     Last(Ran),
-    /// `break`
-    Leave,
-    /// `continue`
-    Again,
+    /// `break`, out of so many loops.
+    Leave(u32),
+    /// `continue`, in the last of so many loops.
+    Again(u32),
 }
 
 /// A script and where it is.
@@ -67,8 +86,12 @@ pub(in crate::program) struct Machine {
     pub(in crate::program) level: u32,
     /// Variables of the shell itself, which programs do not see.
     pub(in crate::program) own: BTreeMap<String, String>,
-    /// What runs behind the script.
-    pub(in crate::program) jobs: Vec<Started>,
+    /// How much of the variables the script has set.
+    held: usize,
+    /// What runs behind the script, and since when.
+    pub(in crate::program) jobs: Vec<(Timestamp, Started)>,
+    /// What expanding a command gave, which goes where the script's own output goes.
+    pub(in crate::program) aside: Ran,
     pub(super) input: Input,
     depth: u32,
     frames: Vec<Frame>,
@@ -107,7 +130,9 @@ impl Machine {
             code: 0,
             level: 0,
             own: BTreeMap::new(),
+            held: 0,
             jobs: Vec::new(),
+            aside: Ran::default(),
             input,
             depth: view.depth,
             frames: vec![Frame::List { list, at: 0 }],
@@ -122,10 +147,23 @@ impl Machine {
         };
         let mut so_far = Ran::default();
         while let Some(frame) = self.frames.pop() {
+            if view.steps().is_none() {
+                let refused = Refusal::instead_of("a script of so many commands at once");
+                return Started::Ended(so_far.then(refused));
+            }
             let view = view.later(so_far.lasted());
-            match self.turn(frame, &view) {
+            let turn = match self.turn(frame, &view) {
+                Turn::Step(Step::Next(started)) => self.through(started).into(),
+                turn => turn,
+            };
+            match turn {
                 Turn::Pushed => {}
-                Turn::Shows(ran) => so_far = so_far.then(ran),
+                Turn::Shows(ran) => {
+                    let Started::Ended(ran) = self.through(Started::Ended(ran)) else {
+                        continue;
+                    };
+                    so_far = so_far.then(ran);
+                }
                 Turn::Pauses => {
                     return Started::GoesOn {
                         ran: so_far,
@@ -150,6 +188,12 @@ impl Machine {
                         // What comes of the rest nobody knows
                         return Started::Ended(so_far);
                     }
+                    if so_far.stdout.len() + so_far.stderr.len() > MOST_OUTPUT {
+                        return Started::GoesOn {
+                            ran: so_far,
+                            rest: Rest::new(move |view| self.clone().run(view)),
+                        };
+                    }
                 }
                 Turn::Step(Step::Next(other)) => {
                     let goes_on = other.followed_by(&view, move |ran, view| {
@@ -162,17 +206,17 @@ impl Machine {
                     });
                     return goes_on.after(so_far);
                 }
-                Turn::Step(Step::Last(ran)) => return Started::Ended(so_far.then(ran)),
-                Turn::Step(Step::Leave) => {
-                    self.leave();
-                    if self.frames.last().is_some_and(Frame::is_loop) {
-                        self.frames.pop();
-                    }
+                Turn::Step(Step::Last(ran)) => {
+                    return self.through(Started::Ended(ran)).after(so_far);
                 }
-                Turn::Step(Step::Again) => self.leave(),
+                Turn::Step(Step::Leave(loops)) => self.leave_loops(loops),
+                Turn::Step(Step::Again(loops)) => {
+                    self.leave_loops(loops.saturating_sub(1));
+                    self.leave();
+                }
             }
         }
-        so_far.code = self.code;
+        so_far.code = self.tongue.last(self.code);
         Started::Ended(so_far)
     }
 
@@ -181,22 +225,20 @@ impl Machine {
     }
 
     fn element(&mut self, element: &Element, view: &Sight<'_>) -> Turn {
+        if element.negated {
+            self.frames.push(Frame::Negated);
+        }
         let turn = match element.commands.as_slice() {
-            [one] if !element.negated || matches!(one.what, What::Simple(_)) => self.one(one, view),
-            [one] => self.with(one, self.input.clone()).run(view).into(),
+            [one] => self.one(one, view),
             several => pipe::line(self, several, view).into(),
         };
         match turn {
-            Turn::Step(Step::Next(started)) if element.behind => {
-                self.jobs.push(started);
-                Turn::Step(Step::Next(Started::Ended(Ran::code(0))))
+            Turn::Step(Step::Next(_)) if element.behind && self.jobs.len() >= MOST_JOBS => {
+                Started::Ended(Refusal::instead_of("so many jobs in the background")).into()
             }
-            Turn::Step(Step::Next(started)) if element.negated => {
-                let negated = |ran: Ran| Ran {
-                    code: u32::from(ran.code == 0),
-                    ..ran
-                };
-                started.each(Arc::new(negated)).into()
+            Turn::Step(Step::Next(started)) if element.behind => {
+                self.jobs.push((view.now, started));
+                Turn::Step(Step::Next(Started::Ended(Ran::code(0))))
             }
             turn => turn,
         }
@@ -211,20 +253,57 @@ impl Machine {
                 Ok(input) => input,
                 Err(ran) => return Started::Ended(ran).into(),
             };
-            let plain = Command {
-                redirects: Vec::new(),
-                ..command.clone()
-            };
-            let started = self.with(&plain, input).run(view);
-            return self.redirected(started, &command.redirects).into();
+            self.frames.push(Frame::Streams {
+                redirects: command
+                    .redirects
+                    .iter()
+                    .map(|redirect| redirect.located(&self.place))
+                    .collect(),
+                outer: std::mem::replace(&mut self.input, input),
+            });
+            return self.enter(&command.what, view);
         };
         let input = match redirected_input(&self.place, redirects, &self.input) {
             Ok(input) => input,
             Err(ran) => return Started::Ended(ran).into(),
         };
-        match self.tongue.step(self, text, &input, view) {
-            Step::Next(started) => self.redirected(started, redirects).into(),
-            other => Turn::Step(other),
+        let step = self.tongue.step(self, text, &input, view);
+        let aside = std::mem::take(&mut self.aside);
+        Turn::Step(match step {
+            Step::Next(started) => Step::Next(self.redirected(started, redirects).after(aside)),
+            Step::Last(ran) => Step::Last(aside.then(match redirects.as_slice() {
+                [] => ran,
+                redirects => redirected_output(&self.place, redirects, ran),
+            })),
+            other => other,
+        })
+    }
+
+    /// Through the redirections of the commands that this one stands in.
+    fn through(&self, started: Started) -> Started {
+        let streams = self.frames.iter().rev().filter_map(|frame| match frame {
+            Frame::Streams { redirects, .. } => Some(redirects),
+            _ => None,
+        });
+        streams.fold(started, |started, redirects| {
+            self.redirected(started, redirects)
+        })
+    }
+
+    /// Leaves what is run innermost.
+    fn drop_frame(&mut self) {
+        if let Some(Frame::Streams { outer, .. }) = self.frames.pop() {
+            self.input = outer;
+        }
+    }
+
+    /// Leaves so many loops.
+    fn leave_loops(&mut self, loops: u32) {
+        for _ in 0..loops {
+            self.leave();
+            if self.frames.last().is_some_and(Frame::is_loop) {
+                self.frames.pop();
+            }
         }
     }
 
@@ -243,6 +322,9 @@ impl Machine {
         match what.clone() {
             What::Simple(_) => {}
             What::Group(list) => self.push(list),
+            What::Own(list) => {
+                return self.inner(list, self.input.clone()).run(view).into();
+            }
             What::Loop {
                 until,
                 condition,
@@ -253,15 +335,19 @@ impl Machine {
                 body,
                 phase: Phase::Asks,
             }),
-            What::Over { name, words, body } => match self.tongue.words(self, &words, view) {
-                Ok(words) => self.frames.push(Frame::Over {
-                    name,
-                    values: words.into(),
-                    body,
-                    begun: false,
-                }),
-                Err(ran) => return Started::Ended(ran).into(),
-            },
+            What::Over { name, words, body } => {
+                let tongue = self.tongue;
+                match tongue.words(self, &words, view) {
+                    Ok(words) => self.frames.push(Frame::Over {
+                        name,
+                        values: words.into(),
+                        at: 0,
+                        body,
+                    }),
+                    Err(ran) => return Started::Ended(ran).into(),
+                }
+                return Turn::Shows(std::mem::take(&mut self.aside));
+            }
             What::Count {
                 name,
                 from,
@@ -281,6 +367,46 @@ impl Machine {
         Turn::Pushed
     }
 
+    /// Gives a variable its value, for programs to see where it is `exported`.
+    pub(in crate::program) fn assign(
+        &mut self,
+        name: &str,
+        value: String,
+        exported: bool,
+    ) -> Result<(), Ran> {
+        self.forget(name, exported);
+        self.held += name.len() + value.len();
+        if self.held > MOST_HELD {
+            return Err(Refusal::instead_of("variables of so much text"));
+        }
+        if exported {
+            let mut env = (*self.place.env).clone();
+            env.insert(name.to_owned(), value);
+            self.place.env = env.into();
+        } else {
+            self.own.insert(name.to_owned(), value);
+        }
+        Ok(())
+    }
+
+    /// Takes a variable away.
+    pub(in crate::program) fn forget(&mut self, name: &str, exported: bool) {
+        let before = if exported {
+            let known = self.place.env.contains_key(name);
+            known.then(|| {
+                let mut env = (*self.place.env).clone();
+                let value = env.remove(name);
+                self.place.env = env.into();
+                value
+            })
+        } else {
+            Some(self.own.remove(name))
+        };
+        if let Some(value) = before.flatten() {
+            self.held = self.held.saturating_sub(name.len() + value.len());
+        }
+    }
+
     /// Whether the command that runs is all of the script.
     pub(in crate::program) fn is_alone(&self) -> bool {
         let alone = |frame: &Frame| matches!(frame, Frame::List { list, .. } if list.len() == 1);
@@ -293,6 +419,11 @@ impl Machine {
     /// The same in so many others.
     pub(in crate::program) fn at_depth(self, depth: u32) -> Self {
         Self { depth, ..self }
+    }
+
+    /// What its commands read.
+    pub(in crate::program) fn input(&self) -> Input {
+        self.input.clone()
     }
 
     /// A shell of its own for one command.

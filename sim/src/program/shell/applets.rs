@@ -1,34 +1,44 @@
 //! The small programs of Linux images: busybox' in agnhost and busybox. Texts are busybox'
 //! (coreutils, findutils, networking, procps).
 
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
 use super::super::input::{Input, copies, gathers};
 use super::super::net::Net;
-use super::super::script::path;
 use super::super::seat::Seat;
-use super::super::{Place, Ran, Refusal, Sight, Started, nslookup, ping};
-use super::text;
+use super::super::{Place, Ran, Refusal, Sight, Started, launch, nslookup, ping};
+use super::{files, grep, test, text};
 use crate::image::Family;
 use crate::network::Origin;
-use crate::topology::Os;
 
 /// The variables of a process: the container's, and what the runtime adds.
-fn variables(place: &Place) -> String {
+fn variables(place: &Place) -> BTreeMap<String, String> {
+    let own = ["HOSTNAME", "HOME", "PATH"];
+    let own = own.map(|name| (name.to_owned(), variable(place, name).unwrap_or_default()));
+    let mut all = BTreeMap::from(own);
+    all.extend((*place.env).clone());
+    all
+}
+
+/// One of them.
+pub(super) fn variable(place: &Place, name: &str) -> Option<String> {
     let own = [
         ("HOSTNAME", place.hostname.as_str()),
         ("HOME", "/root"),
         ("PATH", PATH),
     ];
-    let mut all: std::collections::BTreeMap<&str, &str> = own.into_iter().collect();
-    all.extend(
-        place
-            .env
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str())),
-    );
-    all.iter()
-        .map(|(name, value)| format!("{name}={value}\n"))
-        .collect::<Vec<_>>()
-        .concat()
+    let own = own.iter().find(|(own, _)| *own == name);
+    let own = || own.map(|(_, value)| (*value).to_owned());
+    place.env.get(name).cloned().or_else(own)
+}
+
+/// Where a process is.
+pub(super) fn directory(place: &Place) -> String {
+    if place.directory.is_empty() {
+        return "/".to_owned();
+    }
+    place.directory.clone()
 }
 
 /// The applets that busybox 1.35 has and that are not simulated (`busybox --list` of Debian's).
@@ -168,35 +178,34 @@ pub(in crate::program) fn applet(
         "tail" => text::tail(args, place, input.bytes()),
         "true" => Started::Ended(Ran::code(0)),
         "false" => Started::Ended(Ran::code(1)),
-        "echo" => Started::Ended(match args.split_first() {
-            Some((flag, rest)) if flag == "-n" => Ran::prints(rest.join(" ")),
-            _ => Ran::prints(format!("{}\n", args.join(" "))),
-        }),
+        "echo" => echo(args),
         "printf" => match args {
-            [text] if !text.contains('%') => Started::Ended(Ran::prints(text.replace("\\n", "\n"))),
+            [text] if !text.contains('%') => match text::unescaped(text) {
+                Some(text) => Started::Ended(Ran::prints(text)),
+                None => Refusal::not_simulated("printf of this kind"),
+            },
             _ => Refusal::not_simulated("printf with values"),
         },
-        "hostname" => Started::Ended(Ran::prints(format!("{}\n", place.hostname))),
-        "pwd" => Started::Ended(Ran::prints(match place.directory.as_str() {
-            "" => "/\n".to_owned(),
-            directory => format!("{directory}\n"),
-        })),
-        "env" => Started::Ended(Ran::prints(variables(place))),
-        "printenv" => Started::Ended(match args.first() {
-            None => Ran::prints(variables(place)),
-            Some(name) => match place.env.get(name) {
-                Some(value) => Ran::prints(format!("{value}\n")),
-                None => Ran::code(1),
-            },
-        }),
-        "id" => Started::Ended(id(place, args)),
+        "hostname" => match args {
+            [] => Started::Ended(Ran::prints(format!("{}\n", place.hostname))),
+            [flag] if flag == "-i" => Started::Ended(Ran::prints(format!("{}\n", seat.address()))),
+            [flag] if flag == "-s" => {
+                let short = place.hostname.split('.').next().unwrap_or_default();
+                Started::Ended(Ran::prints(format!("{short}\n")))
+            }
+            _ => Refusal::not_simulated(&format!("hostname {}", args.join(" "))),
+        },
+        "pwd" => Started::Ended(Ran::prints(directory(place) + "\n")),
+        "env" => env(place, args, input, view),
+        "printenv" => Started::Ended(printenv(place, args)),
+        "id" => id(place, args),
         "whoami" if place.user.is_none() => Started::Ended(Ran::prints("root\n")),
         "which" if place.family == Family::Busybox => which(place, args, view),
-        "cat" => Started::Ended(cat(place, args, input.bytes())),
-        "grep" => Started::Ended(grep(args, input.bytes())),
-        "ls" => Started::Ended(list(place, args)),
-        "rm" | "touch" | "mkdir" => Started::Ended(change(place, name, args)),
-        "test" | "[" => Started::Ended(test(place, args)),
+        "cat" => Started::Ended(files::cat(place, args, input.bytes())),
+        "grep" => grep::run(args, place, input.bytes()),
+        "ls" => files::list(place, args),
+        "rm" | "touch" | "mkdir" => files::change(place, name, args),
+        "test" | "[" => test::run(place, name, args),
         "ip" => address(&seat, args),
         // agnhost's image is Alpine's (test/images/agnhost/Dockerfile), whose busybox has it
         "ping" => ping::linux(args, &seat),
@@ -211,20 +220,102 @@ pub(in crate::program) fn applet(
 /// Whether an applet reads its input, rather than files.
 fn reads(name: &str, args: &[String]) -> bool {
     match name {
-        "cat" => args.is_empty(),
-        "grep" | "wc" => true,
+        "cat" => args.is_empty() || args.iter().any(|arg| arg == "-"),
+        "grep" => grep::reads_input(args),
+        "wc" => true,
         "head" | "tail" => text::reads_input(args),
         _ => false,
     }
 }
 
-fn id(place: &Place, args: &[String]) -> Ran {
-    let user = place.user.as_deref().unwrap_or("0");
-    match args.first().map(String::as_str) {
-        Some("-u") => Ran::prints(format!("{user}\n")),
-        _ if user == "0" => Ran::prints("uid=0(root) gid=0(root) groups=0(root)\n"),
-        _ => Ran::prints(format!("uid={user} gid=0(root) groups=0(root)\n")),
+/// `echo [-neE]… WORD…`.
+fn echo(args: &[String]) -> Started {
+    let flag = |arg: &&String| {
+        let letters = arg.strip_prefix('-').unwrap_or_default();
+        !letters.is_empty()
+            && letters
+                .chars()
+                .all(|letter| matches!(letter, 'n' | 'e' | 'E'))
+    };
+    let flags = args.iter().take_while(flag).count();
+    let (flags, words) = args.split_at(flags);
+    let flags = flags.concat();
+    let escapes = flags
+        .rfind('e')
+        .is_some_and(|at| !flags[at..].contains('E'));
+    let mut said = words.join(" ");
+    if escapes {
+        said = match text::unescaped(&said) {
+            Some(said) => said,
+            None => return Refusal::not_simulated("echo -e of this kind"),
+        };
     }
+    if !flags.contains('n') {
+        said.push('\n');
+    }
+    Started::Ended(Ran::prints(said))
+}
+
+/// `env [-i] [NAME=VALUE…] [PROGRAM…]`.
+fn env(place: &Place, args: &[String], input: &Input, view: &Sight<'_>) -> Started {
+    let mut place = place.clone();
+    let pairs = args.iter().map_while(|arg| arg.split_once('='));
+    let pairs: Vec<_> = pairs.filter(|(name, _)| !name.starts_with('-')).collect();
+    let program = &args[pairs.len()..];
+    let mut env = (*place.env).clone();
+    env.extend(
+        pairs
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
+    );
+    place.env = env.into();
+    match program.first() {
+        None => Started::Ended(listed(&place)),
+        Some(flag) if flag.starts_with('-') => {
+            Refusal::not_simulated(&format!("env {}", args.join(" ")))
+        }
+        Some(_) => match launch(&place, program, input, view) {
+            Started::Refused(Refusal::Missing(file)) => Started::Ended(Ran::complains(
+                format!("env: can't execute '{file}': No such file or directory\n"),
+                127,
+            )),
+            other => other,
+        },
+    }
+}
+
+fn listed(place: &Place) -> Ran {
+    let all = variables(place);
+    let all = all.iter().map(|(name, value)| format!("{name}={value}\n"));
+    Ran::prints(all.collect::<String>())
+}
+
+fn printenv(place: &Place, names: &[String]) -> Ran {
+    if names.is_empty() {
+        return listed(place);
+    }
+    let mut ran = Ran::default();
+    for name in names {
+        match variable(place, name) {
+            Some(value) => ran.say(format!("{value}\n")),
+            None => ran.code = 1,
+        }
+    }
+    ran
+}
+
+fn id(place: &Place, args: &[String]) -> Started {
+    let user = place.user.as_deref().unwrap_or("0");
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    Started::Ended(Ran::prints(match args[..] {
+        ["-u"] => format!("{user}\n"),
+        ["-g" | "-G"] => "0\n".to_owned(),
+        ["-un"] if user == "0" => "root\n".to_owned(),
+        ["-gn" | "-Gn"] => "root\n".to_owned(),
+        [] if user == "0" => "uid=0(root) gid=0(root) groups=0(root)\n".to_owned(),
+        [] => format!("uid={user} gid=0(root) groups=0(root)\n"),
+        _ => return Refusal::not_simulated("id of this kind"),
+    }))
 }
 
 /// `which NAME…`: where the image has it.
@@ -244,128 +335,31 @@ fn which(place: &Place, args: &[String], view: &Sight<'_>) -> Started {
     Started::Ended(ran)
 }
 
-fn cat(place: &Place, args: &[String], input: &[u8]) -> Ran {
-    if args.is_empty() {
-        return Ran::prints(input);
-    }
-    let mut all = Ran::default();
-    for file in args {
-        let code = all.code;
-        all = all.then(
-            match (file.as_str(), place.files.read(&path(place, file))) {
-                (_, Ok(bytes)) => Ran::prints(bytes).ending(code),
-                (_, Err(error)) => Ran::complains(
-                    format!("cat: can't open '{file}': {}\n", error.text(Os::Linux)),
-                    1,
-                ),
-            },
-        );
-    }
-    all
-}
-
-/// `grep [-q] WORD`, where WORD is no pattern.
-fn grep(args: &[String], input: &[u8]) -> Ran {
-    let word = args.iter().find(|arg| !arg.starts_with('-'));
-    let word = word.map_or("", String::as_str);
-    let text = String::from_utf8_lossy(input);
-    let found: Vec<&str> = text.lines().filter(|line| line.contains(word)).collect();
-    let quiet = args.iter().any(|arg| arg == "-q");
-    let mut ran = Ran::code(u32::from(found.is_empty()));
-    if !quiet {
-        ran.stdout = found
-            .iter()
-            .flat_map(|line| format!("{line}\n").into_bytes())
-            .collect();
-    }
-    ran
-}
-
-fn list(place: &Place, args: &[String]) -> Ran {
-    let of = args.iter().find(|arg| !arg.starts_with('-'));
-    let of = of.map_or(".", String::as_str);
-    let at = if of == "." {
-        place.directory.clone()
-    } else {
-        path(place, of)
-    };
-    match place.files.list(&at) {
-        Some(names) => Ran::prints(
-            names
-                .iter()
-                .map(|name| format!("{name}\n"))
-                .collect::<Vec<_>>()
-                .concat(),
-        ),
-        None if place.files.read(&at).is_ok() => Ran::prints(format!("{of}\n")),
-        None => Ran::complains(format!("ls: {of}: No such file or directory\n"), 1),
-    }
-}
-
-fn change(place: &Place, name: &str, args: &[String]) -> Ran {
-    let force = args
-        .iter()
-        .any(|arg| arg.starts_with('-') && arg.contains('f'));
-    for file in args.iter().filter(|arg| !arg.starts_with('-')) {
-        let at = path(place, file);
-        let changed = match name {
-            // A directory is there as soon as something is in it
-            "mkdir" => Ok(()),
-            "touch" => place.files.write(&at, b"", true),
-            _ => place.files.remove(&at),
-        };
-        if let Err(error) = changed
-            && !force
-        {
-            let verb = if name == "rm" { "can't remove " } else { "" };
-            return Ran::complains(
-                format!("{name}: {verb}'{file}': {}\n", error.text(Os::Linux))
-                    .replace("touch: '", "touch: "),
-                1,
-            );
-        }
-    }
-    Ran::default()
-}
-
-fn test(place: &Place, args: &[String]) -> Ran {
-    let args: Vec<&str> = args
-        .iter()
-        .map(String::as_str)
-        .filter(|arg| *arg != "]")
-        .collect();
-    let holds = match args[..] {
-        ["-f" | "-e" | "-r", file] if place.files.read(&path(place, file)).is_ok() => true,
-        ["-s", file] => place
-            .files
-            .read(&path(place, file))
-            .is_ok_and(|bytes| !bytes.is_empty()),
-        ["-d" | "-e", file] => place.files.list(&path(place, file)).is_some(),
-        ["-n", text] => !text.is_empty(),
-        ["-z", text] => text.is_empty(),
-        [one, "=", other] => one == other,
-        [one, "!=", other] => one != other,
-        _ => false,
-    };
-    Ran::code(u32::from(!holds))
-}
-
 /// `ip addr`, as far as the pod's own address goes.
 fn address(seat: &Seat<'_>, args: &[String]) -> Started {
-    if !args.iter().any(|arg| arg.starts_with('a')) {
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let addresses = |word: &str| matches!(word, "a" | "addr" | "address");
+    let shown = |word: &str| matches!(word, "s" | "sh" | "show" | "l" | "ls" | "list");
+    let known = match args[..] {
+        [of] => addresses(of),
+        [of, verb] => addresses(of) && shown(verb),
+        _ => false,
+    };
+    if !known {
         return Refusal::not_simulated("ip of this kind");
     }
-    let length = if matches!(seat.place.origin, Origin::Pod(_)) {
-        24
-    } else {
-        8
+    let pod = matches!(seat.place.origin, Origin::Pod(_));
+    let own = seat.address();
+    let (word, length) = match (own, pod) {
+        (IpAddr::V6(_), _) => ("inet6", 64),
+        (IpAddr::V4(_), true) => ("inet", 24),
+        (IpAddr::V4(_), false) => ("inet", 8),
     };
     Started::Ended(Ran::prints(format!(
         "1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN qlen 1000\n    \
          link/loopback 00:00:00:00:00:00 brd 00:00:00:00:00:00\n    inet 127.0.0.1/8 scope host lo\n       \
          valid_lft forever preferred_lft forever\n\
          2: eth0@if7: <BROADCAST,MULTICAST,UP,LOWER_UP,M-DOWN> mtu 1500 qdisc noqueue state UP\n    \
-         inet {}/{length} scope global eth0\n       valid_lft forever preferred_lft forever\n",
-        seat.address()
+         {word} {own}/{length} scope global eth0\n       valid_lft forever preferred_lft forever\n"
     )))
 }

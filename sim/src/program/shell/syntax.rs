@@ -178,8 +178,7 @@ impl Parser {
         self.at += word.chars().count();
         let what = match word.as_str() {
             "{" => What::Group(self.list(&["}"])?.0),
-            // A shell of its own, but for what it sets
-            "(" => What::Group(self.list(&[")"])?.0),
+            "(" => What::Own(self.list(&[")"])?.0),
             "if" => self.conditions()?,
             "for" => self.over()?,
             word => What::Loop {

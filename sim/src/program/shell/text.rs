@@ -6,6 +6,26 @@ use super::super::script::path;
 use super::super::seat::Seat;
 use super::super::{Place, Ran, Refusal, Rest, Started};
 
+/// A text with its escapes read, as `echo -e` and `printf` have them; `None` for those that are not
+/// known here.
+pub(super) fn unescaped(text: &str) -> Option<String> {
+    let mut out = String::new();
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        out.push(match letter {
+            '\\' => match letters.next() {
+                Some('n') => '\n',
+                Some('r') => '\r',
+                Some('t') => '\t',
+                Some('\\') => '\\',
+                _ => return None,
+            },
+            letter => letter,
+        });
+    }
+    Some(out)
+}
+
 /// `sleep N`: the time passes as it does on the wall.
 pub(super) fn sleep(args: &[String]) -> Started {
     let one = |text: &String| -> Option<Duration> {
@@ -24,10 +44,20 @@ pub(super) fn sleep(args: &[String]) -> Started {
     if args.iter().any(|arg| arg == "infinity" || arg == "inf") {
         return Started::stays();
     }
-    match args.iter().map(one).sum::<Option<Duration>>() {
-        Some(slept) if !args.is_empty() => Started::Ended(Ran::sleeps(slept)),
-        _ => Started::Ended(Ran::complains("sleep: invalid number\n", 1)),
+    if args.is_empty() || args.iter().any(|arg| arg.starts_with('-')) {
+        return Refusal::not_simulated("sleep of this kind");
     }
+    let mut slept = Duration::ZERO;
+    for arg in args {
+        slept = match one(arg).and_then(|one| slept.checked_add(one)) {
+            Some(slept) => slept,
+            None => {
+                let text = format!("sleep: invalid number '{arg}'\n");
+                return Started::Ended(Ran::complains(text, 1));
+            }
+        };
+    }
+    Started::Ended(Ran::sleeps(slept))
 }
 
 /// `seq [FROM [STEP]] TO`.
@@ -107,6 +137,8 @@ pub(super) fn wc(args: &[String], input: &[u8]) -> Started {
 /// What `head` and `tail` are asked for.
 struct Lines<'a> {
     count: usize,
+    /// `+N`: from that line on.
+    from: bool,
     follow: bool,
     file: Option<&'a String>,
 }
@@ -115,21 +147,31 @@ impl<'a> Lines<'a> {
     fn read(args: &'a [String]) -> Option<Self> {
         let mut lines = Self {
             count: 10,
+            from: false,
             follow: false,
             file: None,
         };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             match arg.as_str() {
-                "-n" => lines.count = args.next()?.parse().ok()?,
+                "-n" => lines.counts(args.next()?)?,
                 "-f" | "-F" => lines.follow = true,
-                flag if flag.starts_with("-n") => lines.count = flag[2..].parse().ok()?,
+                flag if flag.starts_with("-n") => lines.counts(&flag[2..])?,
+                "-" => {}
+                operand if operand.starts_with('+') => return None,
                 flag if flag.starts_with('-') => lines.count = flag[1..].parse().ok()?,
                 _ if lines.file.is_none() => lines.file = Some(arg),
                 _ => return None,
             }
         }
         Some(lines)
+    }
+
+    fn counts(&mut self, number: &str) -> Option<()> {
+        self.from = number.starts_with('+');
+        // Which takes a sign before it
+        self.count = number.parse().ok()?;
+        Some(())
     }
 
     fn bytes(&self, name: &str, place: &Place, input: &[u8]) -> Result<Vec<u8>, Ran> {
@@ -158,7 +200,7 @@ pub(super) fn reads_input(args: &[String]) -> bool {
 
 /// `head [-n N] [FILE]`.
 pub(super) fn head(args: &[String], place: &Place, input: &[u8]) -> Started {
-    let Some(lines) = Lines::read(args).filter(|lines| !lines.follow) else {
+    let Some(lines) = Lines::read(args).filter(|lines| !lines.follow && !lines.from) else {
         return Refusal::not_simulated("head of this kind");
     };
     let bytes = match lines.bytes("head", place, input) {
@@ -181,7 +223,11 @@ pub(super) fn tail(args: &[String], place: &Place, input: &[u8]) -> Started {
         Err(failed) => return Started::Ended(failed),
     };
     let all: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
-    let last = all[all.len().saturating_sub(lines.count)..].concat();
+    let first = match lines.from {
+        true => lines.count.saturating_sub(1).min(all.len()),
+        false => all.len().saturating_sub(lines.count),
+    };
+    let last = all[first..].concat();
     let ran = Ran::prints(last);
     match lines.file {
         Some(file) if file == "/dev/null" && lines.follow => Started::stays(),

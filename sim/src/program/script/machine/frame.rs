@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::source::Source;
 use super::{Machine, Turn};
-use crate::program::Sight;
-use crate::program::script::{Joint, List};
+use crate::program::input::Input;
+use crate::program::script::{Joint, List, Redirect};
+use crate::program::{Sight, Started};
 
 #[derive(Clone)]
 pub(super) enum Frame {
@@ -22,9 +23,9 @@ pub(super) enum Frame {
     },
     Over {
         name: String,
-        values: VecDeque<String>,
+        values: Arc<[String]>,
+        at: usize,
         body: List,
-        begun: bool,
     },
     Count {
         name: String,
@@ -33,6 +34,13 @@ pub(super) enum Frame {
         to: i64,
         body: List,
         begun: bool,
+    },
+    /// `!`: the success of what has run is a failure.
+    Negated,
+    /// Streams go elsewhere while what is above runs; then the input is the `outer` again.
+    Streams {
+        redirects: Arc<[Redirect]>,
+        outer: Input,
     },
     /// It reads its commands.
     Source(Source),
@@ -65,6 +73,14 @@ impl Machine {
         match frame {
             Frame::Source(source) => self.source(source),
             Frame::List { list, at } => self.follow(&list, at, view),
+            Frame::Negated => {
+                self.code = u32::from(self.code == 0);
+                Turn::Pushed
+            }
+            Frame::Streams { outer, .. } => {
+                self.input = outer;
+                Turn::Pushed
+            }
             Frame::Loop {
                 until,
                 condition,
@@ -73,23 +89,25 @@ impl Machine {
             } => self.again(until, condition, body, phase),
             Frame::Over {
                 name,
-                mut values,
+                values,
+                at,
                 body,
-                begun,
             } => {
-                let Some(value) = values.pop_front() else {
+                let Some(value) = values.get(at).cloned() else {
                     return Turn::Pushed;
                 };
-                self.tongue.set(self, &name, value);
+                if let Err(ran) = self.tongue.set(self, &name, value) {
+                    return Started::Ended(ran).into();
+                }
                 let own = Arc::clone(&body);
                 self.frames.push(Frame::Over {
                     name,
                     values,
+                    at: at + 1,
                     body,
-                    begun: true,
                 });
                 self.push(own);
-                if begun { Turn::Pauses } else { Turn::Pushed }
+                if at > 0 { Turn::Pauses } else { Turn::Pushed }
             }
             Frame::Count {
                 name,
@@ -102,7 +120,9 @@ impl Machine {
                 if step >= 0 && next > to || step < 0 && next < to {
                     return Turn::Pushed;
                 }
-                self.tongue.set(self, &name, next.to_string());
+                if let Err(ran) = self.tongue.set(self, &name, next.to_string()) {
+                    return Started::Ended(ran).into();
+                }
                 let own = Arc::clone(&body);
                 let next = next.saturating_add(step);
                 self.frames.push(Frame::Count {

@@ -15,13 +15,24 @@ pub(super) struct Source {
     /// The lines of a command that is not whole yet.
     begun: String,
     terminal: bool,
-    /// Whether it says when it waits for a line.
-    prompts: bool,
-    /// Whether it has.
-    prompted: bool,
+    prompt: Prompt,
+}
+
+/// What a shell shows where it waits for a line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Prompt {
+    Never,
+    Due,
+    Shown,
 }
 
 impl Source {
+    fn prompt_again(&mut self) {
+        if self.prompt == Prompt::Shown {
+            self.prompt = Prompt::Due;
+        }
+    }
+
     /// The next line with its end; what stands without one only when nothing comes any more.
     fn line(&mut self) -> Option<String> {
         let end = self.pending.iter().position(|byte| *byte == b'\n');
@@ -49,8 +60,10 @@ impl Machine {
             ended: !input.is_open(),
             begun: String::new(),
             terminal: input.is_terminal(),
-            prompts,
-            prompted: false,
+            prompt: match prompts {
+                true => Prompt::Due,
+                false => Prompt::Never,
+            },
         };
         let mut machine = Self::new(tongue, place, super::List::default(), input.behind(), view);
         machine.frames = vec![Frame::Source(source)];
@@ -59,11 +72,14 @@ impl Machine {
 
     /// Goes on with the next line, if there is one.
     pub(super) fn source(&mut self, mut source: Source) -> Turn {
-        if source.prompts && !source.prompted {
-            source.prompted = true;
+        if source.prompt == Prompt::Due {
+            source.prompt = Prompt::Shown;
             let prompt = self.tongue.prompt(self, !source.begun.is_empty());
             self.frames.push(Frame::Source(source));
             return Turn::Shows(Ran::prints(prompt));
+        }
+        if let Some(refused) = super::super::too_long(&source.pending) {
+            return refused.into();
         }
         let Some(line) = source.line() else {
             if !source.ended {
@@ -75,17 +91,18 @@ impl Machine {
             }
             let end = self.tongue.end(self, source.terminal);
             if end.is_none() {
-                (source.ended, source.prompted) = (false, false);
+                source.ended = false;
+                source.prompt_again();
                 self.frames.push(Frame::Source(source));
             }
             return end.map_or(Turn::Pushed, |ran| Started::Ended(ran).into());
         };
-        source.prompted = false;
         // A terminal has shown by itself what was typed
-        let shown = match source.prompts && !source.terminal {
+        let shown = match source.prompt == Prompt::Shown && !source.terminal {
             true => Ran::prints(self.tongue.shown(&line)),
             false => Ran::default(),
         };
+        source.prompt_again();
         source.begun.push_str(&line);
         let phrase = self.tongue.phrase(self, &source.begun);
         if !matches!(phrase, Phrase::Unfinished) {
@@ -112,7 +129,7 @@ impl Machine {
             Heard::Interrupt => {
                 source.pending.clear();
                 source.begun.clear();
-                source.prompted = false;
+                source.prompt_again();
                 let code = interrupted(os);
                 (self.code, self.level) = (code, code);
                 // busybox, shell/ash.c, `preadfd`; a console of Windows shows the same
@@ -129,7 +146,7 @@ impl Machine {
     pub(super) fn leave(&mut self) {
         let stays = |frame: &Frame| frame.is_loop() || matches!(frame, Frame::Source(_));
         while self.frames.last().is_some_and(|frame| !stays(frame)) {
-            self.frames.pop();
+            self.drop_frame();
         }
     }
 }

@@ -1,0 +1,85 @@
+//! How containers end: by their own traps or killed, when their pods are deleted and when they alone
+//! are ended.
+
+use serde_json::{Value, json};
+
+use super::scene::{AGNHOST, Scene};
+use super::stub::path;
+use crate::fault::ProductFault;
+use crate::world::Key;
+
+fn pod(name: &str, script: &str, probe: &Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": name, "namespace": "test", "uid": name},
+        "spec": {"nodeName": "linux", "containers": [{"name": "main", "image": AGNHOST,
+            "command": ["sh", "-c", script], "livenessProbe": probe}]}})
+}
+
+const WAITS: &str = "while true; do sleep 1; done";
+
+#[tokio::test(start_paused = true)]
+async fn a_trap_ends_its_container_only_if_it_says_so() {
+    let traps = [
+        ("exits", "trap 'echo bye; exit 3' TERM", 3, 1, "bye\n"),
+        ("ignores", "trap '' TERM", 137, 30, ""),
+        ("tells", "trap 'echo bye' TERM", 137, 30, "bye\n"),
+        ("lingers", "trap 'sleep 5; exit 4' TERM", 4, 6, ""),
+        ("hangs", "trap 'sleep 99; exit 4' TERM", 137, 30, ""),
+        ("none", "echo up", 137, 30, "up\n"),
+    ];
+    let scene = Scene::begin().await;
+    for (name, trap, ..) in traps {
+        let pod = pod(name, &format!("{trap}; {WAITS}"), &Value::Null);
+        scene.stub.state().create(pod);
+    }
+    scene.pass(20).await;
+    let mut logs = Vec::new();
+    for (name, ..) in traps {
+        let runs = scene.cluster.runs(&scene.cluster.nodes["linux"]);
+        let run = runs[&Key::new("test", name)].clone();
+        let log = run.book().containers[0].log.clone();
+        logs.push(log);
+        scene.stub.state().delete(&path("test", name));
+    }
+    scene.pass(60).await;
+    for ((name, _, code, seconds, printed), log) in traps.into_iter().zip(logs) {
+        let state = scene.stub.state();
+        let path = path("test", name);
+        let ended = &state.objects[&path]["status"]["containerStatuses"][0]["state"];
+        let took = state.deleted[&path].1.expect("it has ended").as_secs();
+        let seen = (&ended["terminated"]["exitCode"], took);
+        assert_eq!(seen, (&json!(code), seconds), "{name}");
+        let mut log = log.from_start();
+        let lines: Vec<u8> = std::iter::from_fn(|| log.next())
+            .flat_map(|line| line.bytes)
+            .collect();
+        assert_eq!(String::from_utf8_lossy(&lines), printed, "{name}");
+    }
+    scene.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn grace_is_ignored_where_a_pod_is_deleted_alone() {
+    let scene = Scene::begin().await;
+    let fault: ProductFault = "grace-ignored".parse().expect("a fault");
+    scene.cluster.faults.set(fault);
+    let script = format!("trap 'exit 7' TERM; {WAITS}");
+    let fails = json!({"exec": {"command": ["sh", "-c", "exit 1"]}, "periodSeconds": 10,
+        "failureThreshold": 1});
+    scene.stub.state().create(pod("fails", &script, &fails));
+    scene
+        .stub
+        .state()
+        .create(pod("lives", &script, &Value::Null));
+    scene.pass(30).await;
+    scene.stub.state().delete(&path("test", "lives"));
+    scene.pass(60).await;
+    let code = |name: &str, of: &str| {
+        let state = scene.stub.state();
+        let status = &state.objects[&path("test", name)]["status"];
+        status["containerStatuses"][0][of]["terminated"]["exitCode"].clone()
+    };
+    assert_eq!(code("fails", "lastState"), 7);
+    assert_eq!(code("lives", "state"), 137);
+    scene.end().await;
+}

@@ -1,0 +1,57 @@
+//! A client outside the cluster: what it asks, and what it is answered.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::http::{Answer, Asked};
+use super::net::{Link, Net, Speaks};
+use super::seat::Seat;
+use super::{Place, Sight, View};
+use crate::files::Files;
+use crate::image::Family;
+use crate::network::Origin;
+use crate::topology::Os;
+
+/// What comes of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    Answer(Answer),
+    Refused,
+    NoRoute,
+    Reset,
+    /// The connection opens, and nothing comes.
+    Silence,
+    TimedOut,
+}
+
+/// Asks whoever is at an address, as a program of the cluster does.
+pub(crate) fn ask(view: &View<'_>, (address, port): (IpAddr, u16), asked: &Asked) -> Reply {
+    let place = Place {
+        os: Os::Linux,
+        // The image that all programs are of which ask others in turn
+        family: Family::Agnhost,
+        host_process: false,
+        origin: Origin::Outside,
+        hostname: String::new(),
+        env: Arc::default(),
+        files: Files::new(Os::Linux),
+        directory: String::new(),
+        user: None,
+    };
+    let spent = super::Spent::default();
+    let seat = Seat {
+        place: &place,
+        view: Sight::new(view, &spent),
+    };
+    let peer = match seat.open(address, port) {
+        Link::Open(peer) => peer,
+        Link::Refused => return Reply::Refused,
+        Link::NoRoute | Link::Unreachable => return Reply::NoRoute,
+        Link::TimedOut => return Reply::TimedOut,
+    };
+    match seat.ask(&peer, asked) {
+        Some(answer) => Reply::Answer(answer),
+        None if peer.speaks == Speaks::Resets => Reply::Reset,
+        None => Reply::Silence,
+    }
+}

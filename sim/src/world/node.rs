@@ -1,0 +1,155 @@
+//! A node: its addresses, and those of its pods.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::settings::NodeNetwork;
+use crate::topology::{Build, IpFamilies, NetworkMode, NetworkSpec, Pool};
+
+/// A node of this simulator.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) pool: Pool,
+    /// Nobody is told of it in a cluster without IPv4.
+    pub(crate) address: Ipv4Addr,
+    /// Its IPv6 address, where the cluster has that; nothing of this machine listens there.
+    pub(crate) address6: Option<Ipv6Addr>,
+    pub(crate) families: IpFamilies,
+    /// Where the kubelet serves.
+    pub(crate) kubelet_port: u16,
+    /// The first three bytes of its pods' addresses.
+    pub(crate) pod_network: [u8; 3],
+    /// How its pods are connected.
+    pub(crate) network: NodeNetwork,
+}
+
+impl Node {
+    /// A node whose pods are connected as is usual.
+    pub(crate) fn new(
+        pool: Pool,
+        address: impl Into<Ipv4Addr>,
+        kubelet_port: u16,
+        pod_network: [u8; 3],
+    ) -> Self {
+        Self {
+            pool,
+            address: address.into(),
+            address6: None,
+            families: IpFamilies::default(),
+            kubelet_port,
+            pod_network,
+            network: NodeNetwork::of(pool, NetworkSpec::default()),
+        }
+    }
+
+    /// The node with its pods connected as a topology says.
+    pub(crate) fn connected(self, spec: NetworkSpec) -> Self {
+        Self {
+            network: NodeNetwork::of(self.pool, spec),
+            ..self
+        }
+    }
+
+    /// The node with addresses of these families. kind's are `fd00:10:244::/56` for pods and
+    /// `fd00:10:96::/112` for Services (pkg/apis/config/v1alpha4/default.go); these are beside them.
+    pub(crate) fn of_families(self, families: IpFamilies) -> Self {
+        let [a, b, c, d] = self.address.octets().map(u16::from);
+        let own = Ipv6Addr::new(0xfd00, 0x10, 0, 0, 0, 0, a << 8 | b, c << 8 | d);
+        Self {
+            address6: families.has("IPv6").then_some(own),
+            families,
+            ..self
+        }
+    }
+
+    /// Its addresses, the first family's first.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        both(self.families, self.address, self.address6)
+    }
+
+    /// The first of its addresses.
+    pub(crate) fn first_address(&self) -> IpAddr {
+        self.addresses().next().unwrap_or(self.address.into())
+    }
+
+    /// The addresses of a pod there that has an IPv4 address, told or not: kubelet, `sortPodIPs`,
+    /// has them in the order of the node's.
+    pub(crate) fn addresses_of(&self, address: Ipv4Addr) -> impl Iterator<Item = IpAddr> {
+        both(self.families, address, self.address6_of(address))
+    }
+
+    /// Its address of the family of another.
+    pub(crate) fn like(&self, other: IpAddr) -> Option<IpAddr> {
+        let mut own = self.addresses();
+        own.find(|own| own.is_ipv6() == other.is_ipv6())
+    }
+
+    /// The networks of its pods: `spec.podCIDRs`. kube-controller-manager gives each node a /24 and
+    /// a /64 (`--node-cidr-mask-size-ipv4`, `--node-cidr-mask-size-ipv6`), whatever it does with them.
+    pub(crate) fn pod_cidrs(&self) -> Vec<String> {
+        let [a, b, c] = self.pod_network;
+        let of = |family: &&str| match *family {
+            "IPv6" => format!("{}/64", self.in_pod_network6(0)),
+            _ => format!("{a}.{b}.{c}.0/24"),
+        };
+        self.families.names().iter().map(of).collect()
+    }
+
+    /// A /64 for each /24.
+    fn in_pod_network6(&self, last: u8) -> Ipv6Addr {
+        let [_, b, c] = self.pod_network.map(u16::from);
+        Ipv6Addr::new(0xfd00, 0x10, 0x244, b << 8 | c, 0, 0, 0, last.into())
+    }
+
+    /// Whether an address lies in the networks of its pods.
+    pub(crate) fn is_around(&self, address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(address) => {
+                self.families.has("IPv4") && address.octets()[..3] == self.pod_network
+            }
+            IpAddr::V6(address) => {
+                let own = self.in_pod_network6(0).segments();
+                self.has_ipv6() && address.segments()[..4] == own[..4]
+            }
+        }
+    }
+
+    /// Whether pods and kube-proxy have IPv6 there. On Windows dual stack is l2bridge's alone
+    /// (dual-stack.md, "Windows support"; kube-proxy falls back to a single stack on overlay,
+    /// `DualStackCompatible` in pkg/proxy/winkernel/proxier.go), and HNS has it from 11.10 (hcsshim,
+    /// hcn/hcnglobals.go), which is later than the 9 of Windows Server 2019: windows-networking.md
+    /// names that build nevertheless.
+    pub(crate) fn has_ipv6(&self) -> bool {
+        let windows = |build| build >= Build::Ws2022 && self.network.mode == NetworkMode::L2Bridge;
+        self.address6.is_some() && self.pool.build().is_none_or(windows)
+    }
+
+    /// Whether its kube-proxy knows Services of the family of an address.
+    pub(crate) fn forwards(&self, address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(_) => self.families.has("IPv4"),
+            IpAddr::V6(_) => self.has_ipv6(),
+        }
+    }
+
+    /// The other address of a pod there: that of the node for one on its network.
+    pub(crate) fn address6_of(&self, address: Ipv4Addr) -> Option<Ipv6Addr> {
+        if address == self.address {
+            return self.address6;
+        }
+        let [.., last] = address.octets();
+        self.has_ipv6().then(|| self.in_pod_network6(last))
+    }
+}
+
+/// The addresses of a cluster's families, in their order.
+pub(super) fn both(
+    families: IpFamilies,
+    four: Ipv4Addr,
+    six: Option<Ipv6Addr>,
+) -> impl Iterator<Item = IpAddr> {
+    let of = move |family: &&str| match *family {
+        "IPv6" => six.map(IpAddr::from),
+        _ => Some(four.into()),
+    };
+    families.names().iter().filter_map(of)
+}

@@ -1,0 +1,171 @@
+//! The `EndpointSlices`, by name and by Service, and which backends have gone lately.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::{Endpoint, Key, Slice};
+
+/// How many backends that have gone are kept in mind per Service.
+const REMEMBERED: usize = 8;
+
+/// The `EndpointSlices`, by name and by Service, and which backends have gone lately.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Slices {
+    maps: Arc<SliceMaps>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct SliceMaps {
+    by_key: BTreeMap<Key, Slice>,
+    by_service: HashMap<Key, OfService>,
+    gone: HashMap<Key, Vec<Endpoint>>,
+}
+
+/// The slices of a Service, and in how many of them each address is.
+#[derive(Clone, Debug, Default)]
+struct OfService {
+    slices: BTreeSet<Key>,
+    addresses: HashMap<IpAddr, usize>,
+}
+
+impl Slices {
+    pub(crate) fn insert(&mut self, key: Key, slice: Slice) {
+        let service = Key::new(&key.namespace, &slice.service);
+        let left = self.take(&key);
+        let maps = Arc::make_mut(&mut self.maps);
+        let of_service = maps.by_service.entry(service.clone()).or_default();
+        of_service.slices.insert(key.clone());
+        for endpoint in &slice.endpoints {
+            *of_service.addresses.entry(endpoint.address).or_default() += 1;
+        }
+        maps.by_key.insert(key, slice);
+        self.remember(&service, left);
+    }
+
+    pub(crate) fn remove(&mut self, key: &Key) {
+        let service = self.maps.by_key.get(key).map(|slice| slice.service.clone());
+        let left = self.take(key);
+        if let Some(service) = service {
+            self.remember(&Key::new(&key.namespace, &service), left);
+        }
+    }
+
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
+        self.maps.by_key.keys()
+    }
+
+    /// The slices of a Service.
+    pub(crate) fn of(&self, service: &Key) -> impl Iterator<Item = &Slice> {
+        let known = self.maps.by_service.get(service).into_iter();
+        let keys = known.flat_map(|known| &known.slices);
+        keys.filter_map(|key| self.maps.by_key.get(key))
+    }
+
+    /// The Services that have an address among their backends, in order.
+    pub(crate) fn with(&self, address: IpAddr) -> BTreeSet<&Key> {
+        let all = self.maps.by_service.iter();
+        all.filter(|(service, known)| {
+            !service.name.is_empty() && known.addresses.contains_key(&address)
+        })
+        .map(|(service, _)| service)
+        .collect()
+    }
+
+    /// The backends that have left a Service, oldest first.
+    pub(crate) fn gone(&self, service: &Key) -> &[Endpoint] {
+        self.maps.gone.get(service).map_or(&[], Vec::as_slice)
+    }
+
+    fn take(&mut self, key: &Key) -> Vec<Endpoint> {
+        let maps = Arc::make_mut(&mut self.maps);
+        let Some(slice) = maps.by_key.remove(key) else {
+            return Vec::new();
+        };
+        let service = Key::new(&key.namespace, &slice.service);
+        if let Some(known) = maps.by_service.get_mut(&service) {
+            known.slices.remove(key);
+            for endpoint in &slice.endpoints {
+                if let Some(count) = known.addresses.get_mut(&endpoint.address) {
+                    *count -= 1;
+                    if *count == 0 {
+                        known.addresses.remove(&endpoint.address);
+                    }
+                }
+            }
+            if known.slices.is_empty() {
+                maps.by_service.remove(&service);
+            }
+        }
+        slice.endpoints
+    }
+
+    fn remember(&mut self, service: &Key, left: Vec<Endpoint>) {
+        let maps = Arc::make_mut(&mut self.maps);
+        let here = maps.by_service.get(service).map(|known| &known.addresses);
+        let is_here = |address: &IpAddr| here.is_some_and(|here| here.contains_key(address));
+        let gone = maps.gone.entry(service.clone()).or_default();
+        gone.extend(left);
+        let mut seen = BTreeSet::new();
+        gone.retain(|endpoint| !is_here(&endpoint.address) && seen.insert(endpoint.address));
+        let surplus = gone.len().saturating_sub(REMEMBERED);
+        gone.drain(..surplus);
+        if gone.is_empty() {
+            maps.gone.remove(service);
+        }
+    }
+
+    /// Forgets what a Service had: it has gone itself.
+    pub(crate) fn forget(&mut self, service: &Key) {
+        Arc::make_mut(&mut self.maps).gone.remove(service);
+    }
+}
+
+impl FromIterator<(Key, Slice)> for Slices {
+    fn from_iter<I: IntoIterator<Item = (Key, Slice)>>(slices: I) -> Self {
+        let mut all = Self::default();
+        for (key, slice) in slices {
+            all.insert(key, slice);
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_in_another_slice_has_not_gone() {
+        let service = Key::new("test", "web");
+        let key = |name| Key::new("test", name);
+        let slice = |last: &[u8]| Slice {
+            service: "web".to_owned(),
+            ports: BTreeMap::new(),
+            endpoints: last
+                .iter()
+                .map(|last| Endpoint::ready([10, 244, 1, *last]))
+                .collect(),
+        };
+        let gone = |slices: &Slices| -> Vec<u8> {
+            let gone = slices.gone(&service).iter().map(|each| each.address);
+            gone.map(|address| match address {
+                IpAddr::V4(address) => address.octets()[3],
+                IpAddr::V6(_) => 0,
+            })
+            .collect()
+        };
+        let mut slices = Slices::default();
+        slices.insert(key("one"), slice(&[1, 2, 3]));
+        slices.insert(key("two"), slice(&[3, 4]));
+        slices.insert(key("one"), slice(&[1]));
+        assert_eq!(gone(&slices), [2], "3 is in the other");
+        slices.remove(&key("two"));
+        assert_eq!(gone(&slices), [2, 3, 4]);
+        slices.insert(key("one"), slice(&[1, 3]));
+        assert_eq!(gone(&slices), [2, 4], "3 is back");
+        slices.remove(&key("one"));
+        assert_eq!(gone(&slices), [2, 4, 1, 3]);
+        assert!(slices.maps.by_service.is_empty());
+    }
+}
