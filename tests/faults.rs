@@ -19,7 +19,7 @@ use hybrid_sim::front::{Front, FrontFault, FrontOptions};
 use winconform::cluster::{connect, kube_config, remove_run};
 use winconform::engine::{Journal, Keep, Repeat, RunOptions, run};
 use winconform_core::claims::{Kind, Pattern};
-use winconform_core::config::{Config, Durations, Limits};
+use winconform_core::config::{Config, Durations, Limits, Outside, Target};
 use winconform_core::plan::Selection;
 use winconform_core::record::CheckView;
 use winconform_core::record::{Exit, RunView, read};
@@ -63,6 +63,15 @@ const FROM_LINUX_TO_NODES: &str = "net.pod-to-node/from-linux";
 const NO_NAT: &str = "net.no-nat-in-cluster";
 const FROM_NODE: &str = "net.node-to-service-ip";
 const LOCAL_NODE_PORT: &str = "net.local-nodeport";
+const UDP: &str = "net.pod-to-pod-udp";
+const PING_TO_LINUX: &str = "net.pod-to-pod-ping/to-linux";
+const LONG: &str = "net.long-payload";
+const OUT: &str = "net.outbound";
+const OUT_BY_PING: &str = "net.outbound-icmp";
+const OUTSIDE_NAMES: &str = "net.dns-external";
+const NODES_BY_PING: &str = "net.icmp-node";
+const LINUX_TO_NODES_BY_PING: &str = "net.icmp-node/from-linux";
+const ITSELF: &str = "net.pod-to-self";
 
 /// What the simulated cluster gives other than a healthy one of its kind: it has no control-plane
 /// nodes, no network plugin that anyone would recognise and no Windows Server 2019.
@@ -115,6 +124,7 @@ const PRODUCT: &[Product] = &[
             (NANO, Verdict::Broken),
             (OVERLAY, Verdict::Skip),
             (FROM_LINUX_TO_NODES, Verdict::Pass),
+            (LINUX_TO_NODES_BY_PING, Verdict::Recorded),
             (NET, Verdict::Broken),
         ],
         exit: Exit::NotConformant,
@@ -158,6 +168,7 @@ const PRODUCT: &[Product] = &[
             (PROBES, Verdict::Skip),
             (NANO, Verdict::Skip),
             (FROM_LINUX_TO_NODES, Verdict::Pass),
+            (LINUX_TO_NODES_BY_PING, Verdict::Recorded),
             (NET, Verdict::Skip),
         ],
         exit: Exit::NotConformant,
@@ -190,6 +201,14 @@ const PRODUCT: &[Product] = &[
             (TO_LINUX, Verdict::Pass),
             (TO_NODES, Verdict::Pass),
             (NO_NAT, Verdict::Pass),
+            (UDP, Verdict::Pass),
+            (PING_TO_LINUX, Verdict::Pass),
+            (LONG, Verdict::Pass),
+            (OUT, Verdict::Pass),
+            (OUT_BY_PING, Verdict::KnownLimitation),
+            (OUTSIDE_NAMES, Verdict::Pass),
+            (NODES_BY_PING, Verdict::Recorded),
+            (ITSELF, Verdict::Recorded),
             (NET, Verdict::Broken),
         ],
         exit: Exit::NotConformant,
@@ -206,6 +225,7 @@ const PRODUCT: &[Product] = &[
             (NANO, Verdict::Fail),
             (OVERLAY, Verdict::Skip),
             (FROM_LINUX_TO_NODES, Verdict::Pass),
+            (LINUX_TO_NODES_BY_PING, Verdict::Recorded),
             (NET, Verdict::Broken),
         ],
         exit: Exit::NotConformant,
@@ -222,6 +242,14 @@ const PRODUCT: &[Product] = &[
             (TO_LINUX, Verdict::Pass),
             (TO_NODES, Verdict::Pass),
             (NO_NAT, Verdict::Pass),
+            (UDP, Verdict::Pass),
+            (PING_TO_LINUX, Verdict::Pass),
+            (LONG, Verdict::Pass),
+            (OUT, Verdict::Pass),
+            (OUT_BY_PING, Verdict::KnownLimitation),
+            (OUTSIDE_NAMES, Verdict::Pass),
+            (NODES_BY_PING, Verdict::Recorded),
+            (ITSELF, Verdict::Recorded),
             (NET, Verdict::Broken),
         ],
         exit: Exit::CouldNotTell,
@@ -242,6 +270,7 @@ const PRODUCT: &[Product] = &[
             (NANO, Verdict::Broken),
             (OVERLAY, Verdict::Skip),
             (FROM_LINUX_TO_NODES, Verdict::Pass),
+            (LINUX_TO_NODES_BY_PING, Verdict::Recorded),
             (NET, Verdict::Broken),
         ],
         exit: Exit::CouldNotTell,
@@ -257,7 +286,9 @@ const PRODUCT: &[Product] = &[
             ("net.service-balancing[*source=windows-pod]", Verdict::Fail),
             ("net.port-mapping[*source=windows-pod]", Verdict::Fail),
             ("net.dns-*source=windows-pod]", Verdict::Fail),
-            ("net.nodeport-from-node", Verdict::Fail),
+            ("net.service-types*source=windows-pod]", Verdict::Fail),
+            ("net.service-types/node-port", Verdict::Fail),
+            ("net.nodeport-*", Verdict::Fail),
             (LOCAL_NODE_PORT, Verdict::Broken),
             (FROM_NODE, Verdict::Broken),
         ],
@@ -266,11 +297,24 @@ const PRODUCT: &[Product] = &[
     Product {
         fault: "service-answers-wrong",
         turns: &[
+            // By the pods' own addresses, and by nodes'
+            ("net.service-types/headless", Verdict::Pass),
+            ("net.service-types/node-port", Verdict::Pass),
             ("net.service-*", Verdict::Fail),
             ("net.port-mapping", Verdict::Fail),
+            (OUTSIDE_NAMES, Verdict::Pass),
             ("net.dns-*", Verdict::Fail),
             (LOCAL_NODE_PORT, Verdict::Broken),
             (FROM_NODE, Verdict::Broken),
+        ],
+        exit: Exit::NotConformant,
+    },
+    Product {
+        fault: "captive-proxy=windows-2022",
+        turns: &[
+            (OUT, Verdict::Fail),
+            (OUTSIDE_NAMES, Verdict::Broken),
+            (OUT_BY_PING, Verdict::Broken),
         ],
         exit: Exit::NotConformant,
     },
@@ -307,7 +351,16 @@ const PRODUCT: &[Product] = &[
             ("net.service-*source=linux-*", Verdict::Fail),
             ("net.port-mapping[*source=linux-pod]", Verdict::Broken),
             ("net.dns-*", Verdict::Fail),
-            ("net.nodeport-from-node", Verdict::Fail),
+            ("net.service-types/headless", Verdict::Fail),
+            ("net.service-types/external-name", Verdict::Fail),
+            (UDP, Verdict::Fail),
+            (LONG, Verdict::Fail),
+            (PING_TO_LINUX, Verdict::Fail),
+            (
+                "net.pod-to-pod-ping/to-windows[*source=linux-pod]",
+                Verdict::Fail,
+            ),
+            ("net.nodeport-*", Verdict::Fail),
             (LOCAL_NODE_PORT, Verdict::Broken),
         ],
         exit: Exit::NotConformant,
@@ -438,7 +491,14 @@ impl World {
             run: run_id.clone(),
             lease: format!("winconform-{run_id}"),
             holder: run_id.clone(),
-            config: Config::default(),
+            config: Config {
+                outside: Outside {
+                    reaches_nodes: true,
+                    proxy: Target::parse(&self.joined.proxy_url()),
+                    ..Outside::default()
+                },
+                ..Config::default()
+            },
             selection: Selection::default(),
             deadline: None,
             repeat: Repeat::Times(1),

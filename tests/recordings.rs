@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use winconform::cluster::{ConnectOptions, connect};
 use winconform::engine::{Journal, Keep, Repeat, RunOptions, run};
-use winconform_core::config::{Config, Durations, Images, Limits};
+use winconform_core::config::{Config, Durations, Limits};
 use winconform_core::facts::Facts;
 use winconform_core::plan::{Check, Fate, PlannedLook, Selection, plan};
 use winconform_core::record::read;
@@ -56,7 +56,7 @@ fn recorded_servers_are_judged_as_they_were() {
         let answers = read_answers(&folder);
         let mut counts = BTreeMap::<String, usize>::new();
         let mut wrong = Vec::new();
-        for check in plan(&suites::of_areas(&["reject"]), &facts, &Images::default()).checks {
+        for check in plan(&suites::of_areas(&["reject"]), &facts, &Config::default()).checks {
             let outcome = match &check.fate {
                 Fate::Skip(reason) => format!("skip: {reason}"),
                 Fate::Broken(trouble) => format!("broken: {trouble}"),
@@ -88,7 +88,7 @@ fn an_answer_that_is_another_is_not_judged_alike() {
     let facts = std::fs::read_to_string(folder.join("facts.json")).expect("recorded facts");
     let facts = serde_json::from_str(&facts).expect("facts");
     let mut answers = read_answers(&folder);
-    let checks = plan(&suites::of_areas(&["reject"]), &facts, &Images::default()).checks;
+    let checks = plan(&suites::of_areas(&["reject"]), &facts, &Config::default()).checks;
     let check = |id: &str| {
         let found = checks.iter().find(|check| check.id.as_str() == id);
         found.expect("a check of the project").clone()
@@ -146,7 +146,7 @@ async fn record() {
     let view = read(&journal.text()).expect("a readable record");
     let facts = view.facts.expect("facts");
     let mut lines = BTreeMap::new();
-    for check in plan(&suites, &facts, &settings.config.images).checks {
+    for check in plan(&suites, &facts, &settings.config).checks {
         let recorded = view
             .checks
             .values()

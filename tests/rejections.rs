@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use winconform::cluster::{connect, kube_config};
 use winconform::engine::{Journal, Keep, Repeat, RunOptions, run};
-use winconform_core::config::{Config, Durations, Images, Limits};
+use winconform_core::config::{Config, Durations, Limits};
 use winconform_core::facts::Facts;
 use winconform_core::plan::{Fate, Selection, plan};
 use winconform_core::record::{CheckView, Exit, RunView, read};
@@ -549,7 +549,7 @@ fn distinct(facts: &Facts) -> u64 {
         build: None,
         image: None,
     };
-    let plan = plan(&suites::of_areas(&["reject"]), facts, &Images::default());
+    let plan = plan(&suites::of_areas(&["reject"]), facts, &Config::default());
     let looks = plan.checks.iter().flat_map(|check| &check.looks);
     let requests = looks.map(|look| format!("{:?}", look.test.request(&at)));
     let distinct: BTreeSet<_> = requests.collect();

@@ -9,6 +9,7 @@ mod derive;
 mod error;
 mod families;
 mod give;
+mod outside;
 mod ready;
 mod services;
 

@@ -72,7 +72,7 @@ async fn connection(cluster: &Cluster, turns: &AtomicU64, stream: TcpStream) {
 }
 
 /// What the proxy answers to one request.
-fn answer(view: &View<'_>, head: &Parts) -> Response<Full<Bytes>> {
+pub(crate) fn answer(view: &View<'_>, head: &Parts) -> Response<Full<Bytes>> {
     let (method, uri) = (&head.method, &head.uri);
     if !matches!(*method, Method::GET | Method::HEAD) {
         let what = if *method == Method::CONNECT {

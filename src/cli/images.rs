@@ -15,7 +15,7 @@ pub(super) async fn run(args: ImagesArgs, screen: &Screen) -> Result<u8, CliErro
     let settings = settings::load(&args.config, &args.select, &suites)?;
     let cluster = connected(&args.cluster.into(), &settings.config).await?;
     let table = &settings.config.images;
-    let (facts, selected) = plan_of(&cluster, &suites, table, &settings.selection)
+    let (facts, selected) = plan_of(&cluster, &suites, &settings.config, &settings.selection)
         .await
         .map_err(CliError::Absent)?;
     let pulled = pulls(&selected.plan, &facts, table);

@@ -14,8 +14,7 @@ pub(super) async fn run(args: PlanArgs, screen: &Screen) -> Result<u8, CliError>
     let suites = suites::load(args.suites.suites.as_deref())?;
     let settings = settings::load(&args.config, &args.select, &suites)?;
     let cluster = connected(&args.cluster.into(), &settings.config).await?;
-    let images = &settings.config.images;
-    let (_, selected) = plan_of(&cluster, &suites, images, &settings.selection)
+    let (_, selected) = plan_of(&cluster, &suites, &settings.config, &settings.selection)
         .await
         .map_err(CliError::Absent)?;
     match args.format {

@@ -11,8 +11,7 @@ pub(super) async fn run(args: PreflightArgs, screen: &Screen) -> Result<u8, CliE
     let suites = suites::load(args.suites.suites.as_deref())?;
     let settings = settings::load(&args.config, &args.select, &suites)?;
     let cluster = connected(&args.cluster.into(), &settings.config).await?;
-    let images = &settings.config.images;
-    let surveyed = survey(&cluster, &suites, images, &settings.selection)
+    let surveyed = survey(&cluster, &suites, &settings.config, &settings.selection)
         .await
         .map_err(|error| match error {
             SurveyError::Selection(found) => CliError::Absent(found),

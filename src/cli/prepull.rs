@@ -21,7 +21,7 @@ pub(super) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliErr
     let settings = settings::load(&args.config, &args.select, &suites)?;
     let cluster = connected(&args.cluster.into(), &settings.config).await?;
     let images = &settings.config.images;
-    let (facts, selected) = plan_of(&cluster, &suites, images, &settings.selection)
+    let (facts, selected) = plan_of(&cluster, &suites, &settings.config, &settings.selection)
         .await
         .map_err(CliError::Absent)?;
     let wanted = pulls(&selected.plan, &facts, images);

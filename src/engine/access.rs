@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use winconform_core::config::Images;
+use winconform_core::config::Config;
 use winconform_core::facts::{Facts, Known, NodeDetails, NodeFact, Os, WindowsBuild};
 use winconform_core::plan::{Access, AccessVerb, Need, Place, Plan, Purpose, Uses, plan};
 use winconform_core::report::preflight::EXPECTED;
@@ -44,7 +44,7 @@ pub fn roles(suites: &Suites) -> Result<Roles, SurveyError> {
             nodes: nodes.clone(),
             ..Facts::default()
         };
-        plan(suites, &facts, &Images::default()).checks
+        plan(suites, &facts, &Config::default()).checks
     });
     let plan = Plan {
         checks: checks.collect(),

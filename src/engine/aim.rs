@@ -281,7 +281,7 @@ mod tests {
             pool: Some(PoolName::windows(build)),
         };
         let (images, durations) = (Images::default(), Durations::default());
-        let mut objects = manifest::objects(&key, "r1", None, &images, &durations)?;
+        let mut objects = manifest::objects(&key, "r1", None, &images, &durations, None)?;
         let ground = Ground {
             pools,
             nodes,

@@ -257,7 +257,8 @@ impl Dispatcher {
 
     fn readiness(&self, check: &Check) -> Readiness {
         let needs = check.looks.iter().flat_map(|look| {
-            let prober = look.from.as_ref().map(|from| (from.prober(), Need::Stands));
+            let prober = look.from.as_ref().and_then(VantageKey::prober);
+            let prober = prober.map(|prober| (prober, Need::Stands));
             look.needs.iter().cloned().chain(prober)
         });
         // Whatever stands, stands in a namespace: without them nothing else is even applied

@@ -84,8 +84,9 @@ fn http(kind: SourceKind, pool: &PoolName) -> PlannedLook {
         from: Some(VantageKey {
             kind,
             pool: match kind {
-                SourceKind::LinuxPod | SourceKind::LinuxNode => PoolName::linux(),
-                SourceKind::WindowsPod | SourceKind::WindowsNode => pool.clone(),
+                SourceKind::LinuxPod | SourceKind::LinuxNode => Some(PoolName::linux()),
+                SourceKind::WindowsPod | SourceKind::WindowsNode => Some(pool.clone()),
+                SourceKind::Outside => None,
             },
         }),
         needs: vec![(key, Need::Stands)],

@@ -17,7 +17,7 @@ use winconform_core::plan::Plan;
 use winconform_core::record::{Event, FixtureOutcome};
 use winconform_core::verdict::SkipReason;
 use winconform_core::way::{
-    FixtureKey, HttpGet, Need, Reply, Request, Standing, Trouble, TroubleKind, VantageKey,
+    FixtureKey, Need, Reply, Request, Standing, Trouble, TroubleKind, VantageKey,
 };
 
 use super::command::{Command, Input, LookIx, LookOutcome};
@@ -29,6 +29,7 @@ use super::looker::{Changed, Looker};
 use super::made::{Made, Rest};
 use super::repeat::Repeat;
 use super::shared::SharedRequests;
+use super::sweep::{misdirected, sweep};
 use super::vantage::Vantages;
 use crate::transport::Api;
 
@@ -104,7 +105,11 @@ impl Executor {
         let api = fixtures.api.clone();
         Self {
             dispatcher: Dispatcher::new(plan, repeat, api.durations(), api.limits()),
-            vantages: Vantages::new(api.clone(), fixtures.run.clone()),
+            vantages: Vantages::new(
+                api.clone(),
+                fixtures.run.clone(),
+                Arc::clone(&standing.outside),
+            ),
             shared: SharedRequests::default(),
             journal: fixtures.journal.clone(),
             facts: FactsTold::new(facts, api.clone()),
@@ -261,7 +266,8 @@ impl Executor {
     fn looker(&self, ix: LookIx, standing: &Arc<Standing>) -> Option<Looker> {
         let check = self.dispatcher.check(ix.check)?;
         let look = check.looks.get(ix.look)?;
-        let prober = look.from.as_ref().map(|from| (from.prober(), Need::Stands));
+        let prober = look.from.as_ref().and_then(VantageKey::prober);
+        let prober = prober.map(|prober| (prober, Need::Stands));
         let needs = look.needs.iter().cloned().chain(prober);
         let rests = needs.filter_map(|(key, need)| {
             let made = Arc::clone(self.made.get(&key)?);
@@ -302,7 +308,7 @@ impl Executor {
                         answer.map(Reply::Api)
                     }
                     Ok(Request::Facts) => Ok(Reply::Facts(facts.tell(looker.attempt).await)),
-                    Ok(Request::Get(_)) => Err(misdirected()),
+                    Ok(Request::Get(_) | Request::Ping(_)) => Err(misdirected()),
                     Err(trouble) => Err(trouble),
                 };
                 let (brought, outcome) = (Instant::now(), looker.outcome(reply));
@@ -324,7 +330,7 @@ impl Executor {
         let looks = looks.to_vec();
         self.spawn(async move {
             let sweeping = AssertUnwindSafe(async {
-                let swept = sweep_all(&vantages, &from, lookers).await;
+                let swept = sweep(&vantages, &from, lookers).await;
                 let brought = Instant::now();
                 let mut outcomes = Vec::with_capacity(swept.len());
                 for (looker, outcome) in swept {
@@ -356,56 +362,6 @@ impl Executor {
     }
 }
 
-async fn sweep_all(
-    vantages: &Vantages,
-    from: &VantageKey,
-    lookers: Vec<Looker>,
-) -> Vec<(Looker, LookOutcome)> {
-    let mut gets: Vec<HttpGet> = Vec::new();
-    let mut places = Vec::new();
-    let mut outcomes = Vec::with_capacity(lookers.len());
-    for looker in lookers {
-        match looker.request() {
-            Ok(Request::Get(own)) => {
-                let from = gets.len();
-                gets.extend(own);
-                places.push((from..gets.len(), looker));
-            }
-            Ok(Request::Api(_) | Request::Facts) => {
-                let outcome = looker.outcome(Err(misdirected()));
-                outcomes.push((looker, outcome));
-            }
-            Err(trouble) => {
-                let outcome = looker.outcome(Err(trouble));
-                outcomes.push((looker, outcome));
-            }
-        }
-    }
-    let replies = match gets.is_empty() {
-        true => Ok(Vec::new()),
-        false => vantages.sweep(from, &gets).await,
-    };
-    for (place, looker) in places {
-        let reply = match &replies {
-            Ok(replies) => {
-                let own = replies.get(place).map(<[_]>::to_vec);
-                own.map(Reply::Get).ok_or_else(|| {
-                    Trouble::new(
-                        TroubleKind::UnrecognisedOutput,
-                        "the sweep has no result for it",
-                    )
-                })
-            }
-            // What asks nothing is told without an answer
-            Err(_) if place.is_empty() => Ok(Reply::Get(Vec::new())),
-            Err(trouble) => Err(trouble.clone()),
-        };
-        let outcome = looker.outcome(reply);
-        outcomes.push((looker, outcome));
-    }
-    outcomes
-}
-
 /// Our own fault, which must end neither the run nor its tear-down.
 fn panicked() -> Trouble {
     Trouble::new(
@@ -419,12 +375,4 @@ fn untold() -> LookOutcome {
         reply: None,
         taken: Err(panicked()),
     }
-}
-
-/// A look that reached the wrong transport: the plan and the way disagree.
-fn misdirected() -> Trouble {
-    Trouble::new(
-        TroubleKind::UnrecognisedOutput,
-        "the look was given to the wrong transport",
-    )
 }

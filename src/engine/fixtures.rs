@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use winconform_core::config::Images;
@@ -42,6 +42,8 @@ pub(super) struct Fixtures {
     pub(super) images: Arc<Images>,
     /// Where intents go before anything is created.
     pub(super) journal: Journal,
+    /// The cluster's DNS suffix, once it was told.
+    pub(super) domain: Arc<Mutex<Option<String>>>,
     /// The run's pods as they change.
     pub(super) pods: watch::Receiver<Arc<Objects>>,
 }
@@ -79,8 +81,15 @@ impl Fixtures {
         cancel: &CancellationToken,
         applied: &mut Vec<Json>,
     ) -> Result<(), Trouble> {
+        let domain = match key.name {
+            FixtureName::Alias => {
+                let told = cancel.run_until_cancelled(self.domain());
+                told.await.unwrap_or_else(|| Err(ended()))?
+            }
+            _ => None,
+        };
         let objects = self
-            .objects(key)
+            .objects(key, domain.as_deref())
             .map_err(|error| Trouble::new(TroubleKind::NotApplied, error.to_string()))?;
         for object in &objects {
             if cancel.is_cancelled() {
@@ -92,14 +101,30 @@ impl Fixtures {
         Ok(())
     }
 
-    fn objects(&self, key: &FixtureKey) -> Result<Vec<Json>, ManifestError> {
+    /// The cluster's DNS suffix, once the prober in a Linux pod can tell it; asked for once.
+    async fn domain(&self) -> Result<Option<String>, Trouble> {
+        let key = FixtureName::LinuxPodProber.at(None);
+        self.clone().wait_for_pods(&key, 1).await?;
+        let mut domain = self.domain.lock().await;
+        if domain.is_none() {
+            let pod = PodRef {
+                namespace: manifest::namespace(&self.run),
+                name: manifest::name("prober", &key),
+                container: "prober".to_owned(),
+            };
+            *domain = suffix::of(&self.api, &pod).await;
+        }
+        Ok(domain.clone())
+    }
+
+    fn objects(&self, key: &FixtureKey, domain: Option<&str>) -> Result<Vec<Json>, ManifestError> {
         let (run, images, durations) = (&self.run, &self.images, self.api.durations());
         let FixtureName::Sched(_) = key.name else {
             let pool = pool_of(key, &self.pools);
-            return manifest::objects(key, run, pool, images, durations);
+            return manifest::objects(key, run, pool, images, durations, domain);
         };
         // Where they go is the question: they are aimed, and not placed
-        let mut objects = manifest::objects(key, run, None, images, durations)?;
+        let mut objects = manifest::objects(key, run, None, images, durations, domain)?;
         let ground = Ground {
             pools: &self.pools,
             nodes: &self.nodes,
@@ -215,6 +240,7 @@ impl Fixtures {
             }
             // They are there as soon as they are applied, and never more than that
             FixtureName::UnboundPods => Ok(StandingFixture::default()),
+            FixtureName::Alias => Ok(standing(applied, Vec::new())),
             FixtureName::LinuxServer
             | FixtureName::WindowsPodProber
             | FixtureName::LinuxNodeProber
@@ -224,12 +250,7 @@ impl Fixtures {
             }
             FixtureName::LinuxPodProber => {
                 let pods = self.wait_for_pods(key, 1).await?;
-                let pod = PodRef {
-                    namespace: manifest::namespace(&self.run),
-                    name: manifest::name("prober", key),
-                    container: "prober".to_owned(),
-                };
-                let domain = suffix::of(&self.api, &pod).await;
+                let domain = self.domain().await?;
                 Ok(StandingFixture {
                     domain,
                     ..standing(applied, pods)
@@ -326,6 +347,7 @@ impl Fixtures {
             | FixtureName::WindowsPodProber
             | FixtureName::LinuxNodeProber
             | FixtureName::WindowsNodeProber
+            | FixtureName::Alias
             | FixtureName::Sched(_) => Duration::ZERO,
         };
         let mut waits = BTreeMap::new();
@@ -439,6 +461,7 @@ mod tests {
             nodes: Arc::default(),
             images: Arc::new(Images::default()),
             journal: Journal::create(None, Vec::new(), Box::new(|_| {})).expect("in memory"),
+            domain: Arc::default(),
             pods: watch::channel(Arc::default()).1,
         }
     }

@@ -72,32 +72,43 @@ pub(super) fn host_namespace(run: &str) -> String {
     format!("{HOST_NAMESPACE}-{run}")
 }
 
-/// The pod and container of a vantage's prober.
-pub(super) fn prober(run: &str, from: &VantageKey) -> PodRef {
+/// The pod and container of a vantage's prober; outside there is none.
+pub(super) fn prober(run: &str, from: &VantageKey) -> Option<PodRef> {
     let namespace = match from.kind {
         SourceKind::LinuxPod | SourceKind::WindowsPod => namespace(run),
         SourceKind::LinuxNode | SourceKind::WindowsNode => host_namespace(run),
+        SourceKind::Outside => return None,
     };
-    PodRef {
+    Some(PodRef {
         namespace,
-        name: name("prober", &from.prober()),
+        name: name("prober", &from.prober()?),
         container: "prober".to_owned(),
-    }
+    })
 }
 
-/// The objects of a fixture, ready to be applied.
+/// The objects of a fixture, ready to be applied; with the cluster's DNS suffix for those that name
+/// others.
 pub(super) fn objects(
     key: &FixtureKey,
     run: &str,
     pool: Option<&Pool>,
     images: &Images,
     durations: &Durations,
+    domain: Option<&str>,
 ) -> Result<Vec<Json>, ManifestError> {
     let mut objects = as_written(key.name)?;
     for object in &mut objects {
         own(object, key, run);
         if let (Some(pool), true) = (pool, object["kind"] == RUNTIME_CLASSES.kind) {
             class(object, key, pool)?;
+        }
+        if key.name == FixtureName::Alias {
+            let of = name("win-webserver", key);
+            let suffix = domain.ok_or_else(|| ManifestError::NotAimed {
+                what: "the cluster's DNS suffix".to_owned(),
+                fixture: key.clone(),
+            })?;
+            object["spec"]["externalName"] = json!(format!("{of}.{}.svc.{suffix}", namespace(run)));
         }
         let Some(spec) = pod_spec(object) else {
             continue;
@@ -176,6 +187,7 @@ fn as_written(name: FixtureName) -> Result<Vec<Json>, ManifestError> {
         FixtureName::WindowsPodProber => include_str!("../../manifests/probers/windows-pod.yaml"),
         FixtureName::LinuxNodeProber => include_str!("../../manifests/probers/linux-node.yaml"),
         FixtureName::WindowsNodeProber => include_str!("../../manifests/probers/windows-node.yaml"),
+        FixtureName::Alias => include_str!("../../manifests/alias.yaml"),
         FixtureName::Sched(fixture) => super::aim::as_written(fixture),
     };
     serde_saphyr::from_multiple(text).map_err(|source| ManifestError::Malformed {
@@ -191,7 +203,7 @@ fn own(object: &mut Json, key: &FixtureKey, run: &str) {
     if !object["spec"]["template"].is_null() {
         add_labels(&mut object["spec"]["template"], &labels);
         add_to(&mut object["spec"]["selector"]["matchLabels"], &labels);
-    } else if object["kind"] == "Service" {
+    } else if object["kind"] == "Service" && !object["spec"]["selector"].is_null() {
         add_to(&mut object["spec"]["selector"], &labels);
     }
     let metadata = &mut object["metadata"];
@@ -237,6 +249,7 @@ pub(super) fn name(plain: &str, key: &FixtureKey) -> String {
         | FixtureName::UnboundPods
         | FixtureName::LinuxPodProber
         | FixtureName::WindowsPodProber
+        | FixtureName::Alias
         | FixtureName::Sched(_) => "",
     };
     match &key.pool {
@@ -383,6 +396,7 @@ mod tests {
             placed.as_ref(),
             &Images::default(),
             &Durations::default(),
+            Some("cluster.local"),
         )
         .expect("the manifests built in are valid")
     }
@@ -463,7 +477,14 @@ mod tests {
                 ..pool()
             };
             let images = Images::default();
-            let made = objects(&key, "r1", Some(&pool), &images, &Durations::default());
+            let made = objects(
+                &key,
+                "r1",
+                Some(&pool),
+                &images,
+                &Durations::default(),
+                None,
+            );
             assert!(
                 matches!(made, Err(ManifestError::NoHandler { .. })),
                 "{made:?}"
@@ -484,7 +505,10 @@ mod tests {
                 pool: Some(PoolName::windows(WindowsBuild::SERVER_2019)),
             };
             for object in objects_of(name) {
-                if object["kind"] != "RuntimeClass" {
+                // Nor is a headless Service looked for by the sample's name
+                let beside =
+                    object["kind"] == "RuntimeClass" || object["spec"]["clusterIP"] == "None";
+                if !beside {
                     assert_eq!(object["metadata"]["name"], key.object_name(), "{object}");
                 }
             }
@@ -561,13 +585,15 @@ mod tests {
     fn probers_are_found_under_the_name_they_are_applied_with() {
         for kind in SourceKind::ALL {
             let build = WindowsBuild::SERVER_2019;
-            let fixture = kind.prober().at(Some(&PoolName::windows(build)));
+            let Some(fixture) = kind.prober() else {
+                continue;
+            };
             let from = VantageKey {
                 kind,
-                pool: fixture.pool.expect("probers are in pools"),
+                pool: fixture.at(Some(&PoolName::windows(build))).pool,
             };
-            let applied = &objects_of(kind.prober())[0]["metadata"];
-            let pod = prober("r1", &from);
+            let applied = &objects_of(fixture)[0]["metadata"];
+            let pod = prober("r1", &from).expect("a pod");
             assert_eq!(
                 (applied["namespace"].as_str(), applied["name"].as_str()),
                 (Some(pod.namespace.as_str()), Some(pod.name.as_str()))

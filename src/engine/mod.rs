@@ -29,6 +29,7 @@ mod run;
 mod shared;
 mod stands;
 mod suffix;
+mod sweep;
 mod tear_down;
 mod vantage;
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
-use winconform_core::config::Images;
+use winconform_core::config::Config;
 use winconform_core::document::Diagnostics;
 use winconform_core::facts::Facts;
 use winconform_core::plan::{Access, Answer, Plan, Selection, Uses};
@@ -47,11 +47,11 @@ impl SurveyError {
 pub async fn survey(
     cluster: &Cluster,
     suites: &Suites,
-    images: &Images,
+    config: &Config,
     selection: &Selection,
 ) -> Result<Surveyed, SurveyError> {
     let uses = access::uses().map_err(SurveyError::new)?;
-    let planned = plan_of(cluster, suites, images, selection).await;
+    let planned = plan_of(cluster, suites, config, selection).await;
     let (facts, selected) = planned.map_err(SurveyError::Selection)?;
     let plan = selected.plan;
     let needs = uses.of_plan(&plan);

@@ -84,6 +84,7 @@ pub async fn prepull(
         nodes: Arc::default(),
         images: Arc::new(options.config.images.clone()),
         journal,
+        domain: Arc::default(),
         pods,
     };
     let mut left = by_pod(wanted);

@@ -65,7 +65,7 @@ impl CheckState {
                 || look
                     .from
                     .as_ref()
-                    .is_some_and(|from| from.prober() == *fixture)
+                    .is_some_and(|from| from.prober().as_ref() == Some(fixture))
         })
     }
 

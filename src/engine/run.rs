@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use winconform_core::config::{Config, Images};
+use winconform_core::config::Config;
 use winconform_core::document::Diagnostics;
 use winconform_core::facts::Facts;
 use winconform_core::plan::{Check, Plan, Selected, Selection, plan};
@@ -91,11 +91,11 @@ pub enum RunError {
 pub async fn plan_of(
     cluster: &Cluster,
     suites: &Suites,
-    images: &Images,
+    config: &Config,
     selection: &Selection,
 ) -> Result<(Facts, Selected), Diagnostics> {
     let facts = collect(&cluster.api).await;
-    let selected = selection.apply(plan(suites, &facts, images), &facts)?;
+    let selected = selection.apply(plan(suites, &facts, config), &facts)?;
     Ok((facts, selected))
 }
 
@@ -153,7 +153,7 @@ async fn live(
     let mut waiting = signals.clone();
     // Of a large cluster, or a slow one, it takes long
     let (facts, selected) = tokio::select! {
-        planned = plan_of(cluster, suites, &options.config.images, &options.selection) => {
+        planned = plan_of(cluster, suites, &options.config, &options.selection) => {
             planned.map_err(RunError::Selection)?
         }
         Ok(_) = waiting.wait_for(|count| *count >= 1) => {
@@ -213,7 +213,7 @@ async fn live(
     let _ends_with_this = cancel.clone().drop_guard();
     let pods = watch_pods(&cluster.api, &options.run, &tracker, cancel.clone());
     let namespaces = [manifest::namespace, manifest::host_namespace].map(|of| of(&options.run));
-    let standing = Standing::new(&options.run, namespaces, &facts);
+    let standing = Standing::new(&options.run, namespaces, &facts, &options.config.outside);
     let fixtures = Fixtures {
         api: cluster.api.clone(),
         run: options.run.clone(),
@@ -221,6 +221,7 @@ async fn live(
         nodes: Arc::clone(&standing.node_facts),
         images: Arc::new(options.config.images.clone()),
         journal: journal.clone(),
+        domain: Arc::default(),
         pods,
     };
     let overdue = deadline.is_some_and(|at| at <= Instant::now());

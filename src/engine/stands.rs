@@ -7,21 +7,31 @@ use winconform_core::way::{StandingFixture, StandingPod};
 
 /// What stands of a fixture: what was applied, and its pods.
 pub(super) fn standing(applied: &[Json], pods: Vec<StandingPod>) -> StandingFixture {
-    let service = applied.iter().find(|object| object["kind"] == "Service");
+    let is_headless = |object: &&Json| object["spec"]["clusterIP"] == "None";
+    let services = || applied.iter().filter(|object| object["kind"] == "Service");
+    let service = services().find(|object| !is_headless(object));
+    let named = |service: &Json| Some(service["metadata"]["name"].as_str()?.to_owned());
     let port = |port: &Json| port.as_u64().and_then(|port| u16::try_from(port).ok());
-    let served = applied.iter().find_map(|object| {
-        let spec = match object["kind"].as_str()? {
-            "Pod" => &object["spec"],
-            "Deployment" => &object["spec"]["template"]["spec"],
-            _ => return None,
-        };
-        port(&spec["containers"][0]["ports"][0]["containerPort"])
-    });
+    let served = |protocol: &str| {
+        let ports = applied.iter().find_map(|object| {
+            let spec = match object["kind"].as_str()? {
+                "Pod" => &object["spec"],
+                "Deployment" => &object["spec"]["template"]["spec"],
+                _ => return None,
+            };
+            spec["containers"][0]["ports"].as_array()
+        });
+        let mut ports = ports.into_iter().flatten();
+        let of = ports.find(|port| port["protocol"].as_str().unwrap_or("TCP") == protocol);
+        port(&of?["containerPort"])
+    };
     StandingFixture {
         service: service.and_then(service_address),
-        name: service.and_then(|service| Some(service["metadata"]["name"].as_str()?.to_owned())),
+        name: service.and_then(named),
         node_port: service.and_then(|service| port(&service["spec"]["ports"][0]["nodePort"])),
-        port: served,
+        headless: services().find(is_headless).and_then(named),
+        port: served("TCP"),
+        udp: served("UDP"),
         pods,
         domain: None,
     }

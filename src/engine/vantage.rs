@@ -1,53 +1,107 @@
-//! Sweeps: one exec from one vantage that serves many looks.
+//! Sweeps: one exec from one vantage that serves many looks; from outside, requests of our own.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use winconform_core::way::{HttpGet, HttpReply, Trouble, TroubleKind, VantageKey, curl};
+use winconform_core::config::Outside;
+use winconform_core::way::ping::session;
+use winconform_core::way::{
+    ExecReply, ExecRequest, HttpGet, HttpReply, PingReply, Trouble, TroubleKind, VantageKey, curl,
+};
 
 use super::manifest::prober;
-use crate::transport::Api;
+use crate::transport::{Api, PodRef, fetch};
 
 /// The vantages of a run, with the tool found at each. Clones share what was found.
 #[derive(Clone)]
 pub(super) struct Vantages {
     api: Api,
     run: String,
+    outside: Arc<Outside>,
     tools: Arc<Mutex<BTreeMap<VantageKey, curl::Tool>>>,
 }
 
 impl Vantages {
     /// The vantages of a run.
-    pub(super) fn new(api: Api, run: String) -> Self {
+    pub(super) fn new(api: Api, run: String, outside: Arc<Outside>) -> Self {
         Self {
             api,
             run,
+            outside,
             tools: Arc::default(),
         }
     }
 
-    /// Gets every target once from a vantage.
+    /// Gets and pings every target once from a vantage.
     pub(super) async fn sweep(
         &self,
         from: &VantageKey,
         gets: &[HttpGet],
-    ) -> Result<Vec<HttpReply>, Trouble> {
-        let tool = self.tool(from).await?;
-        // Divides the answers, so nobody who answers may foresee it
-        let token = format!("{:032x}", rand::random::<u128>());
+        pings: &[IpAddr],
+    ) -> Result<(Vec<HttpReply>, Vec<PingReply>), Trouble> {
         let durations = self.api.durations();
-        let request = curl::session(
-            &tool,
-            gets,
-            &token,
-            durations.http_connect,
-            durations.http_total,
-        );
+        let Some(pod) = prober(&self.run, from) else {
+            let got = fetch(gets, self.outside.proxy.as_ref(), durations).await?;
+            return Ok((got, Vec::new()));
+        };
+        // Divides the answers, so nobody who answers may foresee it
+        let token = &format!("{:032x}", rand::random::<u128>());
+        let curl = match gets.is_empty() {
+            true => None,
+            false => {
+                let tool = self.tool(from, &pod).await?;
+                let (connect, total) = (durations.http_connect, durations.http_total);
+                Some(curl::session(&tool, gets, token, connect, total))
+            }
+        };
+        let os = from.kind.shell().filter(|_| !pings.is_empty());
+        let (Some(os), (first, more)) = (os, pings.split_at(pings.len().min(session::MOST))) else {
+            let got = match &curl {
+                None => Vec::new(),
+                Some(curl) => {
+                    let split = |reply: &_| curl::split(gets, token, reply);
+                    self.exec(&pod, curl, split).await?
+                }
+            };
+            return Ok((got, Vec::new()));
+        };
+        let (got, mut pinged) = match &curl {
+            None => {
+                let alone = session::session(os, first, token);
+                let split = |reply: &_| session::split(first, token, reply);
+                (Vec::new(), self.exec(&pod, &alone, split).await?)
+            }
+            Some(curl) => {
+                let both = session::behind(os, curl, first, token);
+                let split = |reply: &_| {
+                    let (of_curl, of_pings) = session::apart(token, reply)?;
+                    let got = curl::split(gets, token, &of_curl)?;
+                    Ok((got, session::split(first, token, &of_pings)?))
+                };
+                self.exec(&pod, &both, split).await?
+            }
+        };
+        for some in more.chunks(session::MOST) {
+            let request = session::session(os, some, token);
+            let split = |reply: &_| session::split(some, token, reply);
+            pinged.extend(self.exec(&pod, &request, split).await?);
+        }
+        Ok((got, pinged))
+    }
+
+    /// Runs a session; again where its output was lost on the way (kubernetes#124571), which is
+    /// transport's trouble.
+    async fn exec<T>(
+        &self,
+        pod: &PodRef,
+        request: &ExecRequest,
+        split: impl Fn(&ExecReply) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
         let mut tries = 1;
         loop {
-            let reply = self.api.exec(&prober(&self.run, from), &request).await?;
-            match curl::split(gets, &token, &reply) {
-                // Output lost on the way (kubernetes#124571) is transport's trouble: ask again
+            let reply = self.api.exec(pod, request).await?;
+            match split(&reply) {
                 Err(trouble)
                     if trouble.kind == TroubleKind::UnrecognisedOutput
                         && tries < self.api.limits().exec_tries =>
@@ -60,13 +114,12 @@ impl Vantages {
     }
 
     /// The tool of a vantage, looked for once.
-    async fn tool(&self, from: &VantageKey) -> Result<curl::Tool, Trouble> {
+    async fn tool(&self, from: &VantageKey, pod: &PodRef) -> Result<curl::Tool, Trouble> {
         if let Some(tool) = self.lock().get(from) {
             return Ok(tool.clone());
         }
-        let pod = prober(&self.run, from);
         for program in curl::candidates(from.kind) {
-            let reply = self.api.exec(&pod, &curl::ask_version(program)).await?;
+            let reply = self.api.exec(pod, &curl::ask_version(program)).await?;
             if let Some(tool) = curl::detect(program, &reply)? {
                 self.lock().insert(from.clone(), tool.clone());
                 return Ok(tool);

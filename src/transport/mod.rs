@@ -1,4 +1,5 @@
-//! The only I/O of looking: requests to the API server and programs run through it.
+//! The only I/O of looking: requests to the API server, programs run through it, and HTTP from where
+//! this runs.
 //!
 //! Each takes a request of `winconform_core::way` and gives a reply or trouble. What fails on the
 //! way is sent again here, bounded and counted, and never shows in a verdict. Out of scope: what a
@@ -9,6 +10,7 @@ mod attempt;
 mod clock;
 mod counts;
 mod exec;
+mod fetch;
 mod pace;
 mod path;
 mod session;
@@ -20,5 +22,6 @@ pub use exec::PodRef;
 pub use path::encode;
 
 pub(crate) use attempt::Failure;
+pub(crate) use fetch::fetch;
 pub(crate) use pace::{Pace, pause};
 pub(crate) use words::{causes, words};

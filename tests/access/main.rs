@@ -18,7 +18,7 @@ use futures::StreamExt;
 use serde_json::Value as Json;
 use winconform::cluster::{Cluster, Condition, connect, poll_until, remove_run};
 use winconform::engine::{Journal, Keep, Repeat, RunOptions, run, survey};
-use winconform_core::config::{Config, Durations, Images, Limits};
+use winconform_core::config::{Config, Durations, Limits};
 use winconform_core::plan::Selection;
 use winconform_core::record::{RunView, read};
 use winconform_core::report::terminal::{Colour, render};
@@ -137,7 +137,7 @@ fn report(view: &RunView) -> String {
 
 /// What `preflight` says, as JSON, and the requests it took.
 async fn preflight(cluster: &Cluster, suites: &Suites) -> Result<Json, String> {
-    let surveyed = survey(cluster, suites, &Images::default(), &Selection::default())
+    let surveyed = survey(cluster, suites, &Config::default(), &Selection::default())
         .await
         .map_err(|error| error.to_string())?;
     serde_json::from_str(&surveyed.report().json()).map_err(|error| error.to_string())

@@ -1,4 +1,4 @@
-//! What a user or a profile may set: profile, images, durations, limits, selection and waivers.
+//! What a user or a profile may set: profile, images, the outside, durations, limits, selection and waivers.
 //!
 //! A file is read `as written` first, from which its schema is made, and becomes valid as a whole.
 //! Which claims and axes there are is asked of the suites, later.
@@ -7,6 +7,7 @@ mod duration;
 mod durations;
 mod images;
 mod limits;
+mod outside;
 mod profile;
 mod read;
 mod waiver;
@@ -16,6 +17,7 @@ pub use duration::{DurationError, parse_duration, shown};
 pub use durations::Durations;
 pub use images::{Image, Images};
 pub use limits::Limits;
+pub use outside::{Outside, Target};
 pub use profile::{Counts, Profile, Rules};
 pub use read::read;
 pub use waiver::Waiver;
@@ -29,6 +31,8 @@ pub struct Config {
     pub profile: Profile,
     /// The image table.
     pub images: Images,
+    /// What lies outside the cluster.
+    pub outside: Outside,
     /// Time limits.
     pub durations: Durations,
     /// Other limits.

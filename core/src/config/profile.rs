@@ -14,7 +14,7 @@ pub enum Profile {
     /// Only what is not as documented counts against a cluster.
     #[default]
     Default,
-    /// For a cluster without a way out: as `default`, but no image may come from a public registry.
+    /// For a cluster without a way out: as `default`, but no image may come from a public registry, and nothing outside the cluster is looked at.
     AirGapped,
     /// As `default`, but advice that warns, limitations that are lifted and checks whose attempts disagreed count against the cluster, too.
     Strict,
@@ -27,6 +27,8 @@ pub struct Rules {
     pub counts: &'static [Counts],
     /// Whether images may come from public registries.
     pub public_images: bool,
+    /// Whether pods are to reach anything outside the cluster.
+    pub way_out: bool,
 }
 
 /// What a profile may have count against a cluster.
@@ -50,14 +52,17 @@ impl Profile {
             Self::Default => Rules {
                 counts: &[],
                 public_images: true,
+                way_out: true,
             },
             Self::AirGapped => Rules {
                 counts: &[],
                 public_images: false,
+                way_out: false,
             },
             Self::Strict => Rules {
                 counts: &[Counts::Warnings, Counts::Lifted, Counts::Flaky],
                 public_images: true,
+                way_out: true,
             },
         }
     }

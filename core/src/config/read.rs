@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::duration::{parse_duration, shown};
 use super::images::Images;
+use super::outside;
 use super::profile::Profile;
 use super::waiver::Waiver;
 use super::written::{Written, WrittenDurations, WrittenImages, WrittenLimits, WrittenWaiver};
@@ -46,6 +47,7 @@ fn read_root(decoder: &mut Decoder<'_>, root: &Node) -> Config {
     };
     let profile = fields.filled("profile");
     let images = fields.filled("images");
+    let outside = fields.filled("outside");
     let durations = fields.filled("durations");
     let limits = fields.filled("limits");
     let select = fields.filled("select");
@@ -56,6 +58,9 @@ fn read_root(decoder: &mut Decoder<'_>, root: &Node) -> Config {
         profile: profile.and_then(|node| decoder.word(node, "profile", &words, Profile::parse)),
         images: images
             .and_then(|node| read_images(decoder, node))
+            .unwrap_or_default(),
+        outside: outside
+            .and_then(|node| outside::read(decoder, node))
             .unwrap_or_default(),
         durations: durations
             .and_then(|node| read_durations(decoder, node))
@@ -135,6 +140,7 @@ fn valid(written: Written) -> Config {
     Config {
         profile: written.profile.unwrap_or_default(),
         images,
+        outside: outside::valid(written.outside),
         durations,
         limits,
         select: written.select,

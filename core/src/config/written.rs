@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::civil::Date;
 use schemars::JsonSchema;
 
+use super::outside::Target;
 use super::profile::Profile;
 use crate::claims::Pattern;
 use crate::document::Placed;
@@ -20,6 +21,9 @@ pub(super) struct Written {
     /// The images that are pulled.
     #[schemars(default)]
     pub(super) images: WrittenImages,
+    /// What lies outside the cluster.
+    #[schemars(default)]
+    pub(super) outside: WrittenOutside,
     /// How long things may take.
     #[schemars(default)]
     pub(super) durations: WrittenDurations,
@@ -59,6 +63,32 @@ pub(super) struct WrittenImages {
     /// The tag of Windows Server Core for a build, as those of IIS.
     #[schemars(default, with = "BTreeMap<String, String>")]
     pub(super) server_core_tags: BTreeMap<WindowsBuild, String>,
+}
+
+/// What lies outside the cluster: who looks from there, and what pods are to reach there.
+#[derive(Debug, Default, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct WrittenOutside {
+    /// Whether the machine that winconform runs on is to reach the nodes' addresses; only then `NodePorts` are looked at from there. `false` unless set.
+    pub(super) reaches_nodes: Option<bool>,
+    /// The HTTP proxy by which it does, such as `http://192.0.2.1:3128`; directly unless set.
+    #[schemars(with = "Option<String>")]
+    pub(super) proxy: Option<Target>,
+    /// What Windows pods are to reach by a name; Microsoft's page for connection tests unless set.
+    pub(super) names: Option<Vec<WrittenTarget>>,
+    /// What they are to reach by an address; Cloudflare's 1.1.1.1 unless set.
+    pub(super) addresses: Option<Vec<WrittenTarget>>,
+}
+
+/// A web server outside the cluster.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename = "Target", rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct WrittenTarget {
+    /// Plain HTTP, such as `http://www.example.com/page`.
+    #[schemars(with = "String")]
+    pub(super) url: Target,
+    /// A text that its answer holds: whoever answers without it is somebody else.
+    pub(super) says: String,
 }
 
 /// How long things may take: text such as `30s`, `20m` or `1h 30m`.

@@ -144,6 +144,19 @@ impl<'f> Decoder<'f> {
         }
     }
 
+    /// Whether or not.
+    pub fn flag(&mut self, node: &Node, what: &str) -> Option<bool> {
+        if let Value::Bool(flag) = node.value {
+            return Some(flag);
+        }
+        let message = format!(
+            "{what} must be `true` or `false`, not {}",
+            kind(&node.value)
+        );
+        self.report(node, message, None);
+        None
+    }
+
     /// A whole number from 1 to 65535.
     pub fn count(&mut self, node: &Node, what: &str) -> Option<u16> {
         if let Value::Int(n) = node.value

@@ -277,7 +277,7 @@ impl Uses {
                         purpose: Purpose::Look,
                     }),
             );
-            let prober = look.from.as_ref().map(VantageKey::prober);
+            let prober = look.from.as_ref().and_then(VantageKey::prober);
             let fixtures = look.needs.iter().map(|(key, _)| key.clone()).chain(prober);
             for fixture in fixtures {
                 // Every other stands in those
@@ -311,7 +311,11 @@ impl Uses {
     fn of_look(&self, test: &Test, at: &Bound<'_>) -> BTreeSet<Access> {
         match test.request(at) {
             Ok(Request::Api(request)) => [Access::of(&request, at.standing)].into(),
-            Ok(Request::Get(_)) => self.exec.clone(),
+            // From outside nobody is asked for leave
+            Ok(Request::Get(_)) if at.from.is_some_and(|from| from.prober().is_none()) => {
+                BTreeSet::new()
+            }
+            Ok(Request::Get(_) | Request::Ping(_)) => self.exec.clone(),
             // The facts a check reads are told beside; with everything standing there is nothing
             // it could not be bound to
             Ok(Request::Facts) | Err(_) => BTreeSet::new(),
@@ -337,7 +341,9 @@ fn everything(own: &Standing, check: &Check) -> Standing {
         service: Some((address, 80)),
         name: Some("*".to_owned()),
         node_port: Some(80),
+        headless: Some("*".to_owned()),
         port: Some(80),
+        udp: Some(80),
         pods: vec![StandingPod {
             name: "*".to_owned(),
             uid: String::new(),
@@ -354,7 +360,7 @@ fn everything(own: &Standing, check: &Check) -> Standing {
     }];
     for look in &check.looks {
         let needs = look.needs.iter().map(|(key, _)| key.clone());
-        for key in needs.chain(look.from.as_ref().map(VantageKey::prober)) {
+        for key in needs.chain(look.from.as_ref().and_then(VantageKey::prober)) {
             standing.fixtures.insert(key, stands.clone());
         }
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::check::{Check, CheckId, Plan, PlannedLook, Point};
 use super::points::{at_point, points};
-use crate::config::{Image, Images};
+use crate::config::{Config, Image};
 use crate::facts::{Facts, Known, Os, Pool, PoolName};
 use crate::suite::{Case, Expected, Suites};
 use crate::verdict::{Fate, Scope, SkipReason};
@@ -12,11 +12,11 @@ use crate::way::{Denied, FixtureName, Need, SourceKind, Test, Trouble, TroubleKi
 
 /// Plans every case of the suites on a cluster: one check per point, each to be looked at or with
 /// its reason why not. No case vanishes: one without any point is a skipped check.
-pub fn plan(suites: &Suites, facts: &Facts, images: &Images) -> Plan {
+pub fn plan(suites: &Suites, facts: &Facts, config: &Config) -> Plan {
     let surroundings = Surroundings {
         suites,
         facts,
-        images,
+        config,
         pools: facts.pools(),
     };
     let checks = suites
@@ -30,7 +30,7 @@ pub fn plan(suites: &Suites, facts: &Facts, images: &Images) -> Plan {
 struct Surroundings<'p> {
     suites: &'p Suites,
     facts: &'p Facts,
-    images: &'p Images,
+    config: &'p Config,
     pools: BTreeMap<PoolName, Pool>,
 }
 
@@ -137,14 +137,17 @@ impl Surroundings<'_> {
         let from = source.map(|kind| VantageKey {
             kind,
             pool: match (kind, &point.pool) {
-                (SourceKind::WindowsPod | SourceKind::WindowsNode, Some(pool)) => pool.clone(),
+                (SourceKind::Outside, _) => None,
+                (SourceKind::WindowsPod | SourceKind::WindowsNode, Some(pool)) => {
+                    Some(pool.clone())
+                }
                 (
                     SourceKind::LinuxPod
                     | SourceKind::WindowsPod
                     | SourceKind::LinuxNode
                     | SourceKind::WindowsNode,
                     _,
-                ) => PoolName::linux(),
+                ) => Some(PoolName::linux()),
             },
         });
         PlannedLook {
@@ -156,9 +159,14 @@ impl Surroundings<'_> {
         }
     }
 
-    /// Why a look cannot be: what it needs has no place to stand, or no image.
+    /// Why a look cannot be: nobody has asked for it, or what it needs has no place to stand, or no
+    /// image.
     fn hindrance(&self, look: &PlannedLook) -> Option<SkipReason> {
-        let prober = look.from.as_ref().map(VantageKey::prober);
+        if let Some(because) = self.not_asked(look) {
+            let because = because.to_owned();
+            return Some(SkipReason::NotAsked { because });
+        }
+        let prober = look.from.as_ref().and_then(VantageKey::prober);
         let fixtures = look.needs.iter().map(|(key, _)| key.clone()).chain(prober);
         fixtures
             .filter_map(|key| Some((key.name, key.pool?)))
@@ -176,11 +184,29 @@ impl Surroundings<'_> {
                     let of = PoolName::linux().to_string();
                     return Some(SkipReason::NoUsableNode { of });
                 }
-                let image = self.images.of(image_role(fixture)?, pool.build);
+                let image = self.config.images.of(image_role(fixture)?, pool.build);
                 image.is_none().then(|| SkipReason::NoImage {
                     pool: name.to_string(),
                 })
             })
+    }
+
+    /// What the configuration says of a look that has to do with the outside and is not wanted.
+    fn not_asked(&self, look: &PlannedLook) -> Option<&'static str> {
+        let outside = &self.config.outside;
+        let from_outside = look.from.as_ref().map(|from| from.kind) == Some(SourceKind::Outside);
+        if from_outside && !outside.reaches_nodes {
+            return Some(
+                "the configuration does not say that nodes are reached from where this runs \
+                 (`outside: {reaches-nodes: true}`)",
+            );
+        }
+        let target = look.test.outside()?;
+        if !self.config.profile.rules().way_out {
+            return Some("with this profile nothing outside the cluster is looked at");
+        }
+        let none = target.set(outside).is_empty();
+        none.then_some("the configuration names nothing outside the cluster (`outside`)")
     }
 
     fn check(
@@ -201,7 +227,7 @@ impl Surroundings<'_> {
             kind: case.kind,
             title: case.title.clone(),
             hint: case.hint.clone(),
-            image: sample(&case.test).and_then(|role| self.images.of(role, build)),
+            image: sample(&case.test).and_then(|role| self.config.images.of(role, build)),
             build,
             point,
             scope,
@@ -221,7 +247,12 @@ impl Surroundings<'_> {
             Test::Fact(look) => look.ask.facts(),
             // Nodes are told apart by what is known of them
             Test::Placement(_) => &["nodes"],
-            Test::Admission(_) | Test::Http(_) | Test::Preemption(_) | Test::State(_) => &[],
+            Test::Admission(_)
+            | Test::Http(_)
+            | Test::Ping(_)
+            | Test::Preemption(_)
+            | Test::State(_)
+            | Test::Udp(_) => &[],
         };
         nodes
             .into_iter()
@@ -239,15 +270,17 @@ fn sample(test: &Test) -> Option<Image> {
         Test::Admission(_)
         | Test::Fact(_)
         | Test::Http(_)
+        | Test::Ping(_)
         | Test::Placement(_)
-        | Test::Preemption(_) => None,
+        | Test::Preemption(_)
+        | Test::Udp(_) => None,
     }
 }
 
 /// The role of the image a fixture's pods run, for those that have pods.
 pub fn image_role(fixture: FixtureName) -> Option<Image> {
     match fixture {
-        FixtureName::Namespaces | FixtureName::UnboundPods => None,
+        FixtureName::Namespaces | FixtureName::UnboundPods | FixtureName::Alias => None,
         FixtureName::WinWebserver | FixtureName::SlowStarter => Some(Image::ServerCore),
         FixtureName::Iis => Some(Image::Iis),
         FixtureName::NanoServer => Some(Image::NanoServer),
@@ -352,7 +385,7 @@ mod tests {
     }
 
     fn fates(facts: &Facts) -> Vec<(String, Fate)> {
-        let plan = plan(suites(), facts, &Images::default());
+        let plan = plan(suites(), facts, &Config::default());
         plan.checks
             .into_iter()
             .map(|check| (check.id.to_string(), check.fate))
@@ -412,7 +445,7 @@ mod tests {
     }
 
     fn limitation(facts: &Facts) -> Check {
-        let plan = plan(suites(), facts, &Images::default());
+        let plan = plan(suites(), facts, &Config::default());
         let found = plan
             .checks
             .into_iter()
@@ -524,7 +557,7 @@ mod tests {
     }
 
     fn of_case(facts: &Facts, id: &str) -> Vec<Check> {
-        let plan = plan(suites(), facts, &Images::default());
+        let plan = plan(suites(), facts, &Config::default());
         let checks = plan.checks.into_iter();
         checks
             .filter(|check| base(check.id.as_str()) == id)

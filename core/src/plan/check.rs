@@ -192,7 +192,7 @@ impl Plan {
         looks
             .flat_map(|look| {
                 let needs = look.needs.iter().map(|(key, _)| key.clone());
-                needs.chain(look.from.as_ref().map(VantageKey::prober))
+                needs.chain(look.from.as_ref().and_then(VantageKey::prober))
             })
             .collect()
     }

@@ -312,6 +312,16 @@ fn explain_look(out: &mut String, test: &Test) {
             let asks = format!("a GET of {target}{}", of.unwrap_or_default());
             (asks, look.expect.to_string())
         }
+        Test::Ping(look) => {
+            let of = look.ask.of.map(|of| format!(" of {}", of.as_str()));
+            let target = look.ask.target.as_str();
+            let asks = format!("a ping of {target}{}", of.unwrap_or_default());
+            (asks, look.expect.to_string())
+        }
+        Test::Udp(look) => {
+            let asks = format!("a datagram to the pods of {}", look.ask.of.as_str());
+            (asks, look.expect.to_string())
+        }
         Test::Placement(look) => {
             let pod = look.ask.pod;
             let fixture = pod.fixture().as_str();

@@ -150,6 +150,22 @@ fn check_axes(
         ),
         (true, false) | (false, true) => {}
     }
+    if let Test::Ping(_) = test
+        && over.sources.iter().any(|source| source.shell().is_none())
+    {
+        refuse(
+            "pings are sent from pods and from Linux nodes alone",
+            "take the other sources out of `over`",
+        );
+    }
+    if let Test::Udp(_) = test
+        && over.sources.iter().any(|source| !source.is_pod())
+    {
+        refuse(
+            "datagrams are sent by pods alone",
+            "take the other sources out of `over`",
+        );
+    }
     match test {
         Test::Admission(look) => {
             let of_container = look.ask.field.starts_with("container.");
@@ -168,6 +184,8 @@ fn check_axes(
         }
         Test::Fact(_)
         | Test::Http(_)
+        | Test::Ping(_)
+        | Test::Udp(_)
         | Test::Placement(_)
         | Test::Preemption(_)
         | Test::State(_) => {
@@ -186,7 +204,7 @@ fn check_axes(
     let mut needs = std::iter::once(test)
         .chain(of_controls)
         .flat_map(Test::needs);
-    let mut probers = over.sources.iter().map(|source| source.prober());
+    let mut probers = over.sources.iter().filter_map(|source| source.prober());
     let per_pool =
         needs.any(|(fixture, _)| fixture.per_pool()) || probers.any(FixtureName::per_pool);
     if per_pool && !over.windows_pools {
@@ -273,7 +291,7 @@ fn check_ledger(
             ),
             match entry.signature {
                 Signature::Failure(_) => {
-                    "how a connection fails is seen by tests of the way `http`"
+                    "how a connection fails is seen by tests of the ways `http`, `ping` and `udp`"
                 }
                 Signature::NotStarted(_) => {
                     "that a pod does not start is seen by tests of the way `placement` that expect \

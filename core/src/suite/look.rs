@@ -4,7 +4,10 @@ use super::admission::{read_ask, read_expect};
 use super::fact::read_fact;
 use super::placement::{read_placement, read_preemption};
 use crate::document::{Decoder, Node};
-use crate::way::{FixtureName, HttpAsk, HttpExpect, Look, StateAsk, StateExpect, Target, Test};
+use crate::way::{
+    FixtureName, HttpAsk, HttpExpect, Look, PingAsk, ReachExpect, StateAsk, StateExpect, Target,
+    Test, UdpAsk,
+};
 
 /// Reads one test: `way: {ask: …, expect: …}`.
 pub(super) fn read_test(decoder: &mut Decoder<'_>, node: &Node) -> Option<Test> {
@@ -30,6 +33,22 @@ pub(super) fn read_test(decoder: &mut Decoder<'_>, node: &Node) -> Option<Test> 
                 expect: expect?,
             }))
         }
+        "ping" => {
+            let ask = ask.and_then(|node| read_ping_ask(decoder, node));
+            let expect = expect.and_then(|node| read_reach(decoder, node));
+            Some(Test::Ping(Look {
+                ask: ask?,
+                expect: expect?,
+            }))
+        }
+        "udp" => {
+            let ask = ask.and_then(|node| read_udp_ask(decoder, node));
+            let expect = expect.and_then(|node| read_reach(decoder, node));
+            Some(Test::Udp(Look {
+                ask: ask?,
+                expect: expect?,
+            }))
+        }
         "fact" => read_fact(decoder, ask, expect).map(Test::Fact),
         "preemption" => read_preemption(decoder, ask?, expect?).map(Test::Preemption),
         "placement" => read_placement(decoder, ask?, expect?).map(Test::Placement),
@@ -50,7 +69,38 @@ fn read_fixture(
 }
 
 fn read_http_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpAsk> {
-    let mut fields = decoder.fields(node, "an http `ask`")?;
+    let (of, target) = read_target(decoder, node, "an http `ask`", &Target::ALL)?;
+    Some(HttpAsk { of, target })
+}
+
+fn read_ping_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<PingAsk> {
+    let (of, target) = read_target(decoder, node, "a ping's `ask`", &PingAsk::TARGETS)?;
+    Some(PingAsk { of, target })
+}
+
+fn read_udp_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<UdpAsk> {
+    let mut fields = decoder.fields(node, "a datagram's `ask`")?;
+    let of = fields.required(decoder, "of");
+    fields.finish(decoder);
+    let of = read_fixture(decoder, of?, &SERVING_UDP)?;
+    Some(UdpAsk { of })
+}
+
+fn read_reach(decoder: &mut Decoder<'_>, node: &Node) -> Option<ReachExpect> {
+    let entry = decoder.tagged(node, "expectation", &["answers"])?;
+    let fields = decoder.fields(&entry.node, "`answers`")?;
+    fields.finish(decoder);
+    Some(ReachExpect::Answers)
+}
+
+/// A target, with the fixture whose it is.
+fn read_target(
+    decoder: &mut Decoder<'_>,
+    node: &Node,
+    what: &'static str,
+    targets: &[Target],
+) -> Option<(Option<FixtureName>, Target)> {
+    let mut fields = decoder.fields(node, what)?;
     let of_node = fields.optional("of");
     let target = fields.required(decoder, "target");
     fields.finish(decoder);
@@ -58,13 +108,11 @@ fn read_http_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpAsk> {
         None => Some(None),
         Some(node) => read_fixture(decoder, node, &SERVING).map(Some),
     };
+    let known: Vec<_> = targets.iter().map(|target| target.as_str()).collect();
     let target = target.and_then(|node| {
-        decoder.word(
-            node,
-            "target",
-            &Target::ALL.map(Target::as_str),
-            Target::parse,
-        )
+        decoder.word(node, "target", &known, |word| {
+            Target::parse(word).filter(|target| targets.contains(target))
+        })
     });
     let target = target?;
     match (of_node, target.is_of_a_fixture()) {
@@ -84,11 +132,16 @@ fn read_http_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpAsk> {
         }
         (None, false) | (Some(_), true) => {}
     }
-    Some(HttpAsk { of: of?, target })
+    Some((of?, target))
 }
 
 fn read_http_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpExpect> {
-    let entry = decoder.tagged(node, "expectation", &["answers"])?;
+    let entry = decoder.tagged(node, "expectation", &["answers", "reached"])?;
+    if entry.key == "reached" {
+        let fields = decoder.fields(&entry.node, "`reached`")?;
+        fields.finish(decoder);
+        return Some(HttpExpect::Reached);
+    }
     let mut fields = decoder.fields(&entry.node, "`answers`")?;
     let status = fields.optional("status");
     let body = fields.optional("body");
@@ -147,7 +200,19 @@ fn read_state(
 }
 
 /// The fixtures that answer HTTP.
-const SERVING: [FixtureName; 2] = [FixtureName::WinWebserver, FixtureName::LinuxServer];
+const SERVING: [FixtureName; 4] = [
+    FixtureName::WinWebserver,
+    FixtureName::LinuxServer,
+    FixtureName::LinuxPodProber,
+    FixtureName::WindowsPodProber,
+];
+
+/// Those that answer datagrams.
+const SERVING_UDP: [FixtureName; 3] = [
+    FixtureName::LinuxServer,
+    FixtureName::LinuxPodProber,
+    FixtureName::WindowsPodProber,
+];
 
 /// The fixtures whose Service is looked at.
 const WITH_SERVICE: [FixtureName; 2] = [FixtureName::WinWebserver, FixtureName::Iis];

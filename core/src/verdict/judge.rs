@@ -95,6 +95,11 @@ pub enum SkipReason {
         /// Why.
         because: String,
     },
+    /// Nobody has asked for it.
+    NotAsked {
+        /// What would.
+        because: String,
+    },
     /// The claim's ledger entry does not cover this cluster and says to skip then.
     OutOfScope {
         /// What of the scope is not met.
@@ -116,7 +121,10 @@ impl SkipReason {
     /// claim that should have been tested untested.
     pub fn is_legitimate(&self) -> bool {
         match self {
-            Self::Inapplicable { .. } | Self::OutOfScope { .. } | Self::Version { .. } => true,
+            Self::Inapplicable { .. }
+            | Self::NotAsked { .. }
+            | Self::OutOfScope { .. }
+            | Self::Version { .. } => true,
             Self::NoUsableNode { .. }
             | Self::NoImage { .. }
             | Self::Interrupted
@@ -131,6 +139,7 @@ impl fmt::Display for SkipReason {
             Self::NoUsableNode { of } => write!(f, "the cluster has no usable {of} node"),
             Self::NoImage { pool } => write!(f, "the image table has no image for {pool}"),
             Self::Inapplicable { because } => write!(f, "the question does not arise: {because}"),
+            Self::NotAsked { because } => write!(f, "not asked for: {because}"),
             Self::OutOfScope { because } => write!(f, "out of the limitation's scope: {because}"),
             Self::Version { because } => write!(f, "not on this server: {because}"),
             Self::Interrupted => f.write_str("the run was interrupted before"),

@@ -5,8 +5,8 @@
 //! after the other, each with its own marker; bodies and `--parallel` exclude each other.
 
 use super::exchange::{ExecReply, ExecRequest, ExitStatus, HttpGet, HttpReply};
-use super::place::SourceKind;
 use super::trouble::{Trouble, TroubleKind};
+use super::vantage::SourceKind;
 use crate::text::printable;
 use std::time::Duration;
 
@@ -26,6 +26,7 @@ pub fn candidates(kind: SourceKind) -> &'static [&'static str] {
         SourceKind::LinuxPod | SourceKind::LinuxNode => &["curl"],
         SourceKind::WindowsPod => &["C:\\Windows\\System32\\curl.exe", "curl.exe"],
         SourceKind::WindowsNode => &["C:\\Windows\\System32\\curl.exe"],
+        SourceKind::Outside => &[],
     }
 }
 
@@ -178,7 +179,7 @@ pub fn split(gets: &[HttpGet], token: &str, reply: &ExecReply) -> Result<Vec<Htt
     // answer whose message was lost
     let last = replies.last().map_or(0, |reply| match reply {
         HttpReply::Failed { code, .. } => i64::from(*code),
-        HttpReply::Answered { .. } => 0,
+        HttpReply::Answered { .. } | HttpReply::Unreached { .. } => 0,
     });
     if reply.exit != ExitStatus::Code(last) {
         return Err(unrecognised(format!(
@@ -201,6 +202,11 @@ fn failures(stderr: &str) -> impl Iterator<Item = (u16, String)> {
         let (code, text) = line.trim_end().strip_prefix("curl: (")?.split_once(") ")?;
         Some((code.parse().ok()?, text.to_owned()))
     })
+}
+
+/// The code of curl's last message.
+pub(super) fn last_failure(stderr: &str) -> Option<u16> {
+    failures(stderr).last().map(|(code, _)| code)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value as Json;
 
+use super::failure::FailureClass;
 use crate::facts::Facts;
 use crate::text::bound;
 
@@ -19,6 +20,8 @@ pub enum Request {
     /// HTTP GETs from the look's vantage, one after the other; those of many looks are served by
     /// one exec.
     Get(Vec<HttpGet>),
+    /// Pings from the look's vantage, one after the other, served by one exec likewise.
+    Ping(Vec<IpAddr>),
     /// What the cluster says of itself: of the start of the run, and of now for what is looked at
     /// again.
     Facts,
@@ -32,6 +35,8 @@ pub enum Reply {
     Api(ApiReply),
     /// Of HTTP GETs, in their order; in records before schema 3 of one.
     Get(#[serde(deserialize_with = "one_or_many")] Vec<HttpReply>),
+    /// Of pings, in their order.
+    Ping(Vec<PingReply>),
     /// The facts; never written with a look, since they are in the record once.
     #[serde(skip)]
     Facts(Arc<Facts>),
@@ -55,12 +60,21 @@ impl Reply {
                 let each = limit / replies.len().max(1);
                 for reply in &mut replies {
                     match reply {
-                        HttpReply::Answered { body: text, .. } | HttpReply::Failed { text, .. } => {
+                        HttpReply::Answered { body: text, .. }
+                        | HttpReply::Failed { text, .. }
+                        | HttpReply::Unreached { text, .. } => {
                             bound(text, each);
                         }
                     }
                 }
                 Self::Get(replies)
+            }
+            Self::Ping(mut replies) => {
+                let each = limit / replies.len().max(1);
+                for reply in &mut replies {
+                    bound(&mut reply.text, each);
+                }
+                Self::Ping(replies)
             }
         })
     }
@@ -182,6 +196,23 @@ pub enum HttpReply {
         /// curl's message after the code.
         text: String,
     },
+    /// None, to the machine that looks itself.
+    Unreached {
+        /// How.
+        class: FailureClass,
+        /// In its system's words.
+        text: String,
+    },
+}
+
+/// What one ping brought.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct PingReply {
+    /// Whether it ended with 0, which says that anybody answered.
+    pub answered: bool,
+    /// What it printed, in the system's language.
+    pub text: String,
 }
 
 /// A program run in a container through the API server.

@@ -13,11 +13,15 @@ pub mod fact;
 mod failure;
 mod http;
 mod path;
+pub mod ping;
 mod place;
 mod placement;
 mod preemption;
+mod reach;
 mod state;
 mod trouble;
+mod udp;
+mod vantage;
 
 pub use admission::{
     Admission, AdmissionAsk, AdmissionExpect, AdmissionSeen, Cause, Change, ContainerKind, Workload,
@@ -25,24 +29,27 @@ pub use admission::{
 pub use compare::{Comparison, Difference};
 pub use denied::{Denied, lacks_namespace};
 pub use exchange::{
-    ApiReply, ApiRequest, ExecReply, ExecRequest, ExitStatus, Host, HttpGet, HttpReply, Reply,
-    Request, Verb,
+    ApiReply, ApiRequest, ExecReply, ExecRequest, ExitStatus, Host, HttpGet, HttpReply, PingReply,
+    Reply, Request, Verb,
 };
 pub use fact::{Fact, FactExpect, FactSeen, Topic};
 pub use failure::{FailureClass, Signature};
 pub use http::{Http, HttpAnswer, HttpAsk, HttpExpect, HttpSeen, Target, TargetSeen};
 pub use path::ApiPath;
+pub use ping::{Ping, PingAsk};
 pub use place::{
-    Bound, FixtureKey, FixtureName, Need, SourceKind, Standing, StandingFixture, StandingNode,
-    StandingPod, VantageKey,
+    Bound, FixtureKey, FixtureName, Need, Standing, StandingFixture, StandingNode, StandingPod,
 };
 pub use placement::{
     AIMED_AT, Ground, Hindrance, KeptOff, PlacedPod, Placement, PlacementAsk, PlacementExpect,
     PlacementSeen, Said, SchedFixture, Start, StartFailure, Whereabouts,
 };
 pub use preemption::{Preemption, PreemptionAsk, PreemptionExpect, PreemptionSeen};
+pub use reach::{ReachAnswer, ReachExpect, ReachSeen, ReachedTarget};
 pub use state::{EndpointSeen, PodSeen, State, StateAsk, StateExpect, StateSeen};
 pub use trouble::{Trouble, TroubleKind};
+pub use udp::{Udp, UdpAsk};
+pub use vantage::{SourceKind, VantageKey};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -121,23 +128,29 @@ pub enum Test {
     Fact(Look<Fact>),
     /// An HTTP request from a vantage.
     Http(Look<Http>),
+    /// A ping from a vantage.
+    Ping(Look<Ping>),
     /// Where a pod is put, and whether it starts there.
     Placement(Look<Placement>),
     /// Whether one pod is removed for another.
     Preemption(Look<Preemption>),
     /// The state of objects.
     State(Look<State>),
+    /// A datagram from a vantage.
+    Udp(Look<Udp>),
 }
 
 impl Test {
     /// The keys of a test in a suite.
-    pub const NAMES: [&'static str; 6] = [
+    pub const NAMES: [&'static str; 8] = [
         "admission",
         "fact",
         "http",
+        "ping",
         "placement",
         "preemption",
         "state",
+        "udp",
     ];
 
     /// What a transport should do.
@@ -146,6 +159,8 @@ impl Test {
             Self::Admission(look) => Admission::request(&look.ask, at),
             Self::Fact(look) => Fact::request(&look.ask, at),
             Self::Http(look) => Http::request(&look.ask, at),
+            Self::Ping(look) => Ping::request(&look.ask, at),
+            Self::Udp(look) => Udp::request(&look.ask, at),
             Self::Placement(look) => Placement::request(&look.ask, at),
             Self::Preemption(look) => Preemption::request(&look.ask, at),
             Self::State(look) => State::request(&look.ask, at),
@@ -158,6 +173,8 @@ impl Test {
             Self::Admission(look) => look.take(at, reply),
             Self::Fact(look) => look.take(at, reply),
             Self::Http(look) => look.take(at, reply),
+            Self::Ping(look) => look.take(at, reply),
+            Self::Udp(look) => look.take(at, reply),
             Self::Placement(look) => look.take(at, reply),
             Self::Preemption(look) => look.take(at, reply),
             Self::State(look) => look.take(at, reply),
@@ -178,6 +195,11 @@ impl Test {
                 let needs = look.ask.of.into_iter().chain(beside);
                 needs.map(|name| (name, Need::Stands)).collect()
             }
+            Self::Ping(look) => {
+                let needs = look.ask.of.into_iter();
+                needs.map(|name| (name, Need::Stands)).collect()
+            }
+            Self::Udp(look) => vec![(look.ask.of, Need::Stands)],
             Self::Placement(look) => {
                 let fixture = FixtureName::Sched(look.ask.pod.fixture());
                 vec![namespaces, (fixture, Need::Stands)]
@@ -190,10 +212,24 @@ impl Test {
         }
     }
 
+    /// What outside the cluster it looks at.
+    pub(crate) fn outside(&self) -> Option<Target> {
+        match self {
+            Self::Http(look) => Some(look.ask.target).filter(|target| target.is_outside()),
+            Self::Ping(look) => Some(look.ask.target).filter(|target| target.is_outside()),
+            Self::Admission(_)
+            | Self::Udp(_)
+            | Self::Fact(_)
+            | Self::Placement(_)
+            | Self::Preemption(_)
+            | Self::State(_) => None,
+        }
+    }
+
     /// Whether it looks from a vantage, so that a [`SourceKind`] is needed.
     pub fn needs_source(&self) -> bool {
         match self {
-            Self::Http(_) => true,
+            Self::Http(_) | Self::Ping(_) | Self::Udp(_) => true,
             Self::Admission(_)
             | Self::Fact(_)
             | Self::Placement(_)
@@ -206,7 +242,11 @@ impl Test {
     /// of the API server about itself does not.
     pub fn converges(&self) -> bool {
         match self {
-            Self::Http(_) | Self::Placement(_) | Self::Preemption(_) => true,
+            Self::Http(_)
+            | Self::Ping(_)
+            | Self::Udp(_)
+            | Self::Placement(_)
+            | Self::Preemption(_) => true,
             Self::State(_) => self.must_last(),
             Self::Admission(_) | Self::Fact(_) => false,
         }
@@ -217,6 +257,8 @@ impl Test {
         match self {
             Self::State(_) => true,
             Self::Http(_)
+            | Self::Ping(_)
+            | Self::Udp(_)
             | Self::Admission(_)
             | Self::Fact(_)
             | Self::Placement(_)
@@ -228,7 +270,7 @@ impl Test {
     /// gone, or the page of whoever has its address now.
     pub fn may_be_anothers(&self) -> bool {
         match self {
-            Self::Http(_) => true,
+            Self::Http(_) | Self::Ping(_) | Self::Udp(_) => true,
             Self::Admission(_)
             | Self::Fact(_)
             | Self::Placement(_)
@@ -240,8 +282,14 @@ impl Test {
     /// Whether what is expected can be seen of the very pods alone that it was bound to.
     pub fn tells_who_answers(&self) -> bool {
         match self {
-            Self::Http(look) => matches!(look.expect, HttpExpect::Answers { .. }),
-            Self::Admission(_)
+            Self::Http(look) => match look.expect {
+                HttpExpect::Answers { .. } | HttpExpect::Reached => true,
+                HttpExpect::Fails { .. } => false,
+            },
+            Self::Udp(look) => look.expect == ReachExpect::Answers,
+            // Whoever has the address answers
+            Self::Ping(_)
+            | Self::Admission(_)
             | Self::Fact(_)
             | Self::Placement(_)
             | Self::Preemption(_)
@@ -267,6 +315,22 @@ impl Test {
                     expect,
                 }))
             }
+            (Self::Ping(look), Signature::Failure(classes))
+                if look.expect == ReachExpect::Answers =>
+            {
+                Some(Self::Ping(Look {
+                    ask: look.ask,
+                    expect: ReachExpect::Fails(classes.clone()),
+                }))
+            }
+            (Self::Udp(look), Signature::Failure(classes))
+                if look.expect == ReachExpect::Answers =>
+            {
+                Some(Self::Udp(Look {
+                    ask: look.ask,
+                    expect: ReachExpect::Fails(classes.clone()),
+                }))
+            }
             (Self::Placement(look), Signature::NotStarted(classes))
                 if look.expect == PlacementExpect::Starts =>
             {
@@ -279,9 +343,11 @@ impl Test {
                 Self::Admission(_)
                 | Self::Fact(_)
                 | Self::Http(_)
+                | Self::Ping(_)
                 | Self::Placement(_)
                 | Self::Preemption(_)
-                | Self::State(_),
+                | Self::State(_)
+                | Self::Udp(_),
                 Signature::Failure(_) | Signature::NotStarted(_),
             ) => None,
         }

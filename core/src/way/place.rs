@@ -1,4 +1,4 @@
-//! Where one looks from and what stands there to be looked at.
+//! What stands to be looked at, and where a look is bound to.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,82 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::placement::SchedFixture;
 use super::trouble::{Trouble, TroubleKind};
+use super::vantage::VantageKey;
+use crate::config::Outside;
 use crate::facts::{Facts, NodeFact, Pool, PoolName, WindowsBuild};
-
-/// A kind of place to look from.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SourceKind {
-    /// A pod on a Linux node.
-    LinuxPod,
-    /// A pod on a Windows node.
-    WindowsPod,
-    /// A Linux node itself, through a pod on its network.
-    LinuxNode,
-    /// A Windows node itself, through a `HostProcess` pod.
-    WindowsNode,
-}
-
-impl SourceKind {
-    /// Every kind.
-    pub const ALL: [Self; 4] = [
-        Self::LinuxPod,
-        Self::WindowsPod,
-        Self::LinuxNode,
-        Self::WindowsNode,
-    ];
-
-    /// The kind's word.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::LinuxPod => "linux-pod",
-            Self::WindowsPod => "windows-pod",
-            Self::LinuxNode => "linux-node",
-            Self::WindowsNode => "windows-node",
-        }
-    }
-
-    /// The kind with this word.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
-    }
-
-    /// The prober that is such a place.
-    pub fn prober(self) -> FixtureName {
-        match self {
-            Self::LinuxPod => FixtureName::LinuxPodProber,
-            Self::WindowsPod => FixtureName::WindowsPodProber,
-            Self::LinuxNode => FixtureName::LinuxNodeProber,
-            Self::WindowsNode => FixtureName::WindowsNodeProber,
-        }
-    }
-}
-
-/// A place to look from.
-#[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct VantageKey {
-    /// What kind of place.
-    pub kind: SourceKind,
-    /// The pool it is in.
-    pub pool: PoolName,
-}
-
-impl VantageKey {
-    /// The fixture that is this vantage.
-    pub fn prober(&self) -> FixtureKey {
-        FixtureKey {
-            name: self.kind.prober(),
-            pool: Some(self.pool.clone()),
-        }
-    }
-}
-
-impl fmt::Display for VantageKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} in {}", self.kind.as_str(), self.pool)
-    }
-}
 
 /// Something that must stand before a check; closed.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -112,6 +39,8 @@ pub enum FixtureName {
     LinuxNodeProber,
     /// A prober that is a Windows node.
     WindowsNodeProber,
+    /// A Service that stands for the name of win-webserver's.
+    Alias,
     /// Pods that are there to be placed.
     #[serde(untagged)]
     Sched(SchedFixture),
@@ -119,7 +48,7 @@ pub enum FixtureName {
 
 impl FixtureName {
     /// Every fixture.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Namespaces,
         Self::WinWebserver,
         Self::Iis,
@@ -131,6 +60,7 @@ impl FixtureName {
         Self::WindowsPodProber,
         Self::LinuxNodeProber,
         Self::WindowsNodeProber,
+        Self::Alias,
         Self::Sched(SchedFixture::Selected),
         Self::Sched(SchedFixture::Tolerant),
         Self::Sched(SchedFixture::Intolerant),
@@ -157,6 +87,7 @@ impl FixtureName {
             Self::WindowsPodProber => "windows-pod-prober",
             Self::LinuxNodeProber => "linux-node-prober",
             Self::WindowsNodeProber => "windows-node-prober",
+            Self::Alias => "alias",
             Self::Sched(fixture) => fixture.as_str(),
         }
     }
@@ -175,6 +106,7 @@ impl FixtureName {
             | Self::NanoServer
             | Self::WindowsPodProber
             | Self::WindowsNodeProber
+            | Self::Alias
             | Self::Sched(_) => true,
             Self::Namespaces
             | Self::LinuxServer
@@ -193,6 +125,7 @@ impl FixtureName {
             | Self::NanoServer
             | Self::WindowsPodProber
             | Self::WindowsNodeProber
+            | Self::Alias
             | Self::Sched(_) => pool.cloned(),
             Self::LinuxServer | Self::LinuxPodProber | Self::LinuxNodeProber => {
                 Some(PoolName::linux())
@@ -253,8 +186,12 @@ pub struct StandingFixture {
     pub name: Option<String>,
     /// The port of the Service on every node.
     pub node_port: Option<u16>,
+    /// The name of its Service without an address.
+    pub headless: Option<String>,
     /// The port its pods serve on.
     pub port: Option<u16>,
+    /// The port its pods serve UDP on.
+    pub udp: Option<u16>,
     /// Its pods, by name.
     pub pods: Vec<StandingPod>,
     /// The cluster's DNS suffix, as a prober was given it.
@@ -301,13 +238,20 @@ pub struct Standing {
     pub nodes: Vec<StandingNode>,
     /// All of its nodes, as the facts have them.
     pub node_facts: Arc<Vec<NodeFact>>,
+    /// What lies outside the cluster.
+    pub outside: Arc<Outside>,
     /// The fixtures that stand.
     pub fixtures: BTreeMap<FixtureKey, StandingFixture>,
 }
 
 impl Standing {
     /// A run of which nothing stands yet.
-    pub fn new(run: &str, [namespace, host_namespace]: [String; 2], facts: &Facts) -> Self {
+    pub fn new(
+        run: &str,
+        [namespace, host_namespace]: [String; 2],
+        facts: &Facts,
+        outside: &Outside,
+    ) -> Self {
         let all = facts.nodes.value().map(Vec::as_slice).unwrap_or_default();
         let mut nodes = Vec::new();
         for (pool, Pool { nodes: usable, .. }) in facts.pools() {
@@ -330,6 +274,7 @@ impl Standing {
             host_namespace,
             nodes,
             node_facts: Arc::new(all.to_vec()),
+            outside: Arc::new(outside.clone()),
             fixtures: BTreeMap::new(),
         }
     }
@@ -350,6 +295,7 @@ impl Standing {
             | FixtureName::LinuxServer
             | FixtureName::LinuxPodProber
             | FixtureName::WindowsPodProber
+            | FixtureName::Alias
             | FixtureName::Sched(_) => &self.namespace,
         }
     }
@@ -378,14 +324,23 @@ impl<'a> Bound<'a> {
         self.standing(&name.at(self.to.or(self.pool)))
     }
 
-    /// The pod that is looked from.
-    pub fn vantage(&self) -> Result<&'a StandingPod, Trouble> {
+    /// The prober that is looked from.
+    pub fn prober(&self) -> Result<&'a StandingFixture, Trouble> {
         let nowhere = |detail: &str| Trouble::new(TroubleKind::FixtureFailed, detail);
         let from = self
             .from
             .ok_or_else(|| nowhere("the look is from nowhere"))?;
-        let pods = &self.standing(&from.prober())?.pods;
-        pods.first().ok_or_else(|| nowhere("the prober has no pod"))
+        let prober = from
+            .prober()
+            .ok_or_else(|| nowhere("the look is from no pod"))?;
+        self.standing(&prober)
+    }
+
+    /// The pod that is looked from.
+    pub fn vantage(&self) -> Result<&'a StandingPod, Trouble> {
+        let pods = &self.prober()?.pods;
+        pods.first()
+            .ok_or_else(|| Trouble::new(TroubleKind::FixtureFailed, "the prober has no pod"))
     }
 
     /// The cluster's DNS suffix; what nobody has told is not assumed.

@@ -23,6 +23,8 @@ pub enum TroubleKind {
     UnrecognisedOutput,
     /// The program is not there.
     ToolMissing,
+    /// The machine that looks from outside could not, or its proxy does not answer.
+    NoView,
     /// The image could not be pulled.
     ImagePull,
     /// The image is of a build the node cannot run.
@@ -67,6 +69,7 @@ impl TroubleKind {
             | Self::ExitStatusLost
             | Self::OutputTruncated
             | Self::UnrecognisedOutput
+            | Self::NoView
             | Self::Throttled
             | Self::ApiUnavailable
             | Self::FixtureChanged => false,
@@ -86,6 +89,7 @@ impl TroubleKind {
             Self::OutputTruncated => "output-truncated",
             Self::UnrecognisedOutput => "unrecognised-output",
             Self::ToolMissing => "tool-missing",
+            Self::NoView => "no-view",
             Self::ImagePull => "image-pull",
             Self::BuildMismatch => "build-mismatch",
             Self::Unscheduled => "unscheduled",

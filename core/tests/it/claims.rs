@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use winconform_core::config::Images;
+use winconform_core::config::Config;
 use winconform_core::facts::{Facts, Known, WindowsBuild};
 use winconform_core::plan::{Selection, plan};
 use winconform_core::report::claims::{explain, list_json, list_text, plan_text};
@@ -76,8 +76,8 @@ fn an_unknown_claim_is_named_with_the_nearest() {
 
 #[test]
 fn planned() {
-    let (suites, images) = (suites(), Images::default());
-    insta::assert_snapshot!(plan_text(&plan(&suites, &runs::facts(), &images)));
+    let (suites, config) = (suites(), Config::default());
+    insta::assert_snapshot!(plan_text(&plan(&suites, &runs::facts(), &config)));
     // Without an image for the one pool, and without nodes that are known
     let mut facts = runs::facts();
     if let Known::Fact { value, .. } = &mut facts.nodes {
@@ -85,12 +85,12 @@ fn planned() {
             node.build = WindowsBuild::parse_label("10.0.99999");
         }
     }
-    insta::assert_snapshot!(plan_text(&plan(&suites, &facts, &images)));
+    insta::assert_snapshot!(plan_text(&plan(&suites, &facts, &config)));
     let nodes = Known::Unknown {
         because: "403: nodes is forbidden".to_owned(),
     };
     let facts = Facts { nodes, ..facts };
-    insta::assert_snapshot!(plan_text(&plan(&suites, &facts, &images)));
+    insta::assert_snapshot!(plan_text(&plan(&suites, &facts, &config)));
 }
 
 #[test]

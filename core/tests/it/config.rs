@@ -79,6 +79,8 @@ fn mappings() -> Vec<(&'static str, BTreeSet<String>)> {
         let text = match name.as_str() {
             "WrittenImages" => "images: {KEY: 1}\n",
             "WrittenDurations" => "durations: {KEY: 1}\n",
+            "WrittenOutside" => "outside: {KEY: 1}\n",
+            "Target" => "outside: {names: [{KEY: 1}]}\n",
             "WrittenLimits" => "limits: {KEY: 1}\n",
             "Waiver" => "waivers: [{KEY: 1}]\n",
             "Profile" => continue,
@@ -86,7 +88,7 @@ fn mappings() -> Vec<(&'static str, BTreeSet<String>)> {
         };
         found.push((text, keys(definition)));
     }
-    assert_eq!(found.len(), 5);
+    assert_eq!(found.len(), 7);
     found
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 use winconform_core::claims::Kind;
-use winconform_core::config::Images;
+use winconform_core::config::Config;
 use winconform_core::facts::{
     ClusterDns, Cni, CniMode, ConditionFact, DnsEndpoint, Facts, Known, KubeProxy, NodeDetails,
     NodeFact, Os, PullFact, Vxlan, WindowsBuild, WorkloadsFact,
@@ -776,7 +776,7 @@ fn env_suites() -> Suites {
 /// Plans, looks once with these facts, and judges.
 fn outcomes(suites: &Suites, facts: &Facts) -> BTreeMap<String, Outcome> {
     let standing = Standing::default();
-    let plan = plan(suites, facts, &Images::default());
+    let plan = plan(suites, facts, &Config::default());
     let outcome = |check: &winconform_core::plan::Check| {
         let at = Bound {
             standing: &standing,

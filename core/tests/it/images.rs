@@ -28,8 +28,12 @@ fn pulled(table: &Images, select: &str) -> BTreeMap<PoolName, Pulls> {
     };
     let selection = Selection::read(&[written], &suites, &mut found);
     assert_eq!(found, Vec::new());
+    let config = Config {
+        images: table.clone(),
+        ..Config::default()
+    };
     let selected = selection
-        .apply(plan(&suites, &facts, table), &facts)
+        .apply(plan(&suites, &facts, &config), &facts)
         .expect("known");
     pulls(&selected.plan, &facts, table)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
-use winconform_core::config::Images;
+use winconform_core::config::Config;
 use winconform_core::facts::{Facts, Known};
 use winconform_core::plan::{Access, AccessVerb, Answer, Need, Place, Plan, Purpose, Uses, plan};
 use winconform_core::report::preflight::Preflight;
@@ -83,8 +83,8 @@ fn report<T>(
     but: &[(Access, Answer)],
     of: impl FnOnce(&Preflight<'_>) -> T,
 ) -> T {
-    let (suites, images, uses) = (claims::suites(), Images::default(), uses());
-    let plan = plan(&suites, facts, &images);
+    let (suites, config, uses) = (claims::suites(), Config::default(), uses());
+    let plan = plan(&suites, facts, &config);
     of(&Preflight {
         context: "kind-hybrid",
         facts,

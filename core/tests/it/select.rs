@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
-use winconform_core::config::{Images, Waiver};
+use winconform_core::config::{Config, Waiver};
 use winconform_core::document::{Diagnostic, Place, Placed};
 use winconform_core::facts::{Facts, Known, WindowsBuild};
 use winconform_core::plan::{Plan, Selection, check_waivers, plan};
@@ -48,7 +48,7 @@ fn selection(terms: &[&str]) -> Selection {
 }
 
 fn planned(facts: &Facts) -> Plan {
-    plan(&SUITES, facts, &Images::default())
+    plan(&SUITES, facts, &Config::default())
 }
 
 fn ids(plan: &Plan) -> BTreeSet<String> {

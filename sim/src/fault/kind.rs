@@ -170,9 +170,17 @@ kinds! {
         "no UDP but DNS passes from there" [
         "connection from=PLACE protocol=udp",
     ]
+    PingDropped "ping-dropped" Nodes
+        "no ping passes from there" [
+        "connection from=PLACE protocol=icmp",
+    ]
+    OutboundPingAnswers "outbound-ping-answers" WindowsNodes
+        "pings from its Windows pods come back from outside, which is documented not to work" [
+        "connection from=PLACE source=pod to=outside protocol=icmp",
+    ]
     CaptiveProxy "captive-proxy" Nodes
         "something captive answers for every outside address with 200 and a foreign page" [
-        "connection from=PLACE to=outside",
+        "connection from=PLACE to=outside protocol=tcp",
     ]
     ServiceAnswersWrong "service-answers-wrong" None
         "something captive answers every Service IP with 200 and a foreign page" [

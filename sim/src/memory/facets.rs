@@ -133,7 +133,7 @@ fn connections(
 ) {
     let address = |kind, name: &str| memory.address(kind, NAMESPACE, name).expect("an address");
     let mut ways: Vec<(String, &str, &str, Protocol, IpAddr, u16)> = Vec::new();
-    let (tcp, udp) = (Protocol::Tcp, Protocol::Udp);
+    let (tcp, udp, icmp) = (Protocol::Tcp, Protocol::Udp, Protocol::Icmp);
     for to in POOLS {
         let crosses = if from == to { "nothing" } else { "nodes" };
         let name = format!("web-{to}");
@@ -144,6 +144,7 @@ fn connections(
         for (via, protocol, ip, port) in [
             ("pod-ip", tcp, direct, 80),
             ("pod-ip", udp, direct, 81),
+            ("pod-ip", icmp, direct, 0),
             ("cluster-ip", tcp, service, 80),
             ("cluster-ip", udp, service, 81),
             ("node-port", tcp, node, node_port),
@@ -152,15 +153,11 @@ fn connections(
             ways.push((to.to_string(), crosses, via, protocol, ip, port));
         }
     }
-    let outside = "outside".to_owned();
-    ways.push((
-        outside,
-        "nodes",
-        "gateway",
-        tcp,
-        [203, 0, 113, 80].into(),
-        80,
-    ));
+    for (protocol, port) in [(tcp, 80), (icmp, 0)] {
+        let outside = "outside".to_owned();
+        let address = [203, 0, 113, 80].into();
+        ways.push((outside, "nodes", "gateway", protocol, address, port));
+    }
     for (to, crosses, via, protocol, ip, port) in &ways {
         for (size, payload) in SIZES {
             let request = Request {
@@ -168,7 +165,11 @@ fn connections(
                 payload,
                 ..Request::tcp(origin.clone(), *ip, *port, 0)
             };
-            let spoken = if *protocol == udp { "udp" } else { "tcp" };
+            let spoken = match protocol {
+                Protocol::Tcp => "tcp",
+                Protocol::Udp => "udp",
+                Protocol::Icmp => "icmp",
+            };
             let observation = observation(
                 "connection",
                 &[

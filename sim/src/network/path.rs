@@ -109,12 +109,15 @@ impl<'a> Flow<'a> {
             // not routed back; it names win-overlay, win-bridge and Azure-CNI
             let limited = node.pool.os() == Os::Windows
                 && self.pod.is_some()
-                && node.network.mode != NetworkMode::Transparent;
-            return if limited {
-                Outcome::TimedOut
-            } else {
-                self.leaving(node).answered(Backend::Echo)
-            };
+                && node.network.mode != NetworkMode::Transparent
+                && !self.node.is_some_and(|(name, _)| {
+                    self.world.suffers(FaultKind::OutboundPingAnswers, name)
+                });
+            if limited {
+                return Outcome::TimedOut;
+            }
+            let flow = self.leaving(node);
+            return flow.passed(None, flow.answered(Backend::Echo));
         }
         let listens = match protocol {
             Protocol::Tcp => outside.tcp.contains(&port),
@@ -168,7 +171,10 @@ impl<'a> Flow<'a> {
         if let Some((name, node)) = here {
             let Request { protocol, port, .. } = *self.request;
             let dropped = protocol == Protocol::Udp && port != 53;
-            if dropped && world.suffers(FaultKind::UdpDropped, name) {
+            let pings = protocol == Protocol::Icmp;
+            if dropped && world.suffers(FaultKind::UdpDropped, name)
+                || pings && world.suffers(FaultKind::PingDropped, name)
+            {
                 return Some(Outcome::TimedOut);
             }
             if let Some((other, far)) = there

@@ -135,6 +135,15 @@ pub(super) fn windows(args: &[String], net: &dyn Net, language: Language) -> Sta
     pinging.go_on(ran, net)
 }
 
+/// Whether an address is the system's own to itself; elsewhere in 127.0.0.0/8 simulated nodes have
+/// theirs.
+fn is_itself(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.octets()[..3] == [127, 0, 0],
+        IpAddr::V6(address) => address.is_loopback(),
+    }
+}
+
 /// A ping between two requests.
 #[derive(Clone, Debug)]
 struct Pinging<V> {
@@ -203,7 +212,7 @@ struct Windows {
 impl Voice for Windows {
     fn request(pinging: &mut Pinging<Self>, ran: &mut Ran, net: &dyn Net) {
         let (words, address) = (Words::of(pinging.voice.language), pinging.address);
-        let echo = match address.is_loopback() {
+        let echo = match is_itself(address) {
             true => Echo::Reply(128),
             false => net.echo(address, pinging.bytes),
         };
@@ -231,7 +240,7 @@ impl Voice for Windows {
             return;
         }
         // Pinging oneself is how scripts wait, and that time passes as it does on the wall
-        let pause = match address.is_loopback() {
+        let pause = match is_itself(address) {
             true => &mut ran.slept,
             false => &mut ran.took,
         };

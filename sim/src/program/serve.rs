@@ -41,7 +41,18 @@ pub(crate) fn captive() -> Answer {
 
 /// Anything outside the cluster.
 pub(crate) fn outside(name: &str) -> Answer {
-    Answer::html(200, format!("<html><title>{name}</title></html>"))
+    match name {
+        // Microsoft, NCSI: "http://www.msftconnecttest.com/connecttest.txt", whose text this is
+        "www.msftconnecttest.com" => Answer::text(200, "Microsoft Connect Test"),
+        // Cloudflare answers plain HTTP with its page of a redirection
+        "one.one.one.one" => Answer::html(
+            301,
+            "<html>\r\n<head><title>301 Moved Permanently</title></head>\r\n<body>\r\n\
+             <center><h1>301 Moved Permanently</h1></center>\r\n<hr><center>cloudflare</center>\r\n\
+             </body>\r\n</html>\r\n",
+        ),
+        _ => Answer::html(200, format!("<html><title>{name}</title></html>")),
+    }
 }
 
 /// What net/http answers to plain HTTP on a TLS port, the kubelet's for one.

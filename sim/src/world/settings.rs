@@ -61,8 +61,9 @@ pub(crate) struct Network {
 
 impl Default for Network {
     /// The outside is what upstream's tests ask for (Kubernetes,
-    /// `test/e2e/windows/hybrid_network.go`: 8.8.8.8:53 and www.google.com), and example.com; web
-    /// servers and client have addresses of RFC 5737.
+    /// `test/e2e/windows/hybrid_network.go`: 8.8.8.8:53 and www.google.com), what Windows asks to
+    /// learn whether it is on the internet (Microsoft, NCSI), Cloudflare's resolver, and example.com;
+    /// web servers and client have addresses of RFC 5737.
     fn default() -> Self {
         let outside = |names: &[&str], address: [u8; 4], tcp: &[u16], udp: &[u16]| Outside {
             names: names.iter().map(|&name| name.to_owned()).collect(),
@@ -75,6 +76,13 @@ impl Default for Network {
             mtu: 1500,
             outside: vec![
                 outside(&["dns.google"], [8, 8, 8, 8], &[53, 443], &[53]),
+                outside(&["one.one.one.one"], [1, 1, 1, 1], &[53, 80, 443], &[53]),
+                outside(
+                    &["www.msftconnecttest.com"],
+                    [203, 0, 113, 20],
+                    &[80, 443],
+                    &[],
+                ),
                 outside(&["www.google.com"], [203, 0, 113, 10], &[80, 443], &[]),
                 outside(
                     &["www.example.com", "example.com"],

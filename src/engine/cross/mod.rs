@@ -11,7 +11,7 @@ use winconform_core::claims::Pattern;
 use winconform_core::facts::{Cni, CniMode};
 use winconform_core::suite::{SuiteFile, Suites};
 use winconform_core::verdict::Verdict;
-use winconform_core::verdict::Verdict::{Broken, Fail, LimitationLifted};
+use winconform_core::verdict::Verdict::{Broken, Fail, LimitationLifted, Pass, Recorded};
 
 use world::{Seen, World, three_builds};
 
@@ -42,7 +42,12 @@ const ROWS: &[Row] = &[
                 Fail,
             ),
             ("net.dns-*[pool=windows-2022,source=windows-pod]", Fail),
-            ("net.nodeport-from-node[*", Fail),
+            (
+                "net.service-types/*[pool=windows-2022,source=windows-pod]",
+                Fail,
+            ),
+            ("net.service-types/node-port[*", Fail),
+            ("net.nodeport-*", Fail),
             ("net.node-to-service-ip[pool=windows-2022,*", Broken),
             ("net.local-nodeport[pool=windows-2022,*", Broken),
         ],
@@ -55,21 +60,26 @@ const ROWS: &[Row] = &[
             ("net.service-balancing[*source=linux-*", Fail),
             ("net.port-mapping[*source=linux-pod]", Fail),
             ("net.dns-*source=linux-pod]", Fail),
-            ("net.nodeport-from-node[*", Fail),
+            ("net.service-types/*source=linux-pod]", Fail),
+            ("net.nodeport-*", Fail),
         ],
         by_chance: &[],
     },
     Row {
         fault: "node-port-closed=windows-2022",
         turns: &[
-            ("net.nodeport-from-node[*", Fail),
+            ("net.nodeport-*", Fail),
+            ("net.service-types/node-port[*", Fail),
             ("net.local-nodeport[pool=windows-2022,*", Broken),
         ],
         by_chance: &[],
     },
     Row {
         fault: "node-port-closed=linux",
-        turns: &[("net.nodeport-from-node[*", Fail)],
+        turns: &[
+            ("net.nodeport-*", Fail),
+            ("net.service-types/node-port[*", Fail),
+        ],
         by_chance: &[],
     },
     // The cluster's DNS is on Linux
@@ -78,6 +88,13 @@ const ROWS: &[Row] = &[
         turns: &[
             ("net.node-to-pod[pool=windows-2022,*", Fail),
             ("net.pod-to-pod-cross-os/*[pool=windows-2022,*", Fail),
+            ("net.pod-to-pod-udp/*[pool=windows-2022,*", Fail),
+            ("net.long-payload/*[pool=windows-2022,*", Fail),
+            (
+                "net.pod-to-pod-ping/to-windows[pool=windows-2022,source=linux-pod]",
+                Fail,
+            ),
+            ("net.pod-to-pod-ping/to-linux[pool=windows-2022,*", Fail),
             ("net.no-nat-in-cluster[pool=windows-2022,*", Fail),
             ("net.pod-to-node/from-linux[*", Fail),
             ("net.pod-to-node/from-windows[pool=windows-2022,*", Fail),
@@ -91,7 +108,15 @@ const ROWS: &[Row] = &[
             ),
             ("net.port-mapping[pool=windows-2022,source=linux-*", Broken),
             ("net.dns-*[pool=windows-2022,*", Fail),
+            (
+                "net.service-types/cluster-ip[pool=windows-2022,source=linux-pod]",
+                Fail,
+            ),
+            ("net.service-types/node-port[*", Fail),
+            ("net.service-types/headless[pool=windows-2022,*", Fail),
+            ("net.service-types/external-name[pool=windows-2022,*", Fail),
             ("net.nodeport-from-node[*", Fail),
+            ("net.nodeport-external[pool=windows-2022,*", Fail),
             ("net.local-nodeport[pool=windows-2022,*", Broken),
         ],
         by_chance: &[],
@@ -102,6 +127,12 @@ const ROWS: &[Row] = &[
             ("net.node-to-pod[pool=windows-2022,*", Fail),
             (
                 "net.pod-to-pod-cross-os/to-windows[pool=windows-2022,*",
+                Fail,
+            ),
+            ("net.pod-to-pod-udp/to-windows[pool=windows-2022,*", Fail),
+            ("net.long-payload/to-windows[pool=windows-2022,*", Fail),
+            (
+                "net.pod-to-pod-ping/to-windows[pool=windows-2022,source=linux-pod]",
                 Fail,
             ),
             ("net.pod-to-node/from-linux[*", Fail),
@@ -115,25 +146,43 @@ const ROWS: &[Row] = &[
             ),
             ("net.port-mapping[pool=windows-2022,source=linux-*", Broken),
             ("net.dns-*[pool=windows-2022,source=linux-pod]", Fail),
+            (
+                "net.service-types/*[pool=windows-2022,source=linux-pod]",
+                Fail,
+            ),
+            ("net.service-types/node-port[*", Fail),
             ("net.nodeport-from-node[*", Fail),
+            ("net.nodeport-external[pool=windows-2022,*", Fail),
             ("net.local-nodeport[pool=windows-2022,*", Broken),
         ],
         by_chance: &[],
     },
     Row {
         fault: "dns-down=windows-2022",
-        turns: &[("net.dns-*[pool=windows-2022,source=windows-pod]", Fail)],
+        turns: &[
+            ("net.dns-*[pool=windows-2022,source=windows-pod]", Fail),
+            (HEADLESS_OF_2022, Fail),
+            (ALIAS_OF_2022, Fail),
+        ],
         by_chance: &[],
     },
     Row {
         fault: "dns-down=linux",
-        turns: &[("net.dns-*source=linux-pod]", Fail)],
+        turns: &[
+            ("net.dns-*source=linux-pod]", Fail),
+            (HEADLESS_TO_LINUX, Fail),
+            (ALIAS_TO_LINUX, Fail),
+        ],
         by_chance: &[],
     },
     // Four seconds an answer: a Linux resolver asks more than once
     Row {
         fault: "dns-slow=linux",
-        turns: &[("net.dns-*source=linux-pod]", Fail)],
+        turns: &[
+            ("net.dns-*source=linux-pod]", Fail),
+            (HEADLESS_TO_LINUX, Fail),
+            (ALIAS_TO_LINUX, Fail),
+        ],
         by_chance: &[],
     },
     Row {
@@ -146,7 +195,18 @@ const ROWS: &[Row] = &[
     },
     Row {
         fault: "dns-wrong-address=windows-2022",
-        turns: &[("net.dns-*[pool=windows-2022,source=windows-pod]", Fail)],
+        turns: &[
+            (
+                "net.dns-service[pool=windows-2022,source=windows-pod]",
+                Fail,
+            ),
+            (
+                "net.dns-search/*[pool=windows-2022,source=windows-pod]",
+                Fail,
+            ),
+            (HEADLESS_OF_2022, Fail),
+            (ALIAS_OF_2022, Fail),
+        ],
         by_chance: &[],
     },
     Row {
@@ -165,8 +225,12 @@ const ROWS: &[Row] = &[
     Row {
         fault: "service-answers-wrong",
         turns: &[
+            // By the pods' own addresses, and by nodes'
+            ("net.service-types/headless[*", Pass),
+            ("net.service-types/node-port[*", Pass),
             ("net.service-*", Fail),
             ("net.port-mapping[*", Fail),
+            ("net.dns-external[*", Pass),
             ("net.dns-*", Fail),
             ("net.node-to-service-ip[*", Broken),
             ("net.local-nodeport[*", Broken),
@@ -192,6 +256,43 @@ const ROWS: &[Row] = &[
         by_chance: &[],
     },
     Row {
+        fault: "captive-proxy=windows-2022",
+        turns: &[
+            ("net.outbound[pool=windows-2022,*", Fail),
+            ("net.dns-external[pool=windows-2022,*", Broken),
+            ("net.outbound-icmp[pool=windows-2022,*", Broken),
+        ],
+        by_chance: &[],
+    },
+    Row {
+        fault: "outbound-ping-answers=windows-2022",
+        turns: &[("net.outbound-icmp[pool=windows-2022,*", LimitationLifted)],
+        by_chance: &[],
+    },
+    Row {
+        fault: "ping-dropped=windows-2022",
+        turns: &[(
+            "net.pod-to-pod-ping/*[pool=windows-2022,source=windows-pod]",
+            Fail,
+        )],
+        by_chance: &[],
+    },
+    Row {
+        fault: "udp-dropped=windows-2022",
+        turns: &[("net.pod-to-pod-udp/to-linux[pool=windows-2022,*", Fail)],
+        by_chance: &[],
+    },
+    Row {
+        fault: "udp-dropped=linux",
+        turns: &[("net.pod-to-pod-udp/to-windows[*", Fail)],
+        by_chance: &[],
+    },
+    Row {
+        fault: "mtu-black-hole=windows-2022",
+        turns: &[("net.long-payload/*[pool=windows-2022,*", Fail)],
+        by_chance: &[],
+    },
+    Row {
         fault: "source-rewritten=windows-2022",
         turns: &[("net.no-nat-in-cluster[pool=windows-2022,*", Fail)],
         by_chance: &[],
@@ -201,6 +302,10 @@ const ROWS: &[Row] = &[
         fault: "traffic-cut=node/windows-2022-a:node/windows-2022-a",
         turns: &[
             ("net.pod-to-pod-same-node[pool=windows-2022,*", Fail),
+            (
+                "net.pod-to-pod-ping/to-windows[pool=windows-2022,source=windows-pod]",
+                Fail,
+            ),
             (
                 "net.service-balancing[pool=windows-2022,source=windows-pod]",
                 Fail,
@@ -215,10 +320,22 @@ const ROWS: &[Row] = &[
                 "net.service-ip-from-pod[pool=windows-2022,source=windows-pod]",
                 Fail,
             ),
-            ("net.dns-*[pool=windows-2022,source=windows-pod]", Fail),
+            (
+                "net.dns-service[pool=windows-2022,source=windows-pod]",
+                Fail,
+            ),
+            (
+                "net.dns-search/*[pool=windows-2022,source=windows-pod]",
+                Fail,
+            ),
+            (
+                "net.service-types/*[pool=windows-2022,source=windows-pod]",
+                Fail,
+            ),
+            ("net.service-types/node-port[pool=windows-2022,*", Fail),
             ("net.node-to-service-ip[pool=windows-2022,*", Broken),
             ("net.local-nodeport[pool=windows-2022,*", Broken),
-            ("net.nodeport-from-node[pool=windows-2022,*", Fail),
+            ("net.nodeport-*[pool=windows-2022,*", Fail),
         ],
     },
     Row {
@@ -231,9 +348,17 @@ const ROWS: &[Row] = &[
             ("net.pod-to-node/from-windows[pool=windows-2019,*", Fail),
         ],
         // Forwarded by nodes of the one to pods of the other, or to those of Linux
-        by_chance: &[("net.nodeport-from-node[pool=windows-2025,*", Fail)],
+        by_chance: &[
+            ("net.nodeport-*[pool=windows-2025,*", Fail),
+            ("net.service-types/node-port[pool=windows-2025,*", Fail),
+        ],
     },
 ];
+
+const HEADLESS_OF_2022: &str = "net.service-types/headless[pool=windows-2022,source=windows-pod]";
+const ALIAS_OF_2022: &str = "net.service-types/external-name[pool=windows-2022,source=windows-pod]";
+const HEADLESS_TO_LINUX: &str = "net.service-types/headless[*source=linux-pod]";
+const ALIAS_TO_LINUX: &str = "net.service-types/external-name[*source=linux-pod]";
 
 /// A limitation of a network plugin that the usual cluster does not have.
 const OVERLAY: &str = "net.overlay-node-pod";
@@ -252,13 +377,8 @@ fn otherwise(seen: Seen) -> Vec<(String, Verdict, String)> {
     let seen = seen
         .into_iter()
         .map(|(id, (verdict, why))| (id, verdict, why));
-    seen.filter(|(_, verdict, _)| {
-        !matches!(
-            verdict,
-            Verdict::Pass | Verdict::KnownLimitation | Verdict::Recorded
-        )
-    })
-    .collect()
+    seen.filter(|(_, verdict, _)| !matches!(verdict, Pass | Verdict::KnownLimitation | Recorded))
+        .collect()
 }
 
 #[test]
@@ -339,16 +459,64 @@ fn every_case_is_turned_by_a_fault() {
         .filter(|(id, verdict)| healthy[id] != *verdict && verdict.is_conclusive())
         .map(|(id, _)| case(&id).to_owned())
         .collect();
-    // That one has a cluster of its own above
+    // That one has a cluster of its own above, and what is recorded is never turned
     let all: BTreeSet<_> = healthy
-        .keys()
-        .filter(|id| case(id) != OVERLAY)
-        .map(|id| case(id).to_owned())
+        .iter()
+        .filter(|(id, verdict)| case(id) != OVERLAY && **verdict != Recorded)
+        .map(|(id, _)| case(id).to_owned())
         .collect();
     assert_eq!(
         all.difference(&turned).collect::<Vec<_>>(),
         Vec::<&String>::new()
     );
+}
+
+/// What comes to itself by its own address never leaves it: nothing of the network is in its way.
+const BY_ADDRESS: &str = "net.pod-to-self/by-address";
+
+#[test]
+fn what_is_recorded_is_what_is_there() {
+    let mut world = World::three_builds(&suites());
+    let recorded = |seen: Seen| -> BTreeMap<String, String> {
+        let recorded = seen
+            .into_iter()
+            .filter(|(_, (verdict, _))| *verdict == Recorded);
+        recorded.map(|(id, (_, why))| (id, why)).collect()
+    };
+    let healthy = recorded(world.with(FaultSet::default()));
+    let mut differs = BTreeSet::new();
+    for (fault, of) in [
+        ("ping-dropped=windows-2022", "pool=windows-2022"),
+        ("ping-dropped=linux", "net.icmp-node/from-linux"),
+        ("service-answers-wrong", "net.pod-to-self/by-service"),
+    ] {
+        for (id, why) in recorded(world.with(faults(fault))) {
+            if healthy[&id] != why {
+                assert!(id.contains(of), "{fault}: {id}: {why}");
+                differs.insert(case(&id).to_owned());
+            }
+        }
+    }
+    let cases = healthy.keys().map(|id| case(id).to_owned());
+    let cases: BTreeSet<_> = cases.filter(|case| case != BY_ADDRESS).collect();
+    assert_eq!(differs, cases);
+}
+
+#[test]
+fn where_a_pod_reaches_itself_that_is_recorded() {
+    let mut topology = three_builds();
+    for node in &mut topology.nodes {
+        node.network.mode = NetworkMode::Overlay;
+    }
+    let by_service = "net.pod-to-self/by-service[pool=windows-2022,source=windows-pod]";
+    let mut world = World::healthy(&topology, &suites(), None);
+    let mut told = |fault: &str| {
+        let seen = world.with(faults(fault));
+        let (verdict, why) = &seen[by_service];
+        (*verdict, why.starts_with("Ok(Holds"))
+    };
+    assert_eq!(told(""), (Recorded, true));
+    assert_eq!(told("hairpin-broken=windows-2022"), (Recorded, false));
 }
 
 /// What every check comes to, where patterns say otherwise than usual.

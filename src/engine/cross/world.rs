@@ -4,21 +4,25 @@
 //! the scheduler, the controllers and the API server are not there.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::ops::Range;
 use std::time::Duration;
 
 use hybrid_sim::memory::{Memory, Reply as Ran, Request as Exec};
 use hybrid_sim::{FaultSet, NamedTopology, NodeSpec, Os as SimOs, Topology};
 use serde_json::{Value as Json, json};
-use winconform_core::config::{Durations, Images};
+use winconform_core::config::{Config, Durations, Images, Outside};
 use winconform_core::facts::{
     Cni, Facts, Known, NodeDetails, NodeFact, Os, Pool, PoolName, WindowsBuild,
 };
 use winconform_core::plan::{Check, Fate, Plan, PlannedLook, plan};
 use winconform_core::suite::Suites;
 use winconform_core::verdict::{Verdict, judge};
+use winconform_core::way::ping::session;
 use winconform_core::way::{
-    Bound, ExecReply, ExecRequest, ExitStatus, FixtureKey, FixtureName, HttpGet, Reply, Request,
-    Standing, StandingFixture, Taken, Trouble, VantageKey, curl,
+    Bound, ExecReply, ExecRequest, ExitStatus, FixtureKey, FixtureName, HttpGet, HttpReply,
+    PingReply, Reply, Request, SourceKind, Standing, StandingFixture, Taken, Trouble, VantageKey,
+    curl,
 };
 
 use super::super::manifest::{self, host_namespace, namespace, pool_of, prober};
@@ -44,12 +48,19 @@ impl World {
     pub(super) fn healthy(topology: &Topology, suites: &Suites, cni: Option<Cni>) -> Self {
         let memory = Memory::new(topology, 0);
         let facts = facts(topology, &memory, cni);
-        let mut plan = plan(suites, &facts, &Images::default());
+        let config = Config {
+            outside: Outside {
+                reaches_nodes: true,
+                ..Outside::default()
+            },
+            ..Config::default()
+        };
+        let mut plan = plan(suites, &facts, &config);
         plan.checks.retain(|check| check.claim.area() == "net");
         let namespaces = [namespace(RUN), host_namespace(RUN)];
         let mut world = Self {
             memory,
-            standing: Standing::new(RUN, namespaces, &facts),
+            standing: Standing::new(RUN, namespaces, &facts, &config.outside),
             plan,
         };
         let pools = facts.pools();
@@ -69,8 +80,12 @@ impl World {
     fn stand(&mut self, key: &FixtureKey, pools: &BTreeMap<PoolName, Pool>) -> StandingFixture {
         let pool = pool_of(key, pools);
         let (images, durations) = (Images::default(), Durations::default());
+        // Of the prober in a Linux pod, which stands before
+        let mut standing_by_now = self.standing.fixtures.values();
+        let domain = standing_by_now.find_map(|fixture| fixture.domain.clone());
+        let domain = domain.as_deref();
         let mut objects =
-            manifest::objects(key, RUN, pool, &images, &durations).expect("a manifest");
+            manifest::objects(key, RUN, pool, &images, &durations, domain).expect("a manifest");
         let mut pods = Vec::new();
         for object in &mut objects {
             match object["kind"].as_str() {
@@ -92,8 +107,12 @@ impl World {
                     let name = object["metadata"]["name"].as_str().expect("a name");
                     let address = self.memory.address("Service", &namespace(RUN), name);
                     let node_port = self.memory.node_port(&namespace(RUN), name);
-                    object["spec"]["clusterIP"] = json!(address);
-                    object["spec"]["ports"][0]["nodePort"] = json!(node_port);
+                    if object["spec"]["clusterIP"].is_null() {
+                        object["spec"]["clusterIP"] = json!(address);
+                    }
+                    if let Some(ports) = object["spec"]["ports"].as_array_mut() {
+                        ports[0]["nodePort"] = json!(node_port);
+                    }
                 }
                 // Nothing in memory asks for these
                 _ => {}
@@ -157,13 +176,7 @@ impl World {
         from: &VantageKey,
         looks: &[(usize, usize)],
     ) -> Vec<((usize, usize), Result<Taken, Trouble>)> {
-        let pod = prober(RUN, from);
-        let tool = curl::candidates(from.kind).iter().find_map(|program| {
-            let reply = self.exec(&pod, &curl::ask_version(program));
-            curl::detect(program, &reply).expect("a version")
-        });
-        let tool = tool.expect("curl is there");
-        let mut gets: Vec<HttpGet> = Vec::new();
+        let (mut gets, mut pings) = (Vec::<HttpGet>::new(), Vec::<IpAddr>::new());
         let mut asked = Vec::new();
         for ix in looks {
             let (check, look) = self.look(*ix);
@@ -171,25 +184,68 @@ impl World {
                 Ok(Request::Get(own)) => {
                     let first = gets.len();
                     gets.extend(own);
-                    asked.push((*ix, Ok(first..gets.len())));
+                    asked.push((*ix, Ok((false, first..gets.len()))));
+                }
+                Ok(Request::Ping(own)) => {
+                    let first = pings.len();
+                    pings.extend(own);
+                    asked.push((*ix, Ok((true, first..pings.len()))));
                 }
                 Ok(other) => panic!("{}: {other:?}", check.id),
                 Err(trouble) => asked.push((*ix, Err(trouble))),
             }
         }
-        let (connect, total) = (Duration::from_secs(4), Duration::from_secs(8));
-        let session = curl::session(&tool, &gets, TOKEN, connect, total);
-        let replies = curl::split(&gets, TOKEN, &self.exec(&pod, &session));
-        let of = |(ix, asked): ((usize, usize), Result<std::ops::Range<usize>, Trouble>)| {
+        let swept = match prober(RUN, from) {
+            Some(pod) => self.swept(from.kind, &pod, &gets, &pings),
+            None => Ok((
+                gets.iter().map(|get| self.fetched(get)).collect(),
+                Vec::new(),
+            )),
+        };
+        let of = |(ix, asked): ((usize, usize), Result<(bool, Range<usize>), Trouble>)| {
             let (check, look) = self.look(ix);
-            let taken = asked.and_then(|place| {
-                let replies = replies.as_ref().map_err(Clone::clone)?;
-                let reply = Reply::Get(replies[place].to_vec());
+            let taken = asked.and_then(|(is_ping, place)| {
+                let (got, pinged) = swept.as_ref().map_err(Clone::clone)?;
+                let reply = match is_ping {
+                    true => Reply::Ping(pinged[place].to_vec()),
+                    false => Reply::Get(got[place].to_vec()),
+                };
                 look.test.take(&self.bound(check, look), &reply)
             });
             (ix, taken)
         };
         asked.into_iter().map(of).collect()
+    }
+
+    /// What a prober gets and what answers its pings, all in one session.
+    fn swept(
+        &self,
+        kind: SourceKind,
+        pod: &PodRef,
+        gets: &[HttpGet],
+        pings: &[IpAddr],
+    ) -> Result<(Vec<HttpReply>, Vec<PingReply>), Trouble> {
+        let tool = curl::candidates(kind).iter().find_map(|program| {
+            let reply = self.exec(pod, &curl::ask_version(program));
+            curl::detect(program, &reply).expect("a version")
+        });
+        let tool = tool.expect("curl is there");
+        let (connect, total) = (Duration::from_secs(4), Duration::from_secs(8));
+        let curl = curl::session(&tool, gets, TOKEN, connect, total);
+        let Some(os) = kind.shell().filter(|_| !pings.is_empty()) else {
+            let got = curl::split(gets, TOKEN, &self.exec(pod, &curl))?;
+            return Ok((got, Vec::new()));
+        };
+        let both = session::behind(os, &curl, pings, TOKEN);
+        let (of_curl, of_pings) = session::apart(TOKEN, &self.exec(pod, &both))?;
+        let got = curl::split(gets, TOKEN, &of_curl)?;
+        Ok((got, session::split(pings, TOKEN, &of_pings)?))
+    }
+
+    /// What a client outside gets through the proxy.
+    fn fetched(&self, get: &HttpGet) -> HttpReply {
+        let (status, body) = self.memory.fetch(&get.url()).expect("a URL");
+        HttpReply::Answered { status, body }
     }
 
     fn look(&self, (check, look): (usize, usize)) -> (&Check, &PlannedLook) {

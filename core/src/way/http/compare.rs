@@ -37,9 +37,13 @@ pub(super) fn compare(expect: &HttpExpect, seen: &HttpSeen) -> Comparison {
     let all = |wanted| each.iter().all(|one| *one == wanted);
     match expect {
         _ if all(Each::Holds) && seen.unmet.is_empty() => Comparison::Holds(difference),
-        HttpExpect::Answers { .. } if any(Each::Refuted) => Comparison::Refuted(difference),
+        HttpExpect::Answers { .. } | HttpExpect::Reached if any(Each::Refuted) => {
+            Comparison::Refuted(difference)
+        }
         HttpExpect::Fails { .. } if all(Each::Refuted) => Comparison::Refuted(difference),
-        HttpExpect::Answers { .. } | HttpExpect::Fails { .. } => Comparison::Otherwise(difference),
+        HttpExpect::Answers { .. } | HttpExpect::Reached | HttpExpect::Fails { .. } => {
+            Comparison::Otherwise(difference)
+        }
     }
 }
 
@@ -49,6 +53,11 @@ fn one(expect: &HttpExpect, seen: &TargetSeen) -> Each {
             None => Each::Holds,
             Some(FailureClass::WrongAnswer | FailureClass::HttpStatus) => Each::Otherwise,
             Some(_) => Each::Refuted,
+        },
+        HttpExpect::Reached => match &seen.answer {
+            HttpAnswer::Answered { .. } if seen.foreign => Each::Otherwise,
+            HttpAnswer::Answered { .. } => Each::Holds,
+            HttpAnswer::Failed { .. } => Each::Refuted,
         },
         HttpExpect::Fails {
             classes,

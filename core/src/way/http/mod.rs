@@ -3,6 +3,7 @@
 //! It checks what answered, not only that something did: the body must carry a marker and tell
 //! which pod it is of. One look may have several targets; it holds when all do.
 
+mod aims;
 mod compare;
 mod target;
 
@@ -19,7 +20,7 @@ use super::place::{Bound, FixtureName};
 use super::trouble::{Trouble, TroubleKind};
 use super::{Comparison, Way};
 use crate::text::bound;
-use target::Aim;
+use aims::Aim;
 
 /// Bytes of the answers' bodies kept in an observation, all together.
 const BODIES_KEPT: usize = 2 << 10;
@@ -43,6 +44,8 @@ pub enum HttpExpect {
         /// The marker; empty where the pod's name is all that it says.
         body: String,
     },
+    /// An answer of whoever is meant, by what tells it apart.
+    Reached,
     /// A failure of one of these classes, where the marker would be the lifted limitation.
     Fails {
         /// The signature.
@@ -61,6 +64,7 @@ impl fmt::Display for HttpExpect {
                 write!(f, "{status} with what tells the pod")
             }
             Self::Answers { status, body } => write!(f, "{status} with `{body}`"),
+            Self::Reached => f.write_str("an answer of whoever is meant"),
             Self::Fails { classes, .. } => {
                 let words: Vec<_> = classes.iter().map(|class| class.as_str()).collect();
                 write!(f, "failure by {}", words.join(" or "))
@@ -89,7 +93,7 @@ pub struct TargetSeen {
     pub target: String,
     /// The pod that answered, among those that may.
     pub by: Option<String>,
-    /// Whether the answer names none of those.
+    /// Whether the answer names none of those, or does not say what whoever is meant says.
     pub foreign: bool,
     /// What it said.
     pub answer: HttpAnswer,
@@ -166,7 +170,7 @@ impl Way for Http {
 fn target_seen(aim: &Aim<'_>, reply: &HttpReply, kept: usize) -> Result<TargetSeen, Trouble> {
     let (by, answer) = match reply {
         HttpReply::Answered { status, body } => {
-            let by = aim.by.iter().find(|pod| target::is_of(body, pod));
+            let by = aim.by.iter().find(|pod| aims::is_of(body, pod));
             let mut body = body.clone();
             bound(&mut body, kept);
             let status = *status;
@@ -178,10 +182,23 @@ fn target_seen(aim: &Aim<'_>, reply: &HttpReply, kept: usize) -> Result<TargetSe
                 .ok_or_else(|| Trouble::new(TroubleKind::UnrecognisedOutput, text.clone()))?;
             (None, HttpAnswer::Failed { class, text })
         }
+        HttpReply::Unreached { class, text } => {
+            let (class, text) = (*class, text.clone());
+            (None, HttpAnswer::Failed { class, text })
+        }
     };
-    let answered = matches!(answer, HttpAnswer::Answered { .. });
+    let foreign = match reply {
+        HttpReply::Answered { body, .. } => {
+            by.is_none() && !aim.by.is_empty()
+                || aim
+                    .says
+                    .as_ref()
+                    .is_some_and(|says| !body.contains(&**says))
+        }
+        HttpReply::Failed { .. } | HttpReply::Unreached { .. } => false,
+    };
     Ok(TargetSeen {
-        foreign: answered && by.is_none() && !aim.by.is_empty(),
+        foreign,
         target: aim.shown.clone(),
         by: by.map(|pod| pod.name.clone()),
         answer,

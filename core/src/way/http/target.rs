@@ -1,11 +1,7 @@
-//! What of a fixture is asked, bound to what stands of it.
+//! What of a fixture, or of what surrounds it, is asked.
 
-use std::net::IpAddr;
-
-use crate::facts::PoolName;
-use crate::way::exchange::{Host, HttpGet};
-use crate::way::place::{Bound, FixtureName, StandingFixture, StandingNode, StandingPod};
-use crate::way::trouble::{Trouble, TroubleKind};
+use crate::config::{Outside, Target as OutsideTarget};
+use crate::way::place::FixtureName;
 
 /// By which of a fixture's addresses and names it is asked.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -36,11 +32,26 @@ pub enum Target {
     SourceSeenByPods,
     /// The kubelet's port of every node, which is no fixture's.
     Nodes,
+    /// What is to be reached outside the cluster by a name.
+    OutsideNames,
+    /// What is to be reached outside the cluster by an address.
+    OutsideAddresses,
+    /// The name of the Service without an address, which leads to the pods themselves.
+    HeadlessName,
+    /// A name of another Service that stands for the Service's full name.
+    Alias,
+    /// Each pod's own address but that of the one that looks, with a request and an answer that no
+    /// single packet holds.
+    PodsWithLongPayload,
+    /// The address of the pod that looks.
+    Itself,
+    /// The virtual address of the Service that has the pod that looks alone behind it.
+    ItselfByService,
 }
 
 impl Target {
     /// Every target.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 20] = [
         Self::Pods,
         Self::PodsOnSameNode,
         Self::PodsOnOtherNodes,
@@ -54,6 +65,13 @@ impl Target {
         Self::OwnNodePort,
         Self::SourceSeenByPods,
         Self::Nodes,
+        Self::OutsideNames,
+        Self::OutsideAddresses,
+        Self::HeadlessName,
+        Self::Alias,
+        Self::PodsWithLongPayload,
+        Self::Itself,
+        Self::ItselfByService,
     ];
 
     /// The target's word.
@@ -72,6 +90,13 @@ impl Target {
             Self::OwnNodePort => "own-node-port",
             Self::SourceSeenByPods => "source-seen-by-pods",
             Self::Nodes => "nodes",
+            Self::OutsideNames => "outside-names",
+            Self::OutsideAddresses => "outside-addresses",
+            Self::HeadlessName => "headless-name",
+            Self::Alias => "alias",
+            Self::PodsWithLongPayload => "pods-with-long-payload",
+            Self::Itself => "itself",
+            Self::ItselfByService => "itself-by-service",
         }
     }
 
@@ -84,7 +109,8 @@ impl Target {
     pub(crate) fn needs(self) -> &'static [FixtureName] {
         match self {
             // It tells the cluster's suffix
-            Self::FullName => &[FixtureName::LinuxPodProber],
+            Self::FullName | Self::HeadlessName => &[FixtureName::LinuxPodProber],
+            Self::Alias => &[FixtureName::LinuxPodProber, FixtureName::Alias],
             Self::Pods
             | Self::PodsOnSameNode
             | Self::PodsOnOtherNodes
@@ -96,335 +122,31 @@ impl Target {
             | Self::NodePortsOfPool
             | Self::OwnNodePort
             | Self::SourceSeenByPods
-            | Self::Nodes => &[],
+            | Self::Nodes
+            | Self::OutsideNames
+            | Self::OutsideAddresses
+            | Self::PodsWithLongPayload
+            | Self::Itself
+            | Self::ItselfByService => &[],
         }
     }
 
     /// Whether it is some fixture's.
     pub(crate) fn is_of_a_fixture(self) -> bool {
-        self != Self::Nodes
+        !(matches!(self, Self::Nodes | Self::Itself | Self::ItselfByService) || self.is_outside())
     }
 
-    /// What to ask of a fixture.
-    pub(super) fn aims<'a>(
-        self,
-        of: Option<FixtureName>,
-        at: &Bound<'a>,
-    ) -> Result<Aims<'a>, Trouble> {
-        let Some(of) = of else {
-            return kubelets(at);
-        };
-        let fixture = at.fixture(of)?;
-        let binding = Binding { of, fixture, at };
+    /// Whether it lies outside the cluster.
+    pub(crate) fn is_outside(self) -> bool {
+        matches!(self, Self::OutsideNames | Self::OutsideAddresses)
+    }
+
+    /// What of it is set to be reached outside the cluster.
+    pub(crate) fn set(self, outside: &Outside) -> &[OutsideTarget] {
         match self {
-            Self::Pods => binding.pods(|_| true),
-            Self::PodsOnSameNode => {
-                let here = &at.vantage()?.node;
-                binding.pods(|pod| pod.node == *here)
-            }
-            Self::PodsOnOtherNodes => {
-                let here = &at.vantage()?.node;
-                binding.pods(|pod| pod.node != *here)
-            }
-            Self::ServiceIp => Ok(Aims::of([binding.service()?])),
-            Self::EveryPodBehindServiceIp => {
-                let aim = binding.service()?;
-                Ok(Aims {
-                    each: vec![aim; requests_to_meet(fixture.pods.len())],
-                    all: fixture.pods.iter().map(|pod| pod.name.clone()).collect(),
-                    absent: None,
-                })
-            }
-            Self::ShortName => Ok(Aims::of([binding.by_name(None)?])),
-            Self::NamespacedName => Ok(Aims::of([binding.by_name(Some(String::new()))?])),
-            Self::FullName => {
-                let below = format!(".svc.{}", at.domain()?);
-                Ok(Aims::of([binding.by_name(Some(below))?]))
-            }
-            Self::SourceSeenByPods => {
-                let source = std::slice::from_ref(at.vantage()?);
-                let mut aims = binding.pods(|_| true)?;
-                for aim in &mut aims.each {
-                    "/clientip".clone_into(&mut aim.get.path);
-                    aim.by = source;
-                }
-                Ok(aims)
-            }
-            Self::Nodes => kubelets(at),
-            Self::NodePorts => binding.node_ports(|_| true),
-            Self::NodePortsOfPool => {
-                let pool = at.to.or(at.pool);
-                binding.node_ports(|node| Some(&node.pool) == pool)
-            }
-            Self::OwnNodePort => {
-                let here = &at.vantage()?.node;
-                let mut nodes = at.standing.nodes.iter();
-                let aim = match nodes.find(|node| node.name == *here) {
-                    Some(node) => binding.node_port(node)?,
-                    None => None,
-                };
-                let unknown = || {
-                    let detail = format!("the address of node {here}");
-                    Trouble::new(TroubleKind::FactUnknown, detail)
-                };
-                Ok(Aims::of([aim.ok_or_else(unknown)?]))
-            }
-        }
-    }
-}
-
-/// The kubelet of every node, which answers plain HTTP with words of its own: who answers so
-/// was reached.
-fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>, Trouble> {
-    let aim = |node: &StandingNode| {
-        let unknown = |what: &str| {
-            let detail = format!("the {what} of node {}", node.name);
-            Trouble::new(TroubleKind::FactUnknown, detail)
-        };
-        let address = node.addresses.first().ok_or_else(|| unknown("address"))?;
-        let port = node.kubelet.ok_or_else(|| unknown("kubelet's port"))?;
-        Ok(Aim {
-            get: HttpGet {
-                host: Host::Address(*address),
-                port,
-                path: "/".to_owned(),
-            },
-            shown: format!("kubelet of node {}", node.name),
-            by: &[],
-        })
-    };
-    let nodes = at.standing.nodes.iter();
-    Ok(Aims::of(
-        nodes.map(aim).collect::<Result<Vec<_>, Trouble>>()?,
-    ))
-}
-
-/// One request.
-#[derive(Clone, Debug)]
-pub(super) struct Aim<'a> {
-    pub(super) get: HttpGet,
-    /// The target, in words.
-    pub(super) shown: String,
-    /// The pods that may answer; anyone where there is none.
-    pub(super) by: &'a [StandingPod],
-}
-
-/// The requests of one look.
-#[derive(Debug)]
-pub(super) struct Aims<'a> {
-    pub(super) each: Vec<Aim<'a>>,
-    /// The names of the pods that must each answer at least once.
-    pub(super) all: Vec<String>,
-    /// Why there is nothing to ask.
-    pub(super) absent: Option<String>,
-}
-
-impl<'a> Aims<'a> {
-    fn of(each: impl IntoIterator<Item = Aim<'a>>) -> Self {
-        Self {
-            each: each.into_iter().collect(),
-            all: Vec::new(),
-            absent: None,
-        }
-    }
-}
-
-/// A fixture about to be asked.
-struct Binding<'b, 'a> {
-    of: FixtureName,
-    fixture: &'a StandingFixture,
-    at: &'b Bound<'a>,
-}
-
-impl<'a> Binding<'_, 'a> {
-    fn pods(&self, wanted: impl Fn(&StandingPod) -> bool) -> Result<Aims<'a>, Trouble> {
-        let port = self.fixture.port.ok_or_else(|| self.lacks("port"))?;
-        let pods = self.fixture.pods.iter();
-        let aims = pods.filter(|pod| wanted(pod)).map(|pod| {
-            let address = pod.addresses.first();
-            let address = address.ok_or_else(|| self.lacks("address of each pod"))?;
-            Ok(Aim {
-                get: self.get(Host::Address(*address), port),
-                shown: format!("pod {} on {}", pod.name, pod.node),
-                by: std::slice::from_ref(pod),
-            })
-        });
-        let each: Vec<_> = aims.collect::<Result<_, Trouble>>()?;
-        let absent = each.is_empty().then(|| {
-            let nodes: std::collections::BTreeSet<_> =
-                self.fixture.pods.iter().map(|pod| &*pod.node).collect();
-            let nodes: Vec<_> = nodes.into_iter().collect();
-            let here = self.at.vantage().map_or("nowhere", |pod| &pod.node);
-            format!(
-                "it looks from node {here}, and the pods of {} are on {}",
-                self.of.as_str(),
-                nodes.join(", ")
-            )
-        });
-        Ok(Aims {
-            each,
-            all: Vec::new(),
-            absent,
-        })
-    }
-
-    fn service(&self) -> Result<Aim<'a>, Trouble> {
-        let (address, port) = self.address()?;
-        let host = Host::Address(address);
-        Ok(self.to(format!("Service IP {host}"), host, port))
-    }
-
-    /// The Service by its name, with its namespace and `below` where that is given.
-    fn by_name(&self, below: Option<String>) -> Result<Aim<'a>, Trouble> {
-        let (_, port) = self.address()?;
-        let name = self.fixture.name.as_ref();
-        let name = name.ok_or_else(|| self.lacks("Service name"))?;
-        let name = match below {
-            None => name.clone(),
-            Some(below) => format!("{name}.{}{below}", self.at.standing.namespace),
-        };
-        Ok(self.to(name.clone(), Host::Name(name), port))
-    }
-
-    fn node_ports(&self, wanted: impl Fn(&StandingNode) -> bool) -> Result<Aims<'a>, Trouble> {
-        let nodes = self.at.standing.nodes.iter();
-        let aims = nodes
-            .filter(|node| wanted(node))
-            .filter(|node| node.pool == PoolName::linux() || self.has_our_pods(node))
-            .filter_map(|node| self.node_port(node).transpose());
-        let each: Vec<_> = aims.collect::<Result<_, _>>()?;
-        match each.is_empty() {
-            true => Err(self.lacks("node with an address")),
-            false => Ok(Aims::of(each)),
-        }
-    }
-
-    /// The node port at a node; `None` where the node has no address of the Service's family.
-    fn node_port(&self, node: &StandingNode) -> Result<Option<Aim<'a>>, Trouble> {
-        let (service, _) = self.address()?;
-        let port = self
-            .fixture
-            .node_port
-            .ok_or_else(|| self.lacks("node port"))?;
-        let mut addresses = node.addresses.iter();
-        let address = addresses.find(|address| address.is_ipv4() == service.is_ipv4());
-        let aim = |address: &IpAddr| {
-            let shown = format!("port {port} of node {}", node.name);
-            self.to(shown, Host::Address(*address), port)
-        };
-        Ok(address.map(aim))
-    }
-
-    /// Windows forwards a node port only where at least one pod runs (Microsoft, common-problems.md,
-    /// "my Kubernetes NodePort"): nodes without one of ours are nobody's fault.
-    fn has_our_pods(&self, node: &StandingNode) -> bool {
-        let pods = self.at.standing.fixtures.iter();
-        let mut pods = pods
-            .filter(|(key, _)| key.name != FixtureName::WindowsNodeProber)
-            .flat_map(|(_, fixture)| &fixture.pods);
-        pods.any(|pod| pod.node == node.name)
-    }
-
-    fn address(&self) -> Result<(IpAddr, u16), Trouble> {
-        self.fixture
-            .service
-            .ok_or_else(|| self.lacks("Service address"))
-    }
-
-    fn to(&self, shown: String, host: Host, port: u16) -> Aim<'a> {
-        Aim {
-            get: self.get(host, port),
-            shown,
-            by: &self.fixture.pods,
-        }
-    }
-
-    fn get(&self, host: Host, port: u16) -> HttpGet {
-        let path = match self.of {
-            // agnhost answers any other path with the time
-            FixtureName::LinuxServer => "/hostname",
-            _ => "/",
-        };
-        HttpGet {
-            host,
-            port,
-            path: path.to_owned(),
-        }
-    }
-
-    fn lacks(&self, what: &str) -> Trouble {
-        let detail = format!("{} has no {what}", self.of.as_str());
-        Trouble::new(TroubleKind::FixtureFailed, detail)
-    }
-}
-
-/// Whether a body is of a pod: it says its name or one of its addresses, and not as a part of
-/// another's.
-pub(super) fn is_of(body: &str, pod: &StandingPod) -> bool {
-    let addresses = pod.addresses.iter().map(ToString::to_string);
-    let mut words = addresses.chain([pod.name.clone()]);
-    words.any(|word| {
-        body.match_indices(&word).any(|(at, _)| {
-            // After an IPv4 address a port may stand
-            let colon = word.contains(':');
-            let goes_on = |next: Option<char>| {
-                next.is_some_and(|c| {
-                    c.is_ascii_alphanumeric() || matches!(c, '-' | '.') || colon && c == ':'
-                })
-            };
-            !goes_on(body[..at].chars().next_back())
-                && !goes_on(body[at + word.len()..].chars().next())
-        })
-    })
-}
-
-/// So many requests over connections of their own that, with backends chosen at random, the
-/// chance that one of `pods` meets none is below one in a million: `pods * (1 - 1/pods)^n`.
-fn requests_to_meet(pods: usize) -> usize {
-    let mut requests = 1;
-    let pods = f64::from(u32::try_from(pods).unwrap_or(u32::MAX));
-    let missed = 1.0 - 1.0 / pods;
-    let mut chance = pods * missed;
-    while chance >= 1e-6 {
-        chance *= missed;
-        requests += 1;
-    }
-    requests
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_false_alarm_is_rarer_than_one_in_a_million() {
-        assert_eq!(requests_to_meet(1), 1);
-        // 2 * (1/2)^20 is still above one in a million
-        assert_eq!(requests_to_meet(2), 21);
-        assert_eq!(requests_to_meet(3), 37);
-    }
-
-    #[test]
-    fn a_body_is_of_the_pod_it_names_and_of_no_other() {
-        let pod = |name: &str, address: [u8; 4]| StandingPod {
-            name: name.to_owned(),
-            uid: String::new(),
-            node: "n".to_owned(),
-            addresses: vec![address.into()],
-        };
-        let (one, other) = (pod("web-1", [10, 0, 0, 1]), pod("web-12", [10, 0, 0, 12]));
-        for (body, of_one, of_other) in [
-            ("web-1", true, false),
-            ("web-12\n", false, true),
-            ("<p>IP 10.0.0.1</p>", true, false),
-            ("<p>IP 10.0.0.12 callerCount 1", false, true),
-            ("a-web-1", false, false),
-            ("10.0.0.1:49152", true, false),
-            ("110.0.0.1", false, false),
-            ("welcome", false, false),
-        ] {
-            assert_eq!(is_of(body, &one), of_one, "{body}");
-            assert_eq!(is_of(body, &other), of_other, "{body}");
+            Self::OutsideNames => &outside.names,
+            Self::OutsideAddresses => &outside.addresses,
+            _ => &[],
         }
     }
 }

@@ -47,6 +47,8 @@ pub(crate) fn shows(kind: FaultKind) -> Shows {
         | Kind::SourceRewritten
         | Kind::HairpinBroken
         | Kind::UdpDropped
+        | Kind::PingDropped
+        | Kind::OutboundPingAnswers
         | Kind::CaptiveProxy
         | Kind::ServiceAnswersWrong
         | Kind::NodeServiceIpAnswers

@@ -1,0 +1,221 @@
+//! What lies outside the cluster: who looks from there, and what pods are to reach there.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use super::written::{WrittenOutside, WrittenTarget};
+use crate::document::{Decoder, Node};
+
+/// What lies outside the cluster.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Outside {
+    /// Whether the machine that looks is to reach the nodes' addresses.
+    pub reaches_nodes: bool,
+    /// The HTTP proxy by which it does; directly without one.
+    pub proxy: Option<Target>,
+    /// What pods are to reach by a name.
+    pub names: Vec<Target>,
+    /// What they are to reach by an address.
+    pub addresses: Vec<Target>,
+}
+
+impl Default for Outside {
+    /// The first is what Windows itself asks for to learn whether it is on the internet (Microsoft,
+    /// Network Connectivity Status Indicator); the second answers everybody by its address alone.
+    fn default() -> Self {
+        let target = |url: &str, says: &str| Target {
+            says: says.to_owned(),
+            ..Target::parse(url).expect("a URL")
+        };
+        Self {
+            reaches_nodes: false,
+            proxy: None,
+            names: vec![target(
+                "http://www.msftconnecttest.com/connecttest.txt",
+                "Microsoft Connect Test",
+            )],
+            addresses: vec![target("http://1.1.1.1/", "cloudflare")],
+        }
+    }
+}
+
+/// A web server outside the cluster that speaks plain HTTP.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Target {
+    /// Its name or address; an IPv6 address without brackets.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// What is asked for.
+    pub path: String,
+    /// A text that its answer holds, by which it is known.
+    pub says: String,
+}
+
+impl Target {
+    /// A URL; what it says is left open.
+    pub fn parse(url: &str) -> Option<Self> {
+        let rest = url.strip_prefix("http://")?;
+        let at = rest.find('/').unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(at);
+        let (host, port) = match authority.rsplit_once(':') {
+            Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()?),
+            _ => (authority, 80),
+        };
+        let host = match host.strip_prefix('[') {
+            Some(rest) => {
+                let inner = rest.strip_suffix(']')?;
+                inner.parse::<std::net::Ipv6Addr>().ok()?;
+                inner
+            }
+            None => host,
+        };
+        let of_hosts = |c: char| c.is_ascii_alphanumeric() || ".-:".contains(c);
+        // It is written in quotes for curl, whose escape is the backslash
+        let of_paths = |c: char| c.is_ascii_graphic() && !"\"\\<>".contains(c);
+        let valid = !host.is_empty()
+            && host.len() <= 253
+            && host.chars().all(of_hosts)
+            && (!host.contains(':') || host.parse::<IpAddr>().is_ok())
+            && port != 0
+            && path.len() <= LONGEST_PATH
+            && path.chars().all(of_paths);
+        valid.then(|| Self {
+            host: host.to_owned(),
+            port,
+            path: if path.is_empty() { "/" } else { path }.to_owned(),
+            says: String::new(),
+        })
+    }
+
+    /// Its address, unless that is a name's.
+    pub fn address(&self) -> Option<IpAddr> {
+        self.host.parse().ok()
+    }
+}
+
+impl fmt::Display for Target {
+    /// Its URL.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            host, port, path, ..
+        } = self;
+        match self.address() {
+            Some(IpAddr::V6(_)) => write!(f, "http://[{host}]:{port}{path}"),
+            _ => write!(f, "http://{host}:{port}{path}"),
+        }
+    }
+}
+
+/// What was written over what holds otherwise.
+pub(super) fn valid(written: WrittenOutside) -> Outside {
+    let without = Outside::default();
+    let targets = |written: Vec<WrittenTarget>| {
+        let target = |WrittenTarget { url, says }| Target { says, ..url };
+        written.into_iter().map(target).collect()
+    };
+    Outside {
+        reaches_nodes: written.reaches_nodes.unwrap_or(without.reaches_nodes),
+        proxy: written.proxy,
+        names: written.names.map_or(without.names, targets),
+        addresses: written.addresses.map_or(without.addresses, targets),
+    }
+}
+
+/// Reads the section.
+pub(super) fn read(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenOutside> {
+    let mut fields = decoder.fields(node, "`outside`")?;
+    let reaches_nodes = fields.filled("reaches-nodes");
+    let proxy = fields.filled("proxy");
+    let names = fields.filled("names");
+    let addresses = fields.filled("addresses");
+    fields.finish(decoder);
+    let of_names = names.map(|node| read_targets(decoder, node, "names"));
+    let of_addresses = addresses.map(|node| read_targets(decoder, node, "addresses"));
+    Some(WrittenOutside {
+        reaches_nodes: reaches_nodes.and_then(|node| decoder.flag(node, "`reaches-nodes`")),
+        proxy: proxy.and_then(|node| read_url(decoder, node, "`proxy`")),
+        names: of_names,
+        addresses: of_addresses,
+    })
+}
+
+fn read_targets(decoder: &mut Decoder<'_>, node: &Node, key: &'static str) -> Vec<WrittenTarget> {
+    let items = decoder.list(node, &format!("`{key}`")).unwrap_or_default();
+    let mut targets = Vec::with_capacity(items.len());
+    for item in items {
+        let Some(mut fields) = decoder.fields(item, "what lies outside") else {
+            continue;
+        };
+        let url = fields.required(decoder, "url");
+        let says = fields.required(decoder, "says");
+        fields.finish(decoder);
+        let target = url.and_then(|node| {
+            let target = read_url(decoder, node, "`url`")?;
+            let hint = match (key, target.address()) {
+                ("names", Some(_)) => "this host is an address: it belongs into `addresses`",
+                ("addresses", None) => "this host is a name: it belongs into `names`",
+                _ => return Some(target),
+            };
+            let message = format!("`url` of `{key}` is `{target}`");
+            decoder.report(node, message, Some(hint.to_owned()));
+            None
+        });
+        let says = says.and_then(|node| decoder.text(node, "`says`"));
+        if let (Some(url), Some(says)) = (target, says) {
+            let says = says.to_owned();
+            targets.push(WrittenTarget { url, says });
+        }
+    }
+    targets
+}
+
+fn read_url(decoder: &mut Decoder<'_>, node: &Node, what: &str) -> Option<Target> {
+    let text = decoder.text(node, what)?;
+    let target = Target::parse(text);
+    if target.is_none() {
+        let hint = "plain HTTP, such as `http://www.example.com/page` or `http://192.0.2.1:3128`";
+        let message = format!("{what} is `{text}`, which is no URL that can be asked here");
+        decoder.report(node, message, Some(hint.to_owned()));
+    }
+    target
+}
+
+/// Of a URL's path: many of them are asked for in one session.
+const LONGEST_PATH: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_read_as_they_print() {
+        for (url, printed) in [
+            ("http://example.com", "http://example.com:80/"),
+            ("http://192.0.2.1:3128/a?b=c", "http://192.0.2.1:3128/a?b=c"),
+            ("http://[fd00::1]/", "http://[fd00::1]:80/"),
+            ("http://[fd00::1]:81", "http://[fd00::1]:81/"),
+        ] {
+            assert_eq!(
+                Target::parse(url).map(|url| url.to_string()).as_deref(),
+                Some(printed)
+            );
+        }
+        for url in [
+            "https://example.com/",
+            "example.com",
+            "http://",
+            "http://:80/",
+            "http://a:b/",
+            "http://a:0/",
+            "http://[example.com]/",
+            "http://fd00::1/",
+            "http://user@example.com/",
+            "http://example.com/\"\nurl = \"http://a",
+            "http://example.com/\\",
+            "http://example.com/ö",
+        ] {
+            assert_eq!(Target::parse(url), None, "{url}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Where one looks from.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::place::{FixtureKey, FixtureName};
+use crate::facts::{Os, PoolName};
+
+/// A kind of place to look from.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SourceKind {
+    /// A pod on a Linux node.
+    LinuxPod,
+    /// A pod on a Windows node.
+    WindowsPod,
+    /// A Linux node itself, through a pod on its network.
+    LinuxNode,
+    /// A Windows node itself, through a `HostProcess` pod.
+    WindowsNode,
+    /// Outside the cluster: the machine that looks.
+    Outside,
+}
+
+impl SourceKind {
+    /// Every kind.
+    pub const ALL: [Self; 5] = [
+        Self::LinuxPod,
+        Self::WindowsPod,
+        Self::LinuxNode,
+        Self::WindowsNode,
+        Self::Outside,
+    ];
+
+    /// The kind's word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::LinuxPod => "linux-pod",
+            Self::WindowsPod => "windows-pod",
+            Self::LinuxNode => "linux-node",
+            Self::WindowsNode => "windows-node",
+            Self::Outside => "outside",
+        }
+    }
+
+    /// The kind with this word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
+
+    /// Whether it is a pod with an address of its own.
+    pub fn is_pod(self) -> bool {
+        matches!(self, Self::LinuxPod | Self::WindowsPod)
+    }
+
+    /// The system whose interpreter runs what one program alone cannot do there: pods have one, and
+    /// what a `HostProcess` exec is given goes through another one before.
+    pub fn shell(self) -> Option<Os> {
+        match self {
+            Self::LinuxPod | Self::LinuxNode => Some(Os::Linux),
+            Self::WindowsPod => Some(Os::Windows),
+            Self::WindowsNode | Self::Outside => None,
+        }
+    }
+
+    /// The prober that is such a place; outside there is none.
+    pub fn prober(self) -> Option<FixtureName> {
+        match self {
+            Self::LinuxPod => Some(FixtureName::LinuxPodProber),
+            Self::WindowsPod => Some(FixtureName::WindowsPodProber),
+            Self::LinuxNode => Some(FixtureName::LinuxNodeProber),
+            Self::WindowsNode => Some(FixtureName::WindowsNodeProber),
+            Self::Outside => None,
+        }
+    }
+}
+
+/// A place to look from.
+#[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct VantageKey {
+    /// What kind of place.
+    pub kind: SourceKind,
+    /// The pool it is in; none outside.
+    pub pool: Option<PoolName>,
+}
+
+impl VantageKey {
+    /// The fixture that is this vantage; outside there is none.
+    pub fn prober(&self) -> Option<FixtureKey> {
+        let name = self.kind.prober()?;
+        let pool = self.pool.clone();
+        Some(FixtureKey { name, pool })
+    }
+}
+
+impl fmt::Display for VantageKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.pool {
+            Some(pool) => write!(f, "{} in {pool}", self.kind.as_str()),
+            None => f.write_str(self.kind.as_str()),
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Plain HTTP from where this runs, outside the cluster: each request by a connection of its own.
+//!
+//! What the target does is the answer; what this machine or its proxy cannot do is trouble.
+
+use std::io;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use http::header::{CONNECTION, HOST};
+use http::{HeaderValue, Request};
+use http_body_util::{BodyExt, Empty};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use winconform_core::config::{Durations, Target};
+use winconform_core::way::{FailureClass, HttpGet, HttpReply, Trouble, TroubleKind};
+
+use super::words::words;
+
+/// So many requests at once.
+const AT_ONCE: usize = 8;
+
+/// Bytes kept of one answer; what is meant says itself before.
+const KEPT: usize = 64 << 10;
+
+/// Gets every target once, by the proxy if there is one; the replies are in the order of the
+/// targets.
+pub(crate) async fn fetch(
+    gets: &[HttpGet],
+    proxy: Option<&Target>,
+    durations: &Durations,
+) -> Result<Vec<HttpReply>, Trouble> {
+    let own = |get: &HttpGet| one(get.clone(), proxy.cloned(), durations.clone());
+    let each: Vec<_> = gets.iter().map(own).collect();
+    stream::iter(each).buffered(AT_ONCE).try_collect().await
+}
+
+async fn one(
+    get: HttpGet,
+    proxy: Option<Target>,
+    durations: Durations,
+) -> Result<HttpReply, Trouble> {
+    let limit = durations.http_total;
+    let asked = timeout(limit, connected(&get, proxy.as_ref(), &durations)).await;
+    asked.unwrap_or_else(|_| {
+        let text = format!("no answer within {limit:?}");
+        Ok(unreached(FailureClass::NoAnswer, text))
+    })
+}
+
+async fn connected(
+    get: &HttpGet,
+    proxy: Option<&Target>,
+    durations: &Durations,
+) -> Result<HttpReply, Trouble> {
+    let own = format!("{}:{}", get.host, get.port);
+    let limit = durations.http_connect;
+    let stream = match proxy {
+        None => timeout(limit, TcpStream::connect(&own)).await,
+        Some(Target { host, port, .. }) => {
+            timeout(limit, TcpStream::connect((host.as_str(), *port))).await
+        }
+    };
+    let (class, why) = match stream {
+        Ok(Ok(stream)) => return Ok(ask(get, stream, &own, proxy.is_some()).await),
+        Ok(Err(error)) => (class(&error), error.to_string()),
+        Err(_) => {
+            let why = format!("no connection within {limit:?}");
+            (Some(FailureClass::Timeout), why)
+        }
+    };
+    let detail = match (class, proxy) {
+        (Some(class), None) => return Ok(unreached(class, why)),
+        (None, None) => format!("no connection to {own} can be opened here: {why}"),
+        (_, Some(proxy)) => format!("the proxy {proxy} is not reached: {why}"),
+    };
+    Err(Trouble::new(TroubleKind::NoView, detail))
+}
+
+/// How the other side fails a connection; what else goes wrong is this machine's.
+fn class(error: &io::Error) -> Option<FailureClass> {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => Some(FailureClass::Refused),
+        io::ErrorKind::TimedOut => Some(FailureClass::Timeout),
+        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
+            Some(FailureClass::NoRoute)
+        }
+        io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => {
+            Some(FailureClass::Reset)
+        }
+        _ => None,
+    }
+}
+
+async fn ask(get: &HttpGet, stream: TcpStream, host: &str, by_proxy: bool) -> HttpReply {
+    let uri = if by_proxy {
+        get.url()
+    } else {
+        get.path.clone()
+    };
+    let request = Request::get(uri)
+        .header(HOST, host)
+        .header(CONNECTION, HeaderValue::from_static("close"))
+        .body(Empty::<Bytes>::new());
+    let answered = async {
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+        let request = match request {
+            Ok(request) => request,
+            Err(error) => return Ok(unreached(FailureClass::NotConnected, error.to_string())),
+        };
+        let exchange = async {
+            let response = sender.send_request(request).await?;
+            let status = response.status().as_u16();
+            let body = text(response.into_body()).await?;
+            Ok::<_, hyper::Error>(HttpReply::Answered { status, body })
+        };
+        // The connection has to be driven, and ends with its one exchange
+        let (mut connection, mut exchange) = (std::pin::pin!(connection), std::pin::pin!(exchange));
+        tokio::select! {
+            answer = &mut exchange => answer,
+            driven = &mut connection => {
+                driven?;
+                exchange.await
+            }
+        }
+    };
+    answered.await.unwrap_or_else(|error: hyper::Error| {
+        let class = match error.is_parse() {
+            true => FailureClass::WrongAnswer,
+            false => FailureClass::Reset,
+        };
+        unreached(class, words(&error))
+    })
+}
+
+/// What is kept of a body.
+async fn text(mut body: Incoming) -> Result<String, hyper::Error> {
+    let mut kept = Vec::new();
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame?.into_data() {
+            kept.extend_from_slice(&data);
+        }
+        if kept.len() > KEPT {
+            kept.truncate(KEPT);
+            break;
+        }
+    }
+    Ok(String::from_utf8_lossy(&kept).into_owned())
+}
+
+fn unreached(class: FailureClass, text: String) -> HttpReply {
+    HttpReply::Unreached { class, text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::SocketAddr;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+    use winconform_core::way::Host;
+
+    /// Says this to whoever asks, and gives what was asked.
+    async fn server(says: &'static [u8]) -> (SocketAddr, tokio::task::JoinHandle<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
+        let address = listener.local_addr().expect("bound");
+        let asked = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.expect("a client");
+            let mut head = vec![0; 1024];
+            let read = stream.read(&mut head).await.expect("a request");
+            stream.write_all(says).await.expect("it reads");
+            String::from_utf8_lossy(&head[..read]).into_owned()
+        });
+        (address, asked)
+    }
+
+    fn get(address: SocketAddr) -> HttpGet {
+        HttpGet {
+            host: Host::Address(address.ip()),
+            port: address.port(),
+            path: "/page".to_owned(),
+        }
+    }
+
+    async fn got(address: SocketAddr, proxy: Option<&Target>) -> Result<HttpReply, Trouble> {
+        let replies = fetch(&[get(address)], proxy, &Durations::default()).await;
+        replies.map(|mut replies| replies.remove(0))
+    }
+
+    #[tokio::test]
+    async fn what_the_target_does_is_the_answer() {
+        let (page, asked) = server(b"HTTP/1.1 404 x\r\nContent-Length: 2\r\n\r\nhi").await;
+        let body = "hi".to_owned();
+        let answered = HttpReply::Answered { status: 404, body };
+        assert_eq!(got(page, None).await, Ok(answered));
+        assert!(
+            asked
+                .await
+                .expect("asked")
+                .starts_with("GET /page HTTP/1.1")
+        );
+        for (says, expected) in [
+            (&b"SSH-2.0-OpenSSH\r\n"[..], FailureClass::WrongAnswer),
+            (b"", FailureClass::Reset),
+            (
+                b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf",
+                FailureClass::Reset,
+            ),
+        ] {
+            let (address, _asked) = server(says).await;
+            let reply = got(address, None).await;
+            let Ok(HttpReply::Unreached { class, .. }) = reply else {
+                panic!("{reply:?}")
+            };
+            assert_eq!(class, expected, "{}", String::from_utf8_lossy(says));
+        }
+        let free = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
+        let nobody = free.local_addr().expect("bound");
+        drop(free);
+        let reply = got(nobody, None).await;
+        let refused = FailureClass::Refused;
+        assert!(matches!(reply, Ok(HttpReply::Unreached { class, .. }) if class == refused));
+    }
+
+    #[tokio::test]
+    async fn a_proxy_is_given_the_whole_url_and_its_absence_is_trouble() {
+        let (at, asked) = server(b"HTTP/1.1 504 x\r\nContent-Length: 9\r\n\r\ntimed out").await;
+        let proxy = Target::parse(&format!("http://{at}")).expect("a URL");
+        let node: SocketAddr = "192.0.2.1:30080".parse().expect("an address");
+        let body = "timed out".to_owned();
+        let answered = HttpReply::Answered { status: 504, body };
+        assert_eq!(got(node, Some(&proxy)).await, Ok(answered));
+        let head = asked.await.expect("asked");
+        assert!(
+            head.starts_with("GET http://192.0.2.1:30080/page HTTP/1.1"),
+            "{head}"
+        );
+        assert!(head.contains("host: 192.0.2.1:30080"), "{head}");
+        let trouble = got(node, Some(&proxy)).await.expect_err("it has gone");
+        assert_eq!(trouble.kind, TroubleKind::NoView);
+    }
+}
