@@ -25,6 +25,7 @@ mod preflight;
 mod prepull;
 mod progress;
 mod repeat;
+mod resume;
 mod run;
 mod shared;
 mod stands;

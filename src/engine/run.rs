@@ -1,6 +1,5 @@
 //! The life of one run, from its first event to its last.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +23,7 @@ use super::fixtures::Fixtures;
 use super::journal::{Journal, JournalError};
 use super::manifest;
 use super::repeat::Repeat;
+use super::resume::go_on;
 use super::tear_down::{Keep, end, tear_down};
 use crate::cluster::{
     Cluster, LEASE_NAMESPACE, LeaseError, LeaseHeld, LeaseState, acquire, collect, watch_pods,
@@ -184,15 +184,7 @@ async fn live(
             taken = take_lease(cluster, options, journal) => match taken {
                 Ok(lease) => Some(lease),
                 Err(error) => {
-                    // After trouble it may have come to be, and be ours
-                    let unsure = matches!(&error, RunError::Lease {
-                        source: LeaseError::Trouble { .. }, ..
-                    });
-                    // The first lines: what to do next is said to whoever is at the terminal
-                    let why = causes(&error).skip(1).map(ToString::to_string);
-                    let why: Vec<_> = why.filter_map(|why| Some(why.lines().next()?.to_owned())).collect();
-                    let by = format!("a Lease that it could not take: {}", why.join(": "));
-                    let _ = not_begun(cluster, options, journal, Stop::By(by), unsure).await;
+                    not_let_in(cluster, options, journal, &error).await;
                     return Err(error);
                 }
             },
@@ -288,28 +280,23 @@ fn note_plan(journal: &Journal, facts: Facts, selected: Selected) -> Result<Plan
     Ok(plan)
 }
 
-/// Puts on record what an earlier run has settled of a plan, and leaves the rest of it.
-fn go_on(journal: &Journal, earlier: &RunView, plan: &mut Plan) -> Result<(), JournalError> {
-    let ids: BTreeSet<_> = plan.checks.iter().map(|check| check.id.clone()).collect();
-    let settled = earlier
-        .settled()
-        .filter(|check| ids.contains(&check.planned.id));
-    let settled: BTreeMap<_, _> = settled.map(|check| (&check.planned.id, check)).collect();
-    journal.write(Event::Resumed {
-        run: earlier.started.run.clone(),
-        checks: settled.len(),
-    })?;
-    for check in settled.values() {
-        for attempt in &check.attempts {
-            journal.write(Event::Attempt(attempt.clone()))?;
+/// Ends a run that could not take its Lease.
+async fn not_let_in(cluster: &Cluster, options: &RunOptions, journal: &Journal, error: &RunError) {
+    // After trouble it may have come to be, and be ours
+    let unsure = matches!(
+        error,
+        RunError::Lease {
+            source: LeaseError::Trouble { .. },
+            ..
         }
-        if let Some(conclusion) = check.conclusion.clone() {
-            let check = check.planned.id.clone();
-            journal.write(Event::Verdict { check, conclusion })?;
-        }
-    }
-    plan.checks.retain(|check| !settled.contains_key(&check.id));
-    Ok(())
+    );
+    // The first lines: what to do next is said to whoever is at the terminal
+    let why = causes(error).skip(1).map(ToString::to_string);
+    let why: Vec<_> = why
+        .filter_map(|why| Some(why.lines().next()?.to_owned()))
+        .collect();
+    let by = format!("a Lease that it could not take: {}", why.join(": "));
+    let _ = not_begun(cluster, options, journal, Stop::By(by), unsure).await;
 }
 
 /// Ends a run that was told to before it was let in; what it has to report is its own.

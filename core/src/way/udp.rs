@@ -40,7 +40,7 @@ impl Way for Udp {
             let detail = format!("the prober has no {what}");
             Trouble::new(TroubleKind::FixtureFailed, detail)
         };
-        let targets = targets(ask, at)?;
+        let targets = targets(*ask, at)?;
         let own = at.prober()?.port.ok_or_else(|| lacks("port"))?;
         let family = at.vantage()?.addresses.first();
         let family = family.ok_or_else(|| lacks("address"))?;
@@ -71,7 +71,7 @@ impl Way for Udp {
             let detail = "an answer of another kind to a datagram";
             return Err(unrecognised(detail.to_owned()));
         };
-        let targets = targets(ask, at)?;
+        let targets = targets(*ask, at)?;
         if replies.len() != targets.len() {
             let (there, asked) = (replies.len(), targets.len());
             return Err(unrecognised(format!(
@@ -101,7 +101,7 @@ impl Way for Udp {
 }
 
 /// The pods that are sent a datagram, never the one that sends it, each with its port.
-fn targets<'a>(ask: &UdpAsk, at: &Bound<'a>) -> Result<Vec<(&'a StandingPod, u16)>, Trouble> {
+fn targets<'a>(ask: UdpAsk, at: &Bound<'a>) -> Result<Vec<(&'a StandingPod, u16)>, Trouble> {
     let fixture = at.fixture(ask.of)?;
     let port = fixture.udp.ok_or_else(|| {
         let detail = format!("{} serves no UDP", ask.of.as_str());
@@ -154,7 +154,7 @@ fn read(pod: &StandingPod, reply: &HttpReply) -> Result<ReachAnswer, Trouble> {
 }
 
 /// Whether a name is that of a pod: Windows also has a shorter one, of 15 characters in capitals
-/// (Microsoft, naming conventions: NetBIOS computer names).
+/// (Microsoft, naming conventions: `NetBIOS` computer names).
 fn is_of(name: &str, pod: &StandingPod) -> bool {
     let short = pod.name.get(..15);
     name == pod.name || short.is_some_and(|short| name.eq_ignore_ascii_case(short))

@@ -202,19 +202,19 @@ impl World {
                 Vec::new(),
             )),
         };
-        let of = |(ix, asked): ((usize, usize), Result<(bool, Range<usize>), Trouble>)| {
+        let taken = |ix, asked: Result<(bool, Range<usize>), Trouble>| {
             let (check, look) = self.look(ix);
-            let taken = asked.and_then(|(is_ping, place)| {
+            asked.and_then(|(is_ping, place)| {
                 let (got, pinged) = swept.as_ref().map_err(Clone::clone)?;
                 let reply = match is_ping {
                     true => Reply::Ping(pinged[place].to_vec()),
                     false => Reply::Get(got[place].to_vec()),
                 };
                 look.test.take(&self.bound(check, look), &reply)
-            });
-            (ix, taken)
+            })
         };
-        asked.into_iter().map(of).collect()
+        let asked = asked.into_iter();
+        asked.map(|(ix, asked)| (ix, taken(ix, asked))).collect()
     }
 
     /// What a prober gets and what answers its pings, all in one session.

@@ -50,7 +50,7 @@ impl Way for Ping {
     type Seen = ReachSeen;
 
     fn request(ask: &PingAsk, at: &Bound<'_>) -> Result<Request, Trouble> {
-        let (targets, _) = targets(ask, at)?;
+        let targets = targets(*ask, at)?.each;
         let addresses = targets.into_iter().map(|(address, _)| address);
         Ok(Request::Ping(addresses.collect()))
     }
@@ -61,13 +61,13 @@ impl Way for Ping {
             let detail = "an answer of another kind to a ping";
             return Err(unrecognised(detail.to_owned()));
         };
-        let (targets, absent) = targets(ask, at)?;
-        if replies.len() != targets.len() {
-            let (there, asked) = (replies.len(), targets.len());
+        let Targets { each, absent } = targets(*ask, at)?;
+        if replies.len() != each.len() {
+            let (there, asked) = (replies.len(), each.len());
             return Err(unrecognised(format!("{there} replies to {asked} pings")));
         }
-        let targets = targets.into_iter().zip(replies);
-        let each = targets.map(|((address, target), reply)| {
+        let each = each.into_iter().zip(replies);
+        let each = each.map(|((address, target), reply)| {
             let answer = read(address, reply)?;
             Ok(ReachedTarget { target, answer })
         });
@@ -82,11 +82,15 @@ impl Way for Ping {
     }
 }
 
-/// The addresses with their words, and why there is none.
-fn targets(
-    ask: &PingAsk,
-    at: &Bound<'_>,
-) -> Result<(Vec<(IpAddr, String)>, Option<String>), Trouble> {
+/// What is pinged.
+struct Targets {
+    /// The addresses with their words.
+    each: Vec<(IpAddr, String)>,
+    /// Why there is none.
+    absent: Option<String>,
+}
+
+fn targets(ask: PingAsk, at: &Bound<'_>) -> Result<Targets, Trouble> {
     let aims = ask.target.aims(ask.of, at)?;
     let each = aims.each.into_iter().map(|aim| match aim.get.host {
         Host::Address(address) => Ok((address, aim.shown)),
@@ -95,7 +99,10 @@ fn targets(
             Err(Trouble::new(TroubleKind::FactUnknown, detail))
         }
     });
-    Ok((each.collect::<Result<_, _>>()?, aims.absent))
+    Ok(Targets {
+        each: each.collect::<Result<_, _>>()?,
+        absent: aims.absent,
+    })
 }
 
 fn read(target: IpAddr, reply: &PingReply) -> Result<ReachAnswer, Trouble> {
