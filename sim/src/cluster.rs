@@ -330,6 +330,17 @@ impl Addresses {
 /// something must not open a thousand connections.
 static UNDER_WAY: Semaphore = Semaphore::const_new(48);
 
+/// The same of events, which are many and keep nobody waiting: a kubelet, too, has a queue of its own
+/// for them (`tools/record/event.go`).
+static EVENTS_UNDER_WAY: Semaphore = Semaphore::const_new(16);
+
+/// Waits for the turn of a request that tells of an event.
+pub(crate) async fn event_in_turn<T>(request: impl Future<Output = T>) -> T {
+    // It is never closed
+    let _turn = EVENTS_UNDER_WAY.acquire().await;
+    request.await
+}
+
 /// Waits for the turn of a request that answers at once, unlike a watch.
 pub(crate) async fn in_turn<T>(request: impl Future<Output = T>) -> T {
     // It is never closed

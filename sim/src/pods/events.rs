@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::book::Role;
 use super::run::PodRun;
-use crate::cluster::{Cluster, in_turn, locked};
+use crate::cluster::{Cluster, event_in_turn, locked};
 use crate::fault::FaultKind;
 
 /// What tells one event from another: the container's field path, the reason and the words.
@@ -66,7 +66,7 @@ pub(crate) fn tell(
         let again = Patch::Merge(json!({"count": count, "lastTimestamp": at, "message": message}));
         cluster.spawn(async move {
             let params = PatchParams::default();
-            let counted = in_turn(events.patch(&name, &params, &again)).await;
+            let counted = event_in_turn(events.patch(&name, &params, &again)).await;
             if let Err(error) = counted {
                 tracing::debug!(%error, "event is not counted");
             }
@@ -103,7 +103,7 @@ pub(crate) fn tell(
         ..Event::default()
     };
     cluster.spawn(async move {
-        if let Err(error) = in_turn(events.create(&PostParams::default(), &event)).await {
+        if let Err(error) = event_in_turn(events.create(&PostParams::default(), &event)).await {
             tracing::debug!(%error, "event is lost");
         }
     });
