@@ -378,7 +378,18 @@ fn is_final(code: u16) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt;
+
     use super::*;
+
+    #[tokio::test]
+    async fn events_that_wait_keep_nothing_else_waiting() {
+        let all = EVENTS_UNDER_WAY.acquire_many(16).await;
+        let event = event_in_turn(std::future::ready(()));
+        assert!(event.now_or_never().is_none());
+        in_turn(std::future::ready(())).await;
+        drop(all);
+    }
 
     #[test]
     fn addresses_are_not_soon_used_again() {
