@@ -3,7 +3,7 @@
 //!
 //! A volume is shared by all containers that mount it, and a clone of [`Files`] sees the same files.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use crate::cluster::locked;
@@ -115,7 +115,7 @@ impl Files {
     /// The same over files that are there from the beginning, which none of those in it has hidden.
     pub(crate) fn over(&self, base: BTreeMap<String, Vec<u8>>) -> Self {
         let shown = |(path, bytes): (String, Vec<u8>)| {
-            let mut plain = self.plain(&path);
+            let mut plain = self.folded(&self.plain(&path));
             if path.ends_with('/') {
                 plain.push('/');
             }
@@ -135,10 +135,14 @@ impl Files {
     /// A file's content.
     pub(crate) fn read(&self, path: &str) -> Result<Vec<u8>, FileError> {
         let (volume, path, _) = self.locate(path);
-        if let Some(bytes) = locked(&volume.0).get(&path) {
-            return Ok(bytes.clone());
+        {
+            let files = locked(&volume.0);
+            if let Some(bytes) = self.key(&files, &path).and_then(|key| files.get(&key)) {
+                return Ok(bytes.clone());
+            }
         }
-        if let Some((_, bytes)) = self.base(volume).and_then(|base| base.get(&path)) {
+        let below = self.base(volume);
+        if let Some((_, bytes)) = below.and_then(|base| base.get(&self.folded(&path))) {
             return Ok(bytes.clone());
         }
         Err(if self.holds_directory(volume, &path) {
@@ -157,13 +161,15 @@ impl Files {
         if self.holds_directory(volume, &path) {
             return Err(FileError::IsDirectory);
         }
-        let base = self.base(volume).and_then(|base| base.get(&path));
+        let below = self.base(volume);
+        let base = below.and_then(|base| base.get(&self.folded(&path)));
         let mut files = locked(&volume.0);
         let held: usize = files.values().map(Vec::len).sum();
         if held + bytes.len() > MOST {
             return Err(FileError::Full);
         }
-        let file = files.entry(path);
+        let key = self.key(&files, &path).unwrap_or(path);
+        let file = files.entry(key);
         let file = file.or_insert_with(|| base.map(|(_, bytes)| bytes.clone()).unwrap_or_default());
         if !append {
             file.clear();
@@ -178,8 +184,12 @@ impl Files {
         if read_only {
             return Err(FileError::ReadOnly);
         }
-        // In a statement of its own: a lock in the head of a match is held to its end
-        let removed = locked(&volume.0).remove(&path);
+        // In a block of its own: a lock in the head of a match is held to its end
+        let removed = {
+            let mut files = locked(&volume.0);
+            let key = self.key(&files, &path);
+            key.and_then(|key| files.remove(&key))
+        };
         match removed {
             Some(_) => Ok(()),
             None if self.holds_directory(volume, &path) => Err(FileError::IsDirectory),
@@ -190,52 +200,75 @@ impl Files {
     /// The names in a directory, in order; `None` if there is no such directory.
     pub(crate) fn list(&self, path: &str) -> Option<Vec<String>> {
         let (volume, inner, _) = self.locate(path);
-        let below = |path: &str| match path {
-            "" => String::new(),
-            path => format!("{path}/"),
-        };
-        let prefix = below(&inner);
         let first = |rest: &str| rest.split('/').next().unwrap_or_default().to_owned();
-        let mut names: BTreeSet<String> = locked(&volume.0)
-            .keys()
-            .filter_map(|file| file.strip_prefix(&prefix))
-            .map(first)
-            .collect();
-        if let Some(base) = self.base(volume) {
-            let level = prefix.matches('/').count();
-            let within = base.iter().filter(|(file, _)| file.starts_with(&prefix));
-            let shown = |(_, (shown, _)): (_, &(String, Vec<u8>))| {
-                let name = shown.split('/').nth(level);
-                name.unwrap_or_default().to_owned()
-            };
-            for name in within.map(shown) {
-                // The same in other letters is the same
-                if self.os == Os::Windows {
-                    names.remove(&name.to_lowercase());
-                }
-                names.insert(name);
-            }
+        let mut names: BTreeMap<String, String> = BTreeMap::new();
+        // The same in other letters is the same; the letters of who came first stay
+        let mut add = |name: String| {
+            names.entry(self.folded(&name)).or_insert(name);
+        };
+        for (shown, _) in self.base(volume).into_iter().flat_map(BTreeMap::values) {
+            self.below(shown, &inner)
+                .map(first)
+                .into_iter()
+                .for_each(&mut add);
         }
-        let outer = below(&self.plain(path));
-        let mounted = self.mounts.iter().filter_map(|mount| {
+        for file in locked(&volume.0).keys() {
+            self.below(file, &inner)
+                .map(first)
+                .into_iter()
+                .for_each(&mut add);
+        }
+        let outer = self.plain(path);
+        for mount in &self.mounts {
             let mounted = self.plain(&mount.path);
-            mounted.strip_prefix(&outer).map(first)
-        });
-        names.extend(mounted);
+            self.below(&mounted, &outer)
+                .map(first)
+                .into_iter()
+                .for_each(&mut add);
+        }
         let known = !names.is_empty() || inner.is_empty();
         names.remove("");
-        known.then(|| names.into_iter().collect())
+        known.then(|| names.into_values().collect())
     }
 
     fn holds_directory(&self, volume: &Volume, path: &str) -> bool {
-        let prefix = format!("{path}/");
+        let mut base = self.base(volume).into_iter().flat_map(BTreeMap::keys);
         path.is_empty()
-            || self
-                .base(volume)
-                .is_some_and(|base| base.keys().any(|file| file.starts_with(&prefix)))
+            || base.any(|file| self.below(file, path).is_some())
             || locked(&volume.0)
                 .keys()
-                .any(|file| file.starts_with(&prefix))
+                .any(|file| self.below(file, path).is_some())
+    }
+
+    /// A name as it is compared: Windows keeps capitals, and does not tell them from small letters
+    /// (learn.microsoft.com, "Naming Files, Paths, and Namespaces").
+    fn folded(&self, name: &str) -> String {
+        match self.os {
+            Os::Linux => name.to_owned(),
+            Os::Windows => name.to_lowercase(),
+        }
+    }
+
+    /// The path under which a volume holds a file.
+    fn key(&self, files: &BTreeMap<String, Vec<u8>>, path: &str) -> Option<String> {
+        if files.contains_key(path) {
+            return Some(path.to_owned());
+        }
+        let folded = (self.os == Os::Windows).then(|| self.folded(path))?;
+        files.keys().find(|key| self.folded(key) == folded).cloned()
+    }
+
+    /// The path from a directory on to something in it, or to itself where it is marked as one.
+    fn below<'a>(&self, path: &'a str, directory: &str) -> Option<&'a str> {
+        let mut rest = path;
+        for part in directory.split('/').filter(|part| !part.is_empty()) {
+            let (first, behind) = rest.split_once('/')?;
+            if first != part && self.folded(first) != self.folded(part) {
+                return None;
+            }
+            rest = behind;
+        }
+        Some(rest)
     }
 
     /// The volume that holds a path, the path in it, and whether it can only be read.
@@ -243,10 +276,9 @@ impl Files {
         let path = self.plain(path);
         let within = |mount: &Mount| {
             let at = self.plain(&mount.path);
-            let rest = match path.strip_prefix(&at)? {
-                "" => "",
-                rest if at.is_empty() => rest,
-                rest => rest.strip_prefix('/')?,
+            let rest = match self.folded(&path) == self.folded(&at) {
+                true => "",
+                false => self.below(&path, &at)?,
             };
             Some((at.len(), rest.to_owned()))
         };
@@ -283,14 +315,14 @@ impl Files {
         Ok(())
     }
 
-    /// A path without drive, empty parts and dots. Windows does not tell capitals from small
-    /// letters, and takes both slashes.
+    /// A path without drive, empty parts and dots. Windows takes both slashes.
     fn plain(&self, path: &str) -> String {
         let path = match self.os {
             Os::Linux => path.to_owned(),
             Os::Windows => {
-                let path = path.replace('\\', "/").to_lowercase();
-                path.strip_prefix("c:").map(str::to_owned).unwrap_or(path)
+                let path = path.replace('\\', "/");
+                let drive = path.strip_prefix("c:").or_else(|| path.strip_prefix("C:"));
+                drive.map(str::to_owned).unwrap_or(path)
             }
         };
         let mut parts: Vec<&str> = Vec::new();
@@ -354,6 +386,36 @@ mod tests {
             .write("C:\\Data\\A.txt", b"x", false)
             .expect("written");
         assert_eq!(files.read("/data/a.TXT"), Ok(b"x".to_vec()));
+    }
+
+    #[test]
+    fn windows_keeps_capitals_and_does_not_compare_them() {
+        let (files, volume) = mounted(Os::Windows, "C:\\Etc\\n", "", false);
+        let data = [("KEY", "1"), ("Sub/Mixed.Txt", "2"), ("low", "3")];
+        volume.fill(data.map(|(k, v)| (k.to_owned(), v.into())).into());
+        assert_eq!(files.read("C:\\etc\\N\\key"), Ok(b"1".to_vec()));
+        assert_eq!(files.read("/etc/n/SUB/mixed.txt"), Ok(b"2".to_vec()));
+        assert_eq!(files.read("/etc/n/sub"), Err(FileError::IsDirectory));
+        let names = files.list("c:/etc/n").expect("it is there");
+        assert_eq!(names, ["KEY", "low", "Sub"]);
+        assert_eq!(files.list("c:/etc/n/key"), None);
+        assert_eq!(files.list("C:\\"), Some(vec!["Etc".to_owned()]));
+        files
+            .write("C:\\Etc\\n\\INIT.TXT", b"a", false)
+            .expect("written");
+        files
+            .write("C:\\etc\\n\\init.txt", b"b", true)
+            .expect("written");
+        assert_eq!(locked(&volume.0)["INIT.TXT"], b"ab");
+        files.remove("c:/etc/n/Init.Txt").expect("removed");
+        assert!(!locked(&volume.0).contains_key("INIT.TXT"));
+        let (files, volume) = mounted(Os::Windows, "C:\\K.txt", "KEY", true);
+        volume.fill([("KEY".to_owned(), b"one".to_vec())].into());
+        assert_eq!(files.read("c:\\k.TXT"), Ok(b"one".to_vec()));
+        let (files, volume) = mounted(Os::Linux, "/n", "", false);
+        volume.fill([("KEY".to_owned(), b"1".to_vec())].into());
+        assert_eq!(files.read("/n/key"), Err(FileError::Missing));
+        assert_eq!(files.read("/N/KEY"), Err(FileError::Missing));
     }
 
     #[test]
