@@ -300,6 +300,11 @@ impl Files {
         }
     }
 
+    /// Whether a path stands in a volume.
+    pub(crate) fn is_mounted(&self, path: &str) -> bool {
+        !Arc::ptr_eq(&self.locate(path).0.0, &self.root.0)
+    }
+
     /// A path from the root without what is needless in it.
     pub(crate) fn normal(&self, path: &str) -> String {
         format!("/{}", self.plain(path))

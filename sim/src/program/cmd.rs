@@ -3,20 +3,27 @@
 //! Texts are those of an English Windows Server 2022, from public transcripts; lines end in CR LF.
 //! `& && ||` join commands, `|` pipes, `^` escapes, `%NAME%` expands; quotes protect all but `%`.
 
+mod files;
 mod input;
 mod syntax;
+mod variables;
 
 use super::input::Input;
-use super::script::{MOST_TEXT, Machine, Phrase, Step, Tongue, not_understood, number, path};
+use super::script::{List, Machine, Phrase, Step, Tongue, not_understood, number, path};
 use super::windows::{launch, words};
-use super::{NOT_SIMULATED, Place, Ran, Refusal, Sight, Started};
-use crate::topology::{Build, Os};
+use super::{NOT_SIMULATED, Place, Ran, Refusal, Sight, Started, system};
+use crate::topology::Build;
+use files::{directory, type_files};
 pub(super) use input::reading;
+pub(super) use variables::variable;
+use variables::{expanded, set};
 
 /// Runs a line.
 pub(super) fn run(place: &Place, line: &str, input: &Input, view: &Sight<'_>) -> Started {
-    match expanded(place, line).and_then(|line| syntax::parse(&line)) {
-        Ok(list) => Machine::new(&Cmd, place, list, input.clone(), view).run(view),
+    let empty = List::default();
+    let machine = Machine::new(&Cmd, place, empty, input.clone(), view);
+    match expanded(&machine, line).and_then(|line| syntax::parse(&line)) {
+        Ok(list) => machine.inner(list, input.clone()).run(view),
         Err(why @ (TOO_LONG | TOO_DEEP)) => Refusal::not_simulated(why),
         Err(why) => not_understood(line, why),
     }
@@ -211,108 +218,27 @@ fn condition(place: &Place, text: &str) -> Ran {
         return Refusal::instead_of(text);
     }
     let at = path(place, file);
-    let exists = place.files.read(&at).is_ok() || place.files.list(&at).is_some();
-    Ran::code(u32::from(exists == negated))
-}
-
-fn type_files(place: &Place, files: &[String]) -> Ran {
-    let mut all = Ran::default();
-    for file in files {
-        if all.stdout.len() > MOST_TEXT {
-            return Refusal::instead_of("files of so much text");
-        }
-        all = all.then(match place.files.read(&path(place, file)) {
-            Ok(bytes) => Ran::prints(bytes),
-            Err(error) => Ran::complains(format!("{}\r\n", error.text(Os::Windows)), 1),
-        });
+    match system::exists(place, &at) {
+        Ok(exists) => Ran::code(u32::from(exists == negated)),
+        Err(refused) => refused,
     }
-    all
-}
-
-fn directory(place: &Place, args: &[String]) -> Ran {
-    let bare = args.iter().any(|arg| arg.eq_ignore_ascii_case("/b"));
-    let of = args
-        .iter()
-        .find(|arg| !arg.starts_with('/'))
-        .map_or("", String::as_str);
-    let at = path(place, of);
-    let names = match place.files.list(&at) {
-        Some(names) => names,
-        None if place.files.read(&at).is_ok() => {
-            vec![of.rsplit(['\\', '/']).next().unwrap_or_default().to_owned()]
-        }
-        None => return Ran::complains("File Not Found\r\n", 1),
-    };
-    if bare {
-        return Ran::prints(
-            names
-                .iter()
-                .map(|name| format!("{name}\r\n"))
-                .collect::<Vec<_>>()
-                .concat(),
-        );
-    }
-    let mut out = format!(
-        " Volume in drive C has no label.\r\n Volume Serial Number is 0000-0000\r\n\r\n Directory of {}\r\n\r\n",
-        shown(place, of)
-    );
-    let (mut count, mut bytes, mut folders) = (0, 0, 0);
-    for name in &names {
-        let file = match of.rsplit(['\\', '/']).next() {
-            Some(last) if last == name && names.len() == 1 => at.clone(),
-            _ => format!("{at}/{name}"),
-        };
-        let size = match place.files.read(&file) {
-            Ok(content) => {
-                count += 1;
-                bytes += content.len();
-                format!("{:>17}", grouped(content.len()))
-            }
-            Err(_) => {
-                folders += 1;
-                format!("{:<17}", "   <DIR>")
-            }
-        };
-        out.push_str(&format!("01/01/2026  12:00 AM {size} {name}\r\n"));
-    }
-    out.push_str(&format!(
-        "{count:>16} File(s) {:>14} bytes\r\n{folders:>16} Dir(s)  21,296,336,896 bytes free\r\n",
-        grouped(bytes)
-    ));
-    Ran::prints(out)
-}
-
-/// A number with commas between its thousands.
-fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// A path as Windows shows it.
 fn shown(place: &Place, file: &str) -> String {
     let at = path(place, file).replace('/', "\\");
     let at = at.trim_end_matches('\\').trim_start_matches('\\');
-    if at.contains(':') {
-        at.to_owned()
-    } else {
-        format!("C:\\{at}")
+    match at.split_once(':') {
+        // A root keeps its backslash
+        Some((_, "")) => format!("{at}\\"),
+        Some(_) => at.to_owned(),
+        None => format!("C:\\{at}"),
     }
 }
 
-/// Where a shell stands: a root keeps its backslash.
+/// Where a shell stands.
 pub(super) fn standing(place: &Place) -> String {
-    let directory = shown(place, "");
-    match directory.ends_with(':') {
-        true => directory + "\\",
-        false => directory,
-    }
+    shown(place, "")
 }
 
 /// What `ver` says: the build of the image, which is the node's under process isolation but for 2022
@@ -326,109 +252,13 @@ fn version(place: &Place, view: &Sight<'_>) -> String {
     build.kernel_version().to_owned()
 }
 
-/// The variables of a process: the container's own over the system's.
-fn variables(place: &Place) -> Vec<(String, String)> {
-    let user = place.user.as_deref().unwrap_or("ContainerAdministrator");
-    let user = user.rsplit('\\').next().unwrap_or(user);
-    let system = [
-        ("COMPUTERNAME", place.hostname.to_uppercase()),
-        // Under bindflt a HostProcess container's files also stand at this mount point
-        ("CONTAINER_SANDBOX_MOUNT_POINT", "C:\\hpc".to_owned()),
-        ("ComSpec", "C:\\Windows\\system32\\cmd.exe".to_owned()),
-        ("OS", "Windows_NT".to_owned()),
-        ("Path", "C:\\Windows\\system32;C:\\Windows;".to_owned()),
-        ("PROCESSOR_ARCHITECTURE", "AMD64".to_owned()),
-        ("ProgramData", "C:\\ProgramData".to_owned()),
-        ("SystemDrive", "C:".to_owned()),
-        ("SystemRoot", "C:\\Windows".to_owned()),
-        ("TEMP", format!("C:\\Users\\{user}\\AppData\\Local\\Temp")),
-        ("USERNAME", user.to_owned()),
-        ("USERPROFILE", format!("C:\\Users\\{user}")),
-        ("windir", "C:\\Windows".to_owned()),
-    ];
-    let own = |name: &str| place.env.keys().any(|key| key.eq_ignore_ascii_case(name));
-    let mut all: Vec<(String, String)> = system
-        .into_iter()
-        .filter(|(name, _)| {
-            !own(name) && (place.host_process || *name != "CONTAINER_SANDBOX_MOUNT_POINT")
-        })
-        .map(|(name, value)| (name.to_owned(), value))
-        .chain(
-            place
-                .env
-                .iter()
-                .map(|(name, value)| (name.clone(), value.clone())),
-        )
-        .collect();
-    all.sort_by_key(|(name, _)| name.to_ascii_lowercase());
-    all
-}
-
-/// A variable's value; names have no case.
-pub(super) fn variable(place: &Place, name: &str) -> Option<String> {
-    let mut all = variables(place).into_iter();
-    Some(all.find(|(key, _)| key.eq_ignore_ascii_case(name))?.1)
-}
-
-fn set(machine: &mut Machine, rest: &str) -> Ran {
-    if let Some((name, value)) = rest.trim_matches('"').split_once('=') {
-        let assigned = machine.assign(name, value.to_owned(), true);
-        return assigned.err().unwrap_or_default();
-    }
-    let place = &machine.place;
-    // A prefix shows all that begin with it
-    let begins = |name: &str| {
-        name.to_ascii_lowercase()
-            .starts_with(&rest.to_ascii_lowercase())
-    };
-    let shown = variables(place)
-        .iter()
-        .filter(|(name, _)| begins(name))
-        .map(|(name, value)| format!("{name}={value}\r\n"))
-        .collect::<Vec<_>>()
-        .concat();
-    if shown.is_empty() {
-        return Ran::complains(format!("Environment variable {rest} not defined\r\n"), 1);
-    }
-    Ran::prints(shown)
-}
-
-/// Puts values for `%NAME%`, before anything else is looked at; unknown names stay as they are.
-fn expanded(place: &Place, line: &str) -> Result<String, &'static str> {
-    let mut out = String::new();
-    let mut rest = line;
-    while let Some((before, after)) = rest.split_once('%') {
-        out.push_str(before);
-        let known = after
-            .split_once('%')
-            .and_then(|(name, behind)| Some((variable(place, name)?, behind)));
-        match known {
-            Some((value, behind)) => {
-                out.push_str(&value);
-                rest = behind;
-            }
-            None => {
-                out.push('%');
-                rest = after;
-            }
-        }
-        if out.len() > MOST_LETTERS {
-            return Err(TOO_LONG);
-        }
-    }
-    let line = out + rest;
-    match line.chars().count() {
-        0..=MOST_LETTERS => Ok(line),
-        _ => Err(TOO_LONG),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::End;
     use super::super::tests::{place, run as start};
     use super::*;
     use crate::image::Family;
+    use crate::topology::Os;
 
     fn cmd(line: &str) -> (String, String, u32) {
         let mut place = place(Os::Windows, Family::Servercore);
@@ -441,6 +271,70 @@ mod tests {
             ),
             other => panic!("{line}: {other:?}"),
         }
+    }
+
+    #[test]
+    fn what_the_shell_computes_is_expanded_or_refused() {
+        assert_eq!(cmd("echo %CD% %errorlevel%").0, "C:\\ 0\r\n");
+        assert_eq!(cmd("echo %NONESUCH:~0,5% 5%").0, "%NONESUCH:~0,5% 5%\r\n");
+        for line in [
+            "echo %DATE%",
+            "echo %TIME%",
+            "echo %random%",
+            "echo %PATH:~0,5%",
+            "echo %CD:~0,1%",
+            "echo %ANSWER:4=5%",
+            "set /a 1+2",
+            "set /p A=?",
+        ] {
+            let (out, error, code) = cmd(line);
+            assert_eq!((out.as_str(), code), ("", NOT_SIMULATED), "{line}");
+            assert!(
+                error.starts_with("hybrid-sim does not simulate `"),
+                "{error}"
+            );
+        }
+        let mut place = place(Os::Windows, Family::Servercore);
+        place.env = std::sync::Arc::new([("Date".to_owned(), "mine".to_owned())].into());
+        let own = start(&place, &["cmd", "/c", "echo %DATE%"]);
+        assert_eq!(own, Started::Ended(Ran::prints("mine\r\n")));
+    }
+
+    #[test]
+    fn a_root_keeps_its_backslash() {
+        for line in ["dir C:\\", "dir", "dir \\", "dir c:/"] {
+            let (out, ..) = cmd(line);
+            assert!(
+                out.to_lowercase().contains(" directory of c:\\\r\n"),
+                "{line}: {out}"
+            );
+        }
+        assert!(
+            cmd("dir C:\\Users\\")
+                .0
+                .contains(" Directory of C:\\Users\r\n")
+        );
+        assert_eq!(cmd("cd C:\\& cd").0, "C:\\\r\n");
+    }
+
+    #[test]
+    fn files_of_the_system_are_known_or_refused() {
+        let there = |path| cmd(&format!("if exist {path} echo yes"));
+        for path in [
+            "C:\\Windows\\System32\\cmd.exe",
+            "C:\\windows\\system32\\DRIVERS\\etc\\hosts",
+            "C:\\Windows",
+        ] {
+            assert_eq!(there(path).0, "yes\r\n", "{path}");
+        }
+        assert_eq!(there("C:\\none"), (String::new(), String::new(), 0));
+        assert_eq!(there("C:\\Windows\\win.ini").2, NOT_SIMULATED);
+        assert_eq!(cmd("type C:\\Windows\\win.ini").2, NOT_SIMULATED);
+        assert_eq!(cmd("dir C:\\Windows").2, NOT_SIMULATED);
+        assert_eq!(
+            cmd("echo a> C:\\Windows\\Temp\\B& dir /b C:\\windows\\temp").0,
+            "B\r\n"
+        );
     }
 
     #[test]

@@ -307,6 +307,38 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_simulated_does_not_end_a_shell_at_a_terminal() {
+        let lines = [
+            bytes("for i in 1 2; do awk; done; echo not\n"),
+            bytes("sleep 1 | awk\n"),
+            bytes("echo $?\n"),
+            bytes("exit\n"),
+        ];
+        let (shown, code) = talk(Os::Linux, true, &["sh"], &lines);
+        // What goes to the error stream is put behind the prompt here
+        let refused = "/ # hybrid-sim does not simulate `awk`\n";
+        assert_eq!(shown[1..3], [refused, refused]);
+        assert_eq!((shown[3].as_str(), code), ("222\n/ # ", Some(0)));
+        let (_, code) = talk(Os::Linux, false, &["sh"], &lines);
+        assert_eq!(code, Some(super::super::NOT_SIMULATED), "no terminal");
+        let lines = [
+            bytes("netstat\r\n"),
+            bytes("echo %ERRORLEVEL%\r\n"),
+            bytes("powershell -NoLogo\r\n"),
+            bytes("if (1) { 2 }\r\n"),
+            bytes("'x'\r\n"),
+        ];
+        let (shown, _) = talk(Os::Windows, true, &["cmd"], &lines);
+        let refused = "\r\nC:\\>hybrid-sim does not simulate `netstat`\n";
+        assert_eq!(shown[1..3], [refused, "222\r\n\r\nC:\\>"]);
+        assert!(
+            shown[4].starts_with("PS C:\\> hybrid-sim does not"),
+            "{shown:?}"
+        );
+        assert_eq!(shown[5], "x\r\nPS C:\\> ");
+    }
+
+    #[test]
     fn ctrl_c_leads_back_to_the_prompt() {
         let lines = [
             bytes("cd /tmp; while true; do sleep 1; done\n"),

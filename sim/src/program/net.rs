@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::http::{Answer, Asked};
 use super::serve::{self, Exchange, Page};
 use super::{Ran, Rest, Started};
+use crate::files::FileError;
 use crate::names::{self, Query, Settings};
 use crate::network::Origin;
 use crate::topology::Os;
@@ -44,6 +45,12 @@ pub(crate) trait Net {
     fn settings(&self) -> Settings;
     /// Runs a script where this program runs, if that can be done there.
     fn shell(&self, script: &str) -> Option<Ran>;
+
+    /// Writes a file where this program runs; where no files are, nothing is kept of it.
+    fn save(&self, file: &str, bytes: &[u8]) -> Result<(), FileError> {
+        let _ = (file, bytes);
+        Ok(())
+    }
 
     /// What a program does there later, with the network as it is then.
     fn later(&self, work: Later) -> Rest {

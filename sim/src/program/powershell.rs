@@ -8,11 +8,12 @@ use std::time::Duration;
 use super::input::Input;
 use super::script::{Machine, Step, not_understood, number, path, too_long};
 use super::seat::Seat;
-use super::windows::{launch, words};
-use super::{Place, Ran, Refusal, Sight, Started, cmd, nslookup};
+use super::windows::launch;
+use super::{Place, Ran, Refusal, Sight, Started, nslookup, system};
 use crate::image::Family;
 use crate::topology::{Build, Os, Pool};
 
+mod arguments;
 mod listener;
 mod requests;
 mod statements;
@@ -75,10 +76,9 @@ fn step(machine: &mut Machine, statement: &str, input: &Input, view: &Sight<'_>)
     let Machine { place, level, .. } = machine;
     let place = &*place;
     let seat = Seat { place, view: *view };
-    let words: Vec<String> = words(&statement.replace('\'', "\""))
-        .iter()
-        .map(|word| valued(place, word))
-        .collect();
+    let Some(words) = arguments::arguments(place, statement) else {
+        return Step::Next(Refusal::not_simulated(statement));
+    };
     let Some(first) = words.first().map(|word| word.to_ascii_lowercase()) else {
         return Step::Next(Started::Ended(Ran::default()));
     };
@@ -119,8 +119,10 @@ fn step(machine: &mut Machine, statement: &str, input: &Input, view: &Sight<'_>)
         "set-content" | "sc" => put(place, args),
         "test-path" => {
             let at = path(place, value(args, "-path").as_deref().unwrap_or_default());
-            let there = place.files.read(&at).is_ok() || place.files.list(&at).is_some();
-            line(if there { "True" } else { "False" }.to_owned())
+            match system::exists(place, &at) {
+                Ok(there) => line(if there { "True" } else { "False" }.to_owned()),
+                Err(refused) => refused,
+            }
         }
         "resolve-dnsname" if place.family != Family::Agnhost => {
             nslookup::resolve_dns_name(args, &seat)
@@ -137,15 +139,19 @@ fn step(machine: &mut Machine, statement: &str, input: &Input, view: &Sight<'_>)
         _ if first.starts_with("(invoke-webrequest") || first.starts_with("(iwr") => {
             return Step::Next(requests::fetch(statement, &words, &seat));
         }
-        _ if statement.starts_with(['"', '\''])
-            || statement.to_ascii_lowercase().starts_with("$env:") && !statement.contains('=') =>
-        {
-            line(words.join(" "))
+        // An expression that is more than this is not a command's name
+        _ if statement.starts_with(['"', '\'']) && words.len() == 1 => line(words.concat()),
+        _ if arguments::is_variable(statement) => match words.concat() {
+            value if value.is_empty() => Ran::default(),
+            value => line(value),
+        },
+        _ if !statement.starts_with(|c: char| c.is_alphabetic() || "_.\\/".contains(c)) => {
+            return Step::Next(Refusal::not_simulated(statement));
         }
         name if ALIASES.contains(&name) => {
             return Step::Next(Refusal::not_simulated(statement));
         }
-        name if name.contains('-') || name.starts_with(['$', '[', '(', '&']) => {
+        name if arguments::is_cmdlet(name) => {
             return Step::Next(Refusal::not_simulated(statement));
         }
         _ => {
@@ -178,22 +184,6 @@ const ALIASES: &[&str] = &[
     "return", "ri", "rm", "rmdir", "rni", "saps", "sasv", "select", "set", "sl", "sort", "spps",
     "start", "sv", "switch", "tee", "throw", "try", "where",
 ];
-
-/// A word with `$env:NAME` replaced.
-fn valued(place: &Place, word: &str) -> String {
-    let mut out = String::new();
-    let mut rest = word;
-    while let Some(at) = rest.to_ascii_lowercase().find("$env:") {
-        out.push_str(&rest[..at]);
-        let after = &rest[at + 5..];
-        let end = after
-            .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-            .unwrap_or(after.len());
-        out.push_str(&cmd::variable(place, &after[..end]).unwrap_or_default());
-        rest = &after[end..];
-    }
-    out + rest
-}
 
 /// The value of a parameter, or the first argument without one.
 fn value(args: &[String], name: &str) -> Option<String> {
@@ -270,6 +260,9 @@ fn content(place: &Place, args: &[String]) -> Ran {
                     .collect::<Vec<_>>()
                     .concat(),
             )
+        }
+        Err(_) if system::is_unknown(place, &at) => {
+            Refusal::instead_of(&format!("the content of {file}"))
         }
         Err(_) => {
             let shown = at.replace('/', "\\");
@@ -363,6 +356,17 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_is_tested_with_a_port_and_quietly_alone() {
+        let servercore = place(Os::Windows, Family::Servercore);
+        let script = "Test-NetConnection nowhere -Port 80";
+        let ran = ended(start(&servercore, &["powershell", "-Command", script]));
+        let said = "hybrid-sim does not simulate `Test-NetConnection but with -Port and \
+                    -InformationLevel Quiet`\n";
+        assert_eq!(String::from_utf8_lossy(&ran.stderr), said);
+        assert_eq!(ran.code, NOT_SIMULATED);
+    }
+
+    #[test]
     fn files_variables_and_quotes() {
         let mut place = place(Os::Windows, Family::Servercore);
         place.env = std::sync::Arc::new([("ANSWER".to_owned(), "42".to_owned())].into());
@@ -399,7 +403,11 @@ mod tests {
             .link([10, 0, 0, 3], 80, Link::NoRoute);
         for (host, seconds) in [("10.0.0.1", 2), ("10.0.0.2", 21), ("10.0.0.3", 0)] {
             let statement = format!("(Invoke-WebRequest http://{host}/).Content");
-            let ran = ended(requests::fetch(&statement, &words(&statement), &net));
+            let ran = ended(requests::fetch(
+                &statement,
+                &super::super::windows::words(&statement),
+                &net,
+            ));
             assert_eq!(
                 String::from_utf8_lossy(&ran.stderr),
                 "Invoke-WebRequest : Unable to connect to the remote server\r\nAt line:1 char:2\r\n"

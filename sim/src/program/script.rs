@@ -170,7 +170,8 @@ pub(super) fn redirect(
     Ok((redirect, at))
 }
 
-fn is_null(file: &str, os: Os) -> bool {
+/// Whether what is written to a file is gone.
+pub(super) fn is_null(file: &str, os: Os) -> bool {
     match os {
         Os::Linux => file == "/dev/null",
         Os::Windows => file.eq_ignore_ascii_case("nul"),

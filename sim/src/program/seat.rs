@@ -10,9 +10,10 @@ use super::http::{Answer, Asked};
 use super::net::{Datagram, Echo, Later, Link, Net, NotFound, Peer, Server, Speaks};
 use super::ping::Language;
 use super::serve::Exchange;
-use super::{End, NOT_SIMULATED, Place, Ran, Rest, Sight, netexec, shell};
+use super::{End, NOT_SIMULATED, Place, Ran, Rest, Sight, netexec, script, shell};
 use crate::cluster::WRONG;
 use crate::fault::FaultKind;
+use crate::files::FileError;
 use crate::names::{self, Query, Settings};
 use crate::network::{self, Backend, Origin, Outcome, Request};
 use crate::topology::{Os, Pool};
@@ -284,6 +285,11 @@ impl Net for Seat<'_> {
         names::settings(self.view.world, &self.place.origin)
     }
 
+    fn save(&self, file: &str, bytes: &[u8]) -> Result<(), FileError> {
+        let at = script::path(self.place, file);
+        self.place.files.write(&at, bytes, false)
+    }
+
     fn later(&self, work: Later) -> Rest {
         let place = self.place.clone();
         Rest::new(move |view| {
@@ -382,6 +388,33 @@ mod tests {
             };
             assert_eq!(seat.echo(address, 32), Echo::Reply(ttl), "{address}");
         }
+    }
+
+    #[test]
+    fn curl_writes_the_files_that_it_is_told_to() {
+        let (world, turns) = (world(), AtomicU64::new(0));
+        let view = View {
+            world: &world,
+            turns: &turns,
+            now: NOW,
+        };
+        let url = "http://10.244.1.9:8080/echo?msg=a";
+        let script = format!(
+            "curl -s -o /tmp/f {url} && cat /tmp/f; curl -s -o /tmp/f {url}b; cat /tmp/f; curl -v"
+        );
+        let started = start(
+            &place(Os::Linux, Family::Agnhost),
+            &argv(&["sh", "-c", &script]),
+            &super::super::Input::default(),
+            &view,
+        );
+        let Started::Ended(ran) = started else {
+            panic!("{started:?}")
+        };
+        assert_eq!(String::from_utf8_lossy(&ran.stdout), "aab");
+        let refused = "hybrid-sim does not simulate `curl -v`\n";
+        assert_eq!(String::from_utf8_lossy(&ran.stderr), refused);
+        assert_eq!(ran.code, NOT_SIMULATED);
     }
 
     #[test]

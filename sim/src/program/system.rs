@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::net::Net;
 use super::seat::Seat;
-use super::{Place, agnhost};
+use super::{Place, Ran, Refusal, agnhost, windows};
 use crate::image::Family;
 use crate::topology::Os;
 
@@ -72,16 +72,48 @@ pub(super) fn files(seat: &Seat<'_>) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
+/// Where a system has files that nobody here knows, by the first part of the path.
+fn has_unknown(place: &Place, path: &str) -> bool {
+    const LINUX: &[&str] = &[
+        "bin", "dev", "etc", "lib", "lib64", "proc", "sbin", "sys", "usr",
+    ];
+    const WINDOWS: &[&str] = &["windows", "program files", "program files (x86)"];
+    let path = place.files.normal(path);
+    let folded = path.to_lowercase();
+    let (path, unknown) = match place.os {
+        Os::Linux => (&path, LINUX),
+        Os::Windows => (&folded, WINDOWS),
+    };
+    let first = path.trim_start_matches('/').split('/').next();
+    first.is_some_and(|first| unknown.contains(&first))
+        && !path.starts_with("/windows/temp")
+        && !place.files.is_mounted(path)
+}
+
 /// Whether a path is not there, and stands where the system has files that nobody here knows.
 pub(super) fn is_unknown(place: &Place, path: &str) -> bool {
-    const UNKNOWN: &[&str] = &["bin", "dev", "lib", "lib64", "proc", "sbin", "sys", "usr"];
-    let first = path.trim_start_matches('/').split('/').next();
-    let unknown = first.is_some_and(|first| UNKNOWN.contains(&first));
     let listed = place
         .files
         .list(path)
         .is_some_and(|names| !names.is_empty());
-    place.os == Os::Linux && unknown && !listed && place.files.read(path).is_err()
+    has_unknown(place, path) && !listed && place.files.read(path).is_err()
+}
+
+/// Whether a directory has more in it than is known here.
+pub(super) fn is_unlisted(place: &Place, path: &str) -> bool {
+    let whole = place.os == Os::Windows;
+    is_unknown(place, path) || whole && has_unknown(place, path) && place.files.read(path).is_err()
+}
+
+/// Whether a file or directory is there on Windows; what is not known is refused.
+pub(super) fn exists(place: &Place, path: &str) -> Result<bool, Ran> {
+    let known = place.files.read(path).is_ok()
+        || place.files.list(path).is_some()
+        || windows::is_program(place, &place.files.normal(path));
+    match !known && is_unknown(place, path) {
+        true => Err(Refusal::instead_of(&format!("the content of {path}"))),
+        false => Ok(known),
+    }
 }
 
 /// containerd, `internal/cri/opts`/`sandbox_run_linux.go`, `parseDNSOptions`: what the kubelet tells the
@@ -100,4 +132,41 @@ fn resolv_conf(seat: &Seat<'_>) -> String {
         text.push_str(&format!("options ndots:{}\n", settings.ndots));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{place, run};
+    use super::super::{NOT_SIMULATED, Started};
+    use crate::files::{Files, Mount, Volume};
+    use crate::image::Family;
+    use crate::topology::Os;
+
+    #[test]
+    fn of_etc_only_what_the_kubelet_and_volumes_bring_is_known() {
+        let mut place = place(Os::Linux, Family::Agnhost);
+        let mount = Mount {
+            path: "/etc/config".to_owned(),
+            volume: Volume::default(),
+            sub_path: String::new(),
+            read_only: true,
+        };
+        place.files = Files::with_mounts(Os::Linux, vec![mount]);
+        let code = |script| match run(&place, &["sh", "-c", script]) {
+            Started::Ended(ran) => ran.code,
+            other => panic!("{script}: {other:?}"),
+        };
+        for script in ["cat /etc/os-release", "test -f /etc/passwd", "ls /etc/ssl"] {
+            assert_eq!(code(script), NOT_SIMULATED, "{script}");
+        }
+        for script in [
+            "cat /etc/hosts",
+            "cd /etc",
+            "test -d /etc",
+            "ls /etc/config",
+        ] {
+            assert_eq!(code(script), 0, "{script}");
+        }
+        assert_eq!(code("cat /etc/config/none"), 1);
+    }
 }

@@ -11,6 +11,7 @@ use super::seat::Seat;
 use super::serve::Page;
 use super::{
     Place, Ran, Refusal, Sight, Started, agnhost, cmd, curl, ipconfig, nslookup, ping, powershell,
+    system,
 };
 use crate::image::Family;
 use crate::topology::{Build, Pool};
@@ -210,13 +211,25 @@ const LACKING: &[&str] = &[
     "xcopy",
 ];
 
+/// What stands in System32 and is simulated, on every image and on those of a whole system.
+const OURS: &[&str] = &[
+    "cmd", "curl", "find", "findstr", "hostname", "ipconfig", "more", "ping", "timeout", "where",
+];
+const FULL: &[&str] = &["nslookup", "whoami"];
+
+/// Whether a path from the root is that of a program in System32.
+pub(super) fn is_program(place: &Place, path: &str) -> bool {
+    let full = matches!(place.family, Family::Servercore | Family::Iis) || place.host_process;
+    let lower = path.to_ascii_lowercase();
+    let name = lower.strip_prefix("/windows/system32/");
+    name.and_then(|name| name.strip_suffix(".exe"))
+        .is_some_and(|name| {
+            OURS.contains(&name) || full && (FULL.contains(&name) || LACKING.contains(&name))
+        })
+}
+
 /// `where NAME…`: Microsoft's page of it; what it does not find, it says once for each.
 fn whereabouts(args: &[String], full: bool) -> Ran {
-    const OURS: &[&str] = &[
-        "cmd", "curl", "find", "findstr", "hostname", "ipconfig", "more", "ping", "timeout",
-        "where",
-    ];
-    const FULL: &[&str] = &["nslookup", "whoami"];
     let mut ran = Ran::default();
     for arg in args.iter().filter(|arg| !arg.starts_with('/')) {
         let lower = arg.to_ascii_lowercase();
@@ -250,6 +263,9 @@ fn more(place: &Place, files: &[String], input: &[u8]) -> Ran {
         }
         match place.files.read(&super::script::path(place, file)) {
             Ok(bytes) => ran.say(bytes),
+            Err(_) if system::is_unknown(place, &super::script::path(place, file)) => {
+                return Refusal::instead_of(&format!("the content of {file}"));
+            }
             Err(_) => return Ran::complains(format!("Cannot access file {file}\r\n"), 1),
         }
     }

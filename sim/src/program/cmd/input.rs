@@ -32,7 +32,7 @@ pub(super) fn phrase(machine: &Machine, line: &str) -> Phrase {
     if line.trim().is_empty() {
         return Phrase::Commands(List::default());
     }
-    match expanded(&machine.place, line).and_then(|line| syntax::parse(&line)) {
+    match expanded(machine, line).and_then(|line| syntax::parse(&line)) {
         Ok(list) => Phrase::Commands(list),
         Err(why) => Phrase::NotUnderstood(Refusal::instead_of(&format!("{why} in `{line}`"))),
     }

@@ -3,7 +3,7 @@
 //!
 //! Texts and order follow curl's source at its tags from 7.55.1 to 8.14.1 (`src/tool_operate.c`,
 //! `src/tool_parsecfg.c`, `src/tool_writeout.c`, `src/tool_progress.c`, `lib/connect.c`,
-//! `lib/multi.c`); tests compare with the curl of the machine. No TLS, proxies, files or globs:
+//! `lib/multi.c`); tests compare with the curl of the machine. No TLS, proxies, uploads or globs:
 //! options that lead there are refused with a line that says so.
 
 mod connect;
@@ -13,13 +13,15 @@ mod transfer;
 mod version;
 mod writeout;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use self::options::{Global, Invocation, Mode, Operation};
 use self::transfer::{Kept, Transfer};
 pub(crate) use self::version::Build;
-use super::Ran;
 use super::net::Net;
+use super::script::is_null;
+use super::{NOT_SIMULATED, Ran, Refusal};
 use crate::topology::Os;
 
 /// Whether the input is read: `-K -`, `-sK -` with other letters before it, `-d @-`.
@@ -36,6 +38,9 @@ pub(super) fn reads_input(args: &[String]) -> bool {
 pub(super) fn run(build: &Build, args: &[String], input: &[u8], net: &dyn Net) -> Ran {
     let mut streams = Streams::of(build.os);
     let code = match Invocation::parse(build, args, input) {
+        Err(usage) if usage.code == NOT_SIMULATED => {
+            return Ran::complains(usage.text, usage.code);
+        }
         Err(usage) => {
             streams.complain(&usage.text);
             usage.code
@@ -59,6 +64,11 @@ pub(super) fn run(build: &Build, args: &[String], input: &[u8], net: &dyn Net) -
             run.operate(&invocation.operations, &mut streams)
         }
     };
+    for (file, bytes) in &streams.saved {
+        if !is_null(file, build.os) && net.save(file, bytes).is_err() {
+            return Refusal::instead_of(&format!("curl -o {file} where it cannot be written"));
+        }
+    }
     Ran {
         stdout: streams.stdout,
         stderr: streams.stderr,
@@ -76,6 +86,8 @@ struct Streams {
     binary: bool,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
+    /// What goes to the files of `-o`.
+    saved: BTreeMap<String, Vec<u8>>,
     took: Duration,
 }
 
@@ -86,6 +98,7 @@ impl Streams {
             binary: false,
             stdout: Vec::new(),
             stderr: Vec::new(),
+            saved: BTreeMap::new(),
             took: Duration::ZERO,
         }
     }
@@ -173,7 +186,10 @@ impl Run<'_> {
             if !self.global.silent && !self.global.no_meter {
                 streams.complain(METER);
             }
-            self.write(planned, transfer.output.as_bytes(), streams);
+            if let Some(file) = planned.output.filter(|_| !transfer.output.is_empty()) {
+                streams.saved.remove(file);
+            }
+            Self::write(planned, transfer.output.as_bytes(), streams);
             self.report(planned, &transfer, streams);
             code = transfer.code;
         }
@@ -186,18 +202,27 @@ impl Run<'_> {
     }
 
     /// A piece of a body to where it goes.
-    #[expect(
-        clippy::unused_self,
-        reason = "files come with the place that holds them"
-    )]
-    fn write(&self, planned: &Planned<'_>, piece: &[u8], streams: &mut Streams) {
-        if planned.to_stdout() {
-            streams.stdout.extend(piece);
+    fn write(planned: &Planned<'_>, piece: &[u8], streams: &mut Streams) {
+        match planned.output.filter(|_| !planned.to_stdout()) {
+            None => streams.stdout.extend(piece),
+            Some(_) if piece.is_empty() => {}
+            Some(file) => streams
+                .saved
+                .entry(file.to_owned())
+                .or_default()
+                .extend(piece),
         }
     }
 
     /// What is said once a transfer is over.
     fn report(&self, planned: &Planned<'_>, transfer: &Transfer, streams: &mut Streams) {
+        // src/tool_operate.c, `post_per_transfer`: a file without a body is made all the same
+        if let Some(file) = planned
+            .output
+            .filter(|_| transfer.code == 0 && !planned.to_stdout())
+        {
+            streams.saved.entry(file.to_owned()).or_default();
+        }
         let quiet = self.global.silent && !self.global.show_error;
         if transfer.code != 0 && !quiet {
             streams.complain(&format!("curl: ({}) {}\n", transfer.code, transfer.error));

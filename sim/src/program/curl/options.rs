@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::version::Build;
 use crate::names::RecordType;
+use crate::program;
 
 /// What a whole command line asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -325,7 +326,10 @@ impl Reader<'_> {
             let Refused::Option(why) = refused else {
                 continue;
             };
-            if self.build.stops_at_unknown_lines() || why == NOT {
+            if why == NOT {
+                return Err(Refused::Line(name.to_owned()));
+            }
+            if self.build.stops_at_unknown_lines() {
                 let line = format!("curl: <stdin>:{number}: '{name}' {why}\n");
                 return Err(Refused::Config("-".to_owned(), line));
             }
@@ -387,18 +391,22 @@ fn seconds(text: &str) -> Result<Option<Duration>, Refused> {
     Ok(Some(limit).filter(|limit| !limit.is_zero()))
 }
 
-const NOT: &str = "is not simulated by hybrid-sim";
+const NOT: &str = "is not simulated";
 
 /// Why an option is not taken, as `src/tool_helpers.c` words it.
 enum Refused {
     Option(&'static str),
     /// A config that is not taken, and what is said of the line at fault.
     Config(String, String),
+    /// The option of a line of a config that is not simulated.
+    Line(String),
 }
 
 impl Refused {
     fn usage(self, option: &str) -> Usage {
         match self {
+            Self::Option(NOT) => not_simulated(option),
+            Self::Line(option) => not_simulated(&option),
             Self::Option(why) => refused(option, why),
             // src/tool_getparam.c, `C_CONFIG`, and the exit code of `PARAM_READ_ERROR`
             Self::Config(file, line) => {
@@ -410,6 +418,13 @@ impl Refused {
                 Usage { text, code: 26 }
             }
         }
+    }
+}
+
+fn not_simulated(option: &str) -> Usage {
+    Usage {
+        text: format!("hybrid-sim does not simulate `curl {option}`\n"),
+        code: program::NOT_SIMULATED,
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) fn operate(run: &Run<'_>, planned: &[Planned<'_>], streams: &mut Stre
     let mut code = 0;
     for batch in batches(run, planned) {
         // All that arrives together is written before any of it is reported
-        interleave(run, planned, &batch, streams);
+        interleave(planned, &batch, streams);
         let mut latest = 0;
         for (_, transfer) in &batch {
             let about = &planned[transfer.number];
@@ -76,12 +76,7 @@ fn batches(run: &Run<'_>, planned: &[Planned<'_>]) -> Vec<Vec<(Duration, Transfe
 }
 
 /// Bodies in pieces, by turns.
-fn interleave(
-    run: &Run<'_>,
-    planned: &[Planned<'_>],
-    batch: &[(Duration, Transfer)],
-    streams: &mut Streams,
-) {
+fn interleave(planned: &[Planned<'_>], batch: &[(Duration, Transfer)], streams: &mut Streams) {
     let mut at = 0;
     loop {
         let mut wrote = false;
@@ -91,7 +86,7 @@ fn interleave(
             if !piece.is_empty() {
                 wrote = true;
                 let piece = &piece[..piece.len().min(PIECE)];
-                run.write(&planned[transfer.number], piece, streams);
+                Run::write(&planned[transfer.number], piece, streams);
             }
         }
         if !wrote {

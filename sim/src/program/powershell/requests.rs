@@ -18,9 +18,8 @@ pub(super) fn probe(args: &[String], seat: &Seat<'_>) -> Ran {
     let port = port.and_then(|at| args.get(at + 1)?.parse().ok());
     let host = value(args, "-computername").unwrap_or_default();
     let (Some(port), true) = (port, quiet) else {
-        return Ran::complains(
-            "hybrid-sim simulates Test-NetConnection with -Port and Quiet alone\r\n",
-            1,
+        return Refusal::instead_of(
+            "Test-NetConnection but with -Port and -InformationLevel Quiet",
         );
     };
     let (link, took) = match seat.lookup(&host) {

@@ -184,7 +184,7 @@ impl Machine {
                 Turn::Step(Step::Next(Started::Ended(ran))) => {
                     self.code = ran.code;
                     so_far = so_far.then(ran);
-                    if self.code == NOT_SIMULATED {
+                    if self.code == NOT_SIMULATED && !self.back_to_prompt() {
                         // What comes of the rest nobody knows
                         return Started::Ended(so_far);
                     }
@@ -200,7 +200,7 @@ impl Machine {
                         let mut machine = self.clone();
                         (machine.code, machine.level) = (ran.code, ran.code);
                         match ran.code {
-                            NOT_SIMULATED => Started::Ended(ran),
+                            NOT_SIMULATED if !machine.back_to_prompt() => Started::Ended(ran),
                             _ => machine.run(view).after(ran),
                         }
                     });

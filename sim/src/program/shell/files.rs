@@ -58,7 +58,7 @@ pub(super) fn list(place: &Place, args: &[String]) -> Started {
     } else {
         path(place, of)
     };
-    if system::is_unknown(place, &at) {
+    if system::is_unlisted(place, &at) {
         return Refusal::not_simulated(&format!("the content of {of}"));
     }
     let hidden = flags.iter().any(|flag| *flag == "-A");

@@ -142,6 +142,19 @@ impl Machine {
         Ran::default()
     }
 
+    /// Ends all that is run of the line that was typed; whether there is a terminal to type the next at.
+    pub(super) fn back_to_prompt(&mut self) -> bool {
+        let typed = |frame: &Frame| matches!(frame, Frame::Source(source) if source.terminal);
+        let Some(at) = self.frames.iter().rposition(typed) else {
+            return false;
+        };
+        while self.frames.len() > at + 1 {
+            self.drop_frame();
+        }
+        self.level = self.code;
+        true
+    }
+
     /// Ends what is run innermost, up to the next loop: `break` and `continue`.
     pub(super) fn leave(&mut self) {
         let stays = |frame: &Frame| frame.is_loop() || matches!(frame, Frame::Source(_));
