@@ -7,7 +7,6 @@ use std::time::Duration;
 use futures::{StreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
@@ -16,7 +15,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{LEASES, binder, boot, carried, mark, report, status, taints};
 use crate::clock;
-use crate::cluster::{Cluster, NodeState, insist};
+use crate::cluster::{Cluster, NodeState};
 use crate::fault::{FaultKind, FaultSet};
 
 /// kubelet: a quarter of `nodeLeaseDurationSeconds`, whatever the simulator's speed.
@@ -100,7 +99,7 @@ async fn renew(cluster: &Cluster, node: &NodeState) {
     let now = Timestamp::now() + SignedDuration::from_hours(i64::from(wrong));
     let patch = Patch::Merge(json!({"spec": {"renewTime": MicroTime(now)}}));
     let params = PatchParams::default();
-    let renewed = insist("lease", || leases.patch(&node.name, &params, &patch));
+    let renewed = cluster.insist("lease", || leases.patch(&node.name, &params, &patch));
     if let Err(error) = renewed.await {
         tracing::warn!(node = node.name, %error, "lease is not taken");
     }
@@ -139,12 +138,11 @@ async fn show(
         // At once, so that its pods need not go
         renew(cluster, node).await;
     }
-    let nodes: Api<Node> = Api::all(cluster.client.clone());
     let labels = carried(node, now);
     let (taints_now, taints_before) = (taints(node, now), taints(node, before));
     let marked = labels != carried(node, before) || taints_now != taints_before;
     if marked
-        && let Err(error) = mark(&nodes, &node.name, &labels, &taints_before, taints_now).await
+        && let Err(error) = mark(cluster, &node.name, &labels, &taints_before, taints_now).await
     {
         tracing::warn!(node = node.name, %error, "labels and taints are not taken");
     }
