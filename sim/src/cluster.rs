@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::net::Ipv4Addr;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use crate::clock::{self, Clock};
 use crate::fault::{FaultKind, FaultSet, FaultSwitch};
 use crate::files::Disks;
 use crate::pods::run::PodRun;
-use crate::program::View;
+use crate::program::{Turns, View};
 use crate::topology::{NodeSpec, Pool};
 use crate::traces::Traces;
 use crate::world::{self, Key, World};
@@ -33,7 +32,7 @@ pub(crate) struct Cluster {
     pub(crate) faults: FaultSwitch,
     pub(crate) nodes: BTreeMap<String, Arc<NodeState>>,
     world: world::Shared,
-    turns: AtomicU64,
+    turns: Turns,
     /// Requests under way.
     under_way: Semaphore,
     events_under_way: Arc<Semaphore>,
@@ -69,7 +68,7 @@ impl Cluster {
             faults,
             nodes,
             world,
-            turns: AtomicU64::new(seed),
+            turns: Turns::new(seed),
             under_way: Semaphore::new(UNDER_WAY),
             events_under_way: Arc::new(Semaphore::new(EVENTS_UNDER_WAY)),
             traces: Traces::default(),
