@@ -331,7 +331,11 @@ fn variables(place: &Place) -> Vec<(String, String)> {
     let user = place.user.as_deref().unwrap_or("ContainerAdministrator");
     let user = user.rsplit('\\').next().unwrap_or(user);
     let system = [
-        ("COMPUTERNAME", place.hostname.to_uppercase()),
+        // A NetBIOS name has 15 letters (Microsoft, "Naming conventions in Active Directory")
+        (
+            "COMPUTERNAME",
+            place.hostname.to_uppercase().chars().take(15).collect(),
+        ),
         // Under bindflt a HostProcess container's files also stand at this mount point
         ("CONTAINER_SANDBOX_MOUNT_POINT", "C:\\hpc".to_owned()),
         ("ComSpec", "C:\\Windows\\system32\\cmd.exe".to_owned()),
@@ -429,6 +433,18 @@ mod tests {
     use super::super::tests::{place, run as start};
     use super::*;
     use crate::image::Family;
+
+    #[test]
+    fn a_computers_name_has_fifteen_letters() {
+        let named = |name: &str| {
+            let mut place = place(Os::Windows, Family::Servercore);
+            name.clone_into(&mut place.hostname);
+            start(&place, &["cmd", "/c", "echo %COMPUTERNAME%"])
+        };
+        let prints = |text: &str| Started::Ended(Ran::prints(text));
+        assert_eq!(named("web-0"), prints("WEB-0\r\n"));
+        assert_eq!(named("a-web-server-7f4d"), prints("A-WEB-SERVER-7F\r\n"));
+    }
 
     fn cmd(line: &str) -> (String, String, u32) {
         let mut place = place(Os::Windows, Family::Servercore);
