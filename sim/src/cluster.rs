@@ -204,6 +204,8 @@ pub(crate) struct NodeState {
     pub(crate) labels: BTreeMap<String, String>,
     /// Of its object, once that is made.
     pub(crate) uid: OnceLock<String>,
+    /// Set once it is known that somebody has deleted the object.
+    pub(crate) deleted: OnceLock<()>,
     addresses: Mutex<Addresses>,
     images: Mutex<BTreeMap<String, Arc<OnceCell<()>>>>,
     readiness: Mutex<Option<Readiness>>,
@@ -242,6 +244,7 @@ impl NodeState {
             view,
             labels,
             uid: OnceLock::new(),
+            deleted: OnceLock::new(),
             addresses: Mutex::default(),
             images: Mutex::default(),
             readiness: Mutex::default(),

@@ -6,6 +6,8 @@ mod keep;
 mod status;
 
 pub(crate) use keep::keep;
+#[cfg(test)]
+pub(crate) use keep::renew;
 pub(crate) use status::{DISK_KI, allocatable};
 
 use std::collections::BTreeMap;

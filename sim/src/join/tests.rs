@@ -260,6 +260,28 @@ async fn joining_and_leaving_leave_nothing_behind() {
 }
 
 #[tokio::test]
+async fn a_deleted_node_is_given_up() {
+    let server = Arc::new(Server::new());
+    let joined = join(server.client(), options(2)).await.expect("they join");
+    let node = &joined.cluster.nodes["n0"];
+    node::renew(&joined.cluster, node).await;
+    assert!(node.deleted.get().is_none());
+    locked(&server.objects).retain(|path, _| !path.ends_with("/n0"));
+    node::renew(&joined.cluster, node).await;
+    assert!(node.deleted.get().is_some());
+    let asked = || {
+        let asked = locked(&server.asked);
+        asked.iter().filter(|asked| asked.ends_with("/n0")).count()
+    };
+    let before = asked();
+    node::renew(&joined.cluster, node).await;
+    assert_eq!(asked(), before);
+    joined.leave().await.expect("they leave");
+    assert_eq!(server.paths(), Vec::<String>::new());
+    nobody_is_left().await;
+}
+
+#[tokio::test]
 async fn the_dns_stays_as_long_as_anybody_is_joined() {
     const SLICE: &str =
         "/apis/discovery.k8s.io/v1/namespaces/kube-system/endpointslices/kube-dns-simulated";

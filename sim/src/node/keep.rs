@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures::{StreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
@@ -42,7 +43,7 @@ pub(crate) fn keep(cluster: &Arc<Cluster>, version: &str) {
                     return;
                 }
                 if let Err(error) = report(all, node, version).await {
-                    tracing::warn!(node = node.name, %error, "heartbeat is not taken");
+                    untaken(all, node, "heartbeat", &error).await;
                 }
             }
         };
@@ -58,7 +59,31 @@ pub(crate) fn keep(cluster: &Arc<Cluster>, version: &str) {
 /// Whether nothing is heard of a node.
 fn silent(cluster: &Cluster, node: &NodeState) -> bool {
     let vanished = node.suffers(FaultKind::NodeVanishes, &cluster.faults.current());
-    vanished || !node.power.borrow().up
+    vanished || !node.power.borrow().up || node.deleted.get().is_some()
+}
+
+/// Warns that the API server takes something of a node no more. A deleted node is given up, as a
+/// kubelet registers its node when it starts alone.
+async fn untaken(cluster: &Cluster, node: &NodeState, what: &str, error: &kube::Error) {
+    let why = match error {
+        kube::Error::Api(status) => status.message.clone(),
+        other => other.to_string(),
+    };
+    let nodes: Api<Node> = Api::all(cluster.client.clone());
+    let known = |now: &Node| now.metadata.uid.as_ref() == node.uid.get();
+    let missing = matches!(error, kube::Error::Api(status) if status.code == 404);
+    if missing
+        && matches!(nodes.get_opt(&node.name).await, Ok(now) if !now.as_ref().is_some_and(known))
+    {
+        if node.deleted.set(()).is_ok() {
+            let name = &node.name;
+            tracing::warn!(
+                "node {name} was deleted; it joins again when the simulator is restarted"
+            );
+        }
+        return;
+    }
+    tracing::warn!(node = node.name, why, "{what} is not taken");
 }
 
 /// Does something for each node once in each period, for ever. What takes longer than a period is
@@ -90,7 +115,7 @@ async fn in_turn<'a, F: Future<Output = ()>>(
         .await;
 }
 
-async fn renew(cluster: &Cluster, node: &NodeState) {
+pub(crate) async fn renew(cluster: &Cluster, node: &NodeState) {
     if silent(cluster, node) {
         return;
     }
@@ -101,7 +126,7 @@ async fn renew(cluster: &Cluster, node: &NodeState) {
     let params = PatchParams::default();
     let renewed = cluster.insist("lease", || leases.patch(&node.name, &params, &patch));
     if let Err(error) = renewed.await {
-        tracing::warn!(node = node.name, %error, "lease is not taken");
+        untaken(cluster, node, "lease", &error).await;
     }
 }
 
@@ -129,7 +154,7 @@ async fn show(
     now: &FaultSet,
 ) {
     let vanished = |faults| node.suffers(FaultKind::NodeVanishes, faults);
-    if vanished(now) {
+    if vanished(now) || node.deleted.get().is_some() {
         // Nothing can be told
         node.shown.send_replace(Some(now.clone()));
         return;
@@ -144,13 +169,13 @@ async fn show(
     if marked
         && let Err(error) = mark(cluster, &node.name, &labels, &taints_before, taints_now).await
     {
-        tracing::warn!(node = node.name, %error, "labels and taints are not taken");
+        untaken(cluster, node, "what is said of labels and taints", &error).await;
     }
     // What the controllers have written of a vanished node is overwritten
     if (vanished(before) || status::differs(node, before, now))
         && let Err(error) = report(cluster, node, version).await
     {
-        tracing::warn!(node = node.name, %error, "status is not taken");
+        untaken(cluster, node, "status", &error).await;
     }
     node.shown.send_replace(Some(now.clone()));
 }
