@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::net::Ipv4Addr;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use crate::clock::{self, Clock};
 use crate::fault::{FaultKind, FaultSet, FaultSwitch};
 use crate::files::Disks;
 use crate::pods::run::PodRun;
-use crate::program::View;
+use crate::program::{Turns, View};
 use crate::topology::{NodeSpec, Pool};
 use crate::traces::Traces;
 use crate::world::{self, Key, World};
@@ -33,7 +32,10 @@ pub(crate) struct Cluster {
     pub(crate) faults: FaultSwitch,
     pub(crate) nodes: BTreeMap<String, Arc<NodeState>>,
     world: world::Shared,
-    turns: AtomicU64,
+    turns: Turns,
+    /// Requests under way.
+    under_way: Semaphore,
+    events_under_way: Arc<Semaphore>,
     /// By node, as `nodes`: no node waits for what is asked of another.
     runs: BTreeMap<String, Mutex<BTreeMap<Key, Arc<PodRun>>>>,
     /// What is in the API server by this simulator.
@@ -66,7 +68,9 @@ impl Cluster {
             faults,
             nodes,
             world,
-            turns: AtomicU64::new(seed),
+            turns: Turns::new(seed),
+            under_way: Semaphore::new(UNDER_WAY),
+            events_under_way: Arc::new(Semaphore::new(EVENTS_UNDER_WAY)),
             traces: Traces::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
@@ -128,6 +132,51 @@ impl Cluster {
         }
     }
 
+    /// Waits for the turn of a request that answers at once, unlike a watch.
+    pub(crate) async fn in_turn<T>(&self, request: impl Future<Output = T>) -> T {
+        // It is never closed
+        let _turn = self.under_way.acquire().await;
+        request.await
+    }
+
+    /// Waits for the turn of a request that tells of an event.
+    pub(crate) fn event_in_turn<F: Future>(
+        &self,
+        request: F,
+    ) -> impl Future<Output = F::Output> + use<F> {
+        let under_way = Arc::clone(&self.events_under_way);
+        async move {
+            // It is never closed
+            let _turn = under_way.acquire().await;
+            request.await
+        }
+    }
+
+    /// Repeats a request to the API server until it is answered for good, as a kubelet does.
+    ///
+    /// A refusal (4xx, save 408 and 429) is an answer. It ends never by itself otherwise: the caller's
+    /// task is cancelled when its pod or the simulator goes.
+    pub(crate) async fn insist<T, F: Future<Output = kube::Result<T>>>(
+        &self,
+        what: &str,
+        mut request: impl FnMut() -> F,
+    ) -> kube::Result<T> {
+        let mut pause = Duration::from_millis(100);
+        loop {
+            match self.in_turn(request()).await {
+                Err(kube::Error::Api(status)) if is_final(status.code) => {
+                    return Err(kube::Error::Api(status));
+                }
+                Err(error) => {
+                    tracing::debug!(what, %error, "request is repeated");
+                    clock::elapse(pause).await;
+                    pause = (pause * 2).min(Duration::from_secs(5));
+                }
+                Ok(answer) => return Ok(answer),
+            }
+        }
+    }
+
     /// Runs a task until it ends or the simulator stops.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let stop = self.stop.clone();
@@ -155,6 +204,8 @@ pub(crate) struct NodeState {
     pub(crate) labels: BTreeMap<String, String>,
     /// Of its object, once that is made.
     pub(crate) uid: OnceLock<String>,
+    /// Set once it is known that somebody has deleted the object.
+    pub(crate) deleted: OnceLock<()>,
     addresses: Mutex<Addresses>,
     images: Mutex<BTreeMap<String, Arc<OnceCell<()>>>>,
     readiness: Mutex<Option<Readiness>>,
@@ -193,6 +244,7 @@ impl NodeState {
             view,
             labels,
             uid: OnceLock::new(),
+            deleted: OnceLock::new(),
             addresses: Mutex::default(),
             images: Mutex::default(),
             readiness: Mutex::default(),
@@ -328,49 +380,11 @@ impl Addresses {
 
 /// How many requests of one kind or another are under way: a thousand nodes that all want to tell
 /// something must not open a thousand connections.
-static UNDER_WAY: Semaphore = Semaphore::const_new(48);
+const UNDER_WAY: usize = 48;
 
 /// The same of events, which are many and keep nobody waiting: a kubelet, too, has a queue of its own
 /// for them (`tools/record/event.go`).
-static EVENTS_UNDER_WAY: Semaphore = Semaphore::const_new(16);
-
-/// Waits for the turn of a request that tells of an event.
-pub(crate) async fn event_in_turn<T>(request: impl Future<Output = T>) -> T {
-    // It is never closed
-    let _turn = EVENTS_UNDER_WAY.acquire().await;
-    request.await
-}
-
-/// Waits for the turn of a request that answers at once, unlike a watch.
-pub(crate) async fn in_turn<T>(request: impl Future<Output = T>) -> T {
-    // It is never closed
-    let _turn = UNDER_WAY.acquire().await;
-    request.await
-}
-
-/// Repeats a request to the API server until it is answered for good, as a kubelet does.
-///
-/// A refusal (4xx, save 408 and 429) is an answer. It ends never by itself otherwise: the caller's
-/// task is cancelled when its pod or the simulator goes.
-pub(crate) async fn insist<T, F: Future<Output = kube::Result<T>>>(
-    what: &str,
-    mut request: impl FnMut() -> F,
-) -> kube::Result<T> {
-    let mut pause = Duration::from_millis(100);
-    loop {
-        match in_turn(request()).await {
-            Err(kube::Error::Api(status)) if is_final(status.code) => {
-                return Err(kube::Error::Api(status));
-            }
-            Err(error) => {
-                tracing::debug!(what, %error, "request is repeated");
-                clock::elapse(pause).await;
-                pause = (pause * 2).min(Duration::from_secs(5));
-            }
-            Ok(answer) => return Ok(answer),
-        }
-    }
-}
+const EVENTS_UNDER_WAY: usize = 16;
 
 fn is_final(code: u16) -> bool {
     (400..500).contains(&code) && !matches!(code, 408 | 429)
@@ -382,13 +396,32 @@ mod tests {
 
     use super::*;
 
+    fn cluster() -> Cluster {
+        let service = tower::service_fn(|_: http::Request<kube::client::Body>| async {
+            Ok::<_, std::convert::Infallible>(http::Response::new(kube::client::Body::empty()))
+        });
+        let client = kube::Client::new(service, "default");
+        let faults = FaultSwitch::new(FaultSet::default());
+        Cluster::new(client, Clock::new(1.0), 1, faults, BTreeMap::new())
+    }
+
     #[tokio::test]
     async fn events_that_wait_keep_nothing_else_waiting() {
-        let all = EVENTS_UNDER_WAY.acquire_many(16).await;
-        let event = event_in_turn(std::future::ready(()));
+        let cluster = cluster();
+        let _all = cluster.events_under_way.acquire_many(16).await;
+        let event = cluster.event_in_turn(std::future::ready(()));
         assert!(event.now_or_never().is_none());
-        in_turn(std::future::ready(())).await;
-        drop(all);
+        let other = cluster.in_turn(std::future::ready(()));
+        assert!(other.now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_simulator_waits_for_no_request_of_another() {
+        let (busy, idle) = (cluster(), cluster());
+        let _all = busy.under_way.acquire_many(48).await;
+        let quick = std::future::ready::<()>;
+        assert!(busy.in_turn(quick(())).now_or_never().is_none());
+        assert!(idle.in_turn(quick(())).now_or_never().is_some());
     }
 
     #[test]

@@ -4,15 +4,14 @@
 //! nodes bring the Service `kube-dns` and its endpoint, on a Linux node (kubernetes/kubernetes
 //! `cluster/addons/dns/coredns`: these names and labels). Nothing answers there.
 
-use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::core::v1::{Node, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::api::{DeleteParams, PostParams};
-use kube::{Api, Client};
-use serde_json::json;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, ResourceExt};
+use serde_json::{Value, json};
 
-use crate::cluster::insist;
+use crate::cluster::Cluster;
 use crate::node::MANAGED;
-use crate::traces::Traces;
 
 const NAMESPACE: &str = "kube-system";
 const SERVICE: &str = "kube-dns";
@@ -20,12 +19,8 @@ const SLICE: &str = "kube-dns-simulated";
 const KINDS: (&str, &str) = ("service", "endpointslice");
 
 /// Adds the DNS, unless the cluster has one.
-pub(crate) async fn add(
-    client: &Client,
-    traces: &Traces,
-    node: &str,
-    pod_network: [u8; 3],
-) -> kube::Result<()> {
+pub(crate) async fn add(cluster: &Cluster, node: &str, pod_network: [u8; 3]) -> kube::Result<()> {
+    let Cluster { client, traces, .. } = cluster;
     let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
     let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), NAMESPACE);
     if services.get_opt(SERVICE).await?.is_some() {
@@ -48,25 +43,40 @@ pub(crate) async fn add(
             "kubernetes.io/service-name": SERVICE, MANAGED.0: MANAGED.1}},
         "addressType": "IPv4",
         "ports": ports(53),
-        "endpoints": [{"addresses": [format!("{a}.{b}.{c}.2")], "nodeName": node,
-            "conditions": {"ready": true, "serving": true, "terminating": false}}],
+        "endpoints": endpoints(&format!("{a}.{b}.{c}."), node),
     });
     let service: Service = from(service);
     let slice: EndpointSlice = from(slice);
     let created = PostParams::default();
     traces.left(KINDS.0, SERVICE);
-    if !there(insist("service", || services.create(&created, &service)).await)? {
+    if !there(
+        cluster
+            .insist("service", || services.create(&created, &service))
+            .await,
+    )? {
         traces.gone(KINDS.0, SERVICE);
     }
     traces.left(KINDS.1, SLICE);
-    if !there(insist("endpoint slice", || slices.create(&created, &slice)).await)? {
+    if !there(
+        cluster
+            .insist("endpoint slice", || slices.create(&created, &slice))
+            .await,
+    )? {
         traces.gone(KINDS.1, SLICE);
     }
     Ok(())
 }
 
-/// Removes what [`add`] added for one of these nodes; that of other simulators stays.
-pub(crate) async fn remove(client: &Client, traces: &Traces, nodes: &[String]) -> kube::Result<()> {
+/// Its endpoint on a node.
+fn endpoints(pod_network: &str, node: &str) -> Value {
+    json!([{"addresses": [format!("{pod_network}2")], "nodeName": node,
+        "conditions": {"ready": true, "serving": true, "terminating": false}}])
+}
+
+/// Removes what [`add`] added for one of these nodes; that of other simulators stays. While others
+/// are joined, one of their nodes takes the endpoint over, and with it who removes the DNS.
+pub(crate) async fn remove(cluster: &Cluster, nodes: &[String]) -> kube::Result<()> {
+    let Cluster { client, traces, .. } = cluster;
     let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
     let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), NAMESPACE);
     let now = DeleteParams::default();
@@ -75,6 +85,11 @@ pub(crate) async fn remove(client: &Client, traces: &Traces, nodes: &[String]) -
     }
     let slice = slices.get_opt(SLICE).await?;
     if slice.is_some_and(|slice| is_of(&slice, nodes)) {
+        if hand_over(cluster, &slices, nodes).await? {
+            traces.gone(KINDS.0, SERVICE);
+            traces.gone(KINDS.1, SLICE);
+            return Ok(());
+        }
         services
             .delete(SERVICE, &now)
             .await
@@ -87,6 +102,58 @@ pub(crate) async fn remove(client: &Client, traces: &Traces, nodes: &[String]) -
     Ok(())
 }
 
+/// Puts the endpoint on a Linux node of another simulator; whether there is one.
+async fn hand_over(
+    cluster: &Cluster,
+    slices: &Api<EndpointSlice>,
+    nodes: &[String],
+) -> kube::Result<bool> {
+    let all: Api<Node> = Api::all(cluster.client.clone());
+    let params = (ListParams::default(), PatchParams::default());
+    loop {
+        let found = cluster.insist("nodes", || all.list(&params.0));
+        let found = found.await?.items;
+        let heir = found
+            .iter()
+            .find_map(|node| Some((node, heir_to(node, nodes)?)));
+        let Some((node, network)) = heir else {
+            return Ok(false);
+        };
+        let name = node.name_any();
+        let patch = Patch::Merge(json!({"endpoints": endpoints(&network, &name)}));
+        let handed = cluster.insist("endpoint slice", || slices.patch(SLICE, &params.1, &patch));
+        match handed.await {
+            // Another simulator has removed it meanwhile
+            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(false),
+            other => drop(other?),
+        }
+        // Who leaves removes its nodes before it looks whether the DNS is its own: one that is still
+        // there has yet to look
+        let still = cluster.insist("node", || all.get_opt(&name));
+        if still.await?.is_some_and(|now| now.uid() == node.uid()) {
+            return Ok(true);
+        }
+    }
+}
+
+/// The beginning of the addresses of a node's pods, if it can have the DNS: a Linux node of a
+/// simulator that runs, and none of these.
+fn heir_to(node: &Node, nodes: &[String]) -> Option<String> {
+    let has = |label: (&str, &str)| node.labels().get(label.0).is_some_and(|is| is == label.1);
+    let of_another = has(MANAGED) && !nodes.contains(&node.name_any());
+    let linux = has(("kubernetes.io/os", "linux"));
+    let mut conditions = node
+        .status
+        .iter()
+        .flat_map(|status| &status.conditions)
+        .flatten();
+    // A killed simulator's nodes stay, and are not Ready after a while
+    let ready = conditions.any(|one| one.type_ == "Ready" && one.status == "True");
+    let cidr = node.spec.as_ref()?.pod_cidr.as_ref()?;
+    let network = &cidr[..=cidr.rfind('.')?];
+    (of_another && linux && ready).then(|| network.to_owned())
+}
+
 /// Whether one of these nodes is the one that the endpoint is on.
 fn is_of(slice: &EndpointSlice, nodes: &[String]) -> bool {
     let endpoints = slice.endpoints.iter().flatten();
@@ -95,7 +162,7 @@ fn is_of(slice: &EndpointSlice, nodes: &[String]) -> bool {
         .any(|node| nodes.contains(node))
 }
 
-fn from<T: serde::de::DeserializeOwned>(object: serde_json::Value) -> T {
+fn from<T: serde::de::DeserializeOwned>(object: Value) -> T {
     serde_json::from_value(object).expect("written as the type has it")
 }
 

@@ -250,15 +250,13 @@ impl Joined {
         };
         self.cluster.stop.cancel();
         self.cluster.tasks.close();
-        let client = &self.cluster.client;
         let leaving = async {
             self.cluster.tasks.wait().await;
-            let traces = &self.cluster.traces;
             let made = made(&self.cluster).await?;
-            remove(client, traces, &made).await?;
+            remove(&self.cluster, &made).await?;
             let names: Vec<String> = made.into_keys().collect();
             let what = "the objects of the cluster's DNS";
-            let gone = dns::remove(client, traces, &names).await;
+            let gone = dns::remove(&self.cluster, &names).await;
             gone.map_err(|source| LeaveError::Refused { what, source })
         };
         let left = timeout(LEAVING, leaving).await;

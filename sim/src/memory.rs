@@ -16,7 +16,6 @@ mod services;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -32,7 +31,7 @@ use crate::image::{self, Image};
 use crate::network::{policy::Policy, watch};
 use crate::node;
 use crate::pods::{command, run::PodRun};
-use crate::program::{self, End, Followed, Input, Place, Started, View};
+use crate::program::{self, End, Followed, Input, Place, Started, Turns, View};
 use crate::topology::{IpFamilies, Topology};
 use crate::world::{self, Key, Told, World};
 pub use error::MemoryError;
@@ -50,7 +49,7 @@ pub struct Memory {
     selecting: BTreeMap<Key, Service>,
     /// The pods that are not ready.
     unready: BTreeSet<Key>,
-    turns: AtomicU64,
+    turns: Turns,
     given: give::Given,
     families: IpFamilies,
 }
@@ -121,7 +120,7 @@ impl Memory {
             places: BTreeMap::new(),
             selecting: BTreeMap::new(),
             unready: BTreeSet::new(),
-            turns: AtomicU64::new(seed),
+            turns: Turns::new(seed),
             given: give::Given::default(),
             families: topology.ip_families,
         };

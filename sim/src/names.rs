@@ -175,7 +175,7 @@ fn of_cluster(world: &World, namespace: &str, node: &str) -> Settings {
         &world.network.domain
     };
     Settings {
-        servers: vec![zone::server(world).unwrap_or(UNKNOWN_SERVER)],
+        servers: vec![world.services.dns().unwrap_or(UNKNOWN_SERVER)],
         searches: vec![
             format!("{namespace}.svc.{domain}"),
             format!("svc.{domain}"),

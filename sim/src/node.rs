@@ -6,6 +6,8 @@ mod keep;
 mod status;
 
 pub(crate) use keep::keep;
+#[cfg(test)]
+pub(crate) use keep::renew;
 pub(crate) use status::{DISK_KI, allocatable};
 
 use std::collections::BTreeMap;
@@ -18,7 +20,7 @@ use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
 
-use crate::cluster::{Cluster, NodeState, insist};
+use crate::cluster::{Cluster, NodeState};
 use crate::fault::{FaultKind, FaultSet};
 use crate::topology::{self, Build};
 
@@ -151,10 +153,13 @@ pub(crate) async fn register(
         status: None,
     };
     let post = PostParams::default();
-    let created = match insist("node", || nodes.create(&post, &object)).await {
+    let created = match cluster
+        .insist("node", || nodes.create(&post, &object))
+        .await
+    {
         // Of an earlier try that was not answered, or of another simulator
         Err(kube::Error::Api(status)) if status.code == 409 => {
-            let found = insist("node", || nodes.get(&node.name)).await?;
+            let found = cluster.insist("node", || nodes.get(&node.name)).await?;
             if !is_own(&found, node) {
                 return Err(kube::Error::Api(status));
             }
@@ -185,21 +190,24 @@ pub(crate) async fn register(
         }),
     };
     let leases: Api<Lease> = Api::namespaced(cluster.client.clone(), LEASES);
-    insist("lease", || leases.create(&post, &lease)).await?;
+    cluster
+        .insist("lease", || leases.create(&post, &lease))
+        .await?;
     Ok(())
 }
 
 /// Sets a node's labels and its own taints. The list of taints is one value to the server, and the
 /// controllers set theirs in it: what they set meanwhile is not to be lost.
 async fn mark(
-    nodes: &Api<Node>,
+    cluster: &Cluster,
     name: &str,
     labels: &BTreeMap<String, Option<String>>,
     before: &[Taint],
     now: Vec<Taint>,
 ) -> kube::Result<()> {
+    let nodes: Api<Node> = Api::all(cluster.client.clone());
     loop {
-        let found = insist("node", || nodes.get(name)).await?;
+        let found = cluster.insist("node", || nodes.get(name)).await?;
         let others = found.spec.and_then(|spec| spec.taints).unwrap_or_default();
         let own = |taint: &Taint| before.iter().any(|own| own.key == taint.key);
         let others = others.into_iter().filter(|taint| !own(taint));
@@ -210,7 +218,9 @@ async fn mark(
             "spec": {"taints": taints},
         }));
         let params = PatchParams::default();
-        let marked = insist("labels and taints", || nodes.patch(name, &params, &patch)).await;
+        let marked = cluster
+            .insist("labels and taints", || nodes.patch(name, &params, &patch))
+            .await;
         match marked {
             Err(kube::Error::Api(status)) if status.code == 409 => {}
             other => return other.map(drop),
@@ -223,10 +233,11 @@ async fn report(cluster: &Cluster, node: &NodeState, version: &str) -> kube::Res
     let status = status::status(node, version, &cluster.faults.current());
     let patch = Patch::Strategic(json!({ "status": status }));
     let params = PatchParams::default();
-    insist("node status", || {
-        nodes.patch_status(&node.name, &params, &patch)
-    })
-    .await?;
+    cluster
+        .insist("node status", || {
+            nodes.patch_status(&node.name, &params, &patch)
+        })
+        .await?;
     Ok(())
 }
 

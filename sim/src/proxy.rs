@@ -7,7 +7,6 @@
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,9 +20,9 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::cluster::Cluster;
 use crate::listen;
-use crate::program::View;
 use crate::program::http::{Answer, Asked, PLAIN};
 use crate::program::outside::{self, Reply};
+use crate::program::{Turns, View};
 
 /// How much a client may say before it has said what it wants.
 const MOST_HEADER: usize = 16 * 1024;
@@ -41,7 +40,7 @@ pub(crate) async fn listen() -> std::io::Result<TcpListener> {
 
 /// Serves outside clients until the simulator stops.
 pub(crate) async fn serve(cluster: Arc<Cluster>, listener: TcpListener) {
-    let turns = Arc::new(AtomicU64::new(0));
+    let turns = Arc::new(Turns::default());
     let serves = |stream, seat| {
         let (all, turns) = (Arc::clone(&cluster), Arc::clone(&turns));
         async move {
@@ -52,7 +51,7 @@ pub(crate) async fn serve(cluster: Arc<Cluster>, listener: TcpListener) {
     listen::serve(&cluster, listener, MOST_CLIENTS, serves).await;
 }
 
-async fn connection(cluster: &Cluster, turns: &AtomicU64, stream: TcpStream) {
+async fn connection(cluster: &Cluster, turns: &Turns, stream: TcpStream) {
     let service = service_fn(|request: http::Request<hyper::body::Incoming>| {
         let world = cluster.world();
         let view = View {

@@ -23,6 +23,10 @@ Exit codes:
    20  refused for safety    21  cluster unreachable
   130  interrupted (reports are still written)";
 
+const SIMULATED: &str = "\
+The nodes pull a few images and no others, whose programs are a closed set: docs/simulated-programs.md
+lists both.";
+
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Check the cluster, remove everything again, and report
@@ -49,6 +53,7 @@ pub(super) enum Command {
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Join simulated nodes to a control plane, until interrupted
+    #[command(after_help = SIMULATED)]
     Simulate(SimulateArgs),
 }
 

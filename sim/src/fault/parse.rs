@@ -6,7 +6,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use super::kind::{FaultInfo, FaultKind, KINDS, Parameter};
-use super::place::Place;
+use super::place::{self, Place};
 use crate::nearest::nearest;
 
 /// One thing that is wrong in the cluster.
@@ -64,7 +64,10 @@ impl FromStr for ProductFault {
                     .expect("the catalogue is not empty"),
             });
         };
-        let place = |text: &str| text.parse::<Place>().map_err(UnknownFault::Place);
+        let place = |text: &str| {
+            let wrong = |_| UnknownFault::Place(place::unknown(text, info.parameter));
+            text.parse::<Place>().map_err(wrong)
+        };
         let (first, towards) = match (info.parameter, value) {
             (Parameter::None, Some(value)) => {
                 return Err(UnknownFault::ParameterUnused {
@@ -164,6 +167,9 @@ pub enum UnknownFault {
     /// Moments in the wrong order.
     #[error("`{0}` ends before it begins")]
     Order(String),
+    /// No time between two moments.
+    #[error("`{0}` ends when it begins")]
+    Never(String),
 }
 
 #[cfg(test)]
@@ -219,7 +225,15 @@ mod tests {
         assert_eq!(
             error("kube-proxy-dead=win"),
             "`win` is no place; there are all, windows, linux, windows-2019, windows-2022, \
-             windows-2025, node/NAME and namespace/NAME"
+             windows-2025 and node/NAME"
         );
+        assert_eq!(
+            error("untainted=moon"),
+            "`moon` is no place; there are all, windows, windows-2019, windows-2022, windows-2025 \
+             and node/NAME"
+        );
+        let of_pods = ProductFault::catalogue().find(|info| info.parameter == Parameter::Pods);
+        let name = of_pods.expect("there are such").name;
+        assert!(error(&format!("{name}=moon")).ends_with(", node/NAME and namespace/NAME"));
     }
 }

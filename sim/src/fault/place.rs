@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::kind::Parameter;
 use crate::topology::{Build, Os, Pool};
 
 /// A part of the cluster.
@@ -71,17 +72,21 @@ impl FromStr for Place {
             (_, Some(("namespace", name))) => named(name).map(Self::Namespace),
             _ => text.parse().ok().map(Self::Pool),
         };
-        place.ok_or_else(|| {
-            let pools: Vec<String> = std::iter::once(Pool::Linux)
-                .chain(Build::ALL.map(Pool::Windows))
-                .map(|pool| pool.to_string())
-                .collect();
-            format!(
-                "`{text}` is no place; there are all, windows, {}, node/NAME and namespace/NAME",
-                pools.join(", ")
-            )
-        })
+        place.ok_or_else(|| unknown(text, Parameter::Pods))
     }
+}
+
+/// That a text names no place, and which there are for a fault with such a parameter.
+pub(super) fn unknown(text: &str, parameter: Parameter) -> String {
+    let linux = (!parameter.is_of_windows()).then_some(Pool::Linux);
+    let pools = linux.into_iter().chain(Build::ALL.map(Pool::Windows));
+    let pools: Vec<String> = pools.map(|pool| pool.to_string()).collect();
+    let last = match parameter.takes_namespaces() {
+        true => ", node/NAME and namespace/NAME",
+        false => " and node/NAME",
+    };
+    let pools = pools.join(", ");
+    format!("`{text}` is no place; there are all, windows, {pools}{last}")
 }
 
 impl From<Pool> for Place {

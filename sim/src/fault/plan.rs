@@ -1,5 +1,6 @@
 //! When faults set in and when they end.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -49,8 +50,10 @@ impl FromStr for TimedFault {
             Some(("", until)) => (Duration::ZERO, Some(moment(until)?)),
             Some((from, until)) => (moment(from)?, Some(moment(until)?)),
         };
-        if until.is_some_and(|until| until <= from) {
-            return Err(UnknownFault::Order(time.to_owned()));
+        match until.map(|until| until.cmp(&from)) {
+            Some(Ordering::Less) => return Err(UnknownFault::Order(time.to_owned())),
+            Some(Ordering::Equal) => return Err(UnknownFault::Never(time.to_owned())),
+            Some(Ordering::Greater) | None => {}
         }
         Ok(Self { fault, from, until })
     }
@@ -164,6 +167,7 @@ mod tests {
             "`soon` is no time; write `@30s`, `@30s..2m` or `@..2m`"
         );
         assert_eq!(error("dns-down@2m..1m"), "`2m..1m` ends before it begins");
+        assert_eq!(error("dns-down@1m..60s"), "`1m..60s` ends when it begins");
         assert!(error("dns-down@-3s").contains("no time"));
     }
 

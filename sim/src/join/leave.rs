@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::Api;
 use kube::api::{DeleteParams, ListParams, ObjectMeta, Preconditions};
-use kube::{Api, Client};
 use thiserror::Error;
 
 use super::AT_ONCE;
-use crate::cluster::{Cluster, insist};
+use crate::cluster::Cluster;
 use crate::node::{self, LEASES};
-use crate::traces::Traces;
 
 /// Why something of the nodes may have been left behind.
 #[derive(Debug, Error)]
@@ -44,7 +43,7 @@ pub(super) async fn made(cluster: &Cluster) -> Result<Made, LeaveError> {
                 return Ok(Some((node.name.clone(), uid.clone())));
             }
             // It may have been made without our having heard of it
-            let found = insist("node", || nodes.get_opt(&node.name)).await?;
+            let found = cluster.insist("node", || nodes.get_opt(&node.name)).await?;
             let found = found.filter(|found| node::is_own(found, node));
             Ok(found.and_then(|found| Some((node.name.clone(), found.metadata.uid?))))
         }
@@ -61,11 +60,8 @@ pub(super) async fn made(cluster: &Cluster) -> Result<Made, LeaveError> {
 }
 
 /// Removes nodes with their leases and pods, and nothing of others of the same names.
-pub(super) async fn remove(
-    client: &Client,
-    traces: &Traces,
-    made: &Made,
-) -> Result<(), LeaveError> {
+pub(super) async fn remove(cluster: &Cluster, made: &Made) -> Result<(), LeaveError> {
+    let Cluster { client, traces, .. } = cluster;
     if made.is_empty() {
         return Ok(());
     }
@@ -76,14 +72,17 @@ pub(super) async fn remove(
         .map(Ok)
         .try_for_each_concurrent(AT_ONCE, |(name, uid)| async {
             let now = now(Some(uid.clone()));
-            gone(insist("node", || nodes.delete(name, &now)).await).map_err(refused("nodes"))?;
+            gone(cluster.insist("node", || nodes.delete(name, &now)).await)
+                .map_err(refused("nodes"))?;
             traces.gone("node", name);
             Ok(())
         })
         .await?;
     // The garbage collector would come for them in time, where there is one
     let all = ListParams::default();
-    let found = insist("leases", || leases.list_metadata(&all)).await;
+    let found = cluster
+        .insist("leases", || leases.list_metadata(&all))
+        .await;
     let owned = found.map_err(refused("leases"))?.items.into_iter();
     let owned = owned.filter(|lease| is_of(&lease.metadata, made));
     stream::iter(owned)
@@ -91,14 +90,15 @@ pub(super) async fn remove(
         .try_for_each_concurrent(AT_ONCE, |lease| async {
             let name = lease.metadata.name.unwrap_or_default();
             let now = now(lease.metadata.uid);
-            gone(insist("lease", || leases.delete(&name, &now)).await).map_err(refused("leases"))
+            gone(cluster.insist("lease", || leases.delete(&name, &now)).await)
+                .map_err(refused("leases"))
         })
         .await?;
     // Nodes first: the scheduler places nothing more; twice, for what it placed meanwhile
     let bound = ListParams::default().fields("spec.nodeName!=");
     let pods: Api<Pod> = Api::all(client.clone());
     for _ in 0..2 {
-        let found = insist("pods", || pods.list(&bound)).await;
+        let found = cluster.insist("pods", || pods.list(&bound)).await;
         let ours = found
             .map_err(refused("pods"))?
             .items
@@ -114,7 +114,8 @@ pub(super) async fn remove(
                 let name = pod.metadata.name.unwrap_or_default();
                 let now = now(pod.metadata.uid);
                 let pods: Api<Pod> = Api::namespaced(client.clone(), &namespace);
-                gone(insist("pod", || pods.delete(&name, &now)).await).map_err(refused("pods"))
+                gone(cluster.insist("pod", || pods.delete(&name, &now)).await)
+                    .map_err(refused("pods"))
             })
             .await?;
     }

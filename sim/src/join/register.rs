@@ -58,13 +58,11 @@ pub(super) async fn claim(cluster: &Cluster) -> Result<(), JoinError> {
     }
     let names: Vec<String> = left.keys().cloned().collect();
     // An earlier simulator was killed before it could leave
-    if let Err(LeaveError::Refused { source, .. }) =
-        remove(&cluster.client, &cluster.traces, &left).await
-    {
+    if let Err(LeaveError::Refused { source, .. }) = remove(cluster, &left).await {
         return Err(refused(&names.join(", "), source));
     }
     // Its address was one of the nodes that are gone
-    let removed = dns::remove(&cluster.client, &cluster.traces, &names).await;
+    let removed = dns::remove(cluster, &names).await;
     removed.map_err(|source| refused(&names.join(", "), source))
 }
 
@@ -97,14 +95,9 @@ pub(super) async fn register(
         .iter()
         .find(|(_, node)| node.view.pool.build().is_none());
     if let Some((name, node)) = linux {
-        dns::add(
-            &cluster.client,
-            &cluster.traces,
-            name,
-            node.view.pod_network,
-        )
-        .await
-        .map_err(|source| refused(name, source))?;
+        dns::add(cluster, name, node.view.pod_network)
+            .await
+            .map_err(|source| refused(name, source))?;
     }
     Ok(())
 }

@@ -143,8 +143,15 @@ impl Server {
                 }
                 (201, body)
             }
-            Method::PATCH => match objects.get(path) {
-                Some(object) => (200, object.clone()),
+            Method::PATCH => match objects.get_mut(path) {
+                Some(object) => {
+                    for field in ["status", "endpoints"] {
+                        if let Some(value) = body.get(field) {
+                            object[field] = value.clone();
+                        }
+                    }
+                    (200, object.clone())
+                }
                 None => refused(404, "not found"),
             },
             Method::DELETE => {
@@ -249,6 +256,54 @@ async fn joining_and_leaving_leave_nothing_behind() {
     joined.reached().await.expect("the kubelet has answered");
     joined.leave().await.expect("they leave");
     assert_eq!((server.paths(), traces.objects()), (vec![], vec![]));
+    nobody_is_left().await;
+}
+
+#[tokio::test]
+async fn a_deleted_node_is_given_up() {
+    let server = Arc::new(Server::new());
+    let joined = join(server.client(), options(2)).await.expect("they join");
+    let node = &joined.cluster.nodes["n0"];
+    node::renew(&joined.cluster, node).await;
+    assert!(node.deleted.get().is_none());
+    locked(&server.objects).retain(|path, _| !path.ends_with("/n0"));
+    node::renew(&joined.cluster, node).await;
+    assert!(node.deleted.get().is_some());
+    let asked = || {
+        let asked = locked(&server.asked);
+        asked.iter().filter(|asked| asked.ends_with("/n0")).count()
+    };
+    let before = asked();
+    node::renew(&joined.cluster, node).await;
+    assert_eq!(asked(), before);
+    joined.leave().await.expect("they leave");
+    assert_eq!(server.paths(), Vec::<String>::new());
+    nobody_is_left().await;
+}
+
+#[tokio::test]
+async fn the_dns_stays_as_long_as_anybody_is_joined() {
+    const SLICE: &str =
+        "/apis/discovery.k8s.io/v1/namespaces/kube-system/endpointslices/kube-dns-simulated";
+    const SERVICE: &str = "/api/v1/namespaces/kube-system/services/kube-dns";
+    let server = Arc::new(Server::new());
+    let first = join(server.client(), options(2)).await.expect("they join");
+    let prefixed = JoinOptions {
+        prefix: "b-".to_owned(),
+        ..options(1)
+    };
+    let second = join(server.client(), prefixed).await.expect("they join");
+    let endpoint = || locked(&server.objects)[SLICE]["endpoints"][0].clone();
+    assert_eq!(endpoint()["nodeName"], "n0");
+    first.leave().await.expect("they leave");
+    let node = locked(&server.objects)["/api/v1/nodes/b-n0"].clone();
+    let network = node["spec"]["podCIDR"].as_str().expect("a network");
+    let network = network.strip_suffix("0/24").expect("of IPv4");
+    assert_eq!(endpoint()["nodeName"], "b-n0");
+    assert_eq!(endpoint()["addresses"], json!([format!("{network}2")]));
+    assert!(server.paths().contains(&SERVICE.to_owned()));
+    second.leave().await.expect("they leave");
+    assert_eq!(server.paths(), Vec::<String>::new());
     nobody_is_left().await;
 }
 

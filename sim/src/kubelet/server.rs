@@ -130,7 +130,7 @@ fn route(cluster: &Arc<Cluster>, node: &NodeState, request: Request<Incoming>) -
         }
         ["portForward", _, _] | ["portForward", _, _, _] => text(
             StatusCode::NOT_IMPLEMENTED,
-            "this simulated kubelet does not forward ports: no packet leaves the simulator",
+            "this simulated kubelet does not forward ports, as no packet leaves the simulator",
         ),
         _ if request.method() != Method::GET => {
             text(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")

@@ -151,7 +151,7 @@ pub(super) fn begin(
     let Some(key) = header(SEC_WEBSOCKET_KEY).map(str::to_owned) else {
         return text(
             StatusCode::BAD_REQUEST,
-            "you must specify a WebSocket upgrade: SPDY is not served by this simulated kubelet",
+            "you must specify a WebSocket upgrade, as SPDY is not served by this simulated kubelet",
         );
     };
     let offered = header(SEC_WEBSOCKET_PROTOCOL)

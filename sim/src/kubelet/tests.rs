@@ -353,6 +353,26 @@ async fn plain(scene: &Scene, path: &str) -> String {
     told
 }
 
+#[tokio::test]
+async fn refused_sessions_have_words_that_clients_show() {
+    let scene = Scene::new();
+    for (path, words) in [
+        ("portForward/test/web", "does not forward ports"),
+        (
+            "exec/test/web/main?command=true&output=1",
+            "WebSocket upgrade",
+        ),
+    ] {
+        let answer = plain(&scene, path).await;
+        let body = answer.split_once("\r\n\r\n").expect("a body").1;
+        assert!(body.contains(words), "{answer}");
+        // client-go's NewConnection (spdy.go) first reads the words as a Status, in YAML too: of a
+        // mapping nothing is left
+        assert!(!body.contains(": "), "{body}");
+    }
+    scene.empty().await;
+}
+
 const LOG: &str = "containerLogs/test/web/main";
 const EXEC: &str =
     "exec/test/web/main?command=sh&command=-c&command=echo+out%3B+exit+3&output=1&error=1";

@@ -28,6 +28,27 @@ fn pod_on(pool: Pool, host_network: bool, told: Told) -> (World, Origin) {
     (world, origin)
 }
 
+#[test]
+fn kubelets_keep_the_address_of_a_dns_that_is_gone() {
+    for pool in [Pool::Linux, WINDOWS] {
+        let (mut world, origin) = pod_on(pool, false, Told::default());
+        assert_eq!(settings(&world, &origin).servers, [CLUSTER_DNS]);
+        let own = IpAddr::V4(Ipv4Addr::new(10, 97, 1, 2));
+        let service = Service {
+            addresses: vec![own],
+            ..Service::default()
+        };
+        let key = Key::new("kube-system", "kube-dns");
+        world.services.insert(key.clone(), service);
+        assert_eq!(settings(&world, &origin).servers, [own]);
+        world.services.remove(&key);
+        assert_eq!(settings(&world, &origin).servers, [own]);
+        let query = Query::address("kubernetes.default");
+        let answer = lookup(&world, &origin, &query).answer;
+        assert_eq!(answer, Answer::TimedOut);
+    }
+}
+
 /// A Service with an address, a headless one with two ready backends, and external ones.
 fn with_services(world: &mut World) {
     let port = |name: &str, protocol, port| ServicePort {

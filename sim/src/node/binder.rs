@@ -13,7 +13,7 @@ use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
 use super::taints;
-use crate::cluster::{Cluster, insist};
+use crate::cluster::Cluster;
 use crate::fault::{FaultKind, FaultSet};
 use crate::pods::admit;
 
@@ -102,7 +102,7 @@ async fn bind(cluster: &Cluster, pod: &Pod) {
             "target": {"apiVersion": "v1", "kind": "Node", "name": node.name},
         });
         let post = PostParams::default();
-        let bound = insist("binding", || {
+        let bound = cluster.insist("binding", || {
             pods.create_subresource::<_, Value>("binding", &name, &post, &binding)
         });
         if let Err(error) = bound.await {

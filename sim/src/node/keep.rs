@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{LEASES, binder, boot, carried, mark, report, status, taints};
 use crate::clock;
-use crate::cluster::{Cluster, NodeState, insist};
+use crate::cluster::{Cluster, NodeState};
 use crate::fault::{FaultKind, FaultSet};
 
 /// kubelet: a quarter of `nodeLeaseDurationSeconds`, whatever the simulator's speed.
@@ -43,7 +43,7 @@ pub(crate) fn keep(cluster: &Arc<Cluster>, version: &str) {
                     return;
                 }
                 if let Err(error) = report(all, node, version).await {
-                    tracing::warn!(node = node.name, %error, "heartbeat is not taken");
+                    untaken(all, node, "heartbeat", &error).await;
                 }
             }
         };
@@ -59,7 +59,31 @@ pub(crate) fn keep(cluster: &Arc<Cluster>, version: &str) {
 /// Whether nothing is heard of a node.
 fn silent(cluster: &Cluster, node: &NodeState) -> bool {
     let vanished = node.suffers(FaultKind::NodeVanishes, &cluster.faults.current());
-    vanished || !node.power.borrow().up
+    vanished || !node.power.borrow().up || node.deleted.get().is_some()
+}
+
+/// Warns that the API server takes something of a node no more. A deleted node is given up, as a
+/// kubelet registers its node when it starts alone.
+async fn untaken(cluster: &Cluster, node: &NodeState, what: &str, error: &kube::Error) {
+    let why = match error {
+        kube::Error::Api(status) => status.message.clone(),
+        other => other.to_string(),
+    };
+    let nodes: Api<Node> = Api::all(cluster.client.clone());
+    let known = |now: &Node| now.metadata.uid.as_ref() == node.uid.get();
+    let missing = matches!(error, kube::Error::Api(status) if status.code == 404);
+    if missing
+        && matches!(nodes.get_opt(&node.name).await, Ok(now) if !now.as_ref().is_some_and(known))
+    {
+        if node.deleted.set(()).is_ok() {
+            let name = &node.name;
+            tracing::warn!(
+                "node {name} was deleted; it joins again when the simulator is restarted"
+            );
+        }
+        return;
+    }
+    tracing::warn!(node = node.name, why, "{what} is not taken");
 }
 
 /// Does something for each node once in each period, for ever. What takes longer than a period is
@@ -91,7 +115,7 @@ async fn in_turn<'a, F: Future<Output = ()>>(
         .await;
 }
 
-async fn renew(cluster: &Cluster, node: &NodeState) {
+pub(crate) async fn renew(cluster: &Cluster, node: &NodeState) {
     if silent(cluster, node) {
         return;
     }
@@ -100,9 +124,9 @@ async fn renew(cluster: &Cluster, node: &NodeState) {
     let now = Timestamp::now() + SignedDuration::from_hours(i64::from(wrong));
     let patch = Patch::Merge(json!({"spec": {"renewTime": MicroTime(now)}}));
     let params = PatchParams::default();
-    let renewed = insist("lease", || leases.patch(&node.name, &params, &patch));
+    let renewed = cluster.insist("lease", || leases.patch(&node.name, &params, &patch));
     if let Err(error) = renewed.await {
-        tracing::warn!(node = node.name, %error, "lease is not taken");
+        untaken(cluster, node, "lease", &error).await;
     }
 }
 
@@ -130,7 +154,7 @@ async fn show(
     now: &FaultSet,
 ) {
     let vanished = |faults| node.suffers(FaultKind::NodeVanishes, faults);
-    if vanished(now) {
+    if vanished(now) || node.deleted.get().is_some() {
         // Nothing can be told
         node.shown.send_replace(Some(now.clone()));
         return;
@@ -139,20 +163,19 @@ async fn show(
         // At once, so that its pods need not go
         renew(cluster, node).await;
     }
-    let nodes: Api<Node> = Api::all(cluster.client.clone());
     let labels = carried(node, now);
     let (taints_now, taints_before) = (taints(node, now), taints(node, before));
     let marked = labels != carried(node, before) || taints_now != taints_before;
     if marked
-        && let Err(error) = mark(&nodes, &node.name, &labels, &taints_before, taints_now).await
+        && let Err(error) = mark(cluster, &node.name, &labels, &taints_before, taints_now).await
     {
-        tracing::warn!(node = node.name, %error, "labels and taints are not taken");
+        untaken(cluster, node, "what is said of labels and taints", &error).await;
     }
     // What the controllers have written of a vanished node is overwritten
     if (vanished(before) || status::differs(node, before, now))
         && let Err(error) = report(cluster, node, version).await
     {
-        tracing::warn!(node = node.name, %error, "status is not taken");
+        untaken(cluster, node, "status", &error).await;
     }
     node.shown.send_replace(Some(now.clone()));
 }

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::book::Role;
 use super::run::PodRun;
-use crate::cluster::{Cluster, event_in_turn, locked};
+use crate::cluster::{Cluster, locked};
 use crate::fault::FaultKind;
 
 /// What tells one event from another: the container's field path, the reason and the words.
@@ -64,10 +64,12 @@ pub(crate) fn tell(
     let events: Api<Event> = Api::namespaced(cluster.client.clone(), &run.key.namespace);
     if count > 1 {
         let again = Patch::Merge(json!({"count": count, "lastTimestamp": at, "message": message}));
-        cluster.spawn(async move {
+        let counted = cluster.event_in_turn(async move {
             let params = PatchParams::default();
-            let counted = event_in_turn(events.patch(&name, &params, &again)).await;
-            if let Err(error) = counted {
+            events.patch(&name, &params, &again).await
+        });
+        cluster.spawn(async move {
+            if let Err(error) = counted.await {
                 tracing::debug!(%error, "event is not counted");
             }
         });
@@ -102,8 +104,10 @@ pub(crate) fn tell(
         reporting_instance: Some(run.node.name.clone()),
         ..Event::default()
     };
+    let created =
+        cluster.event_in_turn(async move { events.create(&PostParams::default(), &event).await });
     cluster.spawn(async move {
-        if let Err(error) = event_in_turn(events.create(&PostParams::default(), &event)).await {
+        if let Err(error) = created.await {
             tracing::debug!(%error, "event is lost");
         }
     });

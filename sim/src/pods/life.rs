@@ -17,7 +17,7 @@ use super::container::Slot;
 use super::run::PodRun;
 use super::{admit, events, evict, sandbox, volumes};
 use crate::clock;
-use crate::cluster::{Cluster, insist, locked};
+use crate::cluster::{Cluster, locked};
 
 /// Leads a pod until it is deleted, or until `gone` says that the API server has forgotten it.
 pub(crate) async fn live(
@@ -73,8 +73,10 @@ async fn lead(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &mut watch::Recei
         deleted(seen).await;
     };
     tokio::select! {
-        () = reports => {}
+        // What the pod now says is known before anything is done about it
+        biased;
         () = follow(run, &mut told) => {}
+        () = reports => {}
         () = work => {}
     }
     if works {
@@ -361,10 +363,11 @@ async fn report(cluster: &Cluster, run: &PodRun) {
     // The UID guards against a new pod of the same name, as in the kubelet's patches
     let patch = Patch::Strategic(json!({"metadata": {"uid": run.uid}, "status": status}));
     let params = PatchParams::default();
-    if let Err(error) = insist("pod status", || {
-        pods.patch_status(&run.key.name, &params, &patch)
-    })
-    .await
+    if let Err(error) = cluster
+        .insist("pod status", || {
+            pods.patch_status(&run.key.name, &params, &patch)
+        })
+        .await
     {
         tracing::debug!(pod = %run.key, %error, "status is not taken");
     }
@@ -381,7 +384,10 @@ async fn delete(cluster: &Cluster, run: &PodRun) {
         }),
         ..DeleteParams::default()
     };
-    if let Err(error) = insist("pod deletion", || pods.delete(&run.key.name, &params)).await {
+    if let Err(error) = cluster
+        .insist("pod deletion", || pods.delete(&run.key.name, &params))
+        .await
+    {
         tracing::debug!(pod = %run.key, %error, "deletion is not taken");
     }
 }

@@ -11,7 +11,7 @@ use kube::Api;
 
 use super::resources::milli;
 use super::run::PodRun;
-use crate::cluster::{Cluster, insist};
+use crate::cluster::Cluster;
 
 /// The content of a `ConfigMap` or Secret.
 pub(crate) type Data = BTreeMap<String, Vec<u8>>;
@@ -24,7 +24,7 @@ pub(crate) async fn config_map(
     name: &str,
 ) -> Result<Data, Missing> {
     let maps: Api<ConfigMap> = Api::namespaced(cluster.client.clone(), &run.key.namespace);
-    let found = insist("ConfigMap", || maps.get_opt(name)).await;
+    let found = cluster.insist("ConfigMap", || maps.get_opt(name)).await;
     let map = found.map_err(|error| Missing::other(&error))?;
     let map = map.ok_or_else(|| Missing::object("configmap", name))?;
     let texts = map.data.into_iter().flatten();
@@ -38,7 +38,7 @@ pub(crate) async fn config_map(
 /// A Secret's content, or the kubelet's words for its absence.
 pub(crate) async fn secret(cluster: &Cluster, run: &PodRun, name: &str) -> Result<Data, Missing> {
     let secrets: Api<Secret> = Api::namespaced(cluster.client.clone(), &run.key.namespace);
-    let found = insist("Secret", || secrets.get_opt(name)).await;
+    let found = cluster.insist("Secret", || secrets.get_opt(name)).await;
     let secret = found.map_err(|error| Missing::other(&error))?;
     let secret = secret.ok_or_else(|| Missing::object("secret", name))?;
     let data = secret.data.into_iter().flatten();

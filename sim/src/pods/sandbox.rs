@@ -8,7 +8,7 @@ use kube::Api;
 
 use super::events;
 use super::run::PodRun;
-use crate::cluster::{Cluster, insist};
+use crate::cluster::Cluster;
 use crate::fault::FaultKind;
 use crate::names;
 use crate::topology::{NodeSpec, Os};
@@ -193,7 +193,10 @@ async fn handler(cluster: &Cluster, run: &PodRun) -> Result<String, String> {
         return Ok(String::new());
     };
     let classes: Api<RuntimeClass> = Api::all(cluster.client.clone());
-    match insist("RuntimeClass", || classes.get_opt(name)).await {
+    match cluster
+        .insist("RuntimeClass", || classes.get_opt(name))
+        .await
+    {
         Ok(Some(class)) => Ok(class.handler),
         Ok(None) => Err(format!(
             "failed to lookup RuntimeClass {name}: runtimeclass.node.k8s.io \"{name}\" not found"

@@ -233,6 +233,27 @@ async fn volumes_follow_what_they_are_made_of_and_parts_of_them_do_not() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_pod_reads_its_changed_labels_at_once() {
+    let life = Life::begin().await;
+    let items = json!([{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}]);
+    let container = json!({"args": ["pause"],
+        "volumeMounts": [{"name": "own", "mountPath": "/own"}]});
+    let volumes = json!([{"name": "own", "downwardAPI": {"items": items}}]);
+    life.create_with("linux", "reader", container, json!({"volumes": volumes}));
+    life.0.pass(30).await;
+    for turn in 0..20 {
+        let mut pod = life.pod("reader");
+        pod["metadata"]["labels"] = json!({"turn": turn.to_string()});
+        let path = path("test", "reader");
+        life.0.stub.state().tell("MODIFIED", &path, pod);
+        life.0.pass(1).await;
+        let text = format!("turn=\"{turn}\"");
+        assert_eq!(life.file("reader", "/own/labels"), Some(text));
+    }
+    life.0.end().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_was_waiting_when_its_pod_ended_is_terminated() {
     let life = Life::begin().await;
     let fails = json!({"command": ["sh", "-c", "exit 3"]});

@@ -21,7 +21,7 @@ use super::env::{Env, forgiven};
 use super::refer::{self, Data, Missing};
 use super::run::PodRun;
 use super::{command, events};
-use crate::cluster::{Cluster, insist};
+use crate::cluster::Cluster;
 use crate::files::{Files, Mount, Volume};
 use crate::node;
 use crate::topology::Os;
@@ -288,7 +288,7 @@ fn told(run: &PodRun, items: Option<&[DownwardAPIVolumeFile]>) -> Result<Data, M
 async fn claimed(cluster: &Cluster, run: &PodRun, name: &str) -> Result<Volume, String> {
     let claims: Api<PersistentVolumeClaim> =
         Api::namespaced(cluster.client.clone(), &run.key.namespace);
-    let found = insist("claim", || claims.get(name)).await;
+    let found = cluster.insist("claim", || claims.get(name)).await;
     let found = found.map_err(|error| {
         let why = match error {
             kube::Error::Api(status) => status.message.clone(),

@@ -260,6 +260,18 @@ mod tests {
     use crate::image::Family;
     use crate::topology::Os;
 
+    #[test]
+    fn a_computers_name_has_fifteen_letters() {
+        let named = |name: &str| {
+            let mut place = place(Os::Windows, Family::Servercore);
+            name.clone_into(&mut place.hostname);
+            start(&place, &["cmd", "/c", "echo %COMPUTERNAME%"])
+        };
+        let prints = |text: &str| Started::Ended(Ran::prints(text));
+        assert_eq!(named("web-0"), prints("WEB-0\r\n"));
+        assert_eq!(named("a-web-server-7f4d"), prints("A-WEB-SERVER-7F\r\n"));
+    }
+
     fn cmd(line: &str) -> (String, String, u32) {
         let mut place = place(Os::Windows, Family::Servercore);
         place.env = std::sync::Arc::new([("ANSWER".to_owned(), "42".to_owned())].into());

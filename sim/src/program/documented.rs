@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::tests::{place, run};
 use super::{NOT_SIMULATED, Refusal, Started};
-use crate::image::Family;
-use crate::topology::Os;
+use crate::image::{Family, resolve};
+use crate::topology::{Build, Os, Pool};
 
 const PAGE: &str = include_str!("../../../docs/simulated-programs.md");
 
@@ -46,6 +46,29 @@ fn runs(os: Os, args: &[&str]) -> bool {
             _ => true,
         }
     })
+}
+
+#[test]
+fn the_images_are_those_that_nodes_pull() {
+    let section = PAGE.split("## The images\n").nth(1).expect("it is there");
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let cells = section.lines().filter_map(|line| line.split(" | ").nth(1));
+    let listed: BTreeSet<&str> = cells
+        .flat_map(|cell| cell.split(", "))
+        .filter_map(|name| name.strip_prefix('`')?.strip_suffix('`'))
+        .collect();
+    let pulled = |name: &str| {
+        let image = format!("registry.example/{name}:ltsc2022");
+        let pools = [Pool::Linux, Pool::Windows(Build::Ws2022)];
+        let found = pools
+            .into_iter()
+            .find_map(|pool| resolve(&image, pool).ok());
+        found.map(|image| image.family)
+    };
+    let families: BTreeSet<Family> = listed.iter().filter_map(|name| pulled(name)).collect();
+    assert_eq!(listed.len(), 7, "{listed:?}");
+    assert_eq!(families.len(), 7, "{families:?}");
+    assert_eq!(pulled("nginx"), None);
 }
 
 /// Every name that the code could answer to.

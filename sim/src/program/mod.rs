@@ -35,16 +35,17 @@ mod system;
 mod table;
 #[cfg(test)]
 mod transcripts;
+mod turns;
 mod windows;
 
 pub(crate) use input::{Ear, Heard, Input, Wants, interrupted};
 pub(crate) use ran::{End, Followed, Piece, Ran, Rest};
+pub(crate) use turns::Turns;
 pub(crate) use windows::CONTROL_C;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -81,7 +82,7 @@ pub(crate) struct Place {
 pub(crate) struct View<'a> {
     pub(crate) world: &'a World,
     /// Gives each connection a turn of its own.
-    pub(crate) turns: &'a AtomicU64,
+    pub(crate) turns: &'a Turns,
     /// The time of a clock that goes right.
     pub(crate) now: Timestamp,
 }
@@ -109,7 +110,7 @@ struct Spent {
 #[derive(Clone, Copy)]
 struct Sight<'a> {
     world: &'a World,
-    turns: &'a AtomicU64,
+    turns: &'a Turns,
     now: Timestamp,
     depth: u32,
     spent: &'a Spent,
@@ -329,7 +330,7 @@ pub(crate) mod tests {
     #[derive(Default)]
     pub(crate) struct Empty {
         world: World,
-        turns: AtomicU64,
+        turns: Turns,
     }
 
     impl Empty {

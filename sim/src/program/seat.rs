@@ -1,7 +1,6 @@
 //! The world as a program in a place meets it.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -15,7 +14,7 @@ use crate::cluster::WRONG;
 use crate::fault::FaultKind;
 use crate::files::FileError;
 use crate::names::{self, Query, Settings};
-use crate::network::{self, Backend, Origin, Outcome, Request};
+use crate::network::{self, Backend, Origin, Outcome, Protocol, Request};
 use crate::topology::{Os, Pool};
 use crate::world::{Key, Node, Pod};
 
@@ -54,10 +53,6 @@ impl Seat<'_> {
             }
             _ => Language::English,
         }
-    }
-
-    fn turn(&self) -> u64 {
-        self.view.turns.fetch_add(1, Ordering::Relaxed)
     }
 
     /// The place of the program behind a server.
@@ -112,7 +107,7 @@ impl Net for Seat<'_> {
     fn find(&self, query: &Query<'_>) -> (Result<Vec<IpAddr>, NotFound>, Duration) {
         // Turns are for connections: with one for each name, too, every other backend is left out
         let query = Query {
-            turn: self.view.turns.load(Ordering::Relaxed),
+            turn: self.view.turns.taken(),
             ..*query
         };
         match names::resolve(self.view.world, &self.place.origin, &query) {
@@ -129,7 +124,7 @@ impl Net for Seat<'_> {
     }
 
     fn open(&self, address: IpAddr, port: u16) -> Link {
-        let turn = self.turn();
+        let turn = self.view.turns.take(Protocol::Tcp, address, port);
         let request = Request::tcp(self.place.origin.clone(), address, port, turn);
         let (source, speaks) = match network::connect(self.view.world, &request) {
             Outcome::Refused => return Link::Refused,
@@ -162,9 +157,10 @@ impl Net for Seat<'_> {
     }
 
     fn datagram(&self, address: IpAddr, port: u16, payload: &str) -> Datagram {
+        let turn = self.view.turns.take(Protocol::Udp, address, port);
         let mut request = Request {
             payload: payload.len(),
-            ..Request::udp(self.place.origin.clone(), address, port, self.turn())
+            ..Request::udp(self.place.origin.clone(), address, port, turn)
         };
         match network::connect(self.view.world, &request) {
             Outcome::Refused => Datagram::Refused,
@@ -321,16 +317,15 @@ impl Net for Seat<'_> {
 mod tests {
     use std::collections::BTreeMap;
     use std::sync::Arc;
-    use std::sync::atomic::AtomicU64;
 
     use super::super::Started;
     use super::super::serve::Page;
     use super::super::tests::{NOW, argv, place};
-    use super::super::{View, start};
+    use super::super::{Turns, View, start};
     use super::*;
     use crate::image::Family;
     use crate::topology::Build;
-    use crate::world::{Nodes, Pods, Told, World};
+    use crate::world::{Endpoint, Nodes, Pods, Service, ServicePort, Slice, Told, World};
 
     const LINUX: [u8; 4] = [127, 77, 1, 1];
     const WINDOWS: [u8; 4] = [127, 77, 1, 2];
@@ -360,7 +355,7 @@ mod tests {
 
     #[test]
     fn an_echo_has_the_time_to_live_of_its_sender() {
-        let (world, turns) = (world(), AtomicU64::new(0));
+        let (world, turns) = (world(), Turns::default());
         let place = place(Os::Linux, Family::Agnhost);
         let view = View {
             world: &world,
@@ -419,7 +414,7 @@ mod tests {
 
     #[test]
     fn a_server_that_asks_itself_comes_to_an_end() {
-        let (world, turns) = (world(), AtomicU64::new(0));
+        let (world, turns) = (world(), Turns::default());
         let mut place = place(Os::Linux, Family::Agnhost);
         let url = "http://10.244.1.9:8080/shell?cmd=curl%20-s%20$A";
         place.env = Arc::new([("A".to_owned(), url.to_owned())].into());
@@ -446,8 +441,57 @@ mod tests {
     }
 
     #[test]
+    fn each_connection_of_a_program_has_its_turn() {
+        let mut world = world();
+        let endpoints = [("a", 11), ("b", 12)].map(|(name, last)| {
+            let address = [10, 244, 2, last];
+            let pod = Pod {
+                listening: BTreeMap::from([(8080, Page::Netexec)]),
+                ..Pod::new("windows", address, Told::default())
+            };
+            world.pods.insert(Key::new("test", name), pod);
+            Endpoint::ready(address)
+        });
+        let port = ServicePort {
+            name: "http".to_owned(),
+            protocol: Protocol::Tcp,
+            port: 80,
+            node_port: None,
+        };
+        let service = Service {
+            addresses: vec![[10, 96, 0, 9].into()],
+            ports: vec![port],
+            ..Service::default()
+        };
+        world.services.insert(Key::new("test", "web"), service);
+        let slice = Slice {
+            service: "web".to_owned(),
+            ports: BTreeMap::from([("http".to_owned(), 8080)]),
+            endpoints: endpoints.into(),
+        };
+        world.slices.insert(Key::new("test", "web-1"), slice);
+        let turns = Turns::default();
+        let place = place(Os::Linux, Family::Agnhost);
+        let view = View {
+            world: &world,
+            turns: &turns,
+            now: NOW,
+        };
+        for script in [
+            "for i in $(seq 4); do curl -s http://web/hostname; echo; done",
+            "for i in $(seq 4); do curl -s http://web/hostname; curl -so /dev/null 10.244.1.9:8080; echo; done",
+        ] {
+            let input = super::super::Input::default();
+            let followed = start(&place, &argv(&["sh", "-c", script]), &input, &view).follow(&view);
+            let text = String::from_utf8_lossy(&followed.ran.stdout).into_owned();
+            let two = ["a\nb\na\nb\n", "b\na\nb\na\n"];
+            assert!(two.contains(&&*text), "{script}: {text}");
+        }
+    }
+
+    #[test]
     fn servers_spend_of_what_their_client_may_do() {
-        let (world, turns) = (world(), AtomicU64::new(0));
+        let (world, turns) = (world(), Turns::default());
         let mut place = place(Os::Linux, Family::Agnhost);
         let script = "for%20i%20in%20$(seq%209999)%3Bdo%20:%3Bdone";
         let url = format!("http://10.244.1.9:8080/shell?cmd={script}");

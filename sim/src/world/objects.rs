@@ -247,6 +247,8 @@ struct ServiceMaps {
     /// When each was first seen, and how many there have been.
     arrived: HashMap<Key, u64>,
     arrivals: u64,
+    /// The first address that the cluster's DNS had last.
+    dns: Option<IpAddr>,
 }
 
 impl Services {
@@ -266,6 +268,9 @@ impl Services {
                 maps.by_node_port.insert(at, key.clone());
             }
         }
+        if (&*key.namespace, &*key.name) == ("kube-system", "kube-dns") {
+            maps.dns = service.addresses.first().copied();
+        }
         maps.all.insert(key, service);
     }
 
@@ -284,6 +289,12 @@ impl Services {
 
     pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
         self.maps.all.keys()
+    }
+
+    /// The address of the cluster's DNS, that of one that is gone included: kubelets are told of it
+    /// once, when they are set up.
+    pub(crate) fn dns(&self) -> Option<IpAddr> {
+        self.maps.dns
     }
 
     /// Those of a namespace.

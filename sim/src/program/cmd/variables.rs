@@ -9,7 +9,11 @@ fn variables(place: &Place) -> Vec<(String, String)> {
     let user = place.user.as_deref().unwrap_or("ContainerAdministrator");
     let user = user.rsplit('\\').next().unwrap_or(user);
     let system = [
-        ("COMPUTERNAME", place.hostname.to_uppercase()),
+        // A NetBIOS name has 15 letters (Microsoft, "Naming conventions in Active Directory")
+        (
+            "COMPUTERNAME",
+            place.hostname.to_uppercase().chars().take(15).collect(),
+        ),
         // Under bindflt a HostProcess container's files also stand at this mount point
         ("CONTAINER_SANDBOX_MOUNT_POINT", "C:\\hpc".to_owned()),
         ("ComSpec", "C:\\Windows\\system32\\cmd.exe".to_owned()),

@@ -1,0 +1,47 @@
+//! Which of several backends each connection comes to.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::cluster::locked;
+use crate::network::Protocol;
+
+/// How many destinations are kept in mind; whoever scans ports makes no more of them.
+const MOST: usize = 4096;
+
+/// Counts connections, by where they go: whatever else a program connects to, those to one Service go
+/// round its backends.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    all: AtomicU64,
+    next: Mutex<HashMap<(Protocol, IpAddr, u16), u64>>,
+}
+
+impl Turns {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            all: AtomicU64::new(seed),
+            ..Self::default()
+        }
+    }
+
+    /// The turn of a connection.
+    pub(crate) fn take(&self, protocol: Protocol, to: IpAddr, port: u16) -> u64 {
+        let all = self.all.fetch_add(1, Ordering::Relaxed);
+        let mut next = locked(&self.next);
+        if next.len() >= MOST {
+            next.clear();
+        }
+        let next = next.entry((protocol, to, port)).or_insert(all);
+        let turn = *next;
+        *next = turn.wrapping_add(1);
+        turn
+    }
+
+    /// How many connections there have been.
+    pub(crate) fn taken(&self) -> u64 {
+        self.all.load(Ordering::Relaxed)
+    }
+}
