@@ -387,7 +387,7 @@ mod tests {
 
     #[test]
     fn curl_writes_the_files_that_it_is_told_to() {
-        let (world, turns) = (world(), AtomicU64::new(0));
+        let (world, turns) = (world(), Turns::default());
         let view = View {
             world: &world,
             turns: &turns,
