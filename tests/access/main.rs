@@ -327,7 +327,8 @@ async fn refused_as(world: &World, admin: &Cluster, account: &Account, suites: &
             let id = format!("refused-{after}");
             let short = account::refusing_after(cluster, after, durations());
             let view = run_as(&short, suites, &id).await?;
-            let left = remove_run(&admin.api, Some(&id), durations().tear_down)
+            // As long as it takes: only what a run's own tear-down may take is short here
+            let left = remove_run(&admin.api, Some(&id), Durations::default().tear_down)
                 .await
                 .map_err(|error| error.to_string())?;
             ensure(left.is_clean(), || format!("left by {id}: {left:?}"))?;
