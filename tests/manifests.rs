@@ -179,7 +179,11 @@ fn a_real_server_accepts_every_manifest() {
     let namespaces = folder().join("namespaces.yaml");
     let namespaces = namespaces.to_str().expect("text");
     let mut said: Vec<_> = [namespaces, classes]
-        .map(|file| kubectl(&["apply", "--validate=strict", "-f", file]))
+        .map(|file| {
+            // By the server, which keeps no annotation: others may have made the namespace
+            let apply = ["apply", "--server-side", "--force-conflicts"];
+            kubectl(&[&apply[..], &["--validate=strict", "-f", file]].concat())
+        })
         .into();
     for namespace in ["winconform", "winconform-host"] {
         let wait = [
@@ -210,7 +214,7 @@ fn a_real_server_accepts_every_manifest() {
         namespaces,
     ];
     let again = kubectl(&unknown);
-    let gone = [namespaces, classes].map(|file| kubectl(&["delete", "--wait=false", "-f", file]));
+    let gone = [namespaces, classes].map(|file| kubectl(&["delete", "--timeout=60s", "-f", file]));
     for (accepted, said) in said {
         assert!(accepted, "{said}");
         // A warning is as good as a refusal to come
