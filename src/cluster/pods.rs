@@ -5,39 +5,9 @@ use std::time::Duration;
 use serde_json::Value as Json;
 use tokio::time::Instant;
 use winconform_core::text::printable;
-use winconform_core::way::{Trouble, TroubleKind};
+use winconform_core::way::{NO_IMAGE, NOT_CREATED, StartFailure, Trouble, TroubleKind};
 
 use super::wait::Condition;
-
-/// A kubelet's words that the node cannot run an image of this build or platform: hcsshim
-/// `ErrComputeSystem…` (0xc0370101), and containerd's platform matcher.
-const MISMATCHES: [&str; 5] = [
-    "The container operating system does not match the host operating system",
-    "The operating system of the container does not match the operating system of the host",
-    "0xc0370101",
-    "no match for platform in manifest",
-    "no matching manifest for",
-];
-
-/// Waiting reasons of `pkg/kubelet/images`: the image does not come.
-const IMAGE_REASONS: [&str; 7] = [
-    "ErrImagePull",
-    "ImagePullBackOff",
-    "InvalidImageName",
-    "ErrImageNeverPull",
-    "ImageInspectError",
-    "RegistryUnavailable",
-    "SignatureValidationFailed",
-];
-
-/// Waiting reasons of `pkg/kubelet/kuberuntime`: the container does not come to run.
-const CONTAINER_REASONS: [&str; 5] = [
-    "CreateContainerConfigError",
-    "CreateContainerError",
-    "RunContainerError",
-    "PostStartHookError",
-    "CrashLoopBackOff",
-];
 
 /// Whether a pod is Ready, or will never be. Being unschedulable is not yet `Never` here: a fresh
 /// pod may be so for a moment; [`PodWait`] knows how long it has lasted.
@@ -61,10 +31,10 @@ pub fn readiness(pod: &Json) -> Condition<()> {
                 format!("container {name}: {said}"),
             );
         }
-        if IMAGE_REASONS.contains(&reason) {
+        if NO_IMAGE.contains(&reason) {
             return never(TroubleKind::ImagePull, format!("container {name}: {said}"));
         }
-        if CONTAINER_REASONS.contains(&reason) {
+        if NOT_CREATED.contains(&reason) || reason == "CrashLoopBackOff" {
             let detail = crashes(pod).unwrap_or_else(|| format!("container {name}: {said}"));
             return never(TroubleKind::FixtureFailed, detail);
         }
@@ -245,7 +215,7 @@ fn condition<'p>(pod: &'p Json, kind: &str) -> Option<&'p Json> {
 
 /// Whether these are words of a runtime about an image that the node cannot run.
 pub(super) fn is_mismatch(message: &str) -> bool {
-    MISMATCHES.iter().any(|words| message.contains(words))
+    StartFailure::of(message).is_some()
 }
 
 fn text(value: &Json) -> &str {

@@ -11,7 +11,7 @@ use winconform_core::config::{Image, Images};
 use winconform_core::facts::{NodeFact, Pool, PoolName, WindowsBuild};
 use winconform_core::way::{AIMED_AT, FixtureKey, SchedFixture};
 
-use super::manifest::{ManifestError, handler, name, pod_spec};
+use super::manifest::{ManifestError, handler, name, pod_spec, tolerations as tolerating};
 
 /// What pods are aimed by.
 pub(super) struct Ground<'g> {
@@ -118,16 +118,7 @@ impl Aim<'_> {
                     continue;
                 }
             };
-            let taints = pool.into_iter().flat_map(|pool| &pool.taints);
-            let toleration = |taint: &Json| {
-                json!({
-                    "key": taint["key"],
-                    "operator": "Equal",
-                    "value": taint["value"].as_str().unwrap_or_default(),
-                    "effect": taint["effect"],
-                })
-            };
-            for toleration in taints.map(toleration) {
+            for toleration in pool.into_iter().flat_map(tolerating) {
                 if !tolerations.contains(&toleration) {
                     tolerations.push(toleration);
                 }

@@ -307,7 +307,7 @@ fn named(node: &str) -> Json {
     json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]})
 }
 
-fn tolerations(pool: &Pool) -> Vec<Json> {
+pub(super) fn tolerations(pool: &Pool) -> Vec<Json> {
     let tolerate = |taint: &Json| {
         json!({
             "key": taint["key"],

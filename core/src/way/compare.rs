@@ -32,3 +32,35 @@ impl Comparison {
         matches!(self, Self::Holds(_))
     }
 }
+
+/// How one target of many compares.
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub(super) enum Each {
+    Holds,
+    Refuted,
+    Otherwise,
+}
+
+impl Each {
+    /// All targets together. It holds when all do. A capability is refuted by any that fails; a
+    /// limitation is only by all that answer: some that do and some that do not are another way to
+    /// fail.
+    pub(super) fn together(
+        all: &[Self],
+        is_limitation: bool,
+        difference: Difference,
+    ) -> Comparison {
+        let every = |wanted| all.iter().all(|one| *one == wanted);
+        let refuted = match is_limitation {
+            true => every(Self::Refuted),
+            false => all.contains(&Self::Refuted),
+        };
+        if every(Self::Holds) {
+            Comparison::Holds(difference)
+        } else if refuted {
+            Comparison::Refuted(difference)
+        } else {
+            Comparison::Otherwise(difference)
+        }
+    }
+}

@@ -117,14 +117,7 @@ pub fn session(
 /// The replies in a session's output, one per target. The result lines are counted against the
 /// targets, since an exec can lose output and still end with 0 (kubernetes#124571).
 pub fn split(gets: &[HttpGet], token: &str, reply: &ExecReply) -> Result<Vec<HttpReply>, Trouble> {
-    let unrecognised = |why: String| {
-        let detail = format!(
-            "{why}; output `{}`, errors `{}`",
-            printable(&reply.stdout),
-            printable(&reply.stderr)
-        );
-        Trouble::new(TroubleKind::UnrecognisedOutput, detail)
-    };
+    let unrecognised = |why: String| reply.unrecognised(&why);
     match &reply.exit {
         ExitStatus::NotStarted(text) if is_missing(text) => {
             return Err(Trouble::new(TroubleKind::ToolMissing, text.clone()));

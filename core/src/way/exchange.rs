@@ -9,8 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value as Json;
 
 use super::failure::FailureClass;
+use super::trouble::{Trouble, TroubleKind};
 use crate::facts::Facts;
-use crate::text::bound;
+use crate::text::{bound, printable};
 
 /// What a way asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +44,23 @@ pub enum Reply {
 }
 
 impl Reply {
+    /// The items of a list of the API server; anything but a list is trouble, `otherwise` where it is
+    /// no answer of the API server at all.
+    pub(super) fn items(&self, otherwise: &str) -> Result<&[Json], Trouble> {
+        let Self::Api(ApiReply { status, body }) = self else {
+            return Err(Trouble::new(TroubleKind::UnrecognisedOutput, otherwise));
+        };
+        let words = body["message"].as_str().unwrap_or("no message");
+        match (status, body["items"].as_array()) {
+            (200, Some(items)) => Ok(items),
+            (403, _) => Err(Trouble::new(TroubleKind::Forbidden, words)),
+            (status, _) => {
+                let detail = format!("status {status}, not a list: {words}");
+                Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail))
+            }
+        }
+    }
+
     /// The reply as it is recorded with a look, if it is: at most about `limit` bytes of it.
     pub fn recorded(self, limit: usize) -> Option<Self> {
         Some(match self {
@@ -244,4 +262,16 @@ pub struct ExecReply {
     pub stderr: String,
     /// How it ended.
     pub exit: ExitStatus,
+}
+
+impl ExecReply {
+    /// That its output is not what was asked for; both streams are said.
+    pub(super) fn unrecognised(&self, why: &str) -> Trouble {
+        let detail = format!(
+            "{why}; output `{}`, errors `{}`",
+            printable(&self.stdout),
+            printable(&self.stderr)
+        );
+        Trouble::new(TroubleKind::UnrecognisedOutput, detail)
+    }
 }

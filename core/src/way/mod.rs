@@ -41,8 +41,9 @@ pub use place::{
     Bound, FixtureKey, FixtureName, Need, Standing, StandingFixture, StandingNode, StandingPod,
 };
 pub use placement::{
-    AIMED_AT, Ground, Hindrance, KeptOff, PlacedPod, Placement, PlacementAsk, PlacementExpect,
-    PlacementSeen, Said, SchedFixture, Start, StartFailure, Whereabouts,
+    AIMED_AT, Ground, Hindrance, KeptOff, NO_IMAGE, NOT_CREATED, PlacedPod, Placement,
+    PlacementAsk, PlacementExpect, PlacementSeen, Said, SchedFixture, Start, StartFailure,
+    Whereabouts,
 };
 pub use preemption::{Preemption, PreemptionAsk, PreemptionExpect, PreemptionSeen};
 pub use reach::{ReachAnswer, ReachExpect, ReachSeen, ReachedTarget};

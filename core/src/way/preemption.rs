@@ -9,7 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::exchange::{ApiReply, ApiRequest, Reply, Request};
+use super::exchange::{ApiRequest, Reply, Request};
 use super::place::Bound;
 use super::trouble::{Trouble, TroubleKind};
 use super::{Comparison, Difference, Way};
@@ -60,7 +60,7 @@ impl Way for Preemption {
     fn read(_: &PreemptionAsk, at: &Bound<'_>, reply: &Reply) -> Result<PreemptionSeen, Trouble> {
         let pool = at.pool.map_or("", |pool| pool.as_str());
         let [victim, preemptor] = ["victim", "preemptor"].map(|pod| format!("{pod}-{pool}"));
-        let events = items(reply)?;
+        let events = reply.items("no answer of the API server to a look at events")?;
         let said = |pod: &str, reason: &str| {
             let of = |event: &&Json| {
                 event["reason"] == reason
@@ -107,28 +107,11 @@ fn finds_nothing(message: &str) -> bool {
         && none.iter().any(|words| preemption.contains(words))
 }
 
-/// The items of a list; anything but a list is trouble.
-fn items(reply: &Reply) -> Result<&[Json], Trouble> {
-    let Reply::Api(ApiReply { status, body }) = reply else {
-        let detail = "no answer of the API server to a look at events";
-        return Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail));
-    };
-    let words = body["message"].as_str().unwrap_or("no message");
-    match (status, body["items"].as_array()) {
-        (200, Some(items)) => Ok(items),
-        (403, _) => Err(Trouble::new(TroubleKind::Forbidden, words)),
-        (status, _) => {
-            let detail = format!("status {status}, not a list: {words}");
-            Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::facts::{PoolName, WindowsBuild};
-    use crate::way::Standing;
+    use crate::way::{ApiReply, Standing};
     use serde_json::json;
 
     // kube-scheduler 1.37.0

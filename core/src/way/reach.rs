@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::compare::Each;
 use super::failure::FailureClass;
 use super::{Comparison, Difference};
 use crate::text::printable;
@@ -68,16 +69,7 @@ pub enum ReachAnswer {
     },
 }
 
-/// How one target compares.
-#[derive(Clone, Copy, Eq, PartialEq)]
-enum Each {
-    Holds,
-    Refuted,
-    Otherwise,
-}
-
-/// It holds when all targets do. A capability is refuted by any that fails, a limitation only by
-/// all that answer: some that do and some that do not are another way to fail.
+/// All targets together.
 pub(super) fn compare(expect: &ReachExpect, seen: &ReachSeen) -> Comparison {
     if let Some(absent) = &seen.absent {
         return Comparison::Inapplicable(absent.clone());
@@ -97,7 +89,6 @@ pub(super) fn compare(expect: &ReachExpect, seen: &ReachSeen) -> Comparison {
         }
     };
     let each: Vec<_> = seen.targets.iter().map(of).collect();
-    let all = |wanted| each.iter().all(|one| *one == wanted);
     let difference = Difference {
         expected: match seen.targets.len() {
             0 | 1 => expect.to_string(),
@@ -105,12 +96,8 @@ pub(super) fn compare(expect: &ReachExpect, seen: &ReachSeen) -> Comparison {
         },
         seen: told(seen, &each),
     };
-    match expect {
-        _ if all(Each::Holds) => Comparison::Holds(difference),
-        ReachExpect::Answers if each.contains(&Each::Refuted) => Comparison::Refuted(difference),
-        ReachExpect::Fails(_) if all(Each::Refuted) => Comparison::Refuted(difference),
-        ReachExpect::Answers | ReachExpect::Fails(_) => Comparison::Otherwise(difference),
-    }
+    let is_limitation = matches!(expect, ReachExpect::Fails(_));
+    Each::together(&each, is_limitation, difference)
 }
 
 fn told(seen: &ReachSeen, each: &[Each]) -> String {

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::exchange::{ApiReply, ApiRequest, Reply, Request};
+use super::exchange::{ApiRequest, Reply, Request};
 use super::place::{Bound, FixtureKey, FixtureName};
 use super::trouble::{Trouble, TroubleKind};
 use super::{Comparison, Difference, Way};
@@ -172,7 +172,7 @@ impl Way for State {
     }
 
     fn read(ask: &StateAsk, at: &Bound<'_>, reply: &Reply) -> Result<StateSeen, Trouble> {
-        let items = items(reply)?;
+        let items = reply.items("an HTTP answer to a state look")?;
         let StateAsk::Pods(fixture) = ask else {
             return Ok(StateSeen::Endpoints(
                 items.iter().flat_map(read_slice).collect(),
@@ -310,23 +310,6 @@ fn compare_endpoints(expect: StateExpect, endpoints: &[EndpointSeen]) -> Compari
     }
 }
 
-/// The items of a list; anything but a list is trouble.
-fn items(reply: &Reply) -> Result<&Vec<Json>, Trouble> {
-    let Reply::Api(ApiReply { status, body }) = reply else {
-        let detail = "an HTTP answer to a state look";
-        return Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail));
-    };
-    let words = body["message"].as_str().unwrap_or("no message");
-    match (status, body["items"].as_array()) {
-        (200, Some(items)) => Ok(items),
-        (403, _) => Err(Trouble::new(TroubleKind::Forbidden, words)),
-        (status, _) => {
-            let detail = format!("status {status}, not a list: {words}");
-            Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail))
-        }
-    }
-}
-
 fn text(value: &Json) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
@@ -395,6 +378,7 @@ fn read_slice(slice: &Json) -> Vec<EndpointSeen> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::way::ApiReply;
     use serde_json::json;
 
     #[test]
@@ -570,7 +554,8 @@ mod tests {
             (500, json!({"items": []})),
             (200, json!([])),
         ] {
-            assert!(items(&Reply::Api(ApiReply { status, body })).is_err());
+            let reply = Reply::Api(ApiReply { status, body });
+            assert!(reply.items("no list").is_err());
         }
     }
 }

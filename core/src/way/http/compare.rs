@@ -4,22 +4,14 @@ use std::collections::BTreeMap;
 
 use super::{HttpAnswer, HttpExpect, HttpSeen, TargetSeen};
 use crate::text::printable;
+use crate::way::compare::Each;
 use crate::way::failure::FailureClass;
 use crate::way::{Comparison, Difference};
 
 /// So many targets that are not as expected are named.
 const NAMED: usize = 4;
 
-/// How one target compares.
-#[derive(Clone, Copy, Eq, PartialEq)]
-enum Each {
-    Holds,
-    Refuted,
-    Otherwise,
-}
-
-/// It holds when all targets do. A capability is refuted by any that fails; a limitation is only
-/// by all that answer: some that do and some that do not are another way to fail.
+/// All targets together; every pod that was to be met has to be.
 pub(super) fn compare(expect: &HttpExpect, seen: &HttpSeen) -> Comparison {
     if let Some(absent) = &seen.absent {
         return Comparison::Inapplicable(absent.clone());
@@ -33,17 +25,12 @@ pub(super) fn compare(expect: &HttpExpect, seen: &HttpSeen) -> Comparison {
         expected: expected(expect, seen),
         seen: told(seen, &each),
     };
-    let any = |wanted| each.contains(&wanted);
-    let all = |wanted| each.iter().all(|one| *one == wanted);
-    match expect {
-        _ if all(Each::Holds) && seen.unmet.is_empty() => Comparison::Holds(difference),
-        HttpExpect::Answers { .. } | HttpExpect::Reached if any(Each::Refuted) => {
-            Comparison::Refuted(difference)
-        }
-        HttpExpect::Fails { .. } if all(Each::Refuted) => Comparison::Refuted(difference),
-        HttpExpect::Answers { .. } | HttpExpect::Reached | HttpExpect::Fails { .. } => {
+    let is_limitation = matches!(expect, HttpExpect::Fails { .. });
+    match Each::together(&each, is_limitation, difference) {
+        Comparison::Holds(difference) if !seen.unmet.is_empty() => {
             Comparison::Otherwise(difference)
         }
+        together => together,
     }
 }
 

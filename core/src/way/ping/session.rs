@@ -97,14 +97,7 @@ pub fn split(
     token: &str,
     reply: &ExecReply,
 ) -> Result<Vec<PingReply>, Trouble> {
-    let unrecognised = |why: String| {
-        let detail = format!(
-            "{why}; output `{}`, errors `{}`",
-            printable(&reply.stdout),
-            printable(&reply.stderr)
-        );
-        Trouble::new(TroubleKind::UnrecognisedOutput, detail)
-    };
+    let unrecognised = |why: String| reply.unrecognised(&why);
     match &reply.exit {
         ExitStatus::NotStarted(text) => {
             return Err(Trouble::new(TroubleKind::ExecTransport, text.clone()));

@@ -16,10 +16,10 @@ use serde_json::Value as Json;
 
 pub use pod::{PlacedPod, SchedFixture};
 pub use said::{Hindrance, KeptOff, Said};
-pub use start::{Start, StartFailure};
+pub use start::{NO_IMAGE, NOT_CREATED, Start, StartFailure};
 
 use self::tolerate::tolerates;
-use super::exchange::{ApiReply, ApiRequest, Reply, Request};
+use super::exchange::{ApiRequest, Reply, Request};
 use super::place::Bound;
 use super::trouble::{Trouble, TroubleKind};
 use super::{Comparison, Difference, Way};
@@ -157,7 +157,8 @@ impl Way for Placement {
     }
 
     fn read(ask: &PlacementAsk, at: &Bound<'_>, reply: &Reply) -> Result<PlacementSeen, Trouble> {
-        let pod = find(ask.pod, at, items(reply)?)?;
+        let items = reply.items("no answer of the API server to a placement look")?;
+        let pod = find(ask.pod, at, items)?;
         let name = printable(pod["metadata"]["name"].as_str().unwrap_or_default());
         if !pod["metadata"]["deletionTimestamp"].is_null() {
             let detail = format!("{name}: somebody is deleting it");
@@ -409,23 +410,6 @@ impl PlacementSeen {
 /// The scheduler's words that tell nothing of what was asked.
 fn unscheduled(said: &Said) -> Trouble {
     Trouble::new(TroubleKind::Unscheduled, printable(&said.to_string()))
-}
-
-/// The items of a list; anything but a list is trouble.
-fn items(reply: &Reply) -> Result<&[Json], Trouble> {
-    let Reply::Api(ApiReply { status, body }) = reply else {
-        let detail = "no answer of the API server to a placement look";
-        return Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail));
-    };
-    let words = body["message"].as_str().unwrap_or("no message");
-    match (status, body["items"].as_array()) {
-        (200, Some(items)) => Ok(items),
-        (403, _) => Err(Trouble::new(TroubleKind::Forbidden, words)),
-        (status, _) => {
-            let detail = format!("status {status}, not a list: {words}");
-            Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail))
-        }
-    }
 }
 
 /// How many nodes of a pool a pod is aimed at, at most.

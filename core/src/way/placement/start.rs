@@ -40,9 +40,9 @@ impl StartFailure {
         }
     }
 
-    /// In the words of containerd (`core/images/image.go`; older ones say `no matching manifest`)
+    /// The failure that words of a runtime or kubelet tell of: those of containerd (`core/images/image.go`; older ones say `no matching manifest`)
     /// and of hcsshim (`ErrVmcomputeOperationInvalidState…`, 0xc0370101).
-    fn of(words: &str) -> Option<Self> {
+    pub fn of(words: &str) -> Option<Self> {
         const PLATFORM: [&str; 2] = [
             "no match for platform in manifest",
             "no matching manifest for",
@@ -183,8 +183,8 @@ impl Start {
 /// Reasons with which a container ends that never ran (`kuberuntime`, `ErrRunContainer`; Docker's).
 const NEVER_RAN: [&str; 2] = ["StartError", "ContainerCannotRun"];
 
-/// Waiting reasons of `pkg/kubelet/images`.
-const NO_IMAGE: [&str; 7] = [
+/// Waiting reasons of `pkg/kubelet/images`: the image does not come.
+pub const NO_IMAGE: [&str; 7] = [
     "ErrImagePull",
     "ImagePullBackOff",
     "InvalidImageName",
@@ -194,8 +194,8 @@ const NO_IMAGE: [&str; 7] = [
     "SignatureValidationFailed",
 ];
 
-/// Waiting reasons of `pkg/kubelet/kuberuntime`.
-const NOT_CREATED: [&str; 4] = [
+/// Waiting reasons of `pkg/kubelet/kuberuntime`: the container is not created or does not run.
+pub const NOT_CREATED: [&str; 4] = [
     "CreateContainerConfigError",
     "CreateContainerError",
     "RunContainerError",

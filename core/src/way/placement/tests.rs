@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::facts::{NodeDetails, PoolName};
-use crate::way::Standing;
+use crate::way::{ApiReply, Standing};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -274,7 +274,8 @@ fn what_is_not_there_or_is_going_tells_nothing() {
         (500, TroubleKind::UnrecognisedOutput),
     ] {
         let body = json!({"message": "no"});
-        let refused = items(&Reply::Api(ApiReply { status, body })).map(<[Json]>::len);
+        let reply = Reply::Api(ApiReply { status, body });
+        let refused = reply.items("no list").map(<[Json]>::len);
         assert_eq!(refused.map_err(|trouble| trouble.kind), Err(kind));
     }
 }
