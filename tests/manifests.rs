@@ -178,12 +178,18 @@ fn a_real_server_accepts_every_manifest() {
     let classes = classes.to_str().expect("text");
     let namespaces = folder().join("namespaces.yaml");
     let namespaces = namespaces.to_str().expect("text");
+    // By the server, as the tool does; others may have made the namespace
+    let apply = |more: &[&str]| {
+        let apply = [
+            "apply",
+            "--server-side",
+            "--force-conflicts",
+            "--validate=strict",
+        ];
+        kubectl(&[&apply[..], more].concat())
+    };
     let mut said: Vec<_> = [namespaces, classes]
-        .map(|file| {
-            // By the server, which keeps no annotation: others may have made the namespace
-            let apply = ["apply", "--server-side", "--force-conflicts"];
-            kubectl(&[&apply[..], &["--validate=strict", "-f", file]].concat())
-        })
+        .map(|file| apply(&["-f", file]))
         .into();
     for namespace in ["winconform", "winconform-host"] {
         let wait = [
@@ -198,13 +204,7 @@ fn a_real_server_accepts_every_manifest() {
     }
     for manifest in manifests() {
         let manifest = manifest.to_str().expect("text").to_owned();
-        said.push(kubectl(&[
-            "apply",
-            "--dry-run=server",
-            "--validate=strict",
-            "-f",
-            &manifest,
-        ]));
+        said.push(apply(&["--dry-run=server", "-f", &manifest]));
     }
     let unknown = [
         "create",
