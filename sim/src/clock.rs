@@ -6,8 +6,11 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
+
+/// How far a wrong clock is ahead.
+pub(crate) const WRONG: SignedDuration = SignedDuration::from_hours(1);
 
 /// Simulated durations over real ones.
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,15 @@
 //! What the parts of a running simulator share.
 
+pub(crate) mod network;
+pub(crate) mod settle;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::net::Ipv4Addr;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use tokio::sync::{OnceCell, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -15,14 +18,12 @@ use crate::chance::Chance;
 use crate::clock::{self, Clock};
 use crate::fault::{FaultKind, FaultSet, FaultSwitch};
 use crate::files::Disks;
+use crate::lock::locked;
 use crate::pods::run::PodRun;
 use crate::program::{Turns, View};
 use crate::topology::{NodeSpec, Pool};
 use crate::traces::Traces;
 use crate::world::{self, Key, World};
-
-/// How far a wrong clock is ahead.
-pub(crate) const WRONG: SignedDuration = SignedDuration::from_hours(1);
 
 /// A running simulator.
 pub(crate) struct Cluster {
@@ -189,11 +190,6 @@ impl Cluster {
     }
 }
 
-/// Locks; a panic elsewhere leaves the value usable, since every change of it is a single step.
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// A node's state beyond what the network sees of it.
 pub(crate) struct NodeState {
     pub(crate) name: String,
@@ -307,7 +303,7 @@ impl NodeState {
     /// The time on the node's clock, in the whole seconds that statuses carry.
     pub(crate) fn time(&self, faults: &FaultSet) -> Timestamp {
         match self.suffers(FaultKind::ClockWrong, faults) {
-            true => clock::now() + WRONG,
+            true => clock::now() + clock::WRONG,
             false => clock::now(),
         }
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use crate::cluster::locked;
+use crate::lock::locked;
 use crate::topology::Os;
 
 /// How much one volume holds before it is full: enough for what probes and samples write.

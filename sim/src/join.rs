@@ -33,11 +33,10 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, network};
 use crate::dns;
 use crate::fault::{FaultKind, FaultPlan, FaultSwitch};
 use crate::kubelet;
-use crate::network;
 use crate::pods;
 use crate::proxy;
 use crate::topology::Topology;
@@ -128,7 +127,7 @@ impl Joined {
             ));
         }
         cluster.spawn(proxy::serve(Arc::clone(&cluster), outside));
-        network::watch::begin(&cluster);
+        network::begin(&cluster);
         pods::watch::begin(&cluster);
         let (tells, contact) = watch::channel(None);
         cluster.spawn(contact::follow(cluster.client.clone(), tells));

@@ -33,6 +33,7 @@ mod join;
 mod keyboard;
 mod kubelet;
 mod listen;
+mod lock;
 mod log;
 pub mod memory;
 mod names;

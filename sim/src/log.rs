@@ -11,7 +11,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use crate::cluster::locked;
+use crate::lock::locked;
 
 /// kubelet, `containerLogMaxSize`: what one file holds before it is rotated away.
 const MOST_BYTES: usize = 10 << 20;

@@ -26,13 +26,14 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::cluster::NodeState;
+use crate::cluster::network;
 use crate::fault::{FaultKind, FaultSet};
 use crate::image::{self, Image};
-use crate::network::{policy::Policy, watch};
 use crate::node;
 use crate::pods::{command, run::PodRun};
 use crate::program::{self, End, Followed, Input, Place, Started, Turns, View};
 use crate::topology::{IpFamilies, Topology};
+use crate::world::policy::Policy;
 use crate::world::{self, Key, Told, World};
 pub use error::MemoryError;
 
@@ -138,7 +139,7 @@ impl Memory {
             "Service" => self.add_service(key, read(kind, object)?)?,
             "EndpointSlice" => {
                 let slice: EndpointSlice = read(kind, object)?;
-                self.world.slices.insert(key, watch::slice(&slice));
+                self.world.slices.insert(key, network::slice(&slice));
             }
             "NetworkPolicy" => {
                 let policy: NetworkPolicy = read(kind, object)?;
@@ -146,7 +147,7 @@ impl Memory {
             }
             "Namespace" => {
                 let namespace: Namespace = read(kind, object)?;
-                let labels = watch::labels(&namespace);
+                let labels = network::labels(&namespace);
                 Arc::make_mut(&mut self.world.namespaces).insert(key.name, labels);
             }
             other => return Err(MemoryError::Kind(other.to_owned())),

@@ -6,11 +6,8 @@
 //! reach its server learns nothing. A cluster without the Service `kube-dns` has a DNS that answers
 //! wherever it is asked from.
 
-mod settle;
 mod timing;
 mod zone;
-
-pub(crate) use settle::settle;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;

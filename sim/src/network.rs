@@ -15,16 +15,15 @@
 
 mod node;
 mod path;
-pub(crate) mod policy;
+mod policy;
 mod service;
-pub(crate) mod watch;
 
 use std::net::{IpAddr, Ipv6Addr};
 
 use crate::fault::FaultKind;
-use crate::program::serve::Page;
 use crate::topology::Os;
-use crate::world::{Key, Node, Pod, World};
+pub(crate) use crate::world::Protocol;
+use crate::world::{Key, Node, Page, Pod, World};
 
 /// Where a connection starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,26 +36,6 @@ pub(crate) enum Origin {
     Node(String),
     /// A client outside the cluster.
     Outside,
-}
-
-/// What is spoken; a ping has no port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Protocol {
-    #[default]
-    Tcp,
-    Udp,
-    Icmp,
-}
-
-impl Protocol {
-    /// The protocol of a port in the API, where none is TCP; `None` for SCTP.
-    pub(crate) fn named(name: Option<&str>) -> Option<Self> {
-        match name.unwrap_or("TCP") {
-            "TCP" => Some(Self::Tcp),
-            "UDP" => Some(Self::Udp),
-            _ => None,
-        }
-    }
 }
 
 /// What is asked of the network.

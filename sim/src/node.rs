@@ -30,9 +30,6 @@ pub(crate) const LEASES: &str = "kube-node-lease";
 /// The label by which a later simulator knows what an earlier one has left.
 pub(crate) const MANAGED: (&str, &str) = ("app.kubernetes.io/managed-by", "hybrid-sim");
 
-/// The kernel of the Linux nodes.
-pub(crate) const LINUX_KERNEL: &str = "6.12.48+deb13-amd64";
-
 const BUILD_LABEL: &str = "node.kubernetes.io/windows-build";
 
 /// The labels of a node's system and architecture, with their old names, which a kubelet still

@@ -164,8 +164,8 @@ mod tests {
     use super::*;
     use crate::clock::Clock;
     use crate::fault::{FaultKind, FaultSet, FaultSwitch};
-    use crate::program::serve::Page;
     use crate::topology::{Build, Pool};
+    use crate::world::Page;
     use crate::world::{Endpoint, Key, Node, Pod, Service, ServicePort, Slice, Told, World};
 
     const WS2022: Pool = Pool::Windows(Build::Ws2022);

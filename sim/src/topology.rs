@@ -6,6 +6,9 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+/// The kernel of the Linux nodes.
+pub(crate) const LINUX_KERNEL: &str = "6.12.48+deb13-amd64";
+
 /// The nodes that a simulator joins to a cluster: a /24 of pod addresses each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use crate::cluster::locked;
+use crate::lock::locked;
 
 /// The objects that stay behind if a simulator goes this instant; pods and leases are not among
 /// them, since they follow their nodes. Clones share what they know.

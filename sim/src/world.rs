@@ -6,11 +6,16 @@
 
 mod node;
 mod objects;
+mod page;
+pub(crate) mod policy;
+mod protocol;
 mod settings;
 mod slices;
 
 pub(crate) use node::Node;
 pub(crate) use objects::{Nodes, Pods, Services};
+pub(crate) use page::Page;
+pub(crate) use protocol::Protocol;
 pub(crate) use settings::{Network, Outside};
 pub(crate) use slices::Slices;
 
@@ -22,11 +27,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use k8s_openapi::api::core::v1;
 
 use crate::fault::{FaultKind, FaultSet};
-use crate::network::Protocol;
-use crate::network::policy::Policy;
-use crate::program::serve::Page;
 use crate::topology::IpFamilies;
 use node::both;
+use policy::Policy;
 
 /// A namespaced name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

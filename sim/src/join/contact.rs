@@ -87,7 +87,7 @@ mod tests {
     use tower::service_fn;
 
     use super::*;
-    use crate::cluster::locked;
+    use crate::lock::locked;
 
     /// Follows a server that gives each answer once and the last for ever; gives what was told, and
     /// after how many seconds.

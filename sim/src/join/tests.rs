@@ -17,7 +17,7 @@ use tokio::runtime::Handle;
 use tower::service_fn;
 
 use super::*;
-use crate::cluster::locked;
+use crate::lock::locked;
 use crate::node;
 use crate::topology::{NodeSpec, Pool};
 

@@ -6,9 +6,10 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use super::Memory;
 use crate::fault::FaultKind;
 use crate::network::{self, Backend, Origin, Outcome, Request};
-use crate::program::serve::{self, Exchange, Page};
+use crate::program::serve::{self, Exchange};
 use crate::program::{self, End, Input};
 use crate::world::Key;
+use crate::world::Page;
 
 impl Memory {
     /// What a container's readiness probe says from its node; without one, a container that runs is

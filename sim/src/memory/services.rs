@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use k8s_openapi::api::core::v1::{Service, ServiceSpec};
 
 use super::{Memory, MemoryError, families};
-use crate::network::watch;
+use crate::cluster::network;
 use crate::world::Key;
 
 impl Memory {
@@ -66,7 +66,7 @@ impl Memory {
         } else {
             self.selecting.remove(&key);
         }
-        self.world.services.insert(key, watch::service(&service));
+        self.world.services.insert(key, network::service(&service));
         Ok(())
     }
 }

@@ -208,7 +208,7 @@ fn info(node: &NodeState, version: &str, faults: &FaultSet) -> NodeSystemInfo {
     let (os_image, kernel) = match node.pool {
         Pool::Linux => (
             "Debian GNU/Linux 13 (trixie)".to_owned(),
-            super::LINUX_KERNEL,
+            crate::topology::LINUX_KERNEL,
         ),
         Pool::Windows(build) => (
             format!("Windows Server {} Datacenter", build.year()),

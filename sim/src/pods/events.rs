@@ -14,8 +14,9 @@ use serde_json::json;
 
 use super::book::Role;
 use super::run::PodRun;
-use crate::cluster::{Cluster, locked};
+use crate::cluster::Cluster;
 use crate::fault::FaultKind;
+use crate::lock::locked;
 
 /// What tells one event from another: the container's field path, the reason and the words.
 type Words = (String, String, String);

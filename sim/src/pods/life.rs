@@ -17,7 +17,8 @@ use super::container::Slot;
 use super::run::PodRun;
 use super::{admit, events, evict, sandbox, volumes};
 use crate::clock;
-use crate::cluster::{Cluster, locked};
+use crate::cluster::Cluster;
+use crate::lock::locked;
 
 /// Leads a pod until it is deleted, or until `gone` says that the API server has forgotten it.
 pub(crate) async fn live(

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::container::Slot;
-use crate::program::serve::Page;
+use crate::world::Page;
 
 /// Ports that a program holds open, until it is dropped.
 pub(super) struct Listening<'a> {

@@ -9,7 +9,8 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use super::container::Slot;
 use crate::program::http::{Answer, Asked};
 use crate::program::kubelet::{self, Lost};
-use crate::program::serve::{self, Exchange, Page};
+use crate::program::serve::{self, Exchange};
+use crate::world::Page;
 
 /// What a GET gave.
 pub(super) enum Got {

@@ -9,8 +9,8 @@ use kube::Api;
 use super::events;
 use super::run::PodRun;
 use crate::cluster::Cluster;
+use crate::cluster::settle::settle;
 use crate::fault::FaultKind;
-use crate::names;
 use crate::topology::{NodeSpec, Os};
 use crate::world;
 
@@ -233,7 +233,7 @@ fn address(cluster: &Arc<Cluster>, run: &PodRun) -> Result<(), String> {
         book.sandbox = true;
         book.sandboxes = book.sandboxes.saturating_add(1);
     });
-    names::settle(cluster, &run.key, &run.uid);
+    settle(cluster, &run.key, &run.uid);
     Ok(())
 }
 

@@ -8,9 +8,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use super::net::Net;
-use super::serve::Page;
 use super::{Place, Ran, Refusal, Started, connect};
 use crate::topology::Os;
+use crate::world::Page;
 
 /// Runs `agnhost ARGS`.
 pub(super) fn run(place: &Place, args: &[String], net: &dyn Net) -> Started {

@@ -158,8 +158,8 @@ pub(crate) fn get(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::serve::Page;
     use crate::program::table::Table;
+    use crate::world::Page;
 
     const SECOND: Duration = Duration::from_secs(1);
 

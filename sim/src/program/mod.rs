@@ -54,9 +54,9 @@ use crate::files::Files;
 use crate::image::Family;
 use crate::network::Origin;
 use crate::topology::Os;
+use crate::world::Page;
 use crate::world::World;
 use seat::Seat;
-use serve::Page;
 
 /// Where a program runs.
 #[derive(Clone, Debug)]

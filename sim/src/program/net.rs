@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::http::{Answer, Asked};
-use super::serve::{self, Exchange, Page};
+use super::serve::{self, Exchange};
 use super::{Ran, Rest, Started};
 use crate::files::FileError;
 use crate::names::{self, Query, Settings};
 use crate::network::Origin;
 use crate::topology::Os;
+use crate::world::Page;
 
 /// A network as one program meets it.
 pub(crate) trait Net {

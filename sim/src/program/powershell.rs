@@ -318,9 +318,9 @@ fn version(seat: &Seat<'_>) -> Ran {
 #[cfg(test)]
 mod tests {
     use super::super::NOT_SIMULATED;
-    use super::super::serve::Page;
     use super::super::tests::{Empty, argv, place, run as start};
     use super::*;
+    use crate::world::Page;
 
     fn ended(started: Started) -> Ran {
         match started {

@@ -10,7 +10,7 @@ use super::net::{Datagram, Echo, Later, Link, Net, NotFound, Peer, Server, Speak
 use super::ping::Language;
 use super::serve::Exchange;
 use super::{End, NOT_SIMULATED, Place, Ran, Rest, Sight, netexec, script, shell};
-use crate::cluster::WRONG;
+use crate::clock::WRONG;
 use crate::fault::FaultKind;
 use crate::files::FileError;
 use crate::names::{self, Query, Settings};
@@ -72,7 +72,7 @@ impl Seat<'_> {
         }
     }
 
-    fn server(&self, key: &Key, page: super::serve::Page, to: IpAddr, port: u16) -> Server {
+    fn server(&self, key: &Key, page: crate::world::Page, to: IpAddr, port: u16) -> Server {
         let pod = self.view.world.pods.get(key);
         // A pod of its node's network calls itself as the node does
         let hostname = match pod {
@@ -319,12 +319,12 @@ mod tests {
     use std::sync::Arc;
 
     use super::super::Started;
-    use super::super::serve::Page;
     use super::super::tests::{NOW, argv, place};
     use super::super::{Turns, View, start};
     use super::*;
     use crate::image::Family;
     use crate::topology::Build;
+    use crate::world::Page;
     use crate::world::{Endpoint, Nodes, Pods, Service, ServicePort, Slice, Told, World};
 
     const LINUX: [u8; 4] = [127, 77, 1, 1];

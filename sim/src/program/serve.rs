@@ -1,30 +1,11 @@
 //! What programs answer over HTTP.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use super::http::{Answer, Asked};
 use super::net::{Net, Nowhere};
 use super::netexec;
-
-/// A web server's content.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Page {
-    /// The `HttpListener` script of the Windows user guide.
-    WinWebserver,
-    /// IIS with its default site.
-    Iis,
-    /// `agnhost netexec`.
-    Netexec,
-    /// `agnhost serve-hostname`.
-    Hostname,
-    /// `agnhost test-webserver`: the files of its root.
-    Files,
-    /// `agnhost grpc-health-checking`, which speaks gRPC and knows the health of one service.
-    Health { service: Arc<str> },
-    /// Where that is told what to say of it.
-    HealthControl,
-}
+use crate::world::Page;
 
 /// Who is asked, and by whom.
 #[derive(Clone, Copy, Debug)]

@@ -8,9 +8,10 @@ use super::Ran;
 use super::http::{Answer, Asked};
 use super::net::{Datagram, Echo, Link, Lookup, Net, NotFound, Peer, Server, Speaks};
 use super::netexec;
-use super::serve::{Exchange, Page};
+use super::serve::Exchange;
 use crate::names::{self, Query, Settings};
 use crate::topology::Os;
+use crate::world::Page;
 
 /// What is not in a table does not exist: names are unknown, connections refused.
 pub(crate) struct Table {

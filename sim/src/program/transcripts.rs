@@ -93,7 +93,7 @@ impl Network {
             table = table.peer(end.ip(), end.port(), Speaks::Resets);
         }
         for end in &self.netexec {
-            table = table.page(end.ip(), end.port(), serve::Page::Netexec);
+            table = table.page(end.ip(), end.port(), crate::world::Page::Netexec);
         }
         for address in &self.echoes {
             table.echoes.insert(*address, Echo::Reply(128));

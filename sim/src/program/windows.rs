@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use super::input::{Input, gathers};
 use super::seat::Seat;
-use super::serve::Page;
 use super::{
     Place, Ran, Refusal, Sight, Started, agnhost, cmd, curl, ipconfig, nslookup, ping, powershell,
     system,
 };
 use crate::image::Family;
 use crate::topology::{Build, Pool};
+use crate::world::Page;
 
 /// Exit code of a process that Ctrl-C ended: 0xC000013A, `STATUS_CONTROL_C_EXIT`.
 pub(crate) const CONTROL_C: u32 = 0xC000_013A;

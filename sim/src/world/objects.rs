@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use super::Protocol;
 use super::{Key, Node, Pod, Service, ServicePort};
-use crate::network::Protocol;
 
 /// The nodes, by name and by address.
 #[derive(Clone, Debug, Default)]

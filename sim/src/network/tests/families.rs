@@ -206,7 +206,7 @@ fn policies_and_large_packets_are_of_both_families() {
         let policy = serde_json::json!({"spec": {"podSelector": {},
             "ingress": [{"from": [{"ipBlock": {"cidr": cidr}}]}]}});
         let policy = serde_json::from_value(policy).expect("a policy");
-        std::sync::Arc::new([(key("web"), policy::Policy::by(&policy))].into())
+        std::sync::Arc::new([(key("web"), crate::world::policy::Policy::by(&policy))].into())
     };
     let mut node = world.nodes.get("win-a").expect("it is there").clone();
     node.network.policies = true;

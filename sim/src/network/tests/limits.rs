@@ -287,7 +287,7 @@ fn policies_hold_where_the_cni_keeps_them() {
     let mut world = with(|node| node.network.policies = true);
     labelled(&mut world, "web", "web");
     labelled(&mut world, "linux", "friend");
-    let policies = [(key("web"), policy::Policy::by(&policy))].into();
+    let policies = [(key("web"), crate::world::policy::Policy::by(&policy))].into();
     world.policies = std::sync::Arc::new(policies);
     let to_web = |world: &World, from| is_web(&go(world, &from_pod(from), [10, 244, 2, 5], 80));
     assert!(to_web(&world, "linux") && to_web(&world, "other"));

@@ -2,9 +2,9 @@ use std::net::IpAddr;
 
 use super::*;
 use crate::program::net::{Link, Lookup, Speaks};
-use crate::program::serve::Page;
 use crate::program::table::Table;
 use crate::program::tests::argv;
+use crate::world::Page;
 
 const SILENT: [u8; 4] = [192, 0, 2, 1];
 

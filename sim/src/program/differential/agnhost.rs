@@ -7,10 +7,11 @@ use std::time::Duration;
 use super::sockets::{LOCAL, Scene};
 use crate::program::http::Asked;
 use crate::program::net::Server;
-use crate::program::serve::{Exchange, Page};
+use crate::program::serve::Exchange;
 use crate::program::table::Table;
 use crate::program::{connect, netexec};
 use crate::topology::Os;
+use crate::world::Page;
 
 /// The agnhost that ci/agnhost/build has made. These tests say so and end where there is none, since
 /// making it takes Go and minutes.

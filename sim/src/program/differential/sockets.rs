@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use crate::program::http::Asked;
 use crate::program::net::{Link, Server, Speaks};
-use crate::program::serve::Page;
 use crate::program::table::Table;
 use crate::topology::Os;
+use crate::world::Page;
 
 pub(super) const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::super::script::What;
-use super::super::serve::Page;
 use super::super::windows::words;
 use super::super::{Ran, Refusal, Started};
+use crate::world::Page;
 
 /// The listener of a script. Kubernetes un-escapes `$$`, so a script that still has it was
 /// passed on by something else, and PowerShell would fail on it: `$$` is the last token of the line

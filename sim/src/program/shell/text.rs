@@ -106,7 +106,7 @@ pub(super) fn uname(args: &[String], seat: &Seat<'_>) -> Started {
     let word = |letter| match letter {
         's' | 'o' => Some("Linux".to_owned()),
         'n' => Some(seat.place.hostname.clone()),
-        'r' => Some(crate::node::LINUX_KERNEL.to_owned()),
+        'r' => Some(crate::topology::LINUX_KERNEL.to_owned()),
         'm' => Some("x86_64".to_owned()),
         // Of the version nothing is known but how it begins
         _ => None,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::cluster::Cluster;
+use super::Cluster;
 use crate::world::Key;
 
 /// DNS in a new Windows pod lags behind its start, 1 s to over a minute (AKS issues 2161 and 2213);

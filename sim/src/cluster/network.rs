@@ -8,11 +8,10 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::Api;
 
-use super::Protocol;
-use super::policy::Policy;
-use crate::cluster::Cluster;
+use super::Cluster;
 use crate::pods::watch::{Change, follow};
-use crate::world::{self, Endpoint, Key, Labels, ServicePort, World};
+use crate::world::policy::Policy;
+use crate::world::{self, Endpoint, Key, Labels, Protocol, ServicePort, World};
 
 /// Starts the watches.
 pub(crate) fn begin(cluster: &Arc<Cluster>) {
