@@ -130,7 +130,7 @@ mod tests {
         let mut homeless = pod();
         homeless["metadata"]["namespace"].take();
         for object in [
-            json!({"apiVersion": "v1", "kind": "Secret"}),
+            json!({"apiVersion": "v1", "kind": "ConfigMap"}),
             json!([]),
             homeless,
         ] {

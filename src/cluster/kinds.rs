@@ -67,7 +67,11 @@ pub const LEASES: Kind = Kind {
     scope: Scope::Namespaced,
 };
 
-/// Every kind we create.
+/// Copies of pull secrets. They go with their namespaces and nobody looks for them: that would be to
+/// read everybody's.
+pub const SECRETS: Kind = core("Secret", "secrets", Scope::Namespaced);
+
+/// Every kind we create and look for.
 pub const ALL: [&Kind; 7] = [
     &DEPLOYMENTS,
     &SERVICES,
@@ -81,7 +85,7 @@ pub const ALL: [&Kind; 7] = [
 impl Kind {
     /// The kind of an object, if it is one of ours.
     pub fn of(object: &Json) -> Option<&'static Self> {
-        ALL.into_iter().find(|kind| {
+        ALL.into_iter().chain([&SECRETS]).find(|kind| {
             object["kind"] == kind.kind && object["apiVersion"] == kind.api_version().as_str()
         })
     }
@@ -178,6 +182,7 @@ mod tests {
             assert_eq!(of(&kind.api_version(), kind.kind), Some(kind));
         }
         assert_eq!(of("extensions/v1", "Deployment"), None);
-        assert_eq!(of("v1", "Secret"), None);
+        assert_eq!(of("v1", "Secret"), Some(&SECRETS));
+        assert_eq!(of("v1", "ConfigMap"), None);
     }
 }

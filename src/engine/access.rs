@@ -3,9 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use winconform_core::config::Config;
+use winconform_core::config::{Config, Images};
 use winconform_core::facts::{Facts, Known, NodeDetails, NodeFact, Os, WindowsBuild};
-use winconform_core::plan::{Access, AccessVerb, Need, Place, Plan, Purpose, Uses, plan};
+use winconform_core::plan::{
+    Access, AccessVerb, Need, Place, Plan, Purpose, Uses, image_role, plan,
+};
 use winconform_core::report::preflight::EXPECTED;
 use winconform_core::report::rbac;
 use winconform_core::suite::Suites;
@@ -13,13 +15,14 @@ use winconform_core::way::FixtureName;
 
 use super::manifest::{self, ManifestError};
 use super::preflight::SurveyError;
-use crate::cluster::kinds::{ALL, Kind, LEASES, PODS, Scope};
+use crate::cluster::kinds::{ALL, Kind, LEASES, PODS, SECRETS, Scope};
 use crate::cluster::{ACCESS, LEASE_NAMESPACE, Subject};
 
 /// The manifests of a service account that can check these suites: with all that is asked of
 /// objects, and with the paths beside that not everyone may read.
 pub fn roles(suites: &Suites) -> Result<Roles, SurveyError> {
-    let uses = uses().map_err(SurveyError::new)?;
+    let config = Config::default();
+    let uses = uses(&config.images).map_err(SurveyError::new)?;
     // A cluster on which every check of theirs is looked at
     let node = |name: &str, os, build| NodeFact {
         name: name.to_owned(),
@@ -44,7 +47,7 @@ pub fn roles(suites: &Suites) -> Result<Roles, SurveyError> {
             nodes: nodes.clone(),
             ..Facts::default()
         };
-        plan(suites, &facts, &Config::default()).checks
+        plan(suites, &facts, &config).checks
     });
     let plan = Plan {
         checks: checks.collect(),
@@ -64,8 +67,8 @@ pub struct Roles {
     pub paths: String,
 }
 
-/// What runs use.
-pub(super) fn uses() -> Result<Uses, ManifestError> {
+/// What runs with these images use.
+pub(super) fn uses(images: &Images) -> Result<Uses, ManifestError> {
     let mut uses = Uses {
         exec: EXEC
             .map(|verb| objects("", "pods/exec", Place::Own, verb))
@@ -80,7 +83,15 @@ pub(super) fn uses() -> Result<Uses, ManifestError> {
             .extend(of_fact(entry.verb, entry.of));
     }
     for name in FixtureName::ALL {
-        uses.fixtures.insert(name, of_fixture(name)?);
+        let mut needs = of_fixture(name)?;
+        if image_role(name).is_some() {
+            let purpose = Purpose::Fixture(name);
+            needs.extend(of_pull_secrets(images).map(|access| Need {
+                access,
+                purpose: purpose.clone(),
+            }));
+        }
+        uses.fixtures.insert(name, needs);
     }
     Ok(uses)
 }
@@ -182,6 +193,31 @@ fn of_fixture(name: FixtureName) -> Result<BTreeSet<Need>, ManifestError> {
     Ok(needs)
 }
 
+/// To copy pull secrets: each is read where it is, and no other; of the run's own namespaces it is
+/// only those names that are written.
+fn of_pull_secrets(images: &Images) -> impl Iterator<Item = Access> {
+    let secret = |place, name: String, verb| Access::Objects {
+        group: SECRETS.group.to_owned(),
+        resource: SECRETS.plural.to_owned(),
+        place,
+        name: Some(name),
+        verb,
+    };
+    images
+        .secrets
+        .iter()
+        .enumerate()
+        .flat_map(move |(nth, source)| {
+            let from = Place::Namespace(source.namespace.clone());
+            let copy = manifest::pull_secret(nth);
+            [
+                secret(from, source.name.clone(), AccessVerb::Get),
+                secret(Place::Own, copy.clone(), AccessVerb::Create),
+                secret(Place::Own, copy, AccessVerb::Patch),
+            ]
+        })
+}
+
 fn of_kind(kind: &Kind, place: Place, verb: AccessVerb) -> Access {
     objects(kind.group, kind.plural, place, verb)
 }
@@ -207,7 +243,7 @@ mod tests {
 
     #[test]
     fn whatever_is_made_is_removed_again() {
-        let uses = uses().expect("the manifests are valid");
+        let uses = uses(&Images::default()).expect("the manifests are valid");
         let all = shown(uses.fixtures.values().flatten().chain(&uses.run));
         for kind in ALL {
             let named = of_kind(kind, Place::Cluster, AccessVerb::Create).to_string();
@@ -224,8 +260,35 @@ mod tests {
     }
 
     #[test]
+    fn no_secret_is_asked_for_but_those_that_are_named() {
+        let of = |text: &str| {
+            let mut found = Vec::new();
+            let images = winconform_core::config::read("config.yaml", text, &mut found).images;
+            assert!(found.is_empty(), "{found:?}");
+            let uses = uses(&images).expect("the manifests are valid");
+            let is_of_secrets = |access: &String| access.contains("secrets");
+            let of = |name| -> Vec<_> {
+                let all = shown(&uses.fixtures[&name]).into_iter();
+                all.filter(is_of_secrets).collect()
+            };
+            assert!(!shown(&uses.run).iter().any(is_of_secrets));
+            assert_eq!(of(FixtureName::UnboundPods), Vec::<String>::new());
+            of(FixtureName::WinWebserver)
+        };
+        assert_eq!(of("profile: default"), Vec::<String>::new());
+        assert_eq!(
+            of("images: {pull-secrets: [registry/regcred]}"),
+            [
+                "create secrets winconform-pull-1 in the run's namespaces",
+                "get secrets regcred in namespace registry",
+                "patch secrets winconform-pull-1 in the run's namespaces",
+            ]
+        );
+    }
+
+    #[test]
     fn every_fact_of_the_table_is_asked_for() {
-        let uses = uses().expect("the manifests are valid");
+        let uses = uses(&Images::default()).expect("the manifests are valid");
         let asked: usize = uses.facts.values().map(BTreeSet::len).sum();
         let distinct: BTreeSet<_> = ACCESS.iter().collect();
         assert_eq!(asked, distinct.len());

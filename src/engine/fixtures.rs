@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use winconform_core::config::Images;
 use winconform_core::facts::{NodeFact, Pool, PoolName};
+use winconform_core::plan::image_role;
 use winconform_core::record::{Event, ObjectName};
 use winconform_core::way::{
     ApiRequest, FixtureKey, FixtureName, StandingFixture, StandingPod, Trouble, TroubleKind,
@@ -44,6 +45,8 @@ pub(super) struct Fixtures {
     pub(super) journal: Journal,
     /// The cluster's DNS suffix, once it was told.
     pub(super) domain: Arc<Mutex<Option<String>>>,
+    /// Whether the run's namespaces, as they are now, have their copies of pull secrets.
+    pub(super) copied: Arc<Mutex<bool>>,
     /// The run's pods as they change.
     pub(super) pods: watch::Receiver<Arc<Objects>>,
 }
@@ -91,6 +94,12 @@ impl Fixtures {
         let objects = self
             .objects(key, domain.as_deref())
             .map_err(|error| Trouble::new(TroubleKind::NotApplied, error.to_string()))?;
+        if key.name == FixtureName::Namespaces {
+            // Made anew they have none
+            *self.copied.lock().await = false;
+        } else if image_role(key.name).is_some() {
+            self.copy_pull_secrets(cancel).await?;
+        }
         for object in &objects {
             if cancel.is_cancelled() {
                 return Err(ended());
@@ -135,7 +144,11 @@ impl Fixtures {
     }
 
     /// Applies an object, again while an earlier one of its name is still going.
-    async fn apply(&self, object: &Json, cancel: &CancellationToken) -> Result<Json, Trouble> {
+    pub(super) async fn apply(
+        &self,
+        object: &Json,
+        cancel: &CancellationToken,
+    ) -> Result<Json, Trouble> {
         let ObjectName { kind, name, .. } = object_name(object);
         let durations = self.api.durations();
         let (first, limit) = (durations.look_again, durations.fixture);
@@ -261,7 +274,7 @@ impl Fixtures {
 
     /// Writes the intent; without it on record nothing is created, since nothing would lead a
     /// later clean-up's reader to it.
-    fn announce(&self, object: &Json) -> Result<(), Trouble> {
+    pub(super) fn announce(&self, object: &Json) -> Result<(), Trouble> {
         self.journal
             .write(Event::Intent(object_name(object)))
             .map_err(|error| {
@@ -410,7 +423,7 @@ pub(super) fn object_name(object: &Json) -> ObjectName {
     }
 }
 
-fn ended() -> Trouble {
+pub(super) fn ended() -> Trouble {
     Trouble::new(TroubleKind::NotApplied, "the run ended before it stood")
 }
 
@@ -433,7 +446,7 @@ pub(super) fn as_trouble(error: ApplyError) -> Trouble {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::cluster::fake::Fake;
     use crate::transport::pause;
@@ -444,7 +457,7 @@ mod tests {
     const UNBOUND: &str = "/api/v1/namespaces/winconform-host-r1/pods/winconform-unbound";
 
     /// Fixtures of a cluster that has no pods, which never change.
-    fn fixtures(fake: &Fake) -> Fixtures {
+    pub(in super::super) fn fixtures(fake: &Fake) -> Fixtures {
         let build = WindowsBuild::SERVER_2022;
         let pool = Pool {
             os: Os::Windows,
@@ -462,6 +475,7 @@ mod tests {
             images: Arc::new(Images::default()),
             journal: Journal::create(None, Vec::new(), Box::new(|_| {})).expect("in memory"),
             domain: Arc::default(),
+            copied: Arc::default(),
             pods: watch::channel(Arc::default()).1,
         }
     }

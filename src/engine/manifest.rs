@@ -126,6 +126,9 @@ pub(super) fn objects(
                 &role.ok_or_else(|| ManifestError::NoImage(key.clone()))?,
             );
         }
+        if image_role(key.name).is_some() {
+            pull(spec, images);
+        }
         if object["kind"] == "Pod" {
             // The end of what a run that was killed and never cleaned up costs
             object["spec"]["activeDeadlineSeconds"] = json!(durations.pod_deadline.as_secs());
@@ -141,7 +144,8 @@ pub(super) fn pulling(
     key: &FixtureKey,
     run: &str,
     pool: &Pool,
-    pull: &Pull,
+    wanted: &Pull,
+    images: &Images,
     durations: &Durations,
 ) -> Result<Json, ManifestError> {
     let text = match (image_role(key.name), pool.os) {
@@ -160,11 +164,12 @@ pub(super) fn pulling(
     spec["priorityClassName"] = json!(namespace(run));
     spec["activeDeadlineSeconds"] = json!(durations.pod_deadline.as_secs());
     let alone = Pool {
-        nodes: vec![pull.node.clone()],
+        nodes: vec![wanted.node.clone()],
         ..pool.clone()
     };
     place(spec, &alone);
-    image(spec, &pull.image);
+    image(spec, &wanted.image);
+    pull(spec, images);
     Ok(pod)
 }
 
@@ -362,6 +367,23 @@ fn image(spec: &mut Json, image: &str) {
     }
 }
 
+/// Says when the images of a pod are pulled, and with which of the run's copies of Secrets.
+fn pull(spec: &mut Json, images: &Images) {
+    for container in spec["containers"].as_array_mut().into_iter().flatten() {
+        container["imagePullPolicy"] = json!(images.policy.as_str());
+    }
+    if !images.secrets.is_empty() {
+        let copies = (0..images.secrets.len()).map(|nth| json!({"name": pull_secret(nth)}));
+        spec["imagePullSecrets"] = json!(copies.collect::<Vec<_>>());
+    }
+}
+
+/// The name of the run's copy of the nth pull secret: nobody else's, so that an account can be
+/// allowed to make those and no others.
+pub(super) fn pull_secret(nth: usize) -> String {
+    format!("winconform-pull-{}", nth + 1)
+}
+
 /// The pool a fixture stands in.
 pub(super) fn pool_of<'p>(
     key: &FixtureKey,
@@ -529,7 +551,8 @@ mod tests {
                 node: "win-b".to_owned(),
                 image: "example.com/image:1".to_owned(),
             };
-            let pod = pulling("pull-7", &key, "r1", &pool(), &pull, &Durations::default());
+            let (images, durations) = (Images::default(), Durations::default());
+            let pod = pulling("pull-7", &key, "r1", &pool(), &pull, &images, &durations);
             let pod = pod.expect("the manifests built in are valid");
             let metadata = &pod["metadata"];
             assert_eq!(
@@ -539,6 +562,7 @@ mod tests {
             assert_eq!(metadata["labels"][labels::RUN], "r1");
             let spec = &pod["spec"];
             assert_eq!(spec["containers"][0]["image"], "example.com/image:1");
+            assert_eq!(spec["containers"][0]["imagePullPolicy"], "IfNotPresent");
             assert_eq!(spec["restartPolicy"], "Never");
             assert_eq!(spec["tolerations"][0]["key"], "os");
             assert_eq!(spec["priorityClassName"], "winconform-r1");
@@ -547,6 +571,50 @@ mod tests {
             assert_eq!(terms.as_array().map(Vec::len), Some(1));
             assert_eq!(terms[0]["matchFields"][0]["values"][0], "win-b");
         }
+    }
+
+    #[test]
+    fn every_pod_that_pulls_says_when_and_with_what() {
+        let mut found = Vec::new();
+        let text = "images: {pull-policy: Always, pull-secrets: [a/one, b/two]}";
+        let images = winconform_core::config::read("config.yaml", text, &mut found).images;
+        assert!(found.is_empty(), "{found:?}");
+        let durations = Durations::default();
+        let check = |spec: &Json| {
+            let pulls = json!([{"name": "winconform-pull-1"}, {"name": "winconform-pull-2"}]);
+            assert_eq!(spec["imagePullSecrets"], pulls, "{spec}");
+            for container in spec["containers"].as_array().expect("containers") {
+                assert_eq!(container["imagePullPolicy"], "Always", "{container}");
+            }
+        };
+        let mut pulling_pods = 0;
+        for name in FixtureName::ALL {
+            let key = name.at(Some(&PoolName::windows(WindowsBuild::SERVER_2019)));
+            let placed = key.pool.is_some().then(pool);
+            let domain = Some("cluster.local");
+            let made = objects(&key, "r1", placed.as_ref(), &images, &durations, domain);
+            for mut object in made.expect("the manifests built in are valid") {
+                match pod_spec(&mut object) {
+                    // Nothing binds them to a node that would pull
+                    Some(spec) if name == FixtureName::UnboundPods => {
+                        assert!(spec["imagePullSecrets"].is_null(), "{spec}");
+                    }
+                    Some(spec) => {
+                        check(spec);
+                        pulling_pods += 1;
+                    }
+                    None => {}
+                }
+            }
+        }
+        assert!(pulling_pods > 20, "{pulling_pods}");
+        let key = FixtureName::NanoServer.at(Some(&PoolName::windows(WindowsBuild::SERVER_2019)));
+        let wanted = Pull {
+            node: "win-b".to_owned(),
+            image: "example.com/image:1".to_owned(),
+        };
+        let pod = pulling("p", &key, "r1", &pool(), &wanted, &images, &durations);
+        check(&pod.expect("valid")["spec"]);
     }
 
     #[test]

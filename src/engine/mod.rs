@@ -24,6 +24,7 @@ mod manifest;
 mod preflight;
 mod prepull;
 mod progress;
+mod pull_secrets;
 mod repeat;
 mod resume;
 mod run;

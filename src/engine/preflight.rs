@@ -50,7 +50,7 @@ pub async fn survey(
     config: &Config,
     selection: &Selection,
 ) -> Result<Surveyed, SurveyError> {
-    let uses = access::uses().map_err(SurveyError::new)?;
+    let uses = access::uses(&config.images).map_err(SurveyError::new)?;
     let planned = plan_of(cluster, suites, config, selection).await;
     let (facts, selected) = planned.map_err(SurveyError::Selection)?;
     let plan = selected.plan;

@@ -85,6 +85,7 @@ pub async fn prepull(
         images: Arc::new(options.config.images.clone()),
         journal,
         domain: Arc::default(),
+        copied: Arc::default(),
         pods,
     };
     let mut left = by_pod(wanted);
@@ -151,7 +152,12 @@ async fn pull_all(
         name: FixtureName::Namespaces,
         pool: None,
     };
-    if let Err(trouble) = fixtures.clone().stand(&namespaces, cancel).await.outcome {
+    let stood = fixtures.clone().stand(&namespaces, cancel).await.outcome;
+    let ready = match stood {
+        Ok(_) => fixtures.copy_pull_secrets(cancel).await,
+        Err(trouble) => Err(trouble),
+    };
+    if let Err(trouble) = ready {
         for (wanted, _) in left.values() {
             tell(&wanted.pull, Err(&trouble));
         }
@@ -202,7 +208,9 @@ async fn applied(fixtures: &Fixtures, name: &str, wanted: &Wanted) -> Result<(),
     let Wanted { pull, key } = wanted;
     let pool = manifest::pool_of(key, &fixtures.pools);
     let durations = fixtures.api.durations();
-    let pod = pool.map(|pool| manifest::pulling(name, key, &fixtures.run, pool, pull, durations));
+    let images = &fixtures.images;
+    let pod =
+        pool.map(|pool| manifest::pulling(name, key, &fixtures.run, pool, pull, images, durations));
     let pod = match pod {
         Some(Ok(pod)) => pod,
         Some(Err(error)) => return Err(Trouble::new(TroubleKind::NotApplied, error.to_string())),

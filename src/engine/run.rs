@@ -214,6 +214,7 @@ async fn live(
         images: Arc::new(options.config.images.clone()),
         journal: journal.clone(),
         domain: Arc::default(),
+        copied: Arc::default(),
         pods,
     };
     let overdue = deadline.is_some_and(|at| at <= Instant::now());

@@ -1,7 +1,12 @@
 //! Which container image serves which role on which build, and how it is pulled.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
+use schemars::JsonSchema;
+
+use super::written::WrittenImages;
+use crate::document::{Decoder, Node, Place};
 use crate::facts::WindowsBuild;
 
 /// A role a container image plays in a run.
@@ -21,9 +26,78 @@ pub enum Image {
     ServerCore,
 }
 
+/// When a node pulls an image: `imagePullPolicy` of containers.
+#[derive(Clone, Copy, Debug, Default, Eq, JsonSchema, PartialEq)]
+pub enum PullPolicy {
+    /// Where it is not there yet.
+    #[default]
+    IfNotPresent,
+    /// Each time; what is there already is asked for anew.
+    Always,
+    /// Never: it has to be there.
+    Never,
+}
+
+impl PullPolicy {
+    /// Every policy.
+    pub const ALL: [Self; 3] = [Self::IfNotPresent, Self::Always, Self::Never];
+
+    /// Kubernetes' word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::IfNotPresent => "IfNotPresent",
+            Self::Always => "Always",
+            Self::Never => "Never",
+        }
+    }
+
+    /// The policy with this word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|policy| policy.as_str() == word)
+    }
+}
+
+/// A Secret of the cluster that images are pulled with.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct PullSecret {
+    /// The namespace it is in.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl PullSecret {
+    /// `NAMESPACE/NAME`: a DNS label and a DNS subdomain (RFC 1123), as the API takes them.
+    fn parse(text: &str) -> Option<Self> {
+        let (namespace, name) = text.split_once('/')?;
+        let is_label = |label: &str| {
+            let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+            (1..=63).contains(&label.len())
+                && label.chars().all(inner)
+                && !label.starts_with('-')
+                && !label.ends_with('-')
+        };
+        let valid = is_label(namespace) && name.len() <= 253 && name.split('.').all(is_label);
+        valid.then(|| Self {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for PullSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
 /// The image table of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Images {
+    /// When they are pulled.
+    pub policy: PullPolicy,
+    /// What they are pulled with beside what nodes and service accounts have.
+    pub secrets: Vec<PullSecret>,
     pub(super) agnhost: String,
     pub(super) host_process: String,
     pub(super) iis: PerBuild,
@@ -116,6 +190,8 @@ fn registry(name: &str) -> Option<&str> {
 impl Default for Images {
     fn default() -> Self {
         Self {
+            policy: PullPolicy::default(),
+            secrets: Vec::new(),
             // A manifest list with Linux and Windows builds (kubernetes test/images/agnhost)
             agnhost: "registry.k8s.io/e2e-test-images/agnhost:2.59".to_owned(),
             // Empty of files, runs on every build (microsoft/windows-host-process-containers-base-image)
@@ -141,4 +217,174 @@ impl Default for Images {
             ),
         }
     }
+}
+
+/// What was written over what holds otherwise.
+pub(super) fn valid(set: WrittenImages) -> Images {
+    let mut images = Images::default();
+    for (place, value) in [
+        (&mut images.agnhost, set.agnhost),
+        (&mut images.host_process, set.host_process),
+        (&mut images.iis.name, set.iis),
+        (&mut images.nano_server.name, set.nano_server),
+        (&mut images.server_core.name, set.server_core),
+    ] {
+        *place = value.unwrap_or_else(|| std::mem::take(place));
+    }
+    images.iis.tags.extend(set.iis_tags);
+    images.nano_server.tags.extend(set.nano_server_tags);
+    images.server_core.tags.extend(set.server_core_tags);
+    images.policy = set.pull_policy.unwrap_or_default();
+    images.secrets = set.pull_secrets;
+    if let Some(mirror) = &set.mirror {
+        images.mirror(mirror);
+    }
+    images
+}
+
+/// Reads the section.
+pub(super) fn read(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenImages> {
+    let mut fields = decoder.fields(node, "`images`")?;
+    let mirror = fields.filled("mirror");
+    let agnhost = fields.filled("agnhost");
+    let host_process = fields.filled("host-process");
+    let [iis, nano_server, server_core] =
+        ["iis", "nano-server", "server-core"].map(|key| fields.filled(key));
+    let tags =
+        ["iis-tags", "nano-server-tags", "server-core-tags"].map(|key| (key, fields.filled(key)));
+    let pull_policy = fields.filled("pull-policy");
+    let pull_secrets = fields.filled("pull-secrets");
+    fields.finish(decoder);
+    let mut image = |node: Option<&Node>, what, tagged| read_image(decoder, node?, what, tagged);
+    let (mirror, agnhost, host_process, iis, nano_server, server_core) = (
+        image(mirror, "mirror", Tagged::Mirror),
+        image(agnhost, "agnhost", Tagged::Yes),
+        image(host_process, "host-process", Tagged::Yes),
+        image(iis, "iis", Tagged::No),
+        image(nano_server, "nano-server", Tagged::No),
+        image(server_core, "server-core", Tagged::No),
+    );
+    let [iis_tags, nano_server_tags, server_core_tags] = tags
+        .map(|(key, node)| node.map_or_else(BTreeMap::new, |node| read_tags(decoder, node, key)));
+    let words = PullPolicy::ALL.map(PullPolicy::as_str);
+    Some(WrittenImages {
+        pull_policy: pull_policy
+            .and_then(|node| decoder.word(node, "pull-policy", &words, PullPolicy::parse)),
+        pull_secrets: pull_secrets.map_or_else(Vec::new, |node| read_secrets(decoder, node)),
+        mirror,
+        agnhost,
+        host_process,
+        iis,
+        iis_tags,
+        nano_server,
+        nano_server_tags,
+        server_core,
+        server_core_tags,
+    })
+}
+
+/// What an image's name is to end with.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Tagged {
+    /// A tag or a digest.
+    Yes,
+    /// None: the build decides.
+    No,
+    /// It is only the beginning of names.
+    Mirror,
+}
+
+/// The name of an image as container runtimes take it (distribution/reference).
+fn read_image(
+    decoder: &mut Decoder<'_>,
+    node: &Node,
+    what: &str,
+    tagged: Tagged,
+) -> Option<String> {
+    let text = decoder.text(node, &format!("`{what}`"))?;
+    let last = text.rsplit('/').next().unwrap_or_default();
+    let has_tag = last.contains([':', '@']) && (text.contains('/') || tagged != Tagged::Mirror);
+    let known = |c: char| c.is_ascii_alphanumeric() || "._-/:@".contains(c);
+    let without;
+    let hint = if text.contains("://") {
+        "without the scheme: `registry.example.com/mirror`"
+    } else if text.len() > 255
+        || !text.chars().all(known)
+        || text.split('/').any(str::is_empty)
+        || !text.starts_with(|c: char| c.is_ascii_alphanumeric())
+    {
+        "a registry and a path such as `registry.example.com/mirror/agnhost`, divided by `/`"
+    } else {
+        match (tagged, has_tag) {
+            (Tagged::Yes, false) => "add the tag: `registry.example.com/mirror/agnhost:2.59`",
+            (Tagged::No, true) => {
+                without = format!("without its tag, which stands in `{what}-tags`");
+                &without
+            }
+            (Tagged::Mirror, true) => "a mirror has no tag: `registry.example.com/mirror`",
+            (Tagged::Yes, true) | (Tagged::No | Tagged::Mirror, false) => {
+                return Some(text.to_owned());
+            }
+        }
+    };
+    let name = match tagged {
+        Tagged::Mirror => "the beginning of an image's name",
+        Tagged::Yes | Tagged::No => "the name of an image",
+    };
+    let message = format!("`{what}` is `{text}`, which is not {name} here");
+    decoder.report(node, message, Some(hint.to_owned()));
+    None
+}
+
+fn read_tags(decoder: &mut Decoder<'_>, node: &Node, key: &str) -> BTreeMap<WindowsBuild, String> {
+    let mut tags = BTreeMap::new();
+    let entries = decoder.entries(node, &format!("`{key}`"));
+    for entry in entries.unwrap_or_default() {
+        let build = WindowsBuild::parse_label(&entry.key);
+        if build.is_none() {
+            let hint = "as in the node label: 10.0.20348".to_owned();
+            let message = format!("`{}` is not a Windows build", entry.key);
+            let at = decoder.place(&entry.node);
+            let (line, column) = (entry.line, entry.column);
+            let at = Place { line, column, ..at };
+            decoder.push(at.problem(message, Some(hint)));
+        }
+        let Some(tag) = decoder.text(&entry.node, "a tag") else {
+            continue;
+        };
+        let known = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        if tag.len() > 128 || !tag.chars().all(known) || tag.starts_with(['.', '-']) {
+            let hint = "letters, digits, `.`, `_` and `-`, such as `ltsc2022`".to_owned();
+            decoder.report(&entry.node, format!("`{tag}` is not a tag"), Some(hint));
+        } else if let Some(build) = build {
+            tags.insert(build, tag.to_owned());
+        }
+    }
+    tags
+}
+
+fn read_secrets(decoder: &mut Decoder<'_>, node: &Node) -> Vec<PullSecret> {
+    let items = decoder.list(node, "`pull-secrets`").unwrap_or_default();
+    let mut secrets = Vec::with_capacity(items.len());
+    for item in items {
+        let Some(text) = decoder.text(item, "a pull secret") else {
+            continue;
+        };
+        let Some(secret) = PullSecret::parse(text) else {
+            let hint = "its namespace and its name: `registry/regcred`".to_owned();
+            decoder.report(item, format!("`{text}` is not a pull secret"), Some(hint));
+            continue;
+        };
+        if secrets.contains(&secret) {
+            let hint = Some("name it once".to_owned());
+            decoder.report(
+                item,
+                format!("a second time the pull secret `{text}`"),
+                hint,
+            );
+        } else {
+            secrets.push(secret);
+        }
+    }
+    secrets
 }

@@ -15,7 +15,7 @@ mod written;
 
 pub use duration::{DurationError, parse_duration, shown};
 pub use durations::Durations;
-pub use images::{Image, Images};
+pub use images::{Image, Images, PullPolicy, PullSecret};
 pub use limits::Limits;
 pub use outside::{Outside, Target};
 pub use profile::{Counts, Profile, Rules};

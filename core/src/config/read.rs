@@ -1,21 +1,17 @@
 //! From a config file to what is valid of it, with all of its problems.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::civil::Date;
 use sha2::{Digest, Sha256};
 
 use super::duration::{parse_duration, shown};
-use super::images::Images;
-use super::outside;
 use super::profile::Profile;
 use super::waiver::Waiver;
-use super::written::{Written, WrittenDurations, WrittenImages, WrittenLimits, WrittenWaiver};
-use super::{Config, Durations, Limits};
+use super::written::{Written, WrittenDurations, WrittenLimits, WrittenWaiver};
+use super::{Config, Durations, Limits, images, outside};
 use crate::claims::Pattern;
 use crate::document::{Decoder, Diagnostic, Fields, Node, Placed, Value, hexadecimal, parse};
-use crate::facts::WindowsBuild;
 
 /// Reads a config file; what is valid is kept, the rest is reported to `found`. An empty file is
 /// reported: a mistyped name of a template's value leaves nothing else.
@@ -57,7 +53,7 @@ fn read_root(decoder: &mut Decoder<'_>, root: &Node) -> Config {
     let written = Written {
         profile: profile.and_then(|node| decoder.word(node, "profile", &words, Profile::parse)),
         images: images
-            .and_then(|node| read_images(decoder, node))
+            .and_then(|node| images::read(decoder, node))
             .unwrap_or_default(),
         outside: outside
             .and_then(|node| outside::read(decoder, node))
@@ -114,23 +110,6 @@ fn valid(written: Written) -> Config {
     }
     limits.attempts = set.attempts.unwrap_or(limits.attempts);
     limits.hold_rounds = set.hold_rounds.unwrap_or(limits.hold_rounds);
-    let mut images = Images::default();
-    let set = written.images;
-    for (place, value) in [
-        (&mut images.agnhost, set.agnhost),
-        (&mut images.host_process, set.host_process),
-        (&mut images.iis.name, set.iis),
-        (&mut images.nano_server.name, set.nano_server),
-        (&mut images.server_core.name, set.server_core),
-    ] {
-        *place = value.unwrap_or_else(|| std::mem::take(place));
-    }
-    images.iis.tags.extend(set.iis_tags);
-    images.nano_server.tags.extend(set.nano_server_tags);
-    images.server_core.tags.extend(set.server_core_tags);
-    if let Some(mirror) = &set.mirror {
-        images.mirror(mirror);
-    }
     let waiver = |written: WrittenWaiver| Waiver {
         check: written.check,
         reason: written.reason,
@@ -139,7 +118,7 @@ fn valid(written: Written) -> Config {
     };
     Config {
         profile: written.profile.unwrap_or_default(),
-        images,
+        images: images::valid(written.images),
         outside: outside::valid(written.outside),
         durations,
         limits,
@@ -170,120 +149,6 @@ fn public(decoder: &Decoder<'_>, node: &Node, config: &Config) -> Option<Diagnos
     );
     let hint = "set `images.mirror` to where your copies are, or name each image".to_owned();
     Some(decoder.place(node).problem(message, Some(hint)))
-}
-
-fn read_images(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenImages> {
-    let mut fields = decoder.fields(node, "`images`")?;
-    let mirror = fields.filled("mirror");
-    let agnhost = fields.filled("agnhost");
-    let host_process = fields.filled("host-process");
-    let [iis, nano_server, server_core] =
-        ["iis", "nano-server", "server-core"].map(|key| fields.filled(key));
-    let tags =
-        ["iis-tags", "nano-server-tags", "server-core-tags"].map(|key| (key, fields.filled(key)));
-    fields.finish(decoder);
-    let mut image = |node: Option<&Node>, what, tagged| read_image(decoder, node?, what, tagged);
-    let (mirror, agnhost, host_process, iis, nano_server, server_core) = (
-        image(mirror, "mirror", Tagged::Mirror),
-        image(agnhost, "agnhost", Tagged::Yes),
-        image(host_process, "host-process", Tagged::Yes),
-        image(iis, "iis", Tagged::No),
-        image(nano_server, "nano-server", Tagged::No),
-        image(server_core, "server-core", Tagged::No),
-    );
-    let [iis_tags, nano_server_tags, server_core_tags] = tags
-        .map(|(key, node)| node.map_or_else(BTreeMap::new, |node| read_tags(decoder, node, key)));
-    Some(WrittenImages {
-        mirror,
-        agnhost,
-        host_process,
-        iis,
-        iis_tags,
-        nano_server,
-        nano_server_tags,
-        server_core,
-        server_core_tags,
-    })
-}
-
-/// What an image's name is to end with.
-#[derive(Clone, Copy, Eq, PartialEq)]
-enum Tagged {
-    /// A tag or a digest.
-    Yes,
-    /// None: the build decides.
-    No,
-    /// It is only the beginning of names.
-    Mirror,
-}
-
-/// The name of an image as container runtimes take it (distribution/reference).
-fn read_image(
-    decoder: &mut Decoder<'_>,
-    node: &Node,
-    what: &str,
-    tagged: Tagged,
-) -> Option<String> {
-    let text = decoder.text(node, &format!("`{what}`"))?;
-    let last = text.rsplit('/').next().unwrap_or_default();
-    let has_tag = last.contains([':', '@']) && (text.contains('/') || tagged != Tagged::Mirror);
-    let known = |c: char| c.is_ascii_alphanumeric() || "._-/:@".contains(c);
-    let without;
-    let hint = if text.contains("://") {
-        "without the scheme: `registry.example.com/mirror`"
-    } else if text.len() > 255
-        || !text.chars().all(known)
-        || text.split('/').any(str::is_empty)
-        || !text.starts_with(|c: char| c.is_ascii_alphanumeric())
-    {
-        "a registry and a path such as `registry.example.com/mirror/agnhost`, divided by `/`"
-    } else {
-        match (tagged, has_tag) {
-            (Tagged::Yes, false) => "add the tag: `registry.example.com/mirror/agnhost:2.59`",
-            (Tagged::No, true) => {
-                without = format!("without its tag, which stands in `{what}-tags`");
-                &without
-            }
-            (Tagged::Mirror, true) => "a mirror has no tag: `registry.example.com/mirror`",
-            (Tagged::Yes, true) | (Tagged::No | Tagged::Mirror, false) => {
-                return Some(text.to_owned());
-            }
-        }
-    };
-    let name = match tagged {
-        Tagged::Mirror => "the beginning of an image's name",
-        Tagged::Yes | Tagged::No => "the name of an image",
-    };
-    let message = format!("`{what}` is `{text}`, which is not {name} here");
-    decoder.report(node, message, Some(hint.to_owned()));
-    None
-}
-
-fn read_tags(decoder: &mut Decoder<'_>, node: &Node, key: &str) -> BTreeMap<WindowsBuild, String> {
-    let mut tags = BTreeMap::new();
-    let entries = decoder.entries(node, &format!("`{key}`"));
-    for entry in entries.unwrap_or_default() {
-        let build = WindowsBuild::parse_label(&entry.key);
-        if build.is_none() {
-            let hint = "as in the node label: 10.0.20348".to_owned();
-            let message = format!("`{}` is not a Windows build", entry.key);
-            let at = decoder.place(&entry.node);
-            let (line, column) = (entry.line, entry.column);
-            let at = crate::document::Place { line, column, ..at };
-            decoder.push(at.problem(message, Some(hint)));
-        }
-        let Some(tag) = decoder.text(&entry.node, "a tag") else {
-            continue;
-        };
-        let known = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-        if tag.len() > 128 || !tag.chars().all(known) || tag.starts_with(['.', '-']) {
-            let hint = "letters, digits, `.`, `_` and `-`, such as `ltsc2022`".to_owned();
-            decoder.report(&entry.node, format!("`{tag}` is not a tag"), Some(hint));
-        } else if let Some(build) = build {
-            tags.insert(build, tag.to_owned());
-        }
-    }
-    tags
 }
 
 fn read_durations(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenDurations> {

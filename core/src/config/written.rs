@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::civil::Date;
 use schemars::JsonSchema;
 
+use super::images::{PullPolicy, PullSecret};
 use super::outside::Target;
 use super::profile::Profile;
 use crate::claims::Pattern;
@@ -44,6 +45,11 @@ pub(super) struct Written {
 pub(super) struct WrittenImages {
     /// Takes the place of public registries (registry.k8s.io, mcr.microsoft.com, docker.io) in the names of images, such as `registry.example.com/mirror`.
     pub(super) mirror: Option<String>,
+    /// When nodes pull them, as `imagePullPolicy` has it; `IfNotPresent` unless set.
+    pub(super) pull_policy: Option<PullPolicy>,
+    /// Secrets of the cluster that they are pulled with, each as `NAMESPACE/NAME`: copied into the run's namespaces and removed with them.
+    #[schemars(default, with = "Vec<String>")]
+    pub(super) pull_secrets: Vec<PullSecret>,
     /// agnhost for Linux and Windows, with its tag.
     pub(super) agnhost: Option<String>,
     /// What `HostProcess` pods run in, with its tag.

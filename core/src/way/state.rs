@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 
 use super::exchange::{ApiRequest, Reply, Request};
 use super::place::{Bound, FixtureKey, FixtureName};
+use super::placement::NO_IMAGE;
 use super::trouble::{Trouble, TroubleKind};
 use super::{Comparison, Difference, Way};
 use crate::text::{counted, printable};
@@ -218,7 +219,7 @@ fn not_begun(pod: &PodSeen) -> Option<Trouble> {
         return Some(Trouble::new(TroubleKind::NotApplied, detail));
     }
     let kind = match pod.waiting.as_deref()? {
-        "ErrImagePull" | "ImagePullBackOff" | "InvalidImageName" => TroubleKind::ImagePull,
+        reason if NO_IMAGE.contains(&reason) => TroubleKind::ImagePull,
         "ContainerCreating" | "PodInitializing" => TroubleKind::NotApplied,
         _ => return None,
     };
