@@ -68,6 +68,15 @@ pub(super) struct ClusterArgs {
     pub(super) context: Option<String>,
 }
 
+/// Which protected cluster is meant nevertheless.
+#[derive(Args, Debug)]
+pub(super) struct ProtectedArgs {
+    /// Go on though the cluster of this context is protected, by `protected` in the config file or by
+    /// the annotation winconform/protected of its namespace kube-system
+    #[arg(long, value_name = "CONTEXT")]
+    pub(super) allow_protected: Option<String>,
+}
+
 /// Which suites.
 #[derive(Args, Debug)]
 pub(super) struct SuitesArgs {
@@ -133,6 +142,8 @@ pub(super) struct RunArgs {
     pub(super) config: ConfigArgs,
     #[command(flatten)]
     pub(super) select: SelectArgs,
+    #[command(flatten)]
+    pub(super) protected: ProtectedArgs,
     /// Begin nothing more after this long, such as 20m or 1h 30m: tear down and report
     #[arg(long, value_name = "DURATION", value_parser = parse_deadline)]
     pub(super) deadline: Option<Duration>,
@@ -211,6 +222,8 @@ pub(super) struct PrepullArgs {
     pub(super) config: ConfigArgs,
     #[command(flatten)]
     pub(super) select: SelectArgs,
+    #[command(flatten)]
+    pub(super) protected: ProtectedArgs,
 }
 
 #[derive(Args, Debug)]

@@ -2,9 +2,9 @@
 
 use winconform_core::config::Config;
 
-use super::args::ClusterArgs;
+use super::args::{ClusterArgs, ProtectedArgs};
 use super::error::CliError;
-use crate::cluster::{Cluster, ConnectOptions, connect};
+use crate::cluster::{Cluster, ConnectOptions, connect, guard};
 
 /// Connects with the limits of a configuration.
 pub(super) async fn connected(
@@ -14,6 +14,19 @@ pub(super) async fn connected(
     connect(options, config.durations.clone(), config.limits.clone())
         .await
         .map_err(CliError::Connect)
+}
+
+/// The same for a command that makes something: a protected cluster is refused.
+pub(super) async fn connected_to_change(
+    options: &ConnectOptions,
+    config: &Config,
+    args: &ProtectedArgs,
+) -> Result<Cluster, CliError> {
+    let cluster = connected(options, config).await?;
+    guard(&cluster, &config.protected, args.allow_protected.as_deref())
+        .await
+        .map_err(CliError::Guarded)?;
+    Ok(cluster)
 }
 
 impl From<ClusterArgs> for ConnectOptions {

@@ -11,7 +11,7 @@ use winconform_core::report::junit::ReportError;
 use winconform_core::text::printable;
 use winconform_core::way::TroubleKind;
 
-use crate::cluster::{CleanError, ConnectError, LeaseError};
+use crate::cluster::{CleanError, ConnectError, Guarded, LeaseError};
 use crate::engine::{JournalError, RunError, SurveyError};
 
 /// Everything a command can end with beside an outcome.
@@ -42,6 +42,8 @@ pub(super) enum CliError {
     Record { path: PathBuf, source: RecordError },
     #[error("connect to the cluster")]
     Connect(#[source] ConnectError),
+    #[error("{0}")]
+    Guarded(Guarded),
     #[error(transparent)]
     Run(RunError),
     #[error("ask what is allowed")]
@@ -83,7 +85,9 @@ impl CliError {
             | Self::Run(RunError::Resume(_))
             | Self::Clean(CleanError::NotARun { .. }) => 2,
             Self::Absent(_) | Self::Run(RunError::Selection(_)) => Exit::NothingSelected.code(),
-            Self::WhichContext(_) | Self::Run(RunError::Journal(JournalError::InUse { .. })) => 20,
+            Self::Guarded(_)
+            | Self::WhichContext(_)
+            | Self::Run(RunError::Journal(JournalError::InUse { .. })) => 20,
             Self::Connect(error) => error.exit_code(),
             Self::Run(RunError::Lease { source, .. }) => source.exit_code(),
             Self::CleanupHeld(error) => error.exit_code(),

@@ -8,7 +8,7 @@ use winconform_core::record::{RunView, read};
 use winconform_core::text::{counted, printable};
 
 use super::args::{KeepWhen, ReportFormat, RunArgs};
-use super::connect::connected;
+use super::connect::connected_to_change;
 use super::error::CliError;
 use super::progress::Progress;
 use super::screen::Screen;
@@ -23,7 +23,8 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
         tell_of_remains(earlier, screen);
     }
     let record = args.out.as_deref().map(out::prepare).transpose()?;
-    let cluster = connected(&args.cluster.into(), &settings.config).await?;
+    let cluster =
+        connected_to_change(&args.cluster.into(), &settings.config, &args.protected).await?;
     let run = new_id();
     let options = RunOptions {
         lease: match &args.id {

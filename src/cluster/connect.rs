@@ -42,6 +42,8 @@ pub struct Cluster {
     pub client: kube::Client,
     /// The context it was reached by.
     pub context: String,
+    /// What the kubeconfig calls it; in a pod there is none.
+    pub name: Option<String>,
 }
 
 /// Why there is no cluster.
@@ -153,7 +155,11 @@ pub async fn connect(
     // It is the only provider built in; to have installed it before is fine
     let _ = rustls::crypto::ring::default_provider().install_default();
     let sources = Sources::of_process(options.kubeconfig.clone());
-    let Chosen { context, config } = choose(&sources, options.context.as_deref()).await?;
+    let Chosen {
+        context,
+        cluster,
+        config,
+    } = choose(&sources, options.context.as_deref()).await?;
     let server = address(&config);
     let client = client(config, &durations).map_err(|error| match &error {
         kube::Error::InferKubeconfig(error) => unusable(&context, error).into(),
@@ -173,6 +179,7 @@ pub async fn connect(
         api,
         client,
         context,
+        name: cluster,
     })
 }
 

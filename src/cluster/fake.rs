@@ -36,6 +36,11 @@ struct State {
 impl Fake {
     /// An API before this server.
     pub(crate) fn api(&self) -> Api {
+        Api::new(self.client(), Durations::default(), Limits::default())
+    }
+
+    /// A client of it.
+    pub(crate) fn client(&self) -> kube::Client {
         let state = self.state.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
             let state = state.clone();
@@ -62,8 +67,7 @@ impl Fake {
                 Ok::<_, Infallible>(response.body(body).expect("a response"))
             }
         });
-        let client = kube::Client::new(service, "default");
-        Api::new(client, Durations::default(), Limits::default())
+        kube::Client::new(service, "default")
     }
 
     pub(crate) fn put(&self, path: &str, object: Json) {

@@ -160,6 +160,8 @@ pub enum KubeconfigError {
 /// A configuration for one context.
 pub(super) struct Chosen {
     pub(super) context: String,
+    /// What the kubeconfig calls the cluster; in a pod there is none.
+    pub(super) cluster: Option<String>,
     pub(super) config: Config,
 }
 
@@ -239,6 +241,7 @@ pub(super) async fn choose(
             })?;
             return Ok(Chosen {
                 context: "in-cluster".to_owned(),
+                cluster: None,
                 config,
             });
         }
@@ -251,6 +254,8 @@ pub(super) async fn choose(
     let context = choose_context(&kubeconfig, context, &read)?;
     check_meaning(&meanings, &context)?;
     check_references(&kubeconfig, &context)?;
+    let of_context = kubeconfig.contexts.iter().find(|one| one.name == context);
+    let cluster = of_context.and_then(|one| Some(one.context.as_ref()?.cluster.clone()));
     let options = KubeConfigOptions {
         context: Some(context.clone()),
         ..Default::default()
@@ -267,7 +272,11 @@ pub(super) async fn choose(
             why,
         });
     }
-    Ok(Chosen { context, config })
+    Ok(Chosen {
+        context,
+        cluster,
+        config,
+    })
 }
 
 /// One file; `None` when it is not there, which `$KUBECONFIG` permits.

@@ -14,6 +14,10 @@ pub const POOL: &str = "winconform/pool";
 /// Says of an object that somebody else is to remove it.
 pub const MAY_GO: &str = "winconform/may-go";
 
+/// The annotation of the namespace kube-system by which a cluster says that nothing is to be made on
+/// it, and why. The only one that is not ours to set.
+pub const PROTECTED: &str = "winconform/protected";
+
 /// A label selector for everything of ours, or of one run; not yet encoded for a query.
 pub fn selector(run: Option<&str>) -> String {
     match run {

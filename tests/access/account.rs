@@ -180,6 +180,7 @@ pub(crate) fn refusing_after(cluster: &Cluster, after: usize, durations: Duratio
         api: Api::new(client.clone(), durations, Limits::default()),
         client,
         context: cluster.context.clone(),
+        name: cluster.name.clone(),
     }
 }
 

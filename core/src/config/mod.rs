@@ -37,6 +37,8 @@ pub struct Config {
     pub durations: Durations,
     /// Other limits.
     pub limits: Limits,
+    /// Contexts and clusters, by their names in the kubeconfig, on which nothing is to be made.
+    pub protected: Vec<String>,
     /// What to check.
     pub select: Vec<Placed<String>>,
     /// Accepted failures.

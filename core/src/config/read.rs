@@ -46,6 +46,7 @@ fn read_root(decoder: &mut Decoder<'_>, root: &Node) -> Config {
     let outside = fields.filled("outside");
     let durations = fields.filled("durations");
     let limits = fields.filled("limits");
+    let protected = fields.filled("protected");
     let select = fields.filled("select");
     let waivers = fields.filled("waivers");
     fields.finish(decoder);
@@ -64,6 +65,7 @@ fn read_root(decoder: &mut Decoder<'_>, root: &Node) -> Config {
         limits: limits
             .and_then(|node| read_limits(decoder, node))
             .unwrap_or_default(),
+        protected: protected.map_or_else(Vec::new, |node| read_protected(decoder, node)),
         select: select.map_or_else(Vec::new, |node| read_select(decoder, node)),
         waivers: waivers.map_or_else(Vec::new, |node| read_waivers(decoder, node)),
     };
@@ -122,6 +124,7 @@ fn valid(written: Written) -> Config {
         outside: outside::valid(written.outside),
         durations,
         limits,
+        protected: written.protected,
         select: written.select,
         waivers: written
             .waivers
@@ -215,6 +218,14 @@ fn read_limits(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenLimits> 
     };
     fields.finish(decoder);
     Some(written)
+}
+
+fn read_protected(decoder: &mut Decoder<'_>, node: &Node) -> Vec<String> {
+    let items = decoder.list(node, "`protected`").unwrap_or_default();
+    let names = items
+        .iter()
+        .filter_map(|item| decoder.text(item, "a context or cluster that is protected"));
+    names.map(str::to_owned).collect()
 }
 
 fn read_select(decoder: &mut Decoder<'_>, node: &Node) -> Vec<Placed<String>> {

@@ -31,6 +31,9 @@ pub(super) struct Written {
     /// How much at once, and how often.
     #[schemars(default)]
     pub(super) limits: WrittenLimits,
+    /// Contexts or clusters, as the kubeconfig names them, on which nothing is made: a run is refused unless `--allow-protected` names its context.
+    #[schemars(default)]
+    pub(super) protected: Vec<String>,
     /// What to check, as with `--select`, which takes the place of it: id patterns, `area=`, `kind=` or an axis such as `pool=`; a leading `!` takes out. All checks unless set.
     #[schemars(default, with = "Vec<String>")]
     pub(super) select: Vec<Placed<String>>,

@@ -46,7 +46,7 @@ fn what_the_example_proposes_is_valid() {
         !text.is_empty() && (!text.starts_with(' ') || text.starts_with("  "))
     };
     let lines = EXAMPLE.lines().map(|line| match line {
-        "select: []" | "waivers: []" | "  pull-secrets: []" => String::new(),
+        "protected: []" | "select: []" | "waivers: []" | "  pull-secrets: []" => String::new(),
         _ if is_setting(line) => line.replacen('#', "", 1),
         _ => line.to_owned(),
     });

@@ -1,0 +1,168 @@
+//! The guard before protected clusters: nothing is made on one that its owner or the user's
+//! configuration sets apart, unless that one is named as allowed.
+
+use winconform_core::text::printable;
+use winconform_core::way::ApiRequest;
+
+use super::connect::Cluster;
+use super::labels::PROTECTED;
+
+/// Where the annotation is: no cluster is without it, and only who runs the cluster may change it.
+const NAMESPACE: &str = "/api/v1/namespaces/kube-system";
+
+/// Why nothing is made on a cluster.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum Guarded {
+    /// The configuration names it.
+    #[error(
+        "the cluster of context `{}` is protected: the configuration names `{}` under `protected`\n{}",
+        printable(context),
+        printable(named),
+        hint(context)
+    )]
+    ByName {
+        /// The context.
+        context: String,
+        /// The context or the cluster, as it is named.
+        named: String,
+    },
+    /// The cluster says so itself.
+    #[error(
+        "the cluster of context `{}` is protected: its namespace kube-system has the annotation \
+         `{PROTECTED}`, which says `{}`\n{}",
+        printable(context),
+        printable(says),
+        hint(context)
+    )]
+    ByAnnotation {
+        /// The context.
+        context: String,
+        /// The annotation's value.
+        says: String,
+    },
+}
+
+fn hint(context: &str) -> String {
+    let context = printable(context);
+    format!("(to go on nevertheless, on this one alone: --allow-protected '{context}')")
+}
+
+/// Refuses a protected cluster, unless its context is the one that is `allowed`. An annotation that
+/// cannot be read protects nothing: who may not read it is told so by the facts.
+pub async fn guard(
+    cluster: &Cluster,
+    protected: &[String],
+    allowed: Option<&str>,
+) -> Result<(), Guarded> {
+    let context = &cluster.context;
+    if allowed == Some(context) {
+        return Ok(());
+    }
+    let is_it = |named: &&String| *named == context || Some(*named) == cluster.name.as_ref();
+    if let Some(named) = protected.iter().find(is_it) {
+        return Err(Guarded::ByName {
+            context: context.clone(),
+            named: named.clone(),
+        });
+    }
+    let Ok(reply) = cluster.api.send(&ApiRequest::get(NAMESPACE)).await else {
+        return Ok(());
+    };
+    let annotation = &reply.body["metadata"]["annotations"][PROTECTED];
+    match annotation.as_str() {
+        Some(says) if reply.status == 200 && says != "false" => Err(Guarded::ByAnnotation {
+            context: context.clone(),
+            says: says.to_owned(),
+        }),
+        Some(_) | None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fake::Fake;
+    use super::*;
+    use serde_json::{Value as Json, json};
+
+    fn cluster(fake: &Fake) -> Cluster {
+        Cluster {
+            api: fake.api(),
+            client: fake.client(),
+            context: "prod-admin".to_owned(),
+            name: Some("prod".to_owned()),
+        }
+    }
+
+    fn annotated(value: &Json) -> Fake {
+        let fake = Fake::default();
+        fake.put(
+            NAMESPACE,
+            json!({"apiVersion": "v1", "kind": "Namespace",
+                "metadata": {"name": "kube-system", "annotations": {PROTECTED: value}}}),
+        );
+        fake
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_cluster_that_is_named_is_refused_whichever_way() {
+        let fake = annotated(&Json::Null);
+        for named in ["prod-admin", "prod"] {
+            let list = ["other".to_owned(), named.to_owned()];
+            let refused = guard(&cluster(&fake), &list, None).await;
+            let said = refused.expect_err("it is protected").to_string();
+            assert_eq!(
+                said,
+                format!(
+                    "the cluster of context `prod-admin` is protected: the configuration names \
+                     `{named}` under `protected`\n(to go on nevertheless, on this one alone: \
+                     --allow-protected 'prod-admin')"
+                )
+            );
+        }
+        assert!(fake.log().is_empty());
+        let list = ["prod-".to_owned(), "production".to_owned()];
+        assert_eq!(guard(&cluster(&fake), &list, None).await, Ok(()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_cluster_that_says_so_is_refused() {
+        for (value, protects) in [
+            (json!("payroll: ask ops@example.com"), true),
+            (json!("true"), true),
+            (json!(""), true),
+            (json!("false"), false),
+            (Json::Null, false),
+        ] {
+            let refused = guard(&cluster(&annotated(&value)), &[], None).await;
+            let says = value.as_str().unwrap_or_default().to_owned();
+            let context = "prod-admin".to_owned();
+            let expected = match protects {
+                true => Err(Guarded::ByAnnotation { context, says }),
+                false => Ok(()),
+            };
+            assert_eq!(refused, expected, "{value}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_this_context_is_allowed_by_its_name() {
+        let cluster = cluster(&annotated(&json!("payroll")));
+        let list = ["prod".to_owned()];
+        assert_eq!(guard(&cluster, &list, Some("prod-admin")).await, Ok(()));
+        for other in ["prod", "staging", ""] {
+            assert!(
+                guard(&cluster, &list, Some(other)).await.is_err(),
+                "{other}"
+            );
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_may_not_be_read_protects_nothing() {
+        let fake = Fake::default();
+        // Nor does what an error's body claims
+        let body = json!({"message": "no", "metadata": {"annotations": {PROTECTED: "x"}}});
+        fake.script(&format!("GET {NAMESPACE} "), 403, body);
+        assert_eq!(guard(&cluster(&fake), &[], None).await, Ok(()));
+    }
+}
