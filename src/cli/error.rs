@@ -95,7 +95,8 @@ impl CliError {
                 TroubleKind::Forbidden => Exit::CouldNotTell.code(),
                 _ => 21,
             },
-            Self::Run(RunError::Journal(_) | RunError::Record(_))
+            Self::Run(RunError::Denied(_)) => Exit::CouldNotTell.code(),
+            Self::Run(RunError::Journal(_) | RunError::Record(_) | RunError::Manifest(_))
             | Self::Write { .. }
             | Self::Survey(_)
             | Self::Report(_)

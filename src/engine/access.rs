@@ -96,6 +96,18 @@ pub(super) fn uses(images: &Images) -> Result<Uses, ManifestError> {
     Ok(uses)
 }
 
+/// What pulling images beforehand takes.
+pub(super) fn of_prepull(images: &Images) -> Result<BTreeSet<Access>, ManifestError> {
+    let all = of_fixture(FixtureName::Namespaces)?.into_iter();
+    let all = all.chain(of_run()).map(|need| need.access);
+    let made = [AccessVerb::Create, AccessVerb::Patch, AccessVerb::Delete];
+    let made = made.map(|verb| of_kind(&PODS, Place::Own, verb));
+    let watched = [AccessVerb::List, AccessVerb::Watch];
+    let watched = watched.map(|verb| of_kind(&PODS, Place::Cluster, verb));
+    let all = all.chain(made).chain(watched);
+    Ok(all.chain(of_pull_secrets(images)).collect())
+}
+
 /// To open a session: the path is a GET, and from 1.35 on the server also asks for `create`
 /// (KEP-4006, `AuthorizePodWebsocketUpgradeCreatePermission`).
 const EXEC: [AccessVerb; 2] = [AccessVerb::Get, AccessVerb::Create];

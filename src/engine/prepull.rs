@@ -11,17 +11,18 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use winconform_core::facts::{Pool, PoolName};
-use winconform_core::plan::Pulls;
+use winconform_core::plan::{Answer, Pulls};
 use winconform_core::record::TornDown;
 use winconform_core::way::{FixtureKey, FixtureName, Trouble, TroubleKind};
 
+use super::access;
 use super::fixtures::{Fixtures, as_trouble};
 use super::journal::Journal;
 use super::manifest;
 use super::run::{RunError, RunOptions, lost};
 use super::tear_down::tear_down;
 use crate::cluster::pods::{PodWait, pulled};
-use crate::cluster::{Cluster, Condition, Objects, acquire, apply, wait_until, watch_pods};
+use crate::cluster::{Cluster, Condition, Objects, acquire, apply, review, wait_until, watch_pods};
 
 /// One image on one node.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -56,7 +57,7 @@ pub enum EndedBy {
 /// or why it will not be.
 pub type Tell<'t> = dyn FnMut(&Pull, Result<Duration, &Trouble>) + Send + 't;
 
-/// Pulls what is wanted, and removes again what it took. The first of the `signals` ends it, and so
+/// Pulls what is wanted, unless the server says beforehand that it does not allow that, and removes again what it took. The first of the `signals` ends it, and so
 /// does the loss of its Lease.
 pub async fn prepull(
     cluster: &Cluster,
@@ -67,6 +68,20 @@ pub async fn prepull(
     tell: &mut Tell<'_>,
 ) -> Result<Prepulled, RunError> {
     let (api, lease) = (&cluster.api, &options.lease);
+    let needs = access::of_prepull(&options.config.images)
+        .map_err(|error| RunError::Manifest(Box::new(error)))?;
+    let denied: BTreeMap<_, _> = review(api, &needs)
+        .await
+        .into_iter()
+        .filter_map(|(access, answer)| match answer {
+            Answer::Denied(words) => Some((access, words)),
+            // What could not be told is found out by doing it
+            Answer::Allowed | Answer::Unknown(_) => None,
+        })
+        .collect();
+    if !denied.is_empty() {
+        return Err(RunError::Denied(denied));
+    }
     let lease = acquire(api, lease, &options.run, &options.holder, api.durations())
         .await
         .map_err(|source| RunError::Lease {
@@ -246,5 +261,75 @@ fn look(
             Condition::Never(trouble) => tell(&wanted.pull, Err(&trouble)),
         }
         waits.remove(name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Keep, Repeat};
+    use super::*;
+    use crate::cluster::fake::Fake;
+    use serde_json::json;
+    use winconform_core::config::{Config, read};
+    use winconform_core::plan::Selection;
+
+    const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+
+    async fn prepulled(fake: &Fake, config: Config) -> Result<Prepulled, RunError> {
+        let cluster = Cluster {
+            api: fake.api(),
+            client: fake.client(),
+            context: "test".to_owned(),
+            name: None,
+        };
+        let options = RunOptions {
+            run: "r1".to_owned(),
+            lease: "winconform".to_owned(),
+            holder: "test".to_owned(),
+            config,
+            selection: Selection::default(),
+            deadline: None,
+            repeat: Repeat::Times(1),
+            resume: None,
+            keep: Keep::Never,
+        };
+        let (wanted, pools) = (BTreeMap::new(), BTreeMap::new());
+        let (_keep, signals) = watch::channel(0);
+        prepull(&cluster, &wanted, pools, &options, signals, &mut |_, _| {}).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_that_is_missing_is_told_at_once_and_nothing_is_begun() {
+        let fake = Fake::default();
+        let no = json!({"status": {"allowed": false, "reason": "RBAC: no"}});
+        fake.script(&format!("POST {REVIEWS} "), 201, no);
+        let mut found = Vec::new();
+        let text = "images: {pull-secrets: [registry/regcred]}";
+        let config = read("config.yaml", text, &mut found);
+        let said = match prepulled(&fake, config).await {
+            Err(error @ RunError::Denied(_)) => error.to_string(),
+            other => panic!("{other:?}"),
+        };
+        for line in [
+            "create leases.coordination.k8s.io in namespace default: RBAC: no",
+            "create namespaces: RBAC: no",
+            "patch pods in the run's namespaces: RBAC: no",
+            "watch pods: RBAC: no",
+            "get secrets regcred in namespace registry: RBAC: no",
+        ] {
+            assert!(said.lines().any(|told| told == line), "{line} in:\n{said}");
+        }
+        assert!(fake.log().iter().all(|request| request.contains(REVIEWS)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_not_told_beforehand_is_tried() {
+        let fake = Fake::default();
+        let failed = json!({"kind": "Status", "message": "no reviews here"});
+        fake.script(&format!("POST {REVIEWS} "), 403, failed);
+        let done = prepulled(&fake, Config::default()).await.expect("tried");
+        assert_eq!((done.missing, done.ended_by), (0, None));
+        let begun = "PATCH /api/v1/namespaces/winconform-r1";
+        assert!(fake.log().iter().any(|request| request == begun));
     }
 }

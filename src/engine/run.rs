@@ -1,5 +1,6 @@
 //! The life of one run, from its first event to its last.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use tokio_util::task::TaskTracker;
 use winconform_core::config::Config;
 use winconform_core::document::Diagnostics;
 use winconform_core::facts::Facts;
-use winconform_core::plan::{Check, Plan, Selected, Selection, plan};
+use winconform_core::plan::{Access, Check, Plan, Selected, Selection, plan};
 use winconform_core::record::{
     Ended, Event, Exit, ObjectName, PlannedCheck, RecordError, ResumeError, RunView, SCHEMA,
     Started, TornDown, exit, read,
@@ -73,18 +74,33 @@ pub enum RunError {
         /// Why.
         source: LeaseError,
     },
+    /// The server does not allow all that has to be done. Nothing was created.
+    #[error("nothing was begun, since the server does not allow{}", listed(.0))]
+    Denied(BTreeMap<Access, String>),
     /// What is selected is not of this cluster. Nothing was created.
     #[error("{0}")]
     Selection(Diagnostics),
     /// It cannot go on with that record. Nothing was created.
     #[error("go on with the record of an earlier run")]
     Resume(#[source] ResumeError),
+    /// A fault of ours.
+    #[error("read the manifests built in")]
+    Manifest(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The record's file took no more. What was created has been removed.
     #[error("keep the record; the run was ended and what it had created was removed")]
     Journal(#[source] JournalError),
     /// The record of this very run does not read back.
     #[error("read back the record of this run")]
     Record(#[source] RecordError),
+}
+
+/// Each on a line of its own, with the authoriser's words.
+fn listed(denied: &BTreeMap<Access, String>) -> String {
+    let line = |(access, words): (&Access, &String)| match words.as_str() {
+        "" => format!("\n{access}"),
+        words => format!("\n{access}: {words}"),
+    };
+    denied.iter().map(line).collect()
 }
 
 /// Collects facts and plans what is selected, touching nothing.
