@@ -96,7 +96,12 @@ pub(super) fn objects(
     durations: &Durations,
     domain: Option<&str>,
 ) -> Result<Vec<Json>, ManifestError> {
-    let mut objects = as_written(key.name)?;
+    let mut objects = match (key.name, pool) {
+        (FixtureName::WindowsPodProber, Some(pool)) if !images.has_agnhost(pool.build) => {
+            parsed(key.name, WITHOUT_AGNHOST)?
+        }
+        _ => as_written(key.name)?,
+    };
     for object in &mut objects {
         own(object, key, run);
         if let (Some(pool), true) = (pool, object["kind"] == RUNTIME_CLASSES.kind) {
@@ -195,6 +200,14 @@ fn as_written(name: FixtureName) -> Result<Vec<Json>, ManifestError> {
         FixtureName::Alias => include_str!("../../manifests/alias.yaml"),
         FixtureName::Sched(fixture) => super::aim::as_written(fixture),
     };
+    parsed(name, text)
+}
+
+/// The prober of a build that agnhost has no image of.
+const WITHOUT_AGNHOST: &str =
+    include_str!("../../manifests/probers/windows-pod-without-agnhost.yaml");
+
+fn parsed(name: FixtureName, text: &str) -> Result<Vec<Json>, ManifestError> {
     serde_saphyr::from_multiple(text).map_err(|source| ManifestError::Malformed {
         fixture: name.as_str(),
         source: Box::new(source),
@@ -438,6 +451,29 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_prober_without_agnhost_serves_nothing() {
+        let mut found = Vec::new();
+        let text = "images: {agnhost-builds: []}";
+        let images = winconform_core::config::read("config.yaml", text, &mut found).images;
+        assert!(found.is_empty(), "{found:?}");
+        let pool = pool();
+        let name = PoolName::windows(WindowsBuild::SERVER_2019);
+        let made = |fixture: FixtureName, images: &Images| {
+            let (key, durations) = (fixture.at(Some(&name)), Durations::default());
+            objects(&key, "r1", Some(&pool), images, &durations, None).expect("valid")
+        };
+        let without = made(FixtureName::WindowsPodProber, &images);
+        let with = made(FixtureName::WindowsPodProber, &Images::default());
+        assert_eq!((without.len(), with.len()), (1, 2));
+        assert_eq!(without[0]["metadata"], with[0]["metadata"]);
+        let [own, agnhost] = [&without, &with].map(|made| &made[0]["spec"]["containers"][0]);
+        let core = "mcr.microsoft.com/windows/servercore:ltsc2019";
+        assert_eq!(own["image"], core);
+        assert!(own["ports"].is_null() && !agnhost["ports"].is_null());
+        assert_eq!(own["name"], agnhost["name"]);
     }
 
     #[test]

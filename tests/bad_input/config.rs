@@ -74,6 +74,12 @@ fn every_mistake_of_a_setting() {
          host-process: \"a b:1\"\n  server-core: registry.example.com/servercore:ltsc2022\n  \
          server-core-tags: {windows-2022: ltsc2022, 10.0.25398: \"a b\", 10.0.26100: 1}\n",
     );
+    refused(
+        "pull-secrets",
+        "images:\n  pull-policy: ifNotPresent\n  pull-secrets:\n  - regcred\n  - registry/regcred\n  \
+         - registry/regcred\n  - Registry/regcred\n  - registry/reg_cred\n  - 5\n  \
+         agnhost-builds: [10.0.20348, windows-2022]\nprotected: production\n",
+    );
     refused("air-gapped-and-public", "profile: air-gapped\n");
     refused(
         "air-gapped-and-half-public",

@@ -14,8 +14,10 @@ use crate::facts::WindowsBuild;
 pub enum Image {
     /// agnhost on Linux: probers.
     AgnhostLinux,
-    /// agnhost on Windows: probers in pods.
+    /// agnhost on Windows: pods that are only placed, whether or not it comes for their build.
     AgnhostWindows,
+    /// What probers in Windows pods run: agnhost, or Windows Server Core on builds without it.
+    WindowsProber,
     /// What a `HostProcess` prober runs in; its files come from the host.
     HostProcess,
     /// IIS on Windows Server Core: its sample.
@@ -99,6 +101,7 @@ pub struct Images {
     /// What they are pulled with beside what nodes and service accounts have.
     pub secrets: Vec<PullSecret>,
     pub(super) agnhost: String,
+    pub(super) agnhost_builds: BTreeSet<WindowsBuild>,
     pub(super) host_process: String,
     pub(super) iis: PerBuild,
     pub(super) nano_server: PerBuild,
@@ -112,16 +115,18 @@ pub(super) struct PerBuild {
     pub(super) tags: BTreeMap<WindowsBuild, String>,
 }
 
+/// The builds that images are published for without further ado.
+const BUILDS: [WindowsBuild; 3] = [
+    WindowsBuild::SERVER_2019,
+    WindowsBuild::SERVER_2022,
+    WindowsBuild::SERVER_2025,
+];
+
 impl PerBuild {
     fn new(name: &str, tags: [&str; 3]) -> Self {
-        let builds = [
-            WindowsBuild::SERVER_2019,
-            WindowsBuild::SERVER_2022,
-            WindowsBuild::SERVER_2025,
-        ];
         Self {
             name: name.to_owned(),
-            tags: builds.into_iter().zip(tags.map(str::to_owned)).collect(),
+            tags: BUILDS.into_iter().zip(tags.map(str::to_owned)).collect(),
         }
     }
 
@@ -140,11 +145,18 @@ impl Images {
     pub fn of(&self, image: Image, build: Option<WindowsBuild>) -> Option<String> {
         match image {
             Image::AgnhostLinux | Image::AgnhostWindows => Some(self.agnhost.clone()),
+            Image::WindowsProber if self.has_agnhost(build) => Some(self.agnhost.clone()),
             Image::HostProcess => Some(self.host_process.clone()),
             Image::Iis => self.iis.on(build),
             Image::NanoServer => self.nano_server.on(build),
-            Image::ServerCore => self.server_core.on(build),
+            Image::ServerCore | Image::WindowsProber => self.server_core.on(build),
         }
+    }
+
+    /// Whether agnhost has an image of a build. Where it has none, nothing in a prober sends
+    /// datagrams or serves.
+    pub fn has_agnhost(&self, build: Option<WindowsBuild>) -> bool {
+        build.is_none_or(|build| self.agnhost_builds.contains(&build))
     }
 
     /// Has every image of a public registry come from a mirror, whose name takes its place.
@@ -193,6 +205,8 @@ impl Default for Images {
             policy: PullPolicy::default(),
             secrets: Vec::new(),
             // A manifest list with Linux and Windows builds (kubernetes test/images/agnhost)
+            // kubernetes, test/images/agnhost/BASEIMAGE; Annual Channel builds are not among them
+            agnhost_builds: BUILDS.into(),
             agnhost: "registry.k8s.io/e2e-test-images/agnhost:2.59".to_owned(),
             // Empty of files, runs on every build (microsoft/windows-host-process-containers-base-image)
             host_process:
@@ -231,6 +245,9 @@ pub(super) fn valid(set: WrittenImages) -> Images {
     ] {
         *place = value.unwrap_or_else(|| std::mem::take(place));
     }
+    if let Some(builds) = set.agnhost_builds {
+        images.agnhost_builds = builds;
+    }
     images.iis.tags.extend(set.iis_tags);
     images.nano_server.tags.extend(set.nano_server_tags);
     images.server_core.tags.extend(set.server_core_tags);
@@ -247,6 +264,7 @@ pub(super) fn read(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenImag
     let mut fields = decoder.fields(node, "`images`")?;
     let mirror = fields.filled("mirror");
     let agnhost = fields.filled("agnhost");
+    let agnhost_builds = fields.filled("agnhost-builds");
     let host_process = fields.filled("host-process");
     let [iis, nano_server, server_core] =
         ["iis", "nano-server", "server-core"].map(|key| fields.filled(key));
@@ -273,6 +291,7 @@ pub(super) fn read(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenImag
         pull_secrets: pull_secrets.map_or_else(Vec::new, |node| read_secrets(decoder, node)),
         mirror,
         agnhost,
+        agnhost_builds: agnhost_builds.and_then(|node| read_builds(decoder, node)),
         host_process,
         iis,
         iis_tags,
@@ -336,14 +355,37 @@ fn read_image(
     None
 }
 
+fn no_build(text: &str) -> (String, String) {
+    let hint = "as in the node label: 10.0.20348".to_owned();
+    (format!("`{text}` is not a Windows build"), hint)
+}
+
+fn read_builds(decoder: &mut Decoder<'_>, node: &Node) -> Option<BTreeSet<WindowsBuild>> {
+    let mut builds = BTreeSet::new();
+    for item in decoder.list(node, "`agnhost-builds`")? {
+        let Some(text) = decoder.text(item, "a Windows build") else {
+            continue;
+        };
+        match WindowsBuild::parse_label(text) {
+            Some(build) => {
+                builds.insert(build);
+            }
+            None => {
+                let (message, hint) = no_build(text);
+                decoder.report(item, message, Some(hint));
+            }
+        }
+    }
+    Some(builds)
+}
+
 fn read_tags(decoder: &mut Decoder<'_>, node: &Node, key: &str) -> BTreeMap<WindowsBuild, String> {
     let mut tags = BTreeMap::new();
     let entries = decoder.entries(node, &format!("`{key}`"));
     for entry in entries.unwrap_or_default() {
         let build = WindowsBuild::parse_label(&entry.key);
         if build.is_none() {
-            let hint = "as in the node label: 10.0.20348".to_owned();
-            let message = format!("`{}` is not a Windows build", entry.key);
+            let (message, hint) = no_build(&entry.key);
             let at = decoder.place(&entry.node);
             let (line, column) = (entry.line, entry.column);
             let at = Place { line, column, ..at };

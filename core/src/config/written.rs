@@ -1,6 +1,6 @@
 //! The config file as written, from which its schema is made; all of it may be left out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::civil::Date;
@@ -55,6 +55,9 @@ pub(super) struct WrittenImages {
     pub(super) pull_secrets: Vec<PullSecret>,
     /// agnhost for Linux and Windows, with its tag.
     pub(super) agnhost: Option<String>,
+    /// The builds that agnhost has an image of, such as `10.0.20348`; Windows Server 2019, 2022 and 2025 unless set. On others probers run Windows Server Core, and what agnhost alone can do is skipped.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub(super) agnhost_builds: Option<BTreeSet<WindowsBuild>>,
     /// What `HostProcess` pods run in, with its tag.
     pub(super) host_process: Option<String>,
     /// IIS on Windows Server Core, without its tag.

@@ -8,7 +8,9 @@ use crate::config::{Config, Image};
 use crate::facts::{Facts, Known, Os, Pool, PoolName};
 use crate::suite::{Case, Expected, Suites};
 use crate::verdict::{Fate, Scope, SkipReason};
-use crate::way::{Denied, FixtureName, Need, SourceKind, Test, Trouble, TroubleKind, VantageKey};
+use crate::way::{
+    Denied, FixtureName, Need, SourceKind, Target, Test, Trouble, TroubleKind, VantageKey,
+};
 
 /// Plans every case of the suites on a cluster: one check per point, each to be looked at or with
 /// its reason why not. No case vanishes: one without any point is a skipped check.
@@ -189,6 +191,42 @@ impl Surroundings<'_> {
                     pool: name.to_string(),
                 })
             })
+            .or_else(|| self.lacks_agnhost(look))
+    }
+
+    /// The pool in which agnhost would have to send or serve and is not to be had.
+    fn lacks_agnhost(&self, look: &PlannedLook) -> Option<SkipReason> {
+        let (here, there) = match &look.test {
+            // Its /dial sends the datagram
+            Test::Udp(udp) => (true, udp.ask.of == FixtureName::WindowsPodProber),
+            Test::Http(http) => {
+                let of = http.ask.of == Some(FixtureName::WindowsPodProber);
+                (
+                    matches!(http.ask.target, Target::Itself | Target::ItselfByService),
+                    of,
+                )
+            }
+            Test::Admission(_)
+            | Test::Fact(_)
+            | Test::Ping(_)
+            | Test::Placement(_)
+            | Test::Preemption(_)
+            | Test::State(_) => (false, false),
+        };
+        let from = look
+            .from
+            .as_ref()
+            .filter(|from| here && from.kind == SourceKind::WindowsPod);
+        let mut needs = look.needs.iter().map(|(key, _)| key);
+        let of = needs.find(|key| there && key.name == FixtureName::WindowsPodProber);
+        let pools = from.and_then(|from| from.pool.as_ref()).into_iter();
+        let mut pools = pools.chain(of.and_then(|key| key.pool.as_ref()));
+        let lacks = |name: &&PoolName| {
+            let pool = self.pools.get(*name);
+            pool.is_some_and(|pool| !self.config.images.has_agnhost(pool.build))
+        };
+        let pool = pools.find(lacks)?.to_string();
+        Some(SkipReason::NoAgnhost { pool })
     }
 
     /// What the configuration says of a look that has to do with the outside and is not wanted.
@@ -289,7 +327,8 @@ pub fn image_role(fixture: FixtureName) -> Option<Image> {
         }
         FixtureName::WindowsNodeProber => Some(Image::HostProcess),
         FixtureName::Sched(fixture) if fixture.starts() => Some(Image::ServerCore),
-        FixtureName::WindowsPodProber | FixtureName::Sched(_) => Some(Image::AgnhostWindows),
+        FixtureName::WindowsPodProber => Some(Image::WindowsProber),
+        FixtureName::Sched(_) => Some(Image::AgnhostWindows),
     }
 }
 
@@ -554,6 +593,56 @@ mod tests {
     fn an_unknown_server_version_covers_nothing() {
         let check = limitation(&facts("main", hybrid(true)));
         assert!(matches!(check.fate, Fate::Broken(_)));
+    }
+
+    #[test]
+    fn where_agnhost_is_not_to_be_had_what_needs_it_is_skipped() {
+        let mut found = Vec::new();
+        let text = "images: {agnhost-builds: [10.0.17763]}";
+        let config = crate::config::read("config.yaml", text, &mut found);
+        assert_eq!(found, Vec::new());
+        let plan = plan(suites(), &facts("v1.37.0", hybrid(true)), &config);
+        let mut skipped = BTreeSet::new();
+        for check in &plan.checks {
+            if let Fate::Skip(SkipReason::NoAgnhost { pool }) = &check.fate {
+                assert_eq!(pool, "windows-2022", "{}", check.id);
+                skipped.insert(base(check.id.as_str()));
+            }
+        }
+        for needs in [
+            "net.pod-to-pod-udp/to-linux",
+            "net.pod-to-pod-udp/to-windows",
+        ] {
+            assert!(skipped.contains(needs), "{needs} not in {skipped:?}");
+        }
+        for needs in ["net.pod-to-self/by-address", "net.pod-to-self/by-service"] {
+            assert!(skipped.contains(needs), "{needs} not in {skipped:?}");
+        }
+        assert!(
+            skipped.iter().all(|id| id.starts_with("net.")),
+            "{skipped:?}"
+        );
+        // What curl and ping can tell is looked at all the same
+        let looked = |id: &str| {
+            let mut checks = plan.checks.iter();
+            checks.any(|check| base(check.id.as_str()) == id && check.fate == Fate::Look)
+        };
+        for other in [
+            "net.service-ip-from-pod",
+            "net.dns-service",
+            "net.long-payload/to-linux",
+        ] {
+            assert!(looked(other) && !skipped.contains(other), "{other}");
+        }
+        let pools = facts("v1.37.0", hybrid(true));
+        let pulls = super::super::pulls(&plan, &pools, &config.images);
+        let images = &pulls[&PoolName::windows(WindowsBuild::SERVER_2022)].images;
+        assert!(
+            images.keys().all(|image| !image.contains("agnhost")),
+            "{images:?}"
+        );
+        let core = &images["mcr.microsoft.com/windows/servercore:ltsc2022"];
+        assert!(core.contains(&FixtureName::WindowsPodProber));
     }
 
     fn of_case(facts: &Facts, id: &str) -> Vec<Check> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::build::image_role;
 use super::check::Plan;
-use crate::config::Images;
+use crate::config::{Image, Images};
 use crate::facts::{Facts, PoolName};
 use crate::way::FixtureName;
 
@@ -25,7 +25,10 @@ pub fn pulls(plan: &Plan, facts: &Facts, images: &Images) -> BTreeMap<PoolName, 
         let Some((name, pool)) = key.pool.and_then(|name| pools.get_key_value(&name)) else {
             continue;
         };
-        let Some(image) = image_role(key.name).and_then(|role| images.of(role, pool.build)) else {
+        // Pods that are only placed do not need what is not to be had
+        let role = image_role(key.name)
+            .filter(|role| *role != Image::AgnhostWindows || images.has_agnhost(pool.build));
+        let Some(image) = role.and_then(|role| images.of(role, pool.build)) else {
             continue;
         };
         let of_pool = all.entry(name.clone()).or_default();

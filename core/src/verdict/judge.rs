@@ -90,6 +90,11 @@ pub enum SkipReason {
         /// Which pool.
         pool: String,
     },
+    /// agnhost has no image for the pool's build, and nothing else there does what it takes.
+    NoAgnhost {
+        /// Which pool.
+        pool: String,
+    },
     /// The way of looking found that the question does not arise.
     Inapplicable {
         /// Why.
@@ -127,6 +132,7 @@ impl SkipReason {
             | Self::Version { .. } => true,
             Self::NoUsableNode { .. }
             | Self::NoImage { .. }
+            | Self::NoAgnhost { .. }
             | Self::Interrupted
             | Self::Deadline => false,
         }
@@ -138,6 +144,11 @@ impl fmt::Display for SkipReason {
         match self {
             Self::NoUsableNode { of } => write!(f, "the cluster has no usable {of} node"),
             Self::NoImage { pool } => write!(f, "the image table has no image for {pool}"),
+            Self::NoAgnhost { pool } => write!(
+                f,
+                "agnhost has no image for {pool} (`images: {{agnhost-builds: …}}`): nothing in a pod \
+                 of ours there sends datagrams or serves"
+            ),
             Self::Inapplicable { because } => write!(f, "the question does not arise: {because}"),
             Self::NotAsked { because } => write!(f, "not asked for: {because}"),
             Self::OutOfScope { because } => write!(f, "out of the limitation's scope: {because}"),
