@@ -57,6 +57,14 @@ fn main() {
         "pulling_ends_with_its_lease".to_owned(),
         prepulled_without_lease,
     );
+    trials.add(
+        "pull_secrets_go_with_the_run".to_owned(),
+        pulled_with_secrets,
+    );
+    trials.add(
+        "a_protected_cluster_is_left_alone".to_owned(),
+        protected_cluster,
+    );
     trials.add("a_second_signal_abandons".to_owned(), abandoned);
     trials.add("a_second_run_and_a_cleanup_are_refused".to_owned(), refused);
     trials.run()
@@ -395,6 +403,122 @@ async fn prepulled_without_lease(world: &World) -> Outcome {
     if !told.contains("ended early by the loss of its Lease") {
         return Err(format!("the loss is not told in:\n{told}"));
     }
+    unchanged(&before, &everything(world).await)
+}
+
+fn kubectl(world: &World, arguments: &[&str]) -> Command {
+    let mut command = Command::new("kubectl");
+    command
+        .arg("--kubeconfig")
+        .arg(&world.kubeconfig)
+        .args(arguments);
+    command
+}
+
+async fn kubectl_does(world: &World, arguments: &[&str]) -> Result<String, String> {
+    let (code, said) = output(kubectl(world, arguments)).await;
+    equal(code, Some(0), &said)?;
+    Ok(said)
+}
+
+/// A run's pods pull with copies of the Secrets that are named, and nothing of what these hold is told
+/// or stays.
+async fn pulled_with_secrets(world: &World) -> Outcome {
+    const PASSWORD: &str = "correct-horse-battery";
+    kubectl_does(world, &["create", "namespace", "registry-of-life"]).await?;
+    let password = format!("--docker-password={PASSWORD}");
+    let secret = ["create", "secret", "docker-registry", "regcred", &password];
+    let of = ["-n", "registry-of-life", "--docker-username=me"];
+    kubectl_does(world, &[&secret[..], &of].concat()).await?;
+    let outcome = pulls_with_secrets(world, PASSWORD).await;
+    kubectl_does(world, &["delete", "namespace", "registry-of-life"]).await?;
+    outcome
+}
+
+async fn pulls_with_secrets(world: &World, password: &str) -> Outcome {
+    let before = everything(world).await;
+    let out = tempfile::tempdir().expect("a folder");
+    let config = out.path().join("config.yaml");
+    let images = "images: {pull-policy: Always, pull-secrets: [registry-of-life/regcred]}\n";
+    std::fs::write(&config, images).expect("written");
+    let (config, folder) = (config.to_string_lossy(), out.path().join("out"));
+    let folder = folder.to_string_lossy();
+    let checks = ["--select", "net.service-ip-from-pod*", "--config", &config];
+    let arguments = ["run", "--keep", "always", "--out", &folder];
+    let (code, mut told) = output(binary(world, &[&arguments[..], &checks].concat())).await;
+    equal(code, Some(0), &told)?;
+
+    let own = ["-A", "-l", "app.kubernetes.io/managed-by=winconform"];
+    let template = "jsonpath={range .items[*]}{.spec.imagePullSecrets[*].name}{\" \"}{.spec.containers[*].imagePullPolicy}{\"\\n\"}{end}";
+    let pods = [&["get", "pods", "-o", template], &own[..]].concat();
+    let pods = kubectl_does(world, &pods).await?;
+    let carries = |line: &&str| *line == "winconform-pull-1 Always";
+    if pods.lines().count() < 3 || !pods.lines().all(|line| carries(&line)) {
+        return Err(format!("not every pod pulls with the copy:\n{pods}"));
+    }
+    let template = "jsonpath={range .items[*]}{.type}{\" \"}{.data}{\"\\n\"}{end}";
+    let secrets = [&["get", "secrets", "-o", template], &own[..]].concat();
+    let copies = kubectl_does(world, &secrets).await?;
+    let source = ["get", "secret", "regcred", "-n", "registry-of-life"];
+    let template = "jsonpath={.type}{\" \"}{.data}{\"\\n\"}";
+    let source = [&source[..], &["-o", template]].concat();
+    let source = kubectl_does(world, &source).await?;
+    if source.is_empty() || copies != source.repeat(2) {
+        return Err(format!("{} bytes of copies", copies.len()));
+    }
+
+    let cleanup = output(binary(world, &["cleanup"])).await;
+    equal(cleanup.0, Some(0), &cleanup.1)?;
+    unchanged(&before, &everything(world).await)?;
+    let prepull = [
+        "prepull",
+        "--select",
+        "sample.nanoserver*",
+        "--config",
+        &config,
+    ];
+    let (code, said) = output(binary(world, &prepull)).await;
+    equal(code, Some(0), &said)?;
+    unchanged(&before, &everything(world).await)?;
+
+    told.push_str(&cleanup.1);
+    told.push_str(&said);
+    for file in std::fs::read_dir(out.path().join("out")).expect("reports") {
+        let file = file.expect("a file").path();
+        told.push_str(&std::fs::read_to_string(file).expect("text"));
+    }
+    let (_, data) = source.split_once(' ').unwrap_or_default();
+    let encoded = data.split('"').nth(3).unwrap_or_default();
+    if encoded.len() < password.len() || told.contains(encoded) || told.contains(password) {
+        return Err("what a pull secret holds is told".to_owned());
+    }
+    Ok(())
+}
+
+/// Nothing is made on a cluster that says it is protected, unless that one is named.
+async fn protected_cluster(world: &World) -> Outcome {
+    let before = everything(world).await;
+    let annotate = ["annotate", "namespace", "kube-system"];
+    let on = [&annotate[..], &["winconform/protected=payroll"]].concat();
+    let off = [&annotate[..], &["winconform/protected-"]].concat();
+    kubectl_does(world, &on).await?;
+    let checks = ["--select", "env.all-nodes-healthy"];
+    let refused = output(binary(world, &[&["run"][..], &checks].concat())).await;
+    let pulls = output(binary(world, &["prepull"])).await;
+    let context = kubectl_does(world, &["config", "get-contexts", "-o", "name"]).await?;
+    let allowed = ["run", "--allow-protected", context.trim()];
+    let allowed = output(binary(world, &[&allowed[..], &checks].concat())).await;
+    let planned = output(binary(world, &["plan"])).await;
+    kubectl_does(world, &off).await?;
+    for (code, told) in [refused, pulls] {
+        equal(code, Some(20), &told)?;
+        let how = format!("--allow-protected '{}'", context.trim());
+        if !told.contains("which says `payroll`") || !told.contains(&how) {
+            return Err(format!("why and how is not told:\n{told}"));
+        }
+    }
+    equal(allowed.0, Some(0), &allowed.1)?;
+    equal(planned.0, Some(0), &planned.1)?;
     unchanged(&before, &everything(world).await)
 }
 
