@@ -33,6 +33,8 @@
 //! | what a run has to be allowed to do | `core/src/plan/access.rs`; the roles follow from it |
 //! | what a user may set | `core/src/config/` |
 //! | what is deployed | `manifests/`, `src/engine/manifest.rs` |
+//! | which image is pulled where, when and with what | `core/src/config/images.rs`, `src/engine/pull_secrets.rs` |
+//! | which clusters are left alone | `src/cluster/guard.rs` |
 //! | what is sent again, and for how long | `src/transport/` |
 //! | what others may not take away unnoticed | `src/engine/made.rs` |
 //! | what is removed, and how | `src/cluster/clean.rs` |

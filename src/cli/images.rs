@@ -8,7 +8,7 @@ use super::connect::connected;
 use super::error::CliError;
 use super::screen::Screen;
 use super::{settings, suites};
-use crate::engine::plan_of;
+use crate::engine::{offers, plan_of};
 
 pub(super) async fn run(args: ImagesArgs, screen: &Screen) -> Result<u8, CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
@@ -19,9 +19,10 @@ pub(super) async fn run(args: ImagesArgs, screen: &Screen) -> Result<u8, CliErro
         .await
         .map_err(CliError::Absent)?;
     let pulled = pulls(&selected.plan, &facts, table);
+    let offers = offers(&pulled, &facts.pools()).await;
     match args.format {
-        Format::Text => screen.say(&images::text(&pulled)),
-        Format::Json => screen.say(&images::json(&pulled)),
+        Format::Text => screen.say(&images::text(&pulled, &offers)),
+        Format::Json => screen.say(&images::json(&pulled, &offers)),
     }
     Ok(0)
 }

@@ -21,6 +21,7 @@ mod journal;
 mod looker;
 mod made;
 mod manifest;
+mod offers;
 mod preflight;
 mod prepull;
 mod progress;
@@ -37,6 +38,7 @@ mod vantage;
 
 pub use access::{Roles, roles};
 pub use journal::{Journal, JournalError, Listener};
+pub use offers::offers;
 pub use preflight::{SurveyError, Surveyed, survey};
 pub use prepull::{EndedBy, Prepulled, Pull, Tell, prepull};
 pub use repeat::Repeat;

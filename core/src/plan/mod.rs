@@ -3,6 +3,7 @@
 mod access;
 mod build;
 mod check;
+mod offer;
 mod points;
 mod pulls;
 mod select;
@@ -11,5 +12,6 @@ pub use crate::verdict::Fate;
 pub use access::{Access, AccessVerb, Answer, Need, Place, Purpose, Uses};
 pub use build::{image_role, plan};
 pub use check::{Axis, Check, CheckId, Plan, PlannedLook, Point};
+pub use offer::{Manifest, Offer, Platform};
 pub use pulls::{Pulls, pulls};
 pub use select::{Selected, Selection, check_waivers};

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::json::pretty;
 use crate::facts::PoolName;
-use crate::plan::Pulls;
+use crate::plan::{Offer, Pulls};
 use crate::text::{counted, printable};
 
 /// The version of the document's schema; a field may be added within a version, not changed.
@@ -33,10 +33,23 @@ struct Pool<'p> {
 struct Image<'p> {
     image: &'p str,
     fixtures: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    registry: Option<Registry>,
 }
 
-/// The images by pool, with what runs them.
-pub fn text(pulls: &BTreeMap<PoolName, Pulls>) -> String {
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Registry {
+    /// `fits`, `lacks` or `unknown`.
+    offer: &'static str,
+    says: String,
+}
+
+/// What registries say of images in pools, as far as they were asked.
+pub type Offers = BTreeMap<(PoolName, String), Offer>;
+
+/// The images by pool, with what runs them and whether there is one for the pool's nodes.
+pub fn text(pulls: &BTreeMap<PoolName, Pulls>, offers: &Offers) -> String {
     let mut text = String::new();
     for (name, pool) in pulls {
         let nodes = counted(pool.nodes.len(), "node");
@@ -45,6 +58,9 @@ pub fn text(pulls: &BTreeMap<PoolName, Pulls>) -> String {
             let fixtures: Vec<_> = fixtures.iter().map(|name| name.as_str()).collect();
             let _ = writeln!(text, "  {}", printable(image));
             let _ = writeln!(text, "    {}", fixtures.join(", "));
+            if let Some(offer) = offers.get(&(name.clone(), image.clone())) {
+                let _ = writeln!(text, "    {}", printable(&offer.to_string()));
+            }
         }
     }
     if pulls.is_empty() {
@@ -54,7 +70,7 @@ pub fn text(pulls: &BTreeMap<PoolName, Pulls>) -> String {
 }
 
 /// The same as JSON, ending in a newline.
-pub fn json(pulls: &BTreeMap<PoolName, Pulls>) -> String {
+pub fn json(pulls: &BTreeMap<PoolName, Pulls>, offers: &Offers) -> String {
     let pools = pulls.iter().map(|(name, pool)| Pool {
         name: name.as_str(),
         nodes: &pool.nodes,
@@ -64,6 +80,12 @@ pub fn json(pulls: &BTreeMap<PoolName, Pulls>) -> String {
             .map(|(image, fixtures)| Image {
                 image,
                 fixtures: fixtures.iter().map(|name| name.as_str()).collect(),
+                registry: offers
+                    .get(&(name.clone(), image.clone()))
+                    .map(|offer| Registry {
+                        offer: offer.as_str(),
+                        says: offer.to_string(),
+                    }),
             })
             .collect(),
     });

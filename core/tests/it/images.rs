@@ -3,7 +3,7 @@
 use winconform_core::config::{Config, Images};
 use winconform_core::document::{Place, Placed};
 use winconform_core::facts::{Facts, Known, WindowsBuild};
-use winconform_core::plan::{Pulls, Selection, plan, pulls};
+use winconform_core::plan::{Offer, Platform, Pulls, Selection, plan, pulls};
 use winconform_core::report::images;
 use winconform_core::text::printable;
 use winconform_core::{config, facts::PoolName};
@@ -41,15 +41,53 @@ fn pulled(table: &Images, select: &str) -> BTreeMap<PoolName, Pulls> {
 #[test]
 fn the_images_of_samples() {
     let pulled = pulled(&Images::default(), "sample.*");
-    insta::assert_snapshot!(images::text(&pulled));
-    insta::assert_snapshot!(images::json(&pulled));
+    let unasked = BTreeMap::new();
+    insta::assert_snapshot!(images::text(&pulled, &unasked));
+    insta::assert_snapshot!(images::json(&pulled, &unasked));
+}
+
+#[test]
+fn what_registries_say_stands_beside_each_image() {
+    let pulled = pulled(&Images::default(), "sample.nanoserver");
+    let [one, other] =
+        [("windows-2019", "ltsc2019"), ("windows-2022", "ltsc2022")].map(|(pool, tag)| {
+            let name = pulled.keys().find(|name| name.as_str() == pool);
+            let image = format!("mcr.microsoft.com/windows/nanoserver:{tag}");
+            (name.expect("a pool").clone(), image)
+        });
+    let linux = Platform {
+        os: "linux".to_owned(),
+        build: None,
+    };
+    let offers = [
+        (one, Offer::Lacks(vec![linux])),
+        (other, Offer::Unknown("no answer\u{1b}[2J".to_owned())),
+    ];
+    let offers = offers.into();
+    insta::assert_snapshot!(images::text(&pulled, &offers), @r"
+    windows-2019 (1 node)
+      mcr.microsoft.com/windows/nanoserver:ltsc2019
+        nano-server
+        NOT for these nodes: the registry has it for linux alone
+    windows-2022 (1 node)
+      mcr.microsoft.com/windows/nanoserver:ltsc2022
+        nano-server
+        whether it is for these nodes is not known: no answer\u{1b}[2J
+    ");
+    let json: serde_json::Value =
+        serde_json::from_str(&images::json(&pulled, &offers)).expect("JSON");
+    let registry = &json["pools"][0]["images"][0]["registry"];
+    assert_eq!(registry["offer"], "lacks");
 }
 
 #[test]
 fn what_is_not_wanted_is_not_pulled() {
     let table = Images::default();
     assert_eq!(pulled(&table, "reject.*"), BTreeMap::new());
-    assert_eq!(images::text(&BTreeMap::new()), "Nothing is pulled.\n");
+    assert_eq!(
+        images::text(&BTreeMap::new(), &BTreeMap::new()),
+        "Nothing is pulled.\n"
+    );
     let nano = pulled(&table, "sample.nanoserver");
     let images = nano.values().map(|pool| pool.images.len());
     assert_eq!(images.collect::<Vec<_>>(), [1, 1]);

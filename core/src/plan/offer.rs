@@ -1,0 +1,282 @@
+//! Which systems an image is for, as its registry's manifests say (OCI image specification,
+//! `image-index.md` and `config.md`; Docker's manifest lists are of the same shape).
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::Deserialize;
+
+use crate::facts::{Os, Pool, WindowsBuild};
+
+/// A system that an image is for.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Platform {
+    /// `linux`, `windows` or whatever else stands there.
+    pub os: String,
+    /// The build of Windows, where one is told.
+    pub build: Option<WindowsBuild>,
+}
+
+/// What a tag leads to.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Manifest {
+    /// One image for each of these.
+    Index(Vec<Platform>),
+    /// A single image; what it is for stands in the blob of this digest.
+    Single {
+        /// As in `sha256:…`.
+        config: String,
+    },
+}
+
+/// Whether a tag has an image for a pool.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Offer {
+    /// It has.
+    Fits,
+    /// It has not; what it has instead.
+    Lacks(Vec<Platform>),
+    /// Nobody has told, because.
+    Unknown(String),
+}
+
+#[derive(Deserialize)]
+struct Written {
+    manifests: Option<Vec<Entry>>,
+    config: Option<Descriptor>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    platform: Option<WrittenPlatform>,
+}
+
+#[derive(Deserialize)]
+struct Descriptor {
+    digest: String,
+}
+
+#[derive(Deserialize)]
+struct WrittenPlatform {
+    os: Option<String>,
+    #[serde(rename = "os.version")]
+    version: Option<String>,
+}
+
+impl Manifest {
+    /// Reads a manifest, or says what is amiss with it.
+    pub fn read(json: &[u8]) -> Result<Self, String> {
+        let written: Written = serde_json::from_slice(json)
+            .map_err(|error| format!("its manifest is not understood: {error}"))?;
+        match (written.manifests, written.config) {
+            (Some(entries), _) => {
+                let platforms = entries.into_iter().filter_map(|entry| entry.platform);
+                Ok(Self::Index(platforms.map(Platform::from).collect()))
+            }
+            (None, Some(Descriptor { digest })) if is_digest(&digest) => {
+                Ok(Self::Single { config: digest })
+            }
+            (None, _) => Err("its manifest names neither manifests nor a config".to_owned()),
+        }
+    }
+}
+
+/// Nothing else may become part of a path.
+fn is_digest(text: &str) -> bool {
+    let hexadecimal = |c: char| c.is_ascii_hexdigit();
+    let digest = text.strip_prefix("sha256:");
+    digest.is_some_and(|hex| hex.len() == 64 && hex.chars().all(hexadecimal))
+}
+
+impl Platform {
+    /// Reads the config of a single image, or says what is amiss with it.
+    pub fn read(json: &[u8]) -> Result<Self, String> {
+        let written: WrittenPlatform = serde_json::from_slice(json)
+            .map_err(|error| format!("its config is not understood: {error}"))?;
+        match written.os {
+            Some(_) => Ok(written.into()),
+            None => Err("its config names no system".to_owned()),
+        }
+    }
+
+    /// Whether a host runs it under process isolation, or may for all that is told. Server 2025 runs
+    /// that of 2022, too (Microsoft's `version-compatibility.md`, January 2025).
+    fn runs_on(&self, pool: &Pool, any_build: bool) -> bool {
+        match pool.os {
+            Os::Linux => self.os == "linux",
+            Os::Windows => {
+                let compatible = |image: WindowsBuild, host: WindowsBuild| {
+                    image == host
+                        || (host == WindowsBuild::SERVER_2025 && image == WindowsBuild::SERVER_2022)
+                };
+                let fits = match (self.build, pool.build) {
+                    (Some(image), Some(host)) => compatible(image, host),
+                    (None, _) | (_, None) => true,
+                };
+                self.os == "windows" && (any_build || fits)
+            }
+        }
+    }
+}
+
+impl From<WrittenPlatform> for Platform {
+    fn from(written: WrittenPlatform) -> Self {
+        let version = written.version.as_deref();
+        Self {
+            os: written.os.unwrap_or_else(|| "unknown".to_owned()),
+            build: version.and_then(WindowsBuild::parse_kernel),
+        }
+    }
+}
+
+impl Offer {
+    /// Whether what a tag has is for a pool; for `any_build` of it where the build does not matter.
+    pub fn of(platforms: &[Platform], pool: &Pool, any_build: bool) -> Self {
+        match platforms.iter().any(|one| one.runs_on(pool, any_build)) {
+            true => Self::Fits,
+            false => Self::Lacks(platforms.to_vec()),
+        }
+    }
+
+    /// The offer's word.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Fits => "fits",
+            Self::Lacks(_) => "lacks",
+            Self::Unknown(_) => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for Offer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fits => f.write_str("the registry has it for these nodes"),
+            Self::Unknown(because) => {
+                write!(f, "whether it is for these nodes is not known: {because}")
+            }
+            Self::Lacks(platforms) => {
+                let shown = platforms.iter().map(|one| match one.build {
+                    Some(build) => format!("{} {build}", one.os),
+                    None => one.os.clone(),
+                });
+                // Several for one system differ in what does not matter here
+                let shown: BTreeSet<_> = shown.filter(|one| one != "unknown").collect();
+                let shown: Vec<_> = shown.into_iter().collect();
+                match shown.as_slice() {
+                    [] => f.write_str("NOT for these nodes: the registry has it for no system"),
+                    some => write!(
+                        f,
+                        "NOT for these nodes: the registry has it for {} alone",
+                        some.join(", ")
+                    ),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pool(os: Os, build: Option<WindowsBuild>) -> Pool {
+        Pool {
+            os,
+            build,
+            nodes: Vec::new(),
+            unusable: Vec::new(),
+            taints: Vec::new(),
+            runtimes: BTreeSet::new(),
+        }
+    }
+
+    fn windows(build: WindowsBuild) -> Pool {
+        pool(Os::Windows, Some(build))
+    }
+
+    /// In the shape of mcr.microsoft.com's and registry.k8s.io's lists.
+    fn list() -> Vec<Platform> {
+        let text = r#"{"schemaVersion": 2,
+            "mediaType": "application/vnd.docker.distribution.manifest.list.v2+json",
+            "manifests": [
+              {"mediaType": "application/vnd.docker.distribution.manifest.v2+json", "size": 1,
+               "digest": "sha256:aa", "platform": {"architecture": "amd64", "os": "linux"}},
+              {"mediaType": "application/vnd.docker.distribution.manifest.v2+json", "size": 1,
+               "digest": "sha256:bb", "platform": {"architecture": "amd64", "os": "windows",
+               "os.version": "10.0.17763.6414"}},
+              {"mediaType": "application/vnd.docker.distribution.manifest.v2+json", "size": 1,
+               "digest": "sha256:cc", "platform": {"architecture": "amd64", "os": "windows",
+               "os.version": "10.0.20348.2762", "os.features": ["win32k"]}},
+              {"mediaType": "application/vnd.oci.image.manifest.v1+json", "size": 1,
+               "digest": "sha256:dd", "platform": {"architecture": "unknown", "os": "unknown"}},
+              {"mediaType": "application/vnd.oci.image.manifest.v1+json", "digest": "sha256:ee"}
+            ]}"#;
+        match Manifest::read(text.as_bytes()) {
+            Ok(Manifest::Index(platforms)) => platforms,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_list_has_what_hosts_can_run_of_it() {
+        let list = list();
+        assert_eq!(list.len(), 4);
+        let other = WindowsBuild::parse_label("10.0.25398").expect("a build");
+        for (pool, fits) in [
+            (pool(Os::Linux, None), true),
+            (windows(WindowsBuild::SERVER_2019), true),
+            (windows(WindowsBuild::SERVER_2022), true),
+            (windows(WindowsBuild::SERVER_2025), true),
+            (windows(other), false),
+        ] {
+            assert_eq!(
+                Offer::of(&list, &pool, false) == Offer::Fits,
+                fits,
+                "{pool:?}"
+            );
+        }
+        let without_2022: Vec<_> = list
+            .iter()
+            .filter(|one| one.build != Some(WindowsBuild::SERVER_2022))
+            .cloned()
+            .collect();
+        let lacks = Offer::of(&without_2022, &windows(WindowsBuild::SERVER_2025), false);
+        let said = "NOT for these nodes: the registry has it for linux, windows 10.0.17763 alone";
+        assert_eq!(lacks.to_string(), said);
+        let any = Offer::of(&without_2022, &windows(WindowsBuild::SERVER_2025), true);
+        assert_eq!(any, Offer::Fits);
+        let none = Offer::of(&list[..0], &pool(Os::Linux, None), true);
+        assert!(none.to_string().ends_with("for no system"), "{none}");
+    }
+
+    #[test]
+    fn a_windows_image_that_tells_no_build_may_be_of_any() {
+        let config = br#"{"architecture": "amd64", "os": "windows", "rootfs": {}}"#;
+        let one = [Platform::read(config).expect("a config")];
+        let offer = Offer::of(&one, &windows(WindowsBuild::SERVER_2022), false);
+        assert_eq!(offer, Offer::Fits);
+        let linux = Offer::of(&one, &pool(Os::Linux, None), false);
+        assert!(matches!(linux, Offer::Lacks(_)), "{linux:?}");
+    }
+
+    #[test]
+    fn what_is_no_manifest_is_not_read_as_one() {
+        let digest = format!("sha256:{}", "0".repeat(64));
+        let single = format!(r#"{{"schemaVersion": 2, "config": {{"digest": "{digest}"}}}}"#);
+        assert_eq!(
+            Manifest::read(single.as_bytes()),
+            Ok(Manifest::Single { config: digest })
+        );
+        for text in [
+            "<html>",
+            "{}",
+            "[]",
+            r#"{"manifests": 5}"#,
+            r#"{"config": {"digest": "../../../secrets"}}"#,
+        ] {
+            assert!(Manifest::read(text.as_bytes()).is_err(), "{text}");
+        }
+        assert!(Platform::read(b"{}").is_err());
+    }
+}
