@@ -202,3 +202,161 @@ fn at_once(id: u32) -> After {
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use winconform_core::claims::{ClaimId, Kind};
+    use winconform_core::plan::{CheckId, Fate, PlannedLook, Point};
+    use winconform_core::record::read;
+    use winconform_core::verdict::Scope;
+    use winconform_core::way::{Look, Need, SourceKind, StateAsk, StateExpect, Test};
+
+    use super::*;
+
+    const PAUSE: Duration = Duration::from_millis(500);
+
+    fn started() -> Event {
+        let started = serde_json::json!({"schema": 4, "version": "0", "run": "r", "context": "c",
+            "suites": "s"});
+        Event::RunStarted(serde_json::from_value(started).expect("a start"))
+    }
+
+    fn spans() -> (Spans, Journal) {
+        let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).expect("in memory");
+        journal.write(started()).expect("written");
+        let spans = Spans::new(journal.clone(), Instant::now(), PAUSE);
+        (spans, journal)
+    }
+
+    fn linux_pod() -> VantageKey {
+        VantageKey {
+            kind: SourceKind::LinuxPod,
+            pool: None,
+        }
+    }
+
+    /// A check with a look from a Linux pod at a Windows sample, and one at the API server.
+    fn check() -> Check {
+        let look = |name: &str, from, needs| PlannedLook {
+            name: name.to_owned(),
+            from,
+            needs,
+            test: Test::State(Look {
+                ask: StateAsk::Pods(FixtureName::WinWebserver),
+                expect: StateExpect::Ready { pods: 2 },
+            }),
+            presumed: None,
+        };
+        let sample = (FixtureName::WinWebserver.at(None), Need::Stands);
+        let claim = ClaimId::parse("net.claim").expect("an id");
+        Check {
+            id: CheckId::new(&claim, None, &Point::default()),
+            claim,
+            kind: Kind::Capability,
+            title: String::new(),
+            hint: String::new(),
+            point: Point::default(),
+            build: None,
+            image: None,
+            scope: Scope::Within,
+            reads: BTreeSet::new(),
+            fate: Fate::Look,
+            looks: vec![
+                look("look", Some(linux_pod()), vec![sample]),
+                look("control", None, Vec::new()),
+            ],
+        }
+    }
+
+    fn look(look: usize) -> LookIx {
+        LookIx { check: 0, look }
+    }
+
+    /// What each span waited for, with the pause, by its number.
+    fn waited(journal: &Journal) -> Vec<(u32, Vec<(u32, u64)>)> {
+        let view = read(&journal.text()).expect("a record");
+        let after = |span: &Span| {
+            span.after
+                .iter()
+                .map(|after| (after.id, after.pause_ms))
+                .collect()
+        };
+        let mut waited: Vec<_> = view
+            .spans
+            .iter()
+            .map(|span| (span.id, after(span)))
+            .collect();
+        waited.sort_unstable();
+        waited
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_round_waits_for_what_its_check_needs_and_for_the_round_before() {
+        let (mut spans, journal) = spans();
+        let plan = spans.stage(Activity::Plan);
+        spans.passed(plan);
+        let (namespaces, sample) = (
+            FixtureName::Namespaces.at(None),
+            FixtureName::WinWebserver.at(None),
+        );
+        let prober = FixtureName::LinuxPodProber.at(None);
+        spans.applies(&namespaces);
+        spans.stands(&namespaces);
+        spans.applies(&sample);
+        spans.applies(&prober);
+        spans.stands(&prober);
+        spans.stands(&sample);
+        let (check, from) = (check(), linux_pod());
+        for _ in 0..2 {
+            spans.asks(look(1), &check);
+            spans.sweeps(&from, [(look(0), &check)].into_iter());
+            spans.asked(look(1));
+            spans.swept(&from);
+        }
+        let pause = 500;
+        assert_eq!(
+            waited(&journal),
+            [
+                (0, vec![]),
+                (1, vec![(0, 0)]),
+                (2, vec![(1, 0)]),
+                (3, vec![(1, 0)]),
+                // The first round: both looks wait for what either needs
+                (4, vec![(2, 0), (3, 0)]),
+                (5, vec![(2, 0), (3, 0)]),
+                // The second
+                (6, vec![(2, 0), (3, 0), (4, pause), (5, pause)]),
+                (7, vec![(2, 0), (3, 0), (4, pause), (5, pause)]),
+            ]
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn spans_say_when_they_began_and_how_long_they_took() {
+        let (mut spans, journal) = spans();
+        tokio::time::advance(Duration::from_millis(20)).await;
+        let plan = spans.stage(Activity::Plan);
+        tokio::time::advance(Duration::from_millis(300)).await;
+        spans.passed(plan);
+        let view = read(&journal.text()).expect("a record");
+        let times: Vec<_> = view
+            .spans
+            .iter()
+            .map(|span| (span.began_ms, span.took_ms))
+            .collect();
+        assert_eq!(times, [(20, 300)]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn repetitions_leave_no_spans() {
+        let (mut spans, journal) = spans();
+        spans.asks(look(1), &check());
+        spans.asked(look(1));
+        spans.repeats();
+        spans.asks(look(1), &check());
+        spans.asked(look(1));
+        assert_eq!(waited(&journal), [(0, vec![])]);
+    }
+}
