@@ -38,7 +38,7 @@ mod suites;
 mod world;
 
 /// Places to look from in this cluster: pods and nodes of Linux and of its one pool of Windows.
-const PLACES: u64 = 4;
+const PLACES: usize = 4;
 /// Execs that each may take: one or two to find curl, one for each look that has to hold.
 const EXECS: u64 = 4;
 
@@ -479,7 +479,7 @@ impl World {
         self.counted_run(faults, seed).await.0
     }
 
-    /// The same, with how many requests of each kind it sent.
+    /// The same, with how many execs it sent to each place.
     async fn counted_run(
         &self,
         faults: Vec<FrontFault>,
@@ -528,7 +528,7 @@ impl World {
             Journal::create(None, Vec::new(), Box::new(|_| {})).expect("a record in memory");
         let (_alive, signals) = tokio::sync::watch::channel(0);
         let _ = run(&cluster, &suites(), &settings, &journal, signals).await;
-        let sent = cluster.api.counts();
+        let sent = cluster.api.execs();
         front.stop().await;
         let view = read(&journal.text()).expect("a readable record");
         // What tear-down said must be true; what it could not remove is removed here
@@ -551,13 +551,23 @@ impl World {
     async fn execs(&self) -> Outcome {
         let _scene = self.scene(&["none"]).await;
         let (view, sent) = self.counted_run(Vec::new(), 1).await;
-        let execs = sent.iter().find(|(what, _)| what.starts_with("exec "));
-        let execs = execs.map_or(0, |(_, count)| *count);
-        println!("{execs} execs from {PLACES} places");
-        if (PLACES..=PLACES * EXECS).contains(&execs) {
-            return Ok(());
+        let told: Vec<_> = sent
+            .iter()
+            .map(|(pod, count)| format!("{count} {pod}"))
+            .collect();
+        println!("execs: {}", told.join(", "));
+        if sent.len() != PLACES {
+            let what = described(&view);
+            return Err(format!("{PLACES} places, not {}\n{what}", told.join(", ")));
         }
-        Err(format!("{execs} execs: {sent:?}\n{}", described(&view)))
+        let over: Vec<_> = sent.iter().filter(|(_, count)| *count > EXECS).collect();
+        match over.is_empty() {
+            true => Ok(()),
+            false => Err(format!(
+                "more than {EXECS} execs: {over:?}\n{}",
+                described(&view)
+            )),
+        }
     }
 
     /// Breaks this at the nodes, once nobody looks at anything else there.

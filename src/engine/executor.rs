@@ -29,6 +29,7 @@ use super::looker::{Changed, Looker};
 use super::made::{Made, Rest};
 use super::repeat::Repeat;
 use super::shared::SharedRequests;
+use super::spans::Spans;
 use super::sweep::{misdirected, sweep};
 use super::vantage::Vantages;
 use crate::transport::Api;
@@ -80,6 +81,7 @@ pub(super) struct Executor {
     vantages: Vantages,
     shared: SharedRequests,
     journal: Journal,
+    spans: Spans,
     facts: FactsTold,
     standing: Standing,
     made: BTreeMap<FixtureKey, Arc<Made>>,
@@ -99,6 +101,7 @@ impl Executor {
         began: Instant,
         fixtures: Fixtures,
         standing: Standing,
+        spans: Spans,
         cancel: CancellationToken,
     ) -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
@@ -112,6 +115,7 @@ impl Executor {
             ),
             shared: SharedRequests::default(),
             journal: fixtures.journal.clone(),
+            spans,
             facts: FactsTold::new(facts, api.clone()),
             api,
             fixtures,
@@ -127,8 +131,8 @@ impl Executor {
     }
 
     /// Runs until the dispatcher commands tear-down. `stop` says why the run should end early,
-    /// once it should.
-    pub(super) async fn run(mut self, mut stop: watch::Receiver<Option<Stop>>) {
+    /// once it should. Gives back the spans, for what follows.
+    pub(super) async fn run(mut self, mut stop: watch::Receiver<Option<Stop>>) -> Spans {
         // Asked to end before it began, it begins nothing
         let before = stop.borrow_and_update().clone();
         let mut stopped = before.is_some();
@@ -142,7 +146,7 @@ impl Executor {
                     self.cancel.cancel();
                     self.tracker.close();
                     self.tracker.wait().await;
-                    return;
+                    return self.spans;
                 }
                 self.perform(command);
             }
@@ -159,7 +163,10 @@ impl Executor {
                     Ok(()) = stop.changed() => continue,
                 };
                 match message {
-                    Ok(Some(Message::Input(input))) => break input,
+                    Ok(Some(Message::Input(input))) => {
+                        self.over(&input);
+                        break input;
+                    }
                     Ok(Some(Message::Stood { key, stood, took })) => {
                         break self.stood(key, stood, took);
                     }
@@ -187,10 +194,26 @@ impl Executor {
 
     fn perform(&mut self, command: Command) {
         match command {
-            Command::Apply(key) => self.raise(key),
-            Command::Ask(ix) => self.ask(ix),
-            Command::Sweep(from, looks) => self.sweep(from, &looks),
-            Command::Repeat(number) => self.note(Event::Repetition { number }),
+            Command::Apply(key) => {
+                self.spans.applies(&key);
+                self.raise(key);
+            }
+            Command::Ask(ix) => {
+                if let Some(check) = self.dispatcher.check(ix.check) {
+                    self.spans.asks(ix, check);
+                }
+                self.ask(ix);
+            }
+            Command::Sweep(from, looks) => {
+                let checks = looks.iter();
+                let checks = checks.filter_map(|ix| Some((*ix, self.dispatcher.check(ix.check)?)));
+                self.spans.sweeps(&from, checks);
+                self.sweep(from, &looks);
+            }
+            Command::Repeat(number) => {
+                self.spans.repeats();
+                self.note(Event::Repetition { number });
+            }
             Command::WakeAt(at) => self.wake = Some(self.began + at),
             Command::Attempted(attempt) => self.note(Event::Attempt(attempt)),
             Command::Conclude(index, conclusion) => {
@@ -200,6 +223,20 @@ impl Executor {
                 }
             }
             Command::TearDown => {}
+        }
+    }
+
+    /// Takes note that what was under way is over.
+    fn over(&mut self, input: &Input) {
+        match input {
+            Input::Asked(look, _) => self.spans.asked(*look),
+            Input::Swept(from, _) => self.spans.swept(from),
+            Input::Started
+            | Input::Stands(_)
+            | Input::Failed(..)
+            | Input::Changed(..)
+            | Input::Woken
+            | Input::Stop(_) => {}
         }
     }
 
@@ -231,6 +268,7 @@ impl Executor {
 
     fn stood(&mut self, key: FixtureKey, stood: Stood, took: Duration) -> Input {
         let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        self.spans.stands(&key);
         self.made.insert(key.clone(), stood.made);
         let (recorded, input) = match stood.outcome {
             Ok(fixture) => {

@@ -30,6 +30,7 @@ mod repeat;
 mod resume;
 mod run;
 mod shared;
+mod spans;
 mod stands;
 mod suffix;
 mod sweep;

@@ -1,6 +1,7 @@
 //! The life of one run, from its first event to its last.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,8 +14,8 @@ use winconform_core::document::Diagnostics;
 use winconform_core::facts::Facts;
 use winconform_core::plan::{Access, Check, Plan, Selected, Selection, plan};
 use winconform_core::record::{
-    Ended, Event, Exit, ObjectName, PlannedCheck, RecordError, ResumeError, RunView, SCHEMA,
-    Started, TornDown, exit, read,
+    Activity, Ended, Event, Exit, ObjectName, PlannedCheck, RecordError, ResumeError, RunView,
+    SCHEMA, Started, TornDown, exit, read,
 };
 use winconform_core::suite::Suites;
 use winconform_core::way::Standing;
@@ -25,6 +26,7 @@ use super::journal::{Journal, JournalError};
 use super::manifest;
 use super::repeat::Repeat;
 use super::resume::go_on;
+use super::spans::Spans;
 use super::tear_down::{Keep, end, tear_down};
 use crate::cluster::{
     Cluster, LEASE_NAMESPACE, LeaseError, LeaseHeld, LeaseState, acquire, collect, watch_pods,
@@ -166,6 +168,9 @@ async fn live(
 ) -> Result<Finished, RunError> {
     let began = Instant::now();
     let deadline = options.deadline.map(|after| began + after);
+    let look_again = cluster.api.durations().look_again;
+    let mut spans = Spans::new(journal.clone(), began, look_again);
+    let planning = spans.stage(Activity::Plan);
     let mut waiting = signals.clone();
     // Of a large cluster, or a slow one, it takes long
     let (facts, selected) = tokio::select! {
@@ -192,8 +197,11 @@ async fn live(
         go_on(journal, earlier, &mut plan).map_err(RunError::Journal)?;
     }
 
+    spans.passed(planning);
+
     // A run that creates nothing cannot get in another's way
     let creates = !plan.fixtures().is_empty();
+    let taking = creates.then(|| spans.stage(Activity::Lease));
     let lease = match creates {
         false => None,
         true => tokio::select! {
@@ -212,6 +220,9 @@ async fn live(
             () = passed(deadline) => None,
         },
     };
+    if let Some(taking) = taking {
+        spans.passed(taking);
+    }
     if let Err(failure) = journal.publish() {
         tear_down(cluster, options, lease).await;
         return Err(RunError::Journal(failure));
@@ -247,6 +258,7 @@ async fn live(
         began,
         fixtures,
         standing,
+        spans,
         cancel.clone(),
     );
     let reasons = watch_reasons(
@@ -256,15 +268,17 @@ async fn live(
         options.deadline.zip(deadline),
         stop_sender,
     );
-    tokio::select! {
-        () = executor.run(stop) => {}
-        () = reasons => {}
-    }
+    let mut spans = tokio::select! {
+        spans = executor.run(stop) => spans,
+        never = reasons => match never {},
+    };
     cancel.cancel();
     tracker.close();
     tracker.wait().await;
     if creates {
+        let ending = spans.stage(Activity::TearDown);
         end(cluster, options, journal, lease).await?;
+        spans.passed(ending);
     }
     ended(cluster, journal)
 }
@@ -386,7 +400,7 @@ async fn watch_reasons(
     lease: Option<watch::Receiver<LeaseState>>,
     deadline: Option<(Duration, Instant)>,
     stop: watch::Sender<Option<Stop>>,
-) {
+) -> Infallible {
     let signalled = async {
         if signals.wait_for(|count| *count >= 1).await.is_err() {
             std::future::pending::<()>().await;
@@ -405,7 +419,7 @@ async fn watch_reasons(
     };
     stop.send_replace(Some(by));
     stop.closed().await;
-    std::future::pending::<()>().await;
+    std::future::pending().await
 }
 
 /// Returns when a Lease is lost, with the words for that; never without one.

@@ -27,6 +27,7 @@ pub struct Api {
     pub(super) durations: Arc<Durations>,
     pub(super) limits: Arc<Limits>,
     pub(super) counts: Arc<Counts>,
+    pub(super) execs: Arc<Counts>,
     clock: Arc<ServerClock>,
 }
 
@@ -39,6 +40,7 @@ impl Api {
             durations: Arc::new(durations),
             limits: Arc::new(limits),
             counts,
+            execs: Arc::default(),
             clock: Arc::default(),
         }
     }
@@ -96,6 +98,11 @@ impl Api {
     /// time, beyond that.
     pub fn counts(&self) -> Vec<(String, u64)> {
         self.counts.snapshot()
+    }
+
+    /// How many execs were sent, by the name of the pod; `resent …` as with [`Api::counts`].
+    pub fn execs(&self) -> Vec<(String, u64)> {
+        self.execs.snapshot()
     }
 
     /// How far the server's clock is ahead of ours, by the answers so far; `None` when none of

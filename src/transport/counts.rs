@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Requests by verb and kind, and how many of them were sent again.
+/// Requests by what they were, and how many of them were sent again.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     by_name: Mutex<BTreeMap<String, u64>>,

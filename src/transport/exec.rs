@@ -58,6 +58,7 @@ impl Api {
         let path = path(pod, request);
         let mut pace = Pace::new(self.durations.transport_pause * 4);
         self.counts.sent(COUNTED);
+        self.execs.sent(&pod.name);
         for tried in 1.. {
             let failed = match self.exec_once(&path, request).await {
                 Ok(reply) => return Ok(reply),
@@ -72,6 +73,7 @@ impl Api {
             };
             pause(self.pause_after(&asked, &mut pace)).await;
             self.counts.resent(COUNTED);
+            self.execs.resent(&pod.name);
         }
         unreachable!("the tries are bounded")
     }

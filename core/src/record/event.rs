@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::outcome::Exit;
+use super::span::Span;
 use crate::claims::{ClaimId, Kind};
 use crate::config::{Profile, Waiver};
 use crate::facts::Facts;
@@ -14,7 +15,7 @@ use crate::verdict::{Conclusion, Verdict};
 use crate::way::{Comparison, FixtureKey, Reply, StandingFixture, Trouble};
 
 /// The version of the record's schema; a reader takes its own and older ones.
-pub const SCHEMA: u32 = 3;
+pub const SCHEMA: u32 = 4;
 
 /// One line of a record.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -51,6 +52,8 @@ pub enum Event {
         /// How long it took, in milliseconds.
         took_ms: u64,
     },
+    /// Something that took time is over. Of repetitions those of the first alone are on record.
+    Span(Span),
     /// It goes on with an earlier run's record: what is settled there is on record next.
     Resumed {
         /// The earlier run.

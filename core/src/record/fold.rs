@@ -8,6 +8,7 @@ use super::event::{
     Attempted, Ended, Event, FixtureOutcome, Line, ObjectName, PlannedCheck, SCHEMA, Started,
     TornDown,
 };
+use super::span::Span;
 use crate::facts::Facts;
 use crate::plan::CheckId;
 use crate::verdict::Conclusion;
@@ -78,6 +79,8 @@ pub struct RunView {
     pub checks: BTreeMap<usize, CheckView>,
     /// How fixtures went, with the milliseconds each took.
     pub fixtures: BTreeMap<FixtureKey, (FixtureOutcome, u64)>,
+    /// What took time, in the order in which it ended.
+    pub spans: Vec<Span>,
     /// Objects whose creation was announced.
     pub intents: Vec<ObjectName>,
     /// How many checks were left out by the selection, by area.
@@ -170,6 +173,7 @@ impl RunView {
             planned: false,
             checks: BTreeMap::new(),
             fixtures: BTreeMap::new(),
+            spans: Vec::new(),
             intents: Vec::new(),
             left_out: BTreeMap::new(),
             interrupted: None,
@@ -213,6 +217,7 @@ impl RunView {
             } => {
                 self.fixtures.insert(key, (outcome, took_ms));
             }
+            Event::Span(span) => self.spans.push(span),
             Event::Attempt(attempt) => {
                 let check = self.check(&attempt.check, places)?;
                 check.attempts.push(attempt);

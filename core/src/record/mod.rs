@@ -2,12 +2,15 @@
 //!
 //! Everything that is reported is made of it, and of nothing else.
 
+mod critical_path;
 mod event;
 mod fold;
 mod outcome;
 mod resume;
+mod span;
 mod write;
 
+pub use critical_path::{CriticalPath, critical_path};
 pub use event::{
     Attempted, Ended, Event, FixtureOutcome, Line, LookRecord, ObjectName, PlannedCheck, SCHEMA,
     Started, TornDown,
@@ -15,4 +18,5 @@ pub use event::{
 pub use fold::{CheckView, RecordError, RunView, read};
 pub use outcome::{Exit, Tally, exit};
 pub use resume::ResumeError;
+pub use span::{Activity, After, Span};
 pub use write::to_line;

@@ -13,7 +13,7 @@ use super::suspects::suspects;
 use super::waivers::state_word;
 use crate::config;
 use crate::facts::{Facts, Known};
-use crate::record::{CheckView, FixtureOutcome, ObjectName, RunView, Tally, exit};
+use crate::record::{CheckView, FixtureOutcome, ObjectName, RunView, Tally, critical_path, exit};
 use crate::text::{bound, is_hostile};
 use crate::verdict::{Verdict, Weight};
 use crate::way::FixtureKey;
@@ -112,6 +112,8 @@ struct Run {
     began: String,
     last: String,
     took_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    critical_path_ms: Option<u64>,
     ended: bool,
     repetitions: u32,
     interrupted: Option<String>,
@@ -132,6 +134,7 @@ impl Run {
             began: view.began.to_string(),
             last: view.last.to_string(),
             took_ms: took_ms(view),
+            critical_path_ms: critical_path(view).map(|path| path.took_ms),
             ended: view.ended.is_some(),
             repetitions: view.repetitions,
             interrupted: view.interrupted.as_deref().map(kept),

@@ -88,6 +88,7 @@ impl Progress {
             | Event::LeftOut(_)
             | Event::Intent(_)
             | Event::Attempt(_)
+            | Event::Span(_)
             | Event::RunEnded(_) => Vec::new(),
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::facts::{Facts, Known, Os};
-use crate::record::{RunView, Tally, exit};
+use crate::record::{RunView, Tally, critical_path, exit};
 use crate::text::{counted, printable};
 use crate::verdict::Verdict;
 
@@ -59,6 +59,21 @@ pub(super) fn took_ms(view: &RunView) -> u64 {
     let took = view.last.duration_since(view.began).as_millis();
     // A clock set back makes it negative
     u64::try_from(took).unwrap_or_default()
+}
+
+/// What the run could not have been faster than: `critical path: 96.1 s of 98.0 s, of which 71.2 s
+/// slow-starter in windows-2022`.
+pub(super) fn path(view: &RunView) -> Option<String> {
+    let path = critical_path(view)?;
+    let (took, whole) = (seconds(path.took_ms), seconds(took_ms(view)));
+    let longest = path.longest()?;
+    let (most, what) = (
+        seconds(longest.took_ms),
+        printable(&longest.what.to_string()),
+    );
+    Some(format!(
+        "critical path: {took} of {whole}, of which {most} {what}"
+    ))
 }
 
 /// Milliseconds as seconds: `12.3 s`.

@@ -7,7 +7,7 @@ use super::ending::{Reservation, asked_for, left, object, objects, reservations}
 use super::finding::{Finding, UNFINISHED, in_words, times, word};
 use super::folded::{Row, rows};
 use super::layout::{NARROWEST, columns, fit, pad, wrap};
-use super::summary::{pools, seconds, server, tally};
+use super::summary::{path, pools, seconds, server, tally};
 use super::suspects::suspects;
 use super::waivers::{idle, raised};
 use crate::claims::ClaimId;
@@ -380,6 +380,9 @@ impl Page {
                 .map(|trouble| printable(trouble))
                 .collect();
             self.list(2, "trouble", &troubles);
+        }
+        if let Some(path) = path(view) {
+            self.line(&fit(&path, self.width));
         }
     }
 }

@@ -71,6 +71,10 @@ pub trait Way {
     /// The observation held against the expectation; trouble where it depends on something that
     /// was not told.
     fn compare(expect: &Self::Expect, seen: &Self::Seen) -> Result<Comparison, Trouble>;
+    /// What is put on record of an observation, once it was compared: bounded, whatever others said.
+    fn kept(seen: Self::Seen) -> Self::Seen {
+        seen
+    }
 }
 
 /// A question with its expectation.
@@ -98,15 +102,17 @@ where
 impl<W: Way> Look<W> {
     fn take(&self, at: &Bound<'_>, reply: &Reply) -> Result<Taken, Trouble> {
         let seen = W::read(&self.ask, at, reply)?;
-        let observation = serde_json::to_value(&seen).map_err(|error| {
+        // Of all that was said: what is cut off may be the very marker
+        let comparison = W::compare(&self.expect, &seen)?;
+        let observation = serde_json::to_value(W::kept(seen)).map_err(|error| {
             Trouble::new(
                 TroubleKind::UnrecognisedOutput,
                 format!("cannot be recorded: {error}"),
             )
         })?;
         Ok(Taken {
-            comparison: W::compare(&self.expect, &seen)?,
             observation,
+            comparison,
         })
     }
 }

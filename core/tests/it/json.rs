@@ -1,6 +1,7 @@
 //! The report for programs.
 
 use serde_json::Value;
+use winconform_core::record::Event;
 use winconform_core::report::json::render;
 use winconform_core::text::is_hostile;
 
@@ -20,6 +21,19 @@ fn repeated_and_kept() {
 #[test]
 fn fixture_failed() {
     insta::assert_snapshot!(rendered(&runs::fixture_failed().view()));
+}
+
+#[test]
+fn the_critical_path_is_there_when_it_is_known() {
+    let of = |view| {
+        let report: Value = serde_json::from_str(&rendered(&view)).expect("JSON");
+        report["run"]["critical-path-ms"].clone()
+    };
+    assert_eq!(of(runs::healthy_with_spans().view()), 3_580);
+    assert_eq!(of(runs::healthy().view()), Value::Null);
+    let mut twice = runs::healthy_with_spans();
+    twice.push(Event::Repetition { number: 2 });
+    assert_eq!(of(twice.view()), Value::Null);
 }
 
 #[test]

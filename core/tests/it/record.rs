@@ -6,11 +6,13 @@ use serde_json::json;
 use winconform_core::claims::Kind;
 use winconform_core::facts::{Facts, Known};
 use winconform_core::record::{
-    Event, Exit, FixtureOutcome, Line, ObjectName, RecordError, ResumeError, SCHEMA, Started,
-    Tally, TornDown, exit, read, to_line,
+    Activity, After, Event, Exit, FixtureOutcome, Line, ObjectName, RecordError, ResumeError,
+    SCHEMA, Span, Started, Tally, TornDown, exit, read, to_line,
 };
 use winconform_core::verdict::Verdict;
-use winconform_core::way::{ApiReply, Comparison, FixtureName, HttpReply, Reply, StandingFixture};
+use winconform_core::way::{
+    ApiReply, Comparison, FixtureName, HttpReply, Reply, SourceKind, StandingFixture, VantageKey,
+};
 
 use crate::runs::{self, Recorder, at, difference, facts, looked, plan, planned, saw};
 
@@ -67,6 +69,16 @@ fn events() -> Vec<Event> {
             checks: 3,
         },
         Event::Repetition { number: 2 },
+        Event::Span(Span {
+            id: 7,
+            what: Activity::Sweep(VantageKey {
+                kind: SourceKind::LinuxPod,
+                pool: None,
+            }),
+            began_ms: 1,
+            took_ms: 2,
+            after: vec![After { id: 0, pause_ms: 0 }, After { id: 3, pause_ms: 5 }],
+        }),
         Event::Kept,
         Event::TornDown(TornDown {
             removed: vec![object()],

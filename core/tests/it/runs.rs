@@ -9,8 +9,8 @@ use winconform_core::config::{Profile, Waiver};
 use winconform_core::facts::{Facts, Known, NodeDetails, NodeFact, Os, PoolName, WindowsBuild};
 use winconform_core::plan::{CheckId, Fate, Point};
 use winconform_core::record::{
-    Attempted, Ended, Event, Exit, FixtureOutcome, Line, LookRecord, ObjectName, PlannedCheck,
-    RunView, SCHEMA, Started, TornDown, read, to_line,
+    Activity, After, Attempted, Ended, Event, Exit, FixtureOutcome, Line, LookRecord, ObjectName,
+    PlannedCheck, RunView, SCHEMA, Span, Started, TornDown, read, to_line,
 };
 use winconform_core::verdict::{Because, Conclusion, SkipReason, Verdict};
 use winconform_core::way::{
@@ -373,6 +373,36 @@ pub(crate) fn healthy() -> Recorder {
     let plan = plan();
     let mut recorder = begun(&plan);
     recorder.push(stands(FixtureName::WinWebserver, 41_250));
+    for (check, conclusion) in plan.iter().zip(healthy_conclusions()) {
+        recorder.judged(check, &[], conclusion);
+    }
+    recorder.push(torn_down()).push(ended(Exit::Conformant));
+    recorder
+}
+
+/// The same, with how long it took and what waited for what.
+pub(crate) fn healthy_with_spans() -> Recorder {
+    let plan = plan();
+    let mut recorder = begun(&plan);
+    let (sample, after) = (fixture(FixtureName::WinWebserver), |id| After {
+        id,
+        pause_ms: 0,
+    });
+    let mut span = |id, what, took_ms, after: &[After]| {
+        let (began_ms, after) = (0, after.to_vec());
+        recorder.push(Event::Span(Span {
+            id,
+            what,
+            began_ms,
+            took_ms,
+            after,
+        }));
+    };
+    span(0, Activity::Plan, 310, &[]);
+    span(1, Activity::Fixture(sample), 1_250, &[after(0)]);
+    span(2, Activity::Ask, 900, &[after(0)]);
+    span(3, Activity::Ask, 20, &[after(1)]);
+    span(4, Activity::TearDown, 2_000, &[]);
     for (check, conclusion) in plan.iter().zip(healthy_conclusions()) {
         recorder.judged(check, &[], conclusion);
     }

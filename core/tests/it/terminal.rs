@@ -21,6 +21,17 @@ fn healthy() {
 }
 
 #[test]
+fn the_critical_path_is_told_beside_the_tear_down() {
+    let text = rendered(&runs::healthy_with_spans().view(), 100);
+    let lines: Vec<_> = text.lines().rev().take(4).collect();
+    assert_eq!(
+        lines[2],
+        "critical path: 3.6 s of 9.0 s, of which 2.0 s tear-down"
+    );
+    assert!(lines[3].starts_with("tear-down: "), "{lines:?}");
+}
+
+#[test]
 fn healthy_and_narrow() {
     insta::assert_snapshot!(rendered(&runs::healthy().view(), 60));
 }

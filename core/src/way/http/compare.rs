@@ -10,6 +10,8 @@ use crate::way::{Comparison, Difference};
 
 /// So many targets that are not as expected are named.
 const NAMED: usize = 4;
+/// Bytes of what one of them said that are shown.
+const BODY_SHOWN: usize = 512;
 
 /// All targets together; every pod that was to be met has to be.
 pub(super) fn compare(expect: &HttpExpect, seen: &HttpSeen) -> Comparison {
@@ -131,7 +133,10 @@ fn told(seen: &HttpSeen, each: &[Each]) -> String {
 /// What one target said.
 fn said(seen: &TargetSeen) -> String {
     match &seen.answer {
-        HttpAnswer::Answered { status, body } => format!("{status} with `{}`", printable(body)),
+        HttpAnswer::Answered { status, body } => {
+            let shown = &body[..body.floor_char_boundary(BODY_SHOWN)];
+            format!("{status} with `{}`", printable(shown))
+        }
         HttpAnswer::Failed { class, text } => format!("{}: {}", class.as_str(), printable(text)),
     }
 }

@@ -107,7 +107,7 @@ pub enum HttpAnswer {
     Answered {
         /// Its status.
         status: u16,
-        /// Its body, bounded.
+        /// Its body; bounded on record.
         body: String,
     },
     /// No HTTP answer.
@@ -148,10 +148,9 @@ impl Way for Http {
                 "{there} replies to {asked} requests over HTTP"
             )));
         }
-        let kept = BODIES_KEPT / replies.len().max(1);
         let targets = aims.each.iter().zip(replies);
         let targets: Vec<_> = targets
-            .map(|(aim, reply)| target_seen(aim, reply, kept))
+            .map(|(aim, reply)| target_seen(aim, reply))
             .collect::<Result<_, _>>()?;
         let met: BTreeSet<_> = targets.iter().filter_map(|seen| seen.by.as_ref()).collect();
         let all = aims.all.into_iter();
@@ -165,15 +164,23 @@ impl Way for Http {
     fn compare(expect: &HttpExpect, seen: &HttpSeen) -> Result<Comparison, Trouble> {
         Ok(compare::compare(expect, seen))
     }
+
+    fn kept(mut seen: HttpSeen) -> HttpSeen {
+        let each = BODIES_KEPT / seen.targets.len().max(1);
+        for target in &mut seen.targets {
+            if let HttpAnswer::Answered { body, .. } = &mut target.answer {
+                bound(body, each);
+            }
+        }
+        seen
+    }
 }
 
-fn target_seen(aim: &Aim<'_>, reply: &HttpReply, kept: usize) -> Result<TargetSeen, Trouble> {
+fn target_seen(aim: &Aim<'_>, reply: &HttpReply) -> Result<TargetSeen, Trouble> {
     let (by, answer) = match reply {
         HttpReply::Answered { status, body } => {
             let by = aim.by.iter().find(|pod| aims::is_of(body, pod));
-            let mut body = body.clone();
-            bound(&mut body, kept);
-            let status = *status;
+            let (status, body) = (*status, body.clone());
             (by, HttpAnswer::Answered { status, body })
         }
         HttpReply::Failed { code, text } => {

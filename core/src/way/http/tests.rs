@@ -1,5 +1,6 @@
 use super::*;
-use crate::way::Difference;
+use crate::facts::{PoolName, WindowsBuild};
+use crate::way::{Difference, Look, Standing, StandingNode};
 
 const MARKER: &str = "Windows Container Web Server";
 
@@ -213,4 +214,69 @@ fn without_a_target_the_question_does_not_arise() {
     none.absent = Some("one node".to_owned());
     let compared = Http::compare(&answers(), &none).expect("told");
     assert_eq!(compared, Comparison::Inapplicable("one node".to_owned()));
+}
+
+const KUBELET: &str = "Client sent an HTTP request to an HTTPS server.\n";
+
+/// As many nodes, with their kubelets.
+fn nodes(count: u8) -> Standing {
+    let node = |n: u8| StandingNode {
+        name: format!("win-{n}"),
+        pool: PoolName::windows(WindowsBuild::SERVER_2022),
+        kubelet: Some(10250),
+        addresses: vec![[10, 0, 0, n].into()],
+    };
+    Standing {
+        nodes: (0..count).map(node).collect(),
+        ..Standing::default()
+    }
+}
+
+#[test]
+fn what_so_many_said_is_compared_whole_and_kept_in_bounds() {
+    let standing = nodes(200);
+    let at = Bound {
+        standing: &standing,
+        from: None,
+        pool: None,
+        to: None,
+        build: None,
+        image: None,
+    };
+    let look = Look::<Http> {
+        ask: HttpAsk {
+            of: None,
+            target: Target::Nodes,
+        },
+        expect: HttpExpect::Answers {
+            status: 400,
+            body: KUBELET.trim_end().to_owned(),
+        },
+    };
+    let said = |body: &str| HttpReply::Answered {
+        status: 400,
+        body: body.to_owned(),
+    };
+    let mut replies = vec![said(KUBELET); 200];
+    let taken = look.take(&at, &Reply::Get(replies.clone())).expect("read");
+    assert!(taken.comparison.holds(), "{:?}", taken.comparison);
+    let kept: HttpSeen = serde_json::from_value(taken.observation).expect("an observation");
+    let bytes = |seen: &TargetSeen| match &seen.answer {
+        HttpAnswer::Answered { body, .. } => body.len(),
+        HttpAnswer::Failed { text, .. } => text.len(),
+    };
+    assert_eq!(kept.targets.len(), 200);
+    assert!(kept.targets.iter().map(bytes).sum::<usize>() <= BODIES_KEPT);
+    // One that says something else still counts, and is not told of at any length
+    replies[199] = said(&"x".repeat(1 << 20));
+    let taken = look.take(&at, &Reply::Get(replies)).expect("read");
+    let Comparison::Otherwise(difference) = taken.comparison else {
+        panic!("{:?}", taken.comparison)
+    };
+    assert!(
+        difference
+            .seen
+            .starts_with("1 of 200 otherwise; kubelet of node win-199: 400")
+    );
+    assert!(difference.seen.len() < 1_000, "{}", difference.seen.len());
 }

@@ -1,0 +1,144 @@
+//! Has every pod of a namespace ask every pod of it over HTTP, through exec, in two ways one after
+//! the other: one session for each place to look from, as sweeps are made, and one exec for each
+//! cell of the matrix with 15 workers. Prints how long each took and the ratio.
+//!
+//! `matrix KUBECONFIG NAMESPACE ROUNDS BOUND`, where the pods are agnhost's `netexec` on port 8080 on
+//! Windows. Which curl a place has is asked before the clock starts for both ways. Ends with 1 when
+//! the median of the rounds' ratios is below BOUND, or an answer is not that of the pod asked.
+
+use std::error::Error;
+use std::net::IpAddr;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use futures::StreamExt;
+use futures::future::try_join_all;
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api as Objects;
+use winconform::cluster::{Cluster, ConnectOptions, connect};
+use winconform::transport::PodRef;
+use winconform_core::config::{Durations, Limits};
+use winconform_core::way::curl::{Tool, ask_version, candidates, detect, session, split};
+use winconform_core::way::{Host, HttpGet, HttpReply, SourceKind};
+
+type Trouble = Box<dyn Error>;
+
+/// Execs under way at once where each is one cell.
+const WORKERS: usize = 15;
+
+/// A pod that looks and is looked at.
+struct Place {
+    pod: PodRef,
+    address: IpAddr,
+    tool: Tool,
+}
+
+#[tokio::main]
+async fn main() -> Result<ExitCode, Trouble> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [kubeconfig, namespace, rounds, bound] = arguments.as_slice() else {
+        return Err("usage: matrix KUBECONFIG NAMESPACE ROUNDS BOUND".into());
+    };
+    let (rounds, bound): (usize, f64) = (rounds.parse()?, bound.parse()?);
+    let options = ConnectOptions {
+        context: None,
+        kubeconfig: Some(kubeconfig.into()),
+    };
+    let cluster = connect(&options, Durations::default(), Limits::default()).await?;
+    let places = places(&cluster, namespace).await?;
+    let cells = places.len() * places.len();
+    // Not counted: connections to the API server stand for both ways
+    swept(&cluster, &places).await?;
+    let mut ratios = Vec::new();
+    for round in 1..=rounds {
+        let sessions = timed(swept(&cluster, &places)).await?;
+        let each = timed(one_by_one(&cluster, &places)).await?;
+        let ratio = each.as_secs_f64() / sessions.as_secs_f64();
+        println!(
+            "round {round}: {cells} cells in {sessions:.3?} by {} execs, in {each:.3?} by {cells}: \
+             {ratio:.1} times faster",
+            places.len()
+        );
+        ratios.push(ratio);
+    }
+    ratios.sort_by(f64::total_cmp);
+    let median = ratios.get(ratios.len() / 2).ok_or("no rounds")?;
+    println!(
+        "{median:.1} times faster than one exec per cell with {WORKERS} workers (bound: at least {bound})"
+    );
+    Ok(match *median < bound {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    })
+}
+
+async fn timed(way: impl Future<Output = Result<(), Trouble>>) -> Result<Duration, Trouble> {
+    let began = Instant::now();
+    way.await?;
+    Ok(began.elapsed())
+}
+
+/// The pods of a namespace, with the curl of each.
+async fn places(cluster: &Cluster, namespace: &str) -> Result<Vec<Place>, Trouble> {
+    let pods: Objects<Pod> = Objects::namespaced(cluster.api.client().clone(), namespace);
+    let mut places = Vec::new();
+    for pod in pods.list(&kube::api::ListParams::default()).await? {
+        let name = pod.metadata.name.ok_or("a pod without a name")?;
+        let address = pod.status.and_then(|status| status.pod_ip);
+        let address = address.ok_or_else(|| format!("{name} has no address"))?;
+        let container = pod.spec.and_then(|spec| spec.containers.into_iter().next());
+        let pod = PodRef {
+            namespace: namespace.to_owned(),
+            container: container.ok_or("a pod without containers")?.name,
+            name,
+        };
+        let program = candidates(SourceKind::WindowsPod)[0];
+        let reply = cluster.api.exec(&pod, &ask_version(program)).await?;
+        let tool = detect(program, &reply)?.ok_or_else(|| format!("no curl in {}", pod.name))?;
+        let address = address.parse()?;
+        places.push(Place { pod, address, tool });
+    }
+    Ok(places)
+}
+
+/// Every place's targets in one session, all places at once.
+async fn swept(cluster: &Cluster, places: &[Place]) -> Result<(), Trouble> {
+    let targets: Vec<_> = places.iter().collect();
+    try_join_all(places.iter().map(|from| look(cluster, from, &targets))).await?;
+    Ok(())
+}
+
+/// One target in each session.
+async fn one_by_one(cluster: &Cluster, places: &[Place]) -> Result<(), Trouble> {
+    let cells = places
+        .iter()
+        .flat_map(|from| places.iter().map(move |to| (from, to)));
+    let looks = cells.map(|(from, to)| async move { look(cluster, from, &[to]).await });
+    let mut looks = futures::stream::iter(looks).buffer_unordered(WORKERS);
+    while let Some(looked) = looks.next().await {
+        looked?;
+    }
+    Ok(())
+}
+
+/// Asks the targets for their names, and takes no other answer.
+async fn look(cluster: &Cluster, from: &Place, targets: &[&Place]) -> Result<(), Trouble> {
+    let get = |to: &&Place| HttpGet {
+        host: Host::Address(to.address),
+        port: 8080,
+        path: "/hostname".to_owned(),
+    };
+    let gets: Vec<_> = targets.iter().map(get).collect();
+    let token = format!("{:032x}", rand::random::<u128>());
+    let durations = cluster.api.durations();
+    let (connect, total) = (durations.http_connect, durations.http_total);
+    let request = session(&from.tool, &gets, &token, connect, total);
+    let reply = cluster.api.exec(&from.pod, &request).await?;
+    for (to, reply) in targets.iter().zip(split(&gets, &token, &reply)?) {
+        match reply {
+            HttpReply::Answered { status: 200, body } if body.trim() == to.pod.name => {}
+            other => return Err(format!("{} of {}: {other:?}", from.pod.name, to.pod.name).into()),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,362 @@
+//! What takes time in a run, put on record with what it had to wait for, so that the critical path
+//! can be told afterwards.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use winconform_core::plan::Check;
+use winconform_core::record::{Activity, After, Event, Span};
+use winconform_core::way::{FixtureKey, FixtureName, VantageKey};
+
+use super::command::LookIx;
+use super::journal::Journal;
+
+/// The spans of a run. It is told of what begins and ends, and decides nothing.
+pub(super) struct Spans {
+    journal: Journal,
+    began: Instant,
+    next: u32,
+    /// The pause between two rounds of one check.
+    look_again: Duration,
+    /// What everything that comes waits for: the plan, then the Lease.
+    root: Option<u32>,
+    fixtures: BTreeMap<FixtureKey, u32>,
+    raising: BTreeMap<FixtureKey, Begun>,
+    asking: BTreeMap<LookIx, Begun>,
+    sweeping: BTreeMap<VantageKey, Begun>,
+    checks: BTreeMap<usize, Rounds>,
+    /// Spans of repetitions would have a long run's record grow without bounds.
+    over: bool,
+}
+
+/// Something under way.
+pub(super) struct Begun {
+    id: u32,
+    what: Activity,
+    at: Instant,
+    after: Vec<After>,
+}
+
+/// The looks of a check's round under way, and of the one before, by the spans they are in.
+#[derive(Default)]
+struct Rounds {
+    before: Vec<u32>,
+    now: BTreeMap<usize, u32>,
+}
+
+impl Spans {
+    pub(super) fn new(journal: Journal, began: Instant, look_again: Duration) -> Self {
+        Self {
+            journal,
+            began,
+            next: 0,
+            look_again,
+            root: None,
+            fixtures: BTreeMap::new(),
+            raising: BTreeMap::new(),
+            asking: BTreeMap::new(),
+            sweeping: BTreeMap::new(),
+            checks: BTreeMap::new(),
+            over: false,
+        }
+    }
+
+    /// Something begins that everything later waits for.
+    pub(super) fn stage(&mut self, what: Activity) -> Begun {
+        self.begin(what, Instant::now(), &[])
+    }
+
+    /// It is over.
+    pub(super) fn passed(&mut self, stage: Begun) {
+        self.root = Some(stage.id);
+        self.end(stage);
+    }
+
+    pub(super) fn applies(&mut self, key: &FixtureKey) {
+        let namespaces = FixtureName::Namespaces.at(None);
+        // Nothing stands without them
+        let before = self.fixtures.get(&namespaces).copied();
+        let before: Vec<_> = before.into_iter().map(at_once).collect();
+        let begun = self.begin(Activity::Fixture(key.clone()), Instant::now(), &before);
+        self.raising.insert(key.clone(), begun);
+    }
+
+    pub(super) fn stands(&mut self, key: &FixtureKey) {
+        if let Some(begun) = self.raising.remove(key) {
+            self.fixtures.insert(key.clone(), begun.id);
+            self.end(begun);
+        }
+    }
+
+    pub(super) fn asks(&mut self, look: LookIx, check: &Check) {
+        let after = self.due(look, check);
+        let begun = self.begin(Activity::Ask, Instant::now(), &after);
+        self.in_span(look, begun.id);
+        self.asking.insert(look, begun);
+    }
+
+    pub(super) fn asked(&mut self, look: LookIx) {
+        if let Some(begun) = self.asking.remove(&look) {
+            self.end(begun);
+        }
+    }
+
+    pub(super) fn sweeps<'c>(
+        &mut self,
+        from: &VantageKey,
+        looks: impl Iterator<Item = (LookIx, &'c Check)>,
+    ) {
+        let mut after: BTreeMap<u32, After> = BTreeMap::new();
+        let mut swept = Vec::new();
+        for (look, check) in looks {
+            for one in self.due(look, check) {
+                // The pause before the second round counts for those that are in it
+                let known = after.entry(one.id).or_insert(one);
+                known.pause_ms = known.pause_ms.max(one.pause_ms);
+            }
+            swept.push(look);
+        }
+        let after: Vec<_> = after.into_values().collect();
+        let begun = self.begin(Activity::Sweep(from.clone()), Instant::now(), &after);
+        for look in swept {
+            self.in_span(look, begun.id);
+        }
+        self.sweeping.insert(from.clone(), begun);
+    }
+
+    pub(super) fn swept(&mut self, from: &VantageKey) {
+        if let Some(begun) = self.sweeping.remove(from) {
+            self.end(begun);
+        }
+    }
+
+    /// Everything is looked at again: no more spans.
+    pub(super) fn repeats(&mut self) {
+        self.over = true;
+    }
+
+    /// What has to be over before a look: what its whole check needs, and the round before.
+    fn due(&mut self, look: LookIx, check: &Check) -> Vec<After> {
+        let rounds = self.checks.entry(look.check).or_default();
+        if rounds.now.contains_key(&look.look) {
+            rounds.before = std::mem::take(&mut rounds.now).into_values().collect();
+        }
+        let pause_ms = millis(self.look_again);
+        let before = rounds.before.iter().map(|id| After { id: *id, pause_ms });
+        let needs = check.looks.iter().flat_map(|look| {
+            let needs = look.needs.iter().map(|(key, _)| key.clone());
+            needs.chain(look.from.as_ref().and_then(VantageKey::prober))
+        });
+        let needs = needs.filter_map(|key| self.fixtures.get(&key).copied());
+        let mut after: Vec<_> = before.chain(needs.map(at_once)).collect();
+        after.sort_unstable_by_key(|after| after.id);
+        after.dedup_by_key(|after| after.id);
+        after
+    }
+
+    fn in_span(&mut self, look: LookIx, id: u32) {
+        let rounds = self.checks.entry(look.check).or_default();
+        rounds.now.insert(look.look, id);
+    }
+
+    fn begin(&mut self, what: Activity, at: Instant, after: &[After]) -> Begun {
+        let id = self.next;
+        self.next = self.next.saturating_add(1);
+        let root = self.root.filter(|_| after.is_empty()).map(at_once);
+        let after = after.iter().copied().chain(root).collect();
+        Begun {
+            id,
+            what,
+            at,
+            after,
+        }
+    }
+
+    fn end(&self, begun: Begun) {
+        if self.over {
+            return;
+        }
+        let Begun {
+            id,
+            what,
+            at,
+            after,
+        } = begun;
+        let span = Span {
+            id,
+            what,
+            began_ms: millis(at.duration_since(self.began)),
+            took_ms: millis(at.elapsed()),
+            after,
+        };
+        // That the record's file failed is asked of the journal by the run
+        let _ = self.journal.write(Event::Span(span));
+    }
+}
+
+fn at_once(id: u32) -> After {
+    After { id, pause_ms: 0 }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use winconform_core::claims::{ClaimId, Kind};
+    use winconform_core::plan::{CheckId, Fate, PlannedLook, Point};
+    use winconform_core::record::read;
+    use winconform_core::verdict::Scope;
+    use winconform_core::way::{Look, Need, SourceKind, StateAsk, StateExpect, Test};
+
+    use super::*;
+
+    const PAUSE: Duration = Duration::from_millis(500);
+
+    fn started() -> Event {
+        let started = serde_json::json!({"schema": 4, "version": "0", "run": "r", "context": "c",
+            "suites": "s"});
+        Event::RunStarted(serde_json::from_value(started).expect("a start"))
+    }
+
+    fn spans() -> (Spans, Journal) {
+        let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).expect("in memory");
+        journal.write(started()).expect("written");
+        let spans = Spans::new(journal.clone(), Instant::now(), PAUSE);
+        (spans, journal)
+    }
+
+    fn linux_pod() -> VantageKey {
+        VantageKey {
+            kind: SourceKind::LinuxPod,
+            pool: None,
+        }
+    }
+
+    /// A check with a look from a Linux pod at a Windows sample, and one at the API server.
+    fn check() -> Check {
+        let look = |name: &str, from, needs| PlannedLook {
+            name: name.to_owned(),
+            from,
+            needs,
+            test: Test::State(Look {
+                ask: StateAsk::Pods(FixtureName::WinWebserver),
+                expect: StateExpect::Ready { pods: 2 },
+            }),
+            presumed: None,
+        };
+        let sample = (FixtureName::WinWebserver.at(None), Need::Stands);
+        let claim = ClaimId::parse("net.claim").expect("an id");
+        Check {
+            id: CheckId::new(&claim, None, &Point::default()),
+            claim,
+            kind: Kind::Capability,
+            title: String::new(),
+            hint: String::new(),
+            point: Point::default(),
+            build: None,
+            image: None,
+            scope: Scope::Within,
+            reads: BTreeSet::new(),
+            fate: Fate::Look,
+            looks: vec![
+                look("look", Some(linux_pod()), vec![sample]),
+                look("control", None, Vec::new()),
+            ],
+        }
+    }
+
+    fn look(look: usize) -> LookIx {
+        LookIx { check: 0, look }
+    }
+
+    /// What each span waited for, with the pause, by its number.
+    fn waited(journal: &Journal) -> Vec<(u32, Vec<(u32, u64)>)> {
+        let view = read(&journal.text()).expect("a record");
+        let after = |span: &Span| {
+            span.after
+                .iter()
+                .map(|after| (after.id, after.pause_ms))
+                .collect()
+        };
+        let mut waited: Vec<_> = view
+            .spans
+            .iter()
+            .map(|span| (span.id, after(span)))
+            .collect();
+        waited.sort_unstable();
+        waited
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_round_waits_for_what_its_check_needs_and_for_the_round_before() {
+        let (mut spans, journal) = spans();
+        let plan = spans.stage(Activity::Plan);
+        spans.passed(plan);
+        let (namespaces, sample) = (
+            FixtureName::Namespaces.at(None),
+            FixtureName::WinWebserver.at(None),
+        );
+        let prober = FixtureName::LinuxPodProber.at(None);
+        spans.applies(&namespaces);
+        spans.stands(&namespaces);
+        spans.applies(&sample);
+        spans.applies(&prober);
+        spans.stands(&prober);
+        spans.stands(&sample);
+        let (check, from) = (check(), linux_pod());
+        for _ in 0..2 {
+            spans.asks(look(1), &check);
+            spans.sweeps(&from, [(look(0), &check)].into_iter());
+            spans.asked(look(1));
+            spans.swept(&from);
+        }
+        let pause = 500;
+        assert_eq!(
+            waited(&journal),
+            [
+                (0, vec![]),
+                (1, vec![(0, 0)]),
+                (2, vec![(1, 0)]),
+                (3, vec![(1, 0)]),
+                // The first round: both looks wait for what either needs
+                (4, vec![(2, 0), (3, 0)]),
+                (5, vec![(2, 0), (3, 0)]),
+                // The second
+                (6, vec![(2, 0), (3, 0), (4, pause), (5, pause)]),
+                (7, vec![(2, 0), (3, 0), (4, pause), (5, pause)]),
+            ]
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn spans_say_when_they_began_and_how_long_they_took() {
+        let (mut spans, journal) = spans();
+        tokio::time::advance(Duration::from_millis(20)).await;
+        let plan = spans.stage(Activity::Plan);
+        tokio::time::advance(Duration::from_millis(300)).await;
+        spans.passed(plan);
+        let view = read(&journal.text()).expect("a record");
+        let times: Vec<_> = view
+            .spans
+            .iter()
+            .map(|span| (span.began_ms, span.took_ms))
+            .collect();
+        assert_eq!(times, [(20, 300)]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn repetitions_leave_no_spans() {
+        let (mut spans, journal) = spans();
+        spans.asks(look(1), &check());
+        spans.asked(look(1));
+        spans.repeats();
+        spans.asks(look(1), &check());
+        spans.asked(look(1));
+        assert_eq!(waited(&journal), [(0, vec![])]);
+    }
+}
