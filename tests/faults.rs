@@ -20,14 +20,13 @@ use tokio::sync::{Mutex, Notify, Semaphore};
 use winconform::cluster::{connect, kube_config, remove_run};
 use winconform::engine::{Journal, Keep, Repeat, RunOptions, run};
 use winconform_core::claims::{Kind, Pattern};
-use winconform_core::config::{Config, Durations, Limits, Outside, Target};
+use winconform_core::config::{Config, Limits, Outside, Target};
 use winconform_core::plan::Selection;
 use winconform_core::record::CheckView;
 use winconform_core::record::{Exit, RunView, read};
-use winconform_core::suite::Suites;
 use winconform_core::verdict::Verdict;
 
-use world::{Outcome, Trials, World, options};
+use world::{Outcome, Trials, World, durations, options};
 
 #[path = "world/policy.rs"]
 mod policy;
@@ -89,13 +88,6 @@ const OTHERWISE: [(&str, Verdict); 5] = [
     // It has one Windows node
     ("net.pod-to-pod-cross-node", Verdict::Skip),
     (OVERLAY, Verdict::Skip),
-];
-
-/// Claims about what runs or lies on the nodes at that moment, which runs side by side change.
-const OF_THE_MOMENT: [&str; 3] = [
-    "env.image-pull",
-    "env.requests-set",
-    "env.workloads-declare-os",
 ];
 
 /// Something broken, the checks it turns and to what, the first that names one (those of scheduling
@@ -527,7 +519,8 @@ impl World {
         let journal =
             Journal::create(None, Vec::new(), Box::new(|_| {})).expect("a record in memory");
         let (_alive, signals) = tokio::sync::watch::channel(0);
-        let _ = run(&cluster, &suites(), &settings, &journal, signals).await;
+        let suites = suites::of_whole_runs();
+        let _ = run(&cluster, &suites, &settings, &journal, signals).await;
         let sent = cluster.api.execs();
         front.stop().await;
         let view = read(&journal.text()).expect("a readable record");
@@ -681,41 +674,6 @@ fn of_the_front(faults: &[&str]) -> Vec<FrontFault> {
     let faults = faults.iter().filter(|fault| !elsewhere(fault));
     let parsed = faults.map(|fault| fault.parse().expect("a fault of the front"));
     parsed.collect()
-}
-
-/// The run's own limits, nearer than for a real cluster: the simulated one is faster, too.
-fn durations() -> Durations {
-    let seconds = Duration::from_secs;
-    Durations {
-        api_answer: seconds(3),
-        api_body: seconds(3),
-        api_in_all: seconds(40),
-        transport_pause: Duration::from_millis(30),
-        exec_connect: seconds(4),
-        exec_idle: seconds(8),
-        watch: seconds(5),
-        fixture: seconds(120),
-        settle: seconds(1),
-        unscheduled: seconds(6),
-        outlasts_liveness: seconds(2),
-        lease: seconds(40),
-        stays_ready: seconds(1),
-        converge: seconds(5),
-        look_again: Duration::from_millis(100),
-        ..Durations::default()
-    }
-}
-
-/// The suites without what depends on the moment, and with one rejection for all, which have
-/// their own tests.
-fn suites() -> Suites {
-    let mut suites = suites::of_areas(&["env", "net", "reject", "sample", "sched"]);
-    suites.cases.retain(|case| {
-        let claim = case.claim.as_str();
-        let one = claim == REJECT && case.name.is_none();
-        !OF_THE_MOMENT.contains(&claim) && (case.claim.area() != "reject" || one)
-    });
-    suites
 }
 
 /// What every check should come to while these things are broken.

@@ -6,17 +6,39 @@
 use std::path::Path;
 
 use winconform::engine::roles;
+use winconform_core::report::rbac::Account;
 
 #[path = "world/suites.rs"]
 mod suites;
 
+const READ_ONLY: (&[&str], Account) = (
+    &["env", "reject"],
+    Account {
+        file: "read-only.yaml",
+        checks: "the areas `env` and `reject`",
+        makes: "a few pods that no scheduler binds, and dry runs of workloads",
+    },
+);
+
+const WHOLE_RUN: (&[&str], Account) = (
+    &["env", "net", "reject", "sample", "sched"],
+    Account {
+        file: "whole-run.yaml",
+        checks: "all there is to check",
+        makes: "the samples and the pods it looks from, which it execs into; one of them on each \
+                pool of Windows is a HostProcess pod, which is SYSTEM on its node",
+    },
+);
+
 #[test]
 fn the_manifests_are_those_generated() {
-    let roles = roles(&suites::of_areas(&["env", "reject"])).expect("the manifests are valid");
-    for (file, generated) in [
-        ("read-only.yaml", roles.objects),
-        ("metrics.yaml", roles.paths),
-    ] {
+    let mut files = Vec::new();
+    for (areas, account) in [READ_ONLY, WHOLE_RUN] {
+        let roles = roles(&suites::of_areas(areas), &account).expect("the manifests are valid");
+        files.push((account.file, roles.objects));
+        files.push(("metrics.yaml", roles.paths));
+    }
+    for (file, generated) in files {
         let path = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("manifests/rbac")
             .join(file);

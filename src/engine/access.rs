@@ -9,7 +9,7 @@ use winconform_core::plan::{
     Access, AccessVerb, Need, Place, Plan, Purpose, Uses, image_role, plan,
 };
 use winconform_core::report::preflight::EXPECTED;
-use winconform_core::report::rbac;
+use winconform_core::report::rbac::{self, Account};
 use winconform_core::suite::Suites;
 use winconform_core::way::FixtureName;
 
@@ -20,7 +20,7 @@ use crate::cluster::{ACCESS, LEASE_NAMESPACE, Subject};
 
 /// The manifests of a service account that can check these suites: with all that is asked of
 /// objects, and with the paths beside that not everyone may read.
-pub fn roles(suites: &Suites) -> Result<Roles, SurveyError> {
+pub fn roles(suites: &Suites, account: &Account) -> Result<Roles, SurveyError> {
     let config = Config::default();
     let uses = uses(&config.images).map_err(SurveyError::new)?;
     // A cluster on which every check of theirs is looked at
@@ -32,9 +32,15 @@ pub fn roles(suites: &Suites) -> Result<Roles, SurveyError> {
         taints: Vec::new(),
         details: NodeDetails::default(),
     };
-    let windows = node("windows", Os::Windows, Some(WindowsBuild::SERVER_2022));
+    let windows = [
+        WindowsBuild::SERVER_2019,
+        WindowsBuild::SERVER_2022,
+        WindowsBuild::SERVER_2025,
+    ];
+    let windows = windows.map(|build| node(&format!("{build:?}"), Os::Windows, Some(build)));
+    let linux = node("linux", Os::Linux, None);
     let nodes = Known::Fact {
-        value: vec![node("linux", Os::Linux, None), windows],
+        value: windows.into_iter().chain([linux]).collect(),
         source: String::new(),
     };
     // What is looked at differs by version
@@ -53,7 +59,7 @@ pub fn roles(suites: &Suites) -> Result<Roles, SurveyError> {
         checks: checks.collect(),
     };
     Ok(Roles {
-        objects: rbac::objects(&plan, &uses),
+        objects: rbac::objects(&plan, &uses, account),
         paths: rbac::paths(&plan, &uses),
     })
 }

@@ -15,7 +15,10 @@ use winconform_core::way::{ApiReply, ApiRequest, Verb};
 
 use crate::world::{World, options};
 
-const MANIFESTS: [&str; 2] = ["read-only.yaml", "metrics.yaml"];
+/// For what needs no pod.
+pub(crate) const READ_ONLY: [&str; 2] = ["read-only.yaml", "metrics.yaml"];
+/// For everything.
+pub(crate) const WHOLE_RUN: [&str; 2] = ["whole-run.yaml", "metrics.yaml"];
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
 /// One verb of one rule.
@@ -62,10 +65,10 @@ impl fmt::Display for Lacking {
     }
 }
 
-/// Every verb of every rule of the manifests.
-pub(crate) fn every_verb() -> Vec<Lacking> {
+/// Every verb of every rule of these manifests.
+pub(crate) fn every_verb(of: [&str; 2]) -> Vec<Lacking> {
     let mut found = Vec::new();
-    for object in manifests() {
+    for object in manifests(of) {
         let rules = object["rules"].as_array().into_iter().flatten();
         for (rule, of) in rules.enumerate() {
             for verb in of["verbs"].as_array().into_iter().flatten() {
@@ -91,10 +94,15 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Makes an account with the manifests' roles, but for one verb.
-    pub(crate) async fn make(api: &Api, id: &str, lack: Option<&Lacking>) -> Result<Self, String> {
+    /// Makes an account with these manifests' roles, but for one verb.
+    pub(crate) async fn make(
+        api: &Api,
+        id: &str,
+        of: [&str; 2],
+        lack: Option<&Lacking>,
+    ) -> Result<Self, String> {
         let mut objects = Vec::new();
-        for mut object in manifests() {
+        for mut object in manifests(of) {
             let role = name(&object).to_owned();
             if let Some(lack) = lack.filter(|lack| lack.role == role && object["rules"].is_array())
                 && let Some(verbs) = object["rules"][lack.rule]["verbs"].as_array_mut()
@@ -184,13 +192,13 @@ pub(crate) fn refusing_after(cluster: &Cluster, after: usize, durations: Duratio
     }
 }
 
-fn manifests() -> Vec<Json> {
+fn manifests(of: [&str; 2]) -> Vec<Json> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("manifests/rbac");
     let read = |file: &&str| {
         let text = std::fs::read_to_string(folder.join(file)).expect("a manifest");
         serde_saphyr::from_multiple::<Json>(&text).expect("YAML")
     };
-    let mut all: Vec<Json> = MANIFESTS.iter().flat_map(read).collect();
+    let mut all: Vec<Json> = of.iter().flat_map(read).collect();
     // The account, whose token is asked for, before what binds it
     all.sort_by_key(|object| object["kind"] != "Namespace" && object["kind"] != "ServiceAccount");
     all

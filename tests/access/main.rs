@@ -1,8 +1,7 @@
 //! What an account may do, and what the lack of it costs: `manifests/rbac` on a real server, with
 //! real tokens.
 //!
-//! With the whole manifest everything of the areas `env` and `reject` runs. Without any single
-//! verb of it, `preflight` names what is missing and the checks that costs, and a run comes to no
+//! With a whole manifest everything that it is for runs. Without any single verb of it, `preflight` names what is missing and the checks that costs, and a run comes to no
 //! verdict that a healthy one does not. Needs a control plane; without it every trial is listed as
 //! ignored and named as not run.
 
@@ -26,7 +25,7 @@ use winconform_core::suite::Suites;
 use winconform_core::verdict::Verdict;
 
 use account::{Account, Lacking};
-use world::{Outcome, Trials, World, options};
+use world::{Outcome, Trials, World, durations, options};
 
 mod account;
 #[path = "../world/suites.rs"]
@@ -36,7 +35,7 @@ mod world;
 
 /// Runs at once.
 const AT_ONCE: usize = 5;
-/// The areas the manifest is for.
+/// The areas that `read-only.yaml` is for.
 const AREAS: [&str; 2] = ["env", "reject"];
 /// Rejections that ask for all that any of them asks for: every kind of workload, ephemeral
 /// containers, resize.
@@ -83,10 +82,67 @@ struct Cheaper {
     because: &'static str,
 }
 
+/// An account, and what it is for.
+struct Scope {
+    manifests: [&'static str; 2],
+    suites: Suites,
+    durations: Durations,
+    /// Of names of accounts and runs.
+    begin: &'static str,
+}
+
+impl Scope {
+    /// What needs no pod that runs; of rejections those alone that others are not like.
+    fn read_only() -> Self {
+        Self {
+            manifests: account::READ_ONLY,
+            suites: few(),
+            durations: short(),
+            begin: "verb",
+        }
+    }
+
+    /// Everything.
+    fn whole_run() -> Self {
+        Self {
+            manifests: account::WHOLE_RUN,
+            suites: suites::of_whole_runs(),
+            durations: Durations {
+                fixture: Duration::from_secs(30),
+                ..Durations {
+                    tear_down: Duration::from_mins(1),
+                    ..durations()
+                }
+            },
+            begin: "all",
+        }
+    }
+}
+
 fn main() {
     let mut trials = Trials::new("access-");
     trials.add("the_account_can_do_all_of_it".to_owned(), whole);
-    trials.add("every_verb_costs_what_preflight_says".to_owned(), each_verb);
+    trials.add(
+        "every_verb_costs_what_preflight_says".to_owned(),
+        async |world: &World| {
+            each_verb(
+                world,
+                &Scope::read_only(),
+                &account::every_verb(account::READ_ONLY),
+            )
+            .await
+        },
+    );
+    trials.add(
+        "every_verb_of_a_whole_run_costs_what_preflight_says".to_owned(),
+        async |world: &World| {
+            let known = account::every_verb(account::READ_ONLY);
+            let known: BTreeSet<_> = known.iter().map(ToString::to_string).collect();
+            let mut more = account::every_verb(account::WHOLE_RUN);
+            more.retain(|verb| !known.contains(&verb.to_string()));
+            each_verb(world, &Scope::whole_run(), &more).await
+        },
+    );
     trials.add(
         "a_token_refused_in_mid_run_breaks_checks".to_owned(),
         refused,
@@ -98,7 +154,7 @@ fn main() {
 type Verdicts = BTreeMap<String, Option<Verdict>>;
 
 /// Time limits of runs that are to end by what they may not do alone, however busy the server is.
-fn durations() -> Durations {
+fn short() -> Durations {
     Durations {
         tear_down: Duration::from_mins(1),
         lease: Duration::from_mins(2),
@@ -116,7 +172,7 @@ fn few() -> Suites {
 }
 
 async fn admin(world: &World) -> Result<Cluster, String> {
-    connect(&options(&world.kubeconfig), durations(), Limits::default())
+    connect(&options(&world.kubeconfig), short(), Limits::default())
         .await
         .map_err(|error| error.to_string())
 }
@@ -162,20 +218,29 @@ async fn preflight(cluster: &Cluster, suites: &Suites) -> Result<Json, String> {
 }
 
 async fn whole(world: &World) -> Outcome {
-    let (admin, suites) = (admin(world).await?, suites::of_areas(&AREAS));
-    let account = Account::make(&admin.api, "whole", None).await?;
-    let outcome = whole_as(world, &account, &suites).await;
-    account.remove(&admin.api).await?;
-    outcome
+    let admin = admin(world).await?;
+    let read_only = Scope {
+        suites: suites::of_areas(&AREAS),
+        ..Scope::read_only()
+    };
+    for scope in [read_only, Scope::whole_run()] {
+        let id = format!("whole-{}", scope.begin);
+        let account = Account::make(&admin.api, &id, scope.manifests, None).await?;
+        let outcome = whole_as(world, &account, &scope).await;
+        account.remove(&admin.api).await?;
+        outcome?;
+    }
+    Ok(())
 }
 
-async fn whole_as(world: &World, account: &Account, suites: &Suites) -> Outcome {
-    let cluster = account.cluster(world, durations()).await?;
+async fn whole_as(world: &World, account: &Account, scope: &Scope) -> Outcome {
+    let suites = &scope.suites;
+    let cluster = account.cluster(world, scope.durations.clone()).await?;
     let ready = until(&cluster, suites, |said| said["ready"] == true).await?;
     let denied = lacking(&ready);
     ensure(denied.is_empty(), || format!("denied: {denied:?}"))?;
     // Another connection, for its counts alone
-    let cluster = account.cluster(world, durations()).await?;
+    let cluster = account.cluster(world, scope.durations.clone()).await?;
     preflight(&cluster, suites).await?;
     for (request, count) in cluster.api.counts() {
         let reviews = request == "create selfsubjectaccessreviews";
@@ -188,7 +253,7 @@ async fn whole_as(world: &World, account: &Account, suites: &Suites) -> Outcome 
     ensure(cluster.api.counts().contains(&sent), || {
         format!("not each access once: {:?}", cluster.api.counts())
     })?;
-    let view = run_as(&cluster, suites, "whole").await?;
+    let view = run_as(&cluster, suites, &account.id).await?;
     let told = verdicts(&view).values().all(|verdict| {
         verdict.is_some_and(|verdict| !matches!(verdict, Verdict::Broken | Verdict::Fail))
     });
@@ -198,19 +263,23 @@ async fn whole_as(world: &World, account: &Account, suites: &Suites) -> Outcome 
     ensure(torn.left.is_empty() && torn.troubles.is_empty(), || words)
 }
 
-async fn each_verb(world: &World) -> Outcome {
-    let (admin, suites) = (admin(world).await?, few());
-    let healthy = verdicts(&run_as(&admin, &suites, "healthy").await?);
-    let lacks = account::every_verb();
+async fn each_verb(world: &World, scope: &Scope, lacks: &[Lacking]) -> Outcome {
+    let admin = admin(world).await?;
+    let id = format!("{}-healthy", scope.begin);
+    let all = Account::make(&admin.api, &id, scope.manifests, None).await?;
+    let cluster = all.cluster(world, scope.durations.clone()).await?;
+    until(&cluster, &scope.suites, |said| said["ready"] == true).await?;
+    let healthy = verdicts(&run_as(&cluster, &scope.suites, &id).await?);
+    all.remove(&admin.api).await?;
     println!("{} verbs, {} checks", lacks.len(), healthy.len());
     let trying = lacks.iter().enumerate().map(|(index, lack)| {
-        let (admin, suites, healthy) = (&admin, &suites, &healthy);
+        let (admin, healthy) = (&admin, &healthy);
         async move {
-            let id = format!("verb-{index}");
-            let tried = match Account::make(&admin.api, &id, Some(lack)).await {
+            let id = format!("{}-{index}", scope.begin);
+            let tried = match Account::make(&admin.api, &id, scope.manifests, Some(lack)).await {
                 Err(why) => Err(why),
                 Ok(account) => {
-                    let tried = without(world, admin, &account, suites, healthy, lack).await;
+                    let tried = without(world, admin, &account, scope, healthy, lack).await;
                     account.remove(&admin.api).await.and(tried)
                 }
             };
@@ -238,11 +307,12 @@ async fn without(
     world: &World,
     admin: &Cluster,
     account: &Account,
-    suites: &Suites,
+    scope: &Scope,
     healthy: &Verdicts,
     lack: &Lacking,
 ) -> Result<String, String> {
-    let cluster = account.cluster(world, durations()).await?;
+    let suites = &scope.suites;
+    let cluster = account.cluster(world, scope.durations.clone()).await?;
     // Bindings take a moment to reach the authoriser
     let said = until(&cluster, suites, |said| {
         let lacking = lacking(said);
@@ -296,7 +366,7 @@ async fn without(
     }
 
     // Whatever is there now, the run did not remove
-    let left = remove_run(&admin.api, Some(&account.id), durations().tear_down)
+    let left = remove_run(&admin.api, Some(&account.id), scope.durations.tear_down)
         .await
         .map_err(|error| error.to_string())?;
     ensure(left.is_clean(), || format!("not even now: {left:?}"))?;
@@ -325,16 +395,16 @@ async fn without(
 /// A token that the server refuses from some request on, at every moment of a run.
 async fn refused(world: &World) -> Outcome {
     let (admin, suites) = (admin(world).await?, few());
-    let account = Account::make(&admin.api, "refused", None).await?;
+    let account = Account::make(&admin.api, "refused", account::READ_ONLY, None).await?;
     let outcome = refused_as(world, &admin, &account, &suites).await;
     account.remove(&admin.api).await?;
     outcome
 }
 
 async fn refused_as(world: &World, admin: &Cluster, account: &Account, suites: &Suites) -> Outcome {
-    let cluster = account.cluster(world, durations()).await?;
+    let cluster = account.cluster(world, short()).await?;
     until(&cluster, suites, |said| said["ready"] == true).await?;
-    let whole = account::refusing_after(&cluster, usize::MAX, durations());
+    let whole = account::refusing_after(&cluster, usize::MAX, short());
     let healthy = verdicts(&run_as(&whole, suites, "refused-none").await?);
     let sent: u64 = whole.api.counts().iter().map(|(_, count)| count).sum();
     let sent = usize::try_from(sent).map_err(|error| error.to_string())?;
@@ -343,7 +413,7 @@ async fn refused_as(world: &World, admin: &Cluster, account: &Account, suites: &
         let (cluster, healthy) = (&cluster, &healthy);
         async move {
             let id = format!("refused-{after}");
-            let short = account::refusing_after(cluster, after, durations());
+            let short = account::refusing_after(cluster, after, short());
             let view = run_as(&short, suites, &id).await?;
             // As long as it takes: only what a run's own tear-down may take is short here
             let left = remove_run(&admin.api, Some(&id), Durations::default().tear_down)

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use hybrid_sim::{FaultPlan, JoinOptions, Joined, Topology, join};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -118,5 +119,29 @@ pub(crate) fn options(kubeconfig: &Path) -> ConnectOptions {
     ConnectOptions {
         context: None,
         kubeconfig: Some(kubeconfig.to_owned()),
+    }
+}
+
+/// The run's own limits, nearer than for a real cluster: the simulated one is faster, too.
+#[allow(dead_code, reason = "not every binary makes whole runs")]
+pub(crate) fn durations() -> Durations {
+    let seconds = Duration::from_secs;
+    Durations {
+        api_answer: seconds(3),
+        api_body: seconds(3),
+        api_in_all: seconds(40),
+        transport_pause: Duration::from_millis(30),
+        exec_connect: seconds(4),
+        exec_idle: seconds(8),
+        watch: seconds(5),
+        fixture: seconds(120),
+        settle: seconds(1),
+        unscheduled: seconds(6),
+        outlasts_liveness: seconds(2),
+        lease: seconds(40),
+        stays_ready: seconds(1),
+        converge: seconds(5),
+        look_again: Duration::from_millis(100),
+        ..Durations::default()
     }
 }

@@ -11,6 +11,9 @@ use crate::way::FixtureName;
 /// Columns of the manifest.
 const WIDTH: usize = 100;
 
+/// Fixtures of one rule that are named; of more, how many there are.
+const NAMED: usize = 3;
+
 /// Paths that every cluster lets everyone who is authenticated read (`system:discovery`,
 /// `system:public-info-viewer`).
 const PUBLIC: [&str; 3] = ["/version", "/api", "/apis"];
@@ -19,7 +22,7 @@ const PUBLIC: [&str; 3] = ["/version", "/api", "/apis"];
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Role {
     Facts,
-    Rejections,
+    Own,
     Lease,
 }
 
@@ -33,15 +36,36 @@ struct Rule {
     verbs: BTreeMap<AccessVerb, BTreeSet<String>>,
 }
 
+/// What is said of a service account beside its rules.
+#[derive(Clone, Copy, Debug)]
+pub struct Account {
+    /// The file's name.
+    pub file: &'static str,
+    /// What it can check, as the end of a sentence.
+    pub checks: &'static str,
+    /// What it makes in namespaces of its own, as the end of a sentence.
+    pub makes: &'static str,
+}
+
 /// A service account with what a plan needs to do with objects.
-pub fn objects(plan: &Plan, uses: &Uses) -> String {
+pub fn objects(plan: &Plan, uses: &Uses, account: &Account) -> String {
     let mut roles: BTreeMap<Role, BTreeMap<Subject, Rule>> = BTreeMap::new();
     let needs = reasons(plan, uses);
-    // A run with both roles is granted everything once
+    // What is granted of all objects of a resource need not be granted once more
+    let subject = |access: &Access| match access {
+        Access::Objects {
+            group,
+            resource,
+            verb,
+            ..
+        } => Some((group.clone(), resource.clone(), *verb)),
+        Access::Url { .. } => None,
+    };
+    let unnamed = |access: &Access| matches!(access, Access::Objects { name: None, .. });
     let of_facts: BTreeSet<_> = needs
         .keys()
-        .filter(|need| role(need) == Role::Facts)
-        .map(|need| need.access.clone())
+        .filter(|need| role(need) == Role::Facts && unnamed(&need.access))
+        .filter_map(|need| subject(&need.access))
         .collect();
     for (need, why) in &needs {
         let Access::Objects {
@@ -55,7 +79,9 @@ pub fn objects(plan: &Plan, uses: &Uses) -> String {
             continue;
         };
         let role = match role(need) {
-            Role::Rejections if of_facts.contains(&need.access) => Role::Facts,
+            Role::Own if subject(&need.access).is_some_and(|it| of_facts.contains(&it)) => {
+                Role::Facts
+            }
             role => role,
         };
         // Named objects are granted in every namespace: their own may not be there
@@ -64,21 +90,40 @@ pub fn objects(plan: &Plan, uses: &Uses) -> String {
         granted.names.extend(name.iter().cloned());
         granted.verbs.entry(*verb).or_default().insert(why.clone());
     }
-    let mut text = ACCOUNT.to_owned();
+    let paragraph = |words: &str| {
+        let lines = wrap(words, WIDTH - 2);
+        lines
+            .iter()
+            .fold(String::new(), |text, line| text + "# " + line + "\n")
+    };
+    let checks = format!(
+        "A service account that can collect all facts of a cluster and check {}. Generated from \
+         what the checks ask for; `winconform preflight` asks the server for the same.",
+        account.checks
+    );
+    let own = format!(
+        "Beside `winconform-facts`, what a run does in namespaces of its own, which it makes and \
+         removes: {}. RBAC knows neither a dry run nor the beginning of a name, so these verbs hold \
+         in every namespace, which is as good as any right of a workload there. Give the account to \
+         nothing but winconform; an admission policy can narrow it (`request.dryRun`, \
+         `request.namespace.startsWith('winconform-')`).",
+        account.makes
+    );
+    let mut text = paragraph(&checks) + &ACCOUNT.replace("FILE", account.file);
     for (role, head, name) in [
         (Role::Facts, FACTS, "winconform-facts"),
-        (Role::Rejections, REJECTIONS, "winconform-rejections"),
+        (Role::Own, &paragraph(&own), "winconform-run"),
         (Role::Lease, LEASE, "winconform-lease"),
     ] {
         let kind = match role {
-            Role::Facts | Role::Rejections => "ClusterRole",
+            Role::Facts | Role::Own => "ClusterRole",
             Role::Lease => "Role",
         };
         let Some(granted) = roles.get(&role) else {
             continue;
         };
         let place = match role {
-            Role::Facts | Role::Rejections => "",
+            Role::Facts | Role::Own => "",
             Role::Lease => "  namespace: default\n",
         };
         let _ = write!(
@@ -140,9 +185,9 @@ fn reasons(plan: &Plan, uses: &Uses) -> BTreeMap<Need, String> {
                 Purpose::Look => {
                     let areas = claims.get(&need).into_iter().flatten();
                     let areas: Vec<_> = areas.map(|area| format!("{area}.*")).collect();
-                    let dry = match role(&need) {
-                        Role::Facts => "",
-                        Role::Rejections | Role::Lease => ", by dry runs",
+                    let dry = match (role(&need), areas.as_slice()) {
+                        (Role::Own, [area]) if area == "reject.*" => ", by dry runs",
+                        _ => "",
                     };
                     format!("looks of {}{dry}", areas.join(", "))
                 }
@@ -175,7 +220,7 @@ fn role(need: &Need) -> Role {
         Purpose::Look if reads && !own => Role::Facts,
         Purpose::Lease => Role::Lease,
         Purpose::Removal if in_a_namespace(&need.access) => Role::Lease,
-        Purpose::Look | Purpose::Fixture(_) | Purpose::Removal => Role::Rejections,
+        Purpose::Look | Purpose::Fixture(_) | Purpose::Removal => Role::Own,
     }
 }
 
@@ -219,38 +264,36 @@ fn write_rule(text: &mut String, (group, resource, _): &Subject, rule: &Rule) {
     let _ = writeln!(text, "    verbs: [{}]", verbs.join(", "));
 }
 
-/// Reasons in one line, the facts among them as one.
+/// Reasons in one line, the facts among them as one, and the fixtures.
 fn together(reasons: &BTreeSet<String>) -> String {
-    let facts: Vec<_> = reasons
-        .iter()
-        .filter_map(|reason| reason.strip_prefix("the fact "))
-        .collect();
-    let facts = match facts.as_slice() {
-        [] => None,
-        [fact] => Some(format!("the fact {fact}")),
-        facts => Some(format!("the facts {}", facts.join(", "))),
+    let all = |of: &str, more: usize| -> Option<String> {
+        let begin = format!("the {of} ");
+        let named: Vec<_> = reasons
+            .iter()
+            .filter_map(|it| it.strip_prefix(&begin))
+            .collect();
+        match named.as_slice() {
+            [] => None,
+            [one] => Some(begin + one),
+            many if many.len() > more => Some(format!("{} {of}s", many.len())),
+            many => Some(format!("the {of}s {}", many.join(", "))),
+        }
     };
-    let others = reasons
-        .iter()
-        .filter(|reason| !reason.starts_with("the fact "))
-        .cloned();
-    facts
-        .into_iter()
-        .chain(others)
-        .collect::<Vec<_>>()
-        .join("; ")
+    let single = |it: &&String| !it.starts_with("the fact ") && !it.starts_with("the fixture ");
+    let others = reasons.iter().filter(single).cloned();
+    let facts = all("fact", usize::MAX).into_iter();
+    let words: Vec<_> = facts.chain(others).chain(all("fixture", NAMED)).collect();
+    words.join("; ")
 }
 
 const ACCOUNT: &str = "\
-# A service account that can collect all facts of a cluster and check the areas `env` and `reject`.
-# Generated from what the checks ask for; `winconform preflight` asks the server for the same.
 #
-#   kubectl apply -f read-only.yaml
+#   kubectl apply -f FILE
 #   kubectl -n winconform create token winconform
 #
-# `winconform-facts` only reads. The other two roles are for the area `reject` alone; leave them out
-# and its checks are broken, naming what they lack. What everyone may read (/version, discovery) is
-# not listed; /metrics, for feature gates, is in metrics.yaml.
+# `winconform-facts` only reads. Without the other two roles the checks that make anything are
+# broken, naming what they lack. What everyone may read (/version, discovery) is not listed;
+# /metrics, for feature gates, is in metrics.yaml.
 apiVersion: v1
 kind: Namespace
 metadata:
@@ -268,20 +311,12 @@ const FACTS: &str = "\
 # Reads, and no secrets: facts, and what the area `env` looks at.
 ";
 
-const REJECTIONS: &str = "\
-# Beside `winconform-facts`, what the area `reject` needs. Of workloads it sends dry runs, and a few
-# pods that no scheduler binds, all in namespaces of its own that the run makes and removes. RBAC can
-# express neither: it knows no dry run and no beginning of a name, so these verbs hold for real
-# creations in every namespace, which is as good as any right of a workload there. Give the account to nothing but winconform; an admission
-# policy can narrow it (`request.dryRun`, `request.namespace.startsWith('winconform-')`).
-";
-
 const LEASE: &str = "\
 # The Lease that keeps two runs apart. Its name is `winconform`, or `winconform-ID` with --id.
 ";
 
 const PATHS: &str = "\
-# For the service account of read-only.yaml: paths that are no objects'. Optional: what of it is
+# For the service account of the other files: paths that are no objects'. Optional: what of it is
 # missing leaves facts unknown, and the checks that need them say so.
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
