@@ -114,20 +114,21 @@ async fn what_a_run_makes_is_seen_and_removed() {
         apply(api, &object).await.expect("applied again");
     }
     let key = format!("winconform-{run}/prober");
-    let pending = wait_until(&mut seen, LIMIT, "three pods", |pods| {
-        match pods.get(&key) {
-            Some(pod) if pods.len() == 3 => match (pods::readiness(pod), pods::unscheduled(pod)) {
+    let pending = wait_until(&mut seen, LIMIT, "three pods", |watched| {
+        let there = &watched.objects;
+        match there.get(&key) {
+            Some(pod) if there.len() == 3 => match (pods::readiness(pod), pods::unscheduled(pod)) {
                 (Condition::NotYet(_), Some(why)) => Condition::Done(why),
                 other => Condition::NotYet(format!("{other:?}")),
             },
-            _ => Condition::NotYet(format!("{} pods", pods.len())),
+            _ => Condition::NotYet(format!("{} pods", there.len())),
         }
     });
     // Without nodes none is found for it
     assert!(pending.await.expect("seen").contains("no nodes available"));
-    let never = wait_until(&mut seen, Duration::from_secs(2), "readiness", |pods| {
-        pods.get(&key)
-            .map_or(Condition::NotYet("gone".to_owned()), pods::readiness)
+    let never = wait_until(&mut seen, Duration::from_secs(2), "readiness", |watched| {
+        let pod = watched.objects.get(&key);
+        pod.map_or(Condition::NotYet("gone".to_owned()), pods::readiness)
     });
     let trouble = never.await.expect_err("without nodes");
     assert_eq!(trouble.kind, TroubleKind::FixtureFailed);
@@ -158,9 +159,11 @@ async fn what_a_run_makes_is_seen_and_removed() {
     // Namespace, deployment, service, three pods, Lease
     assert_eq!(removed.removed.len(), 7, "{removed:?}");
     lease.release().await.expect("nothing left to release");
-    let gone = wait_until(&mut seen, LIMIT, "no pods", |pods| match pods.len() {
-        0 => Condition::Done(()),
-        some => Condition::NotYet(format!("{some} pods")),
+    let gone = wait_until(&mut seen, LIMIT, "no pods", |pods| {
+        match pods.objects.len() {
+            0 => Condition::Done(()),
+            some => Condition::NotYet(format!("{some} pods")),
+        }
     });
     gone.await.expect("seen to be gone");
     let again = remove_run(api, Some(&run), durations.tear_down)

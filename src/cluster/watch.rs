@@ -12,6 +12,8 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use winconform_core::text::printable;
+use winconform_core::way::{Trouble, TroubleKind};
 
 use super::kinds::PODS;
 use super::labels;
@@ -20,18 +22,27 @@ use crate::transport::{Api, Pace, pause, words};
 /// Objects by `namespace/name`.
 pub type Objects = BTreeMap<String, Json>;
 
+/// What is known of the objects that are watched.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Watched {
+    /// As far as they were seen.
+    pub objects: Arc<Objects>,
+    /// Why the server does not let them be seen, as long as it does not.
+    pub refused: Option<Trouble>,
+}
+
 /// Watches the pods of a run in all namespaces until `cancel`; the task is `tracker`'s.
 ///
 /// Whatever breaks is begun again: a lost watch, 410, 5xx, a server that restarts, or one that
-/// accepts a list and says nothing. What the receiver shows meanwhile is the last known state;
-/// a list replaces it as a whole.
+/// accepts a list and says nothing, one that does not allow it. What the receiver shows meanwhile
+/// is the last known state; a list replaces it as a whole.
 pub fn watch_pods(
     api: &Api,
     run: &str,
     tracker: &TaskTracker,
     cancel: CancellationToken,
-) -> watch::Receiver<Arc<Objects>> {
-    let (send, receive) = watch::channel(Arc::new(Objects::new()));
+) -> watch::Receiver<Watched> {
+    let (send, receive) = watch::channel(Watched::default());
     let api = api.clone();
     let config = watcher::Config::default()
         .labels(&labels::selector(Some(run)))
@@ -48,7 +59,7 @@ pub fn watch_pods(
     receive
 }
 
-async fn keep_watching(api: &Api, config: watcher::Config, send: &watch::Sender<Arc<Objects>>) {
+async fn keep_watching(api: &Api, config: watcher::Config, send: &watch::Sender<Watched>) {
     let gvk = GroupVersionKind::gvk(PODS.group, PODS.version, PODS.kind);
     let resource = ApiResource::from_gvk_with_plural(&gvk, PODS.plural);
     let durations = api.durations();
@@ -73,6 +84,9 @@ async fn keep_watching(api: &Api, config: watcher::Config, send: &watch::Sender<
                 Ok(None) => break,
                 Ok(Some(Err(error))) => {
                     tracing::debug!("watching pods: {}", words(&error));
+                    if let Some(trouble) = refusal(&error) {
+                        send.send_if_modified(|known| known.refused.replace(trouble).is_none());
+                    }
                     if begins_anew(&error) {
                         break;
                     }
@@ -88,6 +102,22 @@ async fn keep_watching(api: &Api, config: watcher::Config, send: &watch::Sender<
     }
 }
 
+/// Why the server does not allow it, if that is so.
+fn refusal(error: &watcher::Error) -> Option<Trouble> {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+        | watcher::Error::WatchError(status)
+            if status.code == 403 =>
+        {
+            let said = printable(&status.message);
+            let detail = format!("watch the run's pods: {said}");
+            Some(Trouble::new(TroubleKind::Forbidden, detail))
+        }
+        _ => None,
+    }
+}
+
 /// Whether the watcher would go on asking for what the server no longer has (410 as an answer,
 /// not as an event), or has nothing to go on from.
 fn begins_anew(error: &watcher::Error) -> bool {
@@ -99,11 +129,7 @@ fn begins_anew(error: &watcher::Error) -> bool {
     }
 }
 
-fn take(
-    event: Event<DynamicObject>,
-    listed: &mut Option<Objects>,
-    send: &watch::Sender<Arc<Objects>>,
-) {
+fn take(event: Event<DynamicObject>, listed: &mut Option<Objects>, send: &watch::Sender<Watched>) {
     match event {
         Event::Init => *listed = Some(Objects::new()),
         Event::InitApply(object) => {
@@ -114,22 +140,24 @@ fn take(
         Event::InitDone => {
             let all = Arc::new(listed.take().unwrap_or_default());
             send.send_if_modified(|known| {
-                let news = *known != all;
-                *known = all;
+                let news = known.objects != all;
+                known.objects = all;
                 news
             });
         }
         Event::Apply(object) => {
             if let Some((key, json)) = keyed(object) {
                 send.send_modify(|known| {
-                    Arc::make_mut(known).insert(key, json);
+                    known.refused = None;
+                    Arc::make_mut(&mut known.objects).insert(key, json);
                 });
             }
         }
         Event::Delete(object) => {
             if let Some((key, _)) = keyed(object) {
                 send.send_modify(|known| {
-                    Arc::make_mut(known).remove(&key);
+                    known.refused = None;
+                    Arc::make_mut(&mut known.objects).remove(&key);
                 });
             }
         }
@@ -242,7 +270,7 @@ mod tests {
         let mut pods = watch_pods(&api, "r1", &tracker, cancel.clone());
         // What came between may have been replaced before it was looked at
         for expected in [vec!["a/one"], vec!["a/four", "a/three"]] {
-            let there = pods.wait_for(|pods| pods.keys().eq(&expected));
+            let there = pods.wait_for(|pods| pods.objects.keys().eq(&expected));
             let found = timeout(Duration::from_mins(10), there)
                 .await
                 .unwrap_or_else(|_| {
@@ -252,11 +280,41 @@ mod tests {
                     )
                 });
             let found = found.expect("watching").clone();
-            assert!(found[expected[0]]["metadata"]["managedFields"].is_null());
+            assert!(found.objects[expected[0]]["metadata"]["managedFields"].is_null());
         }
         let log = log.lock().expect("not poisoned").clone();
         assert!(log[0].contains("labelSelector=app.kubernetes.io%2Fmanaged-by%3Dwinconform%2C"));
         assert!(log[8].contains("resourceVersion=9"), "{}", log[8]);
+        cancel.cancel();
+        tracker.close();
+        tracker.wait().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_not_allowed_is_told_until_it_is() {
+        let forbidden = || {
+            let mut status = status(403);
+            status["message"] = json!("u cannot watch pods");
+            Answer::Whole(403, status.to_string())
+        };
+        let event = json!({"type": "ADDED", "object": pod("two", 8)});
+        let answers = vec![
+            list(5, &[pod("one", 4)]),
+            forbidden(),
+            Answer::Watch(vec![event]),
+        ];
+        let api = api(answers, Arc::default());
+        let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
+        let mut pods = watch_pods(&api, "r1", &tracker, cancel.clone());
+        let refused = pods.wait_for(|pods| pods.refused.is_some()).await;
+        let trouble = refused.expect("watching").refused.clone();
+        let trouble = trouble.expect("it is refused");
+        assert_eq!(trouble.kind, TroubleKind::Forbidden);
+        assert!(trouble.detail.contains("cannot watch pods"), "{trouble}");
+        let allowed = pods
+            .wait_for(|pods| pods.objects.contains_key("a/two"))
+            .await;
+        assert_eq!(allowed.expect("watching").refused, None);
         cancel.cancel();
         tracker.close();
         tracker.wait().await;

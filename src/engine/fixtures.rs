@@ -25,7 +25,7 @@ use super::manifest::{self, ManifestError, pool_of};
 use super::stands::{standing, standing_pod};
 use super::suffix;
 use crate::cluster::pods::{PodWait, settled};
-use crate::cluster::{ApplyError, Condition, Objects, apply, labels, poll_until, wait_until};
+use crate::cluster::{ApplyError, Condition, Watched, apply, labels, poll_until, wait_until};
 use crate::transport::{Api, PodRef};
 
 /// What bringing up fixtures needs. Clones share everything.
@@ -48,7 +48,7 @@ pub(super) struct Fixtures {
     /// Whether the run's namespaces, as they are now, have their copies of pull secrets.
     pub(super) copied: Arc<Mutex<bool>>,
     /// The run's pods as they change.
-    pub(super) pods: watch::Receiver<Arc<Objects>>,
+    pub(super) pods: watch::Receiver<Watched>,
 }
 
 /// What came of bringing up a fixture.
@@ -326,7 +326,11 @@ impl Fixtures {
             })
             .collect();
         let (what, limit) = (format!("pods of {key}"), self.api.durations().fixture);
-        wait_until(&mut self.pods, limit, &what, |pods| {
+        wait_until(&mut self.pods, limit, &what, |watched| {
+            if let Some(trouble) = &watched.refused {
+                return Condition::Never(trouble.clone());
+            }
+            let pods = &watched.objects;
             for name in &names {
                 let settled = pods.get(name).map(|pod| settled(pod, starts));
                 match settled {
@@ -365,7 +369,11 @@ impl Fixtures {
         };
         let mut waits = BTreeMap::new();
         let mut ready_since: Option<(Instant, BTreeMap<String, u64>)> = None;
-        wait_until(&mut self.pods, durations.fixture, &what, |pods| {
+        wait_until(&mut self.pods, durations.fixture, &what, |watched| {
+            if let Some(trouble) = &watched.refused {
+                return Condition::Never(trouble.clone());
+            }
+            let pods = &watched.objects;
             let now = Instant::now();
             let mut ready = BTreeMap::new();
             let mut waiting = Vec::new();
@@ -476,7 +484,7 @@ pub(super) mod tests {
             journal: Journal::create(None, Vec::new(), Box::new(|_| {})).expect("in memory"),
             domain: Arc::default(),
             copied: Arc::default(),
-            pods: watch::channel(Arc::default()).1,
+            pods: watch::channel(Watched::default()).1,
         }
     }
 
@@ -495,7 +503,7 @@ pub(super) mod tests {
         let fake = Fake::default();
         // The pods would be waited for long after
         let mut fixtures = fixtures(&fake);
-        let (_send, pods) = watch::channel(Arc::default());
+        let (_send, pods) = watch::channel(Watched::default());
         fixtures.pods = pods;
         let (key, cancel) = (key(FixtureName::WinWebserver), CancellationToken::new());
         let durations = fixtures.api.durations().clone();

@@ -1,6 +1,6 @@
 //! What keeps a fixture's pods back without any of them saying so, asked for only while they lag.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use serde_json::Value as Json;
 use tokio::sync::watch;
@@ -9,7 +9,7 @@ use winconform_core::way::{ApiRequest, FixtureKey, Trouble};
 
 use crate::cluster::hindrance::{Hindrance, awaits_sandbox, refused, sandbox};
 use crate::cluster::kinds::{DEPLOYMENTS, Kind};
-use crate::cluster::{Condition, Objects, labels, poll_until};
+use crate::cluster::{Condition, Objects, Watched, labels, poll_until};
 use crate::transport::{Api, encode};
 
 /// Returns when something keeps them back for good, or has for as long as the scheduler may find no
@@ -18,7 +18,7 @@ pub(super) async fn hindered(
     api: &Api,
     key: &FixtureKey,
     applied: &[Json],
-    pods: &watch::Receiver<Arc<Objects>>,
+    pods: &watch::Receiver<Watched>,
 ) -> Trouble {
     let durations = api.durations();
     let deployments = applied
@@ -33,7 +33,7 @@ pub(super) async fn hindered(
             let own = objects.values().filter(|pod| belongs(pod, key));
             own.cloned().collect()
         };
-        let there = of_fixture(&pods.borrow());
+        let there = of_fixture(&pods.borrow().objects);
         let mut found = None;
         for deployment in &deployments {
             let wanted = deployment["spec"]["replicas"].as_u64().unwrap_or(1);
@@ -99,6 +99,7 @@ mod tests {
     use super::*;
     use crate::cluster::fake::Fake;
     use serde_json::json;
+    use std::sync::Arc;
     use std::time::Duration;
     use tokio::time::timeout;
     use winconform_core::facts::{PoolName, WindowsBuild};
@@ -134,7 +135,10 @@ mod tests {
         let applied = [deployment(&json!([]))];
         let named = pods.into_iter().enumerate();
         let objects: Objects = named.map(|(n, pod)| (format!("a/{n}"), pod)).collect();
-        let (_send, pods) = watch::channel(Arc::new(objects));
+        let (_send, pods) = watch::channel(Watched {
+            objects: Arc::new(objects),
+            refused: None,
+        });
         let found = timeout(length, hindered(&api, &key(), &applied, &pods)).await;
         (found.ok(), begun.elapsed())
     }

@@ -205,8 +205,11 @@ async fn pull_all(
             counts
         });
     let limit = durations.fixture * most.into_values().max().unwrap_or(1);
-    let waited = wait_until(&mut fixtures.pods, limit, "images", |pods| {
-        look(pods, &mut waits, left, begun, tell);
+    let waited = wait_until(&mut fixtures.pods, limit, "images", |watched| {
+        if let Some(trouble) = &watched.refused {
+            return Condition::Never(trouble.clone());
+        }
+        look(&watched.objects, &mut waits, left, begun, tell);
         match waits.len() {
             0 => Condition::Done(()),
             some => Condition::NotYet(format!("{some} are pulled still")),
