@@ -204,9 +204,9 @@ impl Default for Images {
         Self {
             policy: PullPolicy::default(),
             secrets: Vec::new(),
-            // A manifest list with Linux and Windows builds (kubernetes test/images/agnhost)
             // kubernetes, test/images/agnhost/BASEIMAGE; Annual Channel builds are not among them
             agnhost_builds: BUILDS.into(),
+            // A manifest list with Linux and Windows builds (kubernetes test/images/agnhost)
             agnhost: "registry.k8s.io/e2e-test-images/agnhost:2.59".to_owned(),
             // Empty of files, runs on every build (microsoft/windows-host-process-containers-base-image)
             host_process:

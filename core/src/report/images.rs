@@ -31,7 +31,8 @@ struct Pool<'p> {
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Image<'p> {
-    image: &'p str,
+    #[serde(rename = "image")]
+    name: &'p str,
     fixtures: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     registry: Option<Registry>,
@@ -78,7 +79,7 @@ pub fn json(pulls: &BTreeMap<PoolName, Pulls>, offers: &Offers) -> String {
             .images
             .iter()
             .map(|(image, fixtures)| Image {
-                image,
+                name: image,
                 fixtures: fixtures.iter().map(|name| name.as_str()).collect(),
                 registry: offers
                     .get(&(name.clone(), image.clone()))
