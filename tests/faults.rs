@@ -79,6 +79,8 @@ const OUTSIDE_NAMES: &str = "net.dns-external";
 const NODES_BY_PING: &str = "net.icmp-node";
 const LINUX_TO_NODES_BY_PING: &str = "net.icmp-node/from-linux";
 const ITSELF: &str = "net.pod-to-self";
+const CHURN: &str = "net.after-churn";
+const CHURN_FROM_WINDOWS: &str = "net.after-churn[*source=windows-pod]";
 
 /// What the simulated cluster gives other than a healthy one of its kind: it has no control-plane
 /// nodes, no network plugin that anyone would recognise and no Windows Server 2019.
@@ -298,6 +300,7 @@ const PRODUCT: &[Product] = &[
             ("net.nodeport-*", Verdict::Fail),
             (LOCAL_NODE_PORT, Verdict::Broken),
             (FROM_NODE, Verdict::Broken),
+            (CHURN_FROM_WINDOWS, Verdict::Broken),
         ],
         exit: Exit::NotConformant,
     },
@@ -313,6 +316,7 @@ const PRODUCT: &[Product] = &[
             ("net.dns-*", Verdict::Fail),
             (LOCAL_NODE_PORT, Verdict::Broken),
             (FROM_NODE, Verdict::Broken),
+            (CHURN, Verdict::Broken),
         ],
         exit: Exit::NotConformant,
     },
@@ -345,7 +349,15 @@ const PRODUCT: &[Product] = &[
     },
     Product {
         fault: "vip-sticks=windows-2022",
-        turns: &[("net.service-balancing[*source=windows-pod]", Verdict::Fail)],
+        turns: &[
+            ("net.service-balancing[*source=windows-pod]", Verdict::Fail),
+            (CHURN_FROM_WINDOWS, Verdict::Broken),
+        ],
+        exit: Exit::NotConformant,
+    },
+    Product {
+        fault: "endpoint-stale=windows-2022",
+        turns: &[(CHURN_FROM_WINDOWS, Verdict::Fail)],
         exit: Exit::NotConformant,
     },
     Product {
@@ -369,6 +381,7 @@ const PRODUCT: &[Product] = &[
             ),
             ("net.nodeport-*", Verdict::Fail),
             (LOCAL_NODE_PORT, Verdict::Broken),
+            ("net.after-churn[*source=linux-pod]", Verdict::Broken),
         ],
         exit: Exit::NotConformant,
     },

@@ -22,10 +22,9 @@ use super::journal::Journal;
 use super::made::Made;
 use super::manifest::{self, ManifestError, pool_of};
 use super::stands::{standing, standing_pod};
-use super::suffix;
 use crate::cluster::pods::{PodWait, settled};
 use crate::cluster::{ApplyError, Condition, Objects, apply, labels, poll_until, wait_until};
-use crate::transport::{Api, PodRef};
+use crate::transport::Api;
 
 /// What bringing up fixtures needs. Clones share everything.
 #[derive(Clone)]
@@ -67,7 +66,7 @@ impl Fixtures {
         let outcome = match sent {
             Err(trouble) => Err(trouble),
             Ok(()) => {
-                let standing = self.wait_while_it_lasts(key, &applied, &made);
+                let standing = self.wait_and_churn(key, &applied, &made, cancel);
                 let standing = cancel.run_until_cancelled(standing).await;
                 standing.unwrap_or_else(|| Err(ended()))
             }
@@ -101,23 +100,11 @@ impl Fixtures {
         Ok(())
     }
 
-    /// The cluster's DNS suffix, once the prober in a Linux pod can tell it; asked for once.
-    async fn domain(&self) -> Result<Option<String>, Trouble> {
-        let key = FixtureName::LinuxPodProber.at(None);
-        self.clone().wait_for_pods(&key, 1).await?;
-        let mut domain = self.domain.lock().await;
-        if domain.is_none() {
-            let pod = PodRef {
-                namespace: manifest::namespace(&self.run),
-                name: manifest::name("prober", &key),
-                container: "prober".to_owned(),
-            };
-            *domain = suffix::of(&self.api, &pod).await;
-        }
-        Ok(domain.clone())
-    }
-
-    fn objects(&self, key: &FixtureKey, domain: Option<&str>) -> Result<Vec<Json>, ManifestError> {
+    pub(super) fn objects(
+        &self,
+        key: &FixtureKey,
+        domain: Option<&str>,
+    ) -> Result<Vec<Json>, ManifestError> {
         let (run, images, durations) = (&self.run, &self.images, self.api.durations());
         let FixtureName::Sched(_) = key.name else {
             let pool = pool_of(key, &self.pools);
@@ -135,7 +122,11 @@ impl Fixtures {
     }
 
     /// Applies an object, again while an earlier one of its name is still going.
-    async fn apply(&self, object: &Json, cancel: &CancellationToken) -> Result<Json, Trouble> {
+    pub(super) async fn apply(
+        &self,
+        object: &Json,
+        cancel: &CancellationToken,
+    ) -> Result<Json, Trouble> {
         let ObjectName { kind, name, .. } = object_name(object);
         let durations = self.api.durations();
         let (first, limit) = (durations.look_again, durations.fixture);
@@ -164,7 +155,7 @@ impl Fixtures {
     }
 
     /// Waits until a fixture stands and is what was applied, at most until somebody changes that.
-    async fn wait_while_it_lasts(
+    pub(super) async fn wait_while_it_lasts(
         &self,
         key: &FixtureKey,
         applied: &[Json],
@@ -192,13 +183,25 @@ impl Fixtures {
                 }
             }
         });
-        let standing = tokio::select! {
-            standing = standing => standing,
+        self.while_it_lasts(key, applied, made, standing).await
+    }
+
+    /// Awaits what is done with a fixture, at most until somebody changes that or keeps its pods back.
+    pub(super) async fn while_it_lasts<T>(
+        &self,
+        key: &FixtureKey,
+        applied: &[Json],
+        made: &Made,
+        work: impl Future<Output = Result<T, Trouble>>,
+    ) -> Result<T, Trouble> {
+        let api = &self.api;
+        let done = tokio::select! {
+            done = work => done,
             trouble = made.changed(api) => return Err(trouble),
             trouble = hindered(api, key, applied, &self.pods) => Err(trouble),
         };
-        match standing {
-            Ok(standing) => Ok(standing),
+        match done {
+            Ok(done) => Ok(done),
             // That somebody took it away is why it does not stand
             Err(trouble) => {
                 let footing = made.footing(api, Instant::now()).await;
@@ -225,7 +228,8 @@ impl Fixtures {
             FixtureName::WinWebserver
             | FixtureName::Iis
             | FixtureName::SlowStarter
-            | FixtureName::NanoServer => {
+            | FixtureName::NanoServer
+            | FixtureName::Churn => {
                 let replicas = applied
                     .iter()
                     .find_map(|object| object["spec"]["replicas"].as_u64());
@@ -242,6 +246,8 @@ impl Fixtures {
             FixtureName::UnboundPods => Ok(StandingFixture::default()),
             FixtureName::Alias => Ok(standing(applied, Vec::new())),
             FixtureName::LinuxServer
+            | FixtureName::PolicyDenied
+            | FixtureName::PolicyAllowed
             | FixtureName::WindowsPodProber
             | FixtureName::LinuxNodeProber
             | FixtureName::WindowsNodeProber => {
@@ -328,7 +334,7 @@ impl Fixtures {
     }
 
     /// The pods of a fixture, once so many are Ready.
-    async fn wait_for_pods(
+    pub(super) async fn wait_for_pods(
         &mut self,
         key: &FixtureKey,
         count: usize,
@@ -348,6 +354,9 @@ impl Fixtures {
             | FixtureName::LinuxNodeProber
             | FixtureName::WindowsNodeProber
             | FixtureName::Alias
+            | FixtureName::Churn
+            | FixtureName::PolicyDenied
+            | FixtureName::PolicyAllowed
             | FixtureName::Sched(_) => Duration::ZERO,
         };
         let mut waits = BTreeMap::new();
@@ -433,7 +442,7 @@ pub(super) fn as_trouble(error: ApplyError) -> Trouble {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::cluster::fake::Fake;
     use crate::transport::pause;
@@ -444,7 +453,7 @@ mod tests {
     const UNBOUND: &str = "/api/v1/namespaces/winconform-host-r1/pods/winconform-unbound";
 
     /// Fixtures of a cluster that has no pods, which never change.
-    fn fixtures(fake: &Fake) -> Fixtures {
+    pub(in super::super) fn fixtures(fake: &Fake) -> Fixtures {
         let build = WindowsBuild::SERVER_2022;
         let pool = Pool {
             os: Os::Windows,

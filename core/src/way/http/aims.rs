@@ -363,7 +363,10 @@ impl<'a> Binding<'_, 'a> {
             // agnhost answers any other path with the time
             FixtureName::LinuxServer
             | FixtureName::LinuxPodProber
-            | FixtureName::WindowsPodProber => "/hostname",
+            | FixtureName::WindowsPodProber
+            | FixtureName::Churn
+            | FixtureName::PolicyDenied
+            | FixtureName::PolicyAllowed => "/hostname",
             _ => "/",
         };
         HttpGet {
