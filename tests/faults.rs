@@ -63,6 +63,8 @@ const NANO: &str = "sample.nanoserver[pool=windows-2022]";
 const NET: &str = "net.*";
 /// Of a network plugin that this cluster does not have.
 const OVERLAY: &str = "net.overlay-node-pod";
+/// Of network plugins that keep policies on Windows.
+const POLICY: &str = "net.network-policy";
 /// Those that need no sample on Windows.
 const TO_LINUX: &str = "net.pod-to-pod-cross-os/to-linux";
 const TO_NODES: &str = "net.pod-to-node";
@@ -84,13 +86,14 @@ const CHURN_FROM_WINDOWS: &str = "net.after-churn[*source=windows-pod]";
 
 /// What the simulated cluster gives other than a healthy one of its kind: it has no control-plane
 /// nodes, no network plugin that anyone would recognise and no Windows Server 2019.
-const OTHERWISE: [(&str, Verdict); 5] = [
+const OTHERWISE: [(&str, Verdict); 6] = [
     ("env.control-plane-linux", Verdict::Skip),
     ("env.overlay-vni", Verdict::Skip),
     ("sample.iis-2019", Verdict::Skip),
     // It has one Windows node
     ("net.pod-to-pod-cross-node", Verdict::Skip),
     (OVERLAY, Verdict::Skip),
+    (POLICY, Verdict::Skip),
 ];
 
 /// Claims about what runs or lies on the nodes at that moment, which runs side by side change.
@@ -132,6 +135,7 @@ const PRODUCT: &[Product] = &[
             (PROBES, Verdict::Broken),
             (NANO, Verdict::Broken),
             (OVERLAY, Verdict::Skip),
+            (POLICY, Verdict::Skip),
             (FROM_LINUX_TO_NODES, Verdict::Pass),
             (LINUX_TO_NODES_BY_PING, Verdict::Recorded),
             (NET, Verdict::Broken),
@@ -207,6 +211,7 @@ const PRODUCT: &[Product] = &[
             (LISTED, Verdict::Fail),
             (PROBES, Verdict::Fail),
             (OVERLAY, Verdict::Skip),
+            (POLICY, Verdict::Skip),
             (TO_LINUX, Verdict::Pass),
             (TO_NODES, Verdict::Pass),
             (NO_NAT, Verdict::Pass),
@@ -233,6 +238,7 @@ const PRODUCT: &[Product] = &[
             (PROBES, Verdict::Fail),
             (NANO, Verdict::Fail),
             (OVERLAY, Verdict::Skip),
+            (POLICY, Verdict::Skip),
             (FROM_LINUX_TO_NODES, Verdict::Pass),
             (LINUX_TO_NODES_BY_PING, Verdict::Recorded),
             (NET, Verdict::Broken),
@@ -248,6 +254,7 @@ const PRODUCT: &[Product] = &[
             (IIS, Verdict::Broken),
             (PROBES, Verdict::Broken),
             (OVERLAY, Verdict::Skip),
+            (POLICY, Verdict::Skip),
             (TO_LINUX, Verdict::Pass),
             (TO_NODES, Verdict::Pass),
             (NO_NAT, Verdict::Pass),
@@ -278,6 +285,7 @@ const PRODUCT: &[Product] = &[
             (PROBES, Verdict::Broken),
             (NANO, Verdict::Broken),
             (OVERLAY, Verdict::Skip),
+            (POLICY, Verdict::Skip),
             (FROM_LINUX_TO_NODES, Verdict::Pass),
             (LINUX_TO_NODES_BY_PING, Verdict::Recorded),
             (NET, Verdict::Broken),
