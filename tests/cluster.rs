@@ -12,7 +12,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use winconform::cluster::{
     ApplyError, Cluster, Condition, ConnectError, ConnectOptions, KubeconfigError, LeaseError,
-    Removed, acquire, apply, collect, connect, labels, pods, remove_run, wait_until, watch_pods,
+    Removed, acquire, apply, collect, connect, labels, pods, remove_run, wait_for_objects,
+    watch_pods,
 };
 use winconform_core::config::{Durations, Limits};
 use winconform_core::way::{ApiRequest, TroubleKind};
@@ -114,8 +115,7 @@ async fn what_a_run_makes_is_seen_and_removed() {
         apply(api, &object).await.expect("applied again");
     }
     let key = format!("winconform-{run}/prober");
-    let pending = wait_until(&mut seen, LIMIT, "three pods", |watched| {
-        let there = &watched.objects;
+    let pending = wait_for_objects(&mut seen, LIMIT, "three pods", |there| {
         match there.get(&key) {
             Some(pod) if there.len() == 3 => match (pods::readiness(pod), pods::unscheduled(pod)) {
                 (Condition::NotYet(_), Some(why)) => Condition::Done(why),
@@ -126,8 +126,8 @@ async fn what_a_run_makes_is_seen_and_removed() {
     });
     // Without nodes none is found for it
     assert!(pending.await.expect("seen").contains("no nodes available"));
-    let never = wait_until(&mut seen, Duration::from_secs(2), "readiness", |watched| {
-        let pod = watched.objects.get(&key);
+    let never = wait_for_objects(&mut seen, Duration::from_secs(2), "readiness", |there| {
+        let pod = there.get(&key);
         pod.map_or(Condition::NotYet("gone".to_owned()), pods::readiness)
     });
     let trouble = never.await.expect_err("without nodes");
@@ -159,11 +159,9 @@ async fn what_a_run_makes_is_seen_and_removed() {
     // Namespace, deployment, service, three pods, Lease
     assert_eq!(removed.removed.len(), 7, "{removed:?}");
     lease.release().await.expect("nothing left to release");
-    let gone = wait_until(&mut seen, LIMIT, "no pods", |pods| {
-        match pods.objects.len() {
-            0 => Condition::Done(()),
-            some => Condition::NotYet(format!("{some} pods")),
-        }
+    let gone = wait_for_objects(&mut seen, LIMIT, "no pods", |pods| match pods.len() {
+        0 => Condition::Done(()),
+        some => Condition::NotYet(format!("{some} pods")),
     });
     gone.await.expect("seen to be gone");
     let again = remove_run(api, Some(&run), durations.tear_down)

@@ -62,6 +62,8 @@ const NANO: &str = "sample.nanoserver[pool=windows-2022]";
 const NET: &str = "net.*";
 /// Of a network plugin that this cluster does not have.
 const OVERLAY: &str = "net.overlay-node-pod";
+/// Of network plugins that keep policies on Windows.
+const POLICY: &str = "net.network-policy";
 /// Those that need no sample on Windows.
 const TO_LINUX: &str = "net.pod-to-pod-cross-os/to-linux";
 const TO_NODES: &str = "net.pod-to-node";
@@ -78,16 +80,19 @@ const OUTSIDE_NAMES: &str = "net.dns-external";
 const NODES_BY_PING: &str = "net.icmp-node";
 const LINUX_TO_NODES_BY_PING: &str = "net.icmp-node/from-linux";
 const ITSELF: &str = "net.pod-to-self";
+const CHURN: &str = "net.after-churn";
+const CHURN_FROM_WINDOWS: &str = "net.after-churn[*source=windows-pod]";
 
 /// What the simulated cluster gives other than a healthy one of its kind: it has no control-plane
 /// nodes, no network plugin that anyone would recognise and no Windows Server 2019.
-const OTHERWISE: [(&str, Verdict); 5] = [
+const OTHERWISE: [(&str, Verdict); 6] = [
     ("env.control-plane-linux", Verdict::Skip),
     ("env.overlay-vni", Verdict::Skip),
     ("sample.iis-2019", Verdict::Skip),
     // It has one Windows node
     ("net.pod-to-pod-cross-node", Verdict::Skip),
     (OVERLAY, Verdict::Skip),
+    (POLICY, Verdict::Skip),
 ];
 
 /// Something broken, the checks it turns and to what, the first that names one (those of scheduling
@@ -122,6 +127,7 @@ const PRODUCT: &[Product] = &[
             (PROBES, Verdict::Broken),
             (NANO, Verdict::Broken),
             (OVERLAY, Verdict::Skip),
+            (POLICY, Verdict::Skip),
             (FROM_LINUX_TO_NODES, Verdict::Pass),
             (LINUX_TO_NODES_BY_PING, Verdict::Recorded),
             (NET, Verdict::Broken),
@@ -197,6 +203,7 @@ const PRODUCT: &[Product] = &[
             (LISTED, Verdict::Fail),
             (PROBES, Verdict::Fail),
             (OVERLAY, Verdict::Skip),
+            (POLICY, Verdict::Skip),
             (TO_LINUX, Verdict::Pass),
             (TO_NODES, Verdict::Pass),
             (NO_NAT, Verdict::Pass),
@@ -223,6 +230,7 @@ const PRODUCT: &[Product] = &[
             (PROBES, Verdict::Fail),
             (NANO, Verdict::Fail),
             (OVERLAY, Verdict::Skip),
+            (POLICY, Verdict::Skip),
             (FROM_LINUX_TO_NODES, Verdict::Pass),
             (LINUX_TO_NODES_BY_PING, Verdict::Recorded),
             (NET, Verdict::Broken),
@@ -238,6 +246,7 @@ const PRODUCT: &[Product] = &[
             (IIS, Verdict::Broken),
             (PROBES, Verdict::Broken),
             (OVERLAY, Verdict::Skip),
+            (POLICY, Verdict::Skip),
             (TO_LINUX, Verdict::Pass),
             (TO_NODES, Verdict::Pass),
             (NO_NAT, Verdict::Pass),
@@ -268,6 +277,7 @@ const PRODUCT: &[Product] = &[
             (PROBES, Verdict::Broken),
             (NANO, Verdict::Broken),
             (OVERLAY, Verdict::Skip),
+            (POLICY, Verdict::Skip),
             (FROM_LINUX_TO_NODES, Verdict::Pass),
             (LINUX_TO_NODES_BY_PING, Verdict::Recorded),
             (NET, Verdict::Broken),
@@ -290,6 +300,7 @@ const PRODUCT: &[Product] = &[
             ("net.nodeport-*", Verdict::Fail),
             (LOCAL_NODE_PORT, Verdict::Broken),
             (FROM_NODE, Verdict::Broken),
+            (CHURN_FROM_WINDOWS, Verdict::Broken),
         ],
         exit: Exit::NotConformant,
     },
@@ -305,6 +316,7 @@ const PRODUCT: &[Product] = &[
             ("net.dns-*", Verdict::Fail),
             (LOCAL_NODE_PORT, Verdict::Broken),
             (FROM_NODE, Verdict::Broken),
+            (CHURN, Verdict::Broken),
         ],
         exit: Exit::NotConformant,
     },
@@ -337,7 +349,15 @@ const PRODUCT: &[Product] = &[
     },
     Product {
         fault: "vip-sticks=windows-2022",
-        turns: &[("net.service-balancing[*source=windows-pod]", Verdict::Fail)],
+        turns: &[
+            ("net.service-balancing[*source=windows-pod]", Verdict::Fail),
+            (CHURN_FROM_WINDOWS, Verdict::Broken),
+        ],
+        exit: Exit::NotConformant,
+    },
+    Product {
+        fault: "endpoint-stale=windows-2022",
+        turns: &[(CHURN_FROM_WINDOWS, Verdict::Fail)],
         exit: Exit::NotConformant,
     },
     Product {
@@ -361,6 +381,7 @@ const PRODUCT: &[Product] = &[
             ),
             ("net.nodeport-*", Verdict::Fail),
             (LOCAL_NODE_PORT, Verdict::Broken),
+            ("net.after-churn[*source=linux-pod]", Verdict::Broken),
         ],
         exit: Exit::NotConformant,
     },

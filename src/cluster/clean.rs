@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use winconform_core::text::printable;
 use winconform_core::way::{ApiRequest, Trouble, TroubleKind, Verb};
 
-use super::kinds::{ALL, DEPLOYMENTS, Kind, LEASES, PODS, SERVICES};
+use super::kinds::{ALL, DEPLOYMENTS, Kind, LEASES, NETWORK_POLICIES, PODS, SERVICES};
 use super::labels;
 use super::wait::{Condition, poll_until};
 use crate::transport::{Api, encode};
@@ -87,7 +87,7 @@ pub enum CleanError {
 }
 
 /// What is in namespaces goes before them.
-const FIRST: [&Kind; 3] = [&DEPLOYMENTS, &SERVICES, &PODS];
+const FIRST: [&Kind; 4] = [&DEPLOYMENTS, &SERVICES, &PODS, &NETWORK_POLICIES];
 
 /// Removes everything of one run, or of all, within `budget`: deployments, services and pods
 /// first, pods by force when half the budget is spent, then whatever else is in the table, then

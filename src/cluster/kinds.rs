@@ -58,6 +58,14 @@ pub const RUNTIME_CLASSES: Kind = Kind {
     plural: "runtimeclasses",
     scope: Scope::Cluster,
 };
+/// What keeps others from pods.
+pub const NETWORK_POLICIES: Kind = Kind {
+    kind: "NetworkPolicy",
+    group: "networking.k8s.io",
+    version: "v1",
+    plural: "networkpolicies",
+    scope: Scope::Namespaced,
+};
 /// A run's Lease, in the namespace `default`.
 pub const LEASES: Kind = Kind {
     kind: "Lease",
@@ -72,10 +80,11 @@ pub const LEASES: Kind = Kind {
 pub const SECRETS: Kind = core("Secret", "secrets", Scope::Namespaced);
 
 /// Every kind we create and look for.
-pub const ALL: [&Kind; 7] = [
+pub const ALL: [&Kind; 8] = [
     &DEPLOYMENTS,
     &SERVICES,
     &PODS,
+    &NETWORK_POLICIES,
     &NAMESPACES,
     &RUNTIME_CLASSES,
     &PRIORITY_CLASSES,

@@ -29,4 +29,4 @@ pub use kubeconfig::KubeconfigError;
 pub use lease::{LEASE_NAMESPACE, LeaseError, LeaseHeld, LeaseState, acquire, lease_names};
 pub use review::review;
 pub use wait::{Condition, poll_until, wait_until};
-pub use watch::{Objects, Watched, watch_pods};
+pub use watch::{Objects, Watched, wait_for_objects, watch_pods};

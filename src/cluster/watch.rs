@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt;
 use kube::api::{Api as KubeApi, ApiResource, DynamicObject, GroupVersionKind};
@@ -17,6 +18,7 @@ use winconform_core::way::{Trouble, TroubleKind};
 
 use super::kinds::PODS;
 use super::labels;
+use super::wait::{Condition, wait_until};
 use crate::transport::{Api, Pace, pause, words};
 
 /// Objects by `namespace/name`.
@@ -57,6 +59,21 @@ pub fn watch_pods(
         }
     });
     receive
+}
+
+/// Waits until `condition` is met by the objects that are watched, or the server lets nobody watch
+/// them.
+pub async fn wait_for_objects<T>(
+    watched: &mut watch::Receiver<Watched>,
+    limit: Duration,
+    what: &str,
+    mut condition: impl FnMut(&Objects) -> Condition<T>,
+) -> Result<T, Trouble> {
+    let stands = |watched: &Watched| match &watched.refused {
+        Some(trouble) => Condition::Never(trouble.clone()),
+        None => condition(&watched.objects),
+    };
+    wait_until(watched, limit, what, stands).await
 }
 
 async fn keep_watching(api: &Api, config: watcher::Config, send: &watch::Sender<Watched>) {
@@ -176,7 +193,6 @@ mod tests {
     use super::*;
     use std::convert::Infallible;
     use std::sync::Mutex;
-    use std::time::Duration;
 
     use bytes::Bytes;
     use http::{Request, Response};

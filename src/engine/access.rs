@@ -200,6 +200,9 @@ fn of_fixture(name: FixtureName) -> Result<BTreeSet<Need>, ManifestError> {
         // Why a pod has no sandbox is told by events alone
         needs.insert(fixture(objects("", "events", Place::Own, AccessVerb::List)));
     }
+    if name == FixtureName::Churn {
+        needs.insert(fixture(of_kind(&PODS, Place::Own, AccessVerb::Delete)));
+    }
     if name == FixtureName::Namespaces {
         needs.insert(fixture(objects(
             "",

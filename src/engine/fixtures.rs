@@ -23,10 +23,9 @@ use super::journal::Journal;
 use super::made::Made;
 use super::manifest::{self, ManifestError, pool_of};
 use super::stands::{standing, standing_pod};
-use super::suffix;
 use crate::cluster::pods::{PodWait, settled};
-use crate::cluster::{ApplyError, Condition, Watched, apply, labels, poll_until, wait_until};
-use crate::transport::{Api, PodRef};
+use crate::cluster::{ApplyError, Condition, Watched, apply, labels, poll_until, wait_for_objects};
+use crate::transport::Api;
 
 /// What bringing up fixtures needs. Clones share everything.
 #[derive(Clone)]
@@ -70,7 +69,7 @@ impl Fixtures {
         let outcome = match sent {
             Err(trouble) => Err(trouble),
             Ok(()) => {
-                let standing = self.wait_while_it_lasts(key, &applied, &made);
+                let standing = self.wait_and_churn(key, &applied, &made, cancel);
                 let standing = cancel.run_until_cancelled(standing).await;
                 standing.unwrap_or_else(|| Err(ended()))
             }
@@ -110,23 +109,11 @@ impl Fixtures {
         Ok(())
     }
 
-    /// The cluster's DNS suffix, once the prober in a Linux pod can tell it; asked for once.
-    async fn domain(&self) -> Result<Option<String>, Trouble> {
-        let key = FixtureName::LinuxPodProber.at(None);
-        self.clone().wait_for_pods(&key, 1).await?;
-        let mut domain = self.domain.lock().await;
-        if domain.is_none() {
-            let pod = PodRef {
-                namespace: manifest::namespace(&self.run),
-                name: manifest::name("prober", &key),
-                container: "prober".to_owned(),
-            };
-            *domain = suffix::of(&self.api, &pod).await;
-        }
-        Ok(domain.clone())
-    }
-
-    fn objects(&self, key: &FixtureKey, domain: Option<&str>) -> Result<Vec<Json>, ManifestError> {
+    pub(super) fn objects(
+        &self,
+        key: &FixtureKey,
+        domain: Option<&str>,
+    ) -> Result<Vec<Json>, ManifestError> {
         let (run, images, durations) = (&self.run, &self.images, self.api.durations());
         let FixtureName::Sched(_) = key.name else {
             let pool = pool_of(key, &self.pools);
@@ -177,7 +164,7 @@ impl Fixtures {
     }
 
     /// Waits until a fixture stands and is what was applied, at most until somebody changes that.
-    async fn wait_while_it_lasts(
+    pub(super) async fn wait_while_it_lasts(
         &self,
         key: &FixtureKey,
         applied: &[Json],
@@ -205,13 +192,25 @@ impl Fixtures {
                 }
             }
         });
-        let standing = tokio::select! {
-            standing = standing => standing,
+        self.while_it_lasts(key, applied, made, standing).await
+    }
+
+    /// Awaits what is done with a fixture, at most until somebody changes that or keeps its pods back.
+    pub(super) async fn while_it_lasts<T>(
+        &self,
+        key: &FixtureKey,
+        applied: &[Json],
+        made: &Made,
+        work: impl Future<Output = Result<T, Trouble>>,
+    ) -> Result<T, Trouble> {
+        let api = &self.api;
+        let done = tokio::select! {
+            done = work => done,
             trouble = made.changed(api) => return Err(trouble),
             trouble = hindered(api, key, applied, &self.pods) => Err(trouble),
         };
-        match standing {
-            Ok(standing) => Ok(standing),
+        match done {
+            Ok(done) => Ok(done),
             // That somebody took it away is why it does not stand
             Err(trouble) => {
                 let footing = made.footing(api, Instant::now()).await;
@@ -238,7 +237,8 @@ impl Fixtures {
             FixtureName::WinWebserver
             | FixtureName::Iis
             | FixtureName::SlowStarter
-            | FixtureName::NanoServer => {
+            | FixtureName::NanoServer
+            | FixtureName::Churn => {
                 let replicas = applied
                     .iter()
                     .find_map(|object| object["spec"]["replicas"].as_u64());
@@ -255,6 +255,8 @@ impl Fixtures {
             FixtureName::UnboundPods => Ok(StandingFixture::default()),
             FixtureName::Alias => Ok(standing(applied, Vec::new())),
             FixtureName::LinuxServer
+            | FixtureName::PolicyDenied
+            | FixtureName::PolicyAllowed
             | FixtureName::WindowsPodProber
             | FixtureName::LinuxNodeProber
             | FixtureName::WindowsNodeProber => {
@@ -326,11 +328,7 @@ impl Fixtures {
             })
             .collect();
         let (what, limit) = (format!("pods of {key}"), self.api.durations().fixture);
-        wait_until(&mut self.pods, limit, &what, |watched| {
-            if let Some(trouble) = &watched.refused {
-                return Condition::Never(trouble.clone());
-            }
-            let pods = &watched.objects;
+        wait_for_objects(&mut self.pods, limit, &what, |pods| {
             for name in &names {
                 let settled = pods.get(name).map(|pod| settled(pod, starts));
                 match settled {
@@ -345,7 +343,7 @@ impl Fixtures {
     }
 
     /// The pods of a fixture, once so many are Ready.
-    async fn wait_for_pods(
+    pub(super) async fn wait_for_pods(
         &mut self,
         key: &FixtureKey,
         count: usize,
@@ -365,15 +363,14 @@ impl Fixtures {
             | FixtureName::LinuxNodeProber
             | FixtureName::WindowsNodeProber
             | FixtureName::Alias
+            | FixtureName::Churn
+            | FixtureName::PolicyDenied
+            | FixtureName::PolicyAllowed
             | FixtureName::Sched(_) => Duration::ZERO,
         };
         let mut waits = BTreeMap::new();
         let mut ready_since: Option<(Instant, BTreeMap<String, u64>)> = None;
-        wait_until(&mut self.pods, durations.fixture, &what, |watched| {
-            if let Some(trouble) = &watched.refused {
-                return Condition::Never(trouble.clone());
-            }
-            let pods = &watched.objects;
+        wait_for_objects(&mut self.pods, durations.fixture, &what, |pods| {
             let now = Instant::now();
             let mut ready = BTreeMap::new();
             let mut waiting = Vec::new();

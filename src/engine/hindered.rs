@@ -63,11 +63,14 @@ pub(super) async fn hindered(
 
 /// Whether a pod is one of a fixture's and not on its way out.
 pub(super) fn belongs(pod: &Json, key: &FixtureKey) -> bool {
+    is_of(pod, key) && pod["metadata"]["deletionTimestamp"].is_null()
+}
+
+/// Whether a pod is one of a fixture's.
+pub(super) fn is_of(pod: &Json, key: &FixtureKey) -> bool {
     let pool = key.pool.as_ref().map_or("", |pool| pool.as_str());
     let labels = &pod["metadata"]["labels"];
-    labels[labels::FIXTURE] == key.name.as_str()
-        && labels[labels::POOL] == pool
-        && pod["metadata"]["deletionTimestamp"].is_null()
+    labels[labels::FIXTURE] == key.name.as_str() && labels[labels::POOL] == pool
 }
 
 /// What nobody could ask for hinders nothing: the wait for the fixture itself goes on.

@@ -13,7 +13,7 @@ use winconform_core::text::printable;
 use winconform_core::way::{FixtureKey, FixtureName, SourceKind, VantageKey};
 
 use super::prepull::Pull;
-use crate::cluster::kinds::{Kind, RUNTIME_CLASSES};
+use crate::cluster::kinds::{Kind, NETWORK_POLICIES, RUNTIME_CLASSES};
 use crate::cluster::labels;
 use crate::transport::PodRef;
 
@@ -198,6 +198,9 @@ fn as_written(name: FixtureName) -> Result<Vec<Json>, ManifestError> {
         FixtureName::LinuxNodeProber => include_str!("../../manifests/probers/linux-node.yaml"),
         FixtureName::WindowsNodeProber => include_str!("../../manifests/probers/windows-node.yaml"),
         FixtureName::Alias => include_str!("../../manifests/alias.yaml"),
+        FixtureName::Churn => include_str!("../../manifests/churn.yaml"),
+        FixtureName::PolicyDenied => include_str!("../../manifests/policy/denied.yaml"),
+        FixtureName::PolicyAllowed => include_str!("../../manifests/policy/allowed.yaml"),
         FixtureName::Sched(fixture) => super::aim::as_written(fixture),
     };
     parsed(name, text)
@@ -223,6 +226,8 @@ fn own(object: &mut Json, key: &FixtureKey, run: &str) {
         add_to(&mut object["spec"]["selector"]["matchLabels"], &labels);
     } else if object["kind"] == "Service" && !object["spec"]["selector"].is_null() {
         add_to(&mut object["spec"]["selector"], &labels);
+    } else if object["kind"] == NETWORK_POLICIES.kind {
+        add_to(&mut object["spec"]["podSelector"]["matchLabels"], &labels);
     }
     let metadata = &mut object["metadata"];
     if let Some(namespace) = metadata["namespace"].as_str() {
@@ -268,6 +273,9 @@ pub(super) fn name(plain: &str, key: &FixtureKey) -> String {
         | FixtureName::LinuxPodProber
         | FixtureName::WindowsPodProber
         | FixtureName::Alias
+        | FixtureName::Churn
+        | FixtureName::PolicyDenied
+        | FixtureName::PolicyAllowed
         | FixtureName::Sched(_) => "",
     };
     match &key.pool {

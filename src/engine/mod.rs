@@ -6,6 +6,7 @@
 
 mod access;
 mod aim;
+mod churn;
 mod command;
 #[cfg(test)]
 mod cross;

@@ -22,7 +22,9 @@ use super::manifest;
 use super::run::{RunError, RunOptions, lost};
 use super::tear_down::tear_down;
 use crate::cluster::pods::{PodWait, pulled};
-use crate::cluster::{Cluster, Condition, Objects, acquire, apply, review, wait_until, watch_pods};
+use crate::cluster::{
+    Cluster, Condition, Objects, acquire, apply, review, wait_for_objects, watch_pods,
+};
 
 /// One image on one node.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -205,11 +207,8 @@ async fn pull_all(
             counts
         });
     let limit = durations.fixture * most.into_values().max().unwrap_or(1);
-    let waited = wait_until(&mut fixtures.pods, limit, "images", |watched| {
-        if let Some(trouble) = &watched.refused {
-            return Condition::Never(trouble.clone());
-        }
-        look(&watched.objects, &mut waits, left, begun, tell);
+    let waited = wait_for_objects(&mut fixtures.pods, limit, "images", |pods| {
+        look(pods, &mut waits, left, begun, tell);
         match waits.len() {
             0 => Condition::Done(()),
             some => Condition::NotYet(format!("{some} are pulled still")),

@@ -1,12 +1,32 @@
 //! The cluster's DNS suffix, as the kubelet gave it to a Linux pod: `cluster.local` is usual and
 //! never assumed.
 
-use winconform_core::way::{ExecReply, ExecRequest, ExitStatus};
+use winconform_core::way::{ExecReply, ExecRequest, ExitStatus, FixtureName, Trouble};
 
+use super::fixtures::Fixtures;
+use super::manifest;
 use crate::transport::{Api, PodRef};
 
+impl Fixtures {
+    /// The cluster's DNS suffix, once the prober in a Linux pod can tell it; asked for once.
+    pub(super) async fn domain(&self) -> Result<Option<String>, Trouble> {
+        let key = FixtureName::LinuxPodProber.at(None);
+        self.clone().wait_for_pods(&key, 1).await?;
+        let mut domain = self.domain.lock().await;
+        if domain.is_none() {
+            let pod = PodRef {
+                namespace: manifest::namespace(&self.run),
+                name: manifest::name("prober", &key),
+                container: "prober".to_owned(),
+            };
+            *domain = of(&self.api, &pod).await;
+        }
+        Ok(domain.clone())
+    }
+}
+
 /// The suffix by what the kubelet gave a pod; without it names are not told.
-pub(super) async fn of(api: &Api, pod: &PodRef) -> Option<String> {
+async fn of(api: &Api, pod: &PodRef) -> Option<String> {
     for _ in 0..api.limits().exec_tries {
         match api.exec(pod, &ask()).await {
             Ok(reply) => {

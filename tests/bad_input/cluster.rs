@@ -15,7 +15,7 @@ use crate::server::{Answer, Asked, Server, status};
 use crate::tool::{Said, Tool, check};
 
 /// The kinds a run makes and how their lists end.
-const KINDS: [(&str, &str); 7] = [
+const KINDS: [(&str, &str); 8] = [
     ("/namespaces", "Namespace"),
     ("/pods", "Pod"),
     ("/services", "Service"),
@@ -23,6 +23,7 @@ const KINDS: [(&str, &str); 7] = [
     ("/leases", "Lease"),
     ("/priorityclasses", "PriorityClass"),
     ("/runtimeclasses", "RuntimeClass"),
+    ("/networkpolicies", "NetworkPolicy"),
 ];
 
 /// The objects of a cluster by path.

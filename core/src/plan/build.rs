@@ -90,6 +90,9 @@ impl Surroundings<'_> {
             let fate = Fate::Broken(unreadable_build());
             return self.check(case, point, Scope::Within, fate, Vec::new());
         }
+        if let Some(fate) = case.over.elsewhere(self.facts) {
+            return self.check(case, point, Scope::Within, fate, Vec::new());
+        }
         let entry = self.suites.ledger.get(&case.claim);
         let scope = match entry {
             None => Scope::Within,
@@ -280,7 +283,8 @@ impl Surroundings<'_> {
         let nodes = case.over.windows_pools.then_some("nodes");
         let entry = self.suites.ledger.get(&case.claim);
         let scoped = entry.is_some() || !case.exceptions.is_empty();
-        let network = entry.is_some_and(|entry| entry.network.is_some());
+        let network =
+            !case.over.networks.is_empty() || entry.is_some_and(|entry| entry.network.is_some());
         let asked = match &case.test {
             Test::Fact(look) => look.ask.facts(),
             // Nodes are told apart by what is known of them
@@ -328,7 +332,10 @@ pub fn image_role(fixture: FixtureName) -> Option<Image> {
         FixtureName::WindowsNodeProber => Some(Image::HostProcess),
         FixtureName::Sched(fixture) if fixture.starts() => Some(Image::ServerCore),
         FixtureName::WindowsPodProber => Some(Image::WindowsProber),
-        FixtureName::Sched(_) => Some(Image::AgnhostWindows),
+        FixtureName::Churn
+        | FixtureName::PolicyDenied
+        | FixtureName::PolicyAllowed
+        | FixtureName::Sched(_) => Some(Image::AgnhostWindows),
     }
 }
 

@@ -5,8 +5,8 @@ use super::fact::read_fact;
 use super::placement::{read_placement, read_preemption};
 use crate::document::{Decoder, Node};
 use crate::way::{
-    FixtureName, HttpAsk, HttpExpect, Look, PingAsk, ReachExpect, StateAsk, StateExpect, Target,
-    Test, UdpAsk,
+    FailureClass, FixtureName, HttpAsk, HttpExpect, Look, PingAsk, ReachExpect, StateAsk,
+    StateExpect, Target, Test, UdpAsk,
 };
 
 /// Reads one test: `way: {ask: …, expect: …}`.
@@ -136,7 +136,16 @@ fn read_target(
 }
 
 fn read_http_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpExpect> {
-    let entry = decoder.tagged(node, "expectation", &["answers", "reached"])?;
+    let entry = decoder.tagged(node, "expectation", &["answers", "reached", "unreached"])?;
+    if entry.key == "unreached" {
+        let fields = decoder.fields(&entry.node, "`unreached`")?;
+        fields.finish(decoder);
+        return Some(HttpExpect::Fails {
+            classes: UNREACHED.into(),
+            status: 200,
+            instead_of: String::new(),
+        });
+    }
     if entry.key == "reached" {
         let fields = decoder.fields(&entry.node, "`reached`")?;
         fields.finish(decoder);
@@ -199,9 +208,21 @@ fn read_state(
     })
 }
 
+/// How a connection fails that is not let in: packets are dropped, or somebody on the way says no.
+const UNREACHED: [FailureClass; 5] = [
+    FailureClass::Timeout,
+    FailureClass::Refused,
+    FailureClass::NoRoute,
+    FailureClass::NotConnected,
+    FailureClass::Reset,
+];
+
 /// The fixtures that answer HTTP.
-const SERVING: [FixtureName; 4] = [
+const SERVING: [FixtureName; 7] = [
     FixtureName::WinWebserver,
+    FixtureName::Churn,
+    FixtureName::PolicyDenied,
+    FixtureName::PolicyAllowed,
     FixtureName::LinuxServer,
     FixtureName::LinuxPodProber,
     FixtureName::WindowsPodProber,

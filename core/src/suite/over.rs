@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use super::admission::read_values;
 use crate::document::{Decoder, Node, Value};
-use crate::facts::{PoolName, WindowsBuild};
-use crate::way::{ContainerKind, SourceKind, Workload};
+use crate::facts::{Facts, Known, PoolName, WindowsBuild};
+use crate::verdict::{Fate, SkipReason};
+use crate::way::{ContainerKind, SourceKind, Trouble, TroubleKind, Workload};
 
 /// The axes of a case.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -16,6 +17,9 @@ pub struct Over {
     pub only_pool: Option<PoolName>,
     /// From every Windows pool to every Windows pool, its own included.
     pub to_windows_pools: bool,
+    /// On clusters with one of these network plugins alone, as the facts name them; on all without
+    /// one.
+    pub networks: Vec<String>,
     /// These kinds of sources.
     pub sources: Vec<SourceKind>,
     /// These kinds of objects; one of each is sent.
@@ -31,6 +35,7 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
     let mut fields = decoder.fields(node, "`over`")?;
     let pool = fields.optional("pool");
     let to = fields.optional("to");
+    let network = fields.optional("network");
     let source = fields.optional("source");
     let workload = fields.optional("workload");
     let container = fields.optional("container");
@@ -53,6 +58,10 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
         let message = "`to` is the pool that is looked at from another one";
         decoder.report(node, message, Some("add `pool: windows`".to_owned()));
     }
+    let networks = match network {
+        None => Some(Vec::new()),
+        Some(node) => read_networks(decoder, node),
+    };
     let sources = read_axis(
         decoder,
         source,
@@ -78,11 +87,50 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
         windows_pools,
         only_pool,
         to_windows_pools: to_windows_pools?,
+        networks: networks?,
         sources: sources?,
         workloads: workloads?,
         containers: containers?,
         values: values?,
     })
+}
+
+impl Over {
+    /// What becomes of a case on a cluster whose network plugin is none of its own. From what is
+    /// unknown nothing is assumed.
+    pub fn elsewhere(&self, facts: &Facts) -> Option<Fate> {
+        if self.networks.is_empty() {
+            return None;
+        }
+        let plugin = match &facts.cni {
+            Known::Unknown { because } => {
+                let detail = format!("the network plugin, on which it depends: {because}");
+                let trouble = Trouble::new(TroubleKind::FactUnknown, detail);
+                return Some(Fate::Broken(trouble));
+            }
+            Known::Fact { value: None, .. } => "no rule recognises the network plugin".to_owned(),
+            Known::Fact {
+                value: Some(cni), ..
+            } if self.networks.contains(&cni.product) => return None,
+            Known::Fact {
+                value: Some(cni), ..
+            } => format!("the network plugin is {}", cni.product),
+        };
+        let known = self.networks.join(" and ");
+        let because = format!("{plugin}, and it is known of {known} alone");
+        Some(Fate::Skip(SkipReason::Inapplicable { because }))
+    }
+}
+
+/// Products as the facts name network plugins.
+fn read_networks(decoder: &mut Decoder<'_>, node: &Node) -> Option<Vec<String>> {
+    let items = decoder.list(node, "`network`")?;
+    let read = items.iter().map(|item| {
+        let product = decoder.text(item, "a network plugin")?;
+        Some(product.to_owned())
+    });
+    let read: Vec<_> = read.collect();
+    read.into_iter().collect()
 }
 
 /// `windows`, or one of its pools by name.

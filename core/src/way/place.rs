@@ -41,6 +41,12 @@ pub enum FixtureName {
     WindowsNodeProber,
     /// A Service that stands for the name of win-webserver's.
     Alias,
+    /// A Deployment whose pods were scaled, replaced and deleted, and its Service.
+    Churn,
+    /// A server on Windows that a policy lets nobody reach.
+    PolicyDenied,
+    /// A server on Windows that a policy lets probers alone reach.
+    PolicyAllowed,
     /// Pods that are there to be placed.
     #[serde(untagged)]
     Sched(SchedFixture),
@@ -48,7 +54,7 @@ pub enum FixtureName {
 
 impl FixtureName {
     /// Every fixture.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 25] = [
         Self::Namespaces,
         Self::WinWebserver,
         Self::Iis,
@@ -61,6 +67,9 @@ impl FixtureName {
         Self::LinuxNodeProber,
         Self::WindowsNodeProber,
         Self::Alias,
+        Self::Churn,
+        Self::PolicyDenied,
+        Self::PolicyAllowed,
         Self::Sched(SchedFixture::Selected),
         Self::Sched(SchedFixture::Tolerant),
         Self::Sched(SchedFixture::Intolerant),
@@ -88,6 +97,9 @@ impl FixtureName {
             Self::LinuxNodeProber => "linux-node-prober",
             Self::WindowsNodeProber => "windows-node-prober",
             Self::Alias => "alias",
+            Self::Churn => "churn",
+            Self::PolicyDenied => "policy-denied",
+            Self::PolicyAllowed => "policy-allowed",
             Self::Sched(fixture) => fixture.as_str(),
         }
     }
@@ -107,6 +119,9 @@ impl FixtureName {
             | Self::WindowsPodProber
             | Self::WindowsNodeProber
             | Self::Alias
+            | Self::Churn
+            | Self::PolicyDenied
+            | Self::PolicyAllowed
             | Self::Sched(_) => true,
             Self::Namespaces
             | Self::LinuxServer
@@ -126,6 +141,9 @@ impl FixtureName {
             | Self::WindowsPodProber
             | Self::WindowsNodeProber
             | Self::Alias
+            | Self::Churn
+            | Self::PolicyDenied
+            | Self::PolicyAllowed
             | Self::Sched(_) => pool.cloned(),
             Self::LinuxServer | Self::LinuxPodProber | Self::LinuxNodeProber => {
                 Some(PoolName::linux())
@@ -296,6 +314,9 @@ impl Standing {
             | FixtureName::LinuxPodProber
             | FixtureName::WindowsPodProber
             | FixtureName::Alias
+            | FixtureName::Churn
+            | FixtureName::PolicyDenied
+            | FixtureName::PolicyAllowed
             | FixtureName::Sched(_) => &self.namespace,
         }
     }

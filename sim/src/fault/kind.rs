@@ -161,10 +161,23 @@ kinds! {
     SourceRewritten "source-rewritten" Nodes
         "connections from pods there arrive with their node's address" [
         "source from=PLACE",
+        "policy rule=allow at=PLACE",
     ]
     HairpinBroken "hairpin-broken" Nodes
         "a pod there cannot reach itself through its Service" [
         "hairpin via=cluster-ip from=PLACE",
+    ]
+    OwnAddressDead "own-address-dead" Nodes
+        "a pod there cannot reach itself by its own address" [
+        "hairpin via=pod-ip from=PLACE",
+    ]
+    PolicyIgnored "policy-ignored" Nodes
+        "NetworkPolicies do not keep anybody from the pods there" [
+        "policy rule=deny at=PLACE",
+    ]
+    PolicyClosed "policy-closed" Nodes
+        "pods there that a NetworkPolicy selects are reached by nobody, whomever it admits" [
+        "policy rule=allow at=PLACE",
     ]
     UdpDropped "udp-dropped" Nodes
         "no UDP but DNS passes from there" [

@@ -49,6 +49,9 @@ fn balancer(pool: Pool) -> IpAddr {
 
 const NAMESPACE: &str = "test";
 
+/// What policies do with the prober, and whom they select.
+const POLICIES: [(&str, &str); 2] = [("deny", "closed"), ("allow", "open")];
+
 /// What fits into a packet, and what does not.
 const SIZES: [(&str, usize); 2] = [("small", 0), ("large", 4000)];
 
@@ -59,10 +62,15 @@ fn of_the_network() -> impl Iterator<Item = FaultKind> {
     kinds.filter(|kind| facets::shows(*kind) == facets::Shows::InTheNetwork)
 }
 
-/// A node of each pool with a web server, a prober and a prober on the node's network; a Service
-/// per web server, one for all, and one whose only backend was deleted.
+/// A node of each pool with a web server, a prober, a prober on the node's network and two servers
+/// that policies select; a Service per web server, one for all, and one whose only backend was
+/// deleted.
 fn cluster() -> Memory {
-    let nodes = POOLS.map(|pool| NodeSpec::new(pool.to_string(), pool));
+    let nodes = POOLS.map(|pool| {
+        let mut node = NodeSpec::new(pool.to_string(), pool);
+        node.network.policies = true;
+        node
+    });
     let topology = Topology {
         nodes: nodes.to_vec(),
         outside: true,
@@ -82,6 +90,9 @@ fn cluster() -> Memory {
         let netexec = ["netexec", "--http-port=80", "--udp-port=81"];
         pod(format!("web-{pool}"), pool, &netexec);
         pod(format!("prober-{pool}"), pool, &["pause"]);
+        for (_, name) in POLICIES {
+            pod(format!("{name}-{pool}"), pool, &netexec);
+        }
     }
     pod(
         "gone-pod".to_owned(),
@@ -107,6 +118,14 @@ fn cluster() -> Memory {
     }
     service("all".to_owned(), json!({"app": "web"}), None);
     service("gone".to_owned(), json!({"app": "gone"}), None);
+    let prober = json!([{"from": [{"podSelector": {"matchLabels": {"app": "prober"}}}]}]);
+    for ((_, name), ingress) in POLICIES.into_iter().zip([json!([]), prober]) {
+        let policy = json!({"kind": "NetworkPolicy",
+            "metadata": {"namespace": NAMESPACE, "name": name},
+            "spec": {"podSelector": {"matchLabels": {"app": name}}, "policyTypes": ["Ingress"],
+                "ingress": ingress}});
+        memory.apply(&policy).expect("a policy");
+    }
     memory
         .delete("Pod", NAMESPACE, "gone-pod")
         .expect("it was there");
@@ -219,6 +238,7 @@ fn works(observation: &Observation, seen: &str) -> bool {
         "lookup" => seen.starts_with("Found"),
         "balance" => seen != "1 backends",
         "source" => seen != "-",
+        "policy" if observation.facets["rule"] == "deny" => seen == "TimedOut",
         // There is nobody to be reached
         "stale" => false,
         _ => seen.starts_with("answered"),
@@ -242,11 +262,25 @@ fn observe(memory: &Memory) -> Observed {
             observation("stale", &[("from", &from), ("via", &"cluster-ip")]),
             word(&connect(world, &gone)),
         );
-        let own = Request::tcp(web, address("Service", &format!("web-{from}")), 80, 0);
-        seen.insert(
-            observation("hairpin", &[("from", &from), ("via", &"cluster-ip")]),
-            word(&connect(world, &own)),
-        );
+        let name = format!("web-{from}");
+        for (via, own) in [
+            ("cluster-ip", address("Service", &name)),
+            ("pod-ip", address("Pod", &name)),
+        ] {
+            let own = Request::tcp(web.clone(), own, 80, 0);
+            seen.insert(
+                observation("hairpin", &[("from", &from), ("via", &via)]),
+                word(&connect(world, &own)),
+            );
+        }
+        // On one node, so that nothing but policies is in between
+        for (rule, name) in POLICIES {
+            let to = address("Pod", &format!("{name}-{from}"));
+            seen.insert(
+                observation("policy", &[("at", &from), ("rule", &rule)]),
+                word(&connect(world, &Request::tcp(prober.clone(), to, 80, 0))),
+            );
+        }
         let turns = (0..30).map(|turn| {
             let request = Request::tcp(prober.clone(), address("Service", "all"), 80, turn);
             word(&connect(world, &request))

@@ -65,6 +65,10 @@ impl<'a> Flow<'a> {
         };
         let there = (pod.node.as_str(), node);
         let itself = self.pod.is_some_and(|(own, _)| own == key);
+        let direct = itself && self.request.to == to.0;
+        if direct && self.world.suffers(FaultKind::OwnAddressDead, there.0) {
+            return Outcome::TimedOut;
+        }
         if !itself || self.forwarded {
             // Pod networks are not routed outside the cluster
             if self.node.is_none() {

@@ -12,7 +12,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::{Flow, Protocol};
-use crate::world::policy::Direction;
+use crate::fault::FaultKind;
+use crate::world::policy::{Direction, Rule};
 use crate::world::{Key, Labels, Node, Pod, World};
 
 /// The other end of a packet.
@@ -59,8 +60,12 @@ pub(super) fn allows(
     }
     if let (Some(own), Some((name, node))) = (pod, there)
         && node.network.policies
+        && !world.suffers(FaultKind::PolicyIgnored, name)
         && !(flow.is_host() && flow.is_on(name))
     {
+        if world.suffers(FaultKind::PolicyClosed, name) {
+            return selecting(world, Direction::Ingress, own).next().is_none();
+        }
         let peer = Peer {
             address: flow.source,
             pod: world.pods.at(flow.source),
@@ -77,15 +82,7 @@ fn passes(
     peer: &Peer<'_>,
     aim: &Aim<'_>,
 ) -> bool {
-    let first = Key::new(&key.namespace, "");
-    let own = world
-        .policies
-        .range(first..)
-        .take_while(|(each, _)| each.namespace == key.namespace);
-    let mut selecting = own
-        .filter(|(_, policy)| selects(&policy.selects, &pod.told.labels))
-        .filter_map(|(_, policy)| policy.rules(direction))
-        .peekable();
+    let mut selecting = selecting(world, direction, (key, pod)).peekable();
     selecting.peek().is_none()
         || selecting.flatten().any(|rule| {
             let to_peer = |each: &NetworkPolicyPeer| matches(world, &key.namespace, each, peer);
@@ -93,6 +90,21 @@ fn passes(
             (rule.peers.is_empty() || rule.peers.iter().any(to_peer))
                 && (rule.ports.is_empty() || rule.ports.iter().any(to_port))
         })
+}
+
+/// The rules of each policy that selects a pod.
+fn selecting<'w>(
+    world: &'w World,
+    direction: Direction,
+    (key, pod): (&Key, &'w Pod),
+) -> impl Iterator<Item = &'w [Rule]> {
+    let namespace = key.namespace.clone();
+    let own = world
+        .policies
+        .range(Key::new(&namespace, "")..)
+        .take_while(move |(each, _)| each.namespace == namespace);
+    own.filter(|(_, policy)| selects(&policy.selects, &pod.told.labels))
+        .filter_map(move |(_, policy)| policy.rules(direction))
 }
 
 fn matches(world: &World, namespace: &str, rule: &NetworkPolicyPeer, peer: &Peer<'_>) -> bool {

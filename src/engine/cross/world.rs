@@ -90,6 +90,7 @@ impl World {
         for object in &mut objects {
             match object["kind"].as_str() {
                 Some("Namespace") => self.memory.apply(object).expect("a namespace"),
+                Some("NetworkPolicy") => self.memory.apply(object).expect("a policy"),
                 Some("Pod") => pods.extend(self.place(object, 0, pool)),
                 Some("Deployment") => {
                     let replicas = object["spec"]["replicas"].as_u64().expect("a number");
@@ -118,6 +119,9 @@ impl World {
                 _ => {}
             }
         }
+        if key.name == FixtureName::Churn {
+            pods = self.replaced(&pods, pool);
+        }
         let pods = pods.iter().filter_map(standing_pod).collect();
         let mut stands = standing(&objects, pods);
         if key.name == FixtureName::LinuxPodProber {
@@ -129,6 +133,20 @@ impl World {
             stands.domain = suffix::read(&self.exec(&pod, &suffix::ask()), &pod.namespace);
         }
         stands
+    }
+
+    /// Other pods in the place of these, which are gone.
+    fn replaced(&mut self, pods: &[Json], pool: Option<&Pool>) -> Vec<Json> {
+        let mut others = Vec::new();
+        for (at, pod) in pods.iter().enumerate() {
+            let name = pod["metadata"]["name"].as_str().expect("a name");
+            let mut other = pod.clone();
+            other["metadata"]["name"] = json!(format!("{name}-anew"));
+            others.extend(self.place(&other, at, pool));
+            let gone = self.memory.delete("Pod", &namespace(RUN), name);
+            gone.expect("it was there");
+        }
+        others
     }
 
     /// Runs a pod on one of the pool's nodes, as a kubelet would report it.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 
 use super::Target;
+use super::sample::sample;
 use crate::config::Target as OutsideTarget;
 use crate::facts::PoolName;
 use crate::way::exchange::{Host, HttpGet};
@@ -104,7 +105,7 @@ impl Target {
     }
 }
 
-/// The kubelet of every node, which answers plain HTTP with words of its own: who answers so
+/// The kubelet of every node, or of a sample of many, which answers plain HTTP with words of its own: who answers so
 /// was reached.
 fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>, Trouble> {
     let aim = |node: &StandingNode| {
@@ -125,10 +126,9 @@ fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>, Trouble> {
             says: None,
         })
     };
-    let nodes = at.standing.nodes.iter();
-    Ok(Aims::of(
-        nodes.map(aim).collect::<Result<Vec<_>, Trouble>>()?,
-    ))
+    let nodes = sample(&at.standing.run, &at.standing.nodes);
+    let each: Vec<_> = nodes.into_iter().map(aim).collect::<Result<_, Trouble>>()?;
+    Ok(Aims::of(each))
 }
 
 /// The pod that looks, by its own address or through its Service.
@@ -304,9 +304,11 @@ impl<'a> Binding<'_, 'a> {
 
     fn node_ports(&self, wanted: impl Fn(&StandingNode) -> bool) -> Result<Aims<'a>, Trouble> {
         let nodes = self.at.standing.nodes.iter();
-        let aims = nodes
+        let nodes = nodes
             .filter(|node| wanted(node))
-            .filter(|node| node.pool == PoolName::linux() || self.has_our_pods(node))
+            .filter(|node| node.pool == PoolName::linux() || self.has_our_pods(node));
+        let aims = sample(&self.at.standing.run, nodes)
+            .into_iter()
             .filter_map(|node| self.node_port(node).transpose());
         let each: Vec<_> = aims.collect::<Result<_, _>>()?;
         match each.is_empty() {
@@ -361,7 +363,10 @@ impl<'a> Binding<'_, 'a> {
             // agnhost answers any other path with the time
             FixtureName::LinuxServer
             | FixtureName::LinuxPodProber
-            | FixtureName::WindowsPodProber => "/hostname",
+            | FixtureName::WindowsPodProber
+            | FixtureName::Churn
+            | FixtureName::PolicyDenied
+            | FixtureName::PolicyAllowed => "/hostname",
             _ => "/",
         };
         HttpGet {

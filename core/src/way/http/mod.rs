@@ -5,6 +5,7 @@
 
 mod aims;
 mod compare;
+mod sample;
 mod target;
 
 pub use target::Target;

@@ -22,7 +22,7 @@ pub enum Target {
     NamespacedName,
     /// Its full name under the cluster's suffix.
     FullName,
-    /// The Service's port of every node.
+    /// The Service's port of every node, or of a sample of many.
     NodePorts,
     /// The same of every node of the pool that is looked at.
     NodePortsOfPool,
@@ -30,7 +30,7 @@ pub enum Target {
     OwnNodePort,
     /// Each pod's own address, for whom the pod sees: the one that is looked from answers.
     SourceSeenByPods,
-    /// The kubelet's port of every node, which is no fixture's.
+    /// The kubelet's port of every node, or of a sample of many, which is no fixture's.
     Nodes,
     /// What is to be reached outside the cluster by a name.
     OutsideNames,

@@ -46,6 +46,9 @@ pub(crate) fn shows(kind: FaultKind) -> Shows {
         | Kind::MtuBlackHole
         | Kind::SourceRewritten
         | Kind::HairpinBroken
+        | Kind::OwnAddressDead
+        | Kind::PolicyIgnored
+        | Kind::PolicyClosed
         | Kind::UdpDropped
         | Kind::PingDropped
         | Kind::OutboundPingAnswers

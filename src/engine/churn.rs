@@ -1,0 +1,311 @@
+//! Backends that come and go under a Service: what is done to them before anybody looks, one thing
+//! after the other.
+//!
+//! Whatever a node keeps of those that have gone (HNS endpoints, load balancers, conntrack) is what is
+//! looked for afterwards; here nothing is judged.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value as Json, json};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use winconform_core::text::printable;
+use winconform_core::way::{
+    ApiRequest, FixtureKey, FixtureName, StandingFixture, Trouble, TroubleKind, Verb,
+};
+
+use super::fixtures::Fixtures;
+use super::hindered::{belongs, is_of};
+use super::made::Made;
+use crate::cluster::kinds::{DEPLOYMENTS, Kind, PODS};
+use crate::cluster::pods::PodWait;
+use crate::cluster::{Condition, Objects, wait_for_objects};
+
+/// So many more for a while.
+const MORE: u64 = 2;
+
+/// The annotation by which the pods of one template differ from those of the next.
+const ROUND: &str = "winconform/round";
+
+/// One thing that is done to the backends.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    ScaleUp,
+    ScaleDown,
+    Replace,
+    Delete,
+}
+
+const STEPS: [Step; 4] = [Step::ScaleUp, Step::ScaleDown, Step::Replace, Step::Delete];
+
+impl Fixtures {
+    /// Waits until a fixture stands, and then, where its backends are to come and go, until they have.
+    pub(super) async fn wait_and_churn(
+        &self,
+        key: &FixtureKey,
+        applied: &[Json],
+        made: &Made,
+        cancel: &CancellationToken,
+    ) -> Result<StandingFixture, Trouble> {
+        let standing = self.wait_while_it_lasts(key, applied, made).await?;
+        if key.name != FixtureName::Churn {
+            return Ok(standing);
+        }
+        for step in STEPS {
+            let done = self.clone().churn(step, key, cancel);
+            self.while_it_lasts(key, applied, made, done).await?;
+        }
+        self.wait_while_it_lasts(key, applied, made).await
+    }
+
+    /// Does one thing to the backends, and waits until those that are wanted are Ready and nobody
+    /// else is there.
+    async fn churn(
+        mut self,
+        step: Step,
+        key: &FixtureKey,
+        cancel: &CancellationToken,
+    ) -> Result<(), Trouble> {
+        let mut deployment = self.deployment(key)?;
+        let wanted = deployment["spec"]["replicas"].as_u64().unwrap_or(1);
+        let before = backends(&self.pods.borrow().objects, key);
+        let mut gone = BTreeSet::new();
+        let mut scaled = wanted;
+        match step {
+            Step::ScaleUp => {
+                scaled += MORE;
+                deployment["spec"]["replicas"] = json!(scaled);
+                self.apply(&deployment, cancel).await?;
+            }
+            Step::ScaleDown => {
+                self.apply(&deployment, cancel).await?;
+            }
+            Step::Replace => {
+                // Nothing else of the template need differ for other pods to be made
+                deployment["spec"]["template"]["metadata"]["annotations"] = json!({ROUND: "2"});
+                self.apply(&deployment, cancel).await?;
+                gone.extend(before.into_iter().map(|pod| pod.uid));
+            }
+            Step::Delete => {
+                for pod in before.into_iter().take(1) {
+                    self.delete(&pod).await?;
+                    gone.insert(pod.uid);
+                }
+            }
+        }
+        self.wait_for_these(key, scaled, &gone).await
+    }
+
+    fn deployment(&self, key: &FixtureKey) -> Result<Json, Trouble> {
+        let failed = |detail: String| Trouble::new(TroubleKind::NotApplied, detail);
+        let objects = self.objects(key, None);
+        let mut objects = objects
+            .map_err(|error| failed(error.to_string()))?
+            .into_iter();
+        let deployment = objects.find(|object| Kind::of(object) == Some(&DEPLOYMENTS));
+        deployment.ok_or_else(|| failed(format!("{key} has no Deployment")))
+    }
+
+    /// Deletes a pod of ours, and none of the same name that came meanwhile.
+    async fn delete(&self, pod: &Backend) -> Result<(), Trouble> {
+        let request = ApiRequest {
+            verb: Verb::Delete,
+            path: PODS.object_path(Some(&pod.namespace), &pod.name),
+            body: Some(json!({
+                "apiVersion": "v1",
+                "kind": "DeleteOptions",
+                "preconditions": {"uid": pod.uid},
+            })),
+        };
+        let reply = self.api.send(&request).await?;
+        if matches!(reply.status, 200..=202 | 404 | 409) {
+            return Ok(());
+        }
+        let words = printable(reply.body["message"].as_str().unwrap_or("no message"));
+        let kind = match reply.status {
+            403 => TroubleKind::Forbidden,
+            _ => TroubleKind::NotApplied,
+        };
+        let (name, status) = (printable(&pod.name), reply.status);
+        let detail = format!("pod {name} could not be deleted: status {status}: {words}");
+        Err(Trouble::new(kind, detail))
+    }
+
+    /// Waits until so many are Ready, and neither anybody else nor any of `gone` is there.
+    async fn wait_for_these(
+        &mut self,
+        key: &FixtureKey,
+        wanted: u64,
+        gone: &BTreeSet<String>,
+    ) -> Result<(), Trouble> {
+        let durations = self.api.durations().clone();
+        let what = format!("pods of {key} after they were told to come and go");
+        let mut waits = BTreeMap::new();
+        wait_for_objects(&mut self.pods, durations.fixture, &what, |pods| {
+            let now = Instant::now();
+            let (mut ready, mut others) = (0, 0);
+            for (name, pod) in pods.iter().filter(|(_, pod)| is_of(pod, key)) {
+                let uid = pod["metadata"]["uid"].as_str().unwrap_or_default();
+                let going = !pod["metadata"]["deletionTimestamp"].is_null();
+                if going || gone.contains(uid) {
+                    others += 1;
+                    continue;
+                }
+                let wait = waits
+                    .entry(name.clone())
+                    .or_insert_with(|| PodWait::new(durations.unscheduled));
+                match wait.look(pod, now) {
+                    Condition::Done(()) => ready += 1,
+                    Condition::NotYet(_) => others += 1,
+                    Condition::Never(trouble) => return Condition::Never(trouble),
+                }
+            }
+            if ready == wanted && others == 0 {
+                return Condition::Done(());
+            }
+            Condition::NotYet(format!(
+                "{ready} of {wanted} Ready, and {others} others are still there"
+            ))
+        })
+        .await
+    }
+}
+
+/// A pod under the Service.
+struct Backend {
+    namespace: String,
+    name: String,
+    uid: String,
+}
+
+/// Those that are not on their way out, by name.
+fn backends(pods: &Objects, key: &FixtureKey) -> Vec<Backend> {
+    let own = pods.values().filter(|pod| belongs(pod, key));
+    let own = own.filter_map(|pod| {
+        let text = |value: &Json| value.as_str().map(str::to_owned);
+        Some(Backend {
+            namespace: text(&pod["metadata"]["namespace"])?,
+            name: text(&pod["metadata"]["name"])?,
+            uid: text(&pod["metadata"]["uid"])?,
+        })
+    });
+    own.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::tests::fixtures;
+    use super::*;
+    use crate::cluster::fake::Fake;
+    use crate::cluster::{Watched, labels};
+    use crate::transport::pause;
+    use std::sync::Arc;
+    use std::time::Duration;
+    use tokio::sync::watch;
+    use winconform_core::facts::{PoolName, WindowsBuild};
+
+    const DEPLOYMENT: &str =
+        "/apis/apps/v1/namespaces/winconform-r1/deployments/churn-windows-2022";
+    const PODS_OF_RUN: &str = "/api/v1/namespaces/winconform-r1/pods";
+
+    fn key() -> FixtureKey {
+        FixtureName::Churn.at(Some(&PoolName::windows(WindowsBuild::SERVER_2022)))
+    }
+
+    fn pod(name: &str, round: &str) -> Json {
+        json!({"metadata": {"name": name, "namespace": "winconform-r1", "uid": name,
+                "annotations": {ROUND: round},
+                "labels": {labels::FIXTURE: "churn", labels::POOL: "windows-2022"}},
+            "status": {"conditions": [{"type": "Ready", "status": "True"}]}})
+    }
+
+    /// Makes of the Deployment what its controller would, a pod a second.
+    async fn control(fake: &Fake, send: &watch::Sender<Watched>) {
+        for number in 0.. {
+            let deployment = fake.get(DEPLOYMENT).unwrap_or_default();
+            let spec = &deployment["spec"];
+            let wanted = spec["replicas"].as_u64().unwrap_or(0);
+            let annotations = &spec["template"]["metadata"]["annotations"];
+            let round = annotations[ROUND].as_str().unwrap_or_default().to_owned();
+            let path = |name: &str| format!("{PODS_OF_RUN}/{name}");
+            let mut pods = Objects::clone(&send.borrow().objects);
+            // Who was deleted is gone
+            pods.retain(|_, pod| {
+                let name = pod["metadata"]["name"].as_str().expect("a name");
+                fake.get(&path(name)).is_some()
+            });
+            let old = |pod: &Json| pod["metadata"]["annotations"][ROUND] != *round;
+            let of_this = pods.values().filter(|pod| !old(pod)).count() as u64;
+            let surplus = pods
+                .iter()
+                .find(|(_, pod)| old(pod) && of_this == wanted || of_this > wanted)
+                .map(|(name, _)| name.clone());
+            if of_this < wanted {
+                let name = format!("churn-{number}");
+                fake.put(&path(&name), pod(&name, &round));
+                pods.insert(name.clone(), fake.get(&path(&name)).expect("it was put"));
+            } else if let Some(name) = surplus {
+                fake.remove(&path(&name));
+                pods.remove(&name);
+            }
+            send.send_replace(Watched {
+                objects: Arc::new(pods),
+                refused: None,
+            });
+            pause(Duration::from_secs(1)).await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_step_ends_with_those_that_are_wanted_and_nobody_else() {
+        let fake = Fake::default();
+        let (send, pods) = watch::channel(Watched::default());
+        let mut fixtures = fixtures(&fake);
+        fixtures.pods = pods;
+        fake.put(DEPLOYMENT, json!({"spec": {"replicas": 2}}));
+        let (key, cancel) = (key(), CancellationToken::new());
+        let churn = async {
+            let there = |fixtures: &Fixtures| -> BTreeSet<String> {
+                let there = backends(&fixtures.pods.borrow().objects, &key);
+                there.into_iter().map(|pod| pod.uid).collect()
+            };
+            let none = BTreeSet::new();
+            let began = fixtures.clone().wait_for_these(&key, 2, &none).await;
+            began.expect("two pods");
+            let mut all = vec![there(&fixtures)];
+            for step in STEPS {
+                let done = fixtures.clone().churn(step, &key, &cancel).await;
+                done.expect("it is done");
+                all.push(there(&fixtures));
+            }
+            all
+        };
+        let all = tokio::select! {
+            all = churn => all,
+            () = control(&fake, &send) => unreachable!("it goes on for ever"),
+        };
+        let counts: Vec<_> = all.iter().map(BTreeSet::len).collect();
+        assert_eq!(counts, [2, 4, 2, 2, 2]);
+        assert!(all[0].is_subset(&all[1]) && all[2].is_subset(&all[1]));
+        assert!(all[3].is_disjoint(&all[2]));
+        assert_eq!(all[4].intersection(&all[3]).count(), 1);
+        let log = fake.log();
+        let count = |verb: &str| log.iter().filter(|line| line.starts_with(verb)).count();
+        assert_eq!((count("PATCH"), count("DELETE")), (3, 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_may_not_be_deleted_is_told() {
+        let fake = Fake::default();
+        fake.script("DELETE", 403, json!({"message": "no"}));
+        let of = |name: &str| Backend {
+            namespace: "winconform-r1".to_owned(),
+            name: name.to_owned(),
+            uid: name.to_owned(),
+        };
+        let refused = fixtures(&fake).delete(&of("a")).await;
+        let trouble = refused.expect_err("refused");
+        assert_eq!(trouble.kind, TroubleKind::Forbidden);
+        assert_eq!(trouble.detail, "pod a could not be deleted: status 403: no");
+    }
+}
