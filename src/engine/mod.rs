@@ -21,6 +21,7 @@ mod journal;
 mod looker;
 mod made;
 mod manifest;
+mod nodes_now;
 mod offers;
 mod preflight;
 mod prepull;
