@@ -9,9 +9,11 @@ mod aim;
 mod command;
 #[cfg(test)]
 mod cross;
+mod diagnose;
 mod dispatcher;
 #[cfg(test)]
 mod dispatcher_properties;
+mod evidence;
 mod executor;
 mod facts;
 mod fixtures;
