@@ -37,6 +37,7 @@
 //! | which clusters are left alone | `src/cluster/guard.rs` |
 //! | what is sent again, and for how long | `src/transport/` |
 //! | what others may not take away unnoticed | `src/engine/made.rs` |
+//! | what is told of what failed | `src/engine/diagnose.rs`, `core/src/record/diagnosis.rs` |
 //! | what is removed, and how | `src/cluster/clean.rs` |
 //! | what a check has to be allowed to do | `core/src/plan/access.rs`, `src/engine/access.rs` |
 //! | a report | `core/src/report/`, one file each |

@@ -13,6 +13,7 @@ use winconform_core::report::rbac::{self, Account};
 use winconform_core::suite::Suites;
 use winconform_core::way::FixtureName;
 
+use super::diagnose::SYSTEM;
 use super::manifest::{self, ManifestError};
 use super::preflight::SurveyError;
 use crate::cluster::kinds::{ALL, Kind, LEASES, PODS, SECRETS, Scope};
@@ -199,6 +200,7 @@ fn of_fixture(name: FixtureName) -> Result<BTreeSet<Need>, ManifestError> {
         }
         // Why a pod has no sandbox is told by events alone
         needs.insert(fixture(objects("", "events", Place::Own, AccessVerb::List)));
+        needs.extend(of_diagnosis(name));
     }
     if name == FixtureName::Churn {
         needs.insert(fixture(of_kind(&PODS, Place::Own, AccessVerb::Delete)));
@@ -237,6 +239,27 @@ fn of_pull_secrets(images: &Images) -> impl Iterator<Item = Access> {
                 secret(Place::Own, copy, AccessVerb::Patch),
             ]
         })
+}
+
+/// What is asked for once a fixture or a check of it has failed.
+fn of_diagnosis(name: FixtureName) -> Vec<Need> {
+    let log = |place| objects("", "pods/log", place, AccessVerb::Get);
+    let mut accesses = vec![
+        log(Place::Own),
+        of_kind(&PODS, Place::Own, AccessVerb::List),
+        objects("", "nodes", Place::Cluster, AccessVerb::List),
+    ];
+    if name == FixtureName::WindowsNodeProber {
+        // Of kube-proxy
+        let system = || Place::Namespace(SYSTEM.to_owned());
+        accesses.push(of_kind(&PODS, system(), AccessVerb::List));
+        accesses.push(log(system()));
+    }
+    let need = |access| Need {
+        access,
+        purpose: Purpose::Diagnosis,
+    };
+    accesses.into_iter().map(need).collect()
 }
 
 fn of_kind(kind: &Kind, place: Place, verb: AccessVerb) -> Access {

@@ -27,6 +27,7 @@ use super::fixtures::{Fixtures, Stood};
 use super::journal::Journal;
 use super::looker::{Changed, Looker};
 use super::made::{Made, Rest};
+use super::nodes_now::NodesNow;
 use super::repeat::Repeat;
 use super::shared::SharedRequests;
 use super::spans::Spans;
@@ -85,6 +86,7 @@ pub(super) struct Executor {
     facts: FactsTold,
     standing: Standing,
     made: BTreeMap<FixtureKey, Arc<Made>>,
+    nodes: NodesNow,
     began: Instant,
     wake: Option<Instant>,
     tracker: TaskTracker,
@@ -121,6 +123,7 @@ impl Executor {
             fixtures,
             standing,
             made: BTreeMap::new(),
+            nodes: NodesNow::default(),
             began,
             wake: None,
             tracker: TaskTracker::new(),
@@ -323,6 +326,7 @@ impl Executor {
             image: check.image.clone(),
             standing: Arc::clone(standing),
             rests: rests.collect(),
+            nodes: self.nodes.clone(),
             recorded: self.api.limits().recorded_reply,
         })
     }

@@ -11,6 +11,7 @@ use winconform_core::way::{
 
 use super::command::{LookIx, LookOutcome};
 use super::made::{Made, Rest};
+use super::nodes_now::NodesNow;
 use super::shared::Attempt;
 use crate::transport::Api;
 
@@ -27,6 +28,7 @@ pub(super) struct Looker {
     pub(super) image: Option<String>,
     pub(super) standing: Arc<Standing>,
     pub(super) rests: Vec<Rest>,
+    pub(super) nodes: NodesNow,
     pub(super) recorded: usize,
 }
 
@@ -124,6 +126,15 @@ impl Looker {
                 outcome.taken = Err(trouble);
             }
         }
+        if outcome.taken.is_ok()
+            && !outcome.holds()
+            && let Ok(request) = self.request()
+        {
+            let amiss = self.nodes.amiss(api, since, &request, &self.standing.nodes);
+            if let Some(trouble) = amiss.await {
+                outcome.taken = Err(trouble);
+            }
+        }
         outcome
     }
 
@@ -200,6 +211,7 @@ mod tests {
             image: None,
             standing: Arc::default(),
             rests: vec![rest],
+            nodes: NodesNow::default(),
             recorded: 100,
         }
     }

@@ -10,9 +10,11 @@ mod churn;
 mod command;
 #[cfg(test)]
 mod cross;
+mod diagnose;
 mod dispatcher;
 #[cfg(test)]
 mod dispatcher_properties;
+mod evidence;
 mod executor;
 mod facts;
 mod fixtures;
@@ -22,6 +24,7 @@ mod journal;
 mod looker;
 mod made;
 mod manifest;
+mod nodes_now;
 mod offers;
 mod preflight;
 mod prepull;

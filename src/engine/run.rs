@@ -20,6 +20,7 @@ use winconform_core::record::{
 use winconform_core::suite::Suites;
 use winconform_core::way::Standing;
 
+use super::diagnose::{Rests, diagnose};
 use super::executor::{Executor, Stop};
 use super::fixtures::Fixtures;
 use super::journal::{Journal, JournalError};
@@ -250,7 +251,7 @@ async fn live(
     } else {
         options.deadline.filter(|_| overdue).map(Stop::Deadline)
     };
-    let (stop_sender, stop) = watch::channel(before);
+    let ((stop_sender, stop), rests) = (watch::channel(before), Rests::of(&plan));
     let executor = Executor::new(
         plan,
         facts,
@@ -276,6 +277,7 @@ async fn live(
     tracker.close();
     tracker.wait().await;
     if creates {
+        Box::pin(diagnose(cluster, options, journal, &rests, waiting)).await;
         let ending = spans.stage(Activity::TearDown);
         end(cluster, options, journal, lease).await?;
         spans.passed(ending);

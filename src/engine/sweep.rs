@@ -49,10 +49,22 @@ pub(super) async fn sweep(
         Ok((got, answered)) => (Ok(got), Ok(answered)),
         Err(trouble) => (Err(trouble.clone()), Err(trouble)),
     };
-    for (place, looker) in places {
-        let outcome = looker.outcome(own(&got, place).map(Reply::Get));
-        outcomes.push((looker, outcome));
+    let mut brought: Vec<_> = places
+        .into_iter()
+        .map(|(place, looker)| {
+            let outcome = looker.outcome(own(&got, place).map(Reply::Get));
+            (looker, outcome)
+        })
+        .collect();
+    let failed = |outcome: &LookOutcome| outcome.taken.is_ok() && !outcome.holds();
+    if brought.iter().any(|(_, outcome)| failed(outcome))
+        && let Some(trouble) = vantages.captive(from).await
+    {
+        for (_, outcome) in brought.iter_mut().filter(|(_, outcome)| failed(outcome)) {
+            outcome.taken = Err(trouble.clone());
+        }
     }
+    outcomes.extend(brought);
     for (place, looker) in pinged {
         let outcome = looker.outcome(own(&answered, place).map(Reply::Ping));
         outcomes.push((looker, outcome));

@@ -7,11 +7,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use winconform_core::config::Outside;
 use winconform_core::way::ping::session;
 use winconform_core::way::{
-    ExecReply, ExecRequest, HttpGet, HttpReply, PingReply, Trouble, TroubleKind, VantageKey, curl,
+    ExecReply, ExecRequest, Host, HttpGet, HttpReply, PingReply, Trouble, TroubleKind, VantageKey,
+    curl,
 };
 
 use super::manifest::prober;
 use crate::transport::{Api, PodRef, fetch};
+
+/// A name that nobody has.
+const NOWHERE: &str = "winconform.invalid";
 
 /// The vantages of a run, with the tool found at each. Clones share what was found.
 #[derive(Clone)]
@@ -88,6 +92,32 @@ impl Vantages {
             pinged.extend(self.exec(&pod, &request, split).await?);
         }
         Ok((got, pinged))
+    }
+
+    /// Why what was brought from outside is not the cluster's word: the proxy answers for what
+    /// does not exist (RFC 6761, `.invalid`), or wants something for itself first (RFC 9110, 407;
+    /// RFC 6585, 511).
+    pub(super) async fn captive(&self, from: &VantageKey) -> Option<Trouble> {
+        let proxy = self.outside.proxy.as_ref()?;
+        if prober(&self.run, from).is_some() {
+            return None;
+        }
+        let nowhere = HttpGet {
+            host: Host::Name(NOWHERE.to_owned()),
+            port: 80,
+            path: "/".to_owned(),
+        };
+        let got = fetch(&[nowhere], Some(proxy), self.api.durations()).await;
+        match got.ok()?.first()? {
+            HttpReply::Answered { status, .. } if *status < 400 || matches!(status, 407 | 511) => {
+                let detail = format!(
+                    "the proxy {proxy} answers by itself: it says {status} for \
+                     http://{NOWHERE}/, which does not exist"
+                );
+                Some(Trouble::new(TroubleKind::NoView, detail))
+            }
+            _ => None,
+        }
     }
 
     /// Runs a session; again where its output was lost on the way (kubernetes#124571), which is

@@ -113,7 +113,7 @@ fn records_that_lack_something() {
     refused("without-start", whole[1..].concat());
     refused(
         "newer",
-        whole.concat().replace("\"schema\":1", "\"schema\":4"),
+        whole.concat().replace("\"schema\":1", "\"schema\":5"),
     );
     refused(
         "unplanned",

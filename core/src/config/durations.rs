@@ -47,6 +47,8 @@ pub struct Durations {
     pub converge: Duration,
     /// The pause between two looks of one check.
     pub look_again: Duration,
+    /// All of looking at what failed, before tear-down.
+    pub diagnose: Duration,
     /// All of tear-down.
     pub tear_down: Duration,
     /// A run's Lease, after which another may call it dead.
@@ -79,6 +81,7 @@ impl Default for Durations {
             gather: seconds(60),
             converge: seconds(60),
             look_again: Duration::from_millis(500),
+            diagnose: seconds(20),
             tear_down: seconds(120),
             lease: seconds(12),
             lease_renewal: seconds(3),

@@ -227,6 +227,8 @@ pub enum Purpose {
     Lease,
     /// To remove again what was made: something is left.
     Removal,
+    /// To tell more of what failed: its record says less.
+    Diagnosis,
 }
 
 /// One thing to be allowed, and what for.

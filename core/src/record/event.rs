@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::diagnosis::Diagnosis;
 use super::outcome::Exit;
 use super::span::Span;
 use crate::claims::{ClaimId, Kind};
@@ -78,6 +79,8 @@ pub enum Event {
         /// What it came to.
         conclusion: Conclusion,
     },
+    /// What was to be seen of something that failed, before everything was removed.
+    Diagnosis(Diagnosis),
     /// A signal or the loss of its Lease asked the run to end.
     Interrupted {
         /// By what.

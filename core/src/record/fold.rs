@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
+use super::diagnosis::Diagnosis;
 use super::event::{
     Attempted, Ended, Event, FixtureOutcome, Line, ObjectName, PlannedCheck, SCHEMA, Started,
     TornDown,
@@ -81,6 +82,8 @@ pub struct RunView {
     pub fixtures: BTreeMap<FixtureKey, (FixtureOutcome, u64)>,
     /// What took time, in the order in which it ended.
     pub spans: Vec<Span>,
+    /// What was to be seen of those that failed, or that failed checks rest on.
+    pub diagnoses: BTreeMap<FixtureKey, Diagnosis>,
     /// Objects whose creation was announced.
     pub intents: Vec<ObjectName>,
     /// How many checks were left out by the selection, by area.
@@ -174,6 +177,7 @@ impl RunView {
             checks: BTreeMap::new(),
             fixtures: BTreeMap::new(),
             spans: Vec::new(),
+            diagnoses: BTreeMap::new(),
             intents: Vec::new(),
             left_out: BTreeMap::new(),
             interrupted: None,
@@ -218,6 +222,9 @@ impl RunView {
                 self.fixtures.insert(key, (outcome, took_ms));
             }
             Event::Span(span) => self.spans.push(span),
+            Event::Diagnosis(diagnosis) => {
+                self.diagnoses.insert(diagnosis.fixture.clone(), diagnosis);
+            }
             Event::Attempt(attempt) => {
                 let check = self.check(&attempt.check, places)?;
                 check.attempts.push(attempt);

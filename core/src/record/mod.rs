@@ -3,14 +3,17 @@
 //! Everything that is reported is made of it, and of nothing else.
 
 mod critical_path;
+mod diagnosis;
 mod event;
 mod fold;
 mod outcome;
+mod redact;
 mod resume;
 mod span;
 mod write;
 
 pub use critical_path::{CriticalPath, critical_path};
+pub use diagnosis::{Diagnosis, Evidence, EvidenceKind};
 pub use event::{
     Attempted, Ended, Event, FixtureOutcome, Line, LookRecord, ObjectName, PlannedCheck, SCHEMA,
     Started, TornDown,

@@ -12,13 +12,14 @@ use quick_junit::{
 };
 
 use super::ending::reservations;
+use super::excerpt::{self, Excerpt};
 use super::finding::{Finding, times, word};
 use super::summary::{pools, server, took_ms};
 use super::suspects::suspects;
 use super::waivers::{Idle, idle, raised, waived};
 use super::xml::{clean, clean_line};
 use crate::record::{Attempted, CheckView, RunView, exit};
-use crate::verdict::Verdict;
+use crate::verdict::{Because, Verdict};
 
 /// Why a run cannot be rendered.
 #[derive(Debug, thiserror::Error)]
@@ -154,6 +155,7 @@ fn case(view: &RunView, check: &CheckView) -> TestCase {
     status.set_description(clean(&description(
         &finding,
         suspects(view, check).as_deref(),
+        excerpt(view, check),
     )));
     let kind = match finding.verdict {
         Some(Verdict::Fail | Verdict::Broken) | None => FlakyOrRerun::Rerun,
@@ -222,23 +224,31 @@ fn name(check: &CheckView) -> String {
     }
 }
 
-fn description(finding: &Finding, suspect: Option<&str>) -> String {
+/// What was to be seen of what it rests on: of the fixture that broke it, or of those it looked at.
+fn excerpt(view: &RunView, check: &CheckView) -> Excerpt {
+    let conclusion = check.conclusion.as_ref();
+    match conclusion.map(|conclusion| &conclusion.because) {
+        Some(Because::Fixture { fixture, .. }) => excerpt::of_fixture(view, fixture),
+        _ => excerpt::of_check(view, &check.planned.id),
+    }
+}
+
+fn description(finding: &Finding, suspect: Option<&str>, excerpt: Excerpt) -> String {
     let hint = Some(finding.hint.clone());
     let evidence = Some(format!("record.jsonl, check {}", finding.check));
     let suspect = suspect.map(str::to_owned);
     let parts = [
-        ("cause", &finding.cause),
-        ("expected", &finding.expected),
-        ("seen", &finding.seen),
-        ("suspect", &suspect),
-        ("evidence", &evidence),
-        ("next", &hint),
+        ("cause", finding.cause.clone()),
+        ("expected", finding.expected.clone()),
+        ("seen", finding.seen.clone()),
+        ("suspect", suspect),
     ];
-    let lines = parts.into_iter().filter_map(|(word, value)| {
+    let seen = excerpt.into_iter().map(|(word, line)| (word, Some(line)));
+    let last = [("evidence", evidence), ("next", hint)];
+    let lines = parts.into_iter().chain(seen).chain(last);
+    let lines = lines.filter_map(|(word, value)| {
         // Each on its line: a line end within foreign text must not look like another part
-        value
-            .as_ref()
-            .map(|value| format!("{word}: {}", clean_line(value)))
+        value.map(|value| format!("{word}: {}", clean_line(&value)))
     });
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -283,6 +293,6 @@ fn rerun(check: &CheckView, attempt: &Attempted, kind: FlakyOrRerun) -> Option<T
         "attempt {}: {}",
         attempt.number, finding.sentence
     )));
-    rerun.set_description(clean(&description(&finding, None)));
+    rerun.set_description(clean(&description(&finding, None, Excerpt::new())));
     Some(rerun)
 }

@@ -6,6 +6,7 @@
 mod blame;
 pub mod claims;
 mod ending;
+mod excerpt;
 pub mod facts;
 mod finding;
 mod folded;

@@ -89,6 +89,7 @@ impl Progress {
             | Event::Intent(_)
             | Event::Attempt(_)
             | Event::Span(_)
+            | Event::Diagnosis(_)
             | Event::RunEnded(_) => Vec::new(),
         }
     }

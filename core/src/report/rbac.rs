@@ -197,6 +197,7 @@ fn reasons(plan: &Plan, uses: &Uses) -> BTreeMap<Need, String> {
                 Purpose::Fixture(name) => format!("the fixture {}", name.as_str()),
                 Purpose::Lease => "one run at a time".to_owned(),
                 Purpose::Removal => "finding and removing what a run made".to_owned(),
+                Purpose::Diagnosis => "telling more of what failed".to_owned(),
             };
             (need, why)
         })
@@ -217,10 +218,11 @@ fn role(need: &Need) -> Role {
     );
     match &need.purpose {
         Purpose::Fact(_) => Role::Facts,
+        Purpose::Diagnosis if !own => Role::Facts,
         Purpose::Look if reads && !own => Role::Facts,
         Purpose::Lease => Role::Lease,
         Purpose::Removal if in_a_namespace(&need.access) => Role::Lease,
-        Purpose::Look | Purpose::Fixture(_) | Purpose::Removal => Role::Own,
+        Purpose::Look | Purpose::Fixture(_) | Purpose::Removal | Purpose::Diagnosis => Role::Own,
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::blame::{Blame, Broke};
 use super::ending::{Reservation, asked_for, left, object, objects, reservations};
+use super::excerpt::{self, Excerpt};
 use super::finding::{Finding, UNFINISHED, in_words, times, word};
 use super::folded::{Row, rows};
 use super::layout::{NARROWEST, columns, fit, pad, wrap};
@@ -48,7 +49,7 @@ pub fn render(view: &RunView, width: usize, colour: Colour) -> String {
     page.header(view);
     page.matrix(view);
     page.findings(view, &blame);
-    page.fixtures(&blame);
+    page.fixtures(view, &blame);
     page.ending(view);
     let style = match exit(view) {
         Exit::Conformant => Style::Good,
@@ -299,6 +300,7 @@ impl Page {
         if let Some(repeated) = repeated.filter(|repeated| !repeated.is_empty()) {
             self.field(4, "repetitions", &repeated);
         }
+        self.excerpt(excerpt::of_check(view, &check.planned.id));
         self.field(4, "evidence", &format!("record.jsonl, check {id}"));
         self.field(4, "next", &printable(&finding.hint));
         let others: Vec<_> = others
@@ -308,22 +310,24 @@ impl Page {
         self.list(4, "also", &others);
     }
 
-    fn fixtures(&mut self, blame: &Blame<'_>) {
+    fn fixtures(&mut self, view: &RunView, blame: &Blame<'_>) {
         if blame.roots.is_empty() {
             return;
         }
         self.blank();
         self.title("fixtures that failed");
         for (key, broke) in &blame.roots {
-            self.fixture(key, broke);
+            self.fixture(view, key, broke);
         }
     }
 
-    fn fixture(&mut self, key: &FixtureKey, broke: &Broke<'_>) {
+    fn fixture(&mut self, view: &RunView, key: &FixtureKey, broke: &Broke<'_>) {
+        let excerpt = excerpt::of_fixture(view, key);
         self.blank();
         let (key, took) = (printable(&key.to_string()), seconds(broke.took_ms));
         self.entry("failed", Style::Doubt, &format!("{key} after {took}"));
         self.field(4, "cause", &in_words(broke.trouble));
+        self.excerpt(excerpt);
         self.field(4, "broke", &counted(broke.checks.len(), "check"));
         self.list(
             4,
@@ -331,6 +335,12 @@ impl Page {
             &broke.checks.iter().map(|id| shown(id)).collect::<Vec<_>>(),
         );
         self.field(4, "evidence", &format!("record.jsonl, fixture {key}"));
+    }
+
+    fn excerpt(&mut self, excerpt: Excerpt) {
+        for (word, line) in excerpt {
+            self.field(4, word, &line);
+        }
     }
 
     /// A word, then one value per line as far as they are listed.

@@ -331,6 +331,10 @@ impl Slot<'_> {
             return (DLL_INIT_FAILED, End::Itself);
         }
         if run.suffers(FaultKind::CrashLoop, cluster) {
+            // It comes as far as its first words
+            if let Started::Serves { prints, .. } | Started::Stays { prints } = &started {
+                self.log().print(Stream::Out, prints.as_bytes());
+            }
             cluster.clock.pass(A_MOMENT).await;
             return (1, End::Itself);
         }

@@ -1,0 +1,142 @@
+//! What was to be seen of something that failed, as it is recorded: bounded, and without what looks
+//! like a secret. It explains a verdict and never makes one.
+
+use serde::{Deserialize, Serialize};
+
+use super::redact::redact;
+use crate::plan::CheckId;
+use crate::way::FixtureKey;
+
+/// The most lines of one piece of evidence; the last are kept.
+pub(super) const LINES: usize = 30;
+/// The most bytes of one line.
+pub(super) const LINE: usize = 400;
+
+/// What was to be seen of one fixture before it was torn down.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Diagnosis {
+    /// Which.
+    pub fixture: FixtureKey,
+    /// Checks that failed and rest on it; none where the fixture itself is what failed.
+    pub checks: Vec<CheckId>,
+    /// What was found.
+    pub evidence: Vec<Evidence>,
+}
+
+/// What a piece of evidence is.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EvidenceKind {
+    /// How a pod and its containers stand.
+    Status,
+    /// Events of pods and of what makes them.
+    Events,
+    /// The end of a container's log.
+    Log,
+    /// The end of the log of the container before its last restart.
+    PreviousLog,
+    /// Conditions and versions of a node; on Windows the version of its kernel ends in the patch
+    /// revision.
+    Node,
+    /// The load balancers of the Host Networking Service, `hnsdiag list loadbalancers`.
+    Hns,
+    /// The end of the log of kube-proxy on a Windows node.
+    KubeProxy,
+}
+
+impl EvidenceKind {
+    /// The kind's words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Events => "events",
+            Self::Log => "log",
+            Self::PreviousLog => "previous log",
+            Self::Node => "node",
+            Self::Hns => "HNS",
+            Self::KubeProxy => "kube-proxy",
+        }
+    }
+}
+
+/// One piece of it.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Evidence {
+    /// What it is.
+    pub kind: EvidenceKind,
+    /// Of what: `Pod a/b, container c`.
+    pub of: String,
+    /// The last lines, foreign and as they were but for secrets; none where there was nothing.
+    pub lines: Vec<String>,
+    /// Whether there was more.
+    pub cut: bool,
+    /// Why it could not be had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<String>,
+}
+
+impl Evidence {
+    /// The end of a text: at most [`LINES`] lines of at most [`LINE`] bytes each.
+    pub fn of(kind: EvidenceKind, of: String, text: &str) -> Self {
+        let clean = redact(text);
+        let lines: Vec<_> = clean
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .collect();
+        let first = lines.len().saturating_sub(LINES);
+        let mut cut = first > 0;
+        let lines = lines[first..].iter().map(|line| {
+            let mut line = (*line).to_owned();
+            cut |= crate::text::bound(&mut line, LINE);
+            line
+        });
+        Self {
+            kind,
+            of,
+            lines: lines.collect(),
+            cut,
+            unknown: None,
+        }
+    }
+
+    /// What could not be had.
+    pub fn unknown(kind: EvidenceKind, of: String, why: &str) -> Self {
+        let mut why = redact(why);
+        crate::text::bound(&mut why, LINE);
+        Self {
+            unknown: Some(why),
+            ..Self::of(kind, of, "")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_is_kept_and_no_more() {
+        let text: String = (0..100).map(|n| format!("line {n}\n\n")).collect();
+        let evidence = Evidence::of(EvidenceKind::Log, "Pod a/b".to_owned(), &text);
+        assert!(evidence.cut);
+        assert_eq!(evidence.lines.len(), LINES);
+        assert_eq!(evidence.lines.last().map(String::as_str), Some("line 99"));
+        let long = "ü".repeat(LINE);
+        let evidence = Evidence::of(EvidenceKind::Log, "Pod a/b".to_owned(), &long);
+        assert!(evidence.cut && evidence.lines[0].len() <= LINE);
+        let whole = Evidence::of(EvidenceKind::Log, "Pod a/b".to_owned(), "one\ntwo");
+        assert!(!whole.cut);
+        assert_eq!(whole.lines, ["one", "two"]);
+    }
+
+    #[test]
+    fn a_secret_is_struck_out_even_where_it_would_be_cut() {
+        let long = format!("{}password=hunter2", "x ".repeat(LINE / 2 - 6));
+        let evidence = Evidence::of(EvidenceKind::Log, String::new(), &long);
+        assert!(!evidence.lines[0].contains("hun"), "{:?}", evidence.lines);
+        let unknown = Evidence::unknown(EvidenceKind::Log, String::new(), "http://u:p@h/ failed");
+        assert_eq!(unknown.unknown.as_deref(), Some("http://***@h/ failed"));
+    }
+}

@@ -1,0 +1,479 @@
+//! What is to be seen of fixtures that failed, and of those that failed checks rest on: put on
+//! record after the last verdict and before tear-down.
+//!
+//! It is never waited for beyond its own limit, a healthy run asks nothing, and nothing of it makes
+//! a verdict: what cannot be had is on record as such.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::future::join_all;
+use serde_json::Value as Json;
+use tokio::sync::watch;
+use tokio::time::timeout;
+use winconform_core::plan::{CheckId, Plan};
+use winconform_core::record::{
+    Diagnosis, Event, Evidence, EvidenceKind, FixtureOutcome, RunView, read,
+};
+use winconform_core::verdict::Verdict;
+use winconform_core::way::{
+    ApiRequest, ExecRequest, FixtureKey, FixtureName, SourceKind, VantageKey,
+};
+
+use super::evidence::{containers, is_ready, name_of, node_of, node_status, status, text, told};
+use super::hindered::belongs;
+use super::journal::Journal;
+use super::manifest::{self, prober};
+use super::run::RunOptions;
+use crate::cluster::kinds::PODS;
+use crate::cluster::{Cluster, labels};
+use crate::transport::{Api, encode};
+
+/// Fixtures looked at; those that failed come first.
+const FIXTURES: usize = 12;
+/// Pods of each.
+const PODS_EACH: usize = 3;
+/// Lines asked for of a log.
+const TAIL: usize = 30;
+/// Bytes of a log that are read at most.
+const LOG: usize = 64 << 10;
+/// Where kube-proxy runs as a `DaemonSet`.
+pub(super) const SYSTEM: &str = "kube-system";
+/// Of Windows itself, from Windows Server 2019 on.
+const HNSDIAG: &str = r"C:\Windows\System32\hnsdiag.exe";
+
+/// What each check rests on: by check, the fixtures it needs and the prober it looks from.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rests(BTreeMap<CheckId, BTreeSet<FixtureKey>>);
+
+impl Rests {
+    /// Of all checks of a plan.
+    pub(super) fn of(plan: &Plan) -> Self {
+        let checks = plan.checks.iter().map(|check| {
+            let own = check.looks.iter().flat_map(|look| {
+                let needs = look.needs.iter().map(|(key, _)| key.clone());
+                needs.chain(look.from.as_ref().and_then(VantageKey::prober))
+            });
+            (check.id.clone(), own.collect())
+        });
+        Self(checks.collect())
+    }
+
+    /// The fixtures to look at, with the failed checks that rest on each.
+    fn subjects(&self, view: &RunView) -> Vec<(FixtureKey, Vec<CheckId>)> {
+        let mut subjects = BTreeMap::<FixtureKey, Vec<CheckId>>::new();
+        for (key, (outcome, _)) in &view.fixtures {
+            if matches!(outcome, FixtureOutcome::Failed(_)) {
+                subjects.insert(key.clone(), Vec::new());
+            }
+        }
+        let mut subjects: Vec<_> = subjects.into_iter().collect();
+        for check in view.checks.values() {
+            let conclusion = check.conclusion.as_ref();
+            if conclusion.is_none_or(|conclusion| conclusion.verdict != Verdict::Fail) {
+                continue;
+            }
+            let id = &check.planned.id;
+            for key in self.0.get(id).into_iter().flatten() {
+                match subjects.iter_mut().find(|(known, _)| known == key) {
+                    Some((_, checks)) => checks.push(id.clone()),
+                    None => subjects.push((key.clone(), vec![id.clone()])),
+                }
+            }
+        }
+        // They make no pods
+        subjects
+            .retain(|(key, _)| !matches!(key.name, FixtureName::Namespaces | FixtureName::Alias));
+        subjects.truncate(FIXTURES);
+        subjects
+    }
+}
+
+/// Puts on record what is to be seen, as far as it is within the time for it and before the user
+/// signals.
+pub(super) async fn diagnose(
+    cluster: &Cluster,
+    options: &RunOptions,
+    journal: &Journal,
+    rests: &Rests,
+    signals: watch::Receiver<u32>,
+) {
+    look(&cluster.api, &options.run, journal, rests, signals).await;
+}
+
+async fn look(
+    api: &Api,
+    run: &str,
+    journal: &Journal,
+    rests: &Rests,
+    mut signals: watch::Receiver<u32>,
+) {
+    let Ok(view) = read(&journal.text()) else {
+        return;
+    };
+    // Whoever wants it to end wants no more of it
+    if view.interrupted.is_some() || view.deadline.is_some() {
+        return;
+    }
+    let subjects = rests.subjects(&view);
+    if subjects.is_empty() {
+        return;
+    }
+    let looking = async {
+        let seen = Seen::of(api, run).await;
+        // One after another is on record as soon as it is told
+        for (key, checks) in subjects {
+            let evidence = seen.evidence(api, run, &view, &key, &checks).await;
+            let diagnosis = Diagnosis {
+                fixture: key,
+                checks,
+                evidence,
+            };
+            // A journal that takes no more has said so
+            let _ = journal.write(Event::Diagnosis(diagnosis));
+        }
+    };
+    tokio::select! {
+        _ = timeout(api.durations().diagnose, looking) => {}
+        Ok(_) = signals.wait_for(|count| *count >= 1) => {}
+    }
+}
+
+/// What one list of each kind tells.
+struct Seen {
+    pods: Result<Vec<Json>, String>,
+    events: Result<Vec<Json>, String>,
+    nodes: Result<Vec<Json>, String>,
+    proxies: Result<Vec<Json>, String>,
+}
+
+impl Seen {
+    async fn of(api: &Api, run: &str) -> Self {
+        let [own, host] = [manifest::namespace(run), manifest::host_namespace(run)];
+        let selector = encode(&labels::selector(Some(run)));
+        let path = |kind: &str, namespace: &str, query: &str| {
+            format!("/api/v1/namespaces/{namespace}/{kind}{query}")
+        };
+        let selected = format!("?labelSelector={selector}");
+        let ([pods, host_pods], [events, host_events], nodes, proxies) = futures::join!(
+            both(api, [&own, &host].map(|ns| path("pods", ns, &selected))),
+            both(
+                api,
+                [&own, &host].map(|ns| path("events", ns, "?limit=500"))
+            ),
+            items(api, "/api/v1/nodes".to_owned()),
+            items(api, path("pods", SYSTEM, "")),
+        );
+        Self {
+            pods: joined(pods, host_pods),
+            events: joined(events, host_events),
+            nodes,
+            proxies,
+        }
+    }
+
+    async fn evidence(
+        &self,
+        api: &Api,
+        run: &str,
+        view: &RunView,
+        key: &FixtureKey,
+        checks: &[CheckId],
+    ) -> Vec<Evidence> {
+        let unknown = |kind, why: &String| Evidence::unknown(kind, key.to_string(), why);
+        let pods = match &self.pods {
+            Ok(pods) => pods,
+            Err(why) => return vec![unknown(EvidenceKind::Status, why)],
+        };
+        let mut own: Vec<_> = pods.iter().filter(|pod| belongs(pod, key)).collect();
+        own.sort_by_key(|pod| is_ready(pod));
+        own.truncate(PODS_EACH);
+        let mut evidence: Vec<_> = own.iter().map(|pod| status(pod)).collect();
+        match &self.events {
+            Ok(events) => {
+                let told = told(events, &own, key);
+                if !told.is_empty() {
+                    evidence.push(Evidence::of(EvidenceKind::Events, key.to_string(), &told));
+                }
+            }
+            Err(why) => evidence.push(unknown(EvidenceKind::Events, why)),
+        }
+        let logs = own.iter().flat_map(|pod| logs_of(pod));
+        let logs = logs.map(|log| log.read(api));
+        evidence.extend(join_all(logs).await);
+        let on: BTreeSet<_> = own.iter().filter_map(|pod| node_of(pod)).collect();
+        match &self.nodes {
+            Ok(nodes) => {
+                let own = nodes.iter().filter(|node| on.contains(name_of(node)));
+                evidence.extend(own.map(node_status));
+            }
+            Err(why) => evidence.push(unknown(EvidenceKind::Node, why)),
+        }
+        if !checks.is_empty() {
+            evidence.extend(self.network(api, run, view, key, &on).await);
+        }
+        evidence
+    }
+
+    /// Where the network of a Windows node may be amiss: its policies, and what makes them.
+    async fn network(
+        &self,
+        api: &Api,
+        run: &str,
+        view: &RunView,
+        key: &FixtureKey,
+        on: &BTreeSet<&str>,
+    ) -> Vec<Evidence> {
+        let prober_key = FixtureName::WindowsNodeProber.at(key.pool.as_ref());
+        let stands = view
+            .fixtures
+            .get(&prober_key)
+            .is_some_and(|(outcome, _)| matches!(outcome, FixtureOutcome::Stands(_)));
+        if !stands {
+            return Vec::new();
+        }
+        let from = VantageKey {
+            kind: SourceKind::WindowsNode,
+            pool: key.pool.clone(),
+        };
+        let Some(pod) = prober(run, &from) else {
+            return Vec::new();
+        };
+        let request = ExecRequest {
+            argv: [HNSDIAG, "list", "loadbalancers"].map(str::to_owned).into(),
+            stdin: None,
+        };
+        let of = from.to_string();
+        let hns = match api.exec(&pod, &request).await {
+            Ok(reply) => {
+                let text = format!("{}\n{}", reply.stdout, reply.stderr);
+                Evidence::of(EvidenceKind::Hns, of, &text)
+            }
+            Err(trouble) => Evidence::unknown(EvidenceKind::Hns, of, &trouble.to_string()),
+        };
+        let mut evidence = vec![hns];
+        match &self.proxies {
+            Ok(pods) => {
+                let own = pods.iter().filter(|pod| {
+                    name_of(pod).contains("kube-proxy")
+                        && node_of(pod).is_some_and(|node| on.contains(node))
+                });
+                let logs = own.flat_map(logs_of).map(|log| Log {
+                    kind: EvidenceKind::KubeProxy,
+                    ..log
+                });
+                let logs: Vec<_> = logs.filter(|log| !log.previous).collect();
+                evidence.extend(join_all(logs.into_iter().map(|log| log.read(api))).await);
+            }
+            Err(why) => {
+                let of = format!("namespace {SYSTEM}");
+                evidence.push(Evidence::unknown(EvidenceKind::KubeProxy, of, why));
+            }
+        }
+        evidence
+    }
+}
+
+async fn both(api: &Api, paths: [String; 2]) -> [Result<Vec<Json>, String>; 2] {
+    let [one, other] = paths;
+    let (one, other) = futures::join!(items(api, one), items(api, other));
+    [one, other]
+}
+
+fn joined(
+    one: Result<Vec<Json>, String>,
+    other: Result<Vec<Json>, String>,
+) -> Result<Vec<Json>, String> {
+    Ok([one?, other?].concat())
+}
+
+async fn items(api: &Api, path: String) -> Result<Vec<Json>, String> {
+    match api.send(&ApiRequest::get(path)).await {
+        Ok(reply) if reply.status == 200 => {
+            Ok(reply.body["items"].as_array().cloned().unwrap_or_default())
+        }
+        Ok(reply) => Err(text(&reply.body["message"]).to_owned()),
+        Err(trouble) => Err(trouble.to_string()),
+    }
+}
+
+/// The log of one container.
+struct Log {
+    kind: EvidenceKind,
+    of: String,
+    path: String,
+    previous: bool,
+}
+
+impl Log {
+    async fn read(self, api: &Api) -> Evidence {
+        match api.text(&self.path).await {
+            Ok(reply) if reply.status == 200 => {
+                let text = reply.body.as_str().unwrap_or_default();
+                Evidence::of(self.kind, self.of, text)
+            }
+            Ok(reply) => {
+                let why = format!("status {}: {}", reply.status, text(&reply.body["message"]));
+                Evidence::unknown(self.kind, self.of, &why)
+            }
+            Err(trouble) => Evidence::unknown(self.kind, self.of, &trouble.to_string()),
+        }
+    }
+}
+
+/// The logs that a pod has: of each container that began, and of the one before it.
+fn logs_of(pod: &Json) -> Vec<Log> {
+    let metadata = &pod["metadata"];
+    let (namespace, name) = (text(&metadata["namespace"]), text(&metadata["name"]));
+    let path = PODS.object_path(Some(namespace), name);
+    let mut logs = Vec::new();
+    for container in containers(pod) {
+        let own = text(&container["name"]);
+        let of = format!("Pod {namespace}/{name}, container {own}");
+        let query = format!(
+            "container={}&tailLines={TAIL}&limitBytes={LOG}",
+            encode(own)
+        );
+        let ended = !container["lastState"]["terminated"].is_null();
+        let began = ended
+            || !container["state"]["running"].is_null()
+            || !container["state"]["terminated"].is_null();
+        if ended {
+            logs.push(Log {
+                kind: EvidenceKind::PreviousLog,
+                of: of.clone(),
+                path: format!("{path}/log?{query}&previous=true"),
+                previous: true,
+            });
+        }
+        if began {
+            logs.push(Log {
+                kind: EvidenceKind::Log,
+                of,
+                path: format!("{path}/log?{query}"),
+                previous: false,
+            });
+        }
+    }
+    logs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::fake::Fake;
+    use serde_json::json;
+    use tokio::time::Instant;
+    use winconform_core::facts::PoolName;
+    use winconform_core::record::Started;
+    use winconform_core::way::{Trouble, TroubleKind};
+
+    const POD: &str = "/api/v1/namespaces/winconform-r1/pods/linux-server-linux";
+    const LOG: &str = "/api/v1/namespaces/winconform-r1/pods/linux-server-linux/log";
+
+    fn key() -> FixtureKey {
+        FixtureName::LinuxServer.at(Some(&PoolName::linux()))
+    }
+
+    /// A journal of a run, in which the fixture failed or not.
+    fn journal(failed: bool) -> Journal {
+        let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).expect("in memory");
+        let started = Started {
+            schema: winconform_core::record::SCHEMA,
+            version: String::new(),
+            run: "r1".to_owned(),
+            context: String::new(),
+            suites: String::new(),
+            profile: winconform_core::config::Profile::default(),
+            config: None,
+            selection: Vec::new(),
+            unchecked: Vec::new(),
+            waivers: Vec::new(),
+        };
+        journal.write(Event::RunStarted(started)).expect("written");
+        if failed {
+            let trouble = Trouble::new(TroubleKind::FixtureFailed, "CrashLoopBackOff");
+            let outcome = FixtureOutcome::Failed(trouble);
+            let (key, took_ms) = (key(), 1);
+            let event = Event::Fixture {
+                key,
+                outcome,
+                took_ms,
+            };
+            journal.write(event).expect("written");
+        }
+        journal
+    }
+
+    fn put(fake: &Fake) {
+        let container = json!({"name": "server", "restartCount": 2,
+            "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+            "lastState": {"terminated": {"exitCode": 1}}});
+        fake.put(
+            POD,
+            json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"namespace": "winconform-r1", "name": "linux-server-linux", "labels": {
+                labels::MANAGED_BY: labels::WINCONFORM, labels::RUN: "r1",
+                labels::FIXTURE: key().name.as_str(), labels::POOL: "linux"}},
+            "status": {"phase": "Running", "containerStatuses": [container]}}),
+        );
+    }
+
+    async fn diagnosed(fake: &Fake, failed: bool) -> BTreeMap<FixtureKey, Diagnosis> {
+        let journal = journal(failed);
+        let (_alive, signals) = watch::channel(0);
+        look(&fake.api(), "r1", &journal, &Rests::default(), signals).await;
+        read(&journal.text()).expect("a record").diagnoses
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_healthy_run_asks_nothing() {
+        let fake = Fake::default();
+        put(&fake);
+        assert!(diagnosed(&fake, false).await.is_empty());
+        assert!(fake.log().is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_log_before_the_restart_is_on_record_without_secrets() {
+        let fake = Fake::default();
+        put(&fake);
+        let log = json!("begin\npassword=hunter2\nfatal: no such file\n");
+        fake.script(&format!("GET {LOG}"), 200, log);
+        let diagnoses = diagnosed(&fake, true).await;
+        let evidence = &diagnoses[&key()].evidence;
+        let log = evidence
+            .iter()
+            .find(|one| one.kind == EvidenceKind::PreviousLog);
+        assert!(log.is_some(), "{evidence:?}");
+        let status = evidence
+            .iter()
+            .find(|one| one.kind == EvidenceKind::Status)
+            .expect("a status");
+        assert!(status.lines.concat().contains("2 restarts"), "{status:?}");
+        let text = format!("{evidence:?}");
+        assert!(!text.contains("hunter2"), "{text}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_may_not_be_read_is_on_record_and_no_more() {
+        let fake = Fake::default();
+        fake.script(
+            "GET",
+            403,
+            json!({"kind": "Status", "message": "pods is forbidden"}),
+        );
+        let diagnoses = diagnosed(&fake, true).await;
+        let evidence = &diagnoses[&key()].evidence;
+        let said: Vec<_> = evidence.iter().map(|one| one.unknown.as_deref()).collect();
+        assert_eq!(said, [Some("pods is forbidden")]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_does_not_answer_delays_it_no_longer_than_its_limit() {
+        let fake = Fake::default();
+        fake.script("GET", 503, json!({"kind": "Status", "message": "later"}));
+        let (begun, limit) = (Instant::now(), fake.api().durations().diagnose);
+        assert!(diagnosed(&fake, true).await.is_empty());
+        assert!(begun.elapsed() <= limit * 2, "{:?}", begun.elapsed());
+    }
+}

@@ -1,0 +1,186 @@
+//! Whether the nodes that a look was aimed at are still Ready, asked only of looks that failed.
+//!
+//! A node that dies takes its node ports and its kubelet with it, and no rule of the network
+//! speaks of that. Looks that end together share the answer.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use winconform_core::text::printable;
+use winconform_core::way::{ApiRequest, Host, Request, StandingNode, Trouble, TroubleKind};
+
+use crate::transport::Api;
+
+/// What was last asked. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NodesNow {
+    last: Arc<Mutex<Option<(Instant, Told)>>>,
+}
+
+/// By name of the node, what its condition says where it is not Ready.
+type Told = Result<Arc<BTreeMap<String, Result<(), String>>>, Trouble>;
+
+impl NodesNow {
+    /// Why a request to addresses of nodes tells nothing: one of them is gone or is no longer
+    /// Ready at `since` or later, or nobody could tell.
+    pub(super) async fn amiss(
+        &self,
+        api: &Api,
+        since: Instant,
+        request: &Request,
+        nodes: &[StandingNode],
+    ) -> Option<Trouble> {
+        let aimed_at: Vec<_> = nodes.iter().filter(|node| is_aim(request, node)).collect();
+        if aimed_at.is_empty() {
+            return None;
+        }
+        let told = match self.at(api, since).await {
+            Ok(told) => told,
+            Err(trouble) => return Some(trouble),
+        };
+        aimed_at.into_iter().find_map(|node| {
+            let how = match told.get(&node.name) {
+                Some(Ok(())) => return None,
+                Some(Err(said)) => format!("is no longer Ready: {said}"),
+                None => "is gone".to_owned(),
+            };
+            let detail = format!("Node {}, at which it looks, {how}", printable(&node.name));
+            Some(Trouble::new(TroubleKind::FixtureChanged, detail))
+        })
+    }
+
+    async fn at(&self, api: &Api, since: Instant) -> Told {
+        let mut last = self.last.lock().await;
+        match &*last {
+            Some((began, told)) if *began >= since => told.clone(),
+            _ => {
+                let began = Instant::now();
+                let told = ask(api).await;
+                *last = Some((began, told.clone()));
+                told
+            }
+        }
+    }
+}
+
+fn is_aim(request: &Request, node: &StandingNode) -> bool {
+    let own = |address: &IpAddr| node.addresses.contains(address);
+    match request {
+        Request::Get(gets) => gets
+            .iter()
+            .any(|get| matches!(&get.host, Host::Address(address) if own(address))),
+        Request::Ping(addresses) => addresses.iter().any(own),
+        Request::Api(_) | Request::Facts => false,
+    }
+}
+
+async fn ask(api: &Api) -> Told {
+    let reply = api.send(&ApiRequest::get("/api/v1/nodes")).await?;
+    if reply.status != 200 {
+        let words = printable(reply.body["message"].as_str().unwrap_or("no message"));
+        let detail = format!("whether its nodes are still Ready: {words}");
+        let kind = match reply.status {
+            403 => TroubleKind::Forbidden,
+            _ => TroubleKind::ApiUnavailable,
+        };
+        return Err(Trouble::new(kind, detail));
+    }
+    let nodes = reply.body["items"].as_array().into_iter().flatten();
+    let told = nodes.filter_map(|node| {
+        let name = node["metadata"]["name"].as_str()?;
+        Some((name.to_owned(), readiness(node)))
+    });
+    Ok(Arc::new(told.collect()))
+}
+
+fn readiness(node: &Json) -> Result<(), String> {
+    let conditions = node["status"]["conditions"].as_array();
+    let ready = conditions
+        .into_iter()
+        .flatten()
+        .find(|condition| condition["type"] == "Ready");
+    match ready {
+        Some(ready) if ready["status"] == "True" => Ok(()),
+        Some(ready) => {
+            let of = |key: &str| printable(ready[key].as_str().unwrap_or_default());
+            Err(format!("{} ({})", of("reason"), of("message")))
+        }
+        None => Err("it has no such condition".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::fake::Fake;
+    use serde_json::json;
+    use winconform_core::facts::PoolName;
+    use winconform_core::way::HttpGet;
+
+    const NODE: &str = "/api/v1/nodes/win-a";
+
+    fn put(fake: &Fake, status: &str) {
+        fake.put(
+            NODE,
+            json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "win-a"},
+            "status": {"conditions": [{"type": "Ready", "status": status,
+                "reason": "NodeStatusUnknown", "message": "Kubelet stopped posting"}]}}),
+        );
+    }
+
+    fn nodes() -> Vec<StandingNode> {
+        vec![StandingNode {
+            name: "win-a".to_owned(),
+            pool: PoolName::linux(),
+            kubelet: None,
+            addresses: vec![IpAddr::from([10, 0, 0, 7])],
+        }]
+    }
+
+    fn get(last: u8) -> Request {
+        Request::Get(vec![HttpGet {
+            host: Host::Address(IpAddr::from([10, 0, 0, last])),
+            port: 30080,
+            path: "/".to_owned(),
+        }])
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_nodes_aimed_at_count_and_are_asked_for_once() {
+        let fake = Fake::default();
+        put(&fake, "True");
+        let (now, api, since) = (NodesNow::default(), fake.api(), Instant::now());
+        assert_eq!(now.amiss(&api, since, &get(8), &nodes()).await, None);
+        assert!(fake.log().is_empty());
+        assert_eq!(now.amiss(&api, since, &get(7), &nodes()).await, None);
+        assert_eq!(now.amiss(&api, since, &get(7), &nodes()).await, None);
+        assert_eq!(fake.log().len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_that_fell_silent_or_is_gone_is_named() {
+        let fake = Fake::default();
+        put(&fake, "Unknown");
+        let (now, api) = (NodesNow::default(), fake.api());
+        let since = Instant::now();
+        let trouble = now.amiss(&api, since, &get(7), &nodes()).await;
+        let trouble = trouble.expect("it is not Ready");
+        assert_eq!(trouble.kind, TroubleKind::FixtureChanged);
+        assert_eq!(
+            trouble.detail,
+            "Node win-a, at which it looks, is no longer Ready: NodeStatusUnknown \
+             (Kubelet stopped posting)"
+        );
+        fake.remove(NODE);
+        let later = since + api.durations().look_again;
+        let trouble = now.amiss(&api, later, &get(7), &nodes()).await;
+        assert_eq!(
+            trouble.map(|trouble| trouble.detail).as_deref(),
+            Some("Node win-a, at which it looks, is gone")
+        );
+    }
+}

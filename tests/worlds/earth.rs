@@ -1,0 +1,409 @@
+//! The one control plane of all worlds: the nodes that are joined to it, and how a run goes there.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use hybrid_sim::front::{Front, FrontOptions};
+use hybrid_sim::{
+    Build, FaultPlan, JoinOptions, Joined, NodeSpec, Pool, ProductFault, Topology, join,
+};
+use serde_json::json;
+use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, mpsc};
+use winconform::cluster::{Cluster, Condition, connect, kube_config, poll_until, remove_run};
+use winconform::engine::{Journal, Keep, Repeat, RunOptions, run};
+use winconform_core::config::{Config, Durations, Limits, Outside, Target};
+use winconform_core::plan::Selection;
+use winconform_core::record::{Event, FixtureOutcome, RunView, read};
+use winconform_core::suite::Suites;
+use winconform_core::way::{ApiRequest, Verb};
+
+use crate::admission::Rule;
+use crate::list::{Bad, Nodes, World};
+use crate::others::{Others, send};
+use crate::portal::Portal;
+use crate::told;
+use crate::world::{Outcome, options};
+
+/// Simulated durations go by so much faster.
+const SPEED: f64 = 40.0;
+
+/// What is checked: a little of everything.
+const CLAIMS: [&str; 9] = [
+    "env.all-nodes-healthy",
+    "env.hybrid-nodes",
+    "net.node-to-service-ip",
+    "net.nodeport-external",
+    "net.pod-to-pod-cross-os",
+    "net.service-ip-from-pod",
+    "reject.hostPID",
+    "sample.win-webserver",
+    "sched.node-selector",
+];
+
+/// The control plane and what is joined to it.
+pub(crate) struct Earth {
+    kubeconfig: PathBuf,
+    admin: Cluster,
+    others: Others,
+    /// Held for writing by who changes the nodes.
+    ground: RwLock<Option<(Nodes, Joined)>>,
+}
+
+type Ground = Option<(Nodes, Joined)>;
+
+impl Earth {
+    /// Makes what others have in the cluster.
+    pub(crate) async fn begin(kubeconfig: PathBuf) -> Result<Self, String> {
+        let admin = connect(
+            &options(&kubeconfig),
+            durations(&Bad::Nothing),
+            Limits::default(),
+        )
+        .await;
+        let admin = admin.map_err(|error| error.to_string())?;
+        let others = Others::make(&admin.api).await?;
+        Ok(Self {
+            kubeconfig,
+            admin,
+            others,
+            ground: RwLock::new(None),
+        })
+    }
+
+    /// Removes it again, and the nodes.
+    pub(crate) async fn end(self) -> Result<(), String> {
+        if let Some((_, joined)) = self.ground.into_inner() {
+            joined.leave().await.map_err(|error| error.to_string())?;
+        }
+        self.others.remove(&self.admin.api).await
+    }
+
+    /// A run in a world, and whether all came as it says.
+    pub(crate) async fn live(&self, world: &World) -> Outcome {
+        let run = format!("w{:08x}", rand::random::<u32>());
+        let alone = matches!(
+            world.bad,
+            Bad::Nodes(_) | Bad::Cordoned(_) | Bad::Vanishing(_)
+        );
+        let began;
+        let (view, before, after);
+        if alone {
+            let mut ground = self.changed(world.nodes).await?;
+            began = Instant::now();
+            before = self.others.settled(&self.admin.api).await?;
+            let (_, joined) = ground.as_mut().ok_or("no nodes")?;
+            self.turn(joined, &world.bad, true).await?;
+            view = self.run(world, &run, joined).await;
+            self.turn(joined, &world.bad, false).await?;
+            after = self.others.seen(&self.admin.api).await?;
+        } else {
+            let ground = self.joined(world.nodes).await?;
+            began = Instant::now();
+            before = self.others.settled(&self.admin.api).await?;
+            let (_, joined) = ground.as_ref().ok_or("no nodes")?;
+            view = self.run(world, &run, joined).await;
+            after = self.others.seen(&self.admin.api).await?;
+        }
+        let view = view?;
+        println!("{}: {:.1} s", world.is, began.elapsed().as_secs_f32());
+        told::as_expected(world, &view)?;
+        self.clean(&run, &view).await?;
+        if before != after {
+            return Err(format!("others have {after:#?}\nand had {before:#?}"));
+        }
+        Ok(())
+    }
+
+    /// These nodes, for who leaves them as they are.
+    async fn joined(&self, nodes: Nodes) -> Result<RwLockReadGuard<'_, Ground>, String> {
+        let there = |ground: &Ground| ground.as_ref().is_some_and(|(known, _)| *known == nodes);
+        let ground = self.ground.read().await;
+        if there(&ground) {
+            return Ok(ground);
+        }
+        drop(ground);
+        Ok(self.changed(nodes).await?.downgrade())
+    }
+
+    /// These nodes, for who breaks them.
+    async fn changed(&self, nodes: Nodes) -> Result<RwLockWriteGuard<'_, Ground>, String> {
+        let mut ground = self.ground.write().await;
+        if ground.as_ref().is_none_or(|(known, _)| *known != nodes) {
+            if let Some((_, joined)) = ground.take() {
+                joined.leave().await.map_err(|error| error.to_string())?;
+            }
+            let options = JoinOptions {
+                topology: topology(nodes),
+                faults: FaultPlan::default(),
+                seed: 1,
+                speed: SPEED,
+                prefix: "worlds-".to_owned(),
+            };
+            let joined = join(self.admin.api.client().clone(), options).await;
+            *ground = Some((nodes, joined.map_err(|error| error.to_string())?));
+        }
+        Ok(ground)
+    }
+
+    /// Breaks nodes, or mends them.
+    async fn turn(&self, joined: &Joined, bad: &Bad, on: bool) -> Outcome {
+        match bad {
+            Bad::Nodes(faults) => {
+                for fault in *faults {
+                    let fault: ProductFault = fault.parse().expect("a fault of nodes");
+                    match on {
+                        true => joined.faults().set(fault),
+                        false => joined.faults().lift(&fault),
+                    }
+                }
+                joined.shown().await;
+            }
+            // It sets in when the run tells how far it is
+            Bad::Vanishing(fault) if !on => {
+                joined
+                    .faults()
+                    .lift(&fault.parse().expect("a fault of nodes"));
+                joined.shown().await;
+            }
+            Bad::Cordoned(node) => {
+                let request = ApiRequest {
+                    verb: Verb::Patch,
+                    path: format!("/api/v1/nodes/worlds-{node}"),
+                    body: Some(json!({"spec": {"unschedulable": on.then_some(true)}})),
+                };
+                let reply = self.admin.api.send(&request).await;
+                let reply = reply.map_err(|trouble| trouble.to_string())?;
+                if reply.status != 200 {
+                    return Err(reply.body.to_string());
+                }
+            }
+            _ => {}
+        }
+        match on {
+            true => Ok(()),
+            false => self.mended().await,
+        }
+    }
+
+    /// Every node is Ready again, and the controllers know.
+    async fn mended(&self) -> Outcome {
+        until("all nodes to be Ready", async || {
+            let found = send(&self.admin.api, Verb::Get, "/api/v1/nodes", None).await?;
+            let mut nodes = found["items"].as_array().into_iter().flatten();
+            Ok(nodes.all(|node| {
+                let conditions = node["status"]["conditions"].as_array();
+                let ready = conditions
+                    .into_iter()
+                    .flatten()
+                    .any(|one| one["type"] == "Ready" && one["status"] == "True");
+                let taints = node["spec"]["taints"].as_array();
+                let mut taints = taints.into_iter().flatten();
+                let tainted = taints.any(|taint| {
+                    let key = taint["key"].as_str().unwrap_or_default();
+                    key.starts_with("node.kubernetes.io/")
+                });
+                ready && !tainted
+            }))
+        })
+        .await
+    }
+
+    async fn run(&self, world: &World, run_id: &str, joined: &Joined) -> Result<RunView, String> {
+        let faults = match &world.bad {
+            Bad::Front(faults) => faults
+                .iter()
+                .map(|fault| fault.parse().expect("a fault of the front"))
+                .collect(),
+            _ => Vec::new(),
+        };
+        let config = kube_config(&options(&self.kubeconfig)).await;
+        let config = config.map_err(|error| error.to_string())?;
+        let quiet = FrontOptions {
+            faults: Vec::new(),
+            seed: 1,
+        };
+        let front = Front::start(config, quiet)
+            .await
+            .map_err(|error| error.to_string())?;
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let kubeconfig = folder.path().join("kubeconfig");
+        std::fs::write(&kubeconfig, front.kubeconfig()).map_err(|error| error.to_string())?;
+        let cluster = connect(
+            &options(&kubeconfig),
+            durations(&world.bad),
+            limits(&world.bad),
+        )
+        .await;
+        let cluster = cluster.map_err(|error| error.to_string())?;
+        front.set(faults);
+
+        let portal = match &world.bad {
+            Bad::CaptiveProxy => Some(Portal::open().await.map_err(|error| error.to_string())?),
+            _ => None,
+        };
+        let rule = match &world.bad {
+            Bad::Admission(house) => Some(Rule::set(&self.admin.api, *house, run_id).await?),
+            _ => None,
+        };
+        let proxy = portal.as_ref().map_or(joined.proxy_url(), Portal::url);
+        let settings = RunOptions {
+            run: run_id.to_owned(),
+            lease: format!("winconform-{run_id}"),
+            holder: run_id.to_owned(),
+            config: Config {
+                outside: Outside {
+                    reaches_nodes: true,
+                    proxy: Target::parse(&proxy),
+                    ..Outside::default()
+                },
+                ..Config::default()
+            },
+            selection: Selection::default(),
+            deadline: None,
+            repeat: Repeat::Times(1),
+            resume: None,
+            keep: Keep::Never,
+        };
+        let (tells, mut told) = mpsc::unbounded_channel();
+        let tell = Box::new(move |line: &winconform_core::record::Line| {
+            if let Event::Fixture {
+                key,
+                outcome: FixtureOutcome::Stands(_),
+                ..
+            } = &line.event
+            {
+                let _ = tells.send(key.to_string());
+            }
+        });
+        let journal = Journal::create(None, Vec::new(), tell).map_err(|error| error.to_string())?;
+        let (_alive, signals) = tokio::sync::watch::channel(0);
+        let suites = suites();
+        let meanwhile = async {
+            if let Some(rule) = &rule {
+                rule.keep(&self.admin.api).await;
+            }
+            if let Bad::Vanishing(fault) = &world.bad {
+                // All its pods of ours that the network is looked at with
+                let mut stand = 0;
+                while stand < 3 {
+                    match told.recv().await {
+                        Some(key) if key.contains("win") && key.ends_with("windows-2025") => {
+                            stand += 1;
+                        }
+                        Some(_) => {}
+                        None => std::future::pending().await,
+                    }
+                }
+                joined
+                    .faults()
+                    .set(fault.parse().expect("a fault of nodes"));
+            }
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            _ = run(&cluster, &suites, &settings, &journal, signals) => {}
+            () = meanwhile => {}
+        }
+        front.stop().await;
+        if let Some(rule) = rule {
+            rule.remove(&self.admin.api).await?;
+        }
+        read(&journal.text()).map_err(|error| error.to_string())
+    }
+
+    /// Nothing of the run is there, by its label or by its name.
+    async fn clean(&self, run: &str, view: &RunView) -> Outcome {
+        let torn_down = view.torn_down.as_ref().ok_or("nothing was torn down")?;
+        let left = remove_run(&self.admin.api, Some(run), Duration::from_mins(1)).await;
+        let left = left.map_err(|error| error.to_string())?;
+        if !torn_down.left.is_empty() || !torn_down.troubles.is_empty() || !left.removed.is_empty()
+        {
+            return Err(format!("{torn_down:?}, and then {:?}", left.removed));
+        }
+        let named = self.others.named(&self.kubeconfig, run).await?;
+        match named.as_slice() {
+            [] => Ok(()),
+            named => Err(format!("left behind: {named:?}")),
+        }
+    }
+}
+
+fn topology(nodes: Nodes) -> Topology {
+    let pools: &[(&str, Pool)] = match nodes {
+        Nodes::LinuxOnly => &[("linux-a", Pool::Linux), ("linux-b", Pool::Linux)],
+        Nodes::OneWindows => &[("windows-2022-a", Pool::Windows(Build::Ws2022))],
+        Nodes::Hybrid => &[
+            ("linux-a", Pool::Linux),
+            ("windows-2022-a", Pool::Windows(Build::Ws2022)),
+            ("windows-2025-a", Pool::Windows(Build::Ws2025)),
+        ],
+    };
+    let nodes = pools
+        .iter()
+        .map(|(name, pool)| NodeSpec::new((*name).to_owned(), *pool));
+    Topology {
+        nodes: nodes.collect(),
+        ..Topology::hybrid()
+    }
+}
+
+fn suites() -> Suites {
+    let mut suites = crate::suites::of_areas(&["env", "net", "reject", "sample", "sched"]);
+    suites.cases.retain(|case| {
+        let claim = case.claim.as_str();
+        CLAIMS.contains(&claim) && (claim != "reject.hostPID" || case.name.is_none())
+    });
+    suites
+}
+
+fn limits(bad: &Bad) -> Limits {
+    let usual = Limits::default();
+    Limits {
+        // What waits for a node to be called silent does so once
+        attempts: match bad {
+            Bad::Vanishing(_) => 1,
+            _ => usual.attempts,
+        },
+        ..usual
+    }
+}
+
+/// The run's own limits, nearer than for a real cluster: the simulated one is faster, too.
+fn durations(bad: &Bad) -> Durations {
+    let seconds = Duration::from_secs;
+    Durations {
+        api_answer: seconds(3),
+        api_body: seconds(3),
+        api_in_all: seconds(40),
+        transport_pause: Duration::from_millis(30),
+        exec_connect: seconds(4),
+        exec_idle: seconds(8),
+        watch: seconds(5),
+        fixture: seconds(60),
+        settle: seconds(1),
+        unscheduled: seconds(4),
+        lease: seconds(40),
+        stays_ready: seconds(1),
+        // The controllers call a node silent after 50 s (`--node-monitor-grace-period`, kubernetes
+        // cmd/kube-controller-manager/app/options/nodelifecyclecontroller.go), and so 60 s is usual
+        converge: match bad {
+            Bad::Vanishing(_) => seconds(60),
+            _ => seconds(4),
+        },
+        look_again: Duration::from_millis(100),
+        ..Durations::default()
+    }
+}
+
+/// Asks until it is so.
+pub(crate) async fn until(what: &str, so: impl AsyncFn() -> Result<bool, String>) -> Outcome {
+    let (pause, limit) = (Duration::from_millis(50), Duration::from_mins(2));
+    let asked = poll_until(pause, limit, what, async || match so().await {
+        Ok(true) => Condition::Done(Ok(())),
+        Ok(false) => Condition::NotYet("not so".to_owned()),
+        Err(why) => Condition::Done(Err(why)),
+    });
+    asked
+        .await
+        .unwrap_or_else(|trouble| Err(trouble.to_string()))
+}
