@@ -69,7 +69,7 @@ impl Fixtures {
         let outcome = match sent {
             Err(trouble) => Err(trouble),
             Ok(()) => {
-                let standing = self.wait_and_churn(key, &applied, &made, cancel);
+                let standing = Box::pin(self.wait_and_churn(key, &applied, &made, cancel));
                 let standing = cancel.run_until_cancelled(standing).await;
                 standing.unwrap_or_else(|| Err(ended()))
             }
