@@ -153,6 +153,7 @@ impl Executor {
                 }
                 self.perform(command);
             }
+            self.spans.settled();
             input = loop {
                 let reason = stop.borrow_and_update().clone();
                 if let (Some(stop), false) = (reason, stopped) {

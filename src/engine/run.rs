@@ -169,8 +169,7 @@ async fn live(
 ) -> Result<Finished, RunError> {
     let began = Instant::now();
     let deadline = options.deadline.map(|after| began + after);
-    let look_again = cluster.api.durations().look_again;
-    let mut spans = Spans::new(journal.clone(), began, look_again);
+    let mut spans = Spans::new(journal.clone(), began, &cluster.api);
     let planning = spans.stage(Activity::Plan);
     let mut waiting = signals.clone();
     // Of a large cluster, or a slow one, it takes long

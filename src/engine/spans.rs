@@ -11,6 +11,7 @@ use winconform_core::way::{FixtureKey, FixtureName, VantageKey};
 
 use super::command::LookIx;
 use super::journal::Journal;
+use crate::transport::Api;
 
 /// The spans of a run. It is told of what begins and ends, and decides nothing.
 pub(super) struct Spans {
@@ -19,6 +20,10 @@ pub(super) struct Spans {
     next: u32,
     /// The pause between two rounds of one check.
     look_again: Duration,
+    /// How many looks at the API server may be under way at once.
+    in_flight: usize,
+    /// The look that has just made room for another where there was none.
+    made_room: Option<u32>,
     /// What everything that comes waits for: the plan, then the Lease.
     root: Option<u32>,
     fixtures: BTreeMap<FixtureKey, u32>,
@@ -46,12 +51,14 @@ struct Rounds {
 }
 
 impl Spans {
-    pub(super) fn new(journal: Journal, began: Instant, look_again: Duration) -> Self {
+    pub(super) fn new(journal: Journal, began: Instant, api: &Api) -> Self {
         Self {
             journal,
             began,
             next: 0,
-            look_again,
+            look_again: api.durations().look_again,
+            in_flight: api.limits().api_in_flight,
+            made_room: None,
             root: None,
             fixtures: BTreeMap::new(),
             raising: BTreeMap::new(),
@@ -90,14 +97,17 @@ impl Spans {
     }
 
     pub(super) fn asks(&mut self, look: LookIx, check: &Check) {
-        let after = self.due(look, check);
+        let mut after = self.due(look, check);
+        after.extend(self.made_room.take().map(at_once));
         let begun = self.begin(Activity::Ask, Instant::now(), &after);
         self.in_span(look, begun.id);
         self.asking.insert(look, begun);
     }
 
     pub(super) fn asked(&mut self, look: LookIx) {
+        let full = self.asking.len() >= self.in_flight;
         if let Some(begun) = self.asking.remove(&look) {
+            self.made_room = full.then_some(begun.id);
             self.end(begun);
         }
     }
@@ -129,6 +139,11 @@ impl Spans {
         if let Some(begun) = self.sweeping.remove(from) {
             self.end(begun);
         }
+    }
+
+    /// What could begin has begun: nothing was waiting for room.
+    pub(super) fn settled(&mut self) {
+        self.made_room = None;
     }
 
     /// Everything is looked at again: no more spans.
@@ -214,8 +229,7 @@ mod tests {
     use winconform_core::way::{Look, Need, SourceKind, StateAsk, StateExpect, Test};
 
     use super::*;
-
-    const PAUSE: Duration = Duration::from_millis(500);
+    use crate::cluster::fake::Fake;
 
     fn started() -> Event {
         let started = serde_json::json!({"schema": 4, "version": "0", "run": "r", "context": "c",
@@ -226,7 +240,7 @@ mod tests {
     fn spans() -> (Spans, Journal) {
         let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).expect("in memory");
         journal.write(started()).expect("written");
-        let spans = Spans::new(journal.clone(), Instant::now(), PAUSE);
+        let spans = Spans::new(journal.clone(), Instant::now(), &Fake::default().api());
         (spans, journal)
     }
 
@@ -301,7 +315,7 @@ mod tests {
             FixtureName::Namespaces.at(None),
             FixtureName::WinWebserver.at(None),
         );
-        let prober = FixtureName::LinuxPodProber.at(None);
+        let prober = linux_pod().prober().expect("a pod is one");
         spans.applies(&namespaces);
         spans.stands(&namespaces);
         spans.applies(&sample);
@@ -347,6 +361,34 @@ mod tests {
             .map(|span| (span.began_ms, span.took_ms))
             .collect();
         assert_eq!(times, [(20, 300)]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_look_that_waits_for_room_comes_after_the_one_that_made_it() {
+        let (mut spans, journal) = spans();
+        let check = check();
+        let look = |check| LookIx { check, look: 1 };
+        let most = spans.in_flight;
+        for index in 0..most {
+            spans.asks(look(index), &check);
+        }
+        spans.settled();
+        // The fourth ends: another takes its place
+        spans.asked(look(3));
+        spans.asks(look(most), &check);
+        spans.settled();
+        // The fifth ends, and nothing waits: what comes later found room
+        spans.asked(look(4));
+        spans.settled();
+        spans.asks(look(most + 1), &check);
+        for index in [most, most + 1] {
+            spans.asked(look(index));
+        }
+        let waited: Vec<_> = waited(&journal)
+            .into_iter()
+            .map(|(_, after)| after)
+            .collect();
+        assert_eq!(waited, [vec![], vec![], vec![(3, 0)], vec![]]);
     }
 
     #[tokio::test(start_paused = true)]
