@@ -2,6 +2,8 @@
 # A control plane of one's own with simulated nodes, for benches. Source it with $work, a folder of
 # one's own, $simulator, empty, and $WINCONFORM, the program; have `end` run in the end.
 
+: "${work:?}"
+
 # start_control_plane : sets and exports KUBECONFIG
 start_control_plane() {
     KUBECONFIG=$(ci/control-plane/up --dir "$work/control-plane")

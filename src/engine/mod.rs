@@ -30,6 +30,7 @@ mod preflight;
 mod prepull;
 mod progress;
 mod pull_secrets;
+mod reasons;
 mod repeat;
 mod resume;
 mod run;

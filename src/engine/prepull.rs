@@ -19,7 +19,8 @@ use super::access;
 use super::fixtures::{Fixtures, as_trouble};
 use super::journal::Journal;
 use super::manifest;
-use super::run::{RunError, RunOptions, lost};
+use super::reasons::lost;
+use super::run::{RunError, RunOptions};
 use super::tear_down::tear_down;
 use crate::cluster::pods::{PodWait, pulled};
 use crate::cluster::{

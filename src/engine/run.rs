@@ -1,12 +1,11 @@
 //! The life of one run, from its first event to its last.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use winconform_core::config::Config;
@@ -25,12 +24,13 @@ use super::executor::{Executor, Stop};
 use super::fixtures::Fixtures;
 use super::journal::{Journal, JournalError};
 use super::manifest;
+use super::reasons::{passed, watch_reasons};
 use super::repeat::Repeat;
 use super::resume::go_on;
 use super::spans::Spans;
 use super::tear_down::{Keep, end, tear_down};
 use crate::cluster::{
-    Cluster, LEASE_NAMESPACE, LeaseError, LeaseHeld, LeaseState, acquire, collect, watch_pods,
+    Cluster, LEASE_NAMESPACE, LeaseError, LeaseHeld, acquire, collect, watch_pods,
 };
 use crate::transport::causes;
 
@@ -392,61 +392,6 @@ async fn take_lease(
         name: options.lease.clone(),
         source,
     })
-}
-
-/// Says why the run should end early, as soon as there is a reason; never returns.
-async fn watch_reasons(
-    journal: &Journal,
-    mut signals: watch::Receiver<u32>,
-    lease: Option<watch::Receiver<LeaseState>>,
-    deadline: Option<(Duration, Instant)>,
-    stop: watch::Sender<Option<Stop>>,
-) -> Infallible {
-    let signalled = async {
-        if signals.wait_for(|count| *count >= 1).await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    };
-    let overdue = async {
-        passed(deadline.map(|(_, at)| at)).await;
-        // Without one it is never passed
-        deadline.map(|(after, _)| after).unwrap_or_default()
-    };
-    let by = tokio::select! {
-        () = signalled => Stop::By("a signal".to_owned()),
-        why = lost(lease) => Stop::By(why),
-        () = journal.failed() => Stop::By("its record, which takes no more".to_owned()),
-        after = overdue => Stop::Deadline(after),
-    };
-    stop.send_replace(Some(by));
-    stop.closed().await;
-    std::future::pending().await
-}
-
-/// Returns when a Lease is lost, with the words for that; never without one.
-pub(super) async fn lost(lease: Option<watch::Receiver<LeaseState>>) -> String {
-    let Some(mut lease) = lease else {
-        return std::future::pending().await;
-    };
-    loop {
-        if let LeaseState::Lost(why) = &*lease.borrow_and_update() {
-            return format!("the loss of its Lease: {why}");
-        }
-        if lease.changed().await.is_err() {
-            return std::future::pending().await;
-        }
-    }
-}
-
-/// Returns when a time has come; never without one.
-async fn passed(at: Option<Instant>) {
-    match at {
-        Some(at) => {
-            let never = std::future::pending::<()>();
-            let _ = timeout_at(at, never).await;
-        }
-        None => std::future::pending().await,
-    }
 }
 
 fn planned(check: &Check) -> PlannedCheck {
