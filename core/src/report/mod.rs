@@ -18,6 +18,7 @@ pub mod plan;
 pub mod preflight;
 mod progress;
 pub mod rbac;
+mod style;
 mod summary;
 mod suspects;
 pub mod terminal;

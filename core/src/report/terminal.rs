@@ -8,6 +8,7 @@ use super::excerpt::{self, Excerpt};
 use super::finding::{Finding, UNFINISHED, in_words, times, word};
 use super::folded::{Row, rows};
 use super::layout::{NARROWEST, columns, fit, pad, wrap};
+use super::style::Style;
 use super::summary::{path, pools, seconds, server, tally};
 use super::suspects::suspects;
 use super::waivers::{idle, raised};
@@ -60,43 +61,6 @@ pub fn render(view: &RunView, width: usize, colour: Colour) -> String {
     let tally = page.paint(&tally(view), style);
     page.line(&tally);
     page.text
-}
-
-#[derive(Clone, Copy)]
-enum Style {
-    Good,
-    Known,
-    Bad,
-    Doubt,
-    News,
-    Quiet,
-    Title,
-}
-
-impl Style {
-    fn of(verdict: Option<Verdict>) -> Self {
-        match verdict {
-            Some(Verdict::Pass) => Self::Good,
-            Some(Verdict::KnownLimitation | Verdict::Recorded) => Self::Known,
-            Some(Verdict::Fail) => Self::Bad,
-            Some(Verdict::LimitationLifted | Verdict::Warn) => Self::News,
-            Some(Verdict::Skip) => Self::Quiet,
-            Some(Verdict::Broken) | None => Self::Doubt,
-        }
-    }
-
-    /// The parameters of its SGR sequence.
-    fn sgr(self) -> &'static str {
-        match self {
-            Self::Good => "32",
-            Self::Known => "36",
-            Self::Bad => "1;31",
-            Self::Doubt => "35",
-            Self::News => "33",
-            Self::Quiet => "2",
-            Self::Title => "1",
-        }
-    }
 }
 
 /// The report as far as it is written.
