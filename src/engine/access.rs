@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use winconform_core::config::{Config, Images};
-use winconform_core::facts::{Facts, Known, NodeDetails, NodeFact, Os, WindowsBuild};
+use winconform_core::facts::{Cni, Facts, Known, NodeDetails, NodeFact, Os, WindowsBuild};
 use winconform_core::plan::{
     Access, AccessVerb, Need, Place, Plan, Purpose, Uses, image_role, plan,
 };
@@ -44,6 +44,13 @@ pub fn roles(suites: &Suites, account: &Account) -> Result<Roles, SurveyError> {
         value: windows.into_iter().chain([linux]).collect(),
         source: String::new(),
     };
+    let keeps_policies = Cni {
+        product: "calico".to_owned(),
+        mode: None,
+        vxlan: None,
+        signs: Vec::new(),
+        unread: Vec::new(),
+    };
     // What is looked at differs by version
     let checks = EXPECTED.flat_map(|minor| {
         let facts = Facts {
@@ -52,6 +59,10 @@ pub fn roles(suites: &Suites, account: &Account) -> Result<Roles, SurveyError> {
                 source: String::new(),
             },
             nodes: nodes.clone(),
+            cni: Known::Fact {
+                value: Some(keeps_policies.clone()),
+                source: String::new(),
+            },
             ..Facts::default()
         };
         plan(suites, &facts, &config).checks
@@ -201,6 +212,9 @@ fn of_fixture(name: FixtureName) -> Result<BTreeSet<Need>, ManifestError> {
         // Why a pod has no sandbox is told by events alone
         needs.insert(fixture(objects("", "events", Place::Own, AccessVerb::List)));
         needs.extend(of_diagnosis(name));
+    }
+    if name == FixtureName::Churn {
+        needs.insert(fixture(of_kind(&PODS, Place::Own, AccessVerb::Delete)));
     }
     if name == FixtureName::Churn {
         needs.insert(fixture(of_kind(&PODS, Place::Own, AccessVerb::Delete)));
