@@ -22,7 +22,7 @@ use super::hindered::{belongs, hindered};
 use super::journal::Journal;
 use super::made::Made;
 use super::manifest::{self, ManifestError, pool_of};
-use super::stands::{standing, standing_pod};
+use super::stands::{ended, standing, standing_pod};
 use crate::cluster::pods::{PodWait, settled};
 use crate::cluster::{ApplyError, Condition, Watched, apply, labels, poll_until, wait_for_objects};
 use crate::transport::Api;
@@ -426,10 +426,6 @@ pub(super) fn object_name(object: &Json) -> ObjectName {
         namespace: text(&object["metadata"]["namespace"]),
         name: text(&object["metadata"]["name"]).unwrap_or_default(),
     }
-}
-
-pub(super) fn ended() -> Trouble {
-    Trouble::new(TroubleKind::NotApplied, "the run ended before it stood")
 }
 
 pub(super) fn as_trouble(error: ApplyError) -> Trouble {

@@ -10,8 +10,9 @@ use winconform_core::config::PullSecret;
 use winconform_core::text::printable;
 use winconform_core::way::{ApiRequest, Trouble, TroubleKind};
 
-use super::fixtures::{Fixtures, ended};
+use super::fixtures::Fixtures;
 use super::manifest;
+use super::stands::ended;
 use crate::cluster::kinds::SECRETS;
 use crate::cluster::labels;
 

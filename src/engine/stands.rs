@@ -3,7 +3,12 @@
 use std::net::IpAddr;
 
 use serde_json::Value as Json;
-use winconform_core::way::{StandingFixture, StandingPod};
+use winconform_core::way::{StandingFixture, StandingPod, Trouble, TroubleKind};
+
+/// Why nothing stands of what the run has no more use for.
+pub(super) fn ended() -> Trouble {
+    Trouble::new(TroubleKind::NotApplied, "the run ended before it stood")
+}
 
 /// What stands of a fixture: what was applied, and its pods.
 pub(super) fn standing(applied: &[Json], pods: Vec<StandingPod>) -> StandingFixture {
