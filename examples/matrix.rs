@@ -6,6 +6,8 @@
 //! Windows. Which curl a place has is asked before the clock starts for both ways. Ends with 1 when
 //! the median of the rounds' ratios is below BOUND, or an answer is not that of the pod asked.
 
+#![expect(clippy::print_stdout, reason = "its figures are for whoever runs it")]
+
 use std::error::Error;
 use std::net::IpAddr;
 use std::process::ExitCode;

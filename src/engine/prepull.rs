@@ -20,7 +20,7 @@ use super::fixtures::{Fixtures, as_trouble};
 use super::journal::Journal;
 use super::manifest;
 use super::reasons::lost;
-use super::run::{RunError, RunOptions};
+use super::run::{self, RunError, RunOptions};
 use super::tear_down::tear_down;
 use crate::cluster::pods::{PodWait, pulled};
 use crate::cluster::{
@@ -94,18 +94,9 @@ pub async fn prepull(
     let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).map_err(RunError::Journal)?;
     let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
     let pods = watch_pods(api, &options.run, &tracker, cancel.clone());
-    let fixtures = Fixtures {
-        api: api.clone(),
-        run: options.run.clone(),
-        pools: Arc::new(pools),
-        // Nothing is placed by what they have to give
-        nodes: Arc::default(),
-        images: Arc::new(options.config.images.clone()),
-        journal,
-        domain: Arc::default(),
-        copied: Arc::default(),
-        pods,
-    };
+    // Nothing is placed by what nodes have to give
+    let nodes = Arc::default();
+    let fixtures = run::fixtures(cluster, options, &journal, pools, nodes, pods);
     let mut left = by_pod(wanted);
     let ended_by = tokio::select! {
         () = pull_all(fixtures, &mut left, &cancel, tell) => None,

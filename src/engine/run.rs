@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use winconform_core::config::Config;
 use winconform_core::document::Diagnostics;
-use winconform_core::facts::Facts;
+use winconform_core::facts::{Facts, NodeFact, Pool, PoolName};
 use winconform_core::plan::{Access, Check, Plan, Selected, Selection, plan};
 use winconform_core::record::{
     Activity, Ended, Event, Exit, ObjectName, PlannedCheck, RecordError, ResumeError, RunView,
@@ -30,7 +30,7 @@ use super::resume::go_on;
 use super::spans::Spans;
 use super::tear_down::{Keep, end, tear_down};
 use crate::cluster::{
-    Cluster, LEASE_NAMESPACE, LeaseError, LeaseHeld, acquire, collect, watch_pods,
+    Cluster, LEASE_NAMESPACE, LeaseError, LeaseHeld, Watched, acquire, collect, watch_pods,
 };
 use crate::transport::causes;
 
@@ -186,7 +186,7 @@ async fn live(
             return stopped(cluster, options, journal, by, false).await;
         }
     };
-    let pools = Arc::new(facts.pools());
+    let pools = facts.pools();
     if let Some(earlier) = &options.resume {
         earlier
             .can_be_resumed(&started(cluster, suites, options), &facts)
@@ -233,29 +233,18 @@ async fn live(
     let pods = watch_pods(&cluster.api, &options.run, &tracker, cancel.clone());
     let namespaces = [manifest::namespace, manifest::host_namespace].map(|of| of(&options.run));
     let standing = Standing::new(&options.run, namespaces, &facts, &options.config.outside);
-    let fixtures = Fixtures {
-        api: cluster.api.clone(),
-        run: options.run.clone(),
-        pools,
-        nodes: Arc::clone(&standing.node_facts),
-        images: Arc::new(options.config.images.clone()),
-        journal: journal.clone(),
-        domain: Arc::default(),
-        copied: Arc::default(),
-        pods,
-    };
+    let nodes = Arc::clone(&standing.node_facts);
+    let fixtures = fixtures(cluster, options, journal, pools, nodes, pods);
     let overdue = deadline.is_some_and(|at| at <= Instant::now());
-    let before = if *signals.borrow() >= 1 {
-        Some(Stop::By("a signal".to_owned()))
-    } else {
-        options.deadline.filter(|_| overdue).map(Stop::Deadline)
+    let before = match *signals.borrow() {
+        0 => options.deadline.filter(|_| overdue).map(Stop::Deadline),
+        _ => Some(Stop::By("a signal".to_owned())),
     };
     let ((stop_sender, stop), rests) = (watch::channel(before), Rests::of(&plan));
     let executor = Executor::new(
         plan,
         facts,
         options.repeat,
-        began,
         fixtures,
         standing,
         spans,
@@ -282,6 +271,28 @@ async fn live(
         spans.passed(ending);
     }
     ended(cluster, journal)
+}
+
+/// What bringing up fixtures needs, of a cluster with these pools and nodes.
+pub(super) fn fixtures(
+    cluster: &Cluster,
+    options: &RunOptions,
+    journal: &Journal,
+    pools: BTreeMap<PoolName, Pool>,
+    nodes: Arc<Vec<NodeFact>>,
+    pods: watch::Receiver<Watched>,
+) -> Fixtures {
+    Fixtures {
+        api: cluster.api.clone(),
+        run: options.run.clone(),
+        pools: Arc::new(pools),
+        nodes,
+        images: Arc::new(options.config.images.clone()),
+        journal: journal.clone(),
+        domain: Arc::default(),
+        copied: Arc::default(),
+        pods,
+    }
 }
 
 /// Puts on record what the run came to.

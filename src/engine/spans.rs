@@ -69,6 +69,11 @@ impl Spans {
         }
     }
 
+    /// When the run began.
+    pub(super) fn began(&self) -> Instant {
+        self.began
+    }
+
     /// Something begins that everything later waits for.
     pub(super) fn stage(&mut self, what: Activity) -> Begun {
         self.begin(what, Instant::now(), &[])

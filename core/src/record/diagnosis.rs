@@ -118,7 +118,8 @@ mod tests {
 
     #[test]
     fn the_end_is_kept_and_no_more() {
-        let text: String = (0..100).map(|n| format!("line {n}\n\n")).collect();
+        let lines: Vec<_> = (0..100).map(|n| format!("line {n}")).collect();
+        let text = lines.join("\n\n");
         let evidence = Evidence::of(EvidenceKind::Log, "Pod a/b".to_owned(), &text);
         assert!(evidence.cut);
         assert_eq!(evidence.lines.len(), LINES);

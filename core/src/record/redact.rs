@@ -222,8 +222,7 @@ mod tests {
             "tokens: ",
             "mail me@example.com or see https://example.com/@me",
         ] {
-            let expected = text.replace("tokens: ", "tokens: ");
-            assert_eq!(redact(text), expected);
+            assert_eq!(redact(text), text);
         }
     }
 
