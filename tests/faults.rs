@@ -42,7 +42,7 @@ const PLACES: usize = 4;
 const EXECS: u64 = 4;
 
 /// Runs at once while harness faults are tried.
-const AT_ONCE: usize = 10;
+const AT_ONCE: usize = 4;
 static RUNS: Semaphore = Semaphore::const_new(AT_ONCE);
 /// From so many runs on, more than a quarter may not be left untold.
 const BOUNDED: usize = 3;
@@ -680,7 +680,16 @@ impl World {
         );
         // Patience that always gives up would be right too, and useless; a run or two say little
         if views.len() >= BOUNDED && untold * 4 > told + untold {
-            Err(format!("{untold} of {} untold", told + untold))
+            let left = |(_, view): &&(u64, RunView)| {
+                let broken = |it: &&Option<Verdict>| matches!(it, None | Some(Verdict::Broken));
+                verdicts(view).values().filter(broken).count()
+            };
+            let most = views.iter().max_by_key(left);
+            let what = most.map(|(_, view)| described(view)).unwrap_or_default();
+            Err(format!(
+                "{untold} of {} untold; most of them here:\n{what}",
+                told + untold
+            ))
         } else {
             Ok(())
         }

@@ -26,7 +26,8 @@ const WHOLE_RUN: (&[&str], Account) = (
         file: "whole-run.yaml",
         checks: "all there is to check",
         makes: "the samples and the pods it looks from, which it execs into; one of them on each \
-                pool of Windows is a HostProcess pod, which is SYSTEM on its node",
+                pool of Windows is a HostProcess pod, which is SYSTEM on its node; of what failed it \
+                reads the logs, and kube-proxy's",
     },
 );
 

@@ -218,7 +218,6 @@ fn role(need: &Need) -> Role {
     );
     match &need.purpose {
         Purpose::Fact(_) => Role::Facts,
-        Purpose::Diagnosis if !own => Role::Facts,
         Purpose::Look if reads && !own => Role::Facts,
         Purpose::Lease => Role::Lease,
         Purpose::Removal if in_a_namespace(&need.access) => Role::Lease,
