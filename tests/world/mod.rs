@@ -132,7 +132,8 @@ pub(crate) fn durations() -> Durations {
         api_in_all: seconds(40),
         transport_pause: Duration::from_millis(30),
         exec_connect: seconds(4),
-        exec_idle: seconds(8),
+        // More than the whole time of one request over HTTP
+        exec_idle: seconds(12),
         watch: seconds(5),
         fixture: seconds(120),
         settle: seconds(1),

@@ -377,7 +377,7 @@ fn durations(bad: &Bad) -> Durations {
         api_in_all: seconds(40),
         transport_pause: Duration::from_millis(30),
         exec_connect: seconds(4),
-        exec_idle: seconds(8),
+        exec_idle: seconds(12),
         watch: seconds(5),
         fixture: seconds(60),
         settle: seconds(1),
