@@ -358,7 +358,9 @@ async fn without(
         let now = verdicts(&view).get(check).copied().flatten();
         let costed = costs.contains(check);
         if now == *verdict {
-            ensure(!costed || may_be_told(check), || {
+            // Nor is the question put that does not arise
+            let idle = *verdict == Some(Verdict::Skip);
+            ensure(!costed || idle || may_be_told(check), || {
                 format!("{check} is told nevertheless:\n{words}")
             })?;
             continue;
