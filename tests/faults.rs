@@ -44,8 +44,9 @@ const EXECS: u64 = 4;
 /// Runs at once while harness faults are tried.
 const AT_ONCE: usize = 4;
 static RUNS: Semaphore = Semaphore::const_new(AT_ONCE);
-/// From so many runs on, more than a quarter may not be left untold.
-const BOUNDED: usize = 3;
+/// How much may be left untold at most, as one part of so many, from so many runs on: of a few, one
+/// may be lost whole.
+const BOUNDS: [(usize, usize); 2] = [(8, 4), (3, 2)];
 /// What is broken at the nodes, as long as any trial looks at it.
 static SCENE: Mutex<Weak<Scene>> = Mutex::const_new(Weak::new());
 static SCENE_LEFT: Notify = Notify::const_new();
@@ -679,7 +680,8 @@ impl World {
             views.len()
         );
         // Patience that always gives up would be right too, and useless; a run or two say little
-        if views.len() >= BOUNDED && untold * 4 > told + untold {
+        let bound = BOUNDS.iter().find(|(runs, _)| views.len() >= *runs);
+        if bound.is_some_and(|(_, part)| untold * part > told + untold) {
             let left = |(_, view): &&(u64, RunView)| {
                 let broken = |it: &&Option<Verdict>| matches!(it, None | Some(Verdict::Broken));
                 verdicts(view).values().filter(broken).count()
