@@ -216,8 +216,11 @@ async fn signalled(world: &World, signal: &str, moment: &str) -> Outcome {
     run.until(moment).await?;
     run.signal(signal).await;
     let (code, told) = run.end().await;
-    let expected = if moment == LAST { 0 } else { 130 };
-    equal(code, Some(expected), &told)?;
+    // On a busy machine something may be left to look at even then
+    let complete = moment == LAST && code == Some(0);
+    if !complete {
+        equal(code, Some(130), &told)?;
+    }
     written(out.path())?;
     unchanged(&before, &everything(world).await)
 }
