@@ -190,7 +190,12 @@ fn words_of(error: &SocketError) -> String {
 
 /// What a refused upgrade means.
 fn read_refusal(error: UpgradeError) -> Result<ExecReply, Failed> {
-    let said = words(&error);
+    let mut said = words(&error);
+    if matches!(error, UpgradeError::Refused { status: 403, .. }) && !said.contains("cannot") {
+        // The server names a lack of `get`; of the other it says no more than that it is forbidden
+        // (KEP-4006, `AuthorizePodWebsocketUpgradeCreatePermission`)
+        said.push_str(": the account cannot create pods/exec, it seems");
+    }
     let (kind, again, after) = match error {
         UpgradeError::Refused {
             status: 500..=599,
