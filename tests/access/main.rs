@@ -407,6 +407,14 @@ async fn without(
     ))
 }
 
+/// The same where tear-down can come to nothing.
+fn hopeless() -> Durations {
+    Durations {
+        tear_down: Duration::from_secs(24),
+        ..short()
+    }
+}
+
 /// A token that the server refuses from some request on, at every moment of a run.
 async fn refused(world: &World) -> Outcome {
     let (admin, suites) = (admin(world).await?, few());
@@ -419,7 +427,7 @@ async fn refused(world: &World) -> Outcome {
 async fn refused_as(world: &World, admin: &Cluster, account: &Account, suites: &Suites) -> Outcome {
     let cluster = account.cluster(world, short()).await?;
     until(&cluster, suites, |said| said["ready"] == true).await?;
-    let whole = account::refusing_after(&cluster, usize::MAX, short());
+    let whole = account::refusing_after(&cluster, usize::MAX, hopeless());
     let healthy = verdicts(&run_as(&whole, suites, "refused-none").await?);
     let sent: u64 = whole.api.counts().iter().map(|(_, count)| count).sum();
     let sent = usize::try_from(sent).map_err(|error| error.to_string())?;
@@ -428,7 +436,7 @@ async fn refused_as(world: &World, admin: &Cluster, account: &Account, suites: &
         let (cluster, healthy) = (&cluster, &healthy);
         async move {
             let id = format!("refused-{after}");
-            let short = account::refusing_after(cluster, after, short());
+            let short = account::refusing_after(cluster, after, hopeless());
             let view = run_as(&short, suites, &id).await?;
             // As long as it takes: only what a run's own tear-down may take is short here
             let left = remove_run(&admin.api, Some(&id), Durations::default().tear_down)
