@@ -13,7 +13,7 @@ use winconform_core::verdict::{Because, SkipReason, Verdict, conclude_repeated};
 use winconform_core::way::{FixtureKey, FixtureName, Need, Trouble, TroubleKind, VantageKey};
 
 use super::command::{Command, Input, LookIx, LookOutcome};
-use super::gather::{Gathering, vantages};
+use super::gather::{Gathering, awaited, is_among, unheld};
 use super::progress::{CheckState, Stage};
 use super::repeat::Repeat;
 
@@ -172,7 +172,6 @@ impl Dispatcher {
     /// Begins another repetition, if there is to be one and anything to look at again.
     fn look_again(&mut self, now: Duration, commands: &mut Vec<Command>) -> bool {
         let due = self.repeat.goes_on_after(self.repetition, now);
-        let at = now + self.durations.look_again;
         let mut worth = self
             .checks
             .iter_mut()
@@ -181,7 +180,7 @@ impl Dispatcher {
         if !due || worth.peek().is_none() {
             return false;
         }
-        worth.for_each(|state| state.repeat(at));
+        worth.for_each(|state| state.repeat(now + self.durations.look_again));
         self.repetition = self.repetition.saturating_add(1);
         commands.push(Command::Repeat(self.repetition));
         true
@@ -216,23 +215,15 @@ impl Dispatcher {
 
     /// Begins what can begin; gives when the first vantage has waited long enough for more.
     fn begin_rounds(&mut self, now: Duration, commands: &mut Vec<Command>) -> Option<Duration> {
-        let awaiting = self.checks.iter().filter(|state| {
-            matches!(state.stage, Stage::Waiting)
-                && matches!(self.readiness(&state.check), Readiness::NotYet)
-        });
-        let awaited: BTreeSet<_> = awaiting
-            .flat_map(|state| vantages(&state.check).cloned())
-            .collect();
+        let (unseen, unheld) = (self.unseen(), unheld(&self.checks, now));
+        let patience = self.durations.gather;
         let mut gathered: Option<Duration> = None;
         for index in 0..self.checks.len() {
             let due = match self.checks[index].stage {
-                Stage::Waiting => true,
-                Stage::Due(at) => at <= now,
-                Stage::Round(_) | Stage::Done => false,
+                Stage::Waiting => None,
+                Stage::Due(at) if at <= now => Some(at),
+                Stage::Due(_) | Stage::Round(_) | Stage::Done => continue,
             };
-            if !due {
-                continue;
-            }
             match self.readiness(&self.checks[index].check) {
                 Readiness::NotYet => {}
                 Readiness::Never(fixture, trouble) => {
@@ -241,11 +232,14 @@ impl Dispatcher {
                     self.finish(index, commands);
                 }
                 Readiness::Ready => {
-                    let CheckState { check, stage, .. } = &self.checks[index];
-                    let patience = self.durations.gather;
-                    let first = matches!(stage, Stage::Waiting);
-                    let until = self.gathering.until(now, check, &awaited, patience);
-                    match until.filter(|_| first) {
+                    let state = &self.checks[index];
+                    let until = match due {
+                        None => self.gathering.until(now, &state.check, &unseen, patience),
+                        Some(at) => Some(at + patience).filter(|end| {
+                            *end > now && state.good_rounds > 0 && is_among(&state.check, &unheld)
+                        }),
+                    };
+                    match until {
                         Some(end) => gathered = Some(gathered.map_or(end, |at| at.min(end))),
                         None => self.begin_round(now, index),
                     }
@@ -253,6 +247,20 @@ impl Dispatcher {
             }
         }
         gathered
+    }
+
+    /// From where more is to be looked at as soon as fixtures stand.
+    fn unseen(&self) -> BTreeSet<VantageKey> {
+        let (mut late, mut ready) = (Vec::new(), Vec::new());
+        let waiting = |state: &&CheckState| matches!(state.stage, Stage::Waiting);
+        for CheckState { check, .. } in self.checks.iter().filter(waiting) {
+            match self.readiness(check) {
+                Readiness::NotYet => late.push(check),
+                Readiness::Ready => ready.push(check),
+                Readiness::Never(..) => {}
+            }
+        }
+        awaited(late, ready)
     }
 
     fn readiness(&self, check: &Check) -> Readiness {

@@ -510,7 +510,7 @@ fn a_vantage_waits_for_what_else_it_looks_at_but_not_for_ever() {
     let world = run(&[3, 10], Vec::new(), &[0], None);
     assert_eq!((world.verdicts.len(), world.sweeps), (2, 1));
     // The other sample stands late: what can be told is told before
-    let mut dispatcher = late(&[3, 10]);
+    let mut dispatcher = late(vec![check(0, 3), check(1, 10)]);
     let from_start = |seconds| Duration::from_secs(seconds);
     let patience = Durations::default().gather;
     let commands = dispatcher.step(from_start(1), Input::Woken);
@@ -520,17 +520,73 @@ fn a_vantage_waits_for_what_else_it_looks_at_but_not_for_ever() {
     });
     assert_eq!(wakes, Some(patience), "{commands:?}");
     let commands = dispatcher.step(patience, Input::Woken);
-    let swept = commands.iter().find_map(|command| match command {
-        Command::Sweep(_, looks) => Some(looks.len()),
+    let from = check(0, 3).looks[0].from.clone();
+    assert_eq!(swept(&commands), [(from, 1)]);
+}
+
+#[test]
+fn who_waits_with_another_place_is_waited_for_too() {
+    // From the pod, from node and pod, and from the node alone, whose sample stands late
+    let (pod, both) = (check(0, 0), check(1, 1));
+    let mut node = check(2, 7);
+    node.looks[0].from = both.looks[0].from.clone();
+    let [from_pod, from_node] = [&pod, &node].map(|check| check.looks[0].from.clone());
+    let mut dispatcher = late(vec![pod, both, node]);
+    let second = Duration::from_secs(1);
+    assert_eq!(swept(&dispatcher.step(second, Input::Woken)), []);
+    let patience = Durations::default().gather;
+    assert_eq!(
+        swept(&dispatcher.step(patience, Input::Woken)),
+        [(from_pod, 2), (from_node, 1)]
+    );
+}
+
+#[test]
+fn what_holds_is_looked_at_again_with_what_else_is_to_hold() {
+    let (pod, both, late_one) = (check(0, 0), check(1, 1), check(2, 10));
+    let [from_pod, from_node] = [&pod, &both].map(|check| check.looks[0].from.clone());
+    let [at_pod, at_node] = [&from_pod, &from_node].map(|from| from.clone().expect("a vantage"));
+    let good = |looks: &[(usize, usize)]| {
+        let looks = looks.iter().map(|(check, look)| LookIx {
+            check: *check,
+            look: *look,
+        });
+        looks.map(|look| (look, outcome(Turn::Holds))).collect()
+    };
+    let second = Duration::from_secs(1);
+    let (patience, again) = (Durations::default().gather, Durations::default().look_again);
+    let begun = || {
+        let mut dispatcher = late(vec![pod.clone(), both.clone(), late_one.clone()]);
+        let ended = Input::Swept(at_pod.clone(), good(&[(0, 0), (1, 1)]));
+        assert_eq!(swept(&dispatcher.step(second, ended)), []);
+        // The one that looked from the pod alone waits for the one that looks from the node, too
+        let commands = dispatcher.step(second + again, Input::Woken);
+        assert_eq!(swept(&commands), []);
+        dispatcher
+    };
+    let mut dispatcher = begun();
+    let ended = Input::Swept(at_node.clone(), good(&[(1, 0)]));
+    assert_eq!(swept(&dispatcher.step(second * 2, ended)), []);
+    assert_eq!(
+        swept(&dispatcher.step(second * 2 + again, Input::Woken)),
+        [(from_pod.clone(), 2), (from_node, 1)]
+    );
+    // But not for ever
+    let commands = begun().step(second + again + patience, Input::Woken);
+    assert_eq!(swept(&commands), [(from_pod, 1)]);
+}
+
+/// From where how many looks are begun.
+fn swept(commands: &[Command]) -> Vec<(Option<VantageKey>, usize)> {
+    let sweeps = commands.iter().filter_map(|command| match command {
+        Command::Sweep(from, looks) => Some((Some(from.clone()), looks.len())),
         _ => None,
     });
-    assert_eq!(swept, Some(1), "{commands:?}");
+    sweeps.collect()
 }
 
 /// A dispatcher for which everything stands at once but the sample of the last check.
-fn late(forms: &[usize]) -> Dispatcher {
-    let checks = forms.iter().enumerate().map(|(at, form)| check(at, *form));
-    let checks: Vec<_> = checks.collect();
+fn late(checks: Vec<Check>) -> Dispatcher {
     let last = checks.last().expect("a check").looks[0].needs[0].0.clone();
     let plan = Plan { checks };
     let mut dispatcher = Dispatcher::new(

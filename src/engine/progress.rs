@@ -137,6 +137,12 @@ impl CheckState {
         (verdict, because(own, &controls_named))
     }
 
+    /// Whether nothing but a good round is expected next: its first is under way, or all so far
+    /// were good.
+    pub(super) fn is_on_course(&self) -> bool {
+        self.attempts.is_empty() && (self.rounds == 1 || self.good_rounds > 0)
+    }
+
     /// Whether this round settles the attempt: it held as often as it must, or further rounds
     /// cannot be expected to change it. Only what crosses the network takes time to come right,
     /// and that time is granted once.
