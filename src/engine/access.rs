@@ -216,9 +216,6 @@ fn of_fixture(name: FixtureName) -> Result<BTreeSet<Need>, ManifestError> {
     if name == FixtureName::Churn {
         needs.insert(fixture(of_kind(&PODS, Place::Own, AccessVerb::Delete)));
     }
-    if name == FixtureName::Churn {
-        needs.insert(fixture(of_kind(&PODS, Place::Own, AccessVerb::Delete)));
-    }
     if name == FixtureName::Namespaces {
         needs.insert(fixture(objects(
             "",
