@@ -10,7 +10,7 @@ use futures::future::join_all;
 use serde_json::Value as Json;
 use tokio::sync::watch;
 use tokio::time::timeout;
-use winconform_core::plan::{CheckId, Plan};
+use winconform_core::plan::{CheckId, Plan, PlannedLook};
 use winconform_core::record::{
     Diagnosis, Event, Evidence, EvidenceKind, FixtureOutcome, RunView, read,
 };
@@ -49,11 +49,8 @@ impl Rests {
     /// Of all checks of a plan.
     pub(super) fn of(plan: &Plan) -> Self {
         let checks = plan.checks.iter().map(|check| {
-            let own = check.looks.iter().flat_map(|look| {
-                let needs = look.needs.iter().map(|(key, _)| key.clone());
-                needs.chain(look.from.as_ref().and_then(VantageKey::prober))
-            });
-            (check.id.clone(), own.collect())
+            let own = check.looks.iter().flat_map(PlannedLook::rests_on);
+            (check.id.clone(), own.map(|(key, _)| key).collect())
         });
         Self(checks.collect())
     }

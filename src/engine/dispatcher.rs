@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use winconform_core::config::{Durations, Limits};
-use winconform_core::plan::{Check, Fate, Plan};
+use winconform_core::plan::{Check, Fate, Plan, PlannedLook};
 use winconform_core::verdict::{Because, SkipReason, Verdict, conclude_repeated};
 use winconform_core::way::{FixtureKey, FixtureName, Need, Trouble, TroubleKind, VantageKey};
 
@@ -264,11 +264,7 @@ impl Dispatcher {
     }
 
     fn readiness(&self, check: &Check) -> Readiness {
-        let needs = check.looks.iter().flat_map(|look| {
-            let prober = look.from.as_ref().and_then(VantageKey::prober);
-            let prober = prober.map(|prober| (prober, Need::Stands));
-            look.needs.iter().cloned().chain(prober)
-        });
+        let needs = check.looks.iter().flat_map(PlannedLook::rests_on);
         // Whatever stands, stands in a namespace: without them nothing else is even applied
         let namespaces = FixtureKey {
             name: FixtureName::Namespaces,

@@ -17,7 +17,7 @@ use winconform_core::plan::Plan;
 use winconform_core::record::{Event, FixtureOutcome};
 use winconform_core::verdict::SkipReason;
 use winconform_core::way::{
-    FixtureKey, Need, Reply, Request, Standing, Trouble, TroubleKind, VantageKey,
+    FixtureKey, Reply, Request, Standing, Trouble, TroubleKind, VantageKey,
 };
 
 use super::command::{Command, Input, LookIx, LookOutcome};
@@ -307,10 +307,7 @@ impl Executor {
     fn looker(&self, ix: LookIx, standing: &Arc<Standing>) -> Option<Looker> {
         let check = self.dispatcher.check(ix.check)?;
         let look = check.looks.get(ix.look)?;
-        let prober = look.from.as_ref().and_then(VantageKey::prober);
-        let prober = prober.map(|prober| (prober, Need::Stands));
-        let needs = look.needs.iter().cloned().chain(prober);
-        let rests = needs.filter_map(|(key, need)| {
+        let rests = look.rests_on().filter_map(|(key, need)| {
             let made = Arc::clone(self.made.get(&key)?);
             Some(Rest { key, need, made })
         });

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use winconform_core::config::{Durations, Limits};
-use winconform_core::plan::{Check, Fate};
+use winconform_core::plan::{Check, Fate, PlannedLook};
 use winconform_core::record::{Attempted, LookRecord};
 use winconform_core::verdict::{Because, Conclusion, Verdict, because, conclude, judge};
 use winconform_core::way::{FixtureKey, Trouble, TroubleKind};
@@ -60,13 +60,8 @@ impl CheckState {
 
     /// Whether one of its looks needs a fixture.
     pub(super) fn needs(&self, fixture: &FixtureKey) -> bool {
-        self.check.looks.iter().any(|look| {
-            look.needs.iter().any(|(key, _)| key == fixture)
-                || look
-                    .from
-                    .as_ref()
-                    .is_some_and(|from| from.prober().as_ref() == Some(fixture))
-        })
+        let mut all = self.check.looks.iter().flat_map(PlannedLook::rests_on);
+        all.any(|(key, _)| key == *fixture)
     }
 
     /// Forgets what was seen of a fixture that is to be made anew, which may take its time to come

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use winconform_core::plan::Check;
+use winconform_core::plan::{Check, PlannedLook};
 use winconform_core::record::{Activity, After, Event, Span};
 use winconform_core::way::{FixtureKey, FixtureName, VantageKey};
 
@@ -164,11 +164,8 @@ impl Spans {
         }
         let pause_ms = millis(self.look_again);
         let before = rounds.before.iter().map(|id| After { id: *id, pause_ms });
-        let needs = check.looks.iter().flat_map(|look| {
-            let needs = look.needs.iter().map(|(key, _)| key.clone());
-            needs.chain(look.from.as_ref().and_then(VantageKey::prober))
-        });
-        let needs = needs.filter_map(|key| self.fixtures.get(&key).copied());
+        let needs = check.looks.iter().flat_map(PlannedLook::rests_on);
+        let needs = needs.filter_map(|(key, _)| self.fixtures.get(&key).copied());
         let mut after: Vec<_> = before.chain(needs.map(at_once)).collect();
         after.sort_unstable_by_key(|after| after.id);
         after.dedup_by_key(|after| after.id);
@@ -228,7 +225,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use winconform_core::claims::{ClaimId, Kind};
-    use winconform_core::plan::{CheckId, Fate, PlannedLook, Point};
+    use winconform_core::plan::{CheckId, Fate, Point};
     use winconform_core::record::read;
     use winconform_core::verdict::Scope;
     use winconform_core::way::{Look, Need, SourceKind, StateAsk, StateExpect, Test};

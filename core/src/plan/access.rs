@@ -11,7 +11,7 @@ use super::check::{Check, Plan};
 use crate::facts::PoolName;
 use crate::way::{
     ApiPath, ApiRequest, Bound, FixtureName, Request, Standing, StandingFixture, StandingNode,
-    StandingPod, Test, VantageKey, Verb,
+    StandingPod, Test, Verb,
 };
 
 /// A verb as authorisers know it.
@@ -279,9 +279,7 @@ impl Uses {
                         purpose: Purpose::Look,
                     }),
             );
-            let prober = look.from.as_ref().and_then(VantageKey::prober);
-            let fixtures = look.needs.iter().map(|(key, _)| key.clone()).chain(prober);
-            for fixture in fixtures {
+            for (fixture, _) in look.rests_on() {
                 // Every other stands in those
                 for name in [fixture.name, FixtureName::Namespaces] {
                     needs.extend(self.fixtures.get(&name).into_iter().flatten().cloned());
@@ -361,8 +359,7 @@ fn everything(own: &Standing, check: &Check) -> Standing {
         addresses: vec![address],
     }];
     for look in &check.looks {
-        let needs = look.needs.iter().map(|(key, _)| key.clone());
-        for key in needs.chain(look.from.as_ref().and_then(VantageKey::prober)) {
+        for (key, _) in look.rests_on() {
             standing.fixtures.insert(key, stands.clone());
         }
     }

@@ -171,10 +171,8 @@ impl Surroundings<'_> {
             let because = because.to_owned();
             return Some(SkipReason::NotAsked { because });
         }
-        let prober = look.from.as_ref().and_then(VantageKey::prober);
-        let fixtures = look.needs.iter().map(|(key, _)| key.clone()).chain(prober);
-        fixtures
-            .filter_map(|key| Some((key.name, key.pool?)))
+        look.rests_on()
+            .filter_map(|(key, _)| Some((key.name, key.pool?)))
             .find_map(|(fixture, name)| {
                 let pool = self.pools.get(&name).filter(|pool| !pool.nodes.is_empty());
                 let Some(pool) = pool else {

@@ -149,6 +149,15 @@ pub struct PlannedLook {
     pub presumed: Option<String>,
 }
 
+impl PlannedLook {
+    /// The fixtures it rests on: what it needs, and the prober it looks from, which has to stand.
+    pub fn rests_on(&self) -> impl Iterator<Item = (FixtureKey, Need)> {
+        let prober = self.from.as_ref().and_then(VantageKey::prober);
+        let prober = prober.map(|prober| (prober, Need::Stands));
+        self.needs.iter().cloned().chain(prober)
+    }
+}
+
 /// One case at one point, with its controls: the unit of judging and of resuming.
 #[derive(Clone, Debug)]
 pub struct Check {
@@ -189,11 +198,7 @@ impl Plan {
     /// The fixtures its looks need, the vantages' probers included.
     pub fn fixtures(&self) -> BTreeSet<FixtureKey> {
         let looks = self.checks.iter().flat_map(|check| &check.looks);
-        looks
-            .flat_map(|look| {
-                let needs = look.needs.iter().map(|(key, _)| key.clone());
-                needs.chain(look.from.as_ref().and_then(VantageKey::prober))
-            })
-            .collect()
+        let all = looks.flat_map(PlannedLook::rests_on);
+        all.map(|(key, _)| key).collect()
     }
 }
