@@ -6,6 +6,7 @@ use winconform_core::text::printable;
 use winconform_core::way::{Trouble, TroubleKind};
 
 use super::pods::is_mismatch;
+use super::status::{condition, is};
 
 /// Something that keeps pods back.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -36,10 +37,10 @@ const IMPOSSIBLE: [&str; 3] = [
 
 /// Why a Deployment's pods are not even made: its condition `ReplicaFailure`.
 pub fn refused(deployment: &Json) -> Option<Hindrance> {
-    let conditions = deployment["status"]["conditions"].as_array()?;
-    let failure = conditions
-        .iter()
-        .find(|condition| condition["type"] == "ReplicaFailure" && condition["status"] == "True")?;
+    let failure = condition(deployment, "ReplicaFailure")?;
+    if failure["status"] != "True" {
+        return None;
+    }
     let message = failure["message"].as_str().unwrap_or("no message");
     let detail = format!("its pods are refused: {}", printable(message));
     Some(Hindrance {
@@ -52,16 +53,11 @@ pub fn refused(deployment: &Json) -> Option<Hindrance> {
 /// Whether a pod waits for its sandbox. From 1.29 on a condition says so (KEP-3085); before,
 /// images are pulled in the same state.
 pub fn awaits_sandbox(pod: &Json) -> bool {
-    let conditions = pod["status"]["conditions"].as_array();
-    let mut conditions = conditions.into_iter().flatten();
-    let has = |kind| {
-        conditions
-            .clone()
-            .find(|condition| condition["type"] == kind)
-    };
-    let bound = has("PodScheduled").is_some_and(|bound| bound["status"] == "True");
-    let made = conditions.find(|condition| condition["type"] == "PodReadyToStartContainers");
-    bound && pod["status"]["phase"] == "Pending" && made.is_none_or(|made| made["status"] != "True")
+    let (bound, made) = (
+        is(pod, "PodScheduled"),
+        is(pod, "PodReadyToStartContainers"),
+    );
+    bound && pod["status"]["phase"] == "Pending" && !made
 }
 
 /// Why a pod has no sandbox: an event with the reason `FailedCreatePodSandBox`.

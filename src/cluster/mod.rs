@@ -17,6 +17,7 @@ mod lease;
 mod namesakes;
 pub mod pods;
 mod review;
+pub mod status;
 mod wait;
 mod watch;
 

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 use winconform_core::text::printable;
 use winconform_core::way::{NO_IMAGE, NOT_CREATED, StartFailure, Trouble, TroubleKind};
 
+use super::status::{condition, containers, is, text};
 use super::wait::Condition;
 
 /// Whether a pod is Ready, or will never be. Being unschedulable is not yet `Never` here: a fresh
@@ -39,7 +40,7 @@ pub fn readiness(pod: &Json) -> Condition<()> {
             return never(TroubleKind::FixtureFailed, detail);
         }
     }
-    if condition(pod, "Ready").is_some_and(|ready| ready["status"] == "True") {
+    if is(pod, "Ready") {
         return Condition::Done(());
     }
     Condition::NotYet(progress(pod))
@@ -199,27 +200,9 @@ fn progress(pod: &Json) -> String {
     })
 }
 
-fn containers(pod: &Json) -> impl Iterator<Item = &Json> {
-    ["initContainerStatuses", "containerStatuses"]
-        .into_iter()
-        .filter_map(|key| pod["status"][key].as_array())
-        .flatten()
-}
-
-fn condition<'p>(pod: &'p Json, kind: &str) -> Option<&'p Json> {
-    pod["status"]["conditions"]
-        .as_array()?
-        .iter()
-        .find(|condition| condition["type"] == kind)
-}
-
 /// Whether these are words of a runtime about an image that the node cannot run.
 pub(super) fn is_mismatch(message: &str) -> bool {
     StartFailure::of(message).is_some()
-}
-
-fn text(value: &Json) -> &str {
-    value.as_str().unwrap_or_default()
 }
 
 fn told(reason: &str, message: &str) -> String {

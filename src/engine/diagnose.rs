@@ -19,12 +19,13 @@ use winconform_core::way::{
     ApiRequest, ExecRequest, FixtureKey, FixtureName, SourceKind, VantageKey,
 };
 
-use super::evidence::{containers, is_ready, name_of, node_of, node_status, status, text, told};
+use super::evidence::{name_of, node_of, node_status, status, told};
 use super::hindered::belongs;
 use super::journal::Journal;
 use super::manifest::{self, prober};
 use super::run::RunOptions;
 use crate::cluster::kinds::PODS;
+use crate::cluster::status::{containers, is, text};
 use crate::cluster::{Cluster, labels};
 use crate::transport::{Api, encode};
 
@@ -182,7 +183,7 @@ impl Seen {
             Err(why) => return vec![unknown(EvidenceKind::Status, why)],
         };
         let mut own: Vec<_> = pods.iter().filter(|pod| belongs(pod, key)).collect();
-        own.sort_by_key(|pod| is_ready(pod));
+        own.sort_by_key(|pod| is(pod, "Ready"));
         own.truncate(PODS_EACH);
         let mut evidence: Vec<_> = own.iter().map(|pod| status(pod)).collect();
         match &self.events {

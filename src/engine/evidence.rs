@@ -9,6 +9,7 @@ use winconform_core::record::{Evidence, EvidenceKind};
 use winconform_core::way::FixtureKey;
 
 use super::manifest;
+use crate::cluster::status::{conditions, containers, text};
 
 /// How a pod stands: what its status says, and nothing of what it is to run with.
 pub(super) fn status(pod: &Json) -> Evidence {
@@ -26,7 +27,7 @@ pub(super) fn status(pod: &Json) -> Evidence {
         text(&status["reason"]),
         text(&status["message"])
     )];
-    lines.extend(conditions(pod).filter(|line| !line.contains(" True ")));
+    lines.extend(standing(pod).filter(|line| !line.contains(" True ")));
     for container in containers(pod) {
         let mut line = format!("container {}:", text(&container["name"]));
         for (word, state) in [
@@ -58,13 +59,12 @@ pub(super) fn node_status(node: &Json) -> Evidence {
         "containerRuntimeVersion",
     ];
     let versions = versions.map(|key| text(&info[key])).join(", ");
-    let lines: Vec<_> = std::iter::once(versions).chain(conditions(node)).collect();
+    let lines: Vec<_> = std::iter::once(versions).chain(standing(node)).collect();
     Evidence::of(EvidenceKind::Node, of, &lines.join("\n"))
 }
 
-fn conditions(object: &Json) -> impl Iterator<Item = String> {
-    let conditions = object["status"]["conditions"].as_array();
-    conditions.into_iter().flatten().map(|condition| {
+fn standing(object: &Json) -> impl Iterator<Item = String> {
+    conditions(object).map(|condition| {
         let of = |key: &str| text(&condition[key]);
         let (reason, message) = (of("reason"), of("message"));
         format!("{} {} {reason} {message}", of("type"), of("status"))
@@ -103,17 +103,6 @@ pub(super) fn told(events: &[Json], pods: &[&Json], key: &FixtureKey) -> String 
     lines.join("\n")
 }
 
-pub(super) fn containers(pod: &Json) -> impl Iterator<Item = &Json> {
-    ["initContainerStatuses", "containerStatuses"]
-        .into_iter()
-        .filter_map(|key| pod["status"][key].as_array())
-        .flatten()
-}
-
-pub(super) fn is_ready(pod: &Json) -> bool {
-    conditions(pod).any(|line| line.starts_with("Ready True"))
-}
-
 pub(super) fn node_of(pod: &Json) -> Option<&str> {
     pod["spec"]["nodeName"].as_str()
 }
@@ -124,10 +113,6 @@ pub(super) fn name_of(object: &Json) -> &str {
 
 fn name_of_owner(owner: &Json) -> &str {
     text(&owner["name"])
-}
-
-pub(super) fn text(value: &Json) -> &str {
-    value.as_str().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use winconform_core::text::printable;
 use winconform_core::way::{ApiRequest, Host, Request, StandingNode, Trouble, TroubleKind};
 
+use crate::cluster::status::{condition, text};
 use crate::transport::Api;
 
 /// What was last asked. Clones share it.
@@ -98,15 +99,10 @@ async fn ask(api: &Api) -> Told {
 }
 
 fn readiness(node: &Json) -> Result<(), String> {
-    let conditions = node["status"]["conditions"].as_array();
-    let ready = conditions
-        .into_iter()
-        .flatten()
-        .find(|condition| condition["type"] == "Ready");
-    match ready {
+    match condition(node, "Ready") {
         Some(ready) if ready["status"] == "True" => Ok(()),
         Some(ready) => {
-            let of = |key: &str| printable(ready[key].as_str().unwrap_or_default());
+            let of = |key: &str| printable(text(&ready[key]));
             Err(format!("{} ({})", of("reason"), of("message")))
         }
         None => Err("it has no such condition".to_owned()),

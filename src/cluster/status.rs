@@ -1,0 +1,32 @@
+//! What an object's status says of it, read from its JSON; pure.
+
+use serde_json::Value as Json;
+
+/// Its conditions.
+pub fn conditions(object: &Json) -> impl Iterator<Item = &Json> {
+    let conditions = object["status"]["conditions"].as_array();
+    conditions.into_iter().flatten()
+}
+
+/// Its condition of a type.
+pub fn condition<'o>(object: &'o Json, kind: &str) -> Option<&'o Json> {
+    conditions(object).find(|condition| condition["type"] == kind)
+}
+
+/// Whether its condition of a type holds.
+pub fn is(object: &Json, kind: &str) -> bool {
+    condition(object, kind).is_some_and(|condition| condition["status"] == "True")
+}
+
+/// The statuses of a pod's containers, init containers first.
+pub fn containers(pod: &Json) -> impl Iterator<Item = &Json> {
+    ["initContainerStatuses", "containerStatuses"]
+        .into_iter()
+        .filter_map(|key| pod["status"][key].as_array())
+        .flatten()
+}
+
+/// A field's text; of what is none, nothing.
+pub fn text(value: &Json) -> &str {
+    value.as_str().unwrap_or_default()
+}
