@@ -68,15 +68,11 @@ pub async fn apply(api: &Api, object: &Json) -> Result<Json, ApplyError> {
         Ok(reply) if matches!(reply.status, 200..=201) && reply.body["kind"] == kind.kind => {
             Ok(reply.body)
         }
-        Ok(reply) => {
-            let message = reply.body["message"].as_str().unwrap_or("no message");
-            let message = printable(message);
-            Err(ApplyError::Refused {
-                object: shown,
-                status: reply.status,
-                message,
-            })
-        }
+        Ok(reply) => Err(ApplyError::Refused {
+            object: shown,
+            status: reply.status,
+            message: reply.message(),
+        }),
         Err(source) => Err(ApplyError::Trouble {
             object: shown,
             source,

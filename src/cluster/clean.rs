@@ -263,12 +263,11 @@ impl Removal<'_> {
                 .api
                 .send_within(&ApiRequest::get(&path), self.patience())
                 .await?;
-            let message = printable(reply.body["message"].as_str().unwrap_or("no message"));
             match reply.status {
                 200 => {}
-                403 => return Err(Trouble::new(TroubleKind::Forbidden, message)),
+                403 => return Err(Trouble::new(TroubleKind::Forbidden, reply.message())),
                 status => {
-                    let detail = format!("status {status}: {message}");
+                    let detail = format!("status {status}: {}", reply.message());
                     return Err(Trouble::new(TroubleKind::ApiUnavailable, detail));
                 }
             }
@@ -337,13 +336,11 @@ impl Removal<'_> {
         };
         match self.api.send_within(&request, self.patience()).await {
             Ok(reply) if matches!(reply.status, 200..=202 | 404 | 409) => Ok(()),
-            Ok(reply) => {
-                let message = printable(reply.body["message"].as_str().unwrap_or("no message"));
-                Err(format!(
-                    "its deletion was refused with {}: {message}",
-                    reply.status
-                ))
-            }
+            Ok(reply) => Err(format!(
+                "its deletion was refused with {}: {}",
+                reply.status,
+                reply.message()
+            )),
             Err(trouble) => Err(trouble.to_string()),
         }
     }

@@ -237,7 +237,7 @@ async fn reach(api: &Api, server: &str) -> Result<(), ConnectError> {
 
 fn read_version(reply: &ApiReply, server: &str) -> Result<(), ConnectError> {
     let server = server.to_owned();
-    let why = printable(reply.body["message"].as_str().unwrap_or("no message"));
+    let why = reply.message();
     match reply.status {
         200 if reply.body["gitVersion"].is_string() => Ok(()),
         401 => Err(ConnectError::Unauthenticated { server, why }),

@@ -415,7 +415,7 @@ impl Keeper {
 }
 
 fn refused(name: &str, reply: &ApiReply) -> LeaseError {
-    let message = printable(reply.body["message"].as_str().unwrap_or("no message"));
+    let message = reply.message();
     LeaseError::Refused {
         name: name.to_owned(),
         status: reply.status,

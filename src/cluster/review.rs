@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::StreamExt;
 use serde_json::{Value as Json, json};
 use winconform_core::plan::{Access, Answer, Place};
-use winconform_core::text::printable;
 use winconform_core::way::{ApiRequest, Verb};
 
 use crate::transport::Api;
@@ -48,10 +47,7 @@ async fn review_one(api: &Api, access: &Access) -> Answer {
             let words: Vec<_> = words.filter(|words| !words.is_empty()).collect();
             Answer::Denied(words.join("; "))
         }
-        (status, _) => {
-            let message = reply.body["message"].as_str().unwrap_or("no message");
-            Answer::Unknown(format!("status {status}: {}", printable(message)))
-        }
+        (status, _) => Answer::Unknown(format!("status {status}: {}", reply.message())),
     }
 }
 

@@ -121,12 +121,8 @@ impl Fixtures {
         if matches!(reply.status, 200..=202 | 404 | 409) {
             return Ok(());
         }
-        let words = printable(reply.body["message"].as_str().unwrap_or("no message"));
-        let kind = match reply.status {
-            403 => TroubleKind::Forbidden,
-            _ => TroubleKind::NotApplied,
-        };
-        let (name, status) = (printable(&pod.name), reply.status);
+        let kind = reply.refusal(TroubleKind::NotApplied);
+        let (name, status, words) = (printable(&pod.name), reply.status, reply.message());
         let detail = format!("pod {name} could not be deleted: status {status}: {words}");
         Err(Trouble::new(kind, detail))
     }

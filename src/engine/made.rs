@@ -190,12 +190,9 @@ impl Object {
             Ok(reply) if reply.status == 200 => self.read(&reply.body),
             Ok(reply) if reply.status == 404 => self.changed("was deleted"),
             Ok(reply) => {
-                let kind = match reply.status {
-                    403 => TroubleKind::Forbidden,
-                    _ => TroubleKind::ApiUnavailable,
-                };
-                let words = printable(reply.body["message"].as_str().unwrap_or("no message"));
-                self.unknown(kind, &format!("status {}: {words}", reply.status))
+                let kind = reply.refusal(TroubleKind::ApiUnavailable);
+                let said = format!("status {}: {}", reply.status, reply.message());
+                self.unknown(kind, &said)
             }
             Err(trouble) => self.unknown(trouble.kind, &trouble.detail),
         }

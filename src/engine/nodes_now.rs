@@ -82,12 +82,8 @@ fn is_aim(request: &Request, node: &StandingNode) -> bool {
 async fn ask(api: &Api) -> Told {
     let reply = api.send(&ApiRequest::get("/api/v1/nodes")).await?;
     if reply.status != 200 {
-        let words = printable(reply.body["message"].as_str().unwrap_or("no message"));
-        let detail = format!("whether its nodes are still Ready: {words}");
-        let kind = match reply.status {
-            403 => TroubleKind::Forbidden,
-            _ => TroubleKind::ApiUnavailable,
-        };
+        let detail = format!("whether its nodes are still Ready: {}", reply.message());
+        let kind = reply.refusal(TroubleKind::ApiUnavailable);
         return Err(Trouble::new(kind, detail));
     }
     let nodes = reply.body["items"].as_array().into_iter().flatten();

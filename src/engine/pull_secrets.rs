@@ -65,13 +65,8 @@ impl Fixtures {
                 "it is not there (`images: {pull-secrets: …}` names it)",
             ),
             status => {
-                let said = printable(reply.body["message"].as_str().unwrap_or("no message"));
-                let kind = match status {
-                    403 => TroubleKind::Forbidden,
-                    401 => TroubleKind::Unauthenticated,
-                    _ => TroubleKind::ApiUnavailable,
-                };
-                refused(kind, &format!("status {status}: {said}"))
+                let kind = reply.refusal(TroubleKind::ApiUnavailable);
+                refused(kind, &format!("status {status}: {}", reply.message()))
             }
         }
     }

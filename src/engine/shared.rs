@@ -87,7 +87,7 @@ fn note(unanswered: &Mutex<Unanswered>, sent: &Result<ApiReply, Trouble>) {
             return;
         }
         Ok(reply) => {
-            let words = reply.body["message"].as_str().unwrap_or("no message");
+            let words = reply.message();
             let detail = format!("status {}: {words}", reply.status);
             Trouble::new(TroubleKind::ApiUnavailable, detail)
         }

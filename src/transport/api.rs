@@ -8,7 +8,6 @@ use jiff::SignedDuration;
 use kube::Client;
 use tokio::time::{Instant, timeout_at};
 use winconform_core::config::{Durations, Limits};
-use winconform_core::text::printable;
 use winconform_core::way::{ApiPath, ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
 
 use super::attempt::{Failure, Form, send_once};
@@ -174,7 +173,7 @@ impl fmt::Debug for Api {
 
 /// A credential that was accepted when the run began and is so no longer.
 fn unauthenticated(name: &str, reply: &ApiReply) -> Trouble {
-    let message = printable(reply.body["message"].as_str().unwrap_or("no message"));
+    let message = reply.message();
     Trouble::new(
         TroubleKind::Unauthenticated,
         format!(

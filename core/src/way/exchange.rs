@@ -47,11 +47,11 @@ impl Reply {
     /// The items of a list of the API server; anything but a list is trouble, `otherwise` where it is
     /// no answer of the API server at all.
     pub(super) fn items(&self, otherwise: &str) -> Result<&[Json], Trouble> {
-        let Self::Api(ApiReply { status, body }) = self else {
+        let Self::Api(reply) = self else {
             return Err(Trouble::new(TroubleKind::UnrecognisedOutput, otherwise));
         };
-        let words = body["message"].as_str().unwrap_or("no message");
-        match (status, body["items"].as_array()) {
+        let words = reply.message();
+        match (reply.status, reply.body["items"].as_array()) {
             (200, Some(items)) => Ok(items),
             (403, _) => Err(Trouble::new(TroubleKind::Forbidden, words)),
             (status, _) => {
@@ -156,6 +156,22 @@ pub struct ApiReply {
     pub status: u16,
     /// The body, whole: what exceeds the limit is trouble.
     pub body: Json,
+}
+
+impl ApiReply {
+    /// What the server says, fit for a terminal.
+    pub fn message(&self) -> String {
+        printable(self.body["message"].as_str().unwrap_or("no message"))
+    }
+
+    /// What kind of trouble a refusal is: of who asks, or else `otherwise`.
+    pub fn refusal(&self, otherwise: TroubleKind) -> TroubleKind {
+        match self.status {
+            401 => TroubleKind::Unauthenticated,
+            403 => TroubleKind::Forbidden,
+            _ => otherwise,
+        }
+    }
 }
 
 /// Where an HTTP GET goes to.

@@ -27,8 +27,7 @@ pub(super) struct Unread {
 
 impl Unread {
     fn refused(path: &str, reply: &ApiReply) -> Self {
-        let message = reply.body["message"].as_str().unwrap_or("no message");
-        let because = format!("{path}: status {}: {}", reply.status, printable(message));
+        let because = format!("{path}: status {}: {}", reply.status, reply.message());
         Self {
             absent: reply.status == 404,
             because,
