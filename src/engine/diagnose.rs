@@ -23,10 +23,9 @@ use super::evidence::{name_of, node_of, node_status, status, told};
 use super::hindered::belongs;
 use super::journal::Journal;
 use super::manifest::{self, prober};
-use super::run::RunOptions;
 use crate::cluster::kinds::PODS;
+use crate::cluster::labels;
 use crate::cluster::status::{containers, is, text};
-use crate::cluster::{Cluster, labels};
 use crate::transport::{Api, encode};
 
 /// Fixtures looked at; those that failed come first.
@@ -89,16 +88,6 @@ impl Rests {
 /// Puts on record what is to be seen, as far as it is within the time for it and before the user
 /// signals.
 pub(super) async fn diagnose(
-    cluster: &Cluster,
-    options: &RunOptions,
-    journal: &Journal,
-    rests: &Rests,
-    signals: watch::Receiver<u32>,
-) {
-    look(&cluster.api, &options.run, journal, rests, signals).await;
-}
-
-async fn look(
     api: &Api,
     run: &str,
     journal: &Journal,
@@ -255,12 +244,14 @@ impl Seen {
                     name_of(pod).contains("kube-proxy")
                         && node_of(pod).is_some_and(|node| on.contains(node))
                 });
-                let logs = own.flat_map(logs_of).map(|log| Log {
-                    kind: EvidenceKind::KubeProxy,
-                    ..log
-                });
-                let logs: Vec<_> = logs.filter(|log| !log.previous).collect();
-                evidence.extend(join_all(logs.into_iter().map(|log| log.read(api))).await);
+                let logs = own.flat_map(logs_of);
+                let logs = logs
+                    .filter(|log| log.kind == EvidenceKind::Log)
+                    .map(|log| Log {
+                        kind: EvidenceKind::KubeProxy,
+                        ..log
+                    });
+                evidence.extend(join_all(logs.map(|log| log.read(api))).await);
             }
             Err(why) => {
                 let of = format!("namespace {SYSTEM}");
@@ -299,7 +290,6 @@ struct Log {
     kind: EvidenceKind,
     of: String,
     path: String,
-    previous: bool,
 }
 
 impl Log {
@@ -340,7 +330,6 @@ fn logs_of(pod: &Json) -> Vec<Log> {
                 kind: EvidenceKind::PreviousLog,
                 of: of.clone(),
                 path: format!("{path}/log?{query}&previous=true"),
-                previous: true,
             });
         }
         if began {
@@ -348,7 +337,6 @@ fn logs_of(pod: &Json) -> Vec<Log> {
                 kind: EvidenceKind::Log,
                 of,
                 path: format!("{path}/log?{query}"),
-                previous: false,
             });
         }
     }
@@ -419,7 +407,7 @@ mod tests {
     async fn diagnosed(fake: &Fake, failed: bool) -> BTreeMap<FixtureKey, Diagnosis> {
         let journal = journal(failed);
         let (_alive, signals) = watch::channel(0);
-        look(&fake.api(), "r1", &journal, &Rests::default(), signals).await;
+        diagnose(&fake.api(), "r1", &journal, &Rests::default(), signals).await;
         read(&journal.text()).expect("a record").diagnoses
     }
 

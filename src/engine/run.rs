@@ -235,11 +235,7 @@ async fn live(
     let standing = Standing::new(&options.run, namespaces, &facts, &options.config.outside);
     let nodes = Arc::clone(&standing.node_facts);
     let fixtures = fixtures(cluster, options, journal, pools, nodes, pods);
-    let overdue = deadline.is_some_and(|at| at <= Instant::now());
-    let before = match *signals.borrow() {
-        0 => options.deadline.filter(|_| overdue).map(Stop::Deadline),
-        _ => Some(Stop::By("a signal".to_owned())),
-    };
+    let before = stop_before(options, *signals.borrow(), deadline);
     let ((stop_sender, stop), rests) = (watch::channel(before), Rests::of(&plan));
     let executor = Executor::new(
         plan,
@@ -265,12 +261,22 @@ async fn live(
     tracker.close();
     tracker.wait().await;
     if creates {
-        Box::pin(diagnose(cluster, options, journal, &rests, waiting)).await;
+        let (api, run) = (&cluster.api, &options.run);
+        Box::pin(diagnose(api, run, journal, &rests, waiting)).await;
         let ending = spans.stage(Activity::TearDown);
         end(cluster, options, journal, lease).await?;
         spans.passed(ending);
     }
     ended(cluster, journal)
+}
+
+/// What asked it to end before it began to look, if anything did.
+fn stop_before(options: &RunOptions, signals: u32, deadline: Option<Instant>) -> Option<Stop> {
+    let overdue = deadline.is_some_and(|at| at <= Instant::now());
+    match signals {
+        0 => options.deadline.filter(|_| overdue).map(Stop::Deadline),
+        _ => Some(Stop::By("a signal".to_owned())),
+    }
 }
 
 /// What bringing up fixtures needs, of a cluster with these pools and nodes.
