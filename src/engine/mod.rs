@@ -1,8 +1,9 @@
 //! The engine: one dispatcher that decides, one executor that performs, and the life of a run.
 //!
 //! `run` → facts, plan, Lease → `executor` ⇄ `dispatcher` → tear-down. Fixtures are brought up by
-//! `fixtures` from `manifest`s and looked after by `made`, sweeps made by `vantage`, and everything is put on record by
-//! `journal` as it happens. Out of scope: what a reply means and what a verdict is (core).
+//! `fixtures` from `manifest`s and looked after by `made`, sweeps made by `vantage`, and everything
+//! is put on record by `journal` as it happens. Out of scope: what a reply means and what a verdict
+//! is (core).
 
 mod access;
 mod aim;

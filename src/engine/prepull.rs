@@ -60,8 +60,8 @@ pub enum EndedBy {
 /// or why it will not be.
 pub type Tell<'t> = dyn FnMut(&Pull, Result<Duration, &Trouble>) + Send + 't;
 
-/// Pulls what is wanted, unless the server says beforehand that it does not allow that, and removes again what it took. The first of the `signals` ends it, and so
-/// does the loss of its Lease.
+/// Asks the server what it allows, and where that is all it takes, pulls what is wanted and removes
+/// again what it made. The first of the `signals` ends it, and so does the loss of its Lease.
 pub async fn prepull(
     cluster: &Cluster,
     wanted: &BTreeMap<PoolName, Pulls>,

@@ -1,9 +1,9 @@
 //! What an account may do, and what the lack of it costs: `manifests/rbac` on a real server, with
 //! real tokens.
 //!
-//! With a whole manifest everything that it is for runs. Without any single verb of it, `preflight` names what is missing and the checks that costs, and a run comes to no
-//! verdict that a healthy one does not. Needs a control plane; without it every trial is listed as
-//! ignored and named as not run.
+//! With a whole manifest everything that it is for runs. Without any single verb of it, `preflight`
+//! names what is missing and the checks that costs, and a run comes to no verdict that a healthy one
+//! does not. Needs a control plane; without it every trial is listed as ignored and named as not run.
 
 #![expect(
     clippy::print_stdout,

@@ -105,8 +105,8 @@ impl Target {
     }
 }
 
-/// The kubelet of every node, or of a sample of many, which answers plain HTTP with words of its own: who answers so
-/// was reached.
+/// The kubelet of every node, or of a sample of many, which answers plain HTTP with words of its
+/// own: who answers so was reached.
 fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>, Trouble> {
     let aim = |node: &StandingNode| {
         let unknown = |what: &str| {

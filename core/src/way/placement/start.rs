@@ -40,8 +40,9 @@ impl StartFailure {
         }
     }
 
-    /// The failure that words of a runtime or kubelet tell of: those of containerd (`core/images/image.go`; older ones say `no matching manifest`)
-    /// and of hcsshim (`ErrVmcomputeOperationInvalidState…`, 0xc0370101).
+    /// The failure that words of a runtime or kubelet tell of: those of containerd
+    /// (`core/images/image.go`; older ones say `no matching manifest`) and of hcsshim
+    /// (`ErrVmcomputeOperationInvalidState…`, 0xc0370101).
     pub fn of(words: &str) -> Option<Self> {
         const PLATFORM: [&str; 2] = [
             "no match for platform in manifest",
