@@ -1,11 +1,9 @@
-//! How a connection fails, and how a known limitation's failure looks.
+//! How a connection or a start fails, and how a known limitation's failure looks.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-
-use super::placement::StartFailure;
 
 /// How a connection or its answer failed.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -67,6 +65,65 @@ impl FailureClass {
     /// The class with this word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|class| class.as_str() == word)
+    }
+}
+
+/// How a start fails that a known limitation foretells.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StartFailure {
+    /// The image has no variant for the node's operating system and build.
+    WrongPlatform,
+    /// The image was pulled, and its build is not one that the host runs.
+    WrongBuild,
+}
+
+impl StartFailure {
+    /// Every way.
+    pub const ALL: [Self; 2] = [Self::WrongPlatform, Self::WrongBuild];
+
+    /// The failure's word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::WrongPlatform => "wrong-platform",
+            Self::WrongBuild => "wrong-build",
+        }
+    }
+
+    /// The failure with this word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|class| class.as_str() == word)
+    }
+
+    /// What it says of the image.
+    pub(super) fn cause(self) -> &'static str {
+        match self {
+            Self::WrongPlatform => "its image has no variant for this node",
+            Self::WrongBuild => "its image is of a build that this node does not run",
+        }
+    }
+
+    /// The failure that words of a runtime or kubelet tell of: those of containerd
+    /// (`core/images/image.go`; older ones say `no matching manifest`) and of hcsshim
+    /// (`ErrVmcomputeOperationInvalidState…`, 0xc0370101).
+    pub fn of(words: &str) -> Option<Self> {
+        const PLATFORM: [&str; 2] = [
+            "no match for platform in manifest",
+            "no matching manifest for",
+        ];
+        const BUILD: [&str; 3] = [
+            "The container operating system does not match the host operating system",
+            "The operating system of the container does not match the operating system of the host",
+            "0xc0370101",
+        ];
+        let any = |known: &[&str]| known.iter().any(|known| words.contains(known));
+        if any(&BUILD) {
+            Some(Self::WrongBuild)
+        } else if any(&PLATFORM) {
+            Some(Self::WrongPlatform)
+        } else {
+            None
+        }
     }
 }
 

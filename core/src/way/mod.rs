@@ -11,6 +11,7 @@ mod denied;
 mod exchange;
 pub mod fact;
 mod failure;
+mod fixture;
 mod http;
 mod path;
 pub mod ping;
@@ -33,17 +34,15 @@ pub use exchange::{
     Reply, Request, Verb,
 };
 pub use fact::{Fact, FactExpect, FactSeen, Topic};
-pub use failure::{FailureClass, Signature};
+pub use failure::{FailureClass, Signature, StartFailure};
+pub use fixture::{FixtureKey, FixtureName, Need, SchedFixture};
 pub use http::{Http, HttpAnswer, HttpAsk, HttpExpect, HttpSeen, Target, TargetSeen};
 pub use path::ApiPath;
 pub use ping::{Ping, PingAsk};
-pub use place::{
-    Bound, FixtureKey, FixtureName, Need, Standing, StandingFixture, StandingNode, StandingPod,
-};
+pub use place::{Bound, Standing, StandingFixture, StandingNode, StandingPod};
 pub use placement::{
     AIMED_AT, Ground, Hindrance, KeptOff, NO_IMAGE, NOT_CREATED, PlacedPod, Placement,
-    PlacementAsk, PlacementExpect, PlacementSeen, Said, SchedFixture, Start, StartFailure,
-    Whereabouts,
+    PlacementAsk, PlacementExpect, PlacementSeen, Said, Start, Whereabouts,
 };
 pub use preemption::{Preemption, PreemptionAsk, PreemptionExpect, PreemptionSeen};
 pub use reach::{ReachAnswer, ReachExpect, ReachSeen, ReachedTarget};

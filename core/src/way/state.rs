@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::exchange::{ApiRequest, Reply, Request};
-use super::place::{Bound, FixtureKey, FixtureName};
+use super::fixture::{FixtureKey, FixtureName};
+use super::place::Bound;
 use super::placement::NO_IMAGE;
 use super::trouble::{Trouble, TroubleKind};
 use super::{Comparison, Difference, Way};

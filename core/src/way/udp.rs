@@ -10,7 +10,8 @@ use serde::Deserialize;
 
 use super::exchange::{Host, HttpGet, HttpReply, Reply, Request};
 use super::failure::FailureClass;
-use super::place::{Bound, FixtureName, StandingPod};
+use super::fixture::FixtureName;
+use super::place::{Bound, StandingPod};
 use super::reach::{ReachAnswer, ReachExpect, ReachSeen, ReachedTarget, compare};
 use super::trouble::{Trouble, TroubleKind};
 use super::{Comparison, Way};

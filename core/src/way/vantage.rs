@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::place::{FixtureKey, FixtureName};
+use super::fixture::{FixtureKey, FixtureName};
 use crate::facts::{Os, PoolName};
 
 /// A kind of place to look from.

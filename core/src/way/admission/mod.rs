@@ -7,7 +7,8 @@ use serde_json::{Value as Json, json};
 
 use super::denied::{Denied, lacks_namespace};
 use super::exchange::{ApiReply, ApiRequest, Reply, Request, Verb};
-use super::place::{Bound, FixtureName};
+use super::fixture::FixtureName;
+use super::place::Bound;
 use super::trouble::{Trouble, TroubleKind};
 use super::{Comparison, Difference, Way};
 use crate::text::printable;

@@ -8,7 +8,8 @@ use super::sample::sample;
 use crate::config::Target as OutsideTarget;
 use crate::facts::PoolName;
 use crate::way::exchange::{Host, HttpGet};
-use crate::way::place::{Bound, FixtureName, StandingFixture, StandingNode, StandingPod};
+use crate::way::fixture::FixtureName;
+use crate::way::place::{Bound, StandingFixture, StandingNode, StandingPod};
 use crate::way::trouble::{Trouble, TroubleKind};
 
 impl Target {

@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use super::exchange::{HttpReply, Reply, Request};
 use super::failure::FailureClass;
-use super::place::{Bound, FixtureName};
+use super::fixture::FixtureName;
+use super::place::Bound;
 use super::trouble::{Trouble, TroubleKind};
 use super::{Comparison, Way};
 use crate::text::bound;

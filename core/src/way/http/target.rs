@@ -1,7 +1,7 @@
 //! What of a fixture, or of what surrounds it, is asked.
 
 use crate::config::{Outside, Target as OutsideTarget};
-use crate::way::place::FixtureName;
+use crate::way::fixture::FixtureName;
 
 /// By which of a fixture's addresses and names it is asked.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

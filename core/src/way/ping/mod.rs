@@ -10,8 +10,9 @@ use std::net::IpAddr;
 
 use super::exchange::{Host, PingReply, Reply, Request};
 use super::failure::FailureClass;
+use super::fixture::FixtureName;
 use super::http::Target;
-use super::place::{Bound, FixtureName};
+use super::place::Bound;
 use super::reach::{ReachAnswer, ReachExpect, ReachSeen, ReachedTarget, compare};
 use super::trouble::{Trouble, TroubleKind};
 use super::{Comparison, Way};

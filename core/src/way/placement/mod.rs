@@ -14,12 +14,13 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-pub use pod::{PlacedPod, SchedFixture};
+pub use pod::PlacedPod;
 pub use said::{Hindrance, KeptOff, Said};
-pub use start::{NO_IMAGE, NOT_CREATED, Start, StartFailure};
+pub use start::{NO_IMAGE, NOT_CREATED, Start};
 
 use self::tolerate::tolerates;
 use super::exchange::{ApiRequest, Reply, Request};
+use super::failure::StartFailure;
 use super::place::Bound;
 use super::trouble::{Trouble, TroubleKind};
 use super::{Comparison, Difference, Way};

@@ -1,0 +1,272 @@
+//! What has to stand to be looked at: the names of fixtures, and where each stands.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::facts::PoolName;
+
+/// Something that must stand before a check; closed.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FixtureName {
+    /// The run's namespaces with their service accounts; every other fixture needs it.
+    Namespaces,
+    /// The win-webserver Deployment and Service.
+    WinWebserver,
+    /// The IIS Deployment and Service, with the RuntimeClass its pods go by.
+    Iis,
+    /// A Deployment that takes long to serve, with the probes of a .NET application.
+    SlowStarter,
+    /// A Deployment on Nano Server.
+    NanoServer,
+    /// A server in a pod on Linux.
+    LinuxServer,
+    /// Pods that no scheduler binds, for what is asked of pods that are there.
+    UnboundPods,
+    /// A prober in a pod on Linux.
+    LinuxPodProber,
+    /// A prober in a pod on Windows.
+    WindowsPodProber,
+    /// A prober that is a Linux node.
+    LinuxNodeProber,
+    /// A prober that is a Windows node.
+    WindowsNodeProber,
+    /// A Service that stands for the name of win-webserver's.
+    Alias,
+    /// A Deployment whose pods were scaled, replaced and deleted, and its Service.
+    Churn,
+    /// A server on Windows that a policy lets nobody reach.
+    PolicyDenied,
+    /// A server on Windows that a policy lets probers alone reach.
+    PolicyAllowed,
+    /// Pods that are there to be placed.
+    #[serde(untagged)]
+    Sched(SchedFixture),
+}
+
+impl FixtureName {
+    /// Every fixture.
+    pub const ALL: [Self; 25] = [
+        Self::Namespaces,
+        Self::WinWebserver,
+        Self::Iis,
+        Self::SlowStarter,
+        Self::NanoServer,
+        Self::LinuxServer,
+        Self::UnboundPods,
+        Self::LinuxPodProber,
+        Self::WindowsPodProber,
+        Self::LinuxNodeProber,
+        Self::WindowsNodeProber,
+        Self::Alias,
+        Self::Churn,
+        Self::PolicyDenied,
+        Self::PolicyAllowed,
+        Self::Sched(SchedFixture::Selected),
+        Self::Sched(SchedFixture::Tolerant),
+        Self::Sched(SchedFixture::Intolerant),
+        Self::Sched(SchedFixture::RuntimeClass),
+        Self::Sched(SchedFixture::OsAlone),
+        Self::Sched(SchedFixture::Unselected),
+        Self::Sched(SchedFixture::Builds),
+        Self::Sched(SchedFixture::Mixed),
+        Self::Sched(SchedFixture::Requests),
+        Self::Sched(SchedFixture::Preemption),
+    ];
+
+    /// The fixture's word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Namespaces => "namespaces",
+            Self::WinWebserver => "win-webserver",
+            Self::Iis => "iis",
+            Self::SlowStarter => "slow-starter",
+            Self::NanoServer => "nano-server",
+            Self::LinuxServer => "linux-server",
+            Self::UnboundPods => "unbound-pods",
+            Self::LinuxPodProber => "linux-pod-prober",
+            Self::WindowsPodProber => "windows-pod-prober",
+            Self::LinuxNodeProber => "linux-node-prober",
+            Self::WindowsNodeProber => "windows-node-prober",
+            Self::Alias => "alias",
+            Self::Churn => "churn",
+            Self::PolicyDenied => "policy-denied",
+            Self::PolicyAllowed => "policy-allowed",
+            Self::Sched(fixture) => fixture.as_str(),
+        }
+    }
+
+    /// The fixture with this word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|name| name.as_str() == word)
+    }
+
+    /// Whether there is one per Windows pool.
+    pub fn per_pool(self) -> bool {
+        match self {
+            Self::WinWebserver
+            | Self::Iis
+            | Self::SlowStarter
+            | Self::NanoServer
+            | Self::WindowsPodProber
+            | Self::WindowsNodeProber
+            | Self::Alias
+            | Self::Churn
+            | Self::PolicyDenied
+            | Self::PolicyAllowed
+            | Self::Sched(_) => true,
+            Self::Namespaces
+            | Self::LinuxServer
+            | Self::UnboundPods
+            | Self::LinuxPodProber
+            | Self::LinuxNodeProber => false,
+        }
+    }
+
+    /// The fixture of this name that a look at a Windows pool is about.
+    pub fn at(self, pool: Option<&PoolName>) -> FixtureKey {
+        let pool = match self {
+            Self::WinWebserver
+            | Self::Iis
+            | Self::SlowStarter
+            | Self::NanoServer
+            | Self::WindowsPodProber
+            | Self::WindowsNodeProber
+            | Self::Alias
+            | Self::Churn
+            | Self::PolicyDenied
+            | Self::PolicyAllowed
+            | Self::Sched(_) => pool.cloned(),
+            Self::LinuxServer | Self::LinuxPodProber | Self::LinuxNodeProber => {
+                Some(PoolName::linux())
+            }
+            Self::Namespaces | Self::UnboundPods => None,
+        };
+        FixtureKey { name: self, pool }
+    }
+}
+
+/// One fixture of a run.
+#[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct FixtureKey {
+    /// Which.
+    pub name: FixtureName,
+    /// Where, for those that stand once per pool.
+    pub pool: Option<PoolName>,
+}
+
+impl fmt::Display for FixtureKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name.as_str())?;
+        match &self.pool {
+            Some(pool) => write!(f, " in {pool}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl FixtureKey {
+    /// The name of the Deployment and of the Service of a sample: [`as_str`](FixtureName::as_str)
+    /// with the pool.
+    pub fn object_name(&self) -> String {
+        match &self.pool {
+            Some(pool) => format!("{}-{pool}", self.name.as_str()),
+            None => self.name.as_str().to_owned(),
+        }
+    }
+}
+
+/// What must have happened to a fixture before a look.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Need {
+    /// It stands.
+    Stands,
+    /// It stands or has failed: the look is at that very question.
+    Settled,
+}
+
+/// A fixture of pods that are there to be placed, one per Windows pool; closed. Its manifest is
+/// `manifests/sched/<word without sched->.yaml`.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+pub enum SchedFixture {
+    /// Pods that a selector alone leads to the pool.
+    #[serde(rename = "sched-selected")]
+    Selected,
+    /// A pod that selects Windows and tolerates the pool's taints.
+    #[serde(rename = "sched-tolerant")]
+    Tolerant,
+    /// Pods that tolerate nothing, aimed at the pool.
+    #[serde(rename = "sched-intolerant")]
+    Intolerant,
+    /// A pod that says nothing but its `RuntimeClass`.
+    #[serde(rename = "sched-runtime-class")]
+    RuntimeClass,
+    /// A pod that says its operating system and selects nothing.
+    #[serde(rename = "sched-os-alone")]
+    OsAlone,
+    /// A pod with a Windows image that selects nothing.
+    #[serde(rename = "sched-unselected")]
+    Unselected,
+    /// Pods with an image that the pool's build runs, and with one that it does not.
+    #[serde(rename = "sched-builds")]
+    Builds,
+    /// A pod with a container of each operating system.
+    #[serde(rename = "sched-mixed")]
+    Mixed,
+    /// A small pod, and pods that ask for all of the node it is on.
+    #[serde(rename = "sched-requests")]
+    Requests,
+    /// A pod, and one that preempts it.
+    #[serde(rename = "sched-preemption")]
+    Preemption,
+}
+
+impl SchedFixture {
+    /// The fixture's word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Selected => "sched-selected",
+            Self::Tolerant => "sched-tolerant",
+            Self::Intolerant => "sched-intolerant",
+            Self::RuntimeClass => "sched-runtime-class",
+            Self::OsAlone => "sched-os-alone",
+            Self::Unselected => "sched-unselected",
+            Self::Builds => "sched-builds",
+            Self::Mixed => "sched-mixed",
+            Self::Requests => "sched-requests",
+            Self::Preemption => "sched-preemption",
+        }
+    }
+
+    /// Whether one of its pods may land on Linux, so that there has to be a Linux node.
+    pub fn needs_linux(self) -> bool {
+        match self {
+            Self::Selected
+            | Self::RuntimeClass
+            | Self::OsAlone
+            | Self::Unselected
+            | Self::Mixed => true,
+            Self::Tolerant
+            | Self::Intolerant
+            | Self::Builds
+            | Self::Requests
+            | Self::Preemption => false,
+        }
+    }
+
+    /// Whether its pods are looked at for whether they start, not for their place alone.
+    pub fn starts(self) -> bool {
+        match self {
+            Self::Unselected | Self::Builds | Self::Mixed => true,
+            Self::Selected
+            | Self::Tolerant
+            | Self::Intolerant
+            | Self::RuntimeClass
+            | Self::OsAlone
+            | Self::Requests
+            | Self::Preemption => false,
+        }
+    }
+}
