@@ -104,6 +104,20 @@ impl FixtureName {
 
     /// Whether there is one per Windows pool.
     pub fn per_pool(self) -> bool {
+        self.stands() == Stands::PerPool
+    }
+
+    /// The fixture of this name that a look at a Windows pool is about.
+    pub fn at(self, pool: Option<&PoolName>) -> FixtureKey {
+        let pool = match self.stands() {
+            Stands::PerPool => pool.cloned(),
+            Stands::OnLinux => Some(PoolName::linux()),
+            Stands::Apart => None,
+        };
+        FixtureKey { name: self, pool }
+    }
+
+    fn stands(self) -> Stands {
         match self {
             Self::WinWebserver
             | Self::Iis
@@ -115,36 +129,22 @@ impl FixtureName {
             | Self::Churn
             | Self::PolicyDenied
             | Self::PolicyAllowed
-            | Self::Sched(_) => true,
-            Self::Namespaces
-            | Self::LinuxServer
-            | Self::UnboundPods
-            | Self::LinuxPodProber
-            | Self::LinuxNodeProber => false,
+            | Self::Sched(_) => Stands::PerPool,
+            Self::LinuxServer | Self::LinuxPodProber | Self::LinuxNodeProber => Stands::OnLinux,
+            Self::Namespaces | Self::UnboundPods => Stands::Apart,
         }
     }
+}
 
-    /// The fixture of this name that a look at a Windows pool is about.
-    pub fn at(self, pool: Option<&PoolName>) -> FixtureKey {
-        let pool = match self {
-            Self::WinWebserver
-            | Self::Iis
-            | Self::SlowStarter
-            | Self::NanoServer
-            | Self::WindowsPodProber
-            | Self::WindowsNodeProber
-            | Self::Alias
-            | Self::Churn
-            | Self::PolicyDenied
-            | Self::PolicyAllowed
-            | Self::Sched(_) => pool.cloned(),
-            Self::LinuxServer | Self::LinuxPodProber | Self::LinuxNodeProber => {
-                Some(PoolName::linux())
-            }
-            Self::Namespaces | Self::UnboundPods => None,
-        };
-        FixtureKey { name: self, pool }
-    }
+/// Where a fixture stands.
+#[derive(Eq, PartialEq)]
+enum Stands {
+    /// In each Windows pool.
+    PerPool,
+    /// In the Linux pool alone.
+    OnLinux,
+    /// In no pool.
+    Apart,
 }
 
 /// One fixture of a run.
