@@ -84,7 +84,7 @@ pub(super) struct Executor {
     journal: Journal,
     spans: Spans,
     facts: FactsTold,
-    standing: Standing,
+    standing: Arc<Standing>,
     made: BTreeMap<FixtureKey, Arc<Made>>,
     nodes: NodesNow,
     began: Instant,
@@ -121,7 +121,7 @@ impl Executor {
             facts: FactsTold::new(facts, api.clone()),
             api,
             fixtures,
-            standing,
+            standing: Arc::new(standing),
             made: BTreeMap::new(),
             nodes: NodesNow::default(),
             wake: None,
@@ -278,7 +278,9 @@ impl Executor {
                 if let Some(made) = self.made.get(&key) {
                     made.bind(self.standing.namespace_of(key.name), &fixture.pods);
                 }
-                self.standing.fixtures.insert(key.clone(), fixture.clone());
+                // Looks under way keep what stood when they began
+                let standing = Arc::make_mut(&mut self.standing);
+                standing.fixtures.insert(key.clone(), fixture.clone());
                 (FixtureOutcome::Stands(fixture), Input::Stands(key.clone()))
             }
             Err(trouble) => (
@@ -304,7 +306,7 @@ impl Executor {
         Input::Changed(key, trouble)
     }
 
-    fn looker(&self, ix: LookIx, standing: &Arc<Standing>) -> Option<Looker> {
+    fn looker(&self, ix: LookIx) -> Option<Looker> {
         let check = self.dispatcher.check(ix.check)?;
         let look = check.looks.get(ix.look)?;
         let rests = look.rests_on().filter_map(|(key, need)| {
@@ -321,7 +323,7 @@ impl Executor {
             to: check.point.to.clone(),
             build: check.build,
             image: check.image.clone(),
-            standing: Arc::clone(standing),
+            standing: Arc::clone(&self.standing),
             rests: rests.collect(),
             nodes: self.nodes.clone(),
             recorded: self.api.limits().recorded_reply,
@@ -329,8 +331,7 @@ impl Executor {
     }
 
     fn ask(&self, ix: LookIx) {
-        let standing = Arc::new(self.standing.clone());
-        let Some(looker) = self.looker(ix, &standing) else {
+        let Some(looker) = self.looker(ix) else {
             return;
         };
         let (api, facts, sender) = (self.api.clone(), self.facts.clone(), self.sender.clone());
@@ -359,11 +360,7 @@ impl Executor {
     }
 
     fn sweep(&self, from: VantageKey, looks: &[LookIx]) {
-        let standing = Arc::new(self.standing.clone());
-        let lookers: Vec<_> = looks
-            .iter()
-            .filter_map(|ix| self.looker(*ix, &standing))
-            .collect();
+        let lookers = looks.iter().filter_map(|ix| self.looker(*ix)).collect();
         let (vantages, sender) = (self.vantages.clone(), self.sender.clone());
         let (api, tell) = (self.api.clone(), self.tell());
         let looks = looks.to_vec();
