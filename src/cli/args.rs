@@ -103,6 +103,19 @@ pub(super) struct SelectArgs {
     pub(super) select: Vec<String>,
 }
 
+/// Which checks, of which cluster.
+#[derive(Args, Debug)]
+pub(super) struct OnClusterArgs {
+    #[command(flatten)]
+    pub(super) cluster: ClusterArgs,
+    #[command(flatten)]
+    pub(super) suites: SuitesArgs,
+    #[command(flatten)]
+    pub(super) config: ConfigArgs,
+    #[command(flatten)]
+    pub(super) select: SelectArgs,
+}
+
 #[derive(Debug, Subcommand)]
 pub(super) enum ConfigCommand {
     /// Print a config file with every setting at what holds without it, each explained
@@ -135,13 +148,7 @@ pub(super) enum ReportFormat {
 #[derive(Args, Debug)]
 pub(super) struct RunArgs {
     #[command(flatten)]
-    pub(super) cluster: ClusterArgs,
-    #[command(flatten)]
-    pub(super) suites: SuitesArgs,
-    #[command(flatten)]
-    pub(super) config: ConfigArgs,
-    #[command(flatten)]
-    pub(super) select: SelectArgs,
+    pub(super) on: OnClusterArgs,
     #[command(flatten)]
     pub(super) protected: ProtectedArgs,
     /// Begin nothing more after this long, such as 20m or 1h 30m: tear down and report
@@ -185,13 +192,7 @@ pub(super) enum KeepWhen {
 #[derive(Args, Debug)]
 pub(super) struct PlanArgs {
     #[command(flatten)]
-    pub(super) cluster: ClusterArgs,
-    #[command(flatten)]
-    pub(super) suites: SuitesArgs,
-    #[command(flatten)]
-    pub(super) config: ConfigArgs,
-    #[command(flatten)]
-    pub(super) select: SelectArgs,
+    pub(super) on: OnClusterArgs,
     /// The form of the plan
     #[arg(long, value_enum, default_value = "text")]
     pub(super) format: Format,
@@ -200,13 +201,7 @@ pub(super) struct PlanArgs {
 #[derive(Args, Debug)]
 pub(super) struct ImagesArgs {
     #[command(flatten)]
-    pub(super) cluster: ClusterArgs,
-    #[command(flatten)]
-    pub(super) suites: SuitesArgs,
-    #[command(flatten)]
-    pub(super) config: ConfigArgs,
-    #[command(flatten)]
-    pub(super) select: SelectArgs,
+    pub(super) on: OnClusterArgs,
     /// The form of the list
     #[arg(long, value_enum, default_value = "text")]
     pub(super) format: Format,
@@ -215,13 +210,7 @@ pub(super) struct ImagesArgs {
 #[derive(Args, Debug)]
 pub(super) struct PrepullArgs {
     #[command(flatten)]
-    pub(super) cluster: ClusterArgs,
-    #[command(flatten)]
-    pub(super) suites: SuitesArgs,
-    #[command(flatten)]
-    pub(super) config: ConfigArgs,
-    #[command(flatten)]
-    pub(super) select: SelectArgs,
+    pub(super) on: OnClusterArgs,
     #[command(flatten)]
     pub(super) protected: ProtectedArgs,
 }
@@ -229,13 +218,7 @@ pub(super) struct PrepullArgs {
 #[derive(Args, Debug)]
 pub(super) struct PreflightArgs {
     #[command(flatten)]
-    pub(super) cluster: ClusterArgs,
-    #[command(flatten)]
-    pub(super) suites: SuitesArgs,
-    #[command(flatten)]
-    pub(super) config: ConfigArgs,
-    #[command(flatten)]
-    pub(super) select: SelectArgs,
+    pub(super) on: OnClusterArgs,
     /// The form of the answer
     #[arg(long, value_enum, default_value = "text")]
     pub(super) format: Format,

@@ -7,13 +7,12 @@ use super::args::{Format, ImagesArgs};
 use super::connect::connected;
 use super::error::CliError;
 use super::screen::Screen;
-use super::{settings, suites};
+use super::settings;
 use crate::engine::{offers, plan_of};
 
 pub(super) async fn run(args: ImagesArgs, screen: &Screen) -> Result<u8, CliError> {
-    let suites = suites::load(args.suites.suites.as_deref())?;
-    let settings = settings::load(&args.config, &args.select, &suites)?;
-    let cluster = connected(&args.cluster.into(), &settings.config).await?;
+    let (suites, settings) = settings::of(&args.on)?;
+    let cluster = connected(&args.on.cluster.into(), &settings.config).await?;
     let table = &settings.config.images;
     let (facts, selected) = plan_of(&cluster, &suites, &settings.config, &settings.selection)
         .await

@@ -4,13 +4,12 @@ use super::args::{Format, PreflightArgs};
 use super::connect::connected;
 use super::error::CliError;
 use super::screen::Screen;
-use super::{settings, suites};
+use super::settings;
 use crate::engine::{SurveyError, survey};
 
 pub(super) async fn run(args: PreflightArgs, screen: &Screen) -> Result<u8, CliError> {
-    let suites = suites::load(args.suites.suites.as_deref())?;
-    let settings = settings::load(&args.config, &args.select, &suites)?;
-    let cluster = connected(&args.cluster.into(), &settings.config).await?;
+    let (suites, settings) = settings::of(&args.on)?;
+    let cluster = connected(&args.on.cluster.into(), &settings.config).await?;
     let surveyed = survey(&cluster, &suites, &settings.config, &settings.selection)
         .await
         .map_err(|error| match error {

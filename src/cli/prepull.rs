@@ -13,14 +13,13 @@ use super::connect::connected_to_change;
 use super::error::CliError;
 use super::run::{count_signals, holder, new_id};
 use super::screen::Screen;
-use super::{settings, suites};
+use super::settings;
 use crate::engine::{EndedBy, Keep, Pull, Repeat, RunOptions, plan_of, prepull};
 
 pub(super) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliError> {
-    let suites = suites::load(args.suites.suites.as_deref())?;
-    let settings = settings::load(&args.config, &args.select, &suites)?;
+    let (suites, settings) = settings::of(&args.on)?;
     let cluster =
-        connected_to_change(&args.cluster.into(), &settings.config, &args.protected).await?;
+        connected_to_change(&args.on.cluster.into(), &settings.config, &args.protected).await?;
     let images = &settings.config.images;
     let (facts, selected) = plan_of(&cluster, &suites, &settings.config, &settings.selection)
         .await

@@ -12,19 +12,18 @@ use super::connect::connected_to_change;
 use super::error::CliError;
 use super::progress::Progress;
 use super::screen::Screen;
-use super::{out, report, settings, suites};
+use super::{out, report, settings};
 use crate::engine::{Journal, Keep, Repeat, RunError, RunOptions, run as run_checks};
 
 pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
-    let suites = suites::load(args.suites.suites.as_deref())?;
-    let settings = settings::load(&args.config, &args.select, &suites)?;
+    let (suites, settings) = settings::of(&args.on)?;
     let earlier = args.resume.as_deref().map(report::load).transpose()?;
     if let Some(earlier) = &earlier {
         tell_of_remains(earlier, screen);
     }
     let record = args.out.as_deref().map(out::prepare).transpose()?;
     let cluster =
-        connected_to_change(&args.cluster.into(), &settings.config, &args.protected).await?;
+        connected_to_change(&args.on.cluster.into(), &settings.config, &args.protected).await?;
     let run = new_id();
     let options = RunOptions {
         lease: match &args.id {

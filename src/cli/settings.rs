@@ -7,8 +7,9 @@ use winconform_core::document::{Diagnostics, Place, Placed};
 use winconform_core::plan::{Selection, check_waivers};
 use winconform_core::suite::Suites;
 
-use super::args::{ConfigArgs, SelectArgs};
+use super::args::{ConfigArgs, OnClusterArgs, SelectArgs};
 use super::error::CliError;
+use super::suites;
 
 /// The largest config file read, in bytes.
 const LARGEST: u64 = 1 << 20;
@@ -19,6 +20,13 @@ pub(super) struct Settings {
     pub(super) config: Config,
     /// What is selected.
     pub(super) selection: Selection,
+}
+
+/// Reads the suites, and what is set and selected of them.
+pub(super) fn of(args: &OnClusterArgs) -> Result<(Suites, Settings), CliError> {
+    let suites = suites::load(args.suites.suites.as_deref())?;
+    let settings = load(&args.config, &args.select, &suites)?;
+    Ok((suites, settings))
 }
 
 /// Reads the config file and the arguments; all their problems are told together.
