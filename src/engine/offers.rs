@@ -1,12 +1,20 @@
 //! Whether registries have the images of a run for the builds of its nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use winconform_core::config::Image;
-use winconform_core::facts::{Pool, PoolName};
-use winconform_core::plan::{Offer, Pulls, image_role};
+use winconform_core::facts::{Os, Pool, PoolName};
+use winconform_core::plan::{Offer, Pulls, Unoffered, image_role};
+use winconform_core::record::Event;
 
+use super::journal::Journal;
 use crate::transport::platforms;
+
+/// How long a registry may take to tell of one image; somebody waits at a terminal.
+const LIMIT: Duration = Duration::from_secs(10);
+/// The same beside a run, which waits for none of it.
+const BESIDE: Duration = Duration::from_secs(5);
 
 /// What registries say of each image in each pool that pulls it. As seen from here: nodes may have
 /// an image already, or another way to it.
@@ -14,9 +22,40 @@ pub async fn offers(
     pulls: &BTreeMap<PoolName, Pulls>,
     pools: &BTreeMap<PoolName, Pool>,
 ) -> BTreeMap<(PoolName, String), Offer> {
+    offers_within(LIMIT, pulls, pools).await
+}
+
+/// Puts on record what registries surely do not have for the Windows nodes that are to run it. What
+/// they do not tell stays unsaid, and no verdict rests on any of it.
+pub(super) async fn note_unoffered(
+    journal: Journal,
+    mut pulls: BTreeMap<PoolName, Pulls>,
+    pools: BTreeMap<PoolName, Pool>,
+) {
+    pulls.retain(|name, _| pools.get(name).is_some_and(|pool| pool.os == Os::Windows));
+    let offers = offers_within(BESIDE, &pulls, &pools).await;
+    for (name, pulled) in &pulls {
+        for (image, fixtures) in &pulled.images {
+            let offer = offers.get(&(name.clone(), image.clone()));
+            let unoffered = offer
+                .zip(pools.get(name))
+                .and_then(|(offer, pool)| Unoffered::of(image, (name, pool), fixtures, offer));
+            if let Some(unoffered) = unoffered {
+                // A journal that takes no more has said so
+                let _ = journal.write(Event::Unoffered(unoffered));
+            }
+        }
+    }
+}
+
+async fn offers_within(
+    limit: Duration,
+    pulls: &BTreeMap<PoolName, Pulls>,
+    pools: &BTreeMap<PoolName, Pool>,
+) -> BTreeMap<(PoolName, String), Offer> {
     let images: BTreeSet<_> = pulls.values().flat_map(|pull| pull.images.keys()).collect();
     let images: Vec<_> = images.into_iter().cloned().collect();
-    let told = platforms(&images).await;
+    let told = platforms(&images, limit).await;
     let told: BTreeMap<_, _> = images.into_iter().zip(told).collect();
     let mut offers = BTreeMap::new();
     for (name, pulled) in pulls {
@@ -35,4 +74,97 @@ pub async fn offers(
         }
     }
     offers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::registry;
+    use serde_json::json;
+    use winconform_core::facts::WindowsBuild;
+    use winconform_core::record::{RunView, SCHEMA, Started, read};
+    use winconform_core::way::FixtureName;
+
+    fn journal() -> Journal {
+        let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).expect("in memory");
+        let started = json!({"schema": SCHEMA, "version": "", "run": "r1", "context": "",
+            "suites": ""});
+        let started: Started = serde_json::from_value(started).expect("a start");
+        journal.write(Event::RunStarted(started)).expect("written");
+        journal
+    }
+
+    /// What is on record once these images were asked for, each in a pool.
+    async fn noted(wanted: &[(Option<WindowsBuild>, &str, FixtureName)]) -> RunView {
+        let (mut pulls, mut pools) = (BTreeMap::<_, Pulls>::new(), BTreeMap::new());
+        for (build, image, fixture) in wanted {
+            let (name, os) = match build {
+                Some(build) => (PoolName::windows(*build), Os::Windows),
+                None => (PoolName::linux(), Os::Linux),
+            };
+            let pool = Pool {
+                os,
+                build: *build,
+                nodes: vec!["a".to_owned()],
+                unusable: Vec::new(),
+                taints: Vec::new(),
+                runtimes: BTreeSet::new(),
+            };
+            pools.insert(name.clone(), pool);
+            let images = &mut pulls.entry(name).or_default().images;
+            images
+                .entry((*image).to_owned())
+                .or_default()
+                .insert(*fixture);
+        }
+        let journal = journal();
+        note_unoffered(journal.clone(), pulls, pools).await;
+        read(&journal.text()).expect("a record")
+    }
+
+    #[tokio::test]
+    async fn what_a_registry_surely_lacks_for_windows_is_on_record() {
+        const OLD: Option<WindowsBuild> = Some(WindowsBuild::SERVER_2019);
+        const NEW: Option<WindowsBuild> = Some(WindowsBuild::SERVER_2022);
+        let (host, seen) = registry().await;
+        // For Windows Server 2022 alone
+        let core = format!("{host}/windows/servercore:ltsc2022");
+        let (private, agnhost) = (
+            format!("{host}/private:1"),
+            format!("{host}/e2e/agnhost:2.59"),
+        );
+        let view = noted(&[
+            (OLD, &core, FixtureName::WinWebserver),
+            (OLD, &core, FixtureName::Churn),
+            (NEW, &core, FixtureName::WinWebserver),
+            (NEW, &private, FixtureName::Iis),
+            (None, &agnhost, FixtureName::LinuxServer),
+        ])
+        .await;
+        assert_eq!(
+            view.unoffered,
+            [Unoffered {
+                image: core.clone(),
+                pool: PoolName::windows(WindowsBuild::SERVER_2019),
+                build: OLD,
+                fixtures: [FixtureName::WinWebserver, FixtureName::Churn].into(),
+                has: vec!["windows 10.0.20348".to_owned()],
+            }]
+        );
+        let seen = seen.lock().expect("not poisoned").clone();
+        // Once for all pools, and for Windows alone
+        let of = |part: &str| seen.iter().filter(|line| line.contains(part)).count();
+        assert_eq!((of("servercore"), of("agnhost")), (1, 0), "{seen:?}");
+    }
+
+    #[tokio::test]
+    async fn without_an_answer_nothing_is_said() {
+        let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await;
+        let host = closed.expect("a port").local_addr().expect("an address");
+        let build = Some(WindowsBuild::SERVER_2022);
+        let image = format!("{host}/windows/servercore:ltsc2022");
+        let view = noted(&[(build, &image, FixtureName::WinWebserver)]).await;
+        assert_eq!(view.unoffered, []);
+        assert_eq!(noted(&[]).await.unoffered, []);
+    }
 }

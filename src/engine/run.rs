@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 use winconform_core::config::Config;
 use winconform_core::document::Diagnostics;
 use winconform_core::facts::{Facts, NodeFact, Pool, PoolName};
-use winconform_core::plan::{Access, Check, Plan, Selected, Selection, plan};
+use winconform_core::plan::{Access, Check, Plan, Selected, Selection, plan, pulls};
 use winconform_core::record::{
     Activity, Ended, Event, Exit, ObjectName, PlannedCheck, RecordError, ResumeError, RunView,
     SCHEMA, Started, TornDown, exit, read,
@@ -24,6 +24,7 @@ use super::executor::{Executor, Stop};
 use super::fixtures::Fixtures;
 use super::journal::{Journal, JournalError};
 use super::manifest;
+use super::offers::note_unoffered;
 use super::reasons::{passed, watch_reasons};
 use super::repeat::Repeat;
 use super::resume::go_on;
@@ -230,6 +231,10 @@ async fn live(
     let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
     // An abandoned run begins nothing more, either
     let _ends_with_this = cancel.clone().drop_guard();
+    // Beside all that follows, which goes on without it and ends it
+    let wanted = pulls(&plan, &facts, &options.config.images);
+    let asking = note_unoffered(journal.clone(), wanted, pools.clone());
+    tracker.spawn(cancel.clone().run_until_cancelled_owned(asking));
     let pods = watch_pods(&cluster.api, &options.run, &tracker, cancel.clone());
     let namespaces = [manifest::namespace, manifest::host_namespace].map(|of| of(&options.run));
     let standing = Standing::new(&options.run, namespaces, &facts, &options.config.outside);

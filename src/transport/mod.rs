@@ -26,4 +26,6 @@ pub(crate) use attempt::Failure;
 pub(crate) use fetch::fetch;
 pub(crate) use pace::{Pace, pause};
 pub(crate) use registry::platforms;
+#[cfg(test)]
+pub(crate) use registry::tests::registry;
 pub(crate) use words::{causes, words};

@@ -22,8 +22,6 @@ use winconform_core::text::printable;
 
 use super::words::words;
 
-/// All requests for one image; somebody waits at a terminal.
-const LIMIT: Duration = Duration::from_secs(10);
 /// Images asked for at once.
 const AT_ONCE: usize = 8;
 /// Bytes of one answer.
@@ -39,8 +37,15 @@ const TYPES: &str = "application/vnd.oci.image.index.v1+json, \
 
 type Http = Client<HttpsConnector<HttpConnector>, Empty<Bytes>>;
 
-/// The systems that images are for, each in the order of the images; or why nobody knows.
-pub(crate) async fn platforms(images: &[String]) -> Vec<Result<Vec<Platform>, String>> {
+/// The systems that images are for, each in the order of the images; or why nobody knows. `limit`
+/// is for all requests for one image.
+pub(crate) async fn platforms(
+    images: &[String],
+    limit: Duration,
+) -> Vec<Result<Vec<Platform>, String>> {
+    if images.is_empty() {
+        return Vec::new();
+    }
     let http = match client() {
         Ok(http) => http,
         Err(why) => return images.iter().map(|_| Err(why.clone())).collect(),
@@ -48,8 +53,8 @@ pub(crate) async fn platforms(images: &[String]) -> Vec<Result<Vec<Platform>, St
     let each = images.iter().map(|image| {
         let http = http.clone();
         async move {
-            let asked = timeout(LIMIT, of_image(&http, image)).await;
-            asked.unwrap_or_else(|_| Err(format!("no answer within {} s", LIMIT.as_secs())))
+            let asked = timeout(limit, of_image(&http, image)).await;
+            asked.unwrap_or_else(|_| Err(format!("no answer within {} s", limit.as_secs())))
         }
     });
     let each: Vec<_> = each.collect();
@@ -267,7 +272,7 @@ fn shown(uri: &Uri) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::convert::Infallible;
     use std::sync::{Arc, Mutex};
 
@@ -281,13 +286,14 @@ mod tests {
     use tokio::net::TcpListener;
     use winconform_core::facts::WindowsBuild;
 
+    const LIMIT: Duration = Duration::from_secs(10);
     const BLOB: &str = "sha256:00000000000000000000000000000000000000000000000000000000000000aa";
     const LIST: &str = r#"{"schemaVersion": 2, "manifests": [
         {"digest": "sha256:a", "platform": {"architecture": "amd64", "os": "windows",
          "os.version": "10.0.20348.2762"}}]}"#;
 
     /// A registry on this machine; the requests it saw, each with its credential.
-    async fn registry() -> (String, Arc<Mutex<Vec<String>>>) {
+    pub(crate) async fn registry() -> (String, Arc<Mutex<Vec<String>>>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let host = listener.local_addr().expect("an address").to_string();
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -353,7 +359,7 @@ mod tests {
 
     async fn asked(image: &str) -> (Result<Vec<Platform>, String>, Vec<String>) {
         let (host, seen) = registry().await;
-        let mut told = platforms(&[format!("{host}/{image}")]).await;
+        let mut told = platforms(&[format!("{host}/{image}")], LIMIT).await;
         let seen = seen.lock().expect("not poisoned").clone();
         (told.remove(0), seen)
     }
@@ -361,7 +367,7 @@ mod tests {
     #[tokio::test]
     async fn lists_and_single_images_are_read() {
         let windows = |build| Platform {
-            os: "windows".to_owned(),
+            os: Some("windows".to_owned()),
             build: Some(build),
         };
         let (told, seen) = asked("windows/servercore:ltsc2022").await;
@@ -404,12 +410,20 @@ mod tests {
         let closed = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let host = closed.local_addr().expect("an address");
         drop(closed);
-        let told = platforms(&[format!("{host}/a:1"), "busybox:1".to_owned()]).await;
+        let told = platforms(&[format!("{host}/a:1"), "busybox:1".to_owned()], LIMIT).await;
         let [Err(refused), Err(docker)] = told.as_slice() else {
             panic!("{told:?}")
         };
         assert!(refused.starts_with("127.0.0.1: "), "{refused}");
         assert!(docker.starts_with("Docker's registry"), "{docker}");
+    }
+
+    #[tokio::test]
+    async fn one_that_does_not_answer_is_not_waited_for() {
+        let silent = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let host = silent.local_addr().expect("an address");
+        let told = platforms(&[format!("{host}/a:1")], Duration::ZERO).await;
+        assert_eq!(told, [Err("no answer within 0 s".to_owned())]);
     }
 
     #[tokio::test(start_paused = true)]

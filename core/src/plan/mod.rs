@@ -12,6 +12,6 @@ pub use crate::verdict::Fate;
 pub use access::{Access, AccessVerb, Answer, Need, Place, Purpose, Uses};
 pub use build::{image_role, plan};
 pub use check::{Axis, Check, CheckId, Plan, PlannedLook, Point};
-pub use offer::{Manifest, Offer, Platform};
+pub use offer::{Manifest, Offer, Platform, Unoffered};
 pub use pulls::{Pulls, pulls};
 pub use select::{Selected, Selection, check_waivers};

@@ -4,15 +4,17 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use crate::facts::{Os, Pool, WindowsBuild};
+use crate::facts::{Os, Pool, PoolName, WindowsBuild};
+use crate::text::bound;
+use crate::way::FixtureName;
 
 /// A system that an image is for.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Platform {
-    /// `linux`, `windows` or whatever else stands there.
-    pub os: String,
+    /// `linux`, `windows` or whatever else stands there; `None` where nothing does.
+    pub os: Option<String>,
     /// The build of Windows, where one is told.
     pub build: Option<WindowsBuild>,
 }
@@ -70,8 +72,12 @@ impl Manifest {
             .map_err(|error| format!("its manifest is not understood: {error}"))?;
         match (written.manifests, written.config) {
             (Some(entries), _) => {
-                let platforms = entries.into_iter().filter_map(|entry| entry.platform);
-                Ok(Self::Index(platforms.map(Platform::from).collect()))
+                // One without a platform may be of any: containerd tries it (`images.Manifest` in
+                // its `core/images/image.go`)
+                let platforms = entries
+                    .into_iter()
+                    .map(|entry| Platform::from(entry.platform));
+                Ok(Self::Index(platforms.collect()))
             }
             (None, Some(Descriptor { digest })) if is_digest(&digest) => {
                 Ok(Self::Single { config: digest })
@@ -94,7 +100,7 @@ impl Platform {
         let written: WrittenPlatform = serde_json::from_slice(json)
             .map_err(|error| format!("its config is not understood: {error}"))?;
         match written.os {
-            Some(_) => Ok(written.into()),
+            Some(_) => Ok(Some(written).into()),
             None => Err("its config names no system".to_owned()),
         }
     }
@@ -102,8 +108,11 @@ impl Platform {
     /// Whether a host runs it under process isolation, or may for all that is told. Server 2025 runs
     /// that of 2022, too (Microsoft's `version-compatibility.md`, January 2025).
     fn runs_on(&self, pool: &Pool, any_build: bool) -> bool {
+        let Some(os) = &self.os else {
+            return true;
+        };
         match pool.os {
-            Os::Linux => self.os == "linux",
+            Os::Linux => os == "linux",
             Os::Windows => {
                 let compatible = |image: WindowsBuild, host: WindowsBuild| {
                     image == host
@@ -113,20 +122,34 @@ impl Platform {
                     (Some(image), Some(host)) => compatible(image, host),
                     (None, _) | (_, None) => true,
                 };
-                self.os == "windows" && (any_build || fits)
+                os == "windows" && (any_build || fits)
             }
         }
     }
 }
 
-impl From<WrittenPlatform> for Platform {
-    fn from(written: WrittenPlatform) -> Self {
-        let version = written.version.as_deref();
+impl From<Option<WrittenPlatform>> for Platform {
+    fn from(written: Option<WrittenPlatform>) -> Self {
+        let version = written.as_ref().and_then(|one| one.version.as_deref());
         Self {
-            os: written.os.unwrap_or_else(|| "unknown".to_owned()),
             build: version.and_then(WindowsBuild::parse_kernel),
+            os: written.and_then(|one| one.os),
         }
     }
+}
+
+/// What images are for, each once: `linux`, `windows 10.0.20348`. Foreign text.
+fn systems(platforms: &[Platform]) -> BTreeSet<String> {
+    let told = platforms.iter().filter_map(|one| {
+        // What attestations have in that place is no system
+        let os = one.os.as_ref().filter(|os| *os != "unknown")?;
+        Some(match one.build {
+            Some(build) => format!("{os} {build}"),
+            None => os.clone(),
+        })
+    });
+    // Several for one system differ in what does not matter here
+    told.collect()
 }
 
 impl Offer {
@@ -156,23 +179,78 @@ impl fmt::Display for Offer {
                 write!(f, "whether it is for these nodes is not known: {because}")
             }
             Self::Lacks(platforms) => {
-                let shown = platforms.iter().map(|one| match one.build {
-                    Some(build) => format!("{} {build}", one.os),
-                    None => one.os.clone(),
-                });
-                // Several for one system differ in what does not matter here
-                let shown: BTreeSet<_> = shown.filter(|one| one != "unknown").collect();
-                let shown: Vec<_> = shown.into_iter().collect();
-                match shown.as_slice() {
-                    [] => f.write_str("NOT for these nodes: the registry has it for no system"),
-                    some => write!(
-                        f,
-                        "NOT for these nodes: the registry has it for {} alone",
-                        some.join(", ")
-                    ),
-                }
+                let shown: Vec<_> = systems(platforms).into_iter().collect();
+                write!(f, "NOT for these nodes: {}", has(&shown))
             }
         }
+    }
+}
+
+fn has(systems: &[String]) -> String {
+    match systems {
+        [] => "the registry has it for no system".to_owned(),
+        some => format!("the registry has it for {} alone", some.join(", ")),
+    }
+}
+
+/// An image that a registry does not have for the nodes that are to run it. They may have another
+/// way to it: it decides nothing.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Unoffered {
+    /// The image.
+    pub image: String,
+    /// The pool of these nodes.
+    pub pool: PoolName,
+    /// Their build.
+    pub build: Option<WindowsBuild>,
+    /// The fixtures whose pods run it there.
+    pub fixtures: BTreeSet<FixtureName>,
+    /// What the registry has it for, such as `windows 10.0.17763`; foreign, and of many the first.
+    pub has: Vec<String>,
+}
+
+impl Unoffered {
+    /// How many systems are kept.
+    const KEPT: usize = 20;
+    /// The most bytes of each.
+    const SYSTEM: usize = 60;
+
+    /// What a registry's answer comes to, where it is sure.
+    pub fn of(
+        image: &str,
+        (name, pool): (&PoolName, &Pool),
+        fixtures: &BTreeSet<FixtureName>,
+        offer: &Offer,
+    ) -> Option<Self> {
+        let Offer::Lacks(platforms) = offer else {
+            return None;
+        };
+        let has = systems(platforms).into_iter().take(Self::KEPT);
+        Some(Self {
+            image: image.to_owned(),
+            pool: name.clone(),
+            build: pool.build,
+            fixtures: fixtures.clone(),
+            has: has
+                .map(|mut system| {
+                    bound(&mut system, Self::SYSTEM);
+                    system
+                })
+                .collect(),
+        })
+    }
+}
+
+impl fmt::Display for Unoffered {
+    /// Foreign text: not fit for a terminal.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { image, pool, .. } = self;
+        write!(f, "{image} is not for {pool}")?;
+        if let Some(build) = self.build {
+            write!(f, " ({build})")?;
+        }
+        write!(f, ": {}", has(&self.has))
     }
 }
 
@@ -209,8 +287,7 @@ mod tests {
                "digest": "sha256:cc", "platform": {"architecture": "amd64", "os": "windows",
                "os.version": "10.0.20348.2762", "os.features": ["win32k"]}},
               {"mediaType": "application/vnd.oci.image.manifest.v1+json", "size": 1,
-               "digest": "sha256:dd", "platform": {"architecture": "unknown", "os": "unknown"}},
-              {"mediaType": "application/vnd.oci.image.manifest.v1+json", "digest": "sha256:ee"}
+               "digest": "sha256:dd", "platform": {"architecture": "unknown", "os": "unknown"}}
             ]}"#;
         match Manifest::read(text.as_bytes()) {
             Ok(Manifest::Index(platforms)) => platforms,
@@ -258,6 +335,51 @@ mod tests {
         assert_eq!(offer, Offer::Fits);
         let linux = Offer::of(&one, &pool(Os::Linux, None), false);
         assert!(matches!(linux, Offer::Lacks(_)), "{linux:?}");
+    }
+
+    #[test]
+    fn an_entry_that_names_no_platform_may_be_of_any() {
+        let text = br#"{"manifests": [{"digest": "sha256:aa", "platform": {"os": "linux"}},
+            {"digest": "sha256:bb"}]}"#;
+        let Ok(Manifest::Index(list)) = Manifest::read(text) else {
+            panic!("a list");
+        };
+        let pool = windows(WindowsBuild::SERVER_2022);
+        assert_eq!(Offer::of(&list, &pool, false), Offer::Fits);
+        assert!(matches!(
+            Offer::of(&list[..1], &pool, false),
+            Offer::Lacks(_)
+        ));
+    }
+
+    #[test]
+    fn only_what_is_sure_is_told_of_and_not_without_bounds() {
+        let pool = windows(WindowsBuild::SERVER_2022);
+        let name = PoolName::windows(WindowsBuild::SERVER_2022);
+        let fixtures = BTreeSet::from([FixtureName::Iis]);
+        let told = |offer| Unoffered::of("a/iis:1", (&name, &pool), &fixtures, &offer);
+        assert_eq!(told(Offer::Fits), None);
+        assert_eq!(
+            told(Offer::Unknown("it wants credentials".to_owned())),
+            None
+        );
+        let platform = |os: String| Platform {
+            os: Some(os),
+            build: None,
+        };
+        let hostile = (0..100).map(|n| platform(format!("{n}{}", "x".repeat(1000))));
+        let told = |list| told(Offer::Lacks(list)).expect("it is sure");
+        let many = told(hostile.collect());
+        assert!(many.to_string().len() < 2000, "{many}");
+        let old = Platform {
+            os: Some("windows".to_owned()),
+            build: Some(WindowsBuild::SERVER_2019),
+        };
+        assert_eq!(
+            told(vec![old.clone(), old]).to_string(),
+            "a/iis:1 is not for windows-2022 (10.0.20348): the registry has it for windows \
+             10.0.17763 alone"
+        );
     }
 
     #[test]

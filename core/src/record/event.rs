@@ -11,7 +11,7 @@ use super::span::Span;
 use crate::claims::{ClaimId, Kind};
 use crate::config::{Profile, Waiver};
 use crate::facts::Facts;
-use crate::plan::{CheckId, Fate, Point};
+use crate::plan::{CheckId, Fate, Point, Unoffered};
 use crate::verdict::{Conclusion, Verdict};
 use crate::way::{Comparison, FixtureKey, Reply, StandingFixture, Trouble};
 
@@ -42,6 +42,8 @@ pub enum Event {
     LeftOut(BTreeMap<String, usize>),
     /// The checks of this run.
     Plan(Vec<PlannedCheck>),
+    /// A registry does not have an image for the nodes that are to run it.
+    Unoffered(Unoffered),
     /// An object is about to be created: written before, so that a killed run leaves word of it.
     Intent(ObjectName),
     /// A fixture stands or does not.

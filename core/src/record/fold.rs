@@ -11,7 +11,7 @@ use super::event::{
 };
 use super::span::Span;
 use crate::facts::Facts;
-use crate::plan::CheckId;
+use crate::plan::{CheckId, Unoffered};
 use crate::verdict::Conclusion;
 use crate::way::FixtureKey;
 
@@ -84,6 +84,8 @@ pub struct RunView {
     pub spans: Vec<Span>,
     /// What was to be seen of those that failed, or that failed checks rest on.
     pub diagnoses: BTreeMap<FixtureKey, Diagnosis>,
+    /// Images that registries do not have for the nodes that were to run them.
+    pub unoffered: Vec<Unoffered>,
     /// Objects whose creation was announced.
     pub intents: Vec<ObjectName>,
     /// How many checks were left out by the selection, by area.
@@ -178,6 +180,7 @@ impl RunView {
             fixtures: BTreeMap::new(),
             spans: Vec::new(),
             diagnoses: BTreeMap::new(),
+            unoffered: Vec::new(),
             intents: Vec::new(),
             left_out: BTreeMap::new(),
             interrupted: None,
@@ -213,6 +216,7 @@ impl RunView {
                     );
                 }
             }
+            Event::Unoffered(image) => self.unoffered.push(image),
             Event::Intent(object) => self.intents.push(object),
             Event::Fixture {
                 key,

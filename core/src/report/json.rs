@@ -9,7 +9,7 @@ use super::blame::Blame;
 use super::ending::{left, reservations};
 use super::finding::{Finding, word};
 use super::summary::took_ms;
-use super::suspects::suspects;
+use super::suspects::{suspects, unoffered};
 use super::waivers::state_word;
 use crate::config;
 use crate::facts::{Facts, Known};
@@ -59,7 +59,7 @@ pub fn render(view: &RunView) -> String {
         fixtures: view
             .fixtures
             .iter()
-            .map(|(key, how)| Fixture::of(key, how, &blame))
+            .map(|(key, how)| Fixture::of(view, key, how, &blame))
             .collect(),
         tear_down: TearDown::of(view),
     };
@@ -350,22 +350,34 @@ struct Fixture {
     pool: Option<String>,
     stands: bool,
     cause: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suspect: Option<String>,
     took_ms: u64,
     broke: Vec<String>,
 }
 
 impl Fixture {
-    fn of(key: &FixtureKey, how: &(FixtureOutcome, u64), blame: &Blame<'_>) -> Self {
+    fn of(
+        view: &RunView,
+        key: &FixtureKey,
+        how: &(FixtureOutcome, u64),
+        blame: &Blame<'_>,
+    ) -> Self {
         let (outcome, took_ms) = how;
+        let failed = match outcome {
+            FixtureOutcome::Stands(_) => None,
+            FixtureOutcome::Failed(trouble) => Some(trouble),
+        };
         let checks = blame.roots.get(key).map(|broke| broke.checks.as_slice());
         Self {
             name: key.name.as_str(),
             pool: key.pool.as_ref().map(|pool| kept(pool.as_str())),
-            stands: matches!(outcome, FixtureOutcome::Stands(_)),
-            cause: match outcome {
-                FixtureOutcome::Stands(_) => None,
-                FixtureOutcome::Failed(trouble) => Some(kept(&trouble.to_string())),
-            },
+            stands: failed.is_none(),
+            cause: failed.map(|trouble| kept(&trouble.to_string())),
+            suspect: failed
+                .and_then(|trouble| unoffered(view, key, trouble))
+                .as_deref()
+                .map(kept),
             took_ms: *took_ms,
             broke: checks
                 .unwrap_or_default()

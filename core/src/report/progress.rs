@@ -61,6 +61,12 @@ impl Progress {
                     }
                 }]
             }
+            Event::Unoffered(image) => {
+                vec![format!(
+                    "warning            {}",
+                    printable(&image.to_string())
+                )]
+            }
             Event::Verdict { check, conclusion } => self.verdict(check, conclusion),
             Event::Interrupted { by } => {
                 let by = printable(by);

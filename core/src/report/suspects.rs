@@ -1,11 +1,37 @@
-//! Who may have changed what was sent, from what the cluster says of its webhooks and policies.
+//! What may be behind a finding: who may have changed what was sent, from what the cluster says of
+//! its webhooks and policies; and which image a registry does not have.
 
 use crate::facts::{Known, WebhookFact};
 use crate::record::{CheckView, RunView};
+use crate::verdict::Because;
+use crate::way::{FixtureKey, Trouble, TroubleKind};
+
+/// What a check's conclusion points to. Foreign text as recorded.
+pub(super) fn suspects(view: &RunView, check: &CheckView) -> Option<String> {
+    match check.conclusion.as_ref().map(|told| &told.because) {
+        Some(Because::Fixture { fixture, trouble }) => unoffered(view, fixture, trouble),
+        _ => altered(view, check),
+    }
+}
+
+/// What a registry said of the image of a fixture whose pods did not get one that they can run.
+/// Foreign text as recorded.
+pub(super) fn unoffered(view: &RunView, key: &FixtureKey, trouble: &Trouble) -> Option<String> {
+    if !matches!(
+        trouble.kind,
+        TroubleKind::ImagePull | TroubleKind::BuildMismatch
+    ) {
+        return None;
+    }
+    let pool = key.pool.as_ref()?;
+    let mut all = view.unoffered.iter();
+    let own = all.find(|one| one.pool == *pool && one.fixtures.contains(&key.name));
+    own.map(ToString::to_string)
+}
 
 /// What the admission of a check points to: a field was set, or `spec.os` altered, on the way to
-/// validation. `None` where nothing was altered. Foreign text as recorded.
-pub(super) fn suspects(view: &RunView, check: &CheckView) -> Option<String> {
+/// validation. `None` where nothing was altered.
+fn altered(view: &RunView, check: &CheckView) -> Option<String> {
     let looks = check.attempts.iter().flat_map(|attempt| &attempt.looks);
     let altered = looks
         .filter_map(|look| look.observation.as_ref())

@@ -10,7 +10,7 @@ use super::folded::{Row, rows};
 use super::layout::{NARROWEST, columns, fit, pad, wrap};
 use super::style::Style;
 use super::summary::{path, pools, seconds, server, tally};
-use super::suspects::suspects;
+use super::suspects::{suspects, unoffered};
 use super::waivers::{idle, raised};
 use crate::claims::ClaimId;
 use crate::config::Profile;
@@ -287,10 +287,14 @@ impl Page {
 
     fn fixture(&mut self, view: &RunView, key: &FixtureKey, broke: &Broke<'_>) {
         let excerpt = excerpt::of_fixture(view, key);
+        let suspect = unoffered(view, key, broke.trouble);
         self.blank();
         let (key, took) = (printable(&key.to_string()), seconds(broke.took_ms));
         self.entry("failed", Style::Doubt, &format!("{key} after {took}"));
         self.field(4, "cause", &in_words(broke.trouble));
+        if let Some(suspect) = suspect {
+            self.field(4, "suspect", &printable(&suspect));
+        }
         self.excerpt(excerpt);
         self.field(4, "broke", &counted(broke.checks.len(), "check"));
         self.list(

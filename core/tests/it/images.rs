@@ -56,7 +56,7 @@ fn what_registries_say_stands_beside_each_image() {
             (name.expect("a pool").clone(), image)
         });
     let linux = Platform {
-        os: "linux".to_owned(),
+        os: Some("linux".to_owned()),
         build: None,
     };
     let offers = [

@@ -7,7 +7,7 @@ use serde_json::json;
 use winconform_core::claims::{ClaimId, Kind, Pattern};
 use winconform_core::config::{Profile, Waiver};
 use winconform_core::facts::{Facts, Known, NodeDetails, NodeFact, Os, PoolName, WindowsBuild};
-use winconform_core::plan::{CheckId, Fate, Point};
+use winconform_core::plan::{CheckId, Fate, Point, Unoffered};
 use winconform_core::record::{
     Activity, After, Attempted, Ended, Event, Exit, FixtureOutcome, Line, LookRecord, ObjectName,
     PlannedCheck, RunView, SCHEMA, Span, Started, TornDown, read, to_line,
@@ -544,6 +544,18 @@ pub(crate) fn every_verdict() -> Recorder {
     recorder
 }
 
+/// A registry that has the sample's image for other nodes alone, with a name that is hostile.
+pub(crate) fn unoffered() -> Event {
+    let fixture = fixture(FixtureName::WinWebserver);
+    Event::Unoffered(Unoffered {
+        image: "mcr.microsoft.com/windows/servercore:ltsc2022".to_owned(),
+        pool: fixture.pool.expect("it stands in one"),
+        build: Some(WindowsBuild::SERVER_2022),
+        fixtures: [fixture.name].into(),
+        has: vec!["linux\u{1b}[2J".to_owned(), "windows 10.0.17763".to_owned()],
+    })
+}
+
 /// A run whose sample did not come to stand, broke what needs it and left an object behind.
 pub(crate) fn fixture_failed() -> Recorder {
     use Verdict::{Broken, Fail};
@@ -553,6 +565,7 @@ pub(crate) fn fixture_failed() -> Recorder {
         let detail = "win-0: manifest unknown: mcr.microsoft.com/windows/servercore:ltsc2022";
         Trouble::new(TroubleKind::ImagePull, detail)
     };
+    recorder.push(unoffered());
     recorder.push(failed(FixtureName::WinWebserver, trouble(), 12_340));
     for (place, (check, healthy)) in plan.iter().zip(healthy_conclusions()).enumerate() {
         let webserver = || Because::Fixture {

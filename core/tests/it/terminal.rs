@@ -112,7 +112,7 @@ fn the_last_line_is_the_tally() {
         ),
         (
             runs::fixture_failed().view(),
-            "6 checks: 2 pass, 3 broken, 1 fail (0 flaky) in 7.0 s — not conformant (exit 10)",
+            "6 checks: 2 pass, 3 broken, 1 fail (0 flaky) in 7.5 s — not conformant (exit 10)",
         ),
         (
             runs::killed(),
@@ -150,6 +150,27 @@ fn progress_tells_what_matters_on_one_line() {
         assert!(!line.contains(is_hostile), "{line}");
     }
     insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
+fn what_a_registry_lacks_is_no_suspect_of_anything_else() {
+    use winconform_core::way::{FixtureName, Trouble, TroubleKind};
+    let told = |name, kind| {
+        let mut recorder = runs::Recorder::started();
+        recorder
+            .push(runs::unoffered())
+            .push(runs::failed(name, Trouble::new(kind, "why"), 1));
+        rendered(&read(recorder.text()).expect("a record"), 100)
+    };
+    for (name, kind, suspect) in [
+        (FixtureName::WinWebserver, TroubleKind::ImagePull, true),
+        (FixtureName::WinWebserver, TroubleKind::BuildMismatch, true),
+        (FixtureName::WinWebserver, TroubleKind::Unscheduled, false),
+        (FixtureName::Iis, TroubleKind::ImagePull, false),
+    ] {
+        let text = told(name, kind);
+        assert_eq!(text.contains("suspect"), suspect, "{text}");
+    }
 }
 
 #[test]
