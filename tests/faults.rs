@@ -15,13 +15,12 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use hybrid_sim::ProductFault;
-use hybrid_sim::front::{Front, FrontFault, FrontOptions};
+use hybrid_sim::front::FrontFault;
 use tokio::sync::{Mutex, Notify, Semaphore};
-use winconform::cluster::{connect, kube_config, remove_run};
-use winconform::engine::{Journal, Keep, Repeat, RunOptions, run};
+use winconform::cluster::{connect, remove_run};
+use winconform::engine::{Journal, run};
 use winconform_core::claims::{Kind, Pattern};
-use winconform_core::config::{Config, Limits, Outside, Target};
-use winconform_core::plan::Selection;
+use winconform_core::config::Limits;
 use winconform_core::record::CheckView;
 use winconform_core::record::{Exit, RunView, read};
 use winconform_core::verdict::Verdict;
@@ -30,6 +29,8 @@ use world::{Outcome, Trials, World, durations, options};
 
 #[path = "world/policy.rs"]
 mod policy;
+#[path = "world/runs.rs"]
+mod runs;
 #[path = "world/scheduling.rs"]
 mod scheduling;
 #[path = "world/suites.rs"]
@@ -500,45 +501,11 @@ impl World {
         faults: Vec<FrontFault>,
         seed: u64,
     ) -> (RunView, Vec<(String, u64)>) {
-        let config = kube_config(&options(&self.kubeconfig))
-            .await
-            .expect("a configuration");
-        let front = Front::start(
-            config,
-            FrontOptions {
-                faults: Vec::new(),
-                seed,
-            },
-        )
-        .await
-        .expect("a front");
-        let folder = tempfile::tempdir().expect("a folder");
-        let kubeconfig = folder.path().join("kubeconfig");
-        std::fs::write(&kubeconfig, front.kubeconfig()).expect("written");
-        let cluster = connect(&options(&kubeconfig), durations(), Limits::default())
-            .await
-            .expect("connects");
-        // From here on: connecting has its own tests
+        let fronted = runs::fronted(&self.kubeconfig, seed, durations(), Limits::default());
+        let (front, cluster) = fronted.await.expect("a front");
         front.set(faults);
         let run_id = format!("r{:08x}", rand::random::<u32>());
-        let settings = RunOptions {
-            run: run_id.clone(),
-            lease: format!("winconform-{run_id}"),
-            holder: run_id.clone(),
-            config: Config {
-                outside: Outside {
-                    reaches_nodes: true,
-                    proxy: Target::parse(&self.joined.proxy_url()),
-                    ..Outside::default()
-                },
-                ..Config::default()
-            },
-            selection: Selection::default(),
-            deadline: None,
-            repeat: Repeat::Times(1),
-            resume: None,
-            keep: Keep::Never,
-        };
+        let settings = runs::apart(&run_id, runs::through(&self.joined.proxy_url()));
         let journal =
             Journal::create(None, Vec::new(), Box::new(|_| {})).expect("a record in memory");
         let (_alive, signals) = tokio::sync::watch::channel(0);

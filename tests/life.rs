@@ -148,15 +148,11 @@ async fn output(mut command: Command) -> (Option<i32>, String) {
 
 /// Everything there is, by the names kubectl gives it, but for what changes by itself.
 async fn everything(world: &World) -> BTreeSet<String> {
-    let kubectl = |arguments: &[&str]| {
-        let mut command = Command::new("kubectl");
-        command
-            .arg("--kubeconfig")
-            .arg(&world.kubeconfig)
-            .args(arguments);
-        command
-    };
-    let (code, kinds) = output(kubectl(&["api-resources", "--verbs=list", "-o", "name"])).await;
+    let (code, kinds) = output(kubectl(
+        world,
+        &["api-resources", "--verbs=list", "-o", "name"],
+    ))
+    .await;
     assert_eq!(code, Some(0), "{kinds}");
     // Events and node Leases come and go; IPAddresses are the server's own bookkeeping, which it
     // mends some time after a Service has gone (kubernetes `ipallocator` repair)
@@ -164,9 +160,17 @@ async fn everything(world: &World) -> BTreeSet<String> {
     let stays = |kind: &&str| !changing.iter().any(|other| kind.starts_with(other));
     let kinds: Vec<_> = kinds.lines().filter(stays).collect();
     let template = "jsonpath={range .items[*]}{.kind}{\" \"}{.metadata.namespace}{\"/\"}{.metadata.name}{\"\\n\"}{end}";
-    let (code, all) = output(kubectl(&["get", &kinds.join(","), "-A", "-o", template])).await;
+    let (code, all) = output(kubectl(
+        world,
+        &["get", &kinds.join(","), "-A", "-o", template],
+    ))
+    .await;
     assert_eq!(code, Some(0), "{all}");
-    let (code, leases) = output(kubectl(&["get", "leases", "-n", "default", "-o", template])).await;
+    let (code, leases) = output(kubectl(
+        world,
+        &["get", "leases", "-n", "default", "-o", template],
+    ))
+    .await;
     assert_eq!(code, Some(0), "{leases}");
     all.lines()
         .chain(leases.lines())

@@ -11,8 +11,9 @@ use serde_json::{Value as Json, json};
 use winconform::cluster::{Cluster, connect};
 use winconform::transport::Api;
 use winconform_core::config::{Durations, Limits};
-use winconform_core::way::{ApiReply, ApiRequest, Verb};
+use winconform_core::way::Verb;
 
+use crate::asking::send;
 use crate::world::{World, options};
 
 /// For what needs no pod.
@@ -126,7 +127,7 @@ impl Account {
             "spec": {"expirationSeconds": 3600}});
         let path = format!("{}/token", objects[0]);
         let answer = send(api, Verb::Create, &path, Some(asks)).await?;
-        let token = answer.body["status"]["token"]
+        let token = answer["status"]["token"]
             .as_str()
             .ok_or("no token")?
             .to_owned();
@@ -232,21 +233,5 @@ fn path(object: &Json) -> String {
         "Role" => format!("{RBAC}/namespaces/{namespace}/roles/{name}"),
         "RoleBinding" => format!("{RBAC}/namespaces/{namespace}/rolebindings/{name}"),
         other => panic!("the manifests have no {other}"),
-    }
-}
-
-async fn send(api: &Api, verb: Verb, path: &str, body: Option<Json>) -> Result<ApiReply, String> {
-    let request = ApiRequest {
-        verb,
-        path: path.to_owned(),
-        body,
-    };
-    let reply = api
-        .send(&request)
-        .await
-        .map_err(|trouble| trouble.to_string())?;
-    match reply.status {
-        200..=202 => Ok(reply),
-        status => Err(format!("{path}: {status}: {}", reply.body["message"])),
     }
 }

@@ -15,9 +15,9 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use serde_json::Value as Json;
-use winconform::cluster::{Cluster, Condition, connect, poll_until, remove_run};
-use winconform::engine::{Journal, Keep, Repeat, RunOptions, run, survey};
-use winconform_core::config::{Config, Durations, Limits};
+use winconform::cluster::{Cluster, Condition, connect, remove_run};
+use winconform::engine::{Journal, run, survey};
+use winconform_core::config::{Config, Durations, Limits, Outside};
 use winconform_core::plan::Selection;
 use winconform_core::record::{RunView, read};
 use winconform_core::report::terminal::{Colour, render};
@@ -28,6 +28,10 @@ use account::{Account, Lacking};
 use world::{Outcome, Trials, World, durations, options};
 
 mod account;
+#[path = "../world/asking.rs"]
+mod asking;
+#[path = "../world/runs.rs"]
+mod runs;
 #[path = "../world/suites.rs"]
 mod suites;
 #[path = "../world/mod.rs"]
@@ -192,17 +196,7 @@ async fn admin(world: &World) -> Result<Cluster, String> {
 
 /// A run of the areas; what came of it, on record.
 async fn run_as(cluster: &Cluster, suites: &Suites, id: &str) -> Result<RunView, String> {
-    let options = RunOptions {
-        run: id.to_owned(),
-        lease: format!("winconform-{id}"),
-        holder: format!("tests/{id}"),
-        config: Config::default(),
-        selection: Selection::default(),
-        deadline: None,
-        repeat: Repeat::Times(1),
-        resume: None,
-        keep: Keep::Never,
-    };
+    let options = runs::apart(id, Outside::default());
     let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).map_err(|e| e.to_string())?;
     let (_signals, signalled) = tokio::sync::watch::channel(0);
     // One that was not let in is on record, too
@@ -477,20 +471,15 @@ async fn until(
     suites: &Suites,
     so: impl Fn(&Json) -> bool,
 ) -> Result<Json, String> {
-    let pause = Duration::from_millis(100);
-    let found = poll_until(
-        pause,
-        Duration::from_secs(20),
-        "preflight",
-        async || match preflight(cluster, suites).await {
-            Ok(said) if so(&said) => Condition::Done(Ok(said)),
-            Ok(said) => Condition::NotYet(format!("{:?}", lacking(&said))),
-            Err(why) => Condition::Done(Err(why)),
-        },
-    );
-    found
-        .await
-        .unwrap_or_else(|trouble| Err(trouble.to_string()))
+    let limit = Duration::from_secs(20);
+    let found = asking::until("preflight", limit, async || {
+        let said = preflight(cluster, suites).await?;
+        Ok(match so(&said) {
+            true => Condition::Done(said),
+            false => Condition::NotYet(format!("{:?}", lacking(&said))),
+        })
+    });
+    found.await
 }
 
 /// What is denied: the checks that costs, and whether it leaves anything.

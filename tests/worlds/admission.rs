@@ -5,8 +5,8 @@ use serde_json::{Value as Json, json};
 use winconform::transport::Api;
 use winconform_core::way::{ApiRequest, Verb};
 
+use crate::asking::send;
 use crate::earth::until;
-use crate::others::send;
 use crate::world::Outcome;
 
 const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";

@@ -3,26 +3,26 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use hybrid_sim::front::{Front, FrontOptions};
 use hybrid_sim::{
     Build, FaultPlan, JoinOptions, Joined, NodeSpec, Pool, ProductFault, Topology, join,
 };
 use serde_json::json;
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, mpsc};
-use winconform::cluster::{Cluster, Condition, connect, kube_config, poll_until, remove_run};
-use winconform::engine::{Journal, Keep, Repeat, RunOptions, run};
-use winconform_core::config::{Config, Durations, Limits, Outside, Target};
-use winconform_core::plan::Selection;
+use winconform::cluster::{Cluster, Condition, connect, remove_run};
+use winconform::engine::{Journal, run};
+use winconform_core::config::{Durations, Limits};
 use winconform_core::record::{Event, FixtureOutcome, RunView, read};
 use winconform_core::suite::Suites;
 use winconform_core::way::{ApiRequest, Verb};
 
 use crate::admission::Rule;
+use crate::asking::{self, send};
 use crate::list::{Bad, Nodes, World};
-use crate::others::{Others, send};
+use crate::others::Others;
 use crate::portal::Portal;
+use crate::runs;
 use crate::told;
-use crate::world::{Outcome, options};
+use crate::world::{self, Outcome, options};
 
 /// Simulated durations go by so much faster.
 const SPEED: f64 = 40.0;
@@ -216,25 +216,8 @@ impl Earth {
                 .collect(),
             _ => Vec::new(),
         };
-        let config = kube_config(&options(&self.kubeconfig)).await;
-        let config = config.map_err(|error| error.to_string())?;
-        let quiet = FrontOptions {
-            faults: Vec::new(),
-            seed: 1,
-        };
-        let front = Front::start(config, quiet)
-            .await
-            .map_err(|error| error.to_string())?;
-        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let kubeconfig = folder.path().join("kubeconfig");
-        std::fs::write(&kubeconfig, front.kubeconfig()).map_err(|error| error.to_string())?;
-        let cluster = connect(
-            &options(&kubeconfig),
-            durations(&world.bad),
-            limits(&world.bad),
-        )
-        .await;
-        let cluster = cluster.map_err(|error| error.to_string())?;
+        let (durations, limits) = (durations(&world.bad), limits(&world.bad));
+        let (front, cluster) = runs::fronted(&self.kubeconfig, 1, durations, limits).await?;
         front.set(faults);
 
         let portal = match &world.bad {
@@ -246,24 +229,7 @@ impl Earth {
             _ => None,
         };
         let proxy = portal.as_ref().map_or(joined.proxy_url(), Portal::url);
-        let settings = RunOptions {
-            run: run_id.to_owned(),
-            lease: format!("winconform-{run_id}"),
-            holder: run_id.to_owned(),
-            config: Config {
-                outside: Outside {
-                    reaches_nodes: true,
-                    proxy: Target::parse(&proxy),
-                    ..Outside::default()
-                },
-                ..Config::default()
-            },
-            selection: Selection::default(),
-            deadline: None,
-            repeat: Repeat::Times(1),
-            resume: None,
-            keep: Keep::Never,
-        };
+        let settings = runs::apart(run_id, runs::through(&proxy));
         let (tells, mut told) = mpsc::unbounded_channel();
         let tell = Box::new(move |line: &winconform_core::record::Line| {
             if let Event::Fixture {
@@ -368,42 +334,29 @@ fn limits(bad: &Bad) -> Limits {
     }
 }
 
-/// The run's own limits, nearer than for a real cluster: the simulated one is faster, too.
+/// Nearer than for a healthy world.
 fn durations(bad: &Bad) -> Durations {
     let seconds = Duration::from_secs;
     Durations {
-        api_answer: seconds(3),
-        api_body: seconds(3),
-        api_in_all: seconds(40),
-        transport_pause: Duration::from_millis(30),
-        exec_connect: seconds(4),
-        exec_idle: seconds(12),
-        watch: seconds(5),
         fixture: seconds(60),
-        settle: seconds(1),
         unscheduled: seconds(4),
-        lease: seconds(40),
-        stays_ready: seconds(1),
         // The controllers call a node silent after 50 s (`--node-monitor-grace-period`, kubernetes
         // cmd/kube-controller-manager/app/options/nodelifecyclecontroller.go), and so 60 s is usual
         converge: match bad {
             Bad::Vanishing(_) => seconds(60),
             _ => seconds(4),
         },
-        look_again: Duration::from_millis(100),
-        ..Durations::default()
+        ..world::durations()
     }
 }
 
 /// Asks until it is so.
 pub(crate) async fn until(what: &str, so: impl AsyncFn() -> Result<bool, String>) -> Outcome {
-    let (pause, limit) = (Duration::from_millis(50), Duration::from_mins(2));
-    let asked = poll_until(pause, limit, what, async || match so().await {
-        Ok(true) => Condition::Done(Ok(())),
-        Ok(false) => Condition::NotYet("not so".to_owned()),
-        Err(why) => Condition::Done(Err(why)),
-    });
-    asked
-        .await
-        .unwrap_or_else(|trouble| Err(trouble.to_string()))
+    let so = async || {
+        Ok(match so().await? {
+            true => Condition::Done(()),
+            false => Condition::NotYet("not so".to_owned()),
+        })
+    };
+    asking::until(what, Duration::from_mins(2), so).await
 }

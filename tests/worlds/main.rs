@@ -27,10 +27,14 @@ use earth::Earth;
 use list::WORLDS;
 
 mod admission;
+#[path = "../world/asking.rs"]
+mod asking;
 mod earth;
 mod list;
 mod others;
 mod portal;
+#[path = "../world/runs.rs"]
+mod runs;
 #[path = "../world/suites.rs"]
 mod suites;
 mod told;

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 use winconform::transport::Api;
-use winconform_core::way::{ApiRequest, Verb};
+use winconform_core::way::Verb;
 
+use crate::asking::send;
 use crate::earth::until;
 use crate::world::Outcome;
 
@@ -161,26 +162,4 @@ fn named(path: &str, mut object: Json) -> Json {
         object["metadata"]["namespace"] = json!(NAMESPACE);
     }
     object
-}
-
-/// Sends a request that is to succeed.
-pub(crate) async fn send(
-    api: &Api,
-    verb: Verb,
-    path: &str,
-    body: Option<Json>,
-) -> Result<Json, String> {
-    let request = ApiRequest {
-        verb,
-        path: path.to_owned(),
-        body,
-    };
-    let reply = api
-        .send(&request)
-        .await
-        .map_err(|trouble| trouble.to_string())?;
-    match reply.status {
-        200..300 => Ok(reply.body),
-        status => Err(format!("{path}: {status}: {}", reply.body)),
-    }
 }

@@ -1,0 +1,48 @@
+//! What trials ask of a cluster themselves.
+
+use std::time::Duration;
+
+use serde_json::Value as Json;
+use winconform::cluster::{Condition, poll_until};
+use winconform::transport::Api;
+use winconform_core::way::{ApiRequest, Verb};
+
+/// The first pause between two questions.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Sends a request that is to succeed.
+pub(crate) async fn send(
+    api: &Api,
+    verb: Verb,
+    path: &str,
+    body: Option<Json>,
+) -> Result<Json, String> {
+    let request = ApiRequest {
+        verb,
+        path: path.to_owned(),
+        body,
+    };
+    let reply = api.send(&request).await;
+    let reply = reply.map_err(|trouble| trouble.to_string())?;
+    match reply.status {
+        200..=202 => Ok(reply.body),
+        status => Err(format!("{path}: {status}: {}", reply.body)),
+    }
+}
+
+/// Asks until there is an answer, for so long at most.
+pub(crate) async fn until<T>(
+    what: &str,
+    limit: Duration,
+    ask: impl AsyncFn() -> Result<Condition<T>, String>,
+) -> Result<T, String> {
+    let asked = poll_until(PAUSE, limit, what, async || match ask().await {
+        Ok(Condition::Done(answer)) => Condition::Done(Ok(answer)),
+        Ok(Condition::NotYet(how)) => Condition::NotYet(how),
+        Ok(Condition::Never(trouble)) => Condition::Never(trouble),
+        Err(why) => Condition::Done(Err(why)),
+    });
+    asked
+        .await
+        .unwrap_or_else(|trouble| Err(trouble.to_string()))
+}
