@@ -69,10 +69,7 @@ impl Dispatcher {
             .map(|key| (key, FixtureState::Unapplied));
         let mut fixtures: BTreeMap<_, _> = fixtures.collect();
         if !fixtures.is_empty() {
-            let namespaces = FixtureKey {
-                name: FixtureName::Namespaces,
-                pool: None,
-            };
+            let namespaces = FixtureName::Namespaces.at(None);
             fixtures.insert(namespaces, FixtureState::Unapplied);
         }
         Self {
@@ -187,10 +184,7 @@ impl Dispatcher {
     }
 
     fn apply_fixtures(&mut self, commands: &mut Vec<Command>) {
-        let namespaces = FixtureKey {
-            name: FixtureName::Namespaces,
-            pool: None,
-        };
+        let namespaces = FixtureName::Namespaces.at(None);
         let may_apply = matches!(self.fixtures.get(&namespaces), Some(FixtureState::Stands));
         for (key, state) in &mut self.fixtures {
             if matches!(state, FixtureState::Unapplied) && (may_apply || *key == namespaces) {
@@ -266,10 +260,7 @@ impl Dispatcher {
     fn readiness(&self, check: &Check) -> Readiness {
         let needs = check.looks.iter().flat_map(PlannedLook::rests_on);
         // Whatever stands, stands in a namespace: without them nothing else is even applied
-        let namespaces = FixtureKey {
-            name: FixtureName::Namespaces,
-            pool: None,
-        };
+        let namespaces = FixtureName::Namespaces.at(None);
         let needs = needs.flat_map(|need| [(namespaces.clone(), Need::Stands), need]);
         let mut readiness = Readiness::Ready;
         for (key, need) in needs {
@@ -290,9 +281,7 @@ impl Dispatcher {
 
     fn begin_round(&mut self, now: Duration, index: usize) {
         let state = &mut self.checks[index];
-        state.began.get_or_insert(now);
-        state.rounds += 1;
-        state.stage = Stage::Round(vec![None; state.check.looks.len()]);
+        state.begin_round(now);
         for (look, planned) in state.check.looks.iter().enumerate() {
             let ix = LookIx { check: index, look };
             match &planned.from {

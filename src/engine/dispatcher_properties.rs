@@ -571,9 +571,17 @@ fn what_holds_is_looked_at_again_with_what_else_is_to_hold() {
         swept(&dispatcher.step(second * 2 + again, Input::Woken)),
         [(from_pod.clone(), 2), (from_node, 1)]
     );
-    // But not for ever
-    let commands = begun().step(second + again + patience, Input::Woken);
+    // But not for ever, and what it waited is not taken from its time to come right
+    let mut dispatcher = begun();
+    let commands = dispatcher.step(second + again + patience, Input::Woken);
     assert_eq!(swept(&commands), [(from_pod, 1)]);
+    let bad = LookIx { check: 0, look: 0 };
+    let ended = Input::Swept(at_pod, vec![(bad, outcome(Turn::Refuted))]);
+    let commands = dispatcher.step(second * 2 + again + patience, ended);
+    let over = commands
+        .iter()
+        .any(|command| matches!(command, Command::Attempted(_)));
+    assert!(!over, "{commands:?}");
 }
 
 /// From where how many looks are begun.

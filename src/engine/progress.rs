@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use winconform_core::claims::Kind;
 use winconform_core::config::{Durations, Limits};
 use winconform_core::plan::{Check, Fate, PlannedLook};
 use winconform_core::record::{Attempted, LookRecord};
@@ -132,10 +133,25 @@ impl CheckState {
         (verdict, because(own, &controls_named))
     }
 
-    /// Whether nothing but a good round is expected next: its first is under way, or all so far
-    /// were good.
+    /// Whether a good round is followed by another, and nothing speaks against it: the first is
+    /// under way, or all so far were good.
     pub(super) fn is_on_course(&self) -> bool {
-        self.attempts.is_empty() && (self.rounds == 1 || self.good_rounds > 0)
+        let first = self.rounds == 1 && matches!(self.stage, Stage::Round(_));
+        let is_to_hold = self.check.kind != Kind::Evidence
+            && self.check.looks.iter().any(|look| look.test.converges());
+        self.attempts.is_empty() && is_to_hold && (first || self.good_rounds > 0)
+    }
+
+    /// Begins a round. What it has waited for others since it was due is not taken from its time to
+    /// come right.
+    pub(super) fn begin_round(&mut self, now: Duration) {
+        let waited = match self.stage {
+            Stage::Due(at) => now.saturating_sub(at),
+            Stage::Waiting | Stage::Round(_) | Stage::Done => Duration::ZERO,
+        };
+        self.began = Some(self.began.map_or(now, |began| began + waited));
+        self.rounds += 1;
+        self.stage = Stage::Round(vec![None; self.check.looks.len()]);
     }
 
     /// Whether this round settles the attempt: it held as often as it must, or further rounds
