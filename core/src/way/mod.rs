@@ -359,3 +359,6 @@ impl Test {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

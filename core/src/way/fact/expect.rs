@@ -438,4 +438,125 @@ mod tests {
             Judged::Open(_)
         ));
     }
+
+    #[test]
+    fn a_vxlan_is_expected_by_both_its_numbers() {
+        let expect = FactExpect::Vxlan {
+            vni: 4096,
+            port: 4789,
+        };
+        for (vni, port, expected) in [
+            (Some(4096), Some(4789), Judged::Met),
+            (Some(1), Some(4789), Judged::Unmet),
+            (Some(4096), Some(8472), Judged::Unmet),
+            (None, Some(4789), Judged::Unmet),
+            (Some(4096), None, Judged::Unmet),
+        ] {
+            assert_eq!(expect.judge(&Saw::Vxlan { vni, port }), expected);
+        }
+    }
+
+    #[test]
+    fn a_kubelet_that_tells_nothing_matters_only_where_a_rule_asks_for_its_version() {
+        let rule = |kubelet: &str| RuntimeRule {
+            name: "containerd".to_owned(),
+            version: ">=1.7".parse().expect("a range"),
+            kubelet: kubelet.parse().expect("a range"),
+        };
+        let judged = |rules: &[RuntimeRule]| ran_by(rules, "containerd://1.7.20", "unknown");
+        assert_eq!(judged(&[rule("*")]), Judged::Met);
+        assert_eq!(judged(&[rule(">=1.20"), rule("*")]), Judged::Met);
+        assert!(matches!(judged(&[rule(">=1.20")]), Judged::Untold(_)));
+        assert_eq!(judged(&[]), Judged::Unmet);
+    }
+
+    #[test]
+    fn what_is_not_expected_to_be_something_is_left_unsaid() {
+        let quantity = |text| Quantity::parse(text).expect("a quantity");
+        let resource = super::super::seen::ResourceSeen {
+            capacity: quantity("4Gi"),
+            allocatable: quantity("4Gi"),
+        };
+        let resources = ["cpu", "memory"].map(|name| (name.to_owned(), resource));
+        let saw = Saw::Resources(resources.into());
+        let lowered = |name: &str| FactExpect::Lowered(vec![name.to_owned()]);
+        let memory = "memory 0 of 4Gi kept out, 4Gi allocatable";
+        assert_eq!(lowered("memory").words(&saw), memory);
+        let reserved = [("memory".to_owned(), Quantity::ZERO)];
+        assert_eq!(FactExpect::Reserved(reserved.into()).words(&saw), memory);
+        assert_eq!(lowered("storage").words(&saw), "not told");
+        assert_eq!(FactExpect::Told.words(&saw), saw.to_string());
+        let label = |label: NodeLabel| super::super::seen::LabelSeen {
+            label,
+            value: None,
+            reported: "x".to_owned(),
+        };
+        let labels = Saw::Labels(vec![label(NodeLabel::Os), label(NodeLabel::Arch)]);
+        assert_eq!(
+            FactExpect::LabelsAgree(vec![NodeLabel::Arch]).words(&labels),
+            "no kubernetes.io/arch, architecture x"
+        );
+    }
+
+    #[test]
+    fn each_expectation_has_words() {
+        let range = |text: &str| text.parse::<VersionReq>().expect("a range");
+        let runtime = |kubelet: &str| RuntimeRule {
+            name: "containerd".to_owned(),
+            version: range(">=1.7"),
+            kubelet: range(kubelet),
+        };
+        let skews = [(">=1.28", 3), ("<1.28", 2)].map(|(server, older)| SkewRule {
+            server: range(server),
+            older,
+        });
+        let taint = TaintRule {
+            key: "os".to_owned(),
+            value: "windows".to_owned(),
+            effects: vec!["NoSchedule".to_owned(), "NoExecute".to_owned()],
+        };
+        let image = ImageRule {
+            build: WindowsBuild::SERVER_2025,
+            version: range(">=3.10"),
+        };
+        let quantity = Quantity::parse("2Gi").expect("a quantity");
+        for (expect, words) in [
+            (FactExpect::Told, "whatever it is, recorded"),
+            (
+                FactExpect::LabelsAgree(vec![NodeLabel::Os, NodeLabel::Arch]),
+                "kubernetes.io/os, kubernetes.io/arch as the kubelet reports",
+            ),
+            (FactExpect::On(Os::Linux), "on linux only"),
+            (
+                FactExpect::AtLeast(2),
+                "at least 2 of each Ready and schedulable",
+            ),
+            (
+                FactExpect::Runtime(vec![runtime("*"), runtime(">=1.20")]),
+                "containerd >=1.7, or containerd >=1.7 with kubelet >=1.20",
+            ),
+            (
+                FactExpect::Skew(skews.into()),
+                "a kubelet not newer than the API server and at most 3 minor older (server >=1.28), \
+                 2 minor older (server <1.28)",
+            ),
+            (
+                FactExpect::Tainted(vec![taint]),
+                "os=windows:NoSchedule or os=windows:NoExecute",
+            ),
+            (
+                FactExpect::Reserved([("memory".to_owned(), quantity)].into()),
+                "at least 2Gi of memory kept out of allocatable",
+            ),
+            (
+                FactExpect::Lowered(vec!["cpu".to_owned(), "memory".to_owned()]),
+                "less cpu, memory allocatable than there is",
+            ),
+            (FactExpect::RunsOnBuild(vec![image]), ">=3.10 on 10.0.26100"),
+            (FactExpect::Ready, "Ready True"),
+            (FactExpect::Vxlan { vni: 1, port: 2 }, "VNI 1, UDP port 2"),
+        ] {
+            assert_eq!(expect.to_string(), words);
+        }
+    }
 }

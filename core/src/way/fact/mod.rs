@@ -165,4 +165,33 @@ mod tests {
         assert!(matches!(known("pause:3.10.2"), Comparison::Holds(_)));
         assert!(matches!(known("pause:3.10"), Comparison::Refuted(_)));
     }
+
+    #[test]
+    fn those_alike_are_told_together_and_the_first_few_named() {
+        let told = |seen: &[(&str, &str)]| {
+            let subject = |(name, said): &(&str, &str)| Subject {
+                name: (*name).to_owned(),
+                saw: Saw::Families((*said).to_owned()),
+            };
+            let seen = FactSeen::Subjects(seen.iter().map(subject).collect());
+            match Fact::compare(&FactExpect::Family("ipv9".to_owned()), &seen) {
+                Ok(Comparison::Refuted(difference)) => difference.seen,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(told(&[("", "ipv4")]), "ipv4");
+        assert_eq!(
+            told(&[("a", "ipv4"), ("b", "ipv6"), ("c", "ipv4"), ("d", "ipv4")]),
+            "a, c, d: ipv4; b: ipv6"
+        );
+        assert_eq!(
+            told(&[("a", "x"), ("b", "x"), ("c", "x"), ("d", "x")]),
+            "a, b, c and 1 more: x"
+        );
+        let six = ["1", "2", "3", "4", "5", "6"].map(|said| ("n", said));
+        let words = "n: 1; n: 2; n: 3; n: 4; n: 5; n: 6";
+        assert_eq!(told(&six), words);
+        let seven = [&six[..], &[("n", "7")]].concat();
+        assert_eq!(told(&seven), format!("{words}; and 1 other forms"));
+    }
 }

@@ -414,3 +414,161 @@ fn join<T: fmt::Display>(f: &mut fmt::Formatter<'_>, parts: &[T], between: &str)
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_thing_seen_has_words() {
+        let quantity = |text| Quantity::parse(text).expect("a quantity");
+        let resource = ResourceSeen {
+            capacity: quantity("8Gi"),
+            allocatable: quantity("7Gi"),
+        };
+        let label = |label, value: Option<&str>, reported: &str| LabelSeen {
+            label,
+            value: value.map(str::to_owned),
+            reported: reported.to_owned(),
+        };
+        let images = |found: &[&str], pulls| Saw::Images {
+            build: None,
+            found: found.iter().map(ToString::to_string).collect(),
+            listed: 7,
+            pulls,
+        };
+        let endpoint = |node: Option<&str>, os, ready| EndpointSeen {
+            address: "10.0.0.1".to_owned(),
+            node: node.map(str::to_owned),
+            os,
+            ready,
+        };
+        let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let pressure = |status: Option<&str>| Saw::MemoryPressure {
+            status: status.map(str::to_owned),
+            kubelet: "v1.37.0".to_owned(),
+        };
+        let cni = |mode, unread: &[&str]| {
+            Saw::Cni(Some(Cni {
+                product: "flannel".to_owned(),
+                mode,
+                vxlan: None,
+                signs: texts(&["DaemonSet a", "ConfigMap b"]),
+                unread: texts(unread),
+            }))
+        };
+        let proxy = KubeProxy {
+            linux_mode: None,
+            windows_mode: Some("kernelspace".to_owned()),
+            dsr: Some(true),
+            signs: Vec::new(),
+            unread: Vec::new(),
+        };
+        for (saw, words) in [
+            (Saw::Untold("too old".to_owned()), "too old"),
+            (
+                Saw::Labels(vec![
+                    label(NodeLabel::Os, Some("linux"), "windows"),
+                    label(NodeLabel::Arch, None, "amd64"),
+                ]),
+                "kubernetes.io/os linux, operatingSystem windows; no kubernetes.io/arch, \
+                 architecture amd64",
+            ),
+            (
+                Saw::Labels(vec![
+                    label(NodeLabel::WindowsBuild, Some("10.0.20348"), "10.0.20348.1"),
+                    label(NodeLabel::WindowsBuild, None, "10.0.20348.1"),
+                ]),
+                "label 10.0.20348, kernel 10.0.20348.1; no label, kernel 10.0.20348.1",
+            ),
+            (Saw::Os(Os::Windows), "windows"),
+            (
+                Saw::Nodes { usable: 1, of: 2 },
+                "1 of 2 Ready and schedulable",
+            ),
+            (Saw::Taints(Vec::new()), "no taints"),
+            (Saw::Taints(texts(&["a=b:c", "d=e:f"])), "a=b:c, d=e:f"),
+            (
+                Saw::Resources([("memory".to_owned(), resource)].into()),
+                "memory 1Gi of 8Gi kept out, 7Gi allocatable",
+            ),
+            (
+                pressure(None),
+                "no condition MemoryPressure, kubelet v1.37.0",
+            ),
+            (
+                pressure(Some("False")),
+                "MemoryPressure False, kubelet v1.37.0",
+            ),
+            (Saw::Detectors(Vec::new()), "no node-problem-detector"),
+            (Saw::Detectors(texts(&["a/b", "c/d"])), "a/b, c/d"),
+            (
+                images(&[], PullsSeen::Untold("no events".to_owned())),
+                "none of the 7 listed; pull times are not told: no events",
+            ),
+            (
+                images(
+                    &["a:1", "b:2"],
+                    PullsSeen::Took(vec![("a:1".to_owned(), 61_250)]),
+                ),
+                "a:1, b:2; pulling a:1 took 61.2 s",
+            ),
+            (Saw::Provisioned(None), "not Ready"),
+            (Saw::Provisioned(Some(90)), "Ready 90 s after its creation"),
+            (
+                Saw::Ready {
+                    status: None,
+                    reason: String::new(),
+                },
+                "Ready not told",
+            ),
+            (
+                Saw::Ready {
+                    status: Some("False".to_owned()),
+                    reason: "KubeletNotReady".to_owned(),
+                },
+                "Ready False (KubeletNotReady)",
+            ),
+            (Saw::Cni(None), "no rule recognises the network plugin"),
+            (
+                cni(Some(CniMode::Overlay), &[]),
+                "flannel, overlay (DaemonSet a; ConfigMap b)",
+            ),
+            (
+                cni(None, &["ConfigMap c: forbidden", "d"]),
+                "flannel, mode not told (DaemonSet a; ConfigMap b); not read: ConfigMap c: \
+                 forbidden; d",
+            ),
+            (
+                Saw::Vxlan {
+                    vni: Some(4096),
+                    port: None,
+                },
+                "VNI 4096, UDP port its default",
+            ),
+            (Saw::KubeProxy(None), "no sign of kube-proxy"),
+            (
+                Saw::KubeProxy(Some(proxy)),
+                "mode on Windows kernelspace, on Linux not told; direct server return asked for",
+            ),
+            (Saw::Endpoints(Vec::new()), "no endpoint"),
+            (
+                Saw::Endpoints(vec![
+                    endpoint(Some("n"), Some(Os::Linux), true),
+                    endpoint(None, None, false),
+                ]),
+                "10.0.0.1 on n (linux), 10.0.0.1 on a node that is not told not ready",
+            ),
+            (
+                Saw::Lacking {
+                    lacking: 2,
+                    of: 3,
+                    named: texts(&["a/b", "c/d"]),
+                },
+                "2 of 3 (a/b, c/d)",
+            ),
+        ] {
+            assert_eq!(saw.to_string(), words);
+        }
+    }
+}

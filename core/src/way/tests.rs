@@ -1,0 +1,513 @@
+//! The ways bound to one run that stands: whom each asks, and what it reads of the answers.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::*;
+use crate::config::{Outside, Target as OutsideTarget};
+use crate::facts::{PoolName, WindowsBuild};
+
+fn pool() -> PoolName {
+    PoolName::windows(WindowsBuild::SERVER_2022)
+}
+
+fn pod(name: &str, node: &str, address: &str) -> StandingPod {
+    StandingPod {
+        name: name.to_owned(),
+        uid: String::new(),
+        node: node.to_owned(),
+        addresses: vec![address.parse().expect("an address")],
+    }
+}
+
+/// Two Windows nodes with a pod each, one with nothing of ours but its own prober, and a Linux node.
+fn standing() -> Standing {
+    let node = |name: &str, pool: PoolName, last: u8| StandingNode {
+        name: name.to_owned(),
+        pool,
+        kubelet: Some(10250),
+        addresses: vec![
+            "fd00::9".parse().expect("an address"),
+            [192, 168, 0, last].into(),
+        ],
+    };
+    let at = |name: FixtureName| name.at(Some(&pool()));
+    let other = PoolName::windows(WindowsBuild::SERVER_2019);
+    let web = StandingFixture {
+        service: Some(([10, 96, 0, 1].into(), 80)),
+        name: Some("web".to_owned()),
+        node_port: Some(30080),
+        headless: Some("web-headless".to_owned()),
+        port: Some(8080),
+        udp: Some(8081),
+        pods: vec![
+            pod("web-1", "win-a", "10.0.1.1"),
+            pod("web-2", "win-b", "10.0.2.1"),
+        ],
+        domain: None,
+    };
+    let prober = StandingFixture {
+        service: Some(([10, 96, 0, 9].into(), 81)),
+        port: Some(8082),
+        udp: Some(8081),
+        pods: vec![pod("prober", "win-a", "10.0.1.9")],
+        ..StandingFixture::default()
+    };
+    let node_prober = StandingFixture {
+        pods: vec![pod("node-prober", "win-idle", "192.168.0.3")],
+        ..StandingFixture::default()
+    };
+    let linux_prober = StandingFixture {
+        domain: Some("cluster.local".to_owned()),
+        ..StandingFixture::default()
+    };
+    let alias = StandingFixture {
+        name: Some("web-alias".to_owned()),
+        ..StandingFixture::default()
+    };
+    let outside = |host: &str, says: &str| OutsideTarget {
+        host: host.to_owned(),
+        port: 80,
+        path: "/a".to_owned(),
+        says: says.to_owned(),
+    };
+    Standing {
+        run: "r1".to_owned(),
+        namespace: "ns".to_owned(),
+        host_namespace: "ns-host".to_owned(),
+        nodes: vec![
+            node("win-a", pool(), 1),
+            node("win-b", other, 2),
+            node("win-idle", pool(), 3),
+            node("lin", PoolName::linux(), 4),
+        ],
+        outside: Arc::new(Outside {
+            names: vec![outside("example.com", "named")],
+            addresses: vec![outside("192.0.2.1", "addressed")],
+            ..Outside::default()
+        }),
+        fixtures: [
+            (at(FixtureName::WinWebserver), web.clone()),
+            (at(FixtureName::Churn), web),
+            (at(FixtureName::WindowsPodProber), prober),
+            (at(FixtureName::WindowsNodeProber), node_prober),
+            (at(FixtureName::LinuxPodProber), linux_prober),
+            (at(FixtureName::Alias), alias),
+        ]
+        .into(),
+        ..Standing::default()
+    }
+}
+
+/// What `of` makes of that run, looked at from the Windows pod.
+fn bound<T>(of: impl FnOnce(&Bound<'_>) -> T) -> T {
+    let (standing, pool) = (standing(), pool());
+    let from = VantageKey {
+        kind: SourceKind::WindowsPod,
+        pool: Some(pool.clone()),
+    };
+    of(&Bound {
+        standing: &standing,
+        from: Some(&from),
+        pool: Some(&pool),
+        to: None,
+        build: None,
+        image: None,
+    })
+}
+
+fn http(of: FixtureName, target: Target) -> HttpAsk {
+    HttpAsk {
+        of: Some(of),
+        target,
+    }
+}
+
+#[test]
+fn every_target_is_asked_for_as_it_stands() {
+    use Target as T;
+    let long = format!("/echo?msg={}", "r1-".repeat(4_000));
+    let long = [1, 2].map(|n| format!("http://10.0.{n}.1:8080{long}"));
+    for (target, urls) in [
+        (
+            T::Pods,
+            &["http://10.0.1.1:8080/", "http://10.0.2.1:8080/"][..],
+        ),
+        (T::PodsOnSameNode, &["http://10.0.1.1:8080/"]),
+        (T::PodsOnOtherNodes, &["http://10.0.2.1:8080/"]),
+        (T::ServiceIp, &["http://10.96.0.1:80/"]),
+        (T::EveryPodBehindServiceIp, &["http://10.96.0.1:80/"; 21]),
+        (T::ShortName, &["http://web:80/"]),
+        (T::NamespacedName, &["http://web.ns:80/"]),
+        (T::FullName, &["http://web.ns.svc.cluster.local:80/"]),
+        (
+            T::NodePorts,
+            &[
+                "http://192.168.0.1:30080/",
+                "http://192.168.0.2:30080/",
+                "http://192.168.0.4:30080/",
+            ],
+        ),
+        (T::NodePortsOfPool, &["http://192.168.0.1:30080/"]),
+        (T::OwnNodePort, &["http://192.168.0.1:30080/"]),
+        (
+            T::SourceSeenByPods,
+            &[
+                "http://10.0.1.1:8080/clientip",
+                "http://10.0.2.1:8080/clientip",
+            ],
+        ),
+        (T::Nodes, &["http://[fd00::9]:10250/"; 4]),
+        (T::OutsideNames, &["http://example.com:80/a"]),
+        (T::OutsideAddresses, &["http://192.0.2.1:80/a"]),
+        (
+            T::HeadlessName,
+            &["http://web-headless.ns.svc.cluster.local:8080/"],
+        ),
+        (T::Alias, &["http://web-alias.ns.svc.cluster.local:80/"]),
+        (T::PodsWithLongPayload, &[&*long[0], &*long[1]]),
+        (T::Itself, &["http://10.0.1.9:8082/hostname"]),
+        (T::ItselfByService, &["http://10.96.0.9:81/hostname"]),
+    ] {
+        let ask = http(FixtureName::WinWebserver, target);
+        let Ok(Request::Get(gets)) = bound(|at| Http::request(&ask, at)) else {
+            panic!("{target:?} is asked for over HTTP")
+        };
+        let asked: Vec<_> = gets.iter().map(HttpGet::url).collect();
+        assert_eq!(asked, urls, "{target:?}");
+    }
+    // agnhost's pods are asked for their name
+    let ask = http(FixtureName::Churn, T::ServiceIp);
+    let Ok(Request::Get(gets)) = bound(|at| Http::request(&ask, at)) else {
+        panic!("a Service IP is asked for over HTTP")
+    };
+    assert_eq!(gets[0].url(), "http://10.96.0.1:80/hostname");
+}
+
+#[test]
+fn the_pod_that_looks_sends_itself_no_long_payload() {
+    let ask = http(FixtureName::WindowsPodProber, Target::PodsWithLongPayload);
+    let asked = bound(|at| Http::request(&ask, at));
+    assert_eq!(asked, Ok(Request::Get(Vec::new())));
+}
+
+fn answered(body: &str) -> HttpReply {
+    HttpReply::Answered {
+        status: 200,
+        body: body.to_owned(),
+    }
+}
+
+#[test]
+fn an_answer_is_of_whom_it_names_and_else_foreign() {
+    for (target, body, by, foreign) in [
+        (Target::ServiceIp, "IP 10.0.2.1", Some("web-2"), false),
+        (Target::ServiceIp, "IP 10.0.3.1", None, true),
+        (
+            Target::SourceSeenByPods,
+            "10.0.1.9:49152",
+            Some("prober"),
+            false,
+        ),
+        (Target::SourceSeenByPods, "192.168.0.1:49152", None, true),
+        (Target::OutsideNames, "it is named so", None, false),
+        (Target::OutsideNames, "welcome", None, true),
+    ] {
+        let ask = http(FixtureName::WinWebserver, target);
+        let replies = match target {
+            Target::SourceSeenByPods => vec![answered(body), answered(body)],
+            _ => vec![answered(body)],
+        };
+        let seen = bound(|at| Http::read(&ask, at, &Reply::Get(replies))).expect("read");
+        let first = &seen.targets[0];
+        assert_eq!(
+            (first.by.as_deref(), first.foreign),
+            (by, foreign),
+            "{body}"
+        );
+    }
+}
+
+#[test]
+fn each_pod_behind_a_service_must_be_met() {
+    let ask = http(FixtureName::WinWebserver, Target::EveryPodBehindServiceIp);
+    let unmet = |replies| {
+        let seen = bound(|at| Http::read(&ask, at, &Reply::Get(replies)));
+        seen.expect("read").unmet
+    };
+    let mut replies = vec![answered("web-1"); 21];
+    assert_eq!(unmet(replies.clone()), ["web-2"]);
+    replies[20] = answered("web-2");
+    assert_eq!(unmet(replies), Vec::<String>::new());
+}
+
+#[test]
+fn a_datagram_goes_to_every_pod_but_the_one_that_sends_it() {
+    let ask = |of| UdpAsk { of };
+    let Ok(Request::Get(gets)) = bound(|at| Udp::request(&ask(FixtureName::WinWebserver), at))
+    else {
+        panic!("datagrams are asked for over HTTP")
+    };
+    let dial = |address: &str| {
+        format!(
+            "http://127.0.0.1:8082/dial?host={address}&port=8081&protocol=udp&request=hostname\
+             &tries=1"
+        )
+    };
+    let asked: Vec<_> = gets.iter().map(HttpGet::url).collect();
+    assert_eq!(asked, [dial("10.0.1.1"), dial("10.0.2.1")]);
+    let read = |of, replies: &[HttpReply]| {
+        bound(|at| Udp::read(&ask(of), at, &Reply::Get(replies.to_vec())))
+    };
+    let name = |name: &str| answered(&json!({"responses": [name]}).to_string());
+    let of_both = [name("web-1"), name("web-1")];
+    let seen = read(FixtureName::WinWebserver, &of_both).expect("read");
+    let target = |n: u8, node: &str, answer| ReachedTarget {
+        target: format!("UDP port 8081 of pod web-{n} on {node}"),
+        answer,
+    };
+    let wrong = ReachAnswer::Failed {
+        class: FailureClass::WrongAnswer,
+        text: "web-1".to_owned(),
+    };
+    let right = ReachAnswer::Answered("web-1".to_owned());
+    assert_eq!(
+        seen,
+        ReachSeen {
+            targets: vec![target(1, "win-a", right), target(2, "win-b", wrong)],
+            absent: None,
+        }
+    );
+    assert!(read(FixtureName::WinWebserver, &of_both[..1]).is_err());
+    let alone = read(FixtureName::WindowsPodProber, &[]).expect("read");
+    assert!(alone.targets.is_empty() && alone.absent.is_some());
+}
+
+#[test]
+fn a_ping_is_of_addresses_and_read_for_each() {
+    let ask = |target| PingAsk {
+        of: Some(FixtureName::WinWebserver),
+        target,
+    };
+    let pods = ask(Target::Pods);
+    let both = vec![[10, 0, 1, 1].into(), [10, 0, 2, 1].into()];
+    assert_eq!(
+        bound(|at| Ping::request(&pods, at)),
+        Ok(Request::Ping(both))
+    );
+    let named = bound(|at| Ping::request(&ask(Target::ShortName), at));
+    assert_eq!(
+        named.map_err(|trouble| trouble.kind),
+        Err(TroubleKind::FactUnknown)
+    );
+    let reply = |address: &str, answered| {
+        let answer = if answered { "TTL=128" } else { "timed out" };
+        PingReply {
+            answered,
+            text: format!("Pinging {address}:\r\n{address}: {answer}\r\n"),
+        }
+    };
+    let replies = vec![reply("10.0.1.1", true), reply("10.0.2.1", false)];
+    let read = |replies| bound(|at| Ping::read(&pods, at, &Reply::Ping(replies)));
+    let seen = read(replies.clone()).expect("read");
+    assert_eq!(seen.targets[0].target, "pod web-1 on win-a");
+    let one = ReachAnswer::Answered("10.0.1.1: TTL=128".to_owned());
+    assert_eq!(seen.targets[0].answer, one);
+    let class = match seen.targets[1].answer {
+        ReachAnswer::Failed { class, .. } => Some(class),
+        ReachAnswer::Answered(_) => None,
+    };
+    assert_eq!(class, Some(FailureClass::Timeout));
+    assert!(read(replies[..1].to_vec()).is_err());
+}
+
+#[test]
+fn fixtures_stand_in_one_of_two_namespaces_under_the_name_of_their_pool() {
+    let standing = standing();
+    let host = [
+        FixtureName::UnboundPods,
+        FixtureName::LinuxNodeProber,
+        FixtureName::WindowsNodeProber,
+    ];
+    for name in FixtureName::ALL {
+        let expected = if host.contains(&name) {
+            "ns-host"
+        } else {
+            "ns"
+        };
+        assert_eq!(standing.namespace_of(name), expected, "{name:?}");
+    }
+    let key = FixtureName::WinWebserver.at(Some(&pool()));
+    assert_eq!(key.object_name(), "win-webserver-windows-2022");
+    assert_eq!(FixtureName::Namespaces.at(None).object_name(), "namespaces");
+}
+
+/// One test of each way, those over networks by what they expect.
+fn tests() -> [(&'static str, Test); 11] {
+    let answers = HttpExpect::Answers {
+        status: 200,
+        body: String::new(),
+    };
+    let fails = HttpExpect::Fails {
+        classes: [FailureClass::Timeout].into(),
+        status: 200,
+        instead_of: String::new(),
+    };
+    let http = |target, expect| {
+        let ask = http(FixtureName::WinWebserver, target);
+        Test::Http(Look { ask, expect })
+    };
+    let ping = |target, expect| {
+        let ask = PingAsk { of: None, target };
+        Test::Ping(Look { ask, expect })
+    };
+    let udp = |expect| {
+        let of = FixtureName::WinWebserver;
+        Test::Udp(Look {
+            ask: UdpAsk { of },
+            expect,
+        })
+    };
+    let lost = || ReachExpect::Fails([FailureClass::Timeout].into());
+    let placement = |expect| {
+        let pod = PlacedPod::Plain;
+        Test::Placement(Look {
+            ask: PlacementAsk { pod },
+            expect,
+        })
+    };
+    [
+        ("http answers", http(Target::ServiceIp, answers)),
+        ("http fails", http(Target::ServiceIp, fails)),
+        (
+            "http reached",
+            http(Target::OutsideNames, HttpExpect::Reached),
+        ),
+        (
+            "ping answers",
+            ping(Target::OutsideAddresses, ReachExpect::Answers),
+        ),
+        ("ping fails", ping(Target::Nodes, lost())),
+        ("udp answers", udp(ReachExpect::Answers)),
+        ("udp fails", udp(lost())),
+        ("placement starts", placement(PlacementExpect::Starts)),
+        (
+            "placement pending",
+            placement(PlacementExpect::Pending(Hindrance::UntoleratedTaint)),
+        ),
+        (
+            "state",
+            Test::State(Look {
+                ask: StateAsk::Pods(FixtureName::WinWebserver),
+                expect: StateExpect::Ready { pods: 1 },
+            }),
+        ),
+        (
+            "fact",
+            Test::Fact(Look {
+                ask: Topic::Labels,
+                expect: FactExpect::Told,
+            }),
+        ),
+    ]
+}
+
+/// The names of those tests of which it is so.
+fn those(so: impl Fn(&Test) -> bool) -> Vec<&'static str> {
+    let tests = tests();
+    let those = tests.iter().filter(|(_, test)| so(test));
+    those.map(|(name, _)| *name).collect()
+}
+
+#[test]
+fn what_takes_time_to_come_right_and_what_must_last() {
+    let mut converging = those(|_| true);
+    converging.retain(|name| *name != "fact");
+    assert_eq!(those(Test::converges), converging);
+    assert_eq!(those(Test::must_last), ["state"]);
+}
+
+#[test]
+fn what_others_may_answer_and_who_answers_is_told_of_the_network_alone() {
+    let over_network = those(Test::needs_source);
+    assert_eq!(those(Test::may_be_anothers), over_network);
+    assert_eq!(over_network.len(), 7);
+    assert_eq!(
+        those(Test::tells_who_answers),
+        ["http answers", "http reached", "udp answers"]
+    );
+    assert_eq!(
+        those(|test| test.outside().is_some()),
+        ["http reached", "ping answers"]
+    );
+}
+
+#[test]
+fn only_what_is_expected_to_work_can_be_expected_to_fail_by_a_signature() {
+    let failure = Signature::Failure([FailureClass::NoRoute].into());
+    let not_started = Signature::NotStarted([StartFailure::WrongPlatform].into());
+    assert_eq!(
+        those(|test| test.expecting(&failure).is_some()),
+        ["http answers", "ping answers", "udp answers"]
+    );
+    assert_eq!(
+        those(|test| test.expecting(&not_started).is_some()),
+        ["placement starts"]
+    );
+}
+
+#[test]
+fn looking_again_soon_helps_with_what_passes_alone() {
+    use TroubleKind as K;
+    let passing = [
+        K::ExecTransport,
+        K::ExitStatusLost,
+        K::OutputTruncated,
+        K::UnrecognisedOutput,
+        K::NoView,
+        K::Throttled,
+        K::ApiUnavailable,
+        K::FixtureChanged,
+    ];
+    assert!(!passing.into_iter().any(TroubleKind::is_lasting));
+    let lasting = [
+        K::ToolMissing,
+        K::ImagePull,
+        K::Forbidden,
+        K::Unauthenticated,
+        K::FactUnknown,
+    ];
+    assert!(lasting.into_iter().all(TroubleKind::is_lasting));
+    let denied = lasting.into_iter().filter(|kind| kind.is_denied());
+    assert!(denied.eq([K::Forbidden, K::Unauthenticated]));
+    assert!(!passing.into_iter().any(TroubleKind::is_denied));
+}
+
+#[test]
+fn a_recorded_reply_shares_its_limit_among_all_it_holds() {
+    let long = "x".repeat(1_000);
+    let replies = vec![answered(&long); 4];
+    let text = |reply: &HttpReply| match reply {
+        HttpReply::Answered { body, .. } => body.len(),
+        HttpReply::Failed { text, .. } | HttpReply::Unreached { text, .. } => text.len(),
+    };
+    let Some(Reply::Get(kept)) = Reply::Get(replies.clone()).recorded(400) else {
+        panic!("what came of GETs is recorded")
+    };
+    let kept: usize = kept.iter().map(text).sum();
+    assert!((100..=400).contains(&kept), "{kept}");
+    assert_eq!(
+        Reply::Get(replies.clone()).recorded(10_000),
+        Some(Reply::Get(replies))
+    );
+    let ping = PingReply {
+        answered: true,
+        text: long,
+    };
+    let Some(Reply::Ping(kept)) = Reply::Ping(vec![ping; 4]).recorded(400) else {
+        panic!("what came of pings is recorded")
+    };
+    let kept: usize = kept.iter().map(|reply| reply.text.len()).sum();
+    assert!((100..=400).contains(&kept), "{kept}");
+}
