@@ -378,4 +378,13 @@ mod tests {
         );
         assert!(matches!(named, Because::Control { name, .. } if name == "second"));
     }
+
+    #[test]
+    fn a_verdict_is_shown_as_its_word() {
+        for verdict in Verdict::ALL {
+            assert_eq!(verdict.to_string(), verdict.as_str());
+            let read: Verdict = serde_json::from_value(verdict.as_str().into()).expect("known");
+            assert_eq!(read, verdict);
+        }
+    }
 }

@@ -309,3 +309,47 @@ fn read_signature(decoder: &mut Decoder<'_>, node: &Node) -> Option<Signature> {
         Signature::NotStarted(items.iter().filter_map(parse).collect())
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLAIMS: &str = "claims:
+      - {id: net.no-ping, kind: limitation, from: [docs], claim: a}
+      - {id: net.no-pinh, kind: capability, from: [docs], claim: b}
+      - {id: net.lost, kind: nonsense, from: [docs], claim: c}
+";
+
+    /// The hints of what is reported of a ledger whose only entry is for this claim.
+    fn hints(claim: &str) -> Vec<Option<String>> {
+        let claims = Catalogue::read("claims.yaml", CLAIMS, &mut Vec::new());
+        let text = format!(
+            "limitations:
+  - claim: {claim}
+    scope: {{kubernetes: '*'}}
+    outside: skip
+    signature: {{failure: [timeout]}}
+    reason: a
+    source: b
+"
+        );
+        let mut found = Vec::new();
+        let (ledger, _) = read_ledger("limitations.yaml", &text, &claims, &mut found);
+        assert_eq!(ledger.is_empty(), claim != "net.no-ping");
+        found.into_iter().map(|one| one.hint).collect()
+    }
+
+    #[test]
+    fn an_entry_is_for_a_limitation_that_is_claimed() {
+        assert_eq!(hints("net.no-ping"), []);
+        // Nearer to the capability, which is nothing to be limited
+        let near = Some("did you mean `net.no-ping`?".to_owned());
+        assert_eq!(hints("net.no-pinhh"), [near]);
+        let other = Some("remove the entry, or change the claim's kind".to_owned());
+        assert_eq!(hints("net.no-pinh"), [other]);
+        let none = Some("limitations stand in claims.yaml first".to_owned());
+        assert_eq!(hints("storage.unheard-of"), [none]);
+        // What is wrong with the claim itself is told of the claims
+        assert_eq!(hints("net.lost"), []);
+    }
+}

@@ -317,4 +317,54 @@ mod tests {
         let hostile = |arg: &String| arg.contains(['&', '|', '<', '>', '^', '%', ' ']);
         assert!(!exec.argv.iter().any(hostile), "{:?}", exec.argv);
     }
+
+    #[test]
+    fn each_transfer_says_everything_and_is_parted_from_the_one_before() {
+        let tool = Tool {
+            program: "curl".into(),
+            version: "8".into(),
+        };
+        let seconds = Duration::from_secs;
+        let exec = session(&tool, &gets(2), "t", seconds(4), seconds(8));
+        let transfer = |index: u8| {
+            format!(
+                "silent\nshow-error\ngloboff\nnoproxy = \"*\"\nheader = \"Connection: close\"\n\
+                 connect-timeout = 4\nmax-time = 8\nurl = \"http://10.96.0.{index}:80/\"\n\
+                 write-out = \"\\n@@t {index} %{{http_code}}\\n\"\n"
+            )
+        };
+        let config = format!("{}next\n{}", transfer(0), transfer(1));
+        assert_eq!(exec.stdin, Some(config));
+    }
+
+    #[test]
+    fn wherever_pods_look_from_a_curl_is_tried_by_its_full_path_without_a_search_path() {
+        for kind in SourceKind::ALL {
+            let tried = candidates(kind);
+            assert_eq!(tried.is_empty(), kind == SourceKind::Outside, "{kind:?}");
+            let known = |program: &&str| program.ends_with("curl") || program.ends_with("curl.exe");
+            assert!(tried.iter().all(known), "{tried:?}");
+        }
+        let full = |program: &&str| program.starts_with("C:\\");
+        assert!(candidates(SourceKind::WindowsNode).iter().all(full));
+    }
+
+    #[test]
+    fn a_session_without_its_program_is_told_from_exec_trouble() {
+        for (text, kind) in [
+            (
+                "executable file not found in $PATH",
+                TroubleKind::ToolMissing,
+            ),
+            ("the RPC server is unavailable", TroubleKind::ExecTransport),
+        ] {
+            let reply = ExecReply {
+                stdout: String::new(),
+                stderr: String::new(),
+                exit: ExitStatus::NotStarted(text.to_owned()),
+            };
+            let trouble = split(&gets(1), "t", &reply).expect_err("trouble");
+            assert_eq!(trouble.kind, kind, "{text}");
+        }
+    }
 }

@@ -137,6 +137,9 @@ mod tests {
             r#"admission webhook "a.b" denied the request: pods is forbidden: User "a" cannot create resource "pods" in API group """#,
             r#"pods "x" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: forbidden: User "a" cannot create resource "pods""#,
             r#"User "a" cannot create resource "pods""#,
+            r#"admission: is forbidden: User "a" cannot create resource "pods""#,
+            r#"pods x is forbidden: User "a" cannot create resource "pods""#,
+            r#"pods "x" twice is forbidden: User "a" cannot create resource "pods""#,
             r#"forbidden: User "a"#,
             "",
         ] {

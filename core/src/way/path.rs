@@ -28,8 +28,8 @@ impl ApiPath {
         let path = path.split('?').next().unwrap_or_default();
         let parts: Vec<_> = path.split('/').filter(|part| !part.is_empty()).collect();
         let (group, rest) = match parts.as_slice() {
-            ["api", _, rest @ ..] if !rest.is_empty() => ("", rest),
-            ["apis", group, _, rest @ ..] if !rest.is_empty() => (*group, rest),
+            ["api", _, rest @ ..] => ("", rest),
+            ["apis", group, _, rest @ ..] => (*group, rest),
             _ => return Self::Url(path.to_owned()),
         };
         let (namespace, rest) = match rest {
@@ -134,5 +134,16 @@ mod tests {
         }
         let queried = ApiPath::parse("/readyz?verbose");
         assert_eq!(queried, ApiPath::Url("/readyz".to_owned()));
+    }
+
+    #[test]
+    fn a_path_is_shown_by_its_kind_of_objects() {
+        for (path, shown) in [
+            ("/api/v1/namespaces/a/pods/b", "pods"),
+            ("/api/v1/namespaces/a/pods/b/exec?stdin=true", "pods/exec"),
+            ("/readyz?verbose", "readyz"),
+        ] {
+            assert_eq!(ApiPath::parse(path).to_string(), shown);
+        }
     }
 }

@@ -181,4 +181,10 @@ mod tests {
             assert_eq!(compared(untold), "unrecognised-output", "{untold:?}");
         }
     }
+
+    #[test]
+    fn what_is_expected_has_words() {
+        let words = "the pod of lower priority is preempted";
+        assert_eq!(PreemptionExpect::Preempts.to_string(), words);
+    }
 }

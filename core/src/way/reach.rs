@@ -191,4 +191,13 @@ mod tests {
             difference.seen
         );
     }
+
+    #[test]
+    fn as_many_as_are_named_leave_none_out() {
+        let given = vec![Some(FailureClass::Timeout); NAMED];
+        let Comparison::Refuted(difference) = compare(&ReachExpect::Answers, &seen(&given)) else {
+            panic!("refuted")
+        };
+        assert!(!difference.seen.contains("more"), "{}", difference.seen);
+    }
 }

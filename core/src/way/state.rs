@@ -535,6 +535,40 @@ mod tests {
     }
 
     #[test]
+    fn a_pod_is_ready_by_its_condition_and_its_image_by_that_of_the_build() {
+        let standing = super::super::Standing::default();
+        let at = Bound {
+            standing: &standing,
+            from: None,
+            pool: None,
+            to: None,
+            build: None,
+            image: Some("web:2022"),
+        };
+        let pod = |condition: Json, images: &[&str]| {
+            let containers: Vec<_> = images.iter().map(|image| json!({"image": image})).collect();
+            let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": containers},
+                "status": {"conditions": [condition]}});
+            read_pod(&pod, &at).expect("a pod with a name")
+        };
+        let is = |kind: &str, status: &str| json!({"type": kind, "status": status});
+        let seen = pod(is("Ready", "True"), &["web:2022"]);
+        assert_eq!(
+            (&*seen.name, seen.ready, seen.image_of_build),
+            ("p", true, true)
+        );
+        assert!(!pod(is("Ready", "False"), &[]).ready);
+        assert!(!pod(is("Initialized", "True"), &[]).ready);
+        for images in [&[][..], &["web:2019"], &["web:2022", "web:2019"]] {
+            assert!(
+                !pod(is("Ready", "True"), images).image_of_build,
+                "{images:?}"
+            );
+        }
+        assert!(read_pod(&json!({}), &at).is_err());
+    }
+
+    #[test]
     fn pods_that_are_not_there_or_have_not_begun_tell_nothing() {
         let pods = StateAsk::Pods(FixtureName::WinWebserver);
         assert!(read(pods, &json!([])).is_err());

@@ -103,3 +103,14 @@ impl fmt::Display for VantageKey {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pods_with_addresses_of_their_own_are_told_from_those_on_the_nodes() {
+        let pods = SourceKind::ALL.into_iter().filter(|kind| kind.is_pod());
+        assert!(pods.eq([SourceKind::LinuxPod, SourceKind::WindowsPod]));
+    }
+}

@@ -464,6 +464,10 @@ mod tests {
     }
 
     fn read(status: u16, body: Json) -> Result<AdmissionSeen, Trouble> {
+        read_of(&ask(), status, body)
+    }
+
+    fn read_of(ask: &AdmissionAsk, status: u16, body: Json) -> Result<AdmissionSeen, Trouble> {
         let standing = super::super::Standing::default();
         let at = Bound {
             standing: &standing,
@@ -473,7 +477,7 @@ mod tests {
             build: None,
             image: None,
         };
-        Admission::read(&ask(), &at, &Reply::Api(ApiReply { status, body }))
+        Admission::read(ask, &at, &Reply::Api(ApiReply { status, body }))
     }
 
     fn expect() -> AdmissionExpect {
@@ -561,8 +565,175 @@ mod tests {
             (200, json!("hello")),
             (502, json!("<html>")),
             (500, json!({})),
+            (422, json!({})),
+            (400, json!({"message": "unknown field \"spec.hostPID\""})),
         ] {
-            assert!(read(status, body).is_err(), "{status}");
+            let trouble = read(status, body).expect_err("trouble");
+            assert_eq!(trouble.kind, TroubleKind::UnrecognisedOutput, "{status}");
+        }
+    }
+
+    #[test]
+    fn what_stands_between_the_server_and_its_answer_is_trouble() {
+        let status = |message: &str| json!({"kind": "Status", "message": message});
+        for (code, message, kind) in [
+            (
+                400,
+                "admission webhook \"a.b\" does not support dry run",
+                TroubleKind::Forbidden,
+            ),
+            (
+                500,
+                "Internal error occurred: failed calling webhook \"a.b\"",
+                TroubleKind::ApiUnavailable,
+            ),
+            (401, "Unauthorized", TroubleKind::Unauthenticated),
+        ] {
+            let trouble = read(code, status(message)).expect_err("trouble");
+            assert_eq!(trouble.kind, kind, "{message}");
+        }
+        let unknown = "Pod in version \"v1\" cannot be handled: strict decoding error: unknown \
+                       field \"spec.hostPID\"";
+        let message = unknown.to_owned();
+        assert_eq!(
+            read(400, status(unknown)),
+            Ok(AdmissionSeen::UnknownField { message })
+        );
+        let refused = read(400, status("the object is wrong"));
+        assert!(
+            matches!(refused, Ok(AdmissionSeen::Refused { code: 400, .. })),
+            "{refused:?}"
+        );
+    }
+
+    #[test]
+    fn a_field_that_came_back_is_held_against_what_was_sent() {
+        let seen = |sent: Json, kept: Json| {
+            let ask = AdmissionAsk {
+                value: Some(sent),
+                field: "spec.a".to_owned(),
+                os: None,
+                ..ask()
+            };
+            let pod = json!({"kind": "Pod", "spec": {"a": kept}});
+            read_of(&ask, 201, pod).expect("an answer of admission")
+        };
+        let filled = json!({"b": 1, "c": [{"d": 2, "e": 3}]});
+        for (sent, kept) in [
+            (json!({"b": 1}), filled.clone()),
+            (json!({"c": [{"d": 2}]}), filled.clone()),
+            (json!({"b": 1, "f": ""}), filled.clone()),
+            (json!(false), json!(false)),
+        ] {
+            assert_eq!(seen(sent.clone(), kept), AdmissionSeen::Accepted, "{sent}");
+        }
+        for (sent, kept) in [
+            (json!({"b": 2}), filled.clone()),
+            (json!({"f": 1}), filled.clone()),
+            (json!({"c": [{"d": 2}, {"d": 2}]}), filled.clone()),
+            (json!({"c": [{"d": 4}]}), filled),
+            (json!(true), json!(false)),
+        ] {
+            let altered = AdmissionSeen::FieldAltered { kept: kept.clone() };
+            assert_eq!(seen(sent.clone(), kept), altered, "{sent}");
+        }
+        for (sent, left_out) in [
+            (json!(false), true),
+            (json!(0), true),
+            (json!(""), true),
+            (json!([]), true),
+            (json!({}), true),
+            (json!(true), false),
+            (json!(1), false),
+            (json!("x"), false),
+        ] {
+            let expected = match left_out {
+                true => AdmissionSeen::EmptyLeftOut,
+                false => AdmissionSeen::FieldDropped,
+            };
+            assert_eq!(seen(sent.clone(), Json::Null), expected, "{sent}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_of_what_was_not_sent_is_told_so() {
+        let told = |field: &str| read(422, refusal(field)).expect("read").to_string();
+        let refused = "refused with 422: Pod \"x\" is invalid";
+        assert_eq!(told("spec.hostPID"), refused);
+        // `spec.other` is not sent either, but is not what is forbidden
+        assert_eq!(
+            told("spec.hostIPC"),
+            format!(
+                "{refused}; spec.hostIPC was not sent: something on the way to validation sets it"
+            )
+        );
+        assert_eq!(told("metadata.name"), refused);
+    }
+
+    #[test]
+    fn what_was_seen_has_words() {
+        let kept = |kept: Option<&str>| AdmissionSeen::OsAltered {
+            kept: kept.map(str::to_owned),
+        };
+        let by = "something on the way to validation alters it";
+        for (seen, words) in [
+            (AdmissionSeen::Accepted, "accepted".to_owned()),
+            (
+                AdmissionSeen::EmptyLeftOut,
+                "accepted, the empty field left out".to_owned(),
+            ),
+            (
+                AdmissionSeen::FieldAltered { kept: json!([1]) },
+                "accepted with the field altered to [1]".to_owned(),
+            ),
+            (
+                kept(None),
+                format!("accepted, but spec.os.name came back as nothing: {by}"),
+            ),
+            (
+                kept(Some("linux")),
+                format!("accepted, but spec.os.name came back as linux: {by}"),
+            ),
+        ] {
+            assert_eq!(seen.to_string(), words);
+        }
+    }
+
+    #[test]
+    fn what_needs_a_pod_is_asked_of_the_unbound_one_with_its_system() {
+        let mut standing = super::super::Standing {
+            host_namespace: "host".to_owned(),
+            ..super::super::Standing::default()
+        };
+        let namespaces = FixtureName::Namespaces.at(None);
+        standing.fixtures.insert(namespaces, Default::default());
+        let at = Bound {
+            standing: &standing,
+            from: None,
+            pool: None,
+            to: None,
+            build: None,
+            image: None,
+        };
+        for (os, pod) in [
+            (Some("windows"), "winconform-unbound-windows"),
+            (Some("linux"), "winconform-unbound-linux"),
+            (None, "winconform-unbound"),
+        ] {
+            let ask = AdmissionAsk {
+                os: os.map(str::to_owned),
+                change: Change::Resize,
+                field: "container.resources.limits.cpu".to_owned(),
+                value: Some(json!("1")),
+                ..ask()
+            };
+            let Ok(Request::Api(request)) = Admission::request(&ask, &at) else {
+                panic!("a request to the API server")
+            };
+            let path = format!(
+                "/api/v1/namespaces/host/pods/{pod}/resize?dryRun=All&fieldValidation=Strict"
+            );
+            assert_eq!((request.verb, request.path), (Verb::Patch, path));
         }
     }
 }

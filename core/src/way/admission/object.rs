@@ -247,3 +247,46 @@ pub(super) fn merge(target: &mut Json, patch: &Json) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_kinds_read_back() {
+        for kind in ContainerKind::ALL {
+            assert_eq!(ContainerKind::parse(kind.as_str()), Some(kind));
+        }
+        assert_eq!(ContainerKind::parse("sidecar"), None);
+    }
+
+    #[test]
+    fn a_patch_is_merged_as_its_document_says() {
+        // RFC 7386, appendix A
+        for (target, patch, merged) in [
+            (json!({"a": "b"}), json!({"a": "c"}), json!({"a": "c"})),
+            (
+                json!({"a": "b"}),
+                json!({"b": "c"}),
+                json!({"a": "b", "b": "c"}),
+            ),
+            (json!({"a": "b"}), json!({"a": null}), json!({})),
+            (json!({"a": ["b"]}), json!({"a": "c"}), json!({"a": "c"})),
+            (
+                json!({"a": {"b": "c"}}),
+                json!({"a": {"b": "d", "c": null}}),
+                json!({"a": {"b": "d"}}),
+            ),
+            (json!(["a"]), json!({"a": "b"}), json!({"a": "b"})),
+            (
+                json!({}),
+                json!({"a": {"bb": {"ccc": null}}}),
+                json!({"a": {"bb": {}}}),
+            ),
+        ] {
+            let mut object = target.clone();
+            merge(&mut object, &patch);
+            assert_eq!(object, merged, "{target} {patch}");
+        }
+    }
+}

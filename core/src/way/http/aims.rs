@@ -451,5 +451,11 @@ mod tests {
             assert_eq!(is_of(body, &one), of_one, "{body}");
             assert_eq!(is_of(body, &other), of_other, "{body}");
         }
+        let six = StandingPod {
+            addresses: vec!["fd00::1".parse().expect("an address")],
+            ..one
+        };
+        assert!(is_of("[fd00::1]:49152", &six));
+        assert!(!is_of("fd00::1:2", &six));
     }
 }

@@ -281,3 +281,92 @@ fn what_so_many_said_is_compared_whole_and_kept_in_bounds() {
     );
     assert!(difference.seen.len() < 1_000, "{}", difference.seen.len());
 }
+
+#[test]
+fn what_curl_says_of_tls_and_of_cut_connections() {
+    for code in [35, 51, 53, 54, 58, 59, 60, 77] {
+        assert_eq!(classify(code, "x"), Some(FailureClass::Tls), "{code}");
+    }
+    let empty = "Empty reply from server";
+    assert_eq!(classify(52, empty), Some(FailureClass::Reset));
+    assert_eq!(classify(56, "Recv failure: something new"), None);
+}
+
+#[test]
+fn whoever_is_meant_is_reached_by_an_answer_of_its_own() {
+    let word = |seen: &HttpSeen| match Http::compare(&HttpExpect::Reached, seen) {
+        Ok(Comparison::Holds(_)) => "holds",
+        Ok(Comparison::Refuted(_)) => "refuted",
+        Ok(Comparison::Otherwise(_)) => "otherwise",
+        other => panic!("{other:?}"),
+    };
+    let mut one = answered(200, "welcome");
+    assert_eq!(word(&one), "holds");
+    one.targets[0].foreign = true;
+    assert_eq!(word(&one), "otherwise");
+    assert_eq!(word(&failed(FailureClass::Timeout)), "refuted");
+}
+
+#[test]
+fn many_requests_to_one_target_are_told_from_many_targets() {
+    let expected = |seen: &HttpSeen| match Http::compare(&answers(), seen) {
+        Ok(Comparison::Holds(difference)) => difference.expected,
+        other => panic!("{other:?}"),
+    };
+    let mut two = seen(vec![good(), good()]);
+    assert_eq!(
+        expected(&two),
+        format!("200 with `{MARKER}` from each of 2")
+    );
+    two.targets[1].target = two.targets[0].target.clone();
+    assert_eq!(
+        expected(&two),
+        format!("200 with `{MARKER}` to each of 2 requests, and every pod met")
+    );
+}
+
+#[test]
+fn as_many_as_are_named_leave_none_out() {
+    let four = (0..4).map(|_| bad(FailureClass::Timeout)).collect();
+    let Ok(Comparison::Refuted(difference)) = Http::compare(&answers(), &seen(four)) else {
+        panic!("none answers")
+    };
+    assert!(!difference.seen.contains("more"), "{}", difference.seen);
+}
+
+#[test]
+fn what_one_said_is_kept_whole_within_bounds() {
+    let body = "x".repeat(BODIES_KEPT);
+    let one = answered(200, &body);
+    assert_eq!(Http::kept(one.clone()), one);
+    let long = Http::kept(answered(200, &format!("{body}y")));
+    assert_ne!(long, answered(200, &format!("{body}y")));
+}
+
+#[test]
+fn what_is_expected_has_words() {
+    let answers = |body: &str| HttpExpect::Answers {
+        status: 200,
+        body: body.to_owned(),
+    };
+    for (expect, words) in [
+        (answers(""), "200 with what tells the pod"),
+        (answers("x"), "200 with `x`"),
+        (HttpExpect::Reached, "an answer of whoever is meant"),
+        (times_out(), "failure by timeout"),
+    ] {
+        assert_eq!(expect.to_string(), words);
+    }
+}
+
+#[test]
+fn the_fixtures_a_target_needs_are_those_its_name_is_made_of() {
+    for target in Target::ALL {
+        let expected: &[_] = match target {
+            Target::FullName | Target::HeadlessName => &[FixtureName::LinuxPodProber],
+            Target::Alias => &[FixtureName::LinuxPodProber, FixtureName::Alias],
+            _ => &[],
+        };
+        assert_eq!(target.needs(), expected, "{target:?}");
+    }
+}

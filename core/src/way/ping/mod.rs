@@ -194,6 +194,18 @@ mod tests {
     }
 
     #[test]
+    fn a_time_alone_is_an_answer_over_ipv6_alone() {
+        let of = |target: &str, said: &str| {
+            let text = format!("Pinging {target}:\nReply from {target}: {said}\n");
+            class(target, true, &text)
+        };
+        assert_eq!(of("fd00::1", "time=5 ms"), None);
+        assert_eq!(of("fd00::1", "bytes=32"), Some(FailureClass::NoRoute));
+        assert_eq!(of("fd00::1", "time=ms"), Some(FailureClass::NoRoute));
+        assert_eq!(of("10.0.0.1", "time<1ms"), Some(FailureClass::NoRoute));
+    }
+
+    #[test]
     fn exit_code_0_is_no_answer_by_itself() {
         let unreachable = "Pinging 10.0.0.1 with 32 bytes of data:\r\n\
             Reply from 10.0.0.9: Destination host unreachable.\r\n\r\nPing statistics for 10.0.0.1:\r\n";

@@ -248,4 +248,36 @@ mod tests {
             assert_eq!(start(&status), Start::Started);
         }
     }
+
+    #[test]
+    fn what_failed_says_more_than_what_started_wherever_it_stands() {
+        let mut first = waiting("CreateContainerError", "x");
+        first["name"] = json!("a");
+        let second = json!({"name": "b", "state": {"running": {}}});
+        let failed = Start::read(&pod(&json!([first, second])));
+        assert!(matches!(failed, Start::Failed { .. }), "{failed:?}");
+    }
+
+    #[test]
+    fn a_container_that_ended_before_it_ran_has_failed() {
+        let ended = json!({"reason": "StartError", "exitCode": 128, "message": "x"});
+        let failed = start(&json!({"state": {"terminated": ended}}));
+        let words = "b: StartError: x".to_owned();
+        assert_eq!(failed, Start::Failed { words });
+    }
+
+    #[test]
+    fn a_pull_that_is_backed_off_from_tells_its_cause_on_newer_kubelets() {
+        let told = "Back-off pulling image \"x\": ErrImagePull: i/o timeout";
+        let no_image = start(&waiting("ImagePullBackOff", told));
+        assert!(matches!(no_image, Start::NoImage { .. }), "{no_image:?}");
+    }
+
+    #[test]
+    fn a_pod_of_which_nothing_is_said_yet_has_not_failed() {
+        let silent = json!({"spec": {"containers": [{"name": "a"}]}, "status":
+            {"phase": "Pending"}});
+        let open = Start::read(&silent);
+        assert!(matches!(open, Start::Open { .. }), "{open:?}");
+    }
 }

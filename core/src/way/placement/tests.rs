@@ -292,3 +292,109 @@ fn names_of_pods_and_fixtures_are_found_again() {
         assert_eq!(read, name);
     }
 }
+
+#[test]
+fn taints_of_the_pool_say_nothing_of_linux_nodes() {
+    let pending = waits(&json!([]), TAINTED);
+    let linux = PlacementExpect::Placed(Ground::Linux);
+    assert_eq!(compared(&linux, &pending), "unscheduled");
+}
+
+#[test]
+fn a_pool_without_nodes_and_a_build_that_is_not_known_prove_nothing() {
+    let whereabouts = |of: usize| {
+        Whereabouts::Pending(Said {
+            of,
+            kept_off: vec![KeptOff {
+                nodes: 1,
+                by: Hindrance::Other,
+                words: "x".to_owned(),
+            }],
+        })
+    };
+    let seen = |whereabouts| PlacementSeen {
+        whereabouts,
+        start: Start::Started,
+        pool: None,
+        pool_nodes: 0,
+        untolerated_nodes: 0,
+        nodes: 1,
+    };
+    let compared = |expect: &PlacementExpect, seen| word(&Placement::compare(expect, &seen));
+    let placed = PlacementExpect::Placed(Ground::Pool);
+    assert_eq!(compared(&placed, seen(whereabouts(1))), "unscheduled");
+    let pending = PlacementExpect::Pending(Hindrance::UntoleratedTaint);
+    assert_eq!(compared(&pending, seen(whereabouts(1))), "unscheduled");
+    let unknown = Whereabouts::On {
+        node: "n".to_owned(),
+        os: Os::Windows,
+        build: None,
+        tainted: false,
+        untolerated: false,
+    };
+    assert_eq!(compared(&placed, seen(unknown)), "refuted");
+}
+
+#[test]
+fn words_of_grounds_and_hindrances_and_failures_read_back() {
+    for ground in Ground::ALL {
+        assert_eq!(Ground::parse(ground.as_str()), Some(ground));
+    }
+    for by in Hindrance::EXPECTED {
+        assert_eq!(Hindrance::parse(by.as_str()), Some(by));
+    }
+    assert_eq!(Hindrance::parse("other"), None);
+    for failure in StartFailure::ALL {
+        assert_eq!(StartFailure::parse(failure.as_str()), Some(failure));
+    }
+}
+
+#[test]
+fn what_is_expected_and_what_the_scheduler_said_have_words() {
+    let not_started = [StartFailure::WrongPlatform, StartFailure::WrongBuild];
+    for (expect, words) in [
+        (
+            PlacementExpect::Placed(Ground::TaintedPool),
+            "bound to a node of the pool",
+        ),
+        (
+            PlacementExpect::Placed(Ground::Linux),
+            "bound to a Linux node",
+        ),
+        (
+            PlacementExpect::Pending(Hindrance::InsufficientCpu),
+            "kept Pending by too little CPU left",
+        ),
+        (PlacementExpect::Starts, "all its containers start"),
+        (
+            PlacementExpect::NotStarted(not_started.into()),
+            "a container does not start: wrong-platform or wrong-build",
+        ),
+    ] {
+        assert_eq!(expect.to_string(), words);
+    }
+    let said = Said::parse(&format!("0/4 nodes are available: {FULL}.")).expect("read");
+    assert_eq!(said.to_string(), format!("none of 4 nodes: {FULL}"));
+}
+
+#[test]
+fn what_may_land_on_linux_needs_a_linux_node_and_what_starts_is_looked_at_to_its_start() {
+    let fixtures = |so: fn(SchedFixture) -> bool| {
+        let mut words: Vec<_> = PlacedPod::ALL.into_iter().map(PlacedPod::fixture).collect();
+        words.dedup();
+        words.retain(|fixture| so(*fixture));
+        words
+    };
+    use SchedFixture as S;
+    assert_eq!(
+        fixtures(S::needs_linux),
+        [
+            S::Selected,
+            S::RuntimeClass,
+            S::OsAlone,
+            S::Unselected,
+            S::Mixed
+        ]
+    );
+    assert_eq!(fixtures(S::starts), [S::Unselected, S::Builds, S::Mixed]);
+}
