@@ -10,13 +10,16 @@ use winconform_core::claims::Kind;
 use winconform_core::config::Config;
 use winconform_core::facts::{
     ClusterDns, Cni, CniMode, ConditionFact, DnsEndpoint, Facts, Known, KubeProxy, NodeDetails,
-    NodeFact, Os, PullFact, Vxlan, WindowsBuild, WorkloadsFact,
+    NodeFact, Os, PoolName, PullFact, Vxlan, WindowsBuild, WorkloadsFact,
 };
 use winconform_core::plan::{Fate, plan};
 use winconform_core::suite::Suites;
 use winconform_core::verdict::Verdict::{self, Broken, Fail, Pass, Recorded, Skip, Warn};
 use winconform_core::verdict::judge;
-use winconform_core::way::{Bound, Reply, Request, Standing};
+use winconform_core::way::fact::{PullsSeen, Saw};
+use winconform_core::way::{
+    Bound, Fact, FactExpect, FactSeen, Reply, Request, Standing, Topic, Trouble, Way,
+};
 
 use crate::claims::project_suites;
 
@@ -765,6 +768,101 @@ fn an_unread_cluster_passes_nothing() {
             "{id}: {verdict}"
         );
     }
+}
+
+/// What is seen of a topic by a look at a pool, or at the cluster.
+fn seen(topic: &Topic, facts: &Facts, pool: Option<&PoolName>) -> Result<FactSeen, Trouble> {
+    let standing = Standing::default();
+    let at = Bound {
+        standing: &standing,
+        from: None,
+        pool,
+        to: None,
+        build: pool.map(|_| WindowsBuild::SERVER_2022),
+        image: None,
+    };
+    Fact::read(topic, &at, &Reply::Facts(Arc::new(facts.clone())))
+}
+
+/// Whether it is told of the cluster, and of a pool.
+fn told(topic: &Topic, facts: &Facts) -> [bool; 2] {
+    let pool = PoolName::windows(WindowsBuild::SERVER_2022);
+    [None, Some(&pool)].map(|pool| {
+        let seen = seen(topic, facts, pool);
+        seen.is_ok_and(|seen| Fact::compare(&FactExpect::Told, &seen).is_ok())
+    })
+}
+
+#[test]
+fn a_topic_is_told_by_its_own_facts_and_by_no_others() {
+    let healthy = json!(healthy());
+    let fields = healthy.as_object().expect("facts by name");
+    let without = |left_out: &dyn Fn(&str) -> bool| -> Facts {
+        let mut facts = healthy.clone();
+        for name in fields.keys().filter(|name| left_out(name)) {
+            facts[name] = json!(unknown::<()>("forbidden"));
+        }
+        serde_json::from_value(facts).expect("facts")
+    };
+    for word in Topic::WORDS {
+        let topic = Topic::parse(word).expect("known");
+        let needed = topic.facts();
+        assert!(!needed.is_empty(), "{word}");
+        for needed in needed {
+            assert!(fields.contains_key(*needed), "{word}: {needed}");
+            let lacking = told(&topic, &without(&|name| name == *needed));
+            assert!(lacking.contains(&false), "{word} without {needed}");
+        }
+        let told = told(&topic, &without(&|name| !needed.contains(&name)));
+        assert!(told.contains(&true), "{word}");
+    }
+}
+
+#[test]
+fn usable_nodes_are_counted_by_their_system() {
+    let Ok(FactSeen::Subjects(subjects)) = seen(&Topic::UsableNodes, &healthy(), None) else {
+        panic!("told")
+    };
+    let counts: Vec<_> = subjects.iter().map(|one| (&*one.name, &one.saw)).collect();
+    let [linux, windows] = [2, 3].map(|all| Saw::Nodes {
+        usable: all,
+        of: all,
+    });
+    assert_eq!(counts, [("linux", &linux), ("windows", &windows)]);
+}
+
+#[test]
+fn a_pull_is_told_of_the_node_it_was_to() {
+    let mut facts = healthy();
+    facts.pulls = known(vec![PullFact {
+        image: SERVERCORE.to_owned(),
+        node: "w22-1".to_owned(),
+        took: 61_000,
+        waited: None,
+        size: None,
+    }]);
+    let topic = Topic::Images(vec!["windows/servercore".to_owned()]);
+    let pool = PoolName::windows(WindowsBuild::SERVER_2022);
+    let Ok(FactSeen::Subjects(subjects)) = seen(&topic, &facts, Some(&pool)) else {
+        panic!("told")
+    };
+    let pulls = subjects.iter().map(|one| match &one.saw {
+        Saw::Images { pulls, .. } => (&*one.name, pulls.clone()),
+        other => panic!("{other}"),
+    });
+    let took = |pulls: &[(&str, u64)]| {
+        let pulls = pulls
+            .iter()
+            .map(|(image, took)| ((*image).to_owned(), *took));
+        PullsSeen::Took(pulls.collect())
+    };
+    assert_eq!(
+        pulls.collect::<Vec<_>>(),
+        [
+            ("w22-0", took(&[])),
+            ("w22-1", took(&[(SERVERCORE, 61_000)]))
+        ]
+    );
 }
 
 fn env_suites() -> Suites {

@@ -706,7 +706,9 @@ mod tests {
             ..super::super::Standing::default()
         };
         let namespaces = FixtureName::Namespaces.at(None);
-        standing.fixtures.insert(namespaces, Default::default());
+        standing
+            .fixtures
+            .insert(namespaces, super::super::StandingFixture::default());
         let at = Bound {
             standing: &standing,
             from: None,

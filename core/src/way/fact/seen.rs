@@ -419,8 +419,12 @@ fn join<T: fmt::Display>(f: &mut fmt::Formatter<'_>, parts: &[T], between: &str)
 mod tests {
     use super::*;
 
+    fn texts(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(ToString::to_string).collect()
+    }
+
     #[test]
-    fn each_thing_seen_has_words() {
+    fn what_nodes_show_has_words() {
         let quantity = |text| Quantity::parse(text).expect("a quantity");
         let resource = ResourceSeen {
             capacity: quantity("8Gi"),
@@ -437,32 +441,9 @@ mod tests {
             listed: 7,
             pulls,
         };
-        let endpoint = |node: Option<&str>, os, ready| EndpointSeen {
-            address: "10.0.0.1".to_owned(),
-            node: node.map(str::to_owned),
-            os,
-            ready,
-        };
-        let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
         let pressure = |status: Option<&str>| Saw::MemoryPressure {
             status: status.map(str::to_owned),
             kubelet: "v1.37.0".to_owned(),
-        };
-        let cni = |mode, unread: &[&str]| {
-            Saw::Cni(Some(Cni {
-                product: "flannel".to_owned(),
-                mode,
-                vxlan: None,
-                signs: texts(&["DaemonSet a", "ConfigMap b"]),
-                unread: texts(unread),
-            }))
-        };
-        let proxy = KubeProxy {
-            linux_mode: None,
-            windows_mode: Some("kernelspace".to_owned()),
-            dsr: Some(true),
-            signs: Vec::new(),
-            unread: Vec::new(),
         };
         for (saw, words) in [
             (Saw::Untold("too old".to_owned()), "too old"),
@@ -529,6 +510,36 @@ mod tests {
                 },
                 "Ready False (KubeletNotReady)",
             ),
+        ] {
+            assert_eq!(saw.to_string(), words);
+        }
+    }
+
+    #[test]
+    fn what_the_cluster_shows_has_words() {
+        let endpoint = |node: Option<&str>, os, ready| EndpointSeen {
+            address: "10.0.0.1".to_owned(),
+            node: node.map(str::to_owned),
+            os,
+            ready,
+        };
+        let cni = |mode, unread: &[&str]| {
+            Saw::Cni(Some(Cni {
+                product: "flannel".to_owned(),
+                mode,
+                vxlan: None,
+                signs: texts(&["DaemonSet a", "ConfigMap b"]),
+                unread: texts(unread),
+            }))
+        };
+        let proxy = KubeProxy {
+            linux_mode: None,
+            windows_mode: Some("kernelspace".to_owned()),
+            dsr: Some(true),
+            signs: Vec::new(),
+            unread: Vec::new(),
+        };
+        for (saw, words) in [
             (Saw::Cni(None), "no rule recognises the network plugin"),
             (
                 cni(Some(CniMode::Overlay), &[]),

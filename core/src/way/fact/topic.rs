@@ -223,4 +223,13 @@ mod tests {
         }
         assert_eq!(Topic::parse("weather"), None);
     }
+
+    #[test]
+    fn each_topic_is_asked_for_in_words_of_its_own() {
+        let topics = Topic::WORDS.into_iter().filter_map(Topic::parse);
+        let words: std::collections::BTreeSet<_> = topics.map(|topic| topic.to_string()).collect();
+        assert_eq!(words.len(), Topic::WORDS.len());
+        let images = Topic::Images(vec!["pause".to_owned(), "iis".to_owned()]);
+        assert_eq!(images.to_string(), "images of pause, iis that nodes list");
+    }
 }
