@@ -27,9 +27,7 @@ impl Quantity {
             .unwrap_or(unsigned.len());
         let (number, suffix) = unsigned.split_at(end);
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
-            return None;
-        }
+        // No digit, or a second point, is no number
         let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
         let places = i32::try_from(fraction.len()).ok()?;
         let (factor, exponent) = scale(suffix)?;
@@ -155,6 +153,7 @@ mod tests {
             ("1E3", 1_000 * one),
             ("15e-1", 3 * one / 2),
             ("1e-12", 1),
+            ("10e-10", 1),
             ("0.0000000001", 1),
             ("-0.0000000011", -2),
             ("0e99999", 0),
