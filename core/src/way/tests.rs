@@ -511,3 +511,11 @@ fn a_recorded_reply_shares_its_limit_among_all_it_holds() {
     let kept: usize = kept.iter().map(|reply| reply.text.len()).sum();
     assert!((100..=400).contains(&kept), "{kept}");
 }
+
+#[test]
+fn what_was_seen_of_trouble_is_kept_within_bounds() {
+    let kept = |detail: &str| Trouble::new(TroubleKind::NoView, detail).detail;
+    let detail = "x".repeat(4_096);
+    assert_eq!(kept(&detail), detail);
+    assert!(kept(&"x".repeat(1 << 20)).len() < 5_000);
+}
