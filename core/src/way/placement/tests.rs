@@ -379,8 +379,8 @@ fn what_is_expected_and_what_the_scheduler_said_have_words() {
 
 #[test]
 fn what_may_land_on_linux_needs_a_linux_node_and_what_starts_is_looked_at_to_its_start() {
-    use SchedFixture as S;
-    let fixtures = |so: fn(SchedFixture) -> bool| {
+    use crate::way::SchedFixture as S;
+    let fixtures = |so: fn(S) -> bool| {
         let mut words: Vec<_> = PlacedPod::ALL.into_iter().map(PlacedPod::fixture).collect();
         words.dedup();
         words.retain(|fixture| so(*fixture));
