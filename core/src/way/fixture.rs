@@ -225,7 +225,7 @@ pub enum SchedFixture {
 
 impl SchedFixture {
     /// The fixture's word.
-    pub const fn as_str(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Selected => "sched-selected",
             Self::Tolerant => "sched-tolerant",
