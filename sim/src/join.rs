@@ -1,5 +1,6 @@
 //! Joining: from a topology to nodes that a real API server holds for Ready, and back to nothing.
 
+pub(crate) mod balancer;
 mod bind;
 mod contact;
 mod error;
@@ -80,6 +81,8 @@ pub struct Joined {
     proxy: SocketAddr,
     /// Whether metrics are ours to remove.
     metrics: bool,
+    /// Whether there is a load balancer of ours.
+    balancer: bool,
     contact: watch::Receiver<Option<Silence>>,
 }
 
@@ -135,6 +138,7 @@ impl Joined {
             cluster,
             proxy,
             metrics: false,
+            balancer: topology.load_balancer,
             contact,
         };
         // Before the names are known to be free, nothing that bears them is ours to remove
@@ -178,6 +182,11 @@ impl Joined {
         let tidied = halt.run_until_cancelled(metrics::tidy(&self.cluster));
         if let Err(error) = tidied.await.ok_or_else(interrupted)? {
             tracing::warn!(%error, "whether a killed simulator's metrics are left is not known");
+        }
+        if self.balancer {
+            let beginning = Box::pin(balancer::begin(&self.cluster));
+            let begun = unbroken(halt, beginning).await.ok_or_else(interrupted)?;
+            begun.map_err(JoinError::Balancer)?;
         }
         if let Some(tls) = metrics {
             let serving = Box::pin(metrics::serve(&self.cluster, tls, halt));
@@ -256,7 +265,14 @@ impl Joined {
             let names: Vec<String> = made.into_keys().collect();
             let what = "the objects of the cluster's DNS";
             let gone = dns::remove(&self.cluster, &names).await;
-            gone.map_err(|source| LeaveError::Refused { what, source })
+            gone.map_err(|source| LeaveError::Refused { what, source })?;
+            let what = "the Services of the load balancer";
+            match self.balancer {
+                true => balancer::remove(&self.cluster)
+                    .await
+                    .map_err(|source| LeaveError::Refused { what, source }),
+                false => Ok(()),
+            }
         };
         let left = timeout(LEAVING, leaving).await;
         left.unwrap_or(Err(LeaveError::TimedOut))?;

@@ -2,7 +2,7 @@
 //!
 //! Objects are put in as JSON, as a client of the API would see them; pods run at once, on the node
 //! that they name. What controllers and the API server would add is added in its least: addresses
-//! of Services, node ports, and an `EndpointSlice` for each Service that selects pods and has none
+//! of Services, their load balancers' too, node ports, and an `EndpointSlice` for each Service that selects pods and has none
 //! of its own. The same objects, faults and requests in the same order give the same replies.
 
 mod derive;
@@ -211,6 +211,12 @@ impl Memory {
             _ => None,
         };
         of.unwrap_or_default()
+    }
+
+    /// The address at which a load balancer answers for a Service.
+    pub fn balancer(&self, namespace: &str, name: &str) -> Option<IpAddr> {
+        let service = self.world.services.get(&Key::new(namespace, name))?;
+        service.external.first().copied()
     }
 
     /// The node port of a Service's first port that has one.

@@ -20,6 +20,9 @@ pub struct Topology {
     pub outside: bool,
     /// Whether `metrics.k8s.io` is served, unless the cluster has it already.
     pub metrics: bool,
+    /// Whether Services of type LoadBalancer are given addresses, at which clients outside are
+    /// answered.
+    pub load_balancer: bool,
 }
 
 /// A topology that is known by name.
@@ -86,6 +89,7 @@ impl NamedTopology {
             ip_families: IpFamilies::default(),
             outside: true,
             metrics: false,
+            load_balancer: false,
         }
     }
 }

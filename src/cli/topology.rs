@@ -70,6 +70,7 @@ fn decoded(file: &str, text: &str, found: &mut Vec<Diagnostic>) -> Topology {
         ip_families: IpFamilies::default(),
         outside: true,
         metrics: false,
+        load_balancer: false,
     };
     let root = match parse(file, text) {
         Ok(root) => root,
@@ -107,6 +108,7 @@ impl Reader<'_, '_> {
         };
         let outside = fields.optional("outside");
         let metrics = fields.optional("metrics");
+        let balancer = fields.optional("load-balancer");
         let families = fields.optional("ip-families");
         let network = fields.optional("network");
         let nodes = fields.required(self.decoder, "nodes");
@@ -116,6 +118,9 @@ impl Reader<'_, '_> {
         }
         if let Some(node) = metrics {
             topology.metrics = self.flag(node, "`metrics`").unwrap_or(false);
+        }
+        if let Some(node) = balancer {
+            topology.load_balancer = self.flag(node, "`load-balancer`").unwrap_or(false);
         }
         if let Some(node) = families {
             topology.ip_families = self.families(node).unwrap_or_default();
@@ -462,7 +467,7 @@ mod tests {
 
     #[test]
     fn a_file_with_everything() {
-        let text = "outside: false\nmetrics: true\nip-families: [IPv4, IPv6]\nnetwork: {mode: overlay, policies: true}\nnodes:\n\
+        let text = "outside: false\nmetrics: true\nload-balancer: true\nip-families: [IPv4, IPv6]\nnetwork: {mode: overlay, policies: true}\nnodes:\n\
                     - name: lin\n  pool: linux\n\
                     - name: win\n  pool: windows-2025\n  count: 2\n  cpus: 8\n  memory: 32Gi\n  \
                     labels: {example.com/disk: ssd, empty: \"\"}\n  \
@@ -477,8 +482,13 @@ mod tests {
             .map(|node| node.name.as_str())
             .collect();
         assert_eq!(
-            (names, topology.outside, topology.metrics),
-            (vec!["lin", "win-1", "win-2"], false, true)
+            (
+                names,
+                topology.outside,
+                topology.metrics,
+                topology.load_balancer
+            ),
+            (vec!["lin", "win-1", "win-2"], false, true, true)
         );
         assert_eq!(topology.ip_families, IpFamilies::DualStack);
         let [lin, .., win] = topology.nodes.as_slice() else {

@@ -202,6 +202,14 @@ kinds! {
         "hairpin via=cluster-ip",
         "stale via=cluster-ip",
     ]
+    LoadBalancerDead "load-balancer-dead" None
+        "its load balancer lets nothing through: clients outside get no answer at its addresses" [
+        "connection via=load-balancer from=outside",
+    ]
+    LoadBalancerExhausted "load-balancer-exhausted" None
+        "its load balancer has no address left: Services that wait for one stay pending" [
+        "service type=load-balancer aspect=address",
+    ]
     NodeServiceIpAnswers "node-service-ip-answers" WindowsNodes
         "its Windows nodes reach Service IPs, which is documented not to work" [
         "connection via=cluster-ip from=PLACE source=node",

@@ -42,6 +42,11 @@ pub enum JoinError {
         /// The nodes there are, by pools.
         nodes: String,
     },
+    /// The same of a fault of the load balancer.
+    #[error(
+        "fault `{0}` breaks nothing: the topology has no load balancer (`load-balancer: true`)"
+    )]
+    NoLoadBalancer(String),
     /// The API server does not tell its version.
     #[error("failed to ask the API server for its version")]
     Version(#[source] kube::Error),
@@ -98,6 +103,9 @@ pub enum JoinError {
         /// Why.
         source: kube::Error,
     },
+    /// The API server does not take the load balancer's Service.
+    #[error("failed to make the load balancer's own Service")]
+    Balancer(#[source] kube::Error),
     /// It was told to stop; what had been registered has been removed again.
     #[error("interrupted before all nodes had joined")]
     Interrupted,

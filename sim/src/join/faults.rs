@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::JoinError;
 use crate::cluster::Cluster;
-use crate::fault::{FaultPlan, Place};
+use crate::fault::{FaultKind, FaultPlan, Place};
 use crate::topology::{Os, Pool, Topology};
 
 /// How many nodes of a pool are named to whoever named none of them.
@@ -21,6 +21,13 @@ pub(super) fn check(plan: &FaultPlan, topology: &Topology, prefix: &str) -> Resu
         .collect();
     for timed in plan.iter() {
         let fault = &timed.fault;
+        let balancer = [
+            FaultKind::LoadBalancerExhausted,
+            FaultKind::LoadBalancerDead,
+        ];
+        if balancer.contains(&fault.kind) && !topology.load_balancer {
+            return Err(JoinError::NoLoadBalancer(fault.to_string()));
+        }
         let windows = fault.kind.info().parameter.is_of_windows();
         let on_any = |place: &Place| match place {
             // Namespaces come and go
@@ -76,7 +83,7 @@ pub(super) async fn go_by(cluster: &Cluster, plan: &FaultPlan) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fault::{FaultKind, TimedFault};
+    use crate::fault::TimedFault;
     use crate::topology::NodeSpec;
 
     fn checked(fault: &str, topology: &Topology) -> Result<(), String> {

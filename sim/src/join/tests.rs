@@ -204,6 +204,7 @@ fn options(nodes: usize) -> JoinOptions {
             ip_families: crate::topology::IpFamilies::default(),
             outside: true,
             metrics: false,
+            load_balancer: false,
         },
         faults: FaultPlan::default(),
         seed: 1,

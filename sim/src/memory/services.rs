@@ -1,12 +1,14 @@
 //! Services as the API server would take them.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
-use k8s_openapi::api::core::v1::{Service, ServiceSpec};
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service, ServiceSpec};
 
 use super::{Memory, MemoryError, families};
 use crate::cluster::network;
+use crate::fault::FaultKind;
+use crate::join::balancer;
 use crate::world::Key;
 
 impl Memory {
@@ -61,6 +63,24 @@ impl Memory {
                 }
             }
         }
+        let external = network::service(&service).external;
+        if kind == "LoadBalancer"
+            && external.is_empty()
+            && !self.world.faults.any(FaultKind::LoadBalancerExhausted)
+        {
+            let taken = |address: Ipv4Addr| self.world.services.at(address.into()).is_some();
+            let address = balancer::free(taken).ok_or_else(|| MemoryError::Exhausted {
+                service: key.to_string(),
+                what: "address of a load balancer",
+            })?;
+            let status = service.status.get_or_insert_default();
+            let balancer = status.load_balancer.get_or_insert_default();
+            balancer.ingress = Some(vec![LoadBalancerIngress {
+                ip: Some(address.to_string()),
+                ..LoadBalancerIngress::default()
+            }]);
+        }
+        let spec = service.spec.get_or_insert_default();
         if spec.selector.is_some() {
             self.selecting.insert(key.clone(), service.clone());
         } else {

@@ -78,6 +78,9 @@ impl<'a> Flow<'a> {
         if !service.external.contains(&request.to) || request.protocol == Protocol::Icmp {
             return Outcome::TimedOut;
         }
+        if self.world.faults.any(FaultKind::LoadBalancerDead) {
+            return Outcome::TimedOut;
+        }
         let Some(port) = port_of(service, request.protocol, request.port) else {
             return Outcome::TimedOut;
         };
@@ -96,8 +99,11 @@ impl<'a> Flow<'a> {
                 .collect();
             pick(&local, request.turn)
         } else {
-            let mut all = nodes.in_turn(request.turn);
-            all.find(|(_, node)| node.forwards(request.to))
+            // It asks kube-proxy or the node port whether a node is healthy (KEP-3836)
+            let healthy = |(name, node): &(&'a String, &'a Node)| {
+                node.forwards(request.to) && !self.world.suffers(FaultKind::KubeProxyDead, name)
+            };
+            nodes.in_turn(request.turn).find(healthy)
         };
         match picked {
             Some((name, node)) => self.through_node_port(name, node, key, service, port),

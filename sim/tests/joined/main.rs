@@ -4,6 +4,7 @@
 //! Needs the kubeconfig of a control plane without nodes (`ci/control-plane/up`) in
 //! `WINCONFORM_TEST_KUBECONFIG`; without it each test says that it was not run.
 
+mod balancer;
 mod families;
 mod kubelet;
 mod names;

@@ -26,7 +26,7 @@ pub(crate) enum Shows {
     AtOnce,
     /// Here, in pods that are started from now on.
     AtStart,
-    /// In pods that are refused without it, which this scene has none of: the project's whole runs.
+    /// In what this scene has none of, pods that are refused and Services: the project's whole runs.
     InWholeRuns,
 }
 
@@ -54,6 +54,7 @@ pub(crate) fn shows(kind: FaultKind) -> Shows {
         | Kind::OutboundPingAnswers
         | Kind::CaptiveProxy
         | Kind::ServiceAnswersWrong
+        | Kind::LoadBalancerDead
         | Kind::NodeServiceIpAnswers
         | Kind::NodeServiceIpResets
         | Kind::LocalNodePortAnswers => Shows::InTheNetwork,
@@ -80,7 +81,10 @@ pub(crate) fn shows(kind: FaultKind) -> Shows {
         | Kind::ToolsLocalised
         | Kind::LogsEmpty
         | Kind::LogsCut => Shows::AtOnce,
-        Kind::RequestsIgnored | Kind::AnyBuildRuns | Kind::PlatformUnasked => Shows::InWholeRuns,
+        Kind::RequestsIgnored
+        | Kind::AnyBuildRuns
+        | Kind::PlatformUnasked
+        | Kind::LoadBalancerExhausted => Shows::InWholeRuns,
         Kind::ImageMissing
         | Kind::PullFails
         | Kind::PullSlow
