@@ -174,8 +174,8 @@ pub(super) const CATALOGUE: &[FaultEntry] = &[
         HOSTILE_TEXTS,
         "",
         "puts control characters, escape sequences, right-to-left text, markup and very long \
-         strings into labels, annotations, messages and the names of cluster-scoped objects other \
-         than nodes and namespaces",
+         strings into labels, annotations, messages, logs and the names of cluster-scoped objects \
+         other than nodes, namespaces, priority and runtime classes",
     ),
 ];
 

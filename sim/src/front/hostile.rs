@@ -25,7 +25,7 @@ pub(super) const TEXT: &str = "\u{1b}[31;1m\u{1b}[2J\u{1b}]0;owned\u{7}\r\n\t\u{
 const LONG: usize = 16 * 1024;
 
 /// Resources whose names are asked for again.
-const NAMED_AGAIN: [&str; 2] = ["nodes", "namespaces"];
+const NAMED_AGAIN: [&str; 4] = ["nodes", "namespaces", "priorityclasses", "runtimeclasses"];
 
 /// A request's body without what an earlier answer put there, as a client sends it back.
 pub(super) fn cleansed(body: Bytes) -> Bytes {
@@ -71,6 +71,16 @@ pub(super) fn whole(asked: &Asked, body: &[u8]) -> Option<Bytes> {
     }
     taint(&mut object);
     Some(format!("{object}\n").into())
+}
+
+/// A container's log with hostile lines, one of them very long, and with bytes that are no text.
+pub(super) fn log(log: &[u8]) -> Bytes {
+    let mut hostile = log.to_vec();
+    hostile.extend_from_slice(b"\n\xff\xfe\x80 ");
+    hostile.extend_from_slice(TEXT.as_bytes());
+    hostile.extend_from_slice(&b"A".repeat(LONG));
+    hostile.push(b'\n');
+    hostile.into()
 }
 
 /// The events of a watch with hostile texts, each as it comes.

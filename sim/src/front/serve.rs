@@ -187,9 +187,16 @@ async fn answer(shared: &Shared, reset: &CancellationToken, request: Request<Inc
         }
         _ => response,
     };
-    let hostile = faults.contains(&FrontFault::HostileTexts) && is_json(&response);
-    if hostile {
+    let hostile = faults.contains(&FrontFault::HostileTexts);
+    let logged = hostile && asked.kind.resource == "pods/log" && response.status().is_success();
+    let hostile = hostile && !logged && is_json(&response);
+    if hostile || logged {
         shared.hit(&[HOSTILE_TEXTS]);
+    }
+    if logged {
+        return edited(response, |log| Some(hostile::log(log)))
+            .await
+            .map(BodyExt::boxed_unsync);
     }
     if hostile && asked.kind.verb == "watch" && response.status().is_success() {
         return response.map(hostile::events);

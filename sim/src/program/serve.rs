@@ -15,9 +15,13 @@ pub(crate) struct Exchange<'a> {
     pub(crate) source: IpAddr,
 }
 
-/// The answerer of the fault `service-answers-wrong`.
+/// The answerer of the fault `service-answers-wrong`, who would like to be more than read: a colour, a
+/// title, a cleared screen, the end of CDATA, text from right to left, what XML 1.0 cannot hold.
 pub(crate) fn captive() -> Answer {
-    Answer::html(200, "<html>welcome</html>")
+    Answer::html(
+        200,
+        "<html>welcome</html>\u{1b}[31m\u{1b}]0;owned\u{7}\u{1b}[2J]]>\u{202e}\u{8}\u{fffe}\r",
+    )
 }
 
 /// Anything outside the cluster.
