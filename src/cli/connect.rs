@@ -4,6 +4,7 @@ use winconform_core::config::Config;
 
 use super::args::{ClusterArgs, ProtectedArgs};
 use super::error::CliError;
+use super::screen::Screen;
 use crate::cluster::{Cluster, ConnectOptions, connect, guard};
 
 /// Connects with the limits of a configuration.
@@ -16,16 +17,19 @@ pub(super) async fn connected(
         .map_err(CliError::Connect)
 }
 
-/// The same for a command that makes something: a protected cluster is refused.
+/// The same for a command that makes something: a protected cluster is refused, and that nobody could
+/// tell is said.
 pub(super) async fn connected_to_change(
     options: &ConnectOptions,
     config: &Config,
     args: &ProtectedArgs,
+    screen: &Screen,
 ) -> Result<Cluster, CliError> {
     let cluster = connected(options, config).await?;
-    guard(&cluster, &config.protected, args.allow_protected.as_deref())
-        .await
-        .map_err(CliError::Guarded)?;
+    let guarded = guard(&cluster, &config.protected, args.allow_protected.as_deref()).await;
+    if let Some(unread) = guarded.map_err(CliError::Guarded)? {
+        screen.complain(&format!("warning: {unread}\n"));
+    }
     Ok(cluster)
 }
 

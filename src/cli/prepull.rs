@@ -18,8 +18,13 @@ use crate::engine::{EndedBy, Keep, Pull, Repeat, RunOptions, plan_of, prepull};
 
 pub(super) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliError> {
     let (suites, settings) = settings::of(&args.on)?;
-    let cluster =
-        connected_to_change(&args.on.cluster.into(), &settings.config, &args.protected).await?;
+    let cluster = connected_to_change(
+        &args.on.cluster.into(),
+        &settings.config,
+        &args.protected,
+        screen,
+    )
+    .await?;
     let images = &settings.config.images;
     let (facts, selected) = plan_of(&cluster, &suites, &settings.config, &settings.selection)
         .await

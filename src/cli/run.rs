@@ -22,8 +22,13 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
         tell_of_remains(earlier, screen);
     }
     let record = args.out.as_deref().map(out::prepare).transpose()?;
-    let cluster =
-        connected_to_change(&args.on.cluster.into(), &settings.config, &args.protected).await?;
+    let cluster = connected_to_change(
+        &args.on.cluster.into(),
+        &settings.config,
+        &args.protected,
+        screen,
+    )
+    .await?;
     let run = new_id();
     let options = RunOptions {
         lease: match &args.id {

@@ -1,6 +1,8 @@
 //! The guard before protected clusters: nothing is made on one that its owner or the user's
 //! configuration sets apart, unless that one is named as allowed.
 
+use std::fmt;
+
 use winconform_core::text::printable;
 use winconform_core::way::ApiRequest;
 
@@ -47,16 +49,36 @@ fn hint(context: &str) -> String {
     format!("(to go on nevertheless, on this one alone: --allow-protected '{context}')")
 }
 
+/// That nobody can tell whether a cluster says that it is protected.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Unread {
+    context: String,
+    because: String,
+}
+
+impl fmt::Display for Unread {
+    /// One line, for who makes something there nevertheless.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "whether the cluster of context `{}` is protected by the annotation `{PROTECTED}` of its \
+             namespace kube-system could not be read, and so it protects nothing: {}",
+            printable(&self.context),
+            printable(&self.because)
+        )
+    }
+}
+
 /// Refuses a protected cluster, unless its context is the one that is `allowed`. An annotation that
-/// cannot be read protects nothing: who may not read it is told so by the facts.
+/// cannot be read protects nothing, which is to be said.
 pub async fn guard(
     cluster: &Cluster,
     protected: &[String],
     allowed: Option<&str>,
-) -> Result<(), Guarded> {
+) -> Result<Option<Unread>, Guarded> {
     let context = &cluster.context;
     if allowed == Some(context) {
-        return Ok(());
+        return Ok(None);
     }
     let is_it = |named: &&String| *named == context || Some(*named) == cluster.name.as_ref();
     if let Some(named) = protected.iter().find(is_it) {
@@ -65,16 +87,25 @@ pub async fn guard(
             named: named.clone(),
         });
     }
-    let Ok(reply) = cluster.api.send(&ApiRequest::get(NAMESPACE)).await else {
-        return Ok(());
+    let unread = |because: String| {
+        let context = context.clone();
+        Ok(Some(Unread { context, because }))
     };
+    let reply = match cluster.api.send(&ApiRequest::get(NAMESPACE)).await {
+        Ok(reply) => reply,
+        Err(trouble) => return unread(trouble.to_string()),
+    };
+    if reply.status != 200 {
+        let words = reply.body["message"].as_str().unwrap_or("no message");
+        return unread(format!("status {}: {words}", reply.status));
+    }
     let annotation = &reply.body["metadata"]["annotations"][PROTECTED];
     match annotation.as_str() {
-        Some(says) if reply.status == 200 && says != "false" => Err(Guarded::ByAnnotation {
+        Some(says) if says != "false" => Err(Guarded::ByAnnotation {
             context: context.clone(),
             says: says.to_owned(),
         }),
-        Some(_) | None => Ok(()),
+        Some(_) | None => Ok(None),
     }
 }
 
@@ -121,7 +152,7 @@ mod tests {
         }
         assert!(fake.log().is_empty());
         let list = ["prod-".to_owned(), "production".to_owned()];
-        assert_eq!(guard(&cluster(&fake), &list, None).await, Ok(()));
+        assert_eq!(guard(&cluster(&fake), &list, None).await, Ok(None));
     }
 
     #[tokio::test(start_paused = true)]
@@ -138,7 +169,7 @@ mod tests {
             let context = "prod-admin".to_owned();
             let expected = match protects {
                 true => Err(Guarded::ByAnnotation { context, says }),
-                false => Ok(()),
+                false => Ok(None),
             };
             assert_eq!(refused, expected, "{value}");
         }
@@ -148,7 +179,7 @@ mod tests {
     async fn only_this_context_is_allowed_by_its_name() {
         let cluster = cluster(&annotated(&json!("payroll")));
         let list = ["prod".to_owned()];
-        assert_eq!(guard(&cluster, &list, Some("prod-admin")).await, Ok(()));
+        assert_eq!(guard(&cluster, &list, Some("prod-admin")).await, Ok(None));
         for other in ["prod", "staging", ""] {
             assert!(
                 guard(&cluster, &list, Some(other)).await.is_err(),
@@ -158,11 +189,21 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_may_not_be_read_protects_nothing() {
+    async fn what_may_not_be_read_protects_nothing_and_is_told() {
         let fake = Fake::default();
         // Nor does what an error's body claims
-        let body = json!({"message": "no", "metadata": {"annotations": {PROTECTED: "x"}}});
+        let body =
+            json!({"message": "no\u{1b}[31m", "metadata": {"annotations": {PROTECTED: "x"}}});
         fake.script(&format!("GET {NAMESPACE} "), 403, body);
-        assert_eq!(guard(&cluster(&fake), &[], None).await, Ok(()));
+        let told = guard(&cluster(&fake), &[], None).await;
+        let told = told
+            .expect("it protects nothing")
+            .map(|unread| unread.to_string());
+        let line = "whether the cluster of context `prod-admin` is protected by the annotation \
+                    `winconform/protected` of its namespace kube-system could not be read, and so it \
+                    protects nothing: status 403: no\\u{1b}[31m";
+        assert_eq!(told.as_deref(), Some(line));
+        let allowed = guard(&cluster(&fake), &[], Some("prod-admin")).await;
+        assert_eq!(allowed, Ok(None));
     }
 }

@@ -25,7 +25,7 @@ pub use apply::{ApplyError, apply};
 pub use clean::{CleanError, Left, ObjectRef, Removed, remove_run};
 pub use connect::{Cluster, ConnectError, ConnectOptions, connect, kube_config};
 pub use facts::{ACCESS, Access, Subject, collect};
-pub use guard::{Guarded, guard};
+pub use guard::{Guarded, Unread, guard};
 pub use kubeconfig::KubeconfigError;
 pub use lease::{LEASE_NAMESPACE, LeaseError, LeaseHeld, LeaseState, acquire, lease_names};
 pub use review::review;
