@@ -10,8 +10,10 @@ use std::path::Path;
 use std::process::Stdio;
 
 use hybrid_sim::ProductFault;
+use hybrid_sim::front::{Front, FrontOptions};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
+use winconform::cluster::kube_config;
 use winconform_core::record::read;
 
 use world::{Outcome, Trials, World};
@@ -64,6 +66,14 @@ fn main() {
     trials.add(
         "a_protected_cluster_is_left_alone".to_owned(),
         protected_cluster,
+    );
+    trials.add(
+        "a_load_balancer_goes_with_its_service".to_owned(),
+        load_balancer,
+    );
+    trials.add(
+        "a_cluster_that_cannot_be_asked_whether_it_is_protected_is_warned_of".to_owned(),
+        unread_protection,
     );
     trials.add("a_second_signal_abandons".to_owned(), abandoned);
     trials.add("a_second_run_and_a_cleanup_are_refused".to_owned(), refused);
@@ -527,6 +537,55 @@ async fn protected_cluster(world: &World) -> Outcome {
     equal(allowed.0, Some(0), &allowed.1)?;
     equal(planned.0, Some(0), &planned.1)?;
     unchanged(&before, &everything(world).await)
+}
+
+/// A Service that a load balancer's controller holds by its finalizer is waited for, and nobody asks for
+/// one unless told to.
+async fn load_balancer(world: &World) -> Outcome {
+    let before = everything(world).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("config.yaml");
+    std::fs::write(&config, "outside: {load-balancers: true}\n").expect("written");
+    let config = config.to_string_lossy();
+    let checks = ["run", "--select", "sample.iis-loadbalancer*"];
+    let asked = [&checks[..], &["--config", &config]].concat();
+    let (code, told) = output(binary(world, &asked)).await;
+    equal(code, Some(0), &told)?;
+    if !told.contains("pass               sample.iis-loadbalancer/address") {
+        return Err(format!("no address is told:\n{told}"));
+    }
+    unchanged(&before, &everything(world).await)?;
+    let (code, told) = output(binary(world, &checks)).await;
+    equal(code, Some(11), &told)?;
+    if !told.contains("not asked for: the configuration does not say that Services of type") {
+        return Err(format!("why there is none is not told:\n{told}"));
+    }
+    unchanged(&before, &everything(world).await)
+}
+
+/// Where the annotation may not be read, it protects nothing, and a line says so.
+async fn unread_protection(world: &World) -> Outcome {
+    let config = kube_config(&world::options(&world.kubeconfig)).await;
+    let faults = vec!["answers-403=namespaces".parse().expect("a fault")];
+    let front = FrontOptions { faults, seed: 1 };
+    let front = Front::start(config.expect("a configuration"), front).await;
+    let front = front.expect("a front");
+    let folder = tempfile::tempdir().expect("a folder");
+    let kubeconfig = folder.path().join("kubeconfig");
+    std::fs::write(&kubeconfig, front.kubeconfig()).expect("written");
+    let mut command = binary(world, &["run", "--select", "env.all-nodes-healthy"]);
+    command.env("KUBECONFIG", &kubeconfig);
+    let (code, told) = output(command).await;
+    front.stop().await;
+    equal(code, Some(0), &told)?;
+    let warnings = told.lines().filter(|line| line.contains("warning: "));
+    let warnings: Vec<_> = warnings.collect();
+    match warnings.as_slice() {
+        [line] if line.contains("could not be read, and so it protects nothing: status 403") => {
+            Ok(())
+        }
+        _ => Err(format!("not one warning:\n{told}")),
+    }
 }
 
 /// A run is told to leave what it made: always, and where something fails. It lets others run.

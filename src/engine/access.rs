@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 
 use winconform_core::config::{Config, Images};
-use winconform_core::facts::{Cni, Facts, Known, NodeDetails, NodeFact, Os, WindowsBuild};
+use winconform_core::facts::{
+    Cni, Facts, Known, LoadBalancerFact, NodeDetails, NodeFact, Os, WindowsBuild,
+};
 use winconform_core::plan::{
     Access, AccessVerb, Need, Place, Plan, Purpose, Uses, image_role, plan,
 };
@@ -22,7 +24,8 @@ use crate::cluster::{ACCESS, LEASE_NAMESPACE, Subject};
 /// The manifests of a service account that can check these suites: with all that is asked of
 /// objects, and with the paths beside that not everyone may read.
 pub fn roles(suites: &Suites, account: &Account) -> Result<Roles, SurveyError> {
-    let config = Config::default();
+    let mut config = Config::default();
+    config.outside.load_balancers = true;
     let uses = uses(&config.images).map_err(SurveyError::new)?;
     // A cluster on which every check of theirs is looked at
     let node = |name: &str, os, build| NodeFact {
@@ -61,6 +64,13 @@ pub fn roles(suites: &Suites, account: &Account) -> Result<Roles, SurveyError> {
             nodes: nodes.clone(),
             cni: Known::Fact {
                 value: Some(keeps_policies.clone()),
+                source: String::new(),
+            },
+            load_balancer: Known::Fact {
+                value: LoadBalancerFact {
+                    with_address: 1,
+                    ..LoadBalancerFact::default()
+                },
                 source: String::new(),
             },
             ..Facts::default()

@@ -169,6 +169,7 @@ fn check(index: usize, form: usize) -> Check {
         4 => {
             let reason = SkipReason::NoUsableNode {
                 of: "windows".to_owned(),
+                why: Vec::new(),
             };
             (Kind::Capability, Fate::Skip(reason), Vec::new())
         }

@@ -254,6 +254,7 @@ impl Fixtures {
             // They are there as soon as they are applied, and never more than that
             FixtureName::UnboundPods => Ok(StandingFixture::default()),
             FixtureName::Alias => Ok(standing(applied, Vec::new())),
+            FixtureName::LoadBalancer => self.wait_for_balancer(applied).await,
             FixtureName::LinuxServer
             | FixtureName::PolicyDenied
             | FixtureName::PolicyAllowed
@@ -363,6 +364,7 @@ impl Fixtures {
             | FixtureName::LinuxNodeProber
             | FixtureName::WindowsNodeProber
             | FixtureName::Alias
+            | FixtureName::LoadBalancer
             | FixtureName::Churn
             | FixtureName::PolicyDenied
             | FixtureName::PolicyAllowed

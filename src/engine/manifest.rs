@@ -198,6 +198,7 @@ fn as_written(name: FixtureName) -> Result<Vec<Json>, ManifestError> {
         FixtureName::LinuxNodeProber => include_str!("../../manifests/probers/linux-node.yaml"),
         FixtureName::WindowsNodeProber => include_str!("../../manifests/probers/windows-node.yaml"),
         FixtureName::Alias => include_str!("../../manifests/alias.yaml"),
+        FixtureName::LoadBalancer => include_str!("../../manifests/load-balancer.yaml"),
         FixtureName::Churn => include_str!("../../manifests/churn.yaml"),
         FixtureName::PolicyDenied => include_str!("../../manifests/policy/denied.yaml"),
         FixtureName::PolicyAllowed => include_str!("../../manifests/policy/allowed.yaml"),
@@ -225,7 +226,12 @@ fn own(object: &mut Json, key: &FixtureKey, run: &str) {
         add_labels(&mut object["spec"]["template"], &labels);
         add_to(&mut object["spec"]["selector"]["matchLabels"], &labels);
     } else if object["kind"] == "Service" && !object["spec"]["selector"].is_null() {
-        add_to(&mut object["spec"]["selector"], &labels);
+        let behind = match key.name {
+            // It is another's pods that it stands before
+            FixtureName::LoadBalancer => labels_of(&FixtureName::Iis.at(key.pool.as_ref()), run),
+            _ => labels,
+        };
+        add_to(&mut object["spec"]["selector"], &behind);
     } else if object["kind"] == NETWORK_POLICIES.kind {
         add_to(&mut object["spec"]["podSelector"]["matchLabels"], &labels);
     }
@@ -273,6 +279,7 @@ pub(super) fn name(plain: &str, key: &FixtureKey) -> String {
         | FixtureName::LinuxPodProber
         | FixtureName::WindowsPodProber
         | FixtureName::Alias
+        | FixtureName::LoadBalancer
         | FixtureName::Churn
         | FixtureName::PolicyDenied
         | FixtureName::PolicyAllowed

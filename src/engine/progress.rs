@@ -7,7 +7,7 @@ use winconform_core::config::{Durations, Limits};
 use winconform_core::plan::{Check, Fate, PlannedLook};
 use winconform_core::record::{Attempted, LookRecord};
 use winconform_core::verdict::{Because, Conclusion, Verdict, because, conclude, judge};
-use winconform_core::way::{FixtureKey, Trouble, TroubleKind};
+use winconform_core::way::{FixtureKey, FixtureName, Trouble, TroubleKind};
 
 use super::command::LookOutcome;
 
@@ -188,10 +188,17 @@ impl CheckState {
                     | Because::ControlTrouble { trouble, .. } => trouble.kind.is_lasting(),
                     Because::Seen(_) | Because::Control { .. } | Because::Skipped(_) => false,
                 };
+                let balanced = self.check.looks.iter().any(|look| {
+                    let mut needs = look.needs.iter();
+                    look.test.needs_source()
+                        && needs.any(|(key, _)| key.name == FixtureName::LoadBalancer)
+                });
+                let converge = match balanced {
+                    true => durations.converge.max(durations.balancer),
+                    false => durations.converge,
+                };
                 // Without a beginning, what it looks at has been made anew meanwhile
-                let patience = self
-                    .began
-                    .is_some_and(|began| now >= began + durations.converge);
+                let patience = self.began.is_some_and(|began| now >= began + converge);
                 lasting || patience
             }
         }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use serde_json::Value as Json;
-use winconform_core::way::{StandingFixture, StandingPod, Trouble, TroubleKind};
+use winconform_core::way::{Balancer, StandingFixture, StandingPod, Trouble, TroubleKind};
 
 /// Why nothing stands of what the run has no more use for.
 pub(super) fn ended() -> Trouble {
@@ -39,6 +39,7 @@ pub(super) fn standing(applied: &[Json], pods: Vec<StandingPod>) -> StandingFixt
         udp: served("UDP"),
         pods,
         domain: None,
+        balancer: service.and_then(Balancer::of),
     }
 }
 

@@ -37,7 +37,10 @@ impl World {
         .await
         .expect("the control plane answers");
         let options = JoinOptions {
-            topology: Topology::hybrid(),
+            topology: Topology {
+                load_balancer: true,
+                ..Topology::hybrid()
+            },
             faults: FaultPlan::default(),
             seed: 1,
             speed: SPEED,
@@ -142,6 +145,7 @@ pub(crate) fn durations() -> Durations {
         lease: seconds(40),
         stays_ready: seconds(1),
         converge: seconds(5),
+        balancer: seconds(10),
         look_again: Duration::from_millis(100),
         ..Durations::default()
     }

@@ -45,6 +45,9 @@ pub struct Durations {
     pub gather: Duration,
     /// How long a look over the network may take to come right, from its fixtures' standing.
     pub converge: Duration,
+    /// How long a load balancer may take to give a Service an address, and then to answer there:
+    /// AWS' take minutes.
+    pub balancer: Duration,
     /// The pause between two looks of one check.
     pub look_again: Duration,
     /// All of looking at what failed, before tear-down.
@@ -80,6 +83,7 @@ impl Default for Durations {
             unscheduled: seconds(30),
             gather: seconds(60),
             converge: seconds(60),
+            balancer: seconds(5 * 60),
             look_again: Duration::from_millis(500),
             diagnose: seconds(20),
             tear_down: seconds(120),

@@ -13,6 +13,8 @@ pub struct Outside {
     pub reaches_nodes: bool,
     /// The HTTP proxy by which it does; directly without one.
     pub proxy: Option<Target>,
+    /// Whether Services of type LoadBalancer are made, whose addresses may be public.
+    pub load_balancers: bool,
     /// What pods are to reach by a name.
     pub names: Vec<Target>,
     /// What they are to reach by an address.
@@ -30,6 +32,7 @@ impl Default for Outside {
         Self {
             reaches_nodes: false,
             proxy: None,
+            load_balancers: false,
             names: vec![target(
                 "http://www.msftconnecttest.com/connecttest.txt",
                 "Microsoft Connect Test",
@@ -117,6 +120,7 @@ pub(super) fn valid(written: WrittenOutside) -> Outside {
     Outside {
         reaches_nodes: written.reaches_nodes.unwrap_or(without.reaches_nodes),
         proxy: written.proxy,
+        load_balancers: written.load_balancers.unwrap_or(without.load_balancers),
         names: written.names.map_or(without.names, targets),
         addresses: written.addresses.map_or(without.addresses, targets),
     }
@@ -127,6 +131,7 @@ pub(super) fn read(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenOuts
     let mut fields = decoder.fields(node, "`outside`")?;
     let reaches_nodes = fields.filled("reaches-nodes");
     let proxy = fields.filled("proxy");
+    let load_balancers = fields.filled("load-balancers");
     let names = fields.filled("names");
     let addresses = fields.filled("addresses");
     fields.finish(decoder);
@@ -135,6 +140,7 @@ pub(super) fn read(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenOuts
     Some(WrittenOutside {
         reaches_nodes: reaches_nodes.and_then(|node| decoder.flag(node, "`reaches-nodes`")),
         proxy: proxy.and_then(|node| read_url(decoder, node, "`proxy`")),
+        load_balancers: load_balancers.and_then(|node| decoder.flag(node, "`load-balancers`")),
         names: of_names,
         addresses: of_addresses,
     })

@@ -86,6 +86,8 @@ pub(super) struct WrittenOutside {
     /// The HTTP proxy by which it does, such as `http://192.0.2.1:3128`; directly unless set.
     #[schemars(with = "Option<String>")]
     pub(super) proxy: Option<Target>,
+    /// Whether Services of type `LoadBalancer` are made, one for each Windows pool. They have the annotations that keep addresses internal in the clouds that know one; elsewhere the address may be public. `false` unless set.
+    pub(super) load_balancers: Option<bool>,
     /// What Windows pods are to reach by a name; Microsoft's page for connection tests unless set.
     pub(super) names: Option<Vec<WrittenTarget>>,
     /// What they are to reach by an address; Cloudflare's 1.1.1.1 unless set.

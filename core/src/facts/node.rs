@@ -82,6 +82,19 @@ pub struct ConditionFact {
     pub reason: String,
 }
 
+impl NodeFact {
+    /// What keeps pods from it, if anything does: `win-a is cordoned`.
+    pub fn unusable_for(&self) -> String {
+        let ready = self.details.condition("Ready");
+        let why = match ready.map(|ready| ready.status.as_str()) {
+            Some("True") if self.details.unschedulable => "is cordoned",
+            Some("True") => "takes no pods, by its taints",
+            Some(_) | None => "is not Ready",
+        };
+        format!("{} {why}", self.name)
+    }
+}
+
 impl NodeDetails {
     /// The condition of this type.
     pub fn condition(&self, kind: &str) -> Option<&ConditionFact> {

@@ -10,8 +10,8 @@ use serde::{Serialize, Serializer};
 use super::check::{Check, Plan};
 use crate::facts::PoolName;
 use crate::way::{
-    ApiPath, ApiRequest, Bound, FixtureName, Request, Standing, StandingFixture, StandingNode,
-    StandingPod, Test, Verb,
+    ApiPath, ApiRequest, Balancer, Bound, FixtureName, Request, Standing, StandingFixture,
+    StandingNode, StandingPod, Test, Verb,
 };
 
 /// A verb as authorisers know it.
@@ -351,6 +351,10 @@ fn everything(own: &Standing, check: &Check) -> Standing {
             addresses: vec![address],
         }],
         domain: Some("*".to_owned()),
+        balancer: Some(Balancer {
+            at: address.to_string(),
+            short_cut: true,
+        }),
     };
     standing.nodes = vec![StandingNode {
         name: "*".to_owned(),

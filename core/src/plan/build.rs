@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::check::{Check, CheckId, Plan, PlannedLook, Point};
 use super::points::{at_point, points};
 use crate::config::{Config, Image};
-use crate::facts::{Facts, Known, Os, Pool, PoolName};
+use crate::facts::{Facts, Known, NodeFact, Os, Pool, PoolName};
 use crate::suite::{Case, Expected, Suites};
 use crate::verdict::{Fate, Scope, SkipReason};
 use crate::way::{
@@ -67,6 +67,7 @@ impl Surroundings<'_> {
                 Known::Unknown { because } => Fate::Broken(unknown("nodes", because)),
                 Known::Fact { .. } => Fate::Skip(SkipReason::NoUsableNode {
                     of: "windows".to_owned(),
+                    why: Vec::new(),
                 }),
             };
             return vec![self.check(case, point, Scope::Within, fate, Vec::new())];
@@ -130,8 +131,11 @@ impl Surroundings<'_> {
                 .filter(|_| test.needs_source());
             looks.push(Self::look(&control.name, source, test, &point));
         }
-        match looks.iter().find_map(|look| self.hindrance(look)) {
-            Some(reason) => self.check(case, point, scope, Fate::Skip(reason), Vec::new()),
+        if let Some(reason) = looks.iter().find_map(|look| self.hindrance(look)) {
+            return self.check(case, point, scope, Fate::Skip(reason), Vec::new());
+        }
+        match looks.iter().find_map(|look| self.lacks_balancer(look)) {
+            Some(fate) => self.check(case, point, scope, fate, Vec::new()),
             None => self.check(case, point, scope, Fate::Look, looks),
         }
     }
@@ -176,16 +180,13 @@ impl Surroundings<'_> {
             .find_map(|(fixture, name)| {
                 let pool = self.pools.get(&name).filter(|pool| !pool.nodes.is_empty());
                 let Some(pool) = pool else {
-                    return Some(SkipReason::NoUsableNode {
-                        of: name.to_string(),
-                    });
+                    return Some(self.no_usable(&name));
                 };
                 let linux = self.pools.get(&PoolName::linux());
                 if matches!(fixture, FixtureName::Sched(own) if own.needs_linux())
                     && linux.is_none_or(|linux| linux.nodes.is_empty())
                 {
-                    let of = PoolName::linux().to_string();
-                    return Some(SkipReason::NoUsableNode { of });
+                    return Some(self.no_usable(&PoolName::linux()));
                 }
                 let image = self.config.images.of(image_role(fixture)?, pool.build);
                 image.is_none().then(|| SkipReason::NoImage {
@@ -193,6 +194,22 @@ impl Surroundings<'_> {
                 })
             })
             .or_else(|| self.lacks_agnhost(look))
+    }
+
+    /// That no node of a pool can be used, and why those are not that it has.
+    fn no_usable(&self, pool: &PoolName) -> SkipReason {
+        let own = self.pools.get(pool).map(|pool| &pool.unusable[..]);
+        let own = own.unwrap_or_default();
+        let nodes = self.facts.nodes.value().into_iter().flatten();
+        let nodes = nodes.filter(|node| own.contains(&node.name));
+        let mut why: Vec<_> = nodes.take(NAMED).map(NodeFact::unusable_for).collect();
+        if own.len() > NAMED {
+            why.push(format!("and {} more", own.len() - NAMED));
+        }
+        SkipReason::NoUsableNode {
+            of: pool.to_string(),
+            why,
+        }
     }
 
     /// The pool in which agnhost would have to send or serve and is not to be had.
@@ -230,10 +247,51 @@ impl Surroundings<'_> {
         Some(SkipReason::NoAgnhost { pool })
     }
 
+    /// What becomes of a look that needs a load balancer where there is none, or nobody can tell.
+    fn lacks_balancer(&self, look: &PlannedLook) -> Option<Fate> {
+        let mut needs = look.needs.iter().map(|(key, _)| key.name);
+        needs.find(|name| *name == FixtureName::LoadBalancer)?;
+        let known = match &self.facts.load_balancer {
+            Known::Fact { value, .. } => value,
+            Known::Unknown { because } => {
+                return Some(Fate::Broken(unknown(
+                    "the cluster's load balancer",
+                    because,
+                )));
+            }
+        };
+        let cloud = self.facts.provider.value().and_then(Option::as_deref);
+        let there = known.with_address > 0
+            || !known.products.is_empty()
+            || cloud.is_some_and(|cloud| CLOUDS.contains(&cloud));
+        match known.unread.first() {
+            _ if there => None,
+            Some(unread) => Some(Fate::Broken(unknown("the cluster's load balancer", unread))),
+            None => {
+                let because =
+                    "there is no sign of a load balancer: none that is known, no cloud's, \
+                               and no Service that has an address of one"
+                        .to_owned();
+                Some(Fate::Skip(SkipReason::Inapplicable { because }))
+            }
+        }
+    }
+
     /// What the configuration says of a look that has to do with the outside and is not wanted.
     fn not_asked(&self, look: &PlannedLook) -> Option<&'static str> {
         let outside = &self.config.outside;
         let from_outside = look.from.as_ref().map(|from| from.kind) == Some(SourceKind::Outside);
+        if look
+            .needs
+            .iter()
+            .any(|(key, _)| key.name == FixtureName::LoadBalancer)
+            && !outside.load_balancers
+        {
+            return Some(
+                "the configuration does not say that Services of type LoadBalancer are made \
+                 (`outside: {load-balancers: true}`), whose addresses may be public",
+            );
+        }
         if from_outside && !outside.reaches_nodes {
             return Some(
                 "the configuration does not say that nodes are reached from where this runs \
@@ -283,6 +341,10 @@ impl Surroundings<'_> {
         let scoped = entry.is_some() || !case.exceptions.is_empty();
         let network =
             !case.over.networks.is_empty() || entry.is_some_and(|entry| entry.network.is_some());
+        let needed = case.test.needs();
+        let balanced = needed
+            .iter()
+            .any(|(name, _)| *name == FixtureName::LoadBalancer);
         let asked = match &case.test {
             Test::Fact(look) => look.ask.facts(),
             // Nodes are told apart by what is known of them
@@ -298,10 +360,18 @@ impl Surroundings<'_> {
             .into_iter()
             .chain(scoped.then_some("server"))
             .chain(network.then_some("cni"))
+            .chain(balanced.then_some("load-balancer"))
+            .chain(balanced.then_some("provider"))
             .chain(asked.iter().copied())
             .collect()
     }
 }
+
+/// So many nodes of a pool that cannot be used are named.
+const NAMED: usize = 3;
+
+/// Clusters of these providers have a load balancer without any sign of it.
+const CLOUDS: [&str; 3] = ["aks", "eks", "gke"];
 
 /// The role of the image that the pods a test asks for should run.
 fn sample(test: &Test) -> Option<Image> {
@@ -320,7 +390,10 @@ fn sample(test: &Test) -> Option<Image> {
 /// The role of the image a fixture's pods run, for those that have pods.
 pub fn image_role(fixture: FixtureName) -> Option<Image> {
     match fixture {
-        FixtureName::Namespaces | FixtureName::UnboundPods | FixtureName::Alias => None,
+        FixtureName::Namespaces
+        | FixtureName::UnboundPods
+        | FixtureName::Alias
+        | FixtureName::LoadBalancer => None,
         FixtureName::WinWebserver | FixtureName::SlowStarter => Some(Image::ServerCore),
         FixtureName::Iis => Some(Image::Iis),
         FixtureName::NanoServer => Some(Image::NanoServer),
@@ -357,7 +430,7 @@ mod tests {
     use std::sync::LazyLock;
 
     use super::*;
-    use crate::facts::{NodeDetails, NodeFact, WindowsBuild};
+    use crate::facts::{ConditionFact, LoadBalancerFact, NodeDetails, WindowsBuild};
     use crate::suite::SuiteFile;
     use crate::way::{HttpExpect, Test, Workload};
 
@@ -454,6 +527,109 @@ mod tests {
         for (id, fate) in fates {
             let skipped = matches!(fate, Fate::Skip(SkipReason::NoUsableNode { .. }));
             assert_eq!(skipped, over_pools(&id), "{id}: {fate:?}");
+        }
+    }
+
+    /// What becomes of the checks of load balancers.
+    fn balanced(balancer: Known<LoadBalancerFact>, provider: Option<&str>, asked: bool) -> Fate {
+        let facts = Facts {
+            load_balancer: balancer,
+            provider: Known::Fact {
+                value: provider.map(str::to_owned),
+                source: "/".to_owned(),
+            },
+            ..facts("v1.37.0", hybrid(true))
+        };
+        let mut config = Config::default();
+        config.outside.load_balancers = asked;
+        let checks = plan(suites(), &facts, &config).checks.into_iter();
+        let mut fates: Vec<_> = checks
+            .filter(|check| {
+                let id = check.id.as_str();
+                id.contains("balancer") && !id.contains("source=outside")
+            })
+            .map(|check| check.fate)
+            .collect();
+        assert_eq!(fates.len(), 4);
+        fates.dedup();
+        assert_eq!(fates.len(), 1, "{fates:?}");
+        fates.remove(0)
+    }
+
+    #[test]
+    fn load_balancers_are_looked_at_where_asked_for_and_where_one_is() {
+        let known = |with_address, product: Option<&str>, unread: Option<&str>| Known::Fact {
+            value: LoadBalancerFact {
+                with_address,
+                pending: 3,
+                products: product.map(str::to_owned).into_iter().collect(),
+                unread: unread.map(str::to_owned).into_iter().collect(),
+            },
+            source: "/".to_owned(),
+        };
+        let none = || known(0, None, None);
+        assert_eq!(balanced(known(1, None, None), None, true), Fate::Look);
+        assert_eq!(
+            balanced(known(0, Some("metallb"), None), None, true),
+            Fate::Look
+        );
+        assert_eq!(balanced(none(), Some("eks"), true), Fate::Look);
+        for provider in [None, Some("kubeadm")] {
+            let Fate::Skip(reason) = balanced(none(), provider, true) else {
+                panic!("there is no sign of one")
+            };
+            assert!(
+                reason.to_string().contains("no sign of a load balancer"),
+                "{reason}"
+            );
+        }
+        let Fate::Skip(SkipReason::NotAsked { because }) =
+            balanced(known(1, None, None), None, false)
+        else {
+            panic!("nobody has asked")
+        };
+        assert!(because.contains("load-balancers: true"), "{because}");
+        let unknown = || Known::Unknown {
+            because: "status 403".to_owned(),
+        };
+        for untold in [unknown(), known(0, None, Some("status 500"))] {
+            let fate = balanced(untold, None, true);
+            assert!(matches!(fate, Fate::Broken(_)), "{fate:?}");
+        }
+
+        assert!(matches!(
+            balanced(unknown(), Some("aks"), true),
+            Fate::Broken(_)
+        ));
+    }
+
+    #[test]
+    fn a_pool_that_cannot_be_used_says_why() {
+        let mut nodes = hybrid(false);
+        let ready = |status: &str| ConditionFact {
+            kind: "Ready".to_owned(),
+            status: status.to_owned(),
+            since: None,
+            reason: String::new(),
+        };
+        for (unschedulable, status, why) in [
+            (true, "True", "win is cordoned"),
+            (true, "False", "win is not Ready"),
+            (false, "Unknown", "win is not Ready"),
+            (false, "True", "win takes no pods, by its taints"),
+        ] {
+            nodes[1].details.unschedulable = unschedulable;
+            nodes[1].details.conditions = vec![ready(status)];
+            let fates = fates(&facts("v1.37.0", nodes.clone()));
+            let said = fates.into_iter().find_map(|(id, fate)| match fate {
+                Fate::Skip(reason) if id.starts_with("sample.win-webserver[") => {
+                    Some(reason.to_string())
+                }
+                _ => None,
+            });
+            let said = said.expect("it is skipped");
+            let expected = format!("the cluster has no usable windows-2022 node: {why}");
+            assert_eq!(said, expected);
         }
     }
 

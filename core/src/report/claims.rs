@@ -339,6 +339,7 @@ fn explain_look(out: &mut String, test: &Test) {
                 StateAsk::Endpoints(fixture) => {
                     format!("the endpoints of the Service of {}", fixture.as_str())
                 }
+                StateAsk::Balancer(_) => "where a load balancer answers for the Service".to_owned(),
             };
             (asks, look.expect.to_string())
         }

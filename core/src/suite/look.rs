@@ -175,9 +175,10 @@ fn read_state(
     ask: &Node,
     expect: &Node,
 ) -> Option<Look<crate::way::State>> {
-    let asked = decoder.tagged(ask, "state `ask`", &["pods", "endpoints"])?;
+    let asked = decoder.tagged(ask, "state `ask`", &["pods", "endpoints", "balancer"])?;
     let (what, looked_at, known): (_, &[_], &[_]) = match asked.key.as_str() {
         "pods" => ("`pods`", &WITH_PODS, &["ready", "steady", "listed"]),
+        "balancer" => ("`balancer`", &[FixtureName::LoadBalancer], &["addressed"]),
         _ => ("`endpoints`", &WITH_SERVICE, &["endpoints"]),
     };
     let expected = decoder.tagged(expect, "expectation", known);
@@ -188,6 +189,10 @@ fn read_state(
     });
     let expect = expected.and_then(|expected| {
         let mut fields = decoder.fields(&expected.node, "what is expected of pods")?;
+        if expected.key == "addressed" {
+            fields.finish(decoder);
+            return Some(StateExpect::Addressed);
+        }
         let pods = fields.required(decoder, "pods");
         fields.finish(decoder);
         let pods = pods.and_then(|node| decoder.count(node, "`pods`"))?;
@@ -202,6 +207,7 @@ fn read_state(
     Some(Look {
         ask: match asked.key.as_str() {
             "pods" => StateAsk::Pods(of),
+            "balancer" => StateAsk::Balancer(of),
             _ => StateAsk::Endpoints(of),
         },
         expect: expect?,
@@ -218,8 +224,9 @@ const UNREACHED: [FailureClass; 5] = [
 ];
 
 /// The fixtures that answer HTTP.
-const SERVING: [FixtureName; 7] = [
+const SERVING: [FixtureName; 8] = [
     FixtureName::WinWebserver,
+    FixtureName::Iis,
     FixtureName::Churn,
     FixtureName::PolicyDenied,
     FixtureName::PolicyAllowed,

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::claims::Kind;
+use crate::text::printable;
 use crate::way::{Comparison, Difference, FixtureKey, Trouble};
 
 /// What a check came to.
@@ -84,6 +85,9 @@ pub enum SkipReason {
     NoUsableNode {
         /// Which kind or pool.
         of: String,
+        /// What keeps those there are from being used, such as `win-a is cordoned`.
+        #[serde(default)]
+        why: Vec<String>,
     },
     /// The image table has no image for the pool's build.
     NoImage {
@@ -142,7 +146,13 @@ impl SkipReason {
 impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoUsableNode { of } => write!(f, "the cluster has no usable {of} node"),
+            Self::NoUsableNode { of, why } => {
+                write!(f, "the cluster has no usable {of} node")?;
+                match why.as_slice() {
+                    [] => Ok(()),
+                    why => write!(f, ": {}", printable(&why.join(", "))),
+                }
+            }
             Self::NoImage { pool } => write!(f, "the image table has no image for {pool}"),
             Self::NoAgnhost { pool } => write!(
                 f,

@@ -183,6 +183,19 @@ pub enum Host {
     Name(String),
 }
 
+impl Host {
+    /// An address or a name; `None` for what can be neither and must not be written into what
+    /// curl reads.
+    pub fn parse(text: &str) -> Option<Self> {
+        let of_names = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
+        match text.parse() {
+            Ok(address) => Some(Self::Address(address)),
+            Err(_) => ((1..=253).contains(&text.len()) && text.chars().all(of_names))
+                .then(|| Self::Name(text.to_owned())),
+        }
+    }
+}
+
 impl fmt::Display for Host {
     /// As in a URL: IPv6 addresses in brackets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -34,6 +34,8 @@ pub enum FixtureName {
     WindowsNodeProber,
     /// A Service that stands for the name of win-webserver's.
     Alias,
+    /// A Service of type LoadBalancer in front of IIS' pods.
+    LoadBalancer,
     /// A Deployment whose pods were scaled, replaced and deleted, and its Service.
     Churn,
     /// A server on Windows that a policy lets nobody reach.
@@ -47,7 +49,7 @@ pub enum FixtureName {
 
 impl FixtureName {
     /// Every fixture.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::Namespaces,
         Self::WinWebserver,
         Self::Iis,
@@ -60,6 +62,7 @@ impl FixtureName {
         Self::LinuxNodeProber,
         Self::WindowsNodeProber,
         Self::Alias,
+        Self::LoadBalancer,
         Self::Churn,
         Self::PolicyDenied,
         Self::PolicyAllowed,
@@ -90,6 +93,7 @@ impl FixtureName {
             Self::LinuxNodeProber => "linux-node-prober",
             Self::WindowsNodeProber => "windows-node-prober",
             Self::Alias => "alias",
+            Self::LoadBalancer => "load-balancer",
             Self::Churn => "churn",
             Self::PolicyDenied => "policy-denied",
             Self::PolicyAllowed => "policy-allowed",
@@ -126,6 +130,7 @@ impl FixtureName {
             | Self::WindowsPodProber
             | Self::WindowsNodeProber
             | Self::Alias
+            | Self::LoadBalancer
             | Self::Churn
             | Self::PolicyDenied
             | Self::PolicyAllowed

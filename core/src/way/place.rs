@@ -32,6 +32,32 @@ pub struct StandingFixture {
     pub pods: Vec<StandingPod>,
     /// The cluster's DNS suffix, as a prober was given it.
     pub domain: Option<String>,
+    /// Where a load balancer answers for its Service.
+    pub balancer: Option<Balancer>,
+}
+
+/// Where a load balancer answers, the first of `status.loadBalancer.ingress`.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Balancer {
+    /// Its address or name.
+    pub at: String,
+    /// Whether nodes and pods get to the Service's backends without it: it has an address, and no
+    /// `ipMode` that is `Proxy` (KEP-1860).
+    pub short_cut: bool,
+}
+
+impl Balancer {
+    /// What a Service's status tells of it; `None` while there is nothing.
+    pub fn of(service: &serde_json::Value) -> Option<Self> {
+        let ingress = &service["status"]["loadBalancer"]["ingress"][0];
+        let text = |key: &str| ingress[key].as_str().filter(|text| !text.is_empty());
+        let at = text("ip").or(text("hostname"))?.to_owned();
+        Some(Self {
+            short_cut: text("ip").is_some() && text("ipMode") != Some("Proxy"),
+            at,
+        })
+    }
 }
 
 /// A pod that runs.
@@ -132,6 +158,7 @@ impl Standing {
             | FixtureName::LinuxPodProber
             | FixtureName::WindowsPodProber
             | FixtureName::Alias
+            | FixtureName::LoadBalancer
             | FixtureName::Churn
             | FixtureName::PolicyDenied
             | FixtureName::PolicyAllowed

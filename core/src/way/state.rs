@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use super::exchange::{ApiRequest, Reply, Request};
 use super::fixture::{FixtureKey, FixtureName};
-use super::place::Bound;
+use super::place::{Balancer, Bound};
 use super::placement::NO_IMAGE;
 use super::trouble::{Trouble, TroubleKind};
 use super::{Comparison, Difference, Way};
@@ -22,13 +22,15 @@ pub enum StateAsk {
     Pods(FixtureName),
     /// The endpoints of a fixture's Service at the point's pool.
     Endpoints(FixtureName),
+    /// Where a load balancer answers for a fixture's Service at the point's pool.
+    Balancer(FixtureName),
 }
 
 impl StateAsk {
     /// The fixture that is asked about.
     pub fn fixture(self) -> FixtureName {
         match self {
-            Self::Pods(fixture) | Self::Endpoints(fixture) => fixture,
+            Self::Pods(fixture) | Self::Endpoints(fixture) | Self::Balancer(fixture) => fixture,
         }
     }
 }
@@ -56,6 +58,8 @@ pub enum StateExpect {
         /// How many.
         pods: u16,
     },
+    /// A load balancer has given the Service an address, or a name in its place.
+    Addressed,
 }
 
 impl StateExpect {
@@ -66,6 +70,7 @@ impl StateExpect {
             | Self::Steady { pods }
             | Self::Listed { pods }
             | Self::Endpoints { pods } => pods,
+            Self::Addressed => 0,
         }
     }
 }
@@ -83,6 +88,7 @@ impl fmt::Display for StateExpect {
             }
             Self::Listed { .. } => write!(f, "{pods} Ready, each with its node and address"),
             Self::Endpoints { .. } => write!(f, "{pods} as ready endpoints"),
+            Self::Addressed => f.write_str("an address in status.loadBalancer"),
         }
     }
 }
@@ -121,6 +127,8 @@ pub enum StateSeen {
     Pods(Vec<PodSeen>),
     /// Endpoints of a Service.
     Endpoints(Vec<EndpointSeen>),
+    /// Where a load balancer answers for a Service; `None` where none does.
+    Balancer(Option<Balancer>),
 }
 
 /// An endpoint of a Service.
@@ -148,16 +156,18 @@ impl Way for State {
 
     fn request(ask: &StateAsk, at: &Bound<'_>) -> Result<Request, Trouble> {
         let namespace = &at.standing.namespace;
+        let of_fixture = |plural: &str, fixture: &FixtureName| {
+            let pool = at.pool.map_or("", |pool| pool.as_str());
+            let run = &at.standing.run;
+            format!(
+                "/api/v1/namespaces/{namespace}/{plural}?labelSelector=winconform%2Frun%3D{run}\
+                 %2Cwinconform%2Ffixture%3D{}%2Cwinconform%2Fpool%3D{pool}",
+                fixture.as_str()
+            )
+        };
         let path = match ask {
-            StateAsk::Pods(fixture) => {
-                let pool = at.pool.map_or("", |pool| pool.as_str());
-                let run = &at.standing.run;
-                format!(
-                    "/api/v1/namespaces/{namespace}/pods?labelSelector=winconform%2Frun%3D{run}\
-                     %2Cwinconform%2Ffixture%3D{}%2Cwinconform%2Fpool%3D{pool}",
-                    fixture.as_str()
-                )
-            }
+            StateAsk::Pods(fixture) => of_fixture("pods", fixture),
+            StateAsk::Balancer(fixture) => of_fixture("services", fixture),
             StateAsk::Endpoints(fixture) => {
                 let key = FixtureKey {
                     name: *fixture,
@@ -175,10 +185,19 @@ impl Way for State {
 
     fn read(ask: &StateAsk, at: &Bound<'_>, reply: &Reply) -> Result<StateSeen, Trouble> {
         let items = reply.items("an HTTP answer to a state look")?;
-        let StateAsk::Pods(fixture) = ask else {
-            return Ok(StateSeen::Endpoints(
-                items.iter().flat_map(read_slice).collect(),
-            ));
+        let fixture = match ask {
+            StateAsk::Pods(fixture) => fixture,
+            StateAsk::Endpoints(_) => {
+                let endpoints = items.iter().flat_map(read_slice).collect();
+                return Ok(StateSeen::Endpoints(endpoints));
+            }
+            StateAsk::Balancer(fixture) => {
+                let service = items.first().ok_or_else(|| {
+                    let detail = format!("{} has no Service: nothing to look at", fixture.as_str());
+                    Trouble::new(TroubleKind::NotApplied, detail)
+                })?;
+                return Ok(StateSeen::Balancer(Balancer::of(service)));
+            }
         };
         let pods = items
             .iter()
@@ -205,7 +224,10 @@ impl Way for State {
             (StateExpect::Ready { .. } | StateExpect::Steady { .. }, StateSeen::Pods(seen)) => {
                 Ok(compare_ready(*expect, seen))
             }
-            (_, StateSeen::Pods(_) | StateSeen::Endpoints(_)) => {
+            (StateExpect::Addressed, StateSeen::Balancer(seen)) => {
+                Ok(compare_balancer(*expect, seen.as_ref()))
+            }
+            (_, StateSeen::Pods(_) | StateSeen::Endpoints(_) | StateSeen::Balancer(_)) => {
                 let detail = "what was seen is not what the expectation is about";
                 Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail))
             }
@@ -309,6 +331,17 @@ fn compare_endpoints(expect: StateExpect, endpoints: &[EndpointSeen]) -> Compari
         Ordering::Less => Comparison::Refuted(difference),
         Ordering::Equal => Comparison::Holds(difference),
         Ordering::Greater => Comparison::Otherwise(difference),
+    }
+}
+
+fn compare_balancer(expect: StateExpect, seen: Option<&Balancer>) -> Comparison {
+    let difference = |seen: String| Difference {
+        expected: expect.to_string(),
+        seen,
+    };
+    match seen {
+        Some(balancer) => Comparison::Holds(difference(printable(&balancer.at))),
+        None => Comparison::Refuted(difference("none: the Service is pending".to_owned())),
     }
 }
 
@@ -494,6 +527,33 @@ mod tests {
         let mut unported = both.clone();
         unported["ports"] = json!([]);
         assert!(matches!(compare(json!([unported])), Comparison::Refuted(_)));
+    }
+
+    #[test]
+    fn a_service_without_an_address_of_a_load_balancer_is_pending() {
+        let ask = StateAsk::Balancer(FixtureName::LoadBalancer);
+        let compare = |ingress: Json| {
+            let service = json!({"status": {"loadBalancer": {"ingress": ingress}}});
+            let seen = read(ask, &json!([service])).expect("a Service");
+            State::compare(&StateExpect::Addressed, &seen).expect("told")
+        };
+        for (ingress, at) in [
+            (json!([{"ip": "192.0.2.7", "ipMode": "VIP"}]), "192.0.2.7"),
+            (
+                json!([{"hostname": "a\u{1b}.example.com"}]),
+                "a\\u{1b}.example.com",
+            ),
+        ] {
+            let Comparison::Holds(difference) = compare(ingress) else {
+                panic!("{at} is an address")
+            };
+            assert_eq!(difference.seen, at);
+        }
+        for none in [json!(null), json!([]), json!([{"ip": "", "hostname": ""}])] {
+            assert!(matches!(compare(none), Comparison::Refuted(_)));
+        }
+        let gone = read(ask, &json!([])).expect_err("nothing was applied");
+        assert_eq!(gone.kind, TroubleKind::NotApplied);
     }
 
     #[test]

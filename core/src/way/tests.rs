@@ -46,6 +46,7 @@ fn standing() -> Standing {
             pod("web-2", "win-b", "10.0.2.1"),
         ],
         domain: None,
+        balancer: None,
     };
     let prober = StandingFixture {
         service: Some(([10, 96, 0, 9].into(), 81)),

@@ -13,7 +13,7 @@ use winconform_core::suite::{SuiteFile, Suites};
 use winconform_core::verdict::Verdict;
 use winconform_core::verdict::Verdict::{Broken, Fail, LimitationLifted, Pass, Recorded};
 
-use world::{Seen, World, three_builds};
+use world::{BALANCED, Seen, World, three_builds};
 
 /// Something broken, and what it turns: patterns of check ids, of which the first that matches
 /// counts. Every pattern is about something.
@@ -57,6 +57,7 @@ const ROWS: &[Row] = &[
     Row {
         fault: "kube-proxy-dead=linux",
         turns: &[
+            ("sample.iis-loadbalancer/answers[*source=linux-pod]", Fail),
             (CHURN_TO_LINUX, Broken),
             ("net.service-ip-from-*source=linux-*", Fail),
             ("net.service-balancing[*source=linux-*", Fail),
@@ -88,6 +89,14 @@ const ROWS: &[Row] = &[
     Row {
         fault: "traffic-cut=windows-2022:linux",
         turns: &[
+            (
+                "sample.iis-loadbalancer/answers[pool=windows-2022,source=linux-pod]",
+                Fail,
+            ),
+            (
+                "net.service-types/load-balancer[pool=windows-2022,source=linux-pod]",
+                Fail,
+            ),
             ("net.node-to-pod[pool=windows-2022,*", Fail),
             ("net.pod-to-pod-cross-os/*[pool=windows-2022,*", Fail),
             ("net.pod-to-pod-udp/*[pool=windows-2022,*", Fail),
@@ -125,11 +134,18 @@ const ROWS: &[Row] = &[
                 Broken,
             ),
         ],
-        by_chance: &[],
+        by_chance: &[(
+            "sample.iis-loadbalancer/answers[pool=windows-2022,source=outside]",
+            Fail,
+        )],
     },
     Row {
         fault: "traffic-cut-one-way=linux:windows-2022",
         turns: &[
+            (
+                "sample.iis-loadbalancer/answers[pool=windows-2022,source=linux-pod]",
+                Fail,
+            ),
             ("net.node-to-pod[pool=windows-2022,*", Fail),
             (
                 "net.pod-to-pod-cross-os/to-windows[pool=windows-2022,*",
@@ -165,7 +181,10 @@ const ROWS: &[Row] = &[
                 Broken,
             ),
         ],
-        by_chance: &[],
+        by_chance: &[(
+            "sample.iis-loadbalancer/answers[pool=windows-2022,source=outside]",
+            Fail,
+        )],
     },
     Row {
         fault: "dns-down=windows-2022",
@@ -260,6 +279,7 @@ const ROWS: &[Row] = &[
         turns: &[
             // By the pods' own addresses, and by nodes'
             ("net.service-types/headless[*", Pass),
+            ("net.service-types/load-balancer[*", Pass),
             ("net.service-types/node-port[*", Pass),
             ("net.service-*", Fail),
             ("net.port-mapping[*", Fail),
@@ -269,6 +289,12 @@ const ROWS: &[Row] = &[
             ("net.local-nodeport[*", Broken),
             ("net.after-churn[*", Broken),
         ],
+        by_chance: &[],
+    },
+    // Those within do not go by it
+    Row {
+        fault: "load-balancer-dead",
+        turns: &[("sample.iis-loadbalancer/answers[*source=outside]", Fail)],
         by_chance: &[],
     },
     Row {
@@ -352,6 +378,10 @@ const ROWS: &[Row] = &[
         ],
         by_chance: &[
             (
+                "sample.iis-loadbalancer/answers[pool=windows-2022,source=outside]",
+                Fail,
+            ),
+            (
                 "net.service-ip-from-pod[pool=windows-2022,source=windows-pod]",
                 Fail,
             ),
@@ -384,6 +414,10 @@ const ROWS: &[Row] = &[
         ],
         // Forwarded by nodes of the one to pods of the other, or to those of Linux
         by_chance: &[
+            (
+                "sample.iis-loadbalancer/answers[pool=windows-2025,source=outside]",
+                Fail,
+            ),
             ("net.nodeport-*[pool=windows-2025,*", Fail),
             ("net.service-types/node-port[pool=windows-2025,*", Fail),
         ],
@@ -566,6 +600,24 @@ fn wrong(world: &mut World, rows: &[Row], healthy: &BTreeMap<String, Verdict>) -
 }
 
 #[test]
+fn without_an_address_nothing_is_told_of_it() {
+    let suites = suites();
+    let exhausted = faults("load-balancer-exhausted");
+    let mut world = World::made_under(exhausted, &three_builds(), &suites, None);
+    let mut seen = world.with(FaultSet::default());
+    seen.retain(|id, _| !is_of_another(case(id)));
+    let turned = otherwise(seen).into_iter();
+    let turned: BTreeSet<_> = turned
+        .map(|(id, verdict, why)| {
+            assert!(why.contains("iis has no load balancer's address"), "{why}");
+            (case(&id).to_owned(), verdict)
+        })
+        .collect();
+    let cases = [BALANCED, "net.service-types/load-balancer"];
+    assert_eq!(turned, cases.map(|case| (case.to_owned(), Broken)).into());
+}
+
+#[test]
 fn every_case_is_turned_by_a_fault() {
     let suites = suites();
     let healthy = verdicts(World::three_builds(&suites).with(FaultSet::default()));
@@ -681,7 +733,7 @@ fn suites() -> Suites {
         let name = entry.expect("an entry").file_name();
         format!("net/{}", name.to_string_lossy())
     });
-    let paths = ["claims.yaml", "limitations.yaml"].map(str::to_owned);
+    let paths = ["claims.yaml", "limitations.yaml", "sample/iis.yaml"].map(str::to_owned);
     let files = paths.into_iter().chain(cases).map(|path| SuiteFile {
         text: std::fs::read_to_string(root.join(&path)).expect(&path),
         shown: path.clone(),

@@ -13,7 +13,7 @@ use hybrid_sim::{FaultSet, NamedTopology, NodeSpec, Os as SimOs, Topology};
 use serde_json::{Value as Json, json};
 use winconform_core::config::{Config, Durations, Images, Outside};
 use winconform_core::facts::{
-    Cni, Facts, Known, NodeDetails, NodeFact, Os, Pool, PoolName, WindowsBuild,
+    Cni, Facts, Known, LoadBalancerFact, NodeDetails, NodeFact, Os, Pool, PoolName, WindowsBuild,
 };
 use winconform_core::plan::{Check, Fate, Plan, PlannedLook, plan};
 use winconform_core::suite::Suites;
@@ -31,6 +31,8 @@ use super::super::suffix;
 use crate::transport::PodRef;
 
 const RUN: &str = "r1";
+/// A look over the network of another area.
+pub(super) const BALANCED: &str = "sample.iis-loadbalancer/answers";
 /// Nobody in memory guesses it.
 const TOKEN: &str = "f00d";
 
@@ -46,17 +48,31 @@ pub(super) struct World {
 impl World {
     /// Everything stands and nothing is broken yet; the API tells of this network plugin.
     pub(super) fn healthy(topology: &Topology, suites: &Suites, cni: Option<Cni>) -> Self {
-        let memory = Memory::new(topology, 0);
+        Self::made_under(FaultSet::default(), topology, suites, cni)
+    }
+
+    /// The same, while this was broken.
+    pub(super) fn made_under(
+        faults: FaultSet,
+        topology: &Topology,
+        suites: &Suites,
+        cni: Option<Cni>,
+    ) -> Self {
+        let mut memory = Memory::new(topology, 0);
+        memory.break_with(faults);
         let facts = facts(topology, &memory, cni);
         let config = Config {
             outside: Outside {
                 reaches_nodes: true,
+                load_balancers: true,
                 ..Outside::default()
             },
             ..Config::default()
         };
         let mut plan = plan(suites, &facts, &config);
-        plan.checks.retain(|check| check.claim.area() == "net");
+        let of_network =
+            |check: &Check| check.claim.area() == "net" || check.id.as_str().starts_with(BALANCED);
+        plan.checks.retain(of_network);
         let namespaces = [namespace(RUN), host_namespace(RUN)];
         let mut world = Self {
             memory,
@@ -108,11 +124,15 @@ impl World {
                     let name = object["metadata"]["name"].as_str().expect("a name");
                     let address = self.memory.address("Service", &namespace(RUN), name);
                     let node_port = self.memory.node_port(&namespace(RUN), name);
+                    let balancer = self.memory.balancer(&namespace(RUN), name);
                     if object["spec"]["clusterIP"].is_null() {
                         object["spec"]["clusterIP"] = json!(address);
                     }
                     if let Some(ports) = object["spec"]["ports"].as_array_mut() {
                         ports[0]["nodePort"] = json!(node_port);
+                    }
+                    if let Some(address) = balancer {
+                        object["status"]["loadBalancer"]["ingress"] = json!([{"ip": address}]);
                     }
                 }
                 // Nothing in memory asks for these
@@ -354,6 +374,7 @@ fn facts(topology: &Topology, memory: &Memory, cni: Option<Cni>) -> Facts {
             details: NodeDetails {
                 addresses: vec![("InternalIP".to_owned(), address.to_string())],
                 kubelet_port: Some(10250),
+                runtime: "containerd://2.1.4".to_owned(),
                 ..NodeDetails::default()
             },
         }
@@ -370,6 +391,13 @@ fn facts(topology: &Topology, memory: &Memory, cni: Option<Cni>) -> Facts {
         },
         nodes: Known::Fact {
             value: topology.nodes.iter().map(node).collect(),
+            source: source.clone(),
+        },
+        load_balancer: Known::Fact {
+            value: LoadBalancerFact {
+                with_address: 1,
+                ..LoadBalancerFact::default()
+            },
             source,
         },
         ..Facts::default()

@@ -68,6 +68,7 @@ impl Target {
             }
             Self::HeadlessName => Ok(Aims::of([binding.headless()?])),
             Self::Alias => Ok(Aims::of([binding.alias()?])),
+            Self::LoadBalancer => binding.balancer(),
             Self::PodsWithLongPayload => {
                 let here = &at.vantage()?.name;
                 let mut aims = binding.pods(|pod| pod.name != *here)?;
@@ -212,7 +213,7 @@ pub(in crate::way) struct Aims<'a> {
 }
 
 impl<'a> Aims<'a> {
-    fn of(each: impl IntoIterator<Item = Aim<'a>>) -> Self {
+    pub(super) fn of(each: impl IntoIterator<Item = Aim<'a>>) -> Self {
         Self {
             each: each.into_iter().collect(),
             all: Vec::new(),
@@ -222,10 +223,10 @@ impl<'a> Aims<'a> {
 }
 
 /// A fixture about to be asked.
-struct Binding<'b, 'a> {
+pub(super) struct Binding<'b, 'a> {
     of: FixtureName,
     fixture: &'a StandingFixture,
-    at: &'b Bound<'a>,
+    pub(super) at: &'b Bound<'a>,
 }
 
 impl<'a> Binding<'_, 'a> {
@@ -313,7 +314,11 @@ impl<'a> Binding<'_, 'a> {
             .filter_map(|node| self.node_port(node).transpose());
         let each: Vec<_> = aims.collect::<Result<_, _>>()?;
         match each.is_empty() {
-            true => Err(self.lacks("node with an address")),
+            true => {
+                let of_ipv4 = self.address()?.0.is_ipv4();
+                let family = if of_ipv4 { "IPv4" } else { "IPv6" };
+                Err(self.lacks(&format!("node with an address of its family, {family}")))
+            }
             false => Ok(Aims::of(each)),
         }
     }
@@ -344,17 +349,21 @@ impl<'a> Binding<'_, 'a> {
         pods.any(|pod| pod.node == node.name)
     }
 
-    fn address(&self) -> Result<(IpAddr, u16), Trouble> {
+    pub(super) fn address(&self) -> Result<(IpAddr, u16), Trouble> {
         self.fixture
             .service
             .ok_or_else(|| self.lacks("Service address"))
     }
 
-    fn to(&self, shown: String, host: Host, port: u16) -> Aim<'a> {
+    pub(super) fn to(&self, shown: String, host: Host, port: u16) -> Aim<'a> {
         Aim {
             get: self.get(host, port),
             shown,
-            by: &self.fixture.pods,
+            // IIS' own page tells of no pod
+            by: match self.of {
+                FixtureName::Iis => &[],
+                _ => &self.fixture.pods,
+            },
             says: None,
         }
     }
@@ -377,7 +386,7 @@ impl<'a> Binding<'_, 'a> {
         }
     }
 
-    fn lacks(&self, what: &str) -> Trouble {
+    pub(super) fn lacks(&self, what: &str) -> Trouble {
         let detail = format!("{} has no {what}", self.of.as_str());
         Trouble::new(TroubleKind::FixtureFailed, detail)
     }

@@ -4,6 +4,7 @@
 //! which pod it is of. One look may have several targets; it holds when all do.
 
 mod aims;
+mod balanced;
 mod compare;
 mod sample;
 mod target;

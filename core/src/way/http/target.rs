@@ -40,6 +40,8 @@ pub enum Target {
     HeadlessName,
     /// A name of another Service that stands for the Service's full name.
     Alias,
+    /// The address or name that a load balancer answers at for the fixture.
+    LoadBalancer,
     /// Each pod's own address but that of the one that looks, with a request and an answer that no
     /// single packet holds.
     PodsWithLongPayload,
@@ -51,7 +53,7 @@ pub enum Target {
 
 impl Target {
     /// Every target.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Pods,
         Self::PodsOnSameNode,
         Self::PodsOnOtherNodes,
@@ -69,6 +71,7 @@ impl Target {
         Self::OutsideAddresses,
         Self::HeadlessName,
         Self::Alias,
+        Self::LoadBalancer,
         Self::PodsWithLongPayload,
         Self::Itself,
         Self::ItselfByService,
@@ -94,6 +97,7 @@ impl Target {
             Self::OutsideAddresses => "outside-addresses",
             Self::HeadlessName => "headless-name",
             Self::Alias => "alias",
+            Self::LoadBalancer => "load-balancer",
             Self::PodsWithLongPayload => "pods-with-long-payload",
             Self::Itself => "itself",
             Self::ItselfByService => "itself-by-service",
@@ -111,6 +115,7 @@ impl Target {
             // It tells the cluster's suffix
             Self::FullName | Self::HeadlessName => &[FixtureName::LinuxPodProber],
             Self::Alias => &[FixtureName::LinuxPodProber, FixtureName::Alias],
+            Self::LoadBalancer => &[FixtureName::LoadBalancer],
             Self::Pods
             | Self::PodsOnSameNode
             | Self::PodsOnOtherNodes

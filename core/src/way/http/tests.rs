@@ -1,6 +1,8 @@
 use super::*;
 use crate::facts::{PoolName, WindowsBuild};
-use crate::way::{Difference, Look, Standing, StandingNode};
+use crate::way::{
+    Balancer, Difference, Look, SourceKind, Standing, StandingFixture, StandingNode, VantageKey,
+};
 
 const MARKER: &str = "Windows Container Web Server";
 
@@ -365,8 +367,58 @@ fn the_fixtures_a_target_needs_are_those_its_name_is_made_of() {
         let expected: &[_] = match target {
             Target::FullName | Target::HeadlessName => &[FixtureName::LinuxPodProber],
             Target::Alias => &[FixtureName::LinuxPodProber, FixtureName::Alias],
+            Target::LoadBalancer => &[FixtureName::LoadBalancer],
             _ => &[],
         };
         assert_eq!(target.needs(), expected, "{target:?}");
+    }
+}
+
+#[test]
+fn from_within_only_what_is_passed_by_is_looked_at() {
+    let pool = PoolName::windows(WindowsBuild::SERVER_2022);
+    let mut standing = nodes(1);
+    let prober = FixtureName::LinuxPodProber.at(None);
+    let mut ask = |at: &str, short_cut: bool, kind: SourceKind| {
+        let service = StandingFixture {
+            service: Some(([10, 96, 0, 7].into(), 80)),
+            balancer: Some(Balancer {
+                at: at.to_owned(),
+                short_cut,
+            }),
+            ..StandingFixture::default()
+        };
+        for name in [FixtureName::Iis, FixtureName::LoadBalancer] {
+            let stands = standing.fixtures.entry(name.at(Some(&pool)));
+            stands.insert_entry(service.clone());
+        }
+        standing
+            .fixtures
+            .insert(prober.clone(), StandingFixture::default());
+        let from = VantageKey { kind, pool: None };
+        let at = Bound {
+            standing: &standing,
+            from: Some(&from),
+            pool: Some(&pool),
+            to: None,
+            build: None,
+            image: None,
+        };
+        let aims = Target::LoadBalancer.aims(Some(FixtureName::Iis), &at)?;
+        let urls: Vec<_> = aims.each.iter().map(|aim| aim.get.url()).collect();
+        assert_eq!(urls.is_empty(), aims.absent.is_some());
+        Ok::<_, Trouble>(urls.concat())
+    };
+    let (within, outside) = (SourceKind::LinuxPod, SourceKind::Outside);
+    let address = "http://192.0.2.7:80/";
+    assert_eq!(ask("192.0.2.7", true, within).as_deref(), Ok(address));
+    assert_eq!(ask("192.0.2.7", false, within).as_deref(), Ok(""));
+    assert_eq!(ask("192.0.2.7", false, outside).as_deref(), Ok(address));
+    let name = "a-1.elb.amazonaws.com";
+    assert_eq!(ask(name, false, within).as_deref(), Ok(""));
+    let url = format!("http://{name}:80/");
+    assert_eq!(ask(name, false, outside), Ok(url));
+    for no_name in ["a b", "a\"\nurl = \"http://b", "ö"] {
+        assert!(ask(no_name, false, outside).is_err(), "{no_name}");
     }
 }
