@@ -19,6 +19,8 @@ pub(crate) enum House {
     PodsSelect,
     /// No HostProcess containers.
     NoHostProcess,
+    /// Services have IPv6 addresses and no others, as of an API server whose only range is one of IPv6.
+    IPv6Services,
     /// Every new namespace is held to the Pod Security Standard `restricted`.
     Restricted,
     /// Every new namespace gets a `ResourceQuota` without room for any pod.
@@ -37,6 +39,7 @@ impl House {
     fn objects(self, run: &str) -> [(&'static str, Json); 2] {
         let (group, resource, subject) = match self {
             Self::PodsSelect | Self::NoHostProcess => ("", "pods", "request.namespace"),
+            Self::IPv6Services => ("", "services", "request.namespace"),
             Self::Quota => ("", "serviceaccounts", "request.namespace"),
             Self::Restricted => ("", "namespaces", "request.name"),
         };
@@ -68,6 +71,13 @@ impl House {
                 spec["validations"] = validation("has(params.status.hard)", "no quota yet");
                 binding["paramRef"] = json!({"selector": {}, "parameterNotFoundAction": "Deny"});
             }
+            Self::IPv6Services => {
+                spec["reinvocationPolicy"] = json!("Never");
+                spec["mutations"] = json!([{"patchType": "JSONPatch", "jsonPatch": {"expression":
+                    "[JSONPatch{op: 'add', path: '/spec/ipFamilies', value: ['IPv6']}, \
+                     JSONPatch{op: 'add', path: '/spec/ipFamilyPolicy', value: 'SingleStack'}]"}}]);
+                binding = json!({"policyName": run});
+            }
             Self::Restricted => {
                 spec["reinvocationPolicy"] = json!("Never");
                 spec["mutations"] = json!([{"patchType": "JSONPatch", "jsonPatch": {"expression":
@@ -82,7 +92,7 @@ impl House {
                 "metadata": {"name": run}, "spec": spec})
         };
         match self {
-            Self::Restricted => [
+            Self::Restricted | Self::IPv6Services => [
                 (
                     "mutatingadmissionpolicies",
                     object("MutatingAdmissionPolicy", spec),
@@ -120,6 +130,11 @@ impl House {
             Self::PodsSelect | Self::NoHostProcess => {
                 (format!("/api/v1/namespaces/{probe}/pods"), pod)
             }
+            Self::IPv6Services => (
+                format!("/api/v1/namespaces/{probe}/services"),
+                json!({"apiVersion": "v1", "kind": "Service", "metadata": metadata,
+                    "spec": {"ports": [{"port": 80}]}}),
+            ),
             Self::Quota => (
                 format!("/api/v1/namespaces/{probe}/serviceaccounts"),
                 json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}),
@@ -158,7 +173,8 @@ impl Rule {
                 .await
                 .map_err(|trouble| trouble.to_string())?;
             let said = reply.body.to_string();
-            Ok(said.contains("restricted") || said.contains("denied request"))
+            let altered = ["restricted", r#""ipFamilies":["IPv6"]"#, "denied request"];
+            Ok(altered.iter().any(|words| said.contains(words)))
         })
         .await?;
         let run = run.to_owned();

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use hybrid_sim::front::FrontFault;
 use hybrid_sim::{
     Build, FaultPlan, JoinOptions, Joined, NodeSpec, Pool, ProductFault, Topology, join,
 };
@@ -15,11 +16,11 @@ use winconform_core::record::{Event, FixtureOutcome, RunView, read};
 use winconform_core::suite::Suites;
 use winconform_core::way::{ApiRequest, Verb};
 
-use crate::admission::Rule;
+use crate::admission::{House, Rule};
 use crate::asking::{self, send};
 use crate::list::{Bad, Nodes, World};
 use crate::others::Others;
-use crate::portal::Portal;
+use crate::portal::{self, Portal};
 use crate::runs;
 use crate::told;
 use crate::world::{self, Outcome, options};
@@ -45,6 +46,8 @@ pub(crate) struct Earth {
     kubeconfig: PathBuf,
     admin: Cluster,
     others: Others,
+    /// Whether Services can have addresses of IPv6.
+    dual: bool,
     /// Held for writing by who changes the nodes.
     ground: RwLock<Option<(Nodes, Joined)>>,
 }
@@ -62,12 +65,23 @@ impl Earth {
         .await;
         let admin = admin.map_err(|error| error.to_string())?;
         let others = Others::make(&admin.api).await?;
+        let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "asks"},
+            "spec": {"ipFamilies": ["IPv6"], "ports": [{"port": 80}]}});
+        let path = "/api/v1/namespaces/default/services?dryRun=All";
+        let dual = send(&admin.api, Verb::Create, path, Some(service)).await;
         Ok(Self {
+            dual: dual.is_ok(),
             kubeconfig,
             admin,
             others,
             ground: RwLock::new(None),
         })
+    }
+
+    /// What a world needs of the control plane that this one does not have.
+    pub(crate) fn lacks(&self, world: &World) -> Option<&'static str> {
+        let needs = matches!(world.bad, Bad::Admission(House::IPv6Services));
+        (needs && !self.dual).then_some("the control plane has no range of Services in IPv6")
     }
 
     /// Removes it again, and the nodes.
@@ -83,7 +97,7 @@ impl Earth {
         let run = format!("w{:08x}", rand::random::<u32>());
         let alone = matches!(
             world.bad,
-            Bad::Nodes(_) | Bad::Cordoned(_) | Bad::Vanishing(_)
+            Bad::Nodes(_) | Bad::Hostile(_) | Bad::Cordoned(_) | Bad::Vanishing(_)
         );
         let began;
         let (view, before, after);
@@ -148,7 +162,7 @@ impl Earth {
     /// Breaks nodes, or mends them.
     async fn turn(&self, joined: &Joined, bad: &Bad, on: bool) -> Outcome {
         match bad {
-            Bad::Nodes(faults) => {
+            Bad::Nodes(faults) | Bad::Hostile(faults) => {
                 for fault in *faults {
                     let fault: ProductFault = fault.parse().expect("a fault of nodes");
                     match on {
@@ -209,21 +223,16 @@ impl Earth {
     }
 
     async fn run(&self, world: &World, run_id: &str, joined: &Joined) -> Result<RunView, String> {
-        let faults = match &world.bad {
-            Bad::Front(faults) => faults
-                .iter()
-                .map(|fault| fault.parse().expect("a fault of the front"))
-                .collect(),
-            _ => Vec::new(),
-        };
         let (durations, limits) = (durations(&world.bad), limits(&world.bad));
         let (front, cluster) = runs::fronted(&self.kubeconfig, 1, durations, limits).await?;
-        front.set(faults);
+        front.set(of_the_front(&world.bad));
 
         let portal = match &world.bad {
-            Bad::CaptiveProxy => Some(Portal::open().await.map_err(|error| error.to_string())?),
+            Bad::CaptiveProxy => Some(Portal::open().await),
+            Bad::Hostile(_) => Some(Portal::with(portal::hostile()).await),
             _ => None,
         };
+        let portal = portal.transpose().map_err(|error| error.to_string())?;
         let rule = match &world.bad {
             Bad::Admission(house) => Some(Rule::set(&self.admin.api, *house, run_id).await?),
             _ => None,
@@ -292,6 +301,19 @@ impl Earth {
             named => Err(format!("left behind: {named:?}")),
         }
     }
+}
+
+/// What is broken between the run and the API server.
+fn of_the_front(bad: &Bad) -> Vec<FrontFault> {
+    let faults = match bad {
+        Bad::Front(faults) => faults,
+        Bad::Hostile(_) => &["hostile-texts"][..],
+        _ => &[],
+    };
+    let parsed = faults.iter().map(|fault| fault.parse());
+    parsed
+        .collect::<Result<_, _>>()
+        .expect("faults of the front")
 }
 
 fn topology(nodes: Nodes) -> Topology {

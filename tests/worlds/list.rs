@@ -30,6 +30,8 @@ pub(crate) enum Bad {
     Front(&'static [&'static str]),
     /// A rule for the run's namespaces.
     Admission(House),
+    /// Faults of nodes, and whatever anybody says in the cluster or outside is hostile.
+    Hostile(&'static [&'static str]),
     /// Whoever looks from outside is behind a proxy that answers everything by itself.
     CaptiveProxy,
 }
@@ -63,10 +65,13 @@ const fn turn(checks: &'static str, to: &'static [Verdict], because: &'static st
 
 /// All checks of a pool.
 const OF_2025: &str = "*[pool=windows-2025*";
-const NO_2025: &str = r#"NoUsableNode { of: "windows-2025" }"#;
+const NO_2025: &str =
+    r#"NoUsableNode { of: "windows-2025", why: ["worlds-windows-2025-a is not Ready"] }"#;
+const CORDONED: &str =
+    r#"NoUsableNode { of: "windows-2025", why: ["worlds-windows-2025-a is cordoned"] }"#;
 const POD_SECURITY: &str = r#"violates PodSecurity \"restricted:latest\""#;
-const NO_LINUX: &str = r#"NoUsableNode { of: "linux" }"#;
-const NO_WINDOWS: &str = r#"NoUsableNode { of: "windows" }"#;
+const NO_LINUX: &str = r#"NoUsableNode { of: "linux", why: [] }"#;
+const NO_WINDOWS: &str = r#"NoUsableNode { of: "windows", why: [] }"#;
 
 pub(crate) const WORLDS: &[World] = &[
     World {
@@ -118,9 +123,9 @@ pub(crate) const WORLDS: &[World] = &[
         is: "a_pool_is_cordoned",
         nodes: Nodes::Hybrid,
         bad: Bad::Cordoned("windows-2025-a"),
-        turns: &[turn(OF_2025, &[Skip], NO_2025)],
-        // A pool of which nothing is known is nothing to be silent about
-        shows: &[],
+        turns: &[turn(OF_2025, &[Skip], CORDONED)],
+        // Claims about a pool that nobody has looked at are not told, whatever another pool says
+        shows: &["the cluster has no usable windows-2025 node: worlds-windows-2025-a is cordoned"],
         exit: 11,
     },
     World {
@@ -203,6 +208,23 @@ pub(crate) const WORLDS: &[World] = &[
         shows: &[],
         exit: 11,
     },
+    // Windows knows no IPv6 alone: here nodes and pods of both systems have IPv4
+    World {
+        is: "services_are_of_ipv6_only",
+        nodes: Nodes::Hybrid,
+        bad: Bad::Admission(House::IPv6Services),
+        turns: &[
+            turn("net.service-ip-from-pod", &[Fail], "connect to fd00:"),
+            turn("net.node-to-service-ip", &[Broken], "connect to fd00:"),
+            turn(
+                "net.nodeport-external",
+                &[Broken],
+                "no node with an address of its family, IPv6",
+            ),
+        ],
+        shows: &["An address of another family than the pods have"],
+        exit: 10,
+    },
     World {
         is: "host_process_is_refused",
         nodes: Nodes::Hybrid,
@@ -252,6 +274,29 @@ pub(crate) const WORLDS: &[World] = &[
         turns: &[],
         shows: &[],
         exit: 0,
+    },
+    World {
+        is: "whatever_is_said_is_hostile",
+        nodes: Nodes::Hybrid,
+        bad: Bad::Hostile(&["crash-loop=windows-2025", "service-answers-wrong"]),
+        turns: &[
+            turn("sched.*", &[Pass], ""),
+            turn(
+                "sample.win-webserver[pool=windows-2025]",
+                &[Fail],
+                "0 of 2 Ready",
+            ),
+            turn(OF_2025, &[Broken], ""),
+            turn("net.nodeport-external", &[Broken], "answers by itself"),
+            turn("net.service-ip-from-pod", &[Fail], "<html>welcome</html>"),
+            turn("net.node-to-service-ip", &[Broken], "<html>welcome</html>"),
+        ],
+        shows: &[
+            r"<html>welcome</html>\u{1b}[31m\u{1b}]0;owned\u{7}\u{1b}[2J]]>\u{202e}",
+            "container windowswebserver",
+            r"\u{1b}[31;1m\u{1b}[2J",
+        ],
+        exit: 10,
     },
     World {
         is: "who_looks_from_outside_is_behind_a_captive_proxy",

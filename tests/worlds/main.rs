@@ -24,7 +24,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::runtime::Runtime;
 
 use earth::Earth;
-use list::WORLDS;
+use list::{WORLDS, World};
 
 mod admission;
 #[path = "../world/asking.rs"]
@@ -55,7 +55,12 @@ fn main() {
         let earth = runtime.block_on(Earth::begin(PathBuf::from(path)));
         Arc::new(earth.expect("a cluster with something of others"))
     });
+    let ignored = |world: &World| Trial::test(world.is, || Ok(())).with_ignored_flag(true);
     let trials = WORLDS.iter().map(|world| match &earth {
+        Some(earth) if let Some(lack) = earth.lacks(world) => {
+            println!("not run: {}: {lack}", world.is);
+            ignored(world)
+        }
         Some(earth) => {
             let (earth, runtime) = (Arc::clone(earth), Arc::clone(&runtime));
             Trial::test(world.is, move || {
@@ -67,7 +72,7 @@ fn main() {
             if !arguments.list {
                 println!("not run: {}: {} is not set", world.is, world::VARIABLE);
             }
-            Trial::test(world.is, || Ok(())).with_ignored_flag(true)
+            ignored(world)
         }
     });
     let conclusion = libtest_mimic::run(&arguments, trials.collect());

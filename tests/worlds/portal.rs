@@ -1,11 +1,20 @@
 //! A proxy that answers everything by itself, as that of a hotel does.
 
+use std::sync::Arc;
+
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-const PAGE: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 20\r\n\
-    Connection: close\r\n\r\n<p>Please log in</p>";
+const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n";
+const PAGE: &[u8] = b"<p>Please log in</p>";
+
+/// Bytes that are no text, escape sequences, the end of CDATA and what XML cannot hold, in a very long
+/// line.
+pub(crate) fn hostile() -> Vec<u8> {
+    let line = b"\xff\xfe\x1b[31m\x1b]0;owned\x07]]>\x00\x08<script>\xe2\x80\xae";
+    line.repeat(10_000)
+}
 
 /// It answers until it is dropped.
 pub(crate) struct Portal {
@@ -15,11 +24,17 @@ pub(crate) struct Portal {
 
 impl Portal {
     pub(crate) async fn open() -> std::io::Result<Self> {
+        Self::with(PAGE.to_vec()).await
+    }
+
+    /// One with another page.
+    pub(crate) async fn with(page: Vec<u8>) -> std::io::Result<Self> {
+        let page = Arc::new(page);
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let url = format!("http://{}", listener.local_addr()?);
         let serving = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(answer(stream));
+                tokio::spawn(answer(stream, Arc::clone(&page)));
             }
         });
         Ok(Self { url, serving })
@@ -36,11 +51,12 @@ impl Drop for Portal {
     }
 }
 
-async fn answer(mut stream: TcpStream) -> std::io::Result<()> {
+async fn answer(mut stream: TcpStream, page: Arc<Vec<u8>>) -> std::io::Result<()> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(stream.read_u8().await?);
     }
-    stream.write_all(PAGE.as_bytes()).await?;
+    stream.write_all(HEAD.as_bytes()).await?;
+    stream.write_all(&page).await?;
     stream.shutdown().await
 }

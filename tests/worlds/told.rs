@@ -2,7 +2,9 @@
 
 use winconform_core::claims::{Kind, Pattern};
 use winconform_core::record::{CheckView, FixtureOutcome, RunView, exit};
+use winconform_core::report::junit;
 use winconform_core::report::terminal::{Colour, render};
+use winconform_core::text::is_hostile;
 use winconform_core::verdict::Verdict;
 
 use crate::list::World;
@@ -38,6 +40,14 @@ pub(crate) fn as_expected(world: &World, view: &RunView) -> Outcome {
         if !unwrapped.contains(shown.trim_end()) {
             wrong.push(format!("`{shown}` is not shown"));
         }
+    }
+    if let Some(line) = report.lines().find(|line| line.contains(is_hostile)) {
+        wrong.push(format!("raw text in the report: {line:?}"));
+    }
+    let junit = junit::render(view).map_err(|error| error.to_string())?;
+    let raw = |character: &char| is_hostile(*character) && *character != '\n';
+    if let Some(raw) = junit.chars().find(raw) {
+        wrong.push(format!("raw text in JUnit: {raw:?}"));
     }
     let diagnosed = world.exit == 10
         || view
