@@ -233,7 +233,8 @@ async fn live(
     let _ends_with_this = cancel.clone().drop_guard();
     // Beside all that follows, which goes on without it and ends it
     let wanted = pulls(&plan, &facts, &options.config.images);
-    let asking = note_unoffered(journal.clone(), wanted, pools.clone());
+    let profile = options.config.profile;
+    let asking = note_unoffered(journal.clone(), profile, wanted, pools.clone());
     tracker.spawn(cancel.clone().run_until_cancelled_owned(asking));
     let pods = watch_pods(&cluster.api, &options.run, &tracker, cancel.clone());
     let namespaces = [manifest::namespace, manifest::host_namespace].map(|of| of(&options.run));
