@@ -30,8 +30,6 @@
 //! | what each fault of the network turns, in milliseconds | `src/engine/cross/` |
 //! | what runs when | `src/engine/dispatcher.rs`, a pure step function |
 //! | what is known of a cluster, and how | `core/src/facts/`, `src/cluster/facts/`; products: `core/src/facts/products/products.yaml` |
-//! | what a run has to be allowed to do | `core/src/plan/access.rs`; the roles follow from it |
-//! | what a user may set | `core/src/config/` |
 //! | what is deployed | `manifests/`, `src/engine/manifest.rs` |
 //! | which image is pulled where, when and with what | `core/src/config/images.rs`, `src/engine/pull_secrets.rs` |
 //! | which clusters are left alone | `src/cluster/guard.rs` |
@@ -39,7 +37,9 @@
 //! | what others may not take away unnoticed | `src/engine/made.rs` |
 //! | what is told of what failed | `src/engine/diagnose.rs`, `core/src/record/diagnosis.rs` |
 //! | what is removed, and how | `src/cluster/clean.rs` |
-//! | what a check has to be allowed to do | `core/src/plan/access.rs`, `src/engine/access.rs` |
+//! | what a check or a run has to be allowed to do | `core/src/plan/access.rs`, `src/engine/access.rs`; the roles follow from it |
+//! | what of a run took how long | `src/engine/spans.rs`, `core/src/record/span.rs`, `core/src/record/critical_path.rs` |
+//! | what registries are asked | `src/engine/offers.rs`, `src/transport/registry.rs`, `core/src/plan/offer.rs` |
 //! | a report | `core/src/report/`, one file each |
 //! | how simulated Windows behaves | `sim/src/network.rs`, `sim/src/program/` |
 //! | what can be broken | `sim/src/fault.rs`, `sim/src/front/` |

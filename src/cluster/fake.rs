@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Full};
 use kube::client::Body;
 use serde_json::{Value as Json, json};
+use tokio::sync::watch;
 use winconform_core::config::{Durations, Limits};
 
-use crate::transport::Api;
+use crate::transport::{Api, pause};
 
 /// The server's state, and the experimenter's handle on it.
 #[derive(Clone, Default)]
@@ -31,6 +33,8 @@ struct State {
     scripted: Vec<(String, u16, Json)>,
     /// How many continuations of lists are answered with 410.
     expiring: usize,
+    /// A request at whose coming a signal is sent.
+    signal: Option<(String, watch::Sender<u32>)>,
 }
 
 impl Fake {
@@ -52,6 +56,13 @@ impl Fake {
                     Some(query) => (parts.uri.path(), query),
                     None => (parts.uri.path(), ""),
                 };
+                let line = format!("{} {path}", parts.method);
+                let signal = state.lock().expect("not poisoned").signal(&line);
+                if let Some(signal) = signal {
+                    signal.send_replace(1);
+                    // It is done after whoever asked has heard of the signal
+                    pause(Duration::from_secs(1)).await;
+                }
                 let (status, body) =
                     state
                         .lock()
@@ -92,6 +103,11 @@ impl Fake {
             .push((request.to_owned(), status, body));
     }
 
+    /// Sends a signal when this request comes, and does what it says a second later.
+    pub(crate) fn signal_at(&self, request: &str, signal: watch::Sender<u32>) {
+        self.lock().signal = Some((request.to_owned(), signal));
+    }
+
     /// Lets the next continuations of lists be expired.
     pub(crate) fn expire(&self, continuations: usize) {
         self.lock().expiring = continuations;
@@ -107,6 +123,11 @@ impl Fake {
 }
 
 impl State {
+    fn signal(&self, line: &str) -> Option<watch::Sender<u32>> {
+        let (request, signal) = self.signal.as_ref()?;
+        (request == line).then(|| signal.clone())
+    }
+
     fn answer(&mut self, method: &Method, path: &str, query: &str, body: Json) -> (u16, Json) {
         let line = format!("{method} {path}");
         self.log.push(line.clone());

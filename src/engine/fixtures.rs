@@ -44,8 +44,8 @@ pub(super) struct Fixtures {
     pub(super) journal: Journal,
     /// The cluster's DNS suffix, once it was told.
     pub(super) domain: Arc<Mutex<Option<String>>>,
-    /// Whether the run's namespaces, as they are now, have their copies of pull secrets.
-    pub(super) copied: Arc<Mutex<bool>>,
+    /// What came of copying pull secrets into the run's namespaces as they are now, once it was tried.
+    pub(super) copied: Arc<Mutex<Option<Result<(), Trouble>>>>,
     /// The run's pods as they change.
     pub(super) pods: watch::Receiver<Watched>,
 }
@@ -95,7 +95,7 @@ impl Fixtures {
             .map_err(|error| Trouble::new(TroubleKind::NotApplied, error.to_string()))?;
         if key.name == FixtureName::Namespaces {
             // Made anew they have none
-            *self.copied.lock().await = false;
+            *self.copied.lock().await = None;
         } else if image_role(key.name).is_some() {
             self.copy_pull_secrets(cancel).await?;
         }

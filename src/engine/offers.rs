@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use winconform_core::config::Image;
+use winconform_core::config::{Image, Profile};
 use winconform_core::facts::{Os, Pool, PoolName};
 use winconform_core::plan::{Offer, Pulls, Unoffered, image_role};
 use winconform_core::record::Event;
@@ -26,12 +26,17 @@ pub async fn offers(
 }
 
 /// Puts on record what registries surely do not have for the Windows nodes that are to run it. What
-/// they do not tell stays unsaid, and no verdict rests on any of it.
+/// they do not tell stays unsaid, and no verdict rests on any of it. With a profile that has nothing
+/// outside the cluster looked at, none is asked.
 pub(super) async fn note_unoffered(
     journal: Journal,
+    profile: Profile,
     mut pulls: BTreeMap<PoolName, Pulls>,
     pools: BTreeMap<PoolName, Pool>,
 ) {
+    if !profile.rules().way_out {
+        return;
+    }
     pulls.retain(|name, _| pools.get(name).is_some_and(|pool| pool.os == Os::Windows));
     let offers = offers_within(BESIDE, &pulls, &pools).await;
     for (name, pulled) in &pulls {
@@ -96,6 +101,13 @@ mod tests {
 
     /// What is on record once these images were asked for, each in a pool.
     async fn noted(wanted: &[(Option<WindowsBuild>, &str, FixtureName)]) -> RunView {
+        noted_with(Profile::Default, wanted).await
+    }
+
+    async fn noted_with(
+        profile: Profile,
+        wanted: &[(Option<WindowsBuild>, &str, FixtureName)],
+    ) -> RunView {
         let (mut pulls, mut pools) = (BTreeMap::<_, Pulls>::new(), BTreeMap::new());
         for (build, image, fixture) in wanted {
             let (name, os) = match build {
@@ -118,7 +130,7 @@ mod tests {
                 .insert(*fixture);
         }
         let journal = journal();
-        note_unoffered(journal.clone(), pulls, pools).await;
+        note_unoffered(journal.clone(), profile, pulls, pools).await;
         read(&journal.text()).expect("a record")
     }
 
@@ -155,6 +167,19 @@ mod tests {
         // Once for all pools, and for Windows alone
         let of = |part: &str| seen.iter().filter(|line| line.contains(part)).count();
         assert_eq!((of("servercore"), of("agnhost")), (1, 0), "{seen:?}");
+    }
+
+    #[tokio::test]
+    async fn with_no_way_out_no_registry_is_asked() {
+        let (host, seen) = registry().await;
+        let old = Some(WindowsBuild::SERVER_2019);
+        let core = format!("{host}/windows/servercore:ltsc2022");
+        for (profile, asks) in [(Profile::AirGapped, false), (Profile::Strict, true)] {
+            let view = noted_with(profile, &[(old, &core, FixtureName::WinWebserver)]).await;
+            assert_eq!(view.unoffered.len(), usize::from(asks), "{profile}");
+            let seen = seen.lock().expect("not poisoned");
+            assert_eq!(!seen.is_empty(), asks, "{profile}");
+        }
     }
 
     #[tokio::test]

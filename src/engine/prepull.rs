@@ -2,6 +2,7 @@
 //! once.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,10 +22,11 @@ use super::journal::Journal;
 use super::manifest;
 use super::reasons::lost;
 use super::run::{self, RunError, RunOptions};
+use super::stands::ended;
 use super::tear_down::tear_down;
 use crate::cluster::pods::{PodWait, pulled};
 use crate::cluster::{
-    Cluster, Condition, Objects, acquire, apply, review, wait_for_objects, watch_pods,
+    Cluster, Condition, LeaseHeld, Objects, acquire, apply, review, wait_for_objects, watch_pods,
 };
 
 /// One image on one node.
@@ -70,6 +72,53 @@ pub async fn prepull(
     mut signals: watch::Receiver<u32>,
     tell: &mut Tell<'_>,
 ) -> Result<Prepulled, RunError> {
+    let taken = tokio::select! {
+        taken = take_lease(cluster, options) => Some(taken?),
+        Ok(_) = signals.wait_for(|count| *count >= 1) => None,
+    };
+    let Some(lease) = taken else {
+        return Ok(Prepulled {
+            missing: by_pod(wanted).len(),
+            ended_by: Some(EndedBy::Signal),
+            // The Lease may have come to be
+            torn_down: tear_down(cluster, options, None).await,
+        });
+    };
+    let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).map_err(RunError::Journal)?;
+    let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
+    let pods = watch_pods(&cluster.api, &options.run, &tracker, cancel.clone());
+    // Nothing is placed by what nodes have to give
+    let nodes = Arc::default();
+    let fixtures = run::fixtures(cluster, options, &journal, pools, nodes, pods);
+    let mut left = by_pod(wanted);
+    let ended_by = {
+        let mut pulling = pin!(pull_all(fixtures, &mut left, &cancel, tell));
+        let ended_by = tokio::select! {
+            () = &mut pulling => None,
+            Ok(_) = signals.wait_for(|count| *count >= 1) => Some(EndedBy::Signal),
+            why = lost(Some(lease.state())) => Some(EndedBy::Lease(why)),
+        };
+        if ended_by.is_some() {
+            // What was sent must not come to be after it was looked for
+            cancel.cancel();
+            pulling.await;
+        }
+        ended_by
+    };
+    let missing = left.values().filter(|(_, there)| !*there).count();
+    cancel.cancel();
+    tracker.close();
+    tracker.wait().await;
+    let torn_down = tear_down(cluster, options, Some(lease)).await;
+    Ok(Prepulled {
+        missing,
+        ended_by,
+        torn_down,
+    })
+}
+
+/// The Lease, where the server allows all that follows.
+async fn take_lease(cluster: &Cluster, options: &RunOptions) -> Result<LeaseHeld, RunError> {
     let (api, lease) = (&cluster.api, &options.lease);
     let needs = access::of_prepull(&options.config.images)
         .map_err(|error| RunError::Manifest(Box::new(error)))?;
@@ -85,34 +134,12 @@ pub async fn prepull(
     if !denied.is_empty() {
         return Err(RunError::Denied(denied));
     }
-    let lease = acquire(api, lease, &options.run, &options.holder, api.durations())
+    acquire(api, lease, &options.run, &options.holder, api.durations())
         .await
         .map_err(|source| RunError::Lease {
             name: lease.clone(),
             source,
-        })?;
-    let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).map_err(RunError::Journal)?;
-    let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
-    let pods = watch_pods(api, &options.run, &tracker, cancel.clone());
-    // Nothing is placed by what nodes have to give
-    let nodes = Arc::default();
-    let fixtures = run::fixtures(cluster, options, &journal, pools, nodes, pods);
-    let mut left = by_pod(wanted);
-    let ended_by = tokio::select! {
-        () = pull_all(fixtures, &mut left, &cancel, tell) => None,
-        Ok(_) = signals.wait_for(|count| *count >= 1) => Some(EndedBy::Signal),
-        why = lost(Some(lease.state())) => Some(EndedBy::Lease(why)),
-    };
-    let missing = left.values().filter(|(_, there)| !*there).count();
-    cancel.cancel();
-    tracker.close();
-    tracker.wait().await;
-    let torn_down = tear_down(cluster, options, Some(lease)).await;
-    Ok(Prepulled {
-        missing,
-        ended_by,
-        torn_down,
-    })
+        })
 }
 
 /// What is to be pulled, by the name of its pod, and whether it is there.
@@ -149,7 +176,7 @@ fn by_pod(wanted: &BTreeMap<PoolName, Pulls>) -> Left {
     left
 }
 
-/// Returns once each was told of.
+/// Returns once each was told of, or soon after `cancel` with no request under way.
 async fn pull_all(
     mut fixtures: Fixtures,
     left: &mut Left,
@@ -157,15 +184,15 @@ async fn pull_all(
     tell: &mut Tell<'_>,
 ) {
     let begun = Instant::now();
-    let namespaces = FixtureKey {
-        name: FixtureName::Namespaces,
-        pool: None,
-    };
+    let namespaces = FixtureName::Namespaces.at(None);
     let stood = fixtures.clone().stand(&namespaces, cancel).await.outcome;
     let ready = match stood {
         Ok(_) => fixtures.copy_pull_secrets(cancel).await,
         Err(trouble) => Err(trouble),
     };
+    if cancel.is_cancelled() {
+        return;
+    }
     if let Err(trouble) = ready {
         for (wanted, _) in left.values() {
             tell(&wanted.pull, Err(&trouble));
@@ -175,7 +202,7 @@ async fn pull_all(
     let many = fixtures.api.limits().api_in_flight.max(1);
     let applying = left.iter().map(|(name, (wanted, _))| {
         let fixtures = &fixtures;
-        async move { (name.clone(), applied(fixtures, name, wanted).await) }
+        async move { (name.clone(), applied(fixtures, name, wanted, cancel).await) }
     });
     let applied: Vec<_> = futures::stream::iter(applying)
         .buffer_unordered(many)
@@ -188,6 +215,7 @@ async fn pull_all(
             Ok(()) => {
                 waits.insert(name, PodWait::new(durations.unscheduled));
             }
+            Err(_) if cancel.is_cancelled() => return,
             Err(trouble) => tell(&left[&name].0.pull, Err(&trouble)),
         }
     }
@@ -206,14 +234,22 @@ async fn pull_all(
             some => Condition::NotYet(format!("{some} are pulled still")),
         }
     });
-    if let Err(trouble) = waited.await {
+    if let Some(Err(trouble)) = cancel.run_until_cancelled(waited).await {
         for name in waits.keys() {
             tell(&left[name].0.pull, Err(&trouble));
         }
     }
 }
 
-async fn applied(fixtures: &Fixtures, name: &str, wanted: &Wanted) -> Result<(), Trouble> {
+async fn applied(
+    fixtures: &Fixtures,
+    name: &str,
+    wanted: &Wanted,
+    cancel: &CancellationToken,
+) -> Result<(), Trouble> {
+    if cancel.is_cancelled() {
+        return Err(ended());
+    }
     let Wanted { pull, key } = wanted;
     let pool = manifest::pool_of(key, &fixtures.pools);
     let durations = fixtures.api.durations();
@@ -264,12 +300,25 @@ mod tests {
     use super::*;
     use crate::cluster::fake::Fake;
     use serde_json::json;
+    use std::collections::BTreeSet;
     use winconform_core::config::{Config, read};
+    use winconform_core::facts::{Os, WindowsBuild};
     use winconform_core::plan::Selection;
 
     const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
     async fn prepulled(fake: &Fake, config: Config) -> Result<Prepulled, RunError> {
+        let (_keep, signals) = watch::channel(0);
+        let wanted = BTreeMap::new();
+        prepulled_until(fake, config, &wanted, signals).await
+    }
+
+    async fn prepulled_until(
+        fake: &Fake,
+        config: Config,
+        wanted: &BTreeMap<PoolName, Pulls>,
+        signals: watch::Receiver<u32>,
+    ) -> Result<Prepulled, RunError> {
         let cluster = Cluster {
             api: fake.api(),
             client: fake.client(),
@@ -287,9 +336,27 @@ mod tests {
             resume: None,
             keep: Keep::Never,
         };
-        let (wanted, pools) = (BTreeMap::new(), BTreeMap::new());
-        let (_keep, signals) = watch::channel(0);
-        prepull(&cluster, &wanted, pools, &options, signals, &mut |_, _| {}).await
+        let pools = wanted.iter().map(|(name, pulls)| {
+            let pool = Pool {
+                os: Os::Windows,
+                build: Some(WindowsBuild::SERVER_2022),
+                nodes: pulls.nodes.clone(),
+                unusable: Vec::new(),
+                taints: Vec::new(),
+                runtimes: BTreeSet::new(),
+            };
+            (name.clone(), pool)
+        });
+        let mut told = |_: &Pull, outcome: Result<Duration, &Trouble>| panic!("{outcome:?}");
+        prepull(
+            &cluster,
+            wanted,
+            pools.collect(),
+            &options,
+            signals,
+            &mut told,
+        )
+        .await
     }
 
     #[tokio::test(start_paused = true)]
@@ -325,5 +392,56 @@ mod tests {
         assert_eq!((done.missing, done.ended_by), (0, None));
         let begun = "PATCH /api/v1/namespaces/winconform-r1";
         assert!(fake.log().iter().any(|request| request == begun));
+    }
+
+    fn one_image() -> BTreeMap<PoolName, Pulls> {
+        let pulls = Pulls {
+            nodes: vec!["win-a".to_owned(), "win-b".to_owned()],
+            images: [(
+                "mcr.microsoft.com/windows/servercore:ltsc2022".to_owned(),
+                [FixtureName::WinWebserver].into(),
+            )]
+            .into(),
+        };
+        [(PoolName::windows(WindowsBuild::SERVER_2022), pulls)].into()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_signal_counts_before_anything_is_begun() {
+        let fake = Fake::default();
+        let (send, signals) = watch::channel(0);
+        fake.signal_at(&format!("POST {REVIEWS}"), send);
+        let done = prepulled_until(&fake, Config::default(), &one_image(), signals).await;
+        let done = done.expect("ended");
+        assert_eq!((done.missing, done.ended_by), (2, Some(EndedBy::Signal)));
+        let log = fake.log();
+        let begins =
+            |request: &String| request.starts_with("PATCH") || request.contains("POST /apis/coord");
+        assert!(!log.iter().any(begins), "{log:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_sent_when_a_signal_comes_is_awaited_and_nothing_follows_it() {
+        const NAMESPACE: &str = "/api/v1/namespaces/winconform-r1";
+        let fake = Fake::default();
+        let allowed = json!({"status": {"allowed": true}});
+        fake.script(&format!("POST {REVIEWS} "), 201, allowed);
+        let (send, signals) = watch::channel(0);
+        fake.signal_at(&format!("PATCH {NAMESPACE}"), send);
+        let done = prepulled_until(&fake, Config::default(), &one_image(), signals).await;
+        let done = done.expect("ended");
+        assert_eq!((done.missing, done.ended_by), (2, Some(EndedBy::Signal)));
+        // It came to be before it was looked for
+        let log = fake.log();
+        let at = log
+            .iter()
+            .position(|line| *line == format!("PATCH {NAMESPACE}"));
+        let after = &log[at.expect("it was sent") + 1..];
+        assert!(after.contains(&format!("DELETE {NAMESPACE}")), "{log:?}");
+        assert!(
+            !after.iter().any(|line| line.starts_with("PATCH")),
+            "{log:?}"
+        );
+        assert_eq!(fake.get(NAMESPACE), None);
     }
 }

@@ -24,7 +24,8 @@ const TYPES: [(&str, &str); 2] = [
 ];
 
 impl Fixtures {
-    /// Copies the pull secrets into the run's namespaces, unless that was done since those were made.
+    /// Copies the pull secrets into the run's namespaces, unless that was tried since those were made:
+    /// all who wait for it learn the one result.
     pub(super) async fn copy_pull_secrets(
         &self,
         cancel: &CancellationToken,
@@ -33,11 +34,25 @@ impl Fixtures {
             return Ok(());
         }
         let mut copied = self.copied.lock().await;
-        if *copied {
-            return Ok(());
+        if let Some(result) = &*copied {
+            return result.clone();
         }
+        if cancel.is_cancelled() {
+            return Err(ended());
+        }
+        let result = self.copy_each(cancel).await;
+        // That it was ended is nothing about the secrets
+        if !cancel.is_cancelled() {
+            *copied = Some(result.clone());
+        }
+        result
+    }
+
+    async fn copy_each(&self, cancel: &CancellationToken) -> Result<(), Trouble> {
         for (nth, secret) in self.images.secrets.iter().enumerate() {
-            let source = self.pull_secret(secret).await?;
+            // What only reads may be left off at any time
+            let source = cancel.run_until_cancelled(self.pull_secret(secret)).await;
+            let source = source.unwrap_or_else(|| Err(ended()))?;
             for namespace in [manifest::namespace, manifest::host_namespace] {
                 if cancel.is_cancelled() {
                     return Err(ended());
@@ -47,7 +62,6 @@ impl Fixtures {
                 self.apply(&copy, cancel).await?;
             }
         }
-        *copied = true;
         Ok(())
     }
 
@@ -172,7 +186,7 @@ mod tests {
         assert!(!journal.contains(HIDDEN), "{journal}");
 
         // Namespaces that are made anew have none
-        *fixtures.copied.lock().await = false;
+        *fixtures.copied.lock().await = None;
         fixtures.copy_pull_secrets(&cancel).await.expect("again");
         assert_eq!(fake.log().len(), 6);
     }
@@ -218,5 +232,30 @@ mod tests {
             // Nor is anything applied that could not pull
             assert_eq!(fake.log().len(), 1, "{:?}", fake.log());
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failure_is_paid_for_once_and_not_after_a_signal() {
+        let fake = Fake::default();
+        let (fixtures, cancel) = (of(&fake), CancellationToken::new());
+        let first = fixtures.copy_pull_secrets(&cancel).await;
+        let asked = fake.log().len();
+        assert!(asked > 0);
+        // Another that waited for it learns the same, whatever has come to be since
+        fake.put(SOURCE, secret(TYPES[0].0, TYPES[0].1));
+        let second = fixtures.clone().copy_pull_secrets(&cancel).await;
+        assert_eq!(
+            (first.expect_err("not there"), fake.log().len()),
+            (second.expect_err("the same"), asked)
+        );
+
+        // Those that come to it after a signal ask for nothing, and that is no result
+        *fixtures.copied.lock().await = None;
+        let ended = CancellationToken::new();
+        ended.cancel();
+        let trouble = fixtures.copy_pull_secrets(&ended).await;
+        assert_eq!(trouble, Err(super::ended()));
+        assert_eq!(fake.log().len(), asked);
+        assert_eq!(fixtures.copy_pull_secrets(&cancel).await, Ok(()));
     }
 }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// Every time limit of a run; nothing else in the program holds a number of seconds.
+/// Every time limit of what is asked of a cluster once the way to it stands. How that is reached, and
+/// how long registries may take, which no run waits for, is written where it is done.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Durations {
     /// From sending an API request to the head of its answer.

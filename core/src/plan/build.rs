@@ -236,7 +236,13 @@ impl Surroundings<'_> {
             .as_ref()
             .filter(|from| here && from.kind == SourceKind::WindowsPod);
         let mut needs = look.needs.iter().map(|(key, _)| key);
-        let of = needs.find(|key| there && key.name == FixtureName::WindowsPodProber);
+        // Servers of agnhost's alone, whatever is asked of them
+        let serves = |name: FixtureName| match name {
+            FixtureName::Churn | FixtureName::PolicyDenied | FixtureName::PolicyAllowed => true,
+            FixtureName::WindowsPodProber => there,
+            _ => false,
+        };
+        let of = needs.find(|key| serves(key.name));
         let pools = from.and_then(|from| from.pool.as_ref()).into_iter();
         let mut pools = pools.chain(of.and_then(|key| key.pool.as_ref()));
         let lacks = |name: &&PoolName| {
@@ -782,7 +788,19 @@ mod tests {
         let text = "images: {agnhost-builds: [10.0.17763]}";
         let config = crate::config::read("config.yaml", text, &mut found);
         assert_eq!(found, Vec::new());
-        let plan = plan(suites(), &facts("v1.37.0", hybrid(true)), &config);
+        let mut facts = facts("v1.37.0", hybrid(true));
+        // One whose policies are looked at
+        facts.cni = Known::Fact {
+            value: Some(crate::facts::Cni {
+                product: "calico".to_owned(),
+                mode: None,
+                vxlan: None,
+                signs: Vec::new(),
+                unread: Vec::new(),
+            }),
+            source: "/".to_owned(),
+        };
+        let plan = plan(suites(), &facts, &config);
         let mut skipped = BTreeSet::new();
         for check in &plan.checks {
             if let Fate::Skip(SkipReason::NoAgnhost { pool }) = &check.fate {
@@ -796,8 +814,26 @@ mod tests {
         ] {
             assert!(skipped.contains(needs), "{needs} not in {skipped:?}");
         }
-        for needs in ["net.pod-to-self/by-address", "net.pod-to-self/by-service"] {
+        for needs in [
+            "net.pod-to-self/by-address",
+            "net.pod-to-self/by-service",
+            "net.network-policy/deny",
+            "net.network-policy/allow",
+        ] {
             assert!(skipped.contains(needs), "{needs} not in {skipped:?}");
+        }
+        assert!(
+            skipped.iter().any(|id| id.starts_with("net.after-churn")),
+            "{skipped:?}"
+        );
+        // Nothing that is looked at waits for pods that cannot be pulled
+        let servers = [
+            FixtureName::Churn,
+            FixtureName::PolicyDenied,
+            FixtureName::PolicyAllowed,
+        ];
+        for key in plan.fixtures() {
+            assert!(!servers.contains(&key.name), "{key}");
         }
         assert!(
             skipped.iter().all(|id| id.starts_with("net.")),
@@ -815,8 +851,7 @@ mod tests {
         ] {
             assert!(looked(other) && !skipped.contains(other), "{other}");
         }
-        let pools = facts("v1.37.0", hybrid(true));
-        let pulls = super::super::pulls(&plan, &pools, &config.images);
+        let pulls = super::super::pulls(&plan, &facts, &config.images);
         let images = &pulls[&PoolName::windows(WindowsBuild::SERVER_2022)].images;
         assert!(
             images.keys().all(|image| !image.contains("agnhost")),

@@ -44,11 +44,15 @@ const SHORTEST: usize = 16;
 /// Strikes out of text what looks like a secret; its lines stay as many as they are.
 pub(super) fn redact(text: &str) -> String {
     let mut in_key = false;
-    let lines = text.split('\n').map(|line| {
-        let begins = line.contains("-----BEGIN") && line.contains("PRIVATE KEY");
-        let ends = line.contains("-----END");
-        let within = in_key || begins;
-        in_key = within && !ends;
+    let begins = |line: &str| line.contains("-----BEGIN") && line.contains("PRIVATE KEY");
+    let ends = |line: &str| line.contains("-----END") && line.contains("PRIVATE KEY");
+    // Of a key whose beginning was cut off nobody knows how far it goes back
+    let mut marked = text.split('\n').enumerate();
+    let first = marked.find(|(_, line)| begins(line) || ends(line));
+    let cut_off = first.filter(|(_, line)| !begins(line)).map(|(at, _)| at);
+    let lines = text.split('\n').enumerate().map(|(at, line)| {
+        let within = in_key || begins(line) || cut_off.is_some_and(|end| at <= end);
+        in_key = (in_key || begins(line)) && !line.contains("-----END");
         match within {
             true => STRUCK.to_owned(),
             false => redact_line(line),
@@ -236,5 +240,17 @@ mod tests {
             redact("-----BEGIN PRIVATE KEY-----\nMIIE\nmore"),
             "***\n***\n***"
         );
+        // Nor does one whose beginning is missing begin anywhere
+        assert_eq!(
+            redact("MIIE\nmore\n-----END EC PRIVATE KEY-----\nafter"),
+            "***\n***\n***\nafter"
+        );
+        assert_eq!(
+            redact("MIIE\n-----END PRIVATE KEY-----\na\n-----BEGIN PRIVATE KEY-----\nMIIE"),
+            "***\n***\na\n***\n***"
+        );
+        // What is no private key's end says nothing of what came before
+        let certificate = "before\n-----END CERTIFICATE-----\nafter";
+        assert_eq!(redact(certificate), certificate);
     }
 }

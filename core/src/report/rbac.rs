@@ -101,13 +101,26 @@ pub fn objects(plan: &Plan, uses: &Uses, account: &Account) -> String {
          what the checks ask for; `winconform preflight` asks the server for the same.",
         account.checks
     );
+    let reads_logs = |need: &Need| {
+        let log = |access: &Access| {
+            matches!(access, Access::Objects { resource, place: Place::Namespace(_), .. }
+                if resource == "pods/log")
+        };
+        need.purpose == Purpose::Diagnosis && log(&need.access)
+    };
+    let elsewhere = match needs.keys().any(reads_logs) {
+        true => {
+            " And one thing elsewhere: where checks of a node fail, it reads the log of kube-proxy in kube-system."
+        }
+        false => "",
+    };
     let own = format!(
         "Beside `winconform-facts`, what a run does in namespaces of its own, which it makes and \
-         removes: {}. RBAC knows neither a dry run nor the beginning of a name, so these verbs hold \
+         removes: {}.{} RBAC knows neither a dry run nor the beginning of a name, so these verbs hold \
          in every namespace, which is as good as any right of a workload there. Give the account to \
          nothing but winconform; an admission policy can narrow it (`request.dryRun`, \
          `request.namespace.startsWith('winconform-')`).",
-        account.makes
+        account.makes, elsewhere
     );
     let mut text = paragraph(&checks) + &ACCOUNT.replace("FILE", account.file);
     for (role, head, name) in [

@@ -42,7 +42,7 @@ pub(super) enum Each {
 }
 
 impl Each {
-    /// All targets together. It holds when all do. A capability is refuted by any that fails; a
+    /// All targets together, of which there is at least one: of none nothing was seen. It holds when all do. A capability is refuted by any that fails; a
     /// limitation is only by all that answer: some that do and some that do not are another way to
     /// fail.
     pub(super) fn together(
@@ -55,12 +55,40 @@ impl Each {
             true => every(Self::Refuted),
             false => all.contains(&Self::Refuted),
         };
-        if every(Self::Holds) {
+        if all.is_empty() {
+            Comparison::Otherwise(difference)
+        } else if every(Self::Holds) {
             Comparison::Holds(difference)
         } else if refuted {
             Comparison::Refuted(difference)
         } else {
             Comparison::Otherwise(difference)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Each::{Holds, Otherwise, Refuted};
+    use super::*;
+
+    #[test]
+    fn of_no_target_nothing_holds_and_nothing_is_refuted() {
+        let difference = || Difference {
+            expected: "an answer".to_owned(),
+            seen: String::new(),
+        };
+        for is_limitation in [false, true] {
+            let of = |all: &[Each]| Each::together(all, is_limitation, difference());
+            assert_eq!(of(&[]), Comparison::Otherwise(difference()));
+            assert_eq!(of(&[Holds, Holds]), Comparison::Holds(difference()));
+            assert_eq!(of(&[Refuted]), Comparison::Refuted(difference()));
+            assert_eq!(of(&[Holds, Otherwise]), Comparison::Otherwise(difference()));
+            let one_of_two = match is_limitation {
+                true => Comparison::Otherwise(difference()),
+                false => Comparison::Refuted(difference()),
+            };
+            assert_eq!(of(&[Holds, Refuted]), one_of_two);
         }
     }
 }

@@ -167,7 +167,6 @@ impl ApiReply {
     /// What kind of trouble a refusal is: of who asks, or else `otherwise`.
     pub fn refusal(&self, otherwise: TroubleKind) -> TroubleKind {
         match self.status {
-            401 => TroubleKind::Unauthenticated,
             403 => TroubleKind::Forbidden,
             _ => otherwise,
         }

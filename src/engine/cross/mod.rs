@@ -12,6 +12,7 @@ use winconform_core::facts::{Cni, CniMode};
 use winconform_core::suite::{SuiteFile, Suites};
 use winconform_core::verdict::Verdict;
 use winconform_core::verdict::Verdict::{Broken, Fail, LimitationLifted, Pass, Recorded};
+use winconform_core::way::{ExitStatus, FixtureName};
 
 use world::{BALANCED, Seen, World, three_builds};
 
@@ -527,6 +528,23 @@ fn where_the_network_plugin_keeps_policies_they_hold_or_it_is_told() {
                    calico and antrea alone";
     for (verdict, why) in seen.values() {
         assert_eq!((*verdict, why.as_str()), (Verdict::Skip, because));
+    }
+}
+
+#[test]
+fn pods_behind_policies_are_ready_once_they_listen_and_no_policy_keeps_that_from_them() {
+    let mut topology = three_builds();
+    for node in &mut topology.nodes {
+        node.network.policies = true;
+    }
+    let cni = plugin("calico", CniMode::L2bridge);
+    let mut world = World::healthy(&topology, &suites(), Some(cni));
+    for name in [FixtureName::PolicyDenied, FixtureName::PolicyAllowed] {
+        let seen = world.readiness(name);
+        assert_eq!(seen.len(), 3, "{name:?}");
+        for pod in seen {
+            assert_eq!(pod, [0, 1].map(ExitStatus::Code), "{name:?}");
+        }
     }
 }
 

@@ -43,6 +43,7 @@ pub(super) struct World {
     memory: Memory,
     plan: Plan,
     standing: Standing,
+    pools: BTreeMap<PoolName, Pool>,
 }
 
 impl World {
@@ -78,8 +79,9 @@ impl World {
             memory,
             standing: Standing::new(RUN, namespaces, &facts, &config.outside),
             plan,
+            pools: facts.pools(),
         };
-        let pools = facts.pools();
+        let pools = world.pools.clone();
         let fixtures = world.plan.fixtures();
         let namespaces = FixtureName::Namespaces.at(None);
         for key in std::iter::once(namespaces).chain(fixtures) {
@@ -284,6 +286,38 @@ impl World {
     fn fetched(&self, get: &HttpGet) -> HttpReply {
         let (status, body) = self.memory.fetch(&get.url()).expect("a URL");
         HttpReply::Answered { status, body }
+    }
+
+    /// How a fixture's readiness probe ends in each of its pods, as it is and with nobody listening.
+    pub(super) fn readiness(&mut self, name: FixtureName) -> Vec<[ExitStatus; 2]> {
+        let of: Vec<_> = self.standing.fixtures.keys().cloned().collect();
+        let of = of.into_iter().filter(|key| key.name == name);
+        let pools = self.pools.clone();
+        of.map(|key| {
+            let pool = pool_of(&key, &pools);
+            let (images, durations) = (Images::default(), Durations::default());
+            let objects =
+                manifest::objects(&key, RUN, pool, &images, &durations, None).expect("a manifest");
+            let pod = objects.iter().find(|object| object["kind"] == "Pod");
+            let mut pod = pod.expect("a pod").clone();
+            pod["spec"]["containers"][0]["args"] = json!(["pause"]);
+            let container = &pod["spec"]["containers"][0];
+            let command = container["readinessProbe"]["exec"]["command"].clone();
+            let request = ExecRequest {
+                argv: serde_json::from_value(command).expect("words"),
+                stdin: None,
+            };
+            let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
+            let of = PodRef {
+                namespace: text(&pod["metadata"]["namespace"]),
+                name: text(&pod["metadata"]["name"]),
+                container: text(&container["name"]),
+            };
+            let listening = self.exec(&of, &request);
+            self.place(&pod, 0, pool);
+            [listening.exit, self.exec(&of, &request).exit]
+        })
+        .collect()
     }
 
     fn look(&self, (check, look): (usize, usize)) -> (&Check, &PlannedLook) {

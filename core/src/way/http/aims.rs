@@ -130,7 +130,13 @@ fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>, Trouble> {
     };
     let nodes = sample(&at.standing.run, &at.standing.nodes);
     let each: Vec<_> = nodes.into_iter().map(aim).collect::<Result<_, Trouble>>()?;
-    Ok(Aims::of(each))
+    match each.is_empty() {
+        true => Err(Trouble::new(
+            TroubleKind::FactUnknown,
+            "no node is known of",
+        )),
+        false => Ok(Aims::of(each)),
+    }
 }
 
 /// The pod that looks, by its own address or through its Service.
