@@ -27,7 +27,7 @@ const WHOLE_RUN: (&[&str], Account) = (
         checks: "all there is to check",
         makes: "the samples and the pods it looks from, which it execs into; one of them on each \
                 pool of Windows is a HostProcess pod, which is SYSTEM on its node; of what failed it \
-                reads the logs, and kube-proxy's",
+                reads the logs",
     },
 );
 

@@ -110,7 +110,8 @@ pub fn objects(plan: &Plan, uses: &Uses, account: &Account) -> String {
     };
     let elsewhere = match needs.keys().any(reads_logs) {
         true => {
-            " And one thing elsewhere: where checks of a node fail, it reads the log of kube-proxy in kube-system."
+            " Of a node of which checks failed it reads kube-proxy's log, too, in kube-system: that is \
+             not its own."
         }
         false => "",
     };
