@@ -118,7 +118,7 @@ pub(super) fn identify(kind: &Kind, namespace: &str, body: &mut Value) -> Result
     };
     for (field, is) in [
         ("apiVersion", kind.api_version()),
-        ("kind", kind.kind.to_owned()),
+        ("kind", kind.name.to_owned()),
     ] {
         let given = fields.entry(field).or_insert_with(|| json!(is));
         if *given != is {

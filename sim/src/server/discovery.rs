@@ -84,8 +84,8 @@ pub(super) fn resources(group: &str, version: &str) -> Result<Value, Refusal> {
 
 fn entries(kind: &Kind) -> Vec<Value> {
     let mut own = json!({
-        "name": kind.plural, "singularName": kind.kind.to_lowercase(), "namespaced": kind.namespaced,
-        "kind": kind.kind, "verbs": VERBS,
+        "name": kind.plural, "singularName": kind.name.to_lowercase(), "namespaced": kind.namespaced,
+        "kind": kind.name, "verbs": VERBS,
     });
     if !kind.short.is_empty() {
         own["shortNames"] = json!(kind.short);
@@ -100,7 +100,7 @@ fn entries(kind: &Kind) -> Vec<Value> {
             "log" => &["get"],
             _ => &["get", "patch", "update"],
         };
-        let is = if *below == "scale" { "Scale" } else { kind.kind };
+        let is = if *below == "scale" { "Scale" } else { kind.name };
         json!({"name": format!("{}/{below}", kind.plural), "singularName": "", "namespaced": kind.namespaced,
             "kind": is, "verbs": verbs})
     });

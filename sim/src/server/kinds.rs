@@ -6,7 +6,7 @@ pub(super) struct Kind {
     /// Empty for the core group.
     pub(super) group: &'static str,
     pub(super) version: &'static str,
-    pub(super) kind: &'static str,
+    pub(super) name: &'static str,
     /// Tells kinds apart: no two groups that are served share one.
     pub(super) plural: &'static str,
     pub(super) short: &'static [&'static str],
@@ -27,7 +27,7 @@ const fn kind(
     Kind {
         group: api.0,
         version: api.1,
-        kind,
+        name: kind,
         plural,
         short,
         namespaced: true,

@@ -215,20 +215,20 @@ fn whereto(shared: &Shared, ask: &Ask) -> Result<(String, String), Refusal> {
 /// Which container is meant: `kubectl.kubernetes.io/default-container` is the client's affair.
 fn container(ask: &Ask, pod: &Value) -> Result<String, Refusal> {
     let lists = ["containers", "initContainers", "ephemeralContainers"];
-    let names = |list: &str| -> Vec<&str> {
+    let within = |list: &str| -> Vec<&str> {
         let all = pod["spec"][list].as_array();
         all.into_iter()
             .flatten()
             .filter_map(|one| one["name"].as_str())
             .collect()
     };
-    let own = names("containers");
+    let own = within("containers");
     match ask
         .query
         .first("container")
         .filter(|named| !named.is_empty())
     {
-        Some(named) if lists.iter().any(|list| names(list).contains(&named)) => {
+        Some(named) if lists.iter().any(|list| within(list).contains(&named)) => {
             Ok(named.to_owned())
         }
         Some(named) => Err(Refusal::bad(format_args!(
@@ -255,7 +255,7 @@ fn escaped(text: &str) -> String {
     for byte in text.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                out.push(char::from(byte))
+                out.push(char::from(byte));
             }
             other => out.push_str(&format!("%{other:02X}")),
         }

@@ -23,7 +23,7 @@ pub(super) fn answer(
     shared: &Shared,
     ask: &Ask,
     head: &Parts,
-    body: Bytes,
+    body: &Bytes,
 ) -> Result<Answer, Refusal> {
     let key = Key::new(&ask.namespace, &ask.name);
     match ask.verb {
@@ -38,12 +38,12 @@ pub(super) fn answer(
     {
         return Err(Refusal::bad("dryRun takes All alone"));
     }
-    if let Some(answer) = recorded(shared, ask, head, &body) {
+    if let Some(answer) = recorded(shared, ask, head, body) {
         return Ok(answer);
     }
     shared.step(|state| match ask.verb {
         Verb::Create if ask.subresource == "binding" => {
-            let target = json(&body)?;
+            let target = json(body)?;
             let node = target["target"]["name"]
                 .as_str()
                 .unwrap_or_default()
@@ -51,24 +51,24 @@ pub(super) fn answer(
             bound(state, ask, &key, &node)
         }
         Verb::Create if ask.subresource.is_empty() && ask.name.is_empty() => {
-            let made = state.create(ask.kind, &ask.namespace, json(&body)?, ask.dry_run())?;
+            let made = state.create(ask.kind, &ask.namespace, json(body)?, ask.dry_run())?;
             Ok(told(StatusCode::CREATED, made.encoded()))
         }
         Verb::Update => {
-            let body = json(&body)?;
+            let body = json(body)?;
             let changed = match ask.subresource.as_str() {
                 "scale" => scaled(state, ask, &key, &body)?,
                 _ => state.replace(ask.kind, &key, part(ask), body, ask.dry_run())?,
             };
             Ok(one(ask, &changed))
         }
-        Verb::Patch => patch(state, ask, &key, head, &body),
+        Verb::Patch => patch(state, ask, &key, head, body),
         Verb::Delete => {
-            let deleted = state.delete(ask.kind, &key, &deletion(ask, &body)?)?;
+            let deleted = state.delete(ask.kind, &key, &deletion(ask, body)?)?;
             Ok(told(StatusCode::OK, deletion_told(ask, &deleted)))
         }
         Verb::DeleteCollection => {
-            let options = deletion(ask, &body)?;
+            let options = deletion(ask, body)?;
             for (key, _) in selected(state, ask)? {
                 state.delete(ask.kind, &key, &options)?;
             }
@@ -209,7 +209,7 @@ fn list(state: &State, ask: &Ask, head: &Parts) -> Result<Answer, Refusal> {
             "PartialObjectMetadata".to_owned(),
             "meta.k8s.io/v1".to_owned(),
         ),
-        false => (ask.kind.kind.to_owned(), ask.kind.api_version()),
+        false => (ask.kind.name.to_owned(), ask.kind.api_version()),
     };
     let mut body = BytesMut::new();
     let begin = format!(

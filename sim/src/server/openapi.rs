@@ -35,7 +35,7 @@ pub(super) fn document(group: &str, version: &str) -> Result<Value, Refusal> {
         .iter()
         .filter(|kind| kind.group == group && kind.version == version)
     {
-        let named = json!({"group": group, "version": version, "kind": kind.kind});
+        let named = json!({"group": group, "version": version, "kind": kind.name});
         let parameters = ["dryRun", "fieldManager", "fieldValidation", "force"]
             .map(|name| json!({"name": name, "in": "query", "schema": {"type": "string"}}));
         let operation = json!({"parameters": parameters, "x-kubernetes-group-version-kind": named,

@@ -88,17 +88,16 @@ impl Refusal {
     pub(super) fn media_type(kind: &str) -> Self {
         let message = format!(
             "the body of the request was in an unknown format - accepted media types include: \
-             application/json, application/yaml, and patches as JSON, merge, strategic merge and \
-             apply; not {kind:?}"
+             application/json, and patches as JSON, merge, strategic merge and apply in JSON; not {kind:?}"
         );
         Self::new(415, "UnsupportedMediaType", message)
     }
 
     pub(super) fn invalid(kind: &Kind, name: &str, field: &str, why: &str) -> Self {
-        let message = format!("{} \"{name}\" is invalid: {field}: {why}", kind.kind);
+        let message = format!("{} \"{name}\" is invalid: {field}: {why}", kind.name);
         let mut refusal = Self::new(422, "Invalid", message).of(kind, name);
         let cause = json!({"reason": "FieldValueInvalid", "message": why, "field": field});
-        refusal.details["kind"] = json!(kind.kind);
+        refusal.details["kind"] = json!(kind.name);
         refusal.details["causes"] = json!([cause]);
         refusal
     }

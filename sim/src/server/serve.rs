@@ -123,11 +123,13 @@ async fn answered(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<An
         Asked::Objects(ask) => {
             let (head, body) = request.into_parts();
             let body = read(&ask, body).await?;
-            objects::answer(shared, &ask, &head, body)
+            is_readable(&head, &body)?;
+            objects::answer(shared, &ask, &head, &body)
         }
         Asked::Other(parts) => {
             let (head, body) = request.into_parts();
             let body = whole(body).await?;
+            is_readable(&head, &body)?;
             let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
             other::answer(shared, &parts, &head, &body)
         }
@@ -151,6 +153,21 @@ async fn whole(body: Incoming) -> Result<Bytes, Refusal> {
         }
         Ok(Err(error)) => Err(Refusal::bad(error)),
         Err(_) => Err(Refusal::bad("the body of the request does not end")),
+    }
+}
+
+/// Refuses a body in a form that is not read here, such as protobuf.
+pub(super) fn is_readable(head: &Parts, body: &Bytes) -> Result<(), Refusal> {
+    let kind = head
+        .headers
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok())
+        .unwrap_or_default();
+    let name = kind.split(';').next().unwrap_or_default().trim();
+    let known = name.is_empty() || name.ends_with("json") || name.ends_with("yaml");
+    match known || body.is_empty() {
+        true => Ok(()),
+        false => Err(Refusal::media_type(name)),
     }
 }
 

@@ -70,7 +70,7 @@ pub(super) fn check(kind: &Kind, value: &Value) -> Result<(), Refusal> {
     checked.map_err(|error| {
         Refusal::bad(format_args!(
             "{} in version \"{}\" cannot be handled as a {}: {error}",
-            kind.kind, kind.version, kind.kind
+            kind.name, kind.version, kind.name
         ))
     })
 }
@@ -89,9 +89,9 @@ mod tests {
     #[test]
     fn every_kind_has_a_shape() {
         for kind in KINDS {
-            let empty = json!({"apiVersion": kind.api_version(), "kind": kind.kind});
+            let empty = json!({"apiVersion": kind.api_version(), "kind": kind.name});
             assert_eq!(check(kind, &empty), Ok(()), "{}", kind.plural);
-            let wrong = json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": 1});
+            let wrong = json!({"apiVersion": kind.api_version(), "kind": kind.name, "metadata": 1});
             assert_eq!(check(kind, &wrong).expect_err(kind.plural).code, 400);
         }
     }

@@ -109,8 +109,9 @@ impl State {
         let bits: u128 = self.chance.random();
         let bits = bits & !(0xf << 76) & !(0x3 << 62) | (0x4 << 76) | (0x2 << 62);
         let digits = format!("{bits:032x}");
-        let [a, b, c, d, e] = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &digits[part]);
-        format!("{a}-{b}-{c}-{d}-{e}")
+        [0..8, 8..12, 12..16, 16..20, 20..32]
+            .map(|part| &digits[part])
+            .join("-")
     }
 
     /// Tells of something, as a component does; what was told before is counted.
@@ -142,11 +143,12 @@ impl State {
             return;
         }
         let involved = json!({
-            "apiVersion": kind.api_version(), "kind": kind.kind, "name": name, "namespace": own,
+            "apiVersion": kind.api_version(), "kind": kind.name, "name": name, "namespace": own,
             "uid": meta["uid"], "resourceVersion": meta["resourceVersion"],
         });
-        let number: u64 = self.chance.random();
-        let named = format!("{name}.{number:016x}");
+        // The moment, as clients name their events, and the version, since moments are whole seconds
+        let moment = clock::now().as_nanosecond() + i128::from(self.store.version());
+        let named = format!("{name}.{moment:x}");
         let event = json!({
             "apiVersion": "v1", "kind": "Event",
             "metadata": {"name": named, "namespace": namespace, "uid": self.uid(),

@@ -77,6 +77,9 @@ fn columns(plural: &str) -> Columns {
             ("Up-to-date", false),
             ("Available", false),
             ("Age", false),
+            ("Containers", true),
+            ("Images", true),
+            ("Selector", true),
         ],
         "replicasets" => &[
             ("Name", false),
@@ -145,6 +148,12 @@ fn joined<'a>(values: impl Iterator<Item = &'a Value>, each: impl Fn(&Value) -> 
     or_none(values.map(each).collect::<Vec<_>>().join(","))
 }
 
+fn pairs(labels: &Value) -> String {
+    let labels = labels.as_object().into_iter().flatten();
+    let pairs = labels.map(|(name, value)| format!("{name}={}", text(value)));
+    or_none(pairs.collect::<Vec<_>>().join(","))
+}
+
 fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
@@ -185,14 +194,7 @@ fn cell(plural: &str, column: &str, object: &Value) -> String {
                 .unwrap_or_default();
             format!("{}{node}/{}", port["port"], text(&port["protocol"]))
         }),
-        ("services", "Selector") => {
-            let labels = spec["selector"].as_object();
-            let pairs = labels
-                .into_iter()
-                .flatten()
-                .map(|(name, value)| format!("{name}={}", text(value)));
-            or_none(pairs.collect::<Vec<_>>().join(","))
-        }
+        ("services", "Selector") => pairs(&spec["selector"]),
         ("deployments" | "statefulsets", "Ready") => {
             format!(
                 "{}/{}",
@@ -201,6 +203,17 @@ fn cell(plural: &str, column: &str, object: &Value) -> String {
             )
         }
         ("deployments", "Up-to-date") => count(&status["updatedReplicas"]),
+        ("deployments", "Containers") => {
+            joined(items(&spec["template"]["spec"]["containers"]), |one| {
+                text(&one["name"])
+            })
+        }
+        ("deployments", "Images") => {
+            joined(items(&spec["template"]["spec"]["containers"]), |one| {
+                text(&one["image"])
+            })
+        }
+        ("deployments", "Selector") => pairs(&spec["selector"]["matchLabels"]),
         ("deployments", "Available") => count(&status["availableReplicas"]),
         ("replicasets", "Desired") => count(&spec["replicas"]),
         ("replicasets", "Current") => count(&status["replicas"]),
@@ -280,7 +293,7 @@ fn node(column: &str, object: &Value) -> String {
         "Internal-IP" => address("InternalIP"),
         "External-IP" => address("ExternalIP"),
         "OS-Image" => info("osImage"),
-        "Kernel-Version" => info("kernelVersion"),
+        "Kernel-Version" => format!("{} ({})", info("kernelVersion"), info("architecture")),
         "Container-Runtime" => info("containerRuntimeVersion"),
         _ => "<none>".to_owned(),
     }

@@ -197,7 +197,7 @@ impl Watch {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
         let mut object =
-            json!({"kind": kind.kind, "apiVersion": kind.api_version(), "metadata": metadata});
+            json!({"kind": kind.name, "apiVersion": kind.api_version(), "metadata": metadata});
         if self.slim {
             object = metadata_of(&object);
         }

@@ -25,9 +25,8 @@ pub(super) fn look(state: &mut State, key: &Key) {
     if is_going(&deployment) {
         return;
     }
-    let newest = match newest(state, key, &deployment) {
-        Some(newest) => newest,
-        None => return,
+    let Some(newest) = newest(state, key, &deployment) else {
+        return;
     };
     if deployment["spec"]["paused"] != true {
         match deployment["spec"]["strategy"]["type"].as_str() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::pods::{self, is_going, is_over, is_ready, set_condition};
+use super::pods::{self, condition, is_going, is_over, is_ready, set_condition};
 use super::{Work, made, number};
 use crate::clock;
 use crate::server::kinds::Kind;
@@ -15,61 +15,91 @@ use crate::world::Key;
 
 const COMPONENT: &str = "job-controller";
 
+/// How far a job is.
+struct Course {
+    started: Timestamp,
+    active: Vec<Key>,
+    succeeded: i64,
+    failed: i64,
+}
+
+/// How a job ends: the condition, its reason and its message.
+type Ending = (&'static str, &'static str, &'static str);
+
 pub(super) fn look(state: &mut State, key: &Key) {
-    let kind = Kind::named("jobs");
     let Some(job) = state.store.value("jobs", key).cloned() else {
         return;
     };
     if is_going(&job) {
         return;
     }
-    if pods::condition(&job, "Complete")
-        .or_else(|| pods::condition(&job, "Failed"))
-        .is_some()
+    if ["Complete", "Failed"]
+        .iter()
+        .any(|how| condition(&job, how).is_some())
     {
         expire(state, key, &job);
         return;
     }
-    let now = clock::now();
+    let course = course(state, &job);
+    let ending = ending(&job, &course);
+    match ending {
+        Some(ending) => end(state, &job, &course, ending),
+        None => go_on(state, key, &job, &course),
+    }
+    tell(state, key, &job, &course, ending);
+}
+
+fn counted(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn course(state: &State, job: &Value) -> Course {
+    let own = made(&state.store, "pods", job);
+    let with = |phase: &str| {
+        let all = own
+            .iter()
+            .filter(|(_, pod)| pod["status"]["phase"] == phase);
+        counted(all.count())
+    };
     let started = job["status"]["startTime"]
         .as_str()
-        .and_then(|at| at.parse::<Timestamp>().ok())
-        .unwrap_or(now);
-    let own = made(&state.store, "pods", &job);
-    let with = |phase: &str| {
-        own.iter()
-            .filter(|(_, pod)| pod["status"]["phase"] == phase)
-            .count()
+        .and_then(|at| at.parse().ok());
+    Course {
+        started: started.unwrap_or_else(clock::now),
+        succeeded: with("Succeeded"),
+        failed: with("Failed"),
+        active: own
+            .iter()
+            .filter(|(_, pod)| !is_over(pod) && !is_going(pod))
+            .map(|(key, _)| key.clone())
+            .collect(),
+    }
+}
+
+/// How long a job may still take; none without a deadline.
+fn left(job: &Value, course: &Course) -> Option<SignedDuration> {
+    let limit = job["spec"]["activeDeadlineSeconds"].as_i64()?;
+    Some(SignedDuration::from_secs(limit) - clock::now().duration_since(course.started))
+}
+
+fn ending(job: &Value, course: &Course) -> Option<Ending> {
+    let done = match job["spec"]["completions"].as_i64() {
+        Some(wanted) => course.succeeded >= wanted,
+        None => course.succeeded > 0 && course.active.is_empty(),
     };
-    let counted = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-    let (succeeded, failed) = (counted(with("Succeeded")), counted(with("Failed")));
-    let active: Vec<&(Key, Value)> = own
-        .iter()
-        .filter(|(_, pod)| !is_over(pod) && !is_going(pod))
-        .collect();
-    let spec = &job["spec"];
-    let wanted = spec["completions"].as_i64();
-    let mut status = json!({"startTime": started, "conditions": job["status"]["conditions"]});
-    let left = spec["activeDeadlineSeconds"]
-        .as_i64()
-        .map(|limit| SignedDuration::from_secs(limit) - now.duration_since(started));
-    let done = match wanted {
-        Some(wanted) => succeeded >= wanted,
-        None => succeeded > 0 && active.is_empty(),
-    };
-    let end = if done {
+    if done {
         Some((
             "Complete",
             "CompletionsReached",
             "Reached expected number of succeeded pods",
         ))
-    } else if left.is_some_and(|left| !left.is_positive()) {
+    } else if left(job, course).is_some_and(|left| !left.is_positive()) {
         Some((
             "Failed",
             "DeadlineExceeded",
             "Job was active longer than specified deadline",
         ))
-    } else if failed > number(&spec["backoffLimit"]) {
+    } else if course.failed > number(&job["spec"]["backoffLimit"]) {
         Some((
             "Failed",
             "BackoffLimitExceeded",
@@ -77,11 +107,70 @@ pub(super) fn look(state: &mut State, key: &Key) {
         ))
     } else {
         None
+    }
+}
+
+fn end(state: &mut State, job: &Value, course: &Course, (how, reason, message): Ending) {
+    let about = (Kind::named("jobs"), job);
+    for key in &course.active {
+        pods::delete(state, COMPONENT, about, key);
+    }
+    let event = match how {
+        "Complete" => ("Normal", "Completed", "Job completed"),
+        _ => ("Warning", reason, message),
     };
-    if let Some((how, reason, message)) = end {
-        for (key, _) in &active {
-            pods::delete(state, COMPONENT, (kind, &job), key);
+    state.tell(COMPONENT, about, event);
+}
+
+/// Makes the pods that are missing.
+fn go_on(state: &mut State, key: &Key, job: &Value, course: &Course) {
+    let about = (Kind::named("jobs"), job);
+    if let Some(left) = left(job, course) {
+        let left = Duration::try_from(left).unwrap_or_default();
+        state.later(left, Work::Job(key.clone()));
+    }
+    let spec = &job["spec"];
+    if spec["suspend"] == true {
+        for key in &course.active {
+            pods::delete(state, COMPONENT, about, key);
         }
+        return;
+    }
+    let most = number(&spec["parallelism"]);
+    let needed = match spec["completions"].as_i64() {
+        Some(wanted) => (wanted - course.succeeded).min(most),
+        None if course.succeeded > 0 => 0,
+        None => most,
+    };
+    for _ in counted(course.active.len())..needed {
+        if pods::create(state, COMPONENT, about, &spec["template"], |_| {}).is_err() {
+            break;
+        }
+    }
+}
+
+fn tell(state: &mut State, key: &Key, job: &Value, course: &Course, ending: Option<Ending>) {
+    let own = made(&state.store, "pods", job);
+    let count = |which: &dyn Fn(&Value) -> bool| own.iter().filter(|(_, pod)| which(pod)).count();
+    let mut status = json!({
+        "startTime": course.started, "uncountedTerminatedPods": {},
+        "ready": count(&|pod| is_ready(pod) && !is_over(pod) && !is_going(pod)),
+        "terminating": count(&|pod| is_going(pod) && !is_over(pod)),
+    });
+    if let Some(conditions) = job["status"].get("conditions") {
+        status["conditions"] = conditions.clone();
+    }
+    let active = counted(count(&|pod| !is_over(pod) && !is_going(pod)));
+    for (field, count) in [
+        ("active", active),
+        ("succeeded", course.succeeded),
+        ("failed", course.failed),
+    ] {
+        if count != 0 {
+            status[field] = json!(count);
+        }
+    }
+    if let Some((how, reason, message)) = ending {
         let before = if how == "Complete" {
             "SuccessCriteriaMet"
         } else {
@@ -90,72 +179,8 @@ pub(super) fn look(state: &mut State, key: &Key) {
         set_condition(&mut status, before, "True", reason, message);
         set_condition(&mut status, how, "True", reason, message);
         if how == "Complete" {
-            status["completionTime"] = json!(now);
+            status["completionTime"] = json!(clock::now());
         }
-        let severity = if how == "Complete" {
-            "Normal"
-        } else {
-            "Warning"
-        };
-        let told = if how == "Complete" {
-            ("Completed", "Job completed")
-        } else {
-            (reason, message)
-        };
-        state.tell(COMPONENT, (kind, &job), (severity, told.0, told.1));
-    } else {
-        if let Some(left) = left {
-            state.later(
-                Duration::try_from(left).unwrap_or_default(),
-                Work::Job(key.clone()),
-            );
-        }
-        let suspended = spec["suspend"] == true;
-        let most = number(&spec["parallelism"]);
-        let needed = match wanted {
-            _ if suspended => 0,
-            Some(wanted) => (wanted - succeeded).min(most),
-            None if succeeded > 0 => 0,
-            None => most,
-        };
-        for _ in counted(active.len())..needed {
-            let template = spec["template"].clone();
-            if pods::create(state, COMPONENT, (kind, &job), &template, |_| {}).is_err() {
-                break;
-            }
-        }
-        if suspended {
-            for (key, _) in &active {
-                pods::delete(state, COMPONENT, (kind, &job), key);
-            }
-        }
-    }
-    let active: Vec<Value> = made(&state.store, "pods", &job)
-        .into_iter()
-        .map(|(_, pod)| pod)
-        .filter(|pod| !is_over(pod) && !is_going(pod))
-        .collect();
-    let ready = active.iter().filter(|pod| is_ready(pod)).count();
-    for (field, count) in [
-        ("active", counted(active.len())),
-        ("succeeded", succeeded),
-        ("failed", failed),
-    ] {
-        if count != 0 {
-            status[field] = json!(count);
-        }
-    }
-    status["ready"] = json!(ready);
-    status["terminating"] = json!(
-        own.iter()
-            .filter(|(_, pod)| is_going(pod) && !is_over(pod))
-            .count()
-    );
-    status["uncountedTerminatedPods"] = json!({});
-    if status["conditions"].is_null()
-        && let Some(status) = status.as_object_mut()
-    {
-        status.remove("conditions");
     }
     state.set_status("jobs", key, status);
 }
@@ -167,22 +192,17 @@ fn expire(state: &mut State, key: &Key, job: &Value) {
     };
     let ended = ["Complete", "Failed"]
         .iter()
-        .find_map(|how| pods::condition(job, how));
+        .find_map(|how| condition(job, how));
     let ended = ended.and_then(|end| {
         end["lastTransitionTime"]
             .as_str()?
             .parse::<Timestamp>()
             .ok()
     });
-    let passed = ended
-        .map(|at| clock::now().duration_since(at))
-        .unwrap_or_default();
-    let left = SignedDuration::from_secs(ttl) - passed;
-    match left.is_positive() {
-        true => state.later(
-            Duration::try_from(left).unwrap_or_default(),
-            Work::Job(key.clone()),
-        ),
-        false => state.discard("jobs", key),
+    let passed = ended.map(|at| clock::now().duration_since(at));
+    let left = SignedDuration::from_secs(ttl) - passed.unwrap_or_default();
+    match Duration::try_from(left) {
+        Ok(left) if !left.is_zero() => state.later(left, Work::Job(key.clone())),
+        _ => state.discard("jobs", key),
     }
 }

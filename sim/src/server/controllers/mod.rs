@@ -164,7 +164,6 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
                 work.insert(Work::Orphans(node.to_owned()));
             }
         }
-        "priorityclasses" | "runtimeclasses" => {}
         _ => {}
     }
     let namespace = store.value("namespaces", &Key::new("", &key.namespace));
@@ -216,7 +215,7 @@ fn collect(state: &mut State, plural: &'static str, key: &Key) {
 /// The reference by which a controller owns what it makes.
 fn owned_by(kind: &Kind, owner: &Value) -> Value {
     serde_json::json!([{
-        "apiVersion": kind.api_version(), "kind": kind.kind, "name": owner["metadata"]["name"],
+        "apiVersion": kind.api_version(), "kind": kind.name, "name": owner["metadata"]["name"],
         "uid": owner["metadata"]["uid"], "controller": true, "blockOwnerDeletion": true,
     }])
 }
@@ -224,16 +223,15 @@ fn owned_by(kind: &Kind, owner: &Value) -> Value {
 /// What a controller has made of a kind, in the order of their names.
 fn made(store: &Store, plural: &str, owner: &Value) -> Vec<(Key, Value)> {
     let uid = owner["metadata"]["uid"].as_str().unwrap_or_default();
-    let owned = store
+    let all = store
         .owned_by(uid)
         .into_iter()
         .filter(|(kind, _)| *kind == plural);
-    owned
-        .filter_map(|(_, key)| {
-            let value = store.value(plural, &key)?.clone();
-            Some((key, value))
-        })
-        .collect()
+    all.filter_map(|(_, key)| {
+        let value = store.value(plural, &key)?.clone();
+        Some((key, value))
+    })
+    .collect()
 }
 
 /// Ten letters that differ where templates do, as `pod-template-hash` has them.

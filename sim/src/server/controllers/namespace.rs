@@ -26,7 +26,7 @@ pub(super) fn look(state: &mut State, name: &str) {
     }
     if state.store.kinds_in(name).is_empty() {
         state.edit("namespaces", &key, |own| {
-            own["spec"]["finalizers"] = json!([])
+            own["spec"]["finalizers"] = json!([]);
         });
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::Work;
 use super::pods::{condition, is_going, is_over, set_condition};
 use crate::clock;
+use crate::server::kinds::Kind;
 use crate::server::state::State;
 use crate::world::Key;
 
@@ -56,6 +57,7 @@ pub(super) fn is_troubled(node: &Value) -> bool {
 
 pub(super) fn look(state: &mut State, name: &str) {
     let key = Key::new("", name);
+    greet(state, name, &key);
     watch(state, name, &key);
     let Some(node) = state.store.value("nodes", &key) else {
         return;
@@ -76,6 +78,24 @@ pub(super) fn look(state: &mut State, name: &str) {
         unready(state, name);
     }
     evict(state, name, &node);
+}
+
+/// Tells once that there is a new node.
+fn greet(state: &mut State, name: &str, key: &Key) {
+    if state.renewed.contains_key(name) {
+        return;
+    }
+    let Some(node) = state.store.value("nodes", key).cloned() else {
+        return;
+    };
+    state.renewed.insert(name.to_owned(), clock::moment());
+    let message = format!("Node {name} event: Registered Node {name} in Controller");
+    let about = (Kind::named("nodes"), &node);
+    state.tell(
+        "node-controller",
+        about,
+        ("Normal", "RegisteredNode", &message),
+    );
 }
 
 /// Notes that a node is silent, or when it is to be asked again whether it is.
@@ -199,20 +219,20 @@ fn evict(state: &mut State, name: &str, node: &Value) {
         .cloned()
         .collect();
     for pod in pods {
-        let stays = taints.iter().map(|taint| stays(&pod, taint)).min();
-        match stays {
-            Some(Some(left)) if !left.is_positive() => state.discard("pods", &key_of(&pod)),
-            Some(Some(left)) => {
-                let left = Duration::try_from(left).unwrap_or_default();
-                state.later(left, Work::Node(name.to_owned()));
-            }
-            _ => {}
+        let Some(left) = taints.iter().map(|taint| stays(&pod, taint)).min() else {
+            continue;
+        };
+        if !left.is_positive() {
+            state.discard("pods", &key_of(&pod));
+        } else if left != SignedDuration::MAX {
+            let left = Duration::try_from(left).unwrap_or_default();
+            state.later(left, Work::Node(name.to_owned()));
         }
     }
 }
 
-/// How long a pod may stay in spite of a taint; for ever is more than any time.
-fn stays(pod: &Value, taint: &Value) -> Option<SignedDuration> {
+/// How long a pod may stay in spite of a taint; the longest time is for ever.
+fn stays(pod: &Value, taint: &Value) -> SignedDuration {
     let tolerations = pod["spec"]["tolerations"].as_array();
     let tolerating = tolerations
         .into_iter()
@@ -222,20 +242,15 @@ fn stays(pod: &Value, taint: &Value) -> Option<SignedDuration> {
         .map(|one| one["tolerationSeconds"].as_i64())
         .collect();
     if times.is_empty() {
-        return Some(SignedDuration::ZERO);
+        return SignedDuration::ZERO;
     }
-    let least = times.into_iter().flatten().min();
-    // `None` is for ever, and must not be less than a time
-    let Some(least) = least else {
-        return Some(SignedDuration::MAX);
+    let Some(least) = times.into_iter().flatten().min() else {
+        return SignedDuration::MAX;
     };
-    let since = taint["timeAdded"]
-        .as_str()
-        .and_then(|at| at.parse::<jiff::Timestamp>().ok());
-    let passed = since
-        .map(|since| clock::now().duration_since(since))
-        .unwrap_or_default();
-    Some(SignedDuration::from_secs(least) - passed)
+    let since = taint["timeAdded"].as_str();
+    let since = since.and_then(|at| at.parse::<jiff::Timestamp>().ok());
+    let passed = since.map(|since| clock::now().duration_since(since));
+    SignedDuration::from_secs(least) - passed.unwrap_or_default()
 }
 
 /// Whether a toleration tolerates a taint (`k8s.io/api/core/v1/toleration.go`).

@@ -106,7 +106,7 @@ fn ports(service: &Value, pods: &[&Value]) -> Vec<Value> {
                 let mut ports = containers
                     .into_iter()
                     .flatten()
-                    .flat_map(|one| one["ports"].as_array())
+                    .filter_map(|one| one["ports"].as_array())
                     .flatten();
                 let same =
                     |own: &&Value| own["name"] == **name && own["protocol"] == port["protocol"];

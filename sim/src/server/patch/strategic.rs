@@ -75,19 +75,25 @@ fn list(name: &str, into: &mut Value, items: Vec<Value>) -> Result<(), Refusal> 
         *into = json!([]);
     }
     let held = into.as_array_mut().expect("it is one now");
-    for item in items {
-        if is_set {
+    if is_set {
+        for item in items {
             if !held.contains(&item) {
                 held.push(item);
             }
-            continue;
         }
+        return Ok(());
+    }
+    let mut order = Vec::new();
+    for item in items {
         let keys = keys_of(name, &item);
         let at = place(held, keys, &item).filter(|_| !keys.is_empty());
+        if item[DIRECTIVE] == "delete" {
+            at.map(|at| held.remove(at));
+            continue;
+        }
+        order.push(item.clone());
         match at {
-            Some(at) if item[DIRECTIVE] == "delete" => drop(held.remove(at)),
             Some(at) => patch(&mut held[at], item)?,
-            None if item[DIRECTIVE] == "delete" => {}
             None => {
                 let mut made = Value::Object(Map::new());
                 patch(&mut made, item)?;
@@ -95,7 +101,42 @@ fn list(name: &str, into: &mut Value, items: Vec<Value>) -> Result<(), Refusal> 
             }
         }
     }
+    arrange(name, held, &order);
     Ok(())
+}
+
+/// What the patch names stands in its order; the rest stays before what it stood before
+/// (`normalizeElementOrder`).
+fn arrange(name: &str, held: &mut Vec<Value>, order: &[Value]) {
+    let at = |item: &Value| {
+        let keys = keys_of(name, item);
+        order
+            .iter()
+            .position(|named| keys.iter().all(|key| named.get(*key) == item.get(*key)))
+    };
+    let places: Vec<Option<usize>> = held.iter().map(at).collect();
+    let mut named: Vec<(usize, usize)> = Vec::new();
+    let mut rest = Vec::new();
+    for (stood, place) in places.iter().enumerate() {
+        match place {
+            Some(place) => named.push((*place, stood)),
+            None => rest.push(stood),
+        }
+    }
+    named.sort_unstable();
+    let mut rest = rest.into_iter().peekable();
+    let mut arranged = Vec::new();
+    for (_, stood) in named {
+        while let Some(before) = rest.next_if(|other| *other < stood) {
+            arranged.push(before);
+        }
+        arranged.push(stood);
+    }
+    arranged.extend(rest);
+    *held = arranged
+        .into_iter()
+        .map(|stood| held[stood].take())
+        .collect();
 }
 
 #[cfg(test)]
@@ -126,6 +167,28 @@ mod tests {
                 "args": ["c"], "finalizers": ["one", "two"],
             })
         );
+    }
+
+    #[test]
+    fn what_is_named_stands_in_the_order_of_the_patch() {
+        let conditions = |types: &[&str]| {
+            let all: Vec<Value> = types.iter().map(|one| json!({"type": one})).collect();
+            json!({"conditions": all})
+        };
+        for (before, with, after) in [
+            (
+                &["Placed"][..],
+                &["Ready", "Placed"][..],
+                &["Ready", "Placed"][..],
+            ),
+            (&["A", "B", "C"], &["C", "A"], &["B", "C", "A"]),
+            (&["A", "B"], &["A"], &["A", "B"]),
+        ] {
+            assert_eq!(
+                patched(conditions(before), conditions(with)),
+                conditions(after)
+            );
+        }
     }
 
     #[test]

@@ -85,7 +85,7 @@ fn ports(pod: &Value) -> impl Iterator<Item = (&Value, &str)> {
     let ports = containers
         .into_iter()
         .flatten()
-        .flat_map(|one| one["ports"].as_array())
+        .filter_map(|one| one["ports"].as_array())
         .flatten();
     ports
         .filter(|port| port["hostPort"].as_u64().is_some_and(|number| number > 0))
