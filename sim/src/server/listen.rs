@@ -1,5 +1,6 @@
 //! The server as others see it: on loopback with TLS, or through streams in memory.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -90,7 +91,7 @@ pub enum ServerError {
 
 /// A running API server; dropping it ends it as well, but only [`Server::stop`] waits for the end.
 pub struct Server {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     tls: TlsAcceptor,
     /// What clients trust it by, as PEM.
     authority: String,
@@ -182,6 +183,11 @@ impl Server {
                  user: simulated\n\
              current-context: simulated\n"
         )
+    }
+
+    /// What was asked for that is not served, as method and path.
+    pub fn unserved(&self) -> BTreeSet<String> {
+        self.shared.unserved()
     }
 
     /// Ends every connection and waits until no task is left.

@@ -1,5 +1,6 @@
 //! From a request to its answer.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -39,6 +40,8 @@ pub(super) struct Shared {
     /// Something is due at another moment than before.
     due: Notify,
     pub(super) kubelets: kubelet::Kubelets,
+    /// What was asked for that is not served.
+    unserved: Mutex<BTreeSet<String>>,
     pub(super) stop: CancellationToken,
     pub(super) tasks: TaskTracker,
 }
@@ -49,6 +52,7 @@ impl Shared {
             state: Mutex::new(state),
             due: Notify::new(),
             kubelets: kubelet::Kubelets::default(),
+            unserved: Mutex::default(),
             stop,
             tasks,
         }
@@ -57,6 +61,10 @@ impl Shared {
     /// The state to look at. Whoever changes it takes [`Shared::step`].
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         locked(&self.state)
+    }
+
+    pub(super) fn unserved(&self) -> BTreeSet<String> {
+        locked(&self.unserved).clone()
     }
 
     /// Changes the state, and has the controllers do what follows from it.
@@ -105,9 +113,15 @@ impl Shared {
 
 /// Answers a request.
 pub(super) async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
-    answered(shared, request)
-        .await
-        .unwrap_or_else(|refusal| refused(&refusal))
+    let line = format!("{} {}", request.method(), request.uri().path());
+    let refusal = match answered(shared, request).await {
+        Ok(answer) => return answer,
+        Err(refusal) => refusal,
+    };
+    if refusal.code == 501 {
+        locked(&shared.unserved).insert(line);
+    }
+    refused(&refusal)
 }
 
 async fn answered(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Answer, Refusal> {

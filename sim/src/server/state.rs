@@ -79,6 +79,10 @@ impl State {
             self.renewed
                 .insert(change.key.name.clone(), clock::moment());
         }
+        if change.plural == "nodes" && controllers::is_heard(change) {
+            self.renewed
+                .insert(change.key.name.clone(), clock::moment());
+        }
         let work = controllers::affected(&self.store, change);
         self.work.extend(work);
     }

@@ -157,6 +157,9 @@ fn roll(state: &mut State, deployment: &Value, newest: &Key) {
     let total: i64 = all.iter().map(|(_, set)| of(set)).sum();
     let unfit = of(&fresh) - able(&fresh);
     let mut may_go = total - least - unfit.max(0);
+    if may_go <= 0 {
+        return;
+    }
     for (key, set) in &old {
         let sick = (of(set) - able(set)).min(may_go).max(0);
         if sick > 0 {

@@ -101,6 +101,14 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
         .into_iter()
         .flatten()
     {
+        if change.deleted {
+            let uid = owner["uid"].as_str().unwrap_or_default();
+            work.extend(
+                store
+                    .place_of(uid)
+                    .map(|(plural, key)| Work::Owner(plural, key)),
+            );
+        }
         let named = Key::new(&key.namespace, owner["name"].as_str().unwrap_or_default());
         match owner["kind"].as_str().unwrap_or_default() {
             "Deployment" => work.insert(Work::Deployment(named)),
@@ -111,14 +119,6 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
             "Service" => work.insert(Work::Endpoints(named)),
             _ => continue,
         };
-        if change.deleted {
-            let uid = owner["uid"].as_str().unwrap_or_default();
-            work.extend(
-                store
-                    .place_of(uid)
-                    .map(|(plural, key)| Work::Owner(plural, key)),
-            );
-        }
     }
     match change.plural {
         "namespaces" => drop(work.insert(Work::Namespace(key.name.clone()))),
@@ -171,6 +171,19 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
         work.insert(Work::Namespace(key.namespace.clone()));
     }
     work
+}
+
+/// Whether a node has told something of itself.
+pub(super) fn is_heard(change: &Change) -> bool {
+    let conditions = |value: &Value| value["status"]["conditions"].clone();
+    let before = change
+        .before
+        .as_ref()
+        .map(|before| conditions(&before.value));
+    let now = &change.object.value;
+    !change.deleted
+        && !node::is_silent(now)
+        && before.is_some_and(|before| before != conditions(now))
 }
 
 fn all<'a>(
