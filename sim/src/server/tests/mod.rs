@@ -68,10 +68,8 @@ impl Scene {
         made
     }
 
-    async fn patch(&self, path: &str, form: &str, patch: Value) -> Value {
-        let (code, changed) = self
-            .send(Method::PATCH, path, form, patch.to_string())
-            .await;
+    async fn patch(&self, path: &str, form: &str, with: Value) -> Value {
+        let (code, changed) = self.send(Method::PATCH, path, form, with.to_string()).await;
         assert!(matches!(code, 200 | 201), "{path}: {changed}");
         changed
     }

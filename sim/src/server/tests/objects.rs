@@ -181,13 +181,13 @@ async fn a_status_is_written_apart_and_only_for_the_same_pod() {
     let scene = Scene::new();
     let made = scene.create(PODS, pod("p", json!({}))).await;
     let path = format!("{}/status", path_of(&made));
-    let patch = json!({"metadata": {"uid": "other"}, "status": {"phase": "Running"}});
+    let told = json!({"metadata": {"uid": "other"}, "status": {"phase": "Running"}});
     let (code, refused) = scene
-        .send(Method::PATCH, &path, STRATEGIC, patch.to_string())
+        .send(Method::PATCH, &path, STRATEGIC, told.to_string())
         .await;
     assert_eq!((code, refused["reason"].as_str()), (409, Some("Conflict")));
-    let patch = json!({"status": {"phase": "Running"}, "spec": {"hostname": "other"}});
-    let changed = scene.patch(&path, STRATEGIC, patch).await;
+    let told = json!({"status": {"phase": "Running"}, "spec": {"hostname": "other"}});
+    let changed = scene.patch(&path, STRATEGIC, told).await;
     assert_eq!(
         (
             changed["status"]["phase"].as_str(),
@@ -249,15 +249,15 @@ async fn propagation_is_as_it_is_asked_for() {
             .create(MAPS, json!({"metadata": {"name": name}}))
             .await;
         let reference = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": owner["metadata"]["uid"]}]);
-        let owned = json!({"metadata": {"name": format!("{name}-owned"), "ownerReferences": reference, "finalizers": ["a/b"]}});
-        scene.create(MAPS, owned).await;
+        let thing = json!({"metadata": {"name": format!("{name}-owned"), "ownerReferences": reference, "finalizers": ["a/b"]}});
+        scene.create(MAPS, thing).await;
         scene
             .delete(&format!("{MAPS}/{name}"), json!({"propagationPolicy": how}))
             .await;
-        let (code, owned) = scene.get(&format!("{MAPS}/{name}-owned")).await;
+        let (code, thing) = scene.get(&format!("{MAPS}/{name}-owned")).await;
         assert_eq!(code, 200, "its finalizer holds it");
         assert_eq!(
-            owned["metadata"]["deletionTimestamp"].is_null(),
+            thing["metadata"]["deletionTimestamp"].is_null(),
             how == "Orphan",
             "{how}"
         );
