@@ -36,6 +36,8 @@ pub(super) struct State {
     pub(super) renewed: BTreeMap<String, Instant>,
     /// Since when nodes are not there that have pods.
     pub(super) gone_nodes: BTreeMap<String, Instant>,
+    /// The events that were told, by what they are about and what they say.
+    told: BTreeMap<(String, String, String), Key>,
     /// What clients trust the server by, as PEM.
     pub(super) authority: String,
     chance: ChaCha8Rng,
@@ -52,6 +54,7 @@ impl State {
             due: BTreeSet::new(),
             renewed: BTreeMap::new(),
             gone_nodes: BTreeMap::new(),
+            told: BTreeMap::new(),
             authority,
             chance: ChaCha8Rng::seed_from_u64(seed),
         }
@@ -69,6 +72,13 @@ impl State {
         let change = self.store.remove(kind, key)?;
         if let Some(uid) = change.object.value["metadata"]["uid"].as_str() {
             self.applied.remove(uid);
+        }
+        if change.plural == "events" {
+            let event = &change.object.value;
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let about = text(&event["involvedObject"]["uid"]);
+            self.told
+                .remove(&(about, text(&event["reason"]), text(&event["message"])));
         }
         self.note(&change);
         Some(change.object)
@@ -133,14 +143,12 @@ impl State {
         let name = meta["name"].as_str().unwrap_or_default();
         let events = Kind::named("events");
         let now = json!(clock::now());
-        let same = self.store.all("events", namespace).find(|(_, event)| {
-            let event = &event.value;
-            event["involvedObject"]["uid"] == meta["uid"]
-                && event["reason"] == reason
-                && event["message"] == message
-        });
-        if let Some((key, event)) = same {
-            let (key, mut event) = (key.clone(), event.value.clone());
+        let uid = meta["uid"].as_str().unwrap_or_default();
+        let words = (uid.to_owned(), reason.to_owned(), message.to_owned());
+        if let Some(key) = self.told.get(&words).cloned()
+            && let Some(event) = self.store.value("events", &key)
+        {
+            let mut event = event.clone();
             event["count"] = json!(event["count"].as_i64().unwrap_or(1) + 1);
             event["lastTimestamp"] = now;
             self.put(events, &key, event);
@@ -161,6 +169,8 @@ impl State {
             "source": {"component": component}, "reportingComponent": component,
             "reportingInstance": "", "firstTimestamp": now, "lastTimestamp": now, "count": 1,
         });
-        self.put(events, &Key::new(namespace, &named), event);
+        let key = Key::new(namespace, &named);
+        self.told.insert(words, key.clone());
+        self.put(events, &key, event);
     }
 }

@@ -3,6 +3,7 @@
 //! An object is never changed in place: whoever has it, has it as it was, encoded at most once.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -20,6 +21,14 @@ const REMEMBERED: usize = 20_000;
 pub(super) struct Object {
     pub(super) value: Value,
     encoded: OnceLock<Bytes>,
+}
+
+impl Deref for Object {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        &self.value
+    }
 }
 
 impl Object {

@@ -1,6 +1,7 @@
 //! Daemon sets: a pod on every node that takes it (kubernetes 1.37.0, `pkg/controller/daemon/`).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -10,6 +11,7 @@ use super::scheduler;
 use super::{hash_of, made, number};
 use crate::server::kinds::Kind;
 use crate::server::state::State;
+use crate::server::store::Object;
 use crate::world::Key;
 
 const COMPONENT: &str = "daemonset-controller";
@@ -42,7 +44,7 @@ pub(super) fn look(state: &mut State, key: &Key) {
         .all("nodes", "")
         .map(|(key, node)| (key.name.clone(), scheduler::takes(&wanted, &node.value)))
         .collect();
-    let mut by_node: BTreeMap<String, Vec<(Key, Value)>> = BTreeMap::new();
+    let mut by_node: BTreeMap<String, Vec<(Key, Arc<Object>)>> = BTreeMap::new();
     for (key, pod) in made(&state.store, "pods", &set) {
         by_node.entry(node_of(&pod)).or_default().push((key, pod));
     }
@@ -81,7 +83,7 @@ pub(super) fn look(state: &mut State, key: &Key) {
             }
         }
     }
-    let own: Vec<Value> = made(&state.store, "pods", &set)
+    let own: Vec<Arc<Object>> = made(&state.store, "pods", &set)
         .into_iter()
         .map(|(_, pod)| pod)
         .collect();

@@ -1,6 +1,7 @@
 //! Deployments: a replica set per template, the newest growing as the others shrink (kubernetes
 //! 1.37.0, `pkg/controller/deployment/`).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -12,6 +13,7 @@ use super::{Work, hash_of, made, number, owned_by};
 use crate::clock;
 use crate::server::kinds::Kind;
 use crate::server::state::State;
+use crate::server::store::Object;
 use crate::world::Key;
 
 const COMPONENT: &str = "deployment-controller";
@@ -38,7 +40,7 @@ pub(super) fn look(state: &mut State, key: &Key) {
     tell(state, key, &newest);
 }
 
-fn sets(state: &State, deployment: &Value) -> Vec<(Key, Value)> {
+fn sets(state: &State, deployment: &Value) -> Vec<(Key, Arc<Object>)> {
     let mut sets = made(&state.store, "replicasets", deployment);
     sets.sort_by_key(|(_, set)| revision(set));
     sets
@@ -148,14 +150,10 @@ fn roll(state: &mut State, deployment: &Value, newest: &Key) {
         .filter(|(key, _)| key != newest)
         .collect();
     let all = sets(state, deployment);
-    let fresh = all
-        .iter()
-        .find(|(key, _)| key == newest)
-        .map(|(_, set)| set.clone())
-        .unwrap_or_default();
     let able = |set: &Value| number(&set["status"]["availableReplicas"]);
     let total: i64 = all.iter().map(|(_, set)| of(set)).sum();
-    let unfit = of(&fresh) - able(&fresh);
+    let fresh = all.iter().find(|(key, _)| key == newest);
+    let unfit = fresh.map_or(0, |(_, set)| of(set) - able(set));
     let mut may_go = total - least - unfit.max(0);
     if may_go <= 0 {
         return;
@@ -253,13 +251,12 @@ fn tell(state: &mut State, key: &Key, newest: &Key) {
             .map(|(_, set)| number(&set["status"][field]))
             .sum()
     };
-    let own = all
+    let updated = all
         .iter()
         .find(|(key, _)| key == newest)
-        .map_or(Value::Null, |(_, set)| set.clone());
+        .map_or(0, |(_, set)| number(&set["status"]["replicas"]));
     let wanted = number(&deployment["spec"]["replicas"]);
     let (replicas, able) = (sum("replicas"), sum("availableReplicas"));
-    let updated = number(&own["status"]["replicas"]);
     let mut status = told(json!({
         "observedGeneration": deployment["metadata"]["generation"], "updatedReplicas": updated,
         "readyReplicas": sum("readyReplicas"), "unavailableReplicas": (wanted - able).max(0),

@@ -15,13 +15,14 @@ mod statefulset;
 pub(super) use scheduler::bind;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::kinds::Kind;
 use super::selector;
 use super::state::State;
-use super::store::{Change, Store, owners};
+use super::store::{Change, Object, Store, owners};
 use crate::world::Key;
 
 /// What is to be looked at.
@@ -234,17 +235,16 @@ fn owned_by(kind: &Kind, owner: &Value) -> Value {
 }
 
 /// What a controller has made of a kind, in the order of their names.
-fn made(store: &Store, plural: &str, owner: &Value) -> Vec<(Key, Value)> {
+fn made(store: &Store, plural: &str, owner: &Value) -> Vec<(Key, Arc<Object>)> {
+    let kind = Kind::named(plural);
     let uid = owner["metadata"]["uid"].as_str().unwrap_or_default();
-    let all = store
-        .owned_by(uid)
-        .into_iter()
-        .filter(|(kind, _)| *kind == plural);
-    all.filter_map(|(_, key)| {
-        let value = store.value(plural, &key)?.clone();
-        Some((key, value))
-    })
-    .collect()
+    let all = store.owned_by(uid).into_iter();
+    all.filter(|(owned, _)| *owned == plural)
+        .filter_map(|(_, key)| {
+            let object = Arc::clone(store.get(kind, &key)?);
+            Some((key, object))
+        })
+        .collect()
 }
 
 /// Ten letters that differ where templates do, as `pod-template-hash` has them.

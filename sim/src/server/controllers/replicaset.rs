@@ -1,11 +1,14 @@
 //! Replica sets: so many pods of a template (kubernetes 1.37.0, `pkg/controller/replicaset/`).
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::pods::{self, available, is_going, is_over, is_ready, rank};
 use super::{Work, made, number};
 use crate::server::kinds::Kind;
 use crate::server::state::State;
+use crate::server::store::Object;
 use crate::world::Key;
 
 const COMPONENT: &str = "replicaset-controller";
@@ -84,7 +87,7 @@ pub(super) fn told(mut status: Value) -> Value {
 }
 
 /// The pods that count: not over and not on their way out.
-fn active(state: &State, set: &Value) -> Vec<(Key, Value)> {
+fn active(state: &State, set: &Value) -> Vec<(Key, Arc<Object>)> {
     let mut all = made(&state.store, "pods", set);
     all.retain(|(_, pod)| !is_over(pod) && !is_going(pod));
     all

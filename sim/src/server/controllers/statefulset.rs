@@ -1,6 +1,8 @@
 //! Stateful sets: pods with numbers, one after the other (kubernetes 1.37.0,
 //! `pkg/controller/statefulset/`). Of volumes that are claimed nothing is made.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::pods::{self, is_going, is_over, is_ready};
@@ -8,6 +10,7 @@ use super::replicaset::told;
 use super::{hash_of, made, number};
 use crate::server::kinds::Kind;
 use crate::server::state::State;
+use crate::server::store::Object;
 use crate::world::Key;
 
 const COMPONENT: &str = "statefulset-controller";
@@ -71,7 +74,7 @@ pub(super) fn look(state: &mut State, key: &Key) {
             .and_then(|(_, number)| number.parse().ok())
             .unwrap_or(-1)
     };
-    let mut beyond: Vec<&(Key, Value)> = own
+    let mut beyond: Vec<&(Key, Arc<Object>)> = own
         .iter()
         .filter(|(key, _)| number_of(key) >= wanted)
         .collect();

@@ -14,6 +14,11 @@ fn terms<'a>(pod: &'a Value, kind: &str) -> impl Iterator<Item = &'a Value> {
         .flatten()
 }
 
+/// Whether a pod keeps others away.
+pub(super) fn keeps_away(pod: &Value) -> bool {
+    terms(pod, "podAntiAffinity").next().is_some()
+}
+
 /// Whether a term, written by `of`, is about a pod.
 pub(super) fn is_about(scene: &Scene<'_>, term: &Value, of: &Value, pod: &Value) -> bool {
     let namespace = pod["metadata"]["namespace"].as_str().unwrap_or_default();
@@ -73,9 +78,11 @@ pub(super) fn check(
         let reason = "node(s) didn't match pod anti-affinity rules";
         return Err(Rejection::for_now(vec![reason.to_owned()]));
     }
-    let unwanted = placed().any(|(other, there)| {
-        terms(other, "podAntiAffinity").any(|term| against(term, other, pod, there))
+    let aloof = scene.aloof.iter().filter(|(other, _)| stays(other));
+    let mut aloof = aloof.flat_map(|(other, there)| {
+        terms(other, "podAntiAffinity").map(move |term| (term, *other, *there))
     });
+    let unwanted = aloof.any(|(term, other, there)| against(term, other, pod, there));
     match unwanted {
         true => {
             let reason = "node(s) didn't satisfy existing pods anti-affinity rules";

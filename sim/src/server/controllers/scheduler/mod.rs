@@ -53,6 +53,8 @@ struct Scene<'a> {
     nodes: Vec<(&'a str, &'a Value)>,
     pods: BTreeMap<&'a str, Vec<&'a Value>>,
     namespaces: BTreeMap<&'a str, &'a Value>,
+    /// The pods that keep others away, with their nodes.
+    aloof: Vec<(&'a Value, &'a Value)>,
 }
 
 impl<'a> Scene<'a> {
@@ -66,11 +68,15 @@ impl<'a> Scene<'a> {
                 .filter(|pod| !super::pods::is_over(pod));
             (*name, own.collect())
         });
-        Self {
+        let mut scene = Self {
             pods: pods.collect(),
             namespaces: state.store.all("namespaces", "").map(named).collect(),
+            aloof: Vec::new(),
             nodes,
-        }
+        };
+        let aloof = scene.placed();
+        scene.aloof = aloof.filter(|(pod, _)| affinity::keeps_away(pod)).collect();
+        scene
     }
 
     fn pods_on(&self, node: &str) -> &[&'a Value] {
