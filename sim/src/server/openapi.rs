@@ -7,6 +7,9 @@ use super::discovery::served;
 use super::kinds::KINDS;
 use super::refusal::Refusal;
 
+/// The media type of a document of version 2.
+pub(super) const V2: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+
 fn path(group: &str, version: &str) -> String {
     match group {
         "" => format!("api/{version}"),

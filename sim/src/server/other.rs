@@ -30,6 +30,8 @@ pub(super) fn answer(
         (&Method::GET, ["apis", group]) => found(&discovery::group(group)?),
         (&Method::GET, ["api", version]) => found(&discovery::resources("", version)?),
         (&Method::GET, ["apis", group, version]) => found(&discovery::resources(group, version)?),
+        // For lists kubectl asks here, in protobuf: a document without anything has no bytes
+        (&Method::GET, ["openapi", "v2"]) => Ok(text(StatusCode::OK, openapi::V2, "")),
         (&Method::GET, ["openapi", "v3"]) => found(&openapi::index()),
         (&Method::GET, ["openapi", "v3", "api", version]) => {
             found(&openapi::document("", version)?)

@@ -21,6 +21,7 @@ use super::refusal::Refusal;
 use super::selector::Selection;
 use super::serve::{Answer, Shared};
 use super::store::{Change, Object};
+use super::table;
 use crate::clock;
 
 /// How long a watch lasts that says nothing of it: the least of a real server, which draws from
@@ -40,8 +41,30 @@ struct Watch {
     heard: watch::Receiver<u64>,
     ends: Instant,
     bookmarks: bool,
-    slim: bool,
+    form: Form,
     over: bool,
+}
+
+/// In which form objects are told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Whole,
+    Metadata,
+    Table,
+}
+
+impl Form {
+    fn of(headers: &HeaderMap) -> Self {
+        let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
+        let accepted = accepted.unwrap_or_default();
+        if accepted.contains("as=PartialObjectMetadata") {
+            Self::Metadata
+        } else if accepted.contains("as=Table") {
+            Self::Table
+        } else {
+            Self::Whole
+        }
+    }
 }
 
 /// Begins a watch.
@@ -61,10 +84,6 @@ pub(super) fn answer(
         .to_owned();
     let initial = query.is_set("sendInitialEvents");
     let bookmarks = query.is_set("allowWatchBookmarks");
-    let accepted = headers
-        .get(ACCEPT)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
     let state = shared.state();
     let mut watch = Watch {
         shared: Arc::clone(shared),
@@ -74,7 +93,7 @@ pub(super) fn answer(
         heard: state.store.hear(),
         ends: clock::after(seconds.map_or(LASTS, Duration::from_secs)),
         bookmarks,
-        slim: accepted.contains("as=PartialObjectMetadata"),
+        form: Form::of(headers),
         over: false,
         ask,
     };
@@ -179,9 +198,13 @@ impl Watch {
     }
 
     fn tell(&mut self, kind: &str, object: &Arc<Object>) {
-        let object = match self.slim {
-            true => metadata_of(&object.value).to_string().into(),
-            false => object.encoded(),
+        let object = match self.form {
+            Form::Whole => object.encoded(),
+            Form::Metadata => metadata_of(&object.value).to_string().into(),
+            Form::Table => {
+                let table = table::of(&self.ask, std::slice::from_ref(&object.value), self.at);
+                table.to_string().into()
+            }
         };
         self.queue
             .push_back(format!("{{\"type\":\"{kind}\",\"object\":").into());
@@ -198,8 +221,10 @@ impl Watch {
         }
         let mut object =
             json!({"kind": kind.name, "apiVersion": kind.api_version(), "metadata": metadata});
-        if self.slim {
-            object = metadata_of(&object);
+        match self.form {
+            Form::Whole => {}
+            Form::Metadata => object = metadata_of(&object),
+            Form::Table => object = table::of(&self.ask, &[], self.at),
         }
         let line = json!({"type": "BOOKMARK", "object": object});
         self.queue.push_back(format!("{line}\n").into());

@@ -151,8 +151,13 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
             if other("/metadata/labels") {
                 work.extend(serving(store, key, before));
             }
-            let rest = other("/spec/nodeName") || other("/metadata/labels");
-            if change.deleted || rest || (other("/status/phase") && pods::is_over(object)) {
+            let moved = other("/spec/nodeName") || other("/metadata/labels");
+            let is_new = before.is_null();
+            if is_new
+                || change.deleted
+                || moved
+                || (other("/status/phase") && pods::is_over(object))
+            {
                 work.insert(Work::Schedule);
             }
             if let Some(node) = object["spec"]["nodeName"].as_str()

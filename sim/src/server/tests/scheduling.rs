@@ -64,7 +64,9 @@ async fn pods_go_where_they_are_let_and_say_why_they_do_not() {
             Err("2 node(s) didn't match Pod's node affinity/selector"),
         ),
     ] {
-        scene.create(PODS, pod(name, spec)).await;
+        let mut bare = pod(name, spec);
+        bare["metadata"] = json!({"name": name});
+        scene.create(PODS, bare).await;
         let (_, pod) = scene.get(&format!("{PODS}/{name}")).await;
         match goes {
             Ok(node) => assert_eq!(pod["spec"]["nodeName"], node, "{name}"),

@@ -139,7 +139,12 @@ fn place(state: &mut State, key: &Key) {
     }
     let why = refusals(&looked);
     let found = preempt::find(&scene, &pod, &looked);
-    let message = format!("{why} preemption: {}", found.words());
+    // The plugin DynamicResources has its say before, up to 1.36 (1.36.4 said so, 1.37.0 does not)
+    let before = match state.recorded.git_version() {
+        "v1.36.4" => "no new claims to deallocate, ",
+        _ => "",
+    };
+    let message = format!("{why} {before}preemption: {}", found.words());
     if let preempt::Found::Victims { node, victims, .. } = &found {
         preempt::remove(state, &pod, node, victims);
     }
