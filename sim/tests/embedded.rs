@@ -76,6 +76,10 @@ async fn nodes_join_it_and_their_pods_are_placed_run_looked_into_and_removed() {
     let log = pods.logs(name, &LogParams::default()).await.expect("a log");
     assert!(log.contains("Started HTTP server on port 8080"), "{log}");
     let asked = AttachParams::default().stderr(false);
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the wait below is bounded, and kube's exec is what shows the upgrade as others use it"
+    )]
     let mut session = pods
         .exec(name, ["hostname.exe"], &asked)
         .await
