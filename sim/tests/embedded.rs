@@ -17,6 +17,22 @@ use tokio::time::timeout;
 /// How long what is waited for may take on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);
 
+/// Two pods of a server on Windows.
+fn web() -> Deployment {
+    let deployment = json!({
+        "metadata": {"name": "web"},
+        "spec": {
+            "replicas": 2, "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": {
+                "nodeSelector": {"kubernetes.io/os": "windows"},
+                "tolerations": [{"key": "os", "operator": "Exists"}],
+                "containers": [{"name": "main", "image": "registry.k8s.io/e2e-test-images/agnhost:2.53",
+                    "args": ["netexec", "--http-port=8080"]}]}},
+        },
+    });
+    serde_json::from_value(deployment).expect("a deployment")
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_join_it_and_their_pods_are_placed_run_looked_into_and_removed() {
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -40,21 +56,9 @@ async fn nodes_join_it_and_their_pods_are_placed_run_looked_into_and_removed() {
         let ready = ready.iter().find(|condition| condition.type_ == "Ready");
         assert_eq!(ready.map(|ready| ready.status.as_str()), Some("True"));
     }
-    let deployment = json!({
-        "metadata": {"name": "web"},
-        "spec": {
-            "replicas": 2, "selector": {"matchLabels": {"app": "web"}},
-            "template": {"metadata": {"labels": {"app": "web"}}, "spec": {
-                "nodeSelector": {"kubernetes.io/os": "windows"},
-                "tolerations": [{"key": "os", "operator": "Exists"}],
-                "containers": [{"name": "main", "image": "registry.k8s.io/e2e-test-images/agnhost:2.53",
-                    "args": ["netexec", "--http-port=8080"]}]}},
-        },
-    });
-    let deployment: Deployment = serde_json::from_value(deployment).expect("a deployment");
     let deployments: Api<Deployment> = Api::default_namespaced(client.clone());
     deployments
-        .create(&PostParams::default(), &deployment)
+        .create(&PostParams::default(), &web())
         .await
         .expect("it is taken");
     let stands = await_condition(
