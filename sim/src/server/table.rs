@@ -183,7 +183,10 @@ fn cell(plural: &str, column: &str, object: &Value) -> String {
         ("services", "Type") => text(&spec["type"]),
         ("services", "Cluster-IP") => or_none(text(&spec["clusterIP"])),
         ("services", "External-IP") => match spec["type"].as_str() {
-            Some("LoadBalancer") => "<pending>".to_owned(),
+            Some("LoadBalancer") => match &status["loadBalancer"]["ingress"][0] {
+                Value::Null => "<pending>".to_owned(),
+                ingress => text(ingress.get("ip").unwrap_or(&ingress["hostname"])),
+            },
             Some("ExternalName") => text(&spec["externalName"]),
             _ => "<none>".to_owned(),
         },
