@@ -44,7 +44,12 @@ pub(crate) async fn elapse(real: Duration) {
 pub(crate) fn after(real: Duration) -> Instant {
     // A century is as good as for ever, and `Instant` cannot hold every `Duration`
     const FOR_EVER: Duration = Duration::from_hours(100 * 365 * 24);
-    Instant::now() + real.min(FOR_EVER)
+    moment() + real.min(FOR_EVER)
+}
+
+/// The moment that is.
+pub(crate) fn moment() -> Instant {
+    Instant::now()
 }
 
 /// Waits for a moment.

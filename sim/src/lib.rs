@@ -18,6 +18,7 @@
 //! | what a program prints | `program/`; when it comes, and what it reads: `play.rs`, `keyboard.rs` |
 //! | exec, attach, logs and statistics | `kubelet/`; what is kept of a log: `log.rs` |
 //! | trouble on the way to the API server | `front/` |
+//! | an API server of the simulation's own | `server/` |
 //!
 //! Everything listens on loopback only. Time passes through `clock.rs` alone.
 
@@ -25,9 +26,11 @@ mod chance;
 mod clock;
 mod cluster;
 mod dns;
+mod families;
 mod fault;
 mod files;
 pub mod front;
+mod given;
 mod image;
 mod join;
 mod keyboard;
@@ -45,6 +48,8 @@ mod pods;
 mod program;
 mod proxy;
 mod quantity;
+mod query;
+pub mod server;
 mod topology;
 mod traces;
 mod world;

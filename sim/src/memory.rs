@@ -7,8 +7,6 @@
 
 mod derive;
 mod error;
-mod families;
-mod give;
 mod outside;
 mod ready;
 mod services;
@@ -27,7 +25,9 @@ use serde_json::Value;
 
 use crate::cluster::NodeState;
 use crate::cluster::network;
+use crate::families;
 use crate::fault::{FaultKind, FaultSet};
+use crate::given::Given;
 use crate::image::{self, Image};
 use crate::node;
 use crate::pods::{command, run::PodRun};
@@ -51,7 +51,7 @@ pub struct Memory {
     /// The pods that are not ready.
     unready: BTreeSet<Key>,
     turns: Turns,
-    given: give::Given,
+    given: Given,
     families: IpFamilies,
 }
 
@@ -122,7 +122,7 @@ impl Memory {
             selecting: BTreeMap::new(),
             unready: BTreeSet::new(),
             turns: Turns::new(seed),
-            given: give::Given::default(),
+            given: Given::default(),
             families: topology.ip_families,
         };
         memory.add_dns(topology);

@@ -8,7 +8,6 @@ use hyper::body::Incoming;
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
-use super::query::Query;
 use super::server::{Body, text};
 use super::socket::{self, Asked, ERROR, Gone, OUTPUT, Out, Work};
 use super::status;
@@ -17,6 +16,7 @@ use crate::keyboard::Sent;
 use crate::log::{Reader, Stream};
 use crate::pods::book::State;
 use crate::pods::run::PodRun;
+use crate::query::Query;
 use crate::topology::Os;
 
 /// Answers the request for a session and runs it behind the answer.

@@ -7,7 +7,6 @@ use hyper::body::Incoming;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::query::Query;
 use super::server::{Body, text};
 use super::socket::{self, Asked, ERROR, Gone, OUTPUT, Out, Work};
 use super::status;
@@ -18,6 +17,7 @@ use crate::log::Stream;
 use crate::play::{Player, Told};
 use crate::pods::run::PodRun;
 use crate::program::{self, Input, Place, Refusal, Started};
+use crate::query::Query;
 use crate::topology::Os;
 
 /// Answers the request for a session and runs it behind the answer.

@@ -16,13 +16,13 @@ use hyper::body::Frame;
 use jiff::Timestamp;
 use jiff::fmt::temporal::DateTimePrinter;
 
-use super::query::Query;
 use super::server::{Body, boxed, text};
 use crate::cluster::Cluster;
 use crate::fault::FaultKind;
 use crate::log::{Line, Log, Reader, Stream};
 use crate::pods::book::{ContainerBook, State};
 use crate::pods::run::PodRun;
+use crate::query::Query;
 
 /// What is asked for (`PodLogOptions`).
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -18,13 +18,13 @@ use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-use super::query::Query;
 use super::server::PATIENCE;
 use super::stats::seconds;
 use super::usage::{self, PodUsage, Usage};
 use crate::cluster::{Cluster, NodeState};
 use crate::fault::FaultKind;
 use crate::listen;
+use crate::query::Query;
 use crate::world::Key;
 
 const GROUP_VERSION: &str = "metrics.k8s.io/v1beta1";

@@ -7,7 +7,6 @@ mod attach;
 mod exec;
 mod logs;
 mod metrics;
-mod query;
 mod server;
 mod socket;
 mod stats;

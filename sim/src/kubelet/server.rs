@@ -20,12 +20,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use super::query::Query;
 use super::wire::Wire;
 use super::{attach, exec, logs, stats, usage};
 use crate::cluster::{Cluster, NodeState};
 use crate::listen::{self, Seat};
 use crate::pods::run::PodRun;
+use crate::query::Query;
 use crate::world::Key;
 
 /// How many clients of a node are served at once; each session and each log that is followed is one.

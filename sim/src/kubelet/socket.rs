@@ -25,12 +25,12 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 
-use super::query::Query;
 use super::server::{Body, boxed, text};
 use crate::clock;
 use crate::cluster::Cluster;
 use crate::keyboard::Sent;
 use crate::listen::Seat;
+use crate::query::Query;
 use crate::topology::Os;
 
 const INPUT: u8 = 0;

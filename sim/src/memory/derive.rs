@@ -6,7 +6,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::json;
 
-use super::{FAMILIES, Memory, derived, families};
+use super::{FAMILIES, Memory, derived};
+use crate::families;
 use crate::topology::Topology;
 use crate::world::{self, Endpoint, Key, Slice};
 

@@ -5,10 +5,12 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service, ServiceSpec};
 
-use super::{Memory, MemoryError, families};
+use super::{Memory, MemoryError};
 use crate::cluster::network;
+use crate::families;
 use crate::fault::FaultKind;
 use crate::join::balancer;
+use crate::network::Protocol;
 use crate::world::Key;
 
 impl Memory {
@@ -26,10 +28,10 @@ impl Memory {
             return Ok(());
         }
         for family in spec.ip_families.iter().flatten().skip(addresses.len()) {
-            let services = &self.world.services;
+            let taken = |address: IpAddr| self.world.services.at(address).is_some();
             let given = match family.as_str() {
-                families::IPV6 => self.given.address6(services).map(IpAddr::from),
-                _ => self.given.address(services).map(IpAddr::from),
+                families::IPV6 => self.given.address6(|at| taken(at.into())).map(IpAddr::from),
+                _ => self.given.address(|at| taken(at.into())).map(IpAddr::from),
             };
             let address = given.ok_or_else(|| MemoryError::Exhausted {
                 service: key.to_string(),
@@ -55,11 +57,17 @@ impl Memory {
             let named: BTreeSet<i32> = ports.filter_map(|port| port.node_port).collect();
             for port in spec.ports.iter_mut().flatten() {
                 if port.node_port.is_none() {
-                    let given = self.given.node_port(&self.world.services, &named);
-                    port.node_port = Some(given.ok_or_else(|| MemoryError::Exhausted {
-                        service: key.to_string(),
-                        what: "node port",
-                    })?);
+                    let services = &self.world.services;
+                    let taken = |port: u16| {
+                        let has = |protocol| services.on_node_port(protocol, port).is_some();
+                        has(Protocol::Tcp) || has(Protocol::Udp) || named.contains(&port.into())
+                    };
+                    let given = self.given.node_port(taken);
+                    port.node_port =
+                        Some(i32::from(given.ok_or_else(|| MemoryError::Exhausted {
+                            service: key.to_string(),
+                            what: "node port",
+                        })?));
                 }
             }
         }

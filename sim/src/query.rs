@@ -1,12 +1,13 @@
 //! The query of a request, percent-decoded.
 
 /// The pairs of a query, in their order; a name may occur more than once, as `command` does.
-pub(super) struct Query {
+#[derive(Debug)]
+pub(crate) struct Query {
     pairs: Vec<(String, String)>,
 }
 
 impl Query {
-    pub(super) fn parse(query: Option<&str>) -> Self {
+    pub(crate) fn parse(query: Option<&str>) -> Self {
         let pairs = query
             .unwrap_or_default()
             .split('&')
@@ -20,12 +21,12 @@ impl Query {
         }
     }
 
-    pub(super) fn all(&self, name: &str) -> Vec<String> {
+    pub(crate) fn all(&self, name: &str) -> Vec<String> {
         let named = self.pairs.iter().filter(|(known, _)| known == name);
         named.map(|(_, value)| value.clone()).collect()
     }
 
-    pub(super) fn first(&self, name: &str) -> Option<&str> {
+    pub(crate) fn first(&self, name: &str) -> Option<&str> {
         self.pairs
             .iter()
             .find(|(known, _)| known == name)
@@ -33,7 +34,7 @@ impl Query {
     }
 
     /// Go's `1`, `true`.
-    pub(super) fn is_set(&self, name: &str) -> bool {
+    pub(crate) fn is_set(&self, name: &str) -> bool {
         matches!(self.first(name), Some("1" | "true"))
     }
 }

@@ -1,14 +1,10 @@
 //! The addresses and node ports that an API server would give to Services.
 
-use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
-
-use crate::network::Protocol;
-use crate::world::Services;
 
 /// Where the next one is looked for: one that is given back is used again last.
 #[derive(Debug, Default)]
-pub(super) struct Given {
+pub(crate) struct Given {
     addresses: u32,
     addresses6: u32,
     node_ports: u32,
@@ -31,31 +27,25 @@ const ADDRESSES6: (Ipv6Addr, (u32, u32)) = (
 const NODE_PORTS: (u32, u32) = (30_000, 32_767);
 
 impl Given {
-    /// An address that no Service has; `None` where all are taken.
-    pub(super) fn address(&mut self, services: &Services) -> Option<Ipv4Addr> {
+    /// An address that is not taken; `None` where all are.
+    pub(crate) fn address(&mut self, taken: impl Fn(Ipv4Addr) -> bool) -> Option<Ipv4Addr> {
         let range = (u32::from(ADDRESSES.0), u32::from(ADDRESSES.1));
-        let taken = |at: u32| services.at(Ipv4Addr::from(at).into()).is_some();
+        let taken = |at: u32| taken(Ipv4Addr::from(at));
         Some(next(&mut self.addresses, range, taken)?.into())
     }
 
-    /// An IPv6 address that no Service has; `None` where all are taken.
-    pub(super) fn address6(&mut self, services: &Services) -> Option<Ipv6Addr> {
+    /// An IPv6 address that is not taken; `None` where all are.
+    pub(crate) fn address6(&mut self, taken: impl Fn(Ipv6Addr) -> bool) -> Option<Ipv6Addr> {
         let (net, range) = ADDRESSES6;
         let at = |last: u32| Ipv6Addr::from(u128::from(net) | u128::from(last));
-        let taken = |last: u32| services.at(at(last).into()).is_some();
+        let taken = |last: u32| taken(at(last));
         next(&mut self.addresses6, range, taken).map(at)
     }
 
-    /// A node port that neither a Service has nor the one that asks names; `None` where all are
-    /// taken.
-    pub(super) fn node_port(&mut self, services: &Services, named: &BTreeSet<i32>) -> Option<i32> {
-        let taken = |at: u32| {
-            u16::try_from(at).is_ok_and(|port| {
-                let has = |protocol| services.on_node_port(protocol, port).is_some();
-                has(Protocol::Tcp) || has(Protocol::Udp) || named.contains(&i32::from(port))
-            })
-        };
-        i32::try_from(next(&mut self.node_ports, NODE_PORTS, taken)?).ok()
+    /// A node port that is not taken; `None` where all are.
+    pub(crate) fn node_port(&mut self, taken: impl Fn(u16) -> bool) -> Option<u16> {
+        let taken = |at: u32| u16::try_from(at).is_ok_and(&taken);
+        u16::try_from(next(&mut self.node_ports, NODE_PORTS, taken)?).ok()
     }
 }
 

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use crate::topology::IpFamilies;
 
-pub(super) const IPV4: &str = "IPv4";
-pub(super) const IPV6: &str = "IPv6";
+pub(crate) const IPV4: &str = "IPv4";
+pub(crate) const IPV6: &str = "IPv6";
 
 /// Completes `ipFamilyPolicy` and `ipFamilies`, or says in the server's words why the Service is
 /// refused.
-pub(super) fn complete(spec: &mut ServiceSpec, cluster: IpFamilies) -> Result<(), String> {
+pub(crate) fn complete(spec: &mut ServiceSpec, cluster: IpFamilies) -> Result<(), String> {
     let given = spec.cluster_ips.clone().unwrap_or_default();
     let headless = given.first().is_some_and(|first| first == "None");
     let bare = headless && spec.selector.as_ref().is_none_or(BTreeMap::is_empty);

@@ -1,0 +1,145 @@
+//! What real servers answered to dry runs, given again: requests are known by what they ask, whatever
+//! the namespace.
+//!
+//! The recordings are those that the judgements are tested with; the simulator reads of them what a
+//! server received and sent, and nothing else.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::clock;
+
+/// What a version is known by here.
+#[derive(Clone, Copy, Debug)]
+struct Version {
+    /// As `/version` tells it.
+    git: &'static str,
+    answers: &'static str,
+    metrics: &'static str,
+}
+
+const VERSIONS: [Version; 2] = [
+    Version {
+        git: "v1.37.0",
+        answers: include_str!("../../../tests/recordings/v1.37.0/answers.jsonl"),
+        metrics: include_str!("recorded/v1.37.0.metrics"),
+    },
+    Version {
+        git: "v1.36.4",
+        answers: include_str!("../../../tests/recordings/v1.36.4/answers.jsonl"),
+        metrics: include_str!("recorded/v1.36.4.metrics"),
+    },
+];
+
+/// The versions that are known, such as `1.37.0`; the first is the usual one.
+pub(super) fn versions() -> impl Iterator<Item = &'static str> {
+    VERSIONS.iter().map(|version| &version.git[1..])
+}
+
+/// The namespace in which it was recorded.
+const NAMESPACE: &str = "winconform-host-recorded";
+
+/// The answers of one version.
+#[derive(Debug)]
+pub(super) struct Recorded {
+    version: Version,
+    /// By request; read when the first is looked for, since most clients look for none.
+    answers: Option<BTreeMap<String, (u16, Value)>>,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    verb: String,
+    path: String,
+    body: Value,
+    status: u16,
+    answer: Value,
+}
+
+impl Recorded {
+    /// That of a version such as `1.37.0`, if it is known.
+    pub(super) fn of(version: &str) -> Option<Self> {
+        let found = VERSIONS.iter().find(|known| &known.git[1..] == version)?;
+        Some(Self {
+            version: *found,
+            answers: None,
+        })
+    }
+
+    /// `v1.37.0`.
+    pub(super) fn git_version(&self) -> &'static str {
+        self.version.git
+    }
+
+    /// The server's metrics that tell of its feature gates.
+    pub(super) fn metrics(&self) -> &'static str {
+        self.version.metrics
+    }
+
+    /// The answer to a request with its status, if one is recorded. `verb` is `create` or `patch`,
+    /// `path` has no query.
+    pub(super) fn answer(
+        &mut self,
+        verb: &str,
+        path: &str,
+        namespace: &str,
+        body: &Value,
+    ) -> Option<(u16, Value)> {
+        let answers = self
+            .answers
+            .get_or_insert_with(|| read(self.version.answers));
+        let (code, answer) = answers.get(&key(verb, &path.replace(namespace, ""), body))?;
+        let text = answer.to_string().replace(NAMESPACE, namespace);
+        let mut answer: Value = serde_json::from_str(&text).ok()?;
+        if answer["metadata"]["name"].is_string() {
+            answer["metadata"]["creationTimestamp"] = json!(clock::now());
+        }
+        Some((*code, answer))
+    }
+}
+
+fn read(text: &str) -> BTreeMap<String, (u16, Value)> {
+    let lines = text.lines().filter_map(|line| {
+        let line: Line = serde_json::from_str(line).ok()?;
+        let (path, _) = line.path.split_once('?').unwrap_or((&line.path, ""));
+        let key = key(&line.verb, &path.replace(NAMESPACE, ""), &line.body);
+        Some((key, (line.status, line.answer)))
+    });
+    lines.collect()
+}
+
+fn key(verb: &str, path: &str, body: &Value) -> String {
+    format!("{verb} {path} {body}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_is_recorded_is_answered_again() {
+        for version in VERSIONS {
+            let mut recorded = Recorded::of(&version.git[1..]).expect("it is known");
+            let mut asked = 0;
+            for line in version.answers.lines() {
+                let line: Line = serde_json::from_str(line).expect("a line of the recording");
+                let (path, _) = line.path.split_once('?').expect("a dry run");
+                let path = path.replace(NAMESPACE, "mine");
+                let answer = recorded.answer(&line.verb, &path, "mine", &line.body);
+                let (code, answer) = answer.unwrap_or_else(|| panic!("{path} {}", line.body));
+                assert_eq!(code, line.status);
+                assert_eq!(answer["message"].as_str().is_some(), code == 422);
+                asked += 1;
+            }
+            assert!(asked > 900, "{} has {asked}", version.git);
+            let other = serde_json::json!({"spec": {}});
+            assert_eq!(
+                recorded.answer("create", "/api/v1/namespaces/mine/pods", "mine", &other),
+                None
+            );
+        }
+        assert!(Recorded::of("1.2.3").is_none());
+    }
+}

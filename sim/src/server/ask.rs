@@ -1,0 +1,195 @@
+//! What a request asks for, read from its method, path and query.
+
+use http::Method;
+
+use super::kinds::{KINDS, Kind, UNSERVED};
+use super::refusal::Refusal;
+use crate::query::Query;
+
+/// What is to be done with objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verb {
+    Get,
+    List,
+    Watch,
+    Create,
+    Update,
+    Patch,
+    Delete,
+    DeleteCollection,
+}
+
+/// A request for objects.
+#[derive(Debug)]
+pub(super) struct Ask {
+    pub(super) verb: Verb,
+    pub(super) kind: &'static Kind,
+    /// Empty for all of them, and for kinds that have none.
+    pub(super) namespace: String,
+    /// Empty for a collection.
+    pub(super) name: String,
+    /// Empty for the object itself.
+    pub(super) subresource: String,
+    pub(super) query: Query,
+}
+
+/// Where a path leads.
+#[derive(Debug)]
+pub(super) enum Asked {
+    Objects(Ask),
+    /// Discovery, versions, health, reviews: by the parts of the path.
+    Other(Vec<String>),
+}
+
+impl Ask {
+    pub(super) fn dry_run(&self) -> bool {
+        self.query.first("dryRun") == Some("All")
+    }
+
+    /// Who writes, as `managedFields` names him.
+    pub(super) fn manager(&self) -> &str {
+        self.query.first("fieldManager").unwrap_or("unknown")
+    }
+
+    pub(super) fn names_status(&self) -> bool {
+        self.subresource == "status"
+    }
+}
+
+/// Reads a request's line.
+pub(super) fn read(method: &Method, path: &str, query: Option<&str>) -> Result<Asked, Refusal> {
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let (group, version, rest) = match parts.as_slice() {
+        ["api", version, rest @ ..] if !rest.is_empty() => ("", *version, rest),
+        ["apis", group, version, rest @ ..] if !rest.is_empty() => (*group, *version, rest),
+        _ => return Ok(other(&parts)),
+    };
+    if group == "authorization.k8s.io" {
+        return Ok(other(&parts));
+    }
+    let (namespace, rest) = match rest {
+        ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => ("", rest),
+        ["namespaces", namespace, rest @ ..] => (*namespace, rest),
+        rest => ("", rest),
+    };
+    let [plural, rest @ ..] = rest else {
+        return Err(Refusal::no_such_resource());
+    };
+    let Some(kind) = Kind::find(group, version, plural) else {
+        let known = UNSERVED.contains(&group) || KINDS.iter().any(|kind| kind.group == group);
+        return Err(match known {
+            true => Refusal::unserved(format_args!("{plural} of `{group}/{version}`")),
+            false => Refusal::no_such_resource(),
+        });
+    };
+    let (name, subresource) = match rest {
+        [] => ("", ""),
+        [name] => (*name, ""),
+        [name, subresource] => (*name, *subresource),
+        _ => return Err(Refusal::unserved(format_args!("`{path}`"))),
+    };
+    if !subresource.is_empty() && !kind.subresources.contains(&subresource) {
+        return Err(Refusal::unserved(format_args!(
+            "`{subresource}` of {plural}"
+        )));
+    }
+    if kind.namespaced == namespace.is_empty() && !(name.is_empty() && kind.namespaced) {
+        return Err(Refusal::no_such_resource());
+    }
+    let query = Query::parse(query);
+    let verb = match *method {
+        Method::GET | Method::HEAD if name.is_empty() && query.is_set("watch") => Verb::Watch,
+        Method::GET | Method::HEAD if name.is_empty() => Verb::List,
+        Method::GET | Method::HEAD => Verb::Get,
+        Method::POST => Verb::Create,
+        Method::PUT if !name.is_empty() => Verb::Update,
+        Method::PATCH if !name.is_empty() => Verb::Patch,
+        Method::DELETE if name.is_empty() => Verb::DeleteCollection,
+        Method::DELETE => Verb::Delete,
+        _ => return Err(Refusal::unserved(format_args!("{method} of {plural}"))),
+    };
+    Ok(Asked::Objects(Ask {
+        verb,
+        kind,
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        subresource: subresource.to_owned(),
+        query,
+    }))
+}
+
+fn other(parts: &[&str]) -> Asked {
+    Asked::Other(parts.iter().map(|part| (*part).to_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(method: &Method, uri: &str) -> Result<Ask, u16> {
+        let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
+        match read(method, path, Some(query)) {
+            Ok(Asked::Objects(ask)) => Ok(ask),
+            Ok(Asked::Other(_)) => Err(0),
+            Err(refusal) => Err(refusal.code),
+        }
+    }
+
+    #[test]
+    fn paths_name_objects() {
+        let pods = "/api/v1/namespaces/a/pods";
+        for (method, uri, verb, named) in [
+            (
+                Method::GET,
+                "/api/v1/pods?watch=1",
+                Verb::Watch,
+                ["", "", ""],
+            ),
+            (Method::GET, pods, Verb::List, ["a", "", ""]),
+            (Method::POST, pods, Verb::Create, ["a", "", ""]),
+            (Method::DELETE, pods, Verb::DeleteCollection, ["a", "", ""]),
+            (
+                Method::GET,
+                "/api/v1/namespaces/a",
+                Verb::Get,
+                ["", "a", ""],
+            ),
+            (
+                Method::PUT,
+                "/api/v1/namespaces/a/finalize",
+                Verb::Update,
+                ["", "a", "finalize"],
+            ),
+            (
+                Method::PATCH,
+                "/api/v1/nodes/n/status",
+                Verb::Patch,
+                ["", "n", "status"],
+            ),
+        ] {
+            let ask = ask(&method, uri).expect(uri);
+            assert_eq!(ask.verb, verb, "{uri}");
+            assert_eq!(
+                [&ask.namespace, &ask.name, &ask.subresource],
+                named,
+                "{uri}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_not_served_is_told_from_what_there_is_not() {
+        for (uri, code) in [
+            ("/apis/rbac.authorization.k8s.io/v1/clusterroles", 501),
+            ("/api/v1/componentstatuses", 501),
+            ("/api/v1/namespaces/a/pods/b/proxy", 501),
+            ("/apis/windows.k8s.io/v1/things", 404),
+            ("/api/v1/namespaces/a/nodes/b", 404),
+            ("/api/v1/pods/b", 404),
+            ("/apis/windows.k8s.io/v1", 0),
+            ("/version", 0),
+        ] {
+            assert_eq!(ask(&Method::GET, uri).expect_err(uri), code, "{uri}");
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! How objects become others.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::create::identify;
+use super::kinds::Kind;
+use super::patch::{self, Form};
+use super::refusal::Refusal;
+use super::state::State;
+use super::store::Object;
+use super::{defaults, services, shape};
+use crate::clock;
+use crate::world::Key;
+
+/// What of an object's metadata no client sets.
+const KEPT: [&str; 7] = [
+    "name",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+];
+
+/// What a client may write of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Main,
+    Status,
+}
+
+/// A patch, and whose.
+pub(super) struct Patch<'a> {
+    pub(super) form: Form,
+    pub(super) body: Value,
+    pub(super) manager: &'a str,
+}
+
+impl State {
+    fn live(&self, kind: &Kind, key: &Key) -> Result<Arc<Object>, Refusal> {
+        let found = self.store.get(kind, key).cloned();
+        found.ok_or_else(|| Refusal::not_found(kind, &key.name))
+    }
+
+    /// Replaces a part of an object.
+    pub(super) fn replace(
+        &mut self,
+        kind: &'static Kind,
+        key: &Key,
+        part: Part,
+        mut body: Value,
+        dry: bool,
+    ) -> Result<Arc<Object>, Refusal> {
+        let live = self.live(kind, key)?;
+        identify(kind, &key.namespace, &mut body)?;
+        shape::check(kind, &body)?;
+        let (old, meta) = (&live.value, &body["metadata"]);
+        let version = meta["resourceVersion"]
+            .as_str()
+            .filter(|version| !version.is_empty());
+        if version.is_some_and(|version| old["metadata"]["resourceVersion"] != version) {
+            let why = "the object has been modified; please apply your changes to the latest version \
+                       and try again";
+            return Err(Refusal::conflict(kind, &key.name, why));
+        }
+        let uid = meta["uid"].as_str().filter(|uid| !uid.is_empty());
+        if let Some(uid) = uid.filter(|uid| old["metadata"]["uid"] != *uid) {
+            let is = old["metadata"]["uid"].as_str().unwrap_or_default();
+            let why = format!(
+                "Precondition failed: UID in precondition: {uid}, UID in object meta: {is}"
+            );
+            return Err(Refusal::conflict(kind, &key.name, &why));
+        }
+        for field in KEPT {
+            take(&mut body["metadata"], &old["metadata"], field);
+        }
+        if body["metadata"].get("managedFields").is_none() {
+            take(&mut body["metadata"], &old["metadata"], "managedFields");
+        }
+        body["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
+        match part {
+            Part::Status => {
+                let others: Vec<String> = old
+                    .as_object()
+                    .into_iter()
+                    .flatten()
+                    .map(|(name, _)| name.clone())
+                    .filter(|name| name != "status" && name != "metadata")
+                    .collect();
+                for field in others {
+                    take(&mut body, old, &field);
+                }
+            }
+            Part::Main => {
+                if kind.status {
+                    take(&mut body, old, "status");
+                }
+                defaults::set(kind, &mut body);
+                if kind.plural == "services" {
+                    services::keep(&mut body, old);
+                    services::complete(self, key, &mut body)?;
+                }
+            }
+        }
+        if kind.status && body.get("spec") != old.get("spec") {
+            let generation = old["metadata"]["generation"].as_i64().unwrap_or(0);
+            body["metadata"]["generation"] = json!(generation + 1);
+        }
+        if body == *old {
+            return Ok(live);
+        }
+        if dry {
+            return Ok(Object::new(body));
+        }
+        let put = self.put(kind, key, body);
+        Ok(self.finalized(kind, key).unwrap_or(put))
+    }
+
+    /// Patches a part of an object, which an apply may create; whether it did.
+    pub(super) fn patch(
+        &mut self,
+        kind: &'static Kind,
+        key: &Key,
+        part: Part,
+        patch: Patch<'_>,
+        dry: bool,
+    ) -> Result<(Arc<Object>, bool), Refusal> {
+        let Patch {
+            form,
+            body,
+            manager,
+        } = patch;
+        if form != Form::Apply {
+            let live = self.live(kind, key)?;
+            let body = patch::patched(form, &live.value, body)?;
+            return Ok((self.replace(kind, key, part, body, dry)?, false));
+        }
+        let mut configuration = body;
+        identify(kind, &key.namespace, &mut configuration)?;
+        let named = configuration["metadata"]["name"].as_str();
+        if named.is_some_and(|named| named != key.name) {
+            return Err(Refusal::bad(
+                "the name of the object does not match the name on the URL",
+            ));
+        }
+        configuration["metadata"]["name"] = json!(key.name);
+        let Some(live) = self.store.get(kind, key).cloned() else {
+            let mut made = configuration.clone();
+            made["metadata"]["managedFields"] = json!([entry(kind, manager, &configuration)]);
+            let made = self.create(kind, &key.namespace, made, dry)?;
+            if !dry {
+                self.remember(&made, manager, configuration);
+            }
+            return Ok((made, true));
+        };
+        let uid = live.value["metadata"]["uid"].as_str().unwrap_or_default();
+        let nobody = patch::Applied::new();
+        let applied = self.applied.get(uid).unwrap_or(&nobody);
+        let mut body = patch::apply(&live.value, applied, manager, &configuration)?;
+        let same = applied.get(manager) == Some(&configuration);
+        if !same {
+            let entries = body["metadata"]["managedFields"].take();
+            let mut entries = match entries {
+                Value::Array(entries) => entries,
+                _ => Vec::new(),
+            };
+            entries.retain(|entry| entry["manager"] != manager || entry["operation"] != "Apply");
+            entries.push(entry(kind, manager, &configuration));
+            body["metadata"]["managedFields"] = json!(entries);
+        }
+        let changed = self.replace(kind, key, part, body, dry)?;
+        if !dry {
+            self.remember(&changed, manager, configuration);
+        }
+        Ok((changed, false))
+    }
+
+    fn remember(&mut self, object: &Object, manager: &str, configuration: Value) {
+        let uid = object.value["metadata"]["uid"].as_str().unwrap_or_default();
+        let applied = self.applied.entry(uid.to_owned()).or_default();
+        applied.insert(manager.to_owned(), configuration);
+    }
+
+    /// Sets the status that a controller has found, if it is another.
+    pub(super) fn set_status(&mut self, plural: &str, key: &Key, status: Value) {
+        let kind = Kind::named(plural);
+        if let Some(live) = self.store.get(kind, key)
+            && live.value["status"] != status
+        {
+            let mut value = live.value.clone();
+            value["status"] = status;
+            self.put(kind, key, value);
+        }
+    }
+
+    /// Changes an object as a controller does, if that makes another of it.
+    pub(super) fn edit(&mut self, plural: &str, key: &Key, edit: impl FnOnce(&mut Value)) {
+        let kind = Kind::named(plural);
+        let Some(live) = self.store.get(kind, key).cloned() else {
+            return;
+        };
+        let mut value = live.value.clone();
+        edit(&mut value);
+        if value == live.value {
+            return;
+        }
+        if kind.status && value.get("spec") != live.value.get("spec") && kind.plural != "nodes" {
+            let generation = value["metadata"]["generation"].as_i64().unwrap_or(0);
+            value["metadata"]["generation"] = json!(generation + 1);
+        }
+        self.put(kind, key, value);
+        self.finalized(kind, key);
+    }
+}
+
+/// Takes a field over, or its absence.
+fn take(into: &mut Value, from: &Value, field: &str) {
+    let Some(fields) = into.as_object_mut() else {
+        return;
+    };
+    match from.get(field) {
+        Some(value) => drop(fields.insert(field.to_owned(), value.clone())),
+        None => drop(fields.remove(field)),
+    }
+}
+
+/// Who applied what, as an object tells it.
+fn entry(kind: &Kind, manager: &str, configuration: &Value) -> Value {
+    json!({
+        "manager": manager, "operation": "Apply", "apiVersion": kind.api_version(),
+        "time": clock::now(), "fieldsType": "FieldsV1", "fieldsV1": patch::fields(configuration),
+    })
+}

@@ -1,0 +1,125 @@
+//! Daemon sets: a pod on every node that takes it (kubernetes 1.37.0, `pkg/controller/daemon/`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::pods::{self, is_going, is_over, is_ready};
+use super::replicaset::told;
+use super::scheduler;
+use super::{hash_of, made, number};
+use crate::server::kinds::Kind;
+use crate::server::state::State;
+use crate::server::store::Object;
+use crate::world::Key;
+
+const COMPONENT: &str = "daemonset-controller";
+const REVISION: &str = "controller-revision-hash";
+
+/// What the pods tolerate beside their own (`pkg/controller/daemon/util/daemonset_util.go`).
+const TOLERATED: [(&str, &str); 6] = [
+    ("not-ready", "NoExecute"),
+    ("unreachable", "NoExecute"),
+    ("disk-pressure", "NoSchedule"),
+    ("memory-pressure", "NoSchedule"),
+    ("pid-pressure", "NoSchedule"),
+    ("unschedulable", "NoSchedule"),
+];
+
+pub(super) fn look(state: &mut State, key: &Key) {
+    let kind = Kind::named("daemonsets");
+    let Some(set) = state.store.value("daemonsets", key).cloned() else {
+        return;
+    };
+    if is_going(&set) {
+        return;
+    }
+    let template = &set["spec"]["template"];
+    let hash = hash_of(template);
+    let mut wanted = json!({"spec": template["spec"]});
+    tolerate(&mut wanted["spec"]);
+    let nodes: Vec<(String, bool)> = state
+        .store
+        .all("nodes", "")
+        .map(|(key, node)| (key.name.clone(), scheduler::takes(&wanted, &node.value)))
+        .collect();
+    let mut by_node: BTreeMap<String, Vec<(Key, Arc<Object>)>> = BTreeMap::new();
+    for (key, pod) in made(&state.store, "pods", &set) {
+        by_node.entry(node_of(&pod)).or_default().push((key, pod));
+    }
+    let mut missing = 0;
+    for (name, takes) in &nodes {
+        let own = by_node.get(name).map_or(&[][..], Vec::as_slice);
+        if !takes {
+            for (key, _) in own.iter().filter(|(_, pod)| !is_going(pod)) {
+                pods::delete(state, COMPONENT, (kind, &set), key);
+            }
+            continue;
+        }
+        for (key, _) in own.iter().filter(|(_, pod)| is_over(pod) && !is_going(pod)) {
+            pods::delete(state, COMPONENT, (kind, &set), key);
+        }
+        missing += i64::from(!own.iter().any(|(_, pod)| is_ready(pod) && !is_going(pod)));
+        if own.is_empty() {
+            // A failure is told in an event, and tried again with the next change
+            let _ = pods::create(state, COMPONENT, (kind, &set), template, |pod| {
+                pod["metadata"]["labels"][REVISION] = json!(hash);
+                tolerate(&mut pod["spec"]);
+                let field = json!({"key": "metadata.name", "operator": "In", "values": [name]});
+                let terms = &mut pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+                terms["nodeSelectorTerms"] = json!([{"matchFields": [field]}]);
+            });
+        }
+    }
+    if set["spec"]["updateStrategy"]["type"] != "OnDelete" {
+        let most = &set["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"];
+        let mut may_go = most.as_i64().unwrap_or(1).max(1) - missing;
+        for (key, pod) in by_node.values().flatten() {
+            let old = pod["metadata"]["labels"][REVISION] != hash && !is_going(pod);
+            if old && (may_go > 0 || !is_ready(pod)) {
+                may_go -= i64::from(is_ready(pod));
+                pods::delete(state, COMPONENT, (kind, &set), key);
+            }
+        }
+    }
+    let own: Vec<Arc<Object>> = made(&state.store, "pods", &set)
+        .into_iter()
+        .map(|(_, pod)| pod)
+        .collect();
+    let wanted = nodes.iter().filter(|(_, takes)| *takes).count();
+    let count = |which: &dyn Fn(&Value) -> bool| {
+        own.iter()
+            .filter(|pod| !is_going(pod) && which(pod))
+            .count()
+    };
+    let ready = count(&is_ready);
+    let status = json!({
+        "currentNumberScheduled": count(&|_| true), "desiredNumberScheduled": wanted, "numberMisscheduled": 0,
+        "numberReady": ready, "numberAvailable": ready, "numberUnavailable": wanted.saturating_sub(ready),
+        "updatedNumberScheduled": count(&|pod| pod["metadata"]["labels"][REVISION] == hash),
+        "observedGeneration": number(&set["metadata"]["generation"]),
+    });
+    state.set_status("daemonsets", key, told(status));
+}
+
+fn tolerate(spec: &mut Value) {
+    if !spec["tolerations"].is_array() {
+        spec["tolerations"] = json!([]);
+    }
+    if let Some(all) = spec["tolerations"].as_array_mut() {
+        let more = TOLERATED.map(|(key, effect)| {
+            json!({"key": format!("node.kubernetes.io/{key}"), "operator": "Exists", "effect": effect})
+        });
+        all.extend(more);
+    }
+}
+
+/// The node of a pod, or the one that it is for.
+fn node_of(pod: &Value) -> String {
+    let bound = pod["spec"]["nodeName"].as_str();
+    let path = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution\
+                /nodeSelectorTerms/0/matchFields/0/values/0";
+    let aimed = || pod.pointer(path).and_then(Value::as_str);
+    bound.or_else(aimed).unwrap_or_default().to_owned()
+}

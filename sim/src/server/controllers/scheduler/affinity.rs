@@ -1,0 +1,93 @@
+//! Affinity between pods (`plugins/interpodaffinity`), as far as it is required.
+
+use serde_json::Value;
+
+use super::{Rejection, Scene};
+use crate::server::selector;
+
+const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
+
+fn terms<'a>(pod: &'a Value, kind: &str) -> impl Iterator<Item = &'a Value> {
+    pod["spec"]["affinity"][kind][REQUIRED]
+        .as_array()
+        .into_iter()
+        .flatten()
+}
+
+/// Whether a pod keeps others away.
+pub(super) fn keeps_away(pod: &Value) -> bool {
+    terms(pod, "podAntiAffinity").next().is_some()
+}
+
+/// Whether a term, written by `of`, is about a pod.
+pub(super) fn is_about(scene: &Scene<'_>, term: &Value, of: &Value, pod: &Value) -> bool {
+    let namespace = pod["metadata"]["namespace"].as_str().unwrap_or_default();
+    let listed = term["namespaces"].as_array();
+    let chosen = term
+        .get("namespaceSelector")
+        .filter(|selector| selector.is_object());
+    let within = match (listed, chosen) {
+        (None, None) => of["metadata"]["namespace"] == namespace,
+        (listed, chosen) => {
+            let labels = scene
+                .namespaces
+                .get(namespace)
+                .map(|own| &own["metadata"]["labels"]);
+            listed.is_some_and(|names| names.iter().any(|name| name == namespace))
+                || chosen
+                    .zip(labels)
+                    .is_some_and(|(chosen, labels)| selector::matches(chosen, labels))
+        }
+    };
+    within && selector::matches(&term["labelSelector"], &pod["metadata"]["labels"])
+}
+
+/// Whether two nodes are the same place to a term.
+pub(super) fn is_together(term: &Value, one: &Value, other: &Value) -> bool {
+    let key = term["topologyKey"].as_str().unwrap_or_default();
+    let value = |node: &Value| node["metadata"]["labels"].get(key).cloned();
+    value(one).is_some_and(|own| value(other) == Some(own))
+}
+
+pub(super) fn check(
+    scene: &Scene<'_>,
+    pod: &Value,
+    node: &Value,
+    without: &[&Value],
+) -> Result<(), Rejection> {
+    let stays = |other: &Value| !without.iter().any(|gone| std::ptr::eq(*gone, other));
+    let placed = || scene.placed().filter(|(other, _)| stays(other));
+    for term in terms(pod, "podAffinity") {
+        let mut all = placed()
+            .filter(|(other, _)| is_about(scene, term, pod, other))
+            .peekable();
+        // The first of pods that want to be together may be anywhere
+        let is_first = all.peek().is_none() && is_about(scene, term, pod, pod);
+        if !is_first && !all.any(|(_, there)| is_together(term, there, node)) {
+            return Err(Rejection::for_good(
+                "node(s) didn't match pod affinity rules",
+            ));
+        }
+    }
+    let against = |term: &Value, of: &Value, about: &Value, there: &Value| {
+        is_about(scene, term, of, about) && is_together(term, there, node)
+    };
+    let apart = terms(pod, "podAntiAffinity")
+        .any(|term| placed().any(|(other, there)| against(term, pod, other, there)));
+    if apart {
+        let reason = "node(s) didn't match pod anti-affinity rules";
+        return Err(Rejection::for_now(vec![reason.to_owned()]));
+    }
+    let aloof = scene.aloof.iter().filter(|(other, _)| stays(other));
+    let mut aloof = aloof.flat_map(|(other, there)| {
+        terms(other, "podAntiAffinity").map(move |term| (term, *other, *there))
+    });
+    let unwanted = aloof.any(|(term, other, there)| against(term, other, pod, there));
+    match unwanted {
+        true => {
+            let reason = "node(s) didn't satisfy existing pods anti-affinity rules";
+            Err(Rejection::for_now(vec![reason.to_owned()]))
+        }
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,127 @@
+//! Which nodes take a pod: the plugins in their order, the first that refuses counts.
+
+use serde_json::Value;
+
+use super::{Rejection, Scene, affinity, room};
+use crate::server::controllers::node::tolerates;
+use crate::server::selector::expressions;
+
+/// Whether a node takes a pod, as if some pods were not there.
+pub(super) fn check(
+    scene: &Scene<'_>,
+    pod: &Value,
+    name: &str,
+    node: &Value,
+    without: &[&Value],
+) -> Result<(), Rejection> {
+    if !named(pod, name) {
+        return Err(Rejection::for_good(
+            "node(s) didn't satisfy plugin(s) [NodeAffinity]",
+        ));
+    }
+    if node["spec"]["unschedulable"] == true && !tolerated(pod, &unschedulable()) {
+        return Err(Rejection::for_good("node(s) were unschedulable"));
+    }
+    if untolerated(pod, node) {
+        return Err(Rejection::for_good("node(s) had untolerated taint(s)"));
+    }
+    if !selected(pod, node) {
+        return Err(Rejection::for_good(
+            "node(s) didn't match Pod's node affinity/selector",
+        ));
+    }
+    let own: Vec<&Value> = scene
+        .pods_on(name)
+        .iter()
+        .copied()
+        .filter(|pod| !without.iter().any(|gone| std::ptr::eq(*gone, *pod)))
+        .collect();
+    if !room::ports_are_free(pod, &own) {
+        let reason = "node(s) didn't have free ports for the requested pod ports";
+        return Err(Rejection::for_now(vec![reason.to_owned()]));
+    }
+    let missing = room::missing(pod, node, &own);
+    if !missing.is_empty() {
+        return Err(Rejection::for_now(missing));
+    }
+    affinity::check(scene, pod, node, without)
+}
+
+/// Whether a node takes the pods of a daemon set, whatever is on it.
+pub(in crate::server::controllers) fn takes(pod: &Value, node: &Value) -> bool {
+    let name = node["metadata"]["name"].as_str().unwrap_or_default();
+    let aimed = pod["spec"]["nodeName"].as_str();
+    aimed.is_none_or(|aimed| aimed == name)
+        && named(pod, name)
+        && selected(pod, node)
+        && !untolerated(pod, node)
+}
+
+fn unschedulable() -> Value {
+    serde_json::json!({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"})
+}
+
+fn tolerated(pod: &Value, taint: &Value) -> bool {
+    let tolerations = pod["spec"]["tolerations"].as_array();
+    tolerations
+        .into_iter()
+        .flatten()
+        .any(|toleration| tolerates(toleration, taint))
+}
+
+fn untolerated(pod: &Value, node: &Value) -> bool {
+    let taints = node["spec"]["taints"].as_array();
+    taints
+        .into_iter()
+        .flatten()
+        .filter(|taint| taint["effect"] != "PreferNoSchedule")
+        .any(|taint| !tolerated(pod, taint))
+}
+
+fn terms(pod: &Value) -> Option<&Vec<Value>> {
+    let path = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution\
+                /nodeSelectorTerms";
+    pod.pointer(path)?.as_array()
+}
+
+/// Whether a pod that names its nodes names this one: such a pod is not tried on others at all
+/// (`plugins/nodeaffinity`, `PreFilter`).
+fn named(pod: &Value, name: &str) -> bool {
+    let Some(terms) = terms(pod).filter(|terms| !terms.is_empty()) else {
+        return true;
+    };
+    let names = |term: &Value| -> Option<bool> {
+        let fields = term["matchFields"].as_array()?;
+        let mut by_name = fields
+            .iter()
+            .filter(|one| one["key"] == "metadata.name" && one["operator"] == "In");
+        let values = by_name.next()?["values"].as_array()?;
+        Some(values.iter().any(|value| value == name))
+    };
+    // One term that names none leaves all in question
+    terms.iter().any(|term| names(term) != Some(false))
+}
+
+/// `nodeSelector` and the required node affinity.
+pub(super) fn selected(pod: &Value, node: &Value) -> bool {
+    let label = |key: &str| node["metadata"]["labels"][key].as_str();
+    let selector = pod["spec"]["nodeSelector"].as_object();
+    let by_labels = selector
+        .into_iter()
+        .flatten()
+        .all(|(key, value)| label(key) == value.as_str());
+    by_labels && terms(pod).is_none_or(|terms| terms.iter().any(|term| term_holds(term, node)))
+}
+
+pub(super) fn term_holds(term: &Value, node: &Value) -> bool {
+    let label = |key: &str| node["metadata"]["labels"][key].as_str();
+    let field = |key: &str| match key {
+        "metadata.name" => node["metadata"]["name"].as_str(),
+        _ => None,
+    };
+    let says = ["matchExpressions", "matchFields"]
+        .iter()
+        .any(|list| term[list].is_array());
+    says && expressions(&term["matchExpressions"], label)
+        && expressions(&term["matchFields"], field)
+}

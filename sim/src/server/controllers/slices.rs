@@ -1,0 +1,127 @@
+//! Endpoint slices: the pods that a Service selects (kubernetes 1.37.0,
+//! `staging/src/k8s.io/endpointslice/`), one slice per Service, which is enough for a thousand pods.
+
+use serde_json::{Value, json};
+
+use super::pods::{is_going, is_over, is_ready};
+use super::{made, owned_by};
+use crate::server::kinds::Kind;
+use crate::server::selector;
+use crate::server::state::State;
+use crate::world::Key;
+
+/// By whom slices are managed that are made here.
+const MANAGER: (&str, &str) = (
+    "endpointslice.kubernetes.io/managed-by",
+    "endpointslice-controller.k8s.io",
+);
+
+pub(super) fn look(state: &mut State, key: &Key) {
+    let Some(service) = state.store.value("services", key).cloned() else {
+        return;
+    };
+    let selector = &service["spec"]["selector"];
+    let selects = selector.as_object().is_some_and(|own| !own.is_empty());
+    if !selects || service["spec"]["type"] == "ExternalName" || is_going(&service) {
+        return;
+    }
+    let labels = json!({"matchLabels": selector});
+    let pods: Vec<&Value> = state
+        .store
+        .all("pods", &key.namespace)
+        .map(|(_, pod)| &pod.value)
+        .filter(|pod| selector::matches(&labels, &pod["metadata"]["labels"]))
+        .filter(|pod| !is_over(pod) && pod["status"]["podIP"].is_string())
+        .collect();
+    let unready_too = service["spec"]["publishNotReadyAddresses"] == true;
+    let endpoints: Vec<Value> = pods
+        .iter()
+        .map(|pod| endpoint(state, &service, pod, unready_too))
+        .collect();
+    let ports = ports(&service, &pods);
+    let existing = made(&state.store, "endpointslices", &service);
+    let existing = existing
+        .into_iter()
+        .find(|(_, slice)| slice["metadata"]["labels"][MANAGER.0] == MANAGER.1);
+    if let Some((at, _)) = existing {
+        state.edit("endpointslices", &at, |slice| {
+            slice["endpoints"] = json!(endpoints);
+            slice["ports"] = json!(ports);
+        });
+        return;
+    }
+    let mut labels = service["metadata"]["labels"].clone();
+    labels["kubernetes.io/service-name"] = json!(key.name);
+    labels[MANAGER.0] = json!(MANAGER.1);
+    if service["spec"]["clusterIP"] == "None" {
+        labels["service.kubernetes.io/headless"] = json!("");
+    }
+    let slice = json!({
+        "metadata": {"generateName": format!("{}-", key.name), "labels": labels,
+            "ownerReferences": owned_by(Kind::named("services"), &service)},
+        "addressType": "IPv4", "endpoints": endpoints, "ports": ports,
+    });
+    let kind = Kind::named("endpointslices");
+    if let Err(refusal) = state.create(kind, &key.namespace, slice, false) {
+        tracing::debug!(?refusal, service = %key, "no slice can be made");
+    }
+}
+
+/// `staging/src/k8s.io/endpointslice/utils.go`, `podToEndpoint`.
+fn endpoint(state: &State, service: &Value, pod: &Value, unready_too: bool) -> Value {
+    let meta = &pod["metadata"];
+    let (serving, terminating) = (is_ready(pod), is_going(pod));
+    let mut endpoint = json!({
+        "addresses": [pod["status"]["podIP"]],
+        "conditions": {"ready": unready_too || (serving && !terminating), "serving": serving,
+            "terminating": terminating},
+        "nodeName": pod["spec"]["nodeName"],
+        "targetRef": {"kind": "Pod", "namespace": meta["namespace"], "name": meta["name"], "uid": meta["uid"]},
+    });
+    let node = pod["spec"]["nodeName"].as_str().unwrap_or_default();
+    let node = state.store.value("nodes", &Key::new("", node));
+    let zone = node.and_then(|node| node["metadata"]["labels"].get("topology.kubernetes.io/zone"));
+    if let Some(zone) = zone {
+        endpoint["zone"] = zone.clone();
+    }
+    let hostname = pod["spec"]["hostname"]
+        .as_str()
+        .filter(|name| !name.is_empty());
+    if let Some(hostname) = hostname
+        && pod["spec"]["subdomain"] == service["metadata"]["name"]
+    {
+        endpoint["hostname"] = json!(hostname);
+    }
+    endpoint
+}
+
+/// The ports of a Service as its pods have them; one whose name no pod knows is left out.
+fn ports(service: &Value, pods: &[&Value]) -> Vec<Value> {
+    let ports = service["spec"]["ports"].as_array();
+    let mut all = Vec::new();
+    for port in ports.into_iter().flatten() {
+        let target = match &port["targetPort"] {
+            Value::String(name) => pods.iter().find_map(|pod| {
+                let containers = pod["spec"]["containers"].as_array();
+                let mut ports = containers
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|one| one["ports"].as_array())
+                    .flatten();
+                let same =
+                    |own: &&Value| own["name"] == **name && own["protocol"] == port["protocol"];
+                ports.find(same).map(|own| own["containerPort"].clone())
+            }),
+            Value::Null => Some(port["port"].clone()),
+            number => Some(number.clone()),
+        };
+        let Some(target) = target else { continue };
+        let name = port["name"].as_str().unwrap_or_default();
+        let mut told = json!({"name": name, "protocol": port["protocol"], "port": target});
+        if let Some(app) = port.get("appProtocol") {
+            told["appProtocol"] = app.clone();
+        }
+        all.push(told);
+    }
+    all
+}

@@ -1,0 +1,170 @@
+//! How objects come to be.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::kinds::Kind;
+use super::refusal::Refusal;
+use super::state::State;
+use super::store::Object;
+use super::{admit, defaults, services, shape};
+use crate::clock;
+use crate::world::Key;
+
+/// The longest name, and how much of a generated one is given (apimachinery, `names.go`).
+const LONGEST_NAME: usize = 253;
+const LONGEST_BASE: usize = 58;
+
+impl State {
+    /// Creates an object, or does as if.
+    pub(super) fn create(
+        &mut self,
+        kind: &'static Kind,
+        namespace: &str,
+        mut body: Value,
+        dry: bool,
+    ) -> Result<Arc<Object>, Refusal> {
+        identify(kind, namespace, &mut body)?;
+        shape::check(kind, &body)?;
+        let name = self.name(kind, &mut body)?;
+        let key = Key::new(namespace, &name);
+        if kind.namespaced {
+            self.admits(kind, namespace, &name)?;
+        }
+        if self.store.get(kind, &key).is_some() {
+            return Err(Refusal::exists(kind, &name));
+        }
+        let uid = self.uid();
+        let meta = &mut body["metadata"];
+        meta["uid"] = json!(uid);
+        meta["creationTimestamp"] = json!(clock::now());
+        if let Some(meta) = meta.as_object_mut() {
+            for foreign in [
+                "resourceVersion",
+                "deletionTimestamp",
+                "deletionGracePeriodSeconds",
+                "selfLink",
+            ] {
+                meta.remove(foreign);
+            }
+        }
+        if kind.status && kind.plural != "nodes" {
+            // It is told by others
+            body["status"] = json!({});
+        }
+        if body["spec"].is_object() {
+            body["metadata"]["generation"] = json!(1);
+        }
+        defaults::set(kind, &mut body);
+        admit::created(self, kind, &mut body)?;
+        if kind.plural == "services" {
+            services::complete(self, &key, &mut body)?;
+        }
+        if dry {
+            return Ok(Object::new(body));
+        }
+        Ok(self.put(kind, &key, body))
+    }
+
+    /// The name that an object has, or gets.
+    fn name(&mut self, kind: &Kind, body: &mut Value) -> Result<String, Refusal> {
+        let meta = &mut body["metadata"];
+        if let Some(name) = meta["name"].as_str().filter(|name| !name.is_empty()) {
+            if !is_name(name) {
+                let why =
+                    format!("Invalid value: {name:?}: a lowercase RFC 1123 subdomain is expected");
+                return Err(Refusal::invalid(kind, name, "metadata.name", &why));
+            }
+            return Ok(name.to_owned());
+        }
+        let base = meta["generateName"].as_str().unwrap_or_default();
+        if base.is_empty() {
+            let why = "Required value: name or generateName is required";
+            return Err(Refusal::invalid(kind, "", "metadata.name", why));
+        }
+        let base: String = base.chars().take(LONGEST_BASE).collect();
+        let name = format!("{base}{}", self.letters(5));
+        if !is_name(&name) {
+            let why =
+                format!("Invalid value: {base:?}: a lowercase RFC 1123 subdomain is expected");
+            return Err(Refusal::invalid(kind, "", "metadata.generateName", &why));
+        }
+        meta["name"] = json!(name);
+        Ok(name)
+    }
+
+    /// Whether a namespace takes objects (apiserver, plugin `NamespaceLifecycle`).
+    fn admits(&self, kind: &Kind, namespace: &str, name: &str) -> Result<(), Refusal> {
+        let namespaces = Kind::named("namespaces");
+        let Some(own) = self.store.value("namespaces", &Key::new("", namespace)) else {
+            return Err(Refusal::not_found(namespaces, namespace));
+        };
+        if own["metadata"]["deletionTimestamp"].is_string() {
+            let why = format!(
+                "unable to create new content in namespace {namespace} because it is being terminated"
+            );
+            return Err(Refusal::forbidden(kind, name, &why));
+        }
+        Ok(())
+    }
+}
+
+/// Makes sure that a body is of the kind and in the namespace that the path names, and says so.
+pub(super) fn identify(kind: &Kind, namespace: &str, body: &mut Value) -> Result<(), Refusal> {
+    bare(body);
+    let Some(fields) = body.as_object_mut() else {
+        return Err(Refusal::bad("the body of the request is no object"));
+    };
+    for (field, is) in [
+        ("apiVersion", kind.api_version()),
+        ("kind", kind.name.to_owned()),
+    ] {
+        let given = fields.entry(field).or_insert_with(|| json!(is));
+        if *given != is {
+            return Err(Refusal::bad(format_args!(
+                "the {field} in the data ({given}) does not match the expected {field} ({is})"
+            )));
+        }
+    }
+    let meta = fields.entry("metadata").or_insert_with(|| json!({}));
+    let Some(meta) = meta.as_object_mut() else {
+        return Err(Refusal::bad("metadata is no object"));
+    };
+    match meta
+        .get("namespace")
+        .and_then(Value::as_str)
+        .filter(|given| !given.is_empty())
+    {
+        Some(given) if given != namespace => Err(Refusal::bad(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        )),
+        _ if kind.namespaced => {
+            meta.insert("namespace".to_owned(), json!(namespace));
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Takes away what is set to nothing, which is as good as not set.
+fn bare(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(bare);
+        }
+        Value::Array(items) => items.iter_mut().for_each(bare),
+        _ => {}
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
+    // RBAC's names alone are wider, and those of events on what has such a name
+    let ends = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    name.len() <= LONGEST_NAME
+        && name.chars().all(inner)
+        && name.starts_with(ends)
+        && name.ends_with(ends)
+}

@@ -1,0 +1,203 @@
+//! How objects go: at once, after their grace, or when nobody holds them any more.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use super::kinds::Kind;
+use super::refusal::Refusal;
+use super::state::State;
+use super::store::Object;
+use crate::clock;
+use crate::world::Key;
+
+/// What a client says of a deletion: `DeleteOptions`, from the body or the query.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Deletion {
+    pub(super) grace: Option<i64>,
+    pub(super) uid: Option<String>,
+    pub(super) version: Option<String>,
+    pub(super) propagation: Option<String>,
+    pub(super) dry: bool,
+}
+
+/// What becomes of what was to be deleted.
+#[derive(Debug)]
+pub(super) enum Deleted {
+    /// It is there until its grace is over or its finalizers are gone.
+    Goes(Arc<Object>),
+    Gone(Arc<Object>),
+}
+
+/// The finalizer of a deletion that waits for what is owned.
+const FOREGROUND: &str = "foregroundDeletion";
+
+impl State {
+    pub(super) fn delete(
+        &mut self,
+        kind: &'static Kind,
+        key: &Key,
+        deletion: &Deletion,
+    ) -> Result<Deleted, Refusal> {
+        let live = self.store.get(kind, key).cloned();
+        let live = live.ok_or_else(|| Refusal::not_found(kind, &key.name))?;
+        let meta = &live.value["metadata"];
+        for (what, given, field) in [
+            ("UID", &deletion.uid, "uid"),
+            ("ResourceVersion", &deletion.version, "resourceVersion"),
+        ] {
+            let is = meta[field].as_str().unwrap_or_default();
+            if let Some(given) = given.as_deref().filter(|given| *given != is) {
+                let why = format!(
+                    "Precondition failed: {what} in precondition: {given}, {what} in object meta: {is}"
+                );
+                return Err(Refusal::conflict(kind, &key.name, &why));
+            }
+        }
+        if deletion.dry {
+            return Ok(Deleted::Gone(live));
+        }
+        let grace = grace(kind, &live.value, deletion.grace);
+        let mut value = live.value.clone();
+        match deletion.propagation.as_deref() {
+            Some("Foreground") => hold(&mut value, FOREGROUND),
+            Some("Orphan") => self.orphan(meta["uid"].as_str().unwrap_or_default()),
+            _ => {}
+        }
+        if kind.plural == "namespaces" {
+            value["status"]["phase"] = json!("Terminating");
+        }
+        let held = is_held(kind, &value);
+        if grace == 0 && !held {
+            let gone = self.remove(kind, key);
+            return Ok(Deleted::Gone(gone.unwrap_or(live)));
+        }
+        let shorter = meta["deletionGracePeriodSeconds"]
+            .as_i64()
+            .is_none_or(|before| grace < before);
+        if meta["deletionTimestamp"].is_string() && !shorter {
+            return Ok(Deleted::Goes(live));
+        }
+        let at = clock::now() + SignedDuration::from_secs(grace);
+        value["metadata"]["deletionTimestamp"] = json!(at);
+        value["metadata"]["deletionGracePeriodSeconds"] = json!(grace);
+        if let Some(generation) = meta["generation"].as_i64() {
+            value["metadata"]["generation"] = json!(generation + 1);
+        }
+        Ok(Deleted::Goes(self.put(kind, key, value)))
+    }
+
+    /// Removes what is to go and nobody holds any more.
+    pub(super) fn finalized(&mut self, kind: &'static Kind, key: &Key) -> Option<Arc<Object>> {
+        let value = &self.store.get(kind, key)?.value;
+        let goes = value["metadata"]["deletionTimestamp"].is_string()
+            && value["metadata"]["deletionGracePeriodSeconds"]
+                .as_i64()
+                .unwrap_or(0)
+                == 0
+            && !is_held(kind, value);
+        goes.then(|| self.remove(kind, key)).flatten()
+    }
+
+    /// As controllers delete: in the background, if it is there.
+    pub(super) fn discard(&mut self, plural: &str, key: &Key) {
+        let kind = Kind::named(plural);
+        // That it is gone is what was wanted
+        let _ = self.delete(kind, key, &Deletion::default());
+    }
+
+    /// As controllers delete what nobody is left to end.
+    pub(super) fn discard_now(&mut self, plural: &str, key: &Key) {
+        let now = Deletion {
+            grace: Some(0),
+            ..Deletion::default()
+        };
+        let _ = self.delete(Kind::named(plural), key, &now);
+    }
+
+    /// Takes an owner from all that it owns.
+    fn orphan(&mut self, uid: &str) {
+        for (plural, key) in self.store.owned_by(uid) {
+            self.edit(plural, &key, |value| {
+                if let Some(owners) = value["metadata"]["ownerReferences"].as_array_mut() {
+                    owners.retain(|owner| owner["uid"] != uid);
+                }
+            });
+        }
+    }
+
+    /// Lets an object go that waited for what it owned.
+    pub(super) fn release(&mut self, plural: &'static str, key: &Key) {
+        let Some(value) = self.store.value(plural, key) else {
+            return;
+        };
+        let uid = value["metadata"]["uid"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        let waits = finalizers(value).any(|one| one == FOREGROUND)
+            && value["metadata"]["deletionTimestamp"].is_string();
+        if !waits {
+            return;
+        }
+        let owned = self.store.owned_by(&uid);
+        for (plural, key) in &owned {
+            self.discard(plural, key);
+        }
+        if self.store.owned_by(&uid).is_empty() {
+            self.edit(plural, key, |value| {
+                if let Some(held) = value["metadata"]["finalizers"].as_array_mut() {
+                    held.retain(|one| one != FOREGROUND);
+                }
+            });
+        }
+    }
+}
+
+/// How long a pod has that a node runs; everything else has nothing to end (kubernetes 1.37.0,
+/// `pkg/registry/core/pod/strategy.go`, `CheckGracefulDelete`).
+fn grace(kind: &Kind, value: &Value, asked: Option<i64>) -> i64 {
+    if kind.plural != "pods" {
+        return 0;
+    }
+    let over = matches!(
+        value["status"]["phase"].as_str(),
+        Some("Succeeded" | "Failed")
+    );
+    let runs = value["spec"]["nodeName"]
+        .as_str()
+        .is_some_and(|node| !node.is_empty());
+    let own = || value["spec"]["terminationGracePeriodSeconds"].as_i64();
+    match asked.or_else(own) {
+        _ if over || !runs => 0,
+        // One second at least, as a negative one is read
+        Some(grace) if grace < 0 => 1,
+        Some(grace) => grace,
+        None => Duration::from_secs(30).as_secs().try_into().unwrap_or(30),
+    }
+}
+
+fn finalizers(value: &Value) -> impl Iterator<Item = &Value> {
+    value["metadata"]["finalizers"]
+        .as_array()
+        .into_iter()
+        .flatten()
+}
+
+fn hold(value: &mut Value, finalizer: &str) {
+    let held = &mut value["metadata"]["finalizers"];
+    match held.as_array_mut() {
+        Some(held) if held.iter().any(|one| one == finalizer) => {}
+        Some(held) => held.push(json!(finalizer)),
+        None => *held = json!([finalizer]),
+    }
+}
+
+/// Whether anybody has still to do something before it goes; namespaces name those in their spec.
+fn is_held(kind: &Kind, value: &Value) -> bool {
+    let named = value["spec"]["finalizers"].as_array();
+    finalizers(value).next().is_some()
+        || (kind.plural == "namespaces" && named.is_some_and(|named| !named.is_empty()))
+}

@@ -1,0 +1,109 @@
+//! Which groups, versions and kinds there are: for clients that look before they ask.
+
+use serde_json::{Value, json};
+
+use super::kinds::{KINDS, Kind};
+use super::refusal::Refusal;
+
+/// What is served of this group beside objects.
+const REVIEWS: (&str, &str) = ("authorization.k8s.io", "v1");
+
+pub(super) fn versions() -> Value {
+    json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})
+}
+
+/// Groups with the one version that is served of each.
+pub(super) fn served() -> Vec<(&'static str, &'static str)> {
+    let mut served: Vec<_> = KINDS
+        .iter()
+        .map(|kind| (kind.group, kind.version))
+        .collect();
+    served.push(REVIEWS);
+    served.sort_unstable();
+    served.dedup();
+    served
+}
+
+fn told(group: &str, version: &str) -> Value {
+    let version = json!({"groupVersion": format!("{group}/{version}"), "version": version});
+    json!({"name": group, "versions": [version], "preferredVersion": version})
+}
+
+pub(super) fn groups() -> Value {
+    let groups = served().into_iter().filter(|(group, _)| !group.is_empty());
+    let groups: Vec<Value> = groups
+        .map(|(group, version)| told(group, version))
+        .collect();
+    json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
+}
+
+pub(super) fn group(named: &str) -> Result<Value, Refusal> {
+    let found = served().into_iter().find(|(group, _)| *group == named);
+    let (group, version) = found.ok_or_else(Refusal::no_such_resource)?;
+    let mut group = told(group, version);
+    group["kind"] = json!("APIGroup");
+    group["apiVersion"] = json!("v1");
+    Ok(group)
+}
+
+const VERBS: [&str; 8] = [
+    "create",
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "update",
+    "watch",
+];
+
+pub(super) fn resources(group: &str, version: &str) -> Result<Value, Refusal> {
+    if !served().contains(&(group, version)) {
+        return Err(Refusal::no_such_resource());
+    }
+    let of = |kind: &&Kind| kind.group == group && kind.version == version;
+    let mut all: Vec<Value> = KINDS.iter().filter(of).flat_map(entries).collect();
+    if (group, version) == REVIEWS {
+        for kind in ["SelfSubjectAccessReview", "SelfSubjectRulesReview"] {
+            let name = format!("{}s", kind.to_lowercase());
+            all.push(
+                json!({"name": name, "singularName": kind.to_lowercase(), "namespaced": false,
+                "kind": kind, "verbs": ["create"]}),
+            );
+        }
+    }
+    let named = if group.is_empty() {
+        version.to_owned()
+    } else {
+        format!("{group}/{version}")
+    };
+    Ok(
+        json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": named, "resources": all}),
+    )
+}
+
+fn entries(kind: &Kind) -> Vec<Value> {
+    let mut own = json!({
+        "name": kind.plural, "singularName": kind.name.to_lowercase(), "namespaced": kind.namespaced,
+        "kind": kind.name, "verbs": VERBS,
+    });
+    if !kind.short.is_empty() {
+        own["shortNames"] = json!(kind.short);
+    }
+    if kind.all {
+        own["categories"] = json!(["all"]);
+    }
+    let below = kind.subresources.iter().map(|below| {
+        let verbs = match *below {
+            "binding" => &["create"][..],
+            "exec" | "attach" => &["create", "get"],
+            "log" => &["get"],
+            _ => &["get", "patch", "update"],
+        };
+        let is = if *below == "scale" { "Scale" } else { kind.name };
+        json!({"name": format!("{}/{below}", kind.plural), "singularName": "", "namespaced": kind.namespaced,
+            "kind": is, "verbs": verbs})
+    });
+    let below: Vec<Value> = below.collect();
+    [vec![own], below].concat()
+}

@@ -1,0 +1,278 @@
+//! Exec, attach and logs: asked of the node's kubelet, whose answer is the client's.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use http::header::{CONNECTION, UPGRADE};
+use http::{HeaderName, Request, Response, StatusCode, Uri};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use kube::client::Body as Sent;
+use kube::{Client, Config};
+use serde_json::Value;
+use tokio::io::copy_bidirectional;
+
+use super::ask::Ask;
+use super::refusal::Refusal;
+use super::serve::{Answer, Shared, refused};
+use crate::lock::locked;
+use crate::world::Key;
+
+/// The clients of all kubelets, by their addresses.
+#[derive(Default)]
+pub(super) struct Kubelets(Mutex<BTreeMap<String, Client>>);
+
+impl Kubelets {
+    /// That of a kubelet, whose certificate is not looked at, as by a real server without
+    /// `--kubelet-certificate-authority`.
+    fn client(&self, address: &str) -> Result<Client, Refusal> {
+        let mut clients = locked(&self.0);
+        if let Some(client) = clients.get(address) {
+            return Ok(client.clone());
+        }
+        let url: Uri = format!("https://{address}")
+            .parse()
+            .map_err(Refusal::internal)?;
+        let mut config = Config::new(url);
+        config.accept_invalid_certs = true;
+        config.disable_compression = true;
+        config.default_retry = false;
+        // A log that is followed is silent for long
+        config.read_timeout = None;
+        let client = Client::try_from(config).map_err(Refusal::internal)?;
+        clients.insert(address.to_owned(), client.clone());
+        Ok(client)
+    }
+}
+
+/// What the kubelet calls what clients call otherwise.
+const RENAMED: [(&str, &str); 4] = [
+    ("stdin", "input"),
+    ("stdout", "output"),
+    ("stderr", "error"),
+    ("tty", "tty"),
+];
+
+/// What is passed to the kubelet of a log's request.
+const OF_LOGS: [&str; 8] = [
+    "follow",
+    "previous",
+    "sinceSeconds",
+    "sinceTime",
+    "timestamps",
+    "tailLines",
+    "limitBytes",
+    "stream",
+];
+
+pub(super) async fn answer(
+    shared: &Arc<Shared>,
+    ask: &Ask,
+    mut request: Request<Incoming>,
+) -> Result<Answer, Refusal> {
+    let (address, path) = whereto(shared, ask)?;
+    let client = shared.kubelets.client(&address)?;
+    let upgrades = request.headers().contains_key(UPGRADE);
+    if ask.subresource != "log" && !upgrades {
+        return Err(Refusal::bad("Upgrade request required"));
+    }
+    let mut onward = Request::new(Sent::empty());
+    *onward.method_mut() = request.method().clone();
+    *onward.uri_mut() = path.parse().map_err(Refusal::bad)?;
+    if upgrades {
+        let kept = |name: &HeaderName| {
+            *name == CONNECTION
+                || *name == UPGRADE
+                || name.as_str().starts_with("sec-websocket-")
+                || name.as_str() == "x-stream-protocol-version"
+        };
+        let headers = request.headers().iter().filter(|(name, _)| kept(name));
+        for (name, value) in headers {
+            onward.headers_mut().append(name, value.clone());
+        }
+    }
+    let near = hyper::upgrade::on(&mut request);
+    let unreached = |error: kube::Error| {
+        let mut words = error.to_string();
+        let mut cause = std::error::Error::source(&error);
+        while let Some(error) = cause {
+            words = format!("{words}: {error}");
+            cause = error.source();
+        }
+        Refusal::internal(format_args!("error dialing backend: {words}"))
+    };
+    let mut response = client.send(onward).await.map_err(unreached)?;
+    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        let far = hyper::upgrade::on(&mut response);
+        shared.spawn(async move {
+            if let (Ok(near), Ok(far)) = (near.await, far.await) {
+                let (mut near, mut far) = (TokioIo::new(near), TokioIo::new(far));
+                // Whoever ends it, ends it for both
+                let _ = copy_bidirectional(&mut near, &mut far).await;
+            }
+        });
+    } else if !response.status().is_success() && ask.subresource == "log" {
+        return Ok(refused(&said(response).await));
+    }
+    let (mut head, body) = response.into_parts();
+    if head.status != StatusCode::SWITCHING_PROTOCOLS {
+        head.headers.remove(CONNECTION);
+    }
+    // What breaks off there breaks off here
+    let stop = shared.stop.clone();
+    let body = body.into_data_stream();
+    let body = futures::StreamExt::map(
+        futures::StreamExt::take_until(
+            futures::StreamExt::take_while(body, |chunk| std::future::ready(chunk.is_ok())),
+            stop.cancelled_owned(),
+        ),
+        |chunk| Ok(hyper::body::Frame::data(chunk.unwrap_or_default())),
+    );
+    Ok(Response::from_parts(
+        head,
+        http_body_util::StreamBody::new(body).boxed_unsync(),
+    ))
+}
+
+/// What a kubelet said against it, as a refusal.
+async fn said(response: Response<Sent>) -> Refusal {
+    let code = response.status().as_u16();
+    let body = response
+        .into_body()
+        .collect()
+        .await
+        .map(http_body_util::Collected::to_bytes);
+    let words = body
+        .map(|body| String::from_utf8_lossy(&body).trim_end().to_owned())
+        .unwrap_or_default();
+    Refusal::of_node(code, words)
+}
+
+/// The kubelet's address, and what is asked of it.
+fn whereto(shared: &Shared, ask: &Ask) -> Result<(String, String), Refusal> {
+    let state = shared.state();
+    let key = Key::new(&ask.namespace, &ask.name);
+    let pod = state.store.value("pods", &key);
+    let pod = pod.ok_or_else(|| Refusal::not_found(ask.kind, &ask.name))?;
+    let container = container(ask, pod)?;
+    let named = pod["spec"]["nodeName"].as_str().unwrap_or_default();
+    if named.is_empty() {
+        return Err(Refusal::bad(format_args!(
+            "pod {} does not have a host assigned",
+            ask.name
+        )));
+    }
+    let node = state.store.value("nodes", &Key::new("", named));
+    let node = node.ok_or_else(|| Refusal::not_found(super::kinds::Kind::named("nodes"), named))?;
+    let addresses = node["status"]["addresses"].as_array();
+    let internal = addresses
+        .into_iter()
+        .flatten()
+        .find(|address| address["type"] == "InternalIP");
+    let port = node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"].as_u64();
+    let address = internal
+        .and_then(|address| address["address"].as_str())
+        .zip(port);
+    let (address, port) = address.ok_or_else(|| {
+        Refusal::internal(format_args!(
+            "no preferred addresses found; known addresses: {}",
+            node["status"]["addresses"]
+        ))
+    })?;
+    let (root, query) = match ask.subresource.as_str() {
+        "log" => {
+            let query = OF_LOGS.iter().filter_map(|name| {
+                let value = ask.query.first(name)?;
+                Some(format!("{name}={}", escaped(value)))
+            });
+            ("containerLogs", query.collect::<Vec<_>>())
+        }
+        other => {
+            let mut query: Vec<String> = RENAMED
+                .iter()
+                .filter(|(name, _)| ask.query.is_set(name))
+                .map(|(_, renamed)| format!("{renamed}=1"))
+                .collect();
+            let command = ask.query.all("command");
+            query.extend(
+                command
+                    .iter()
+                    .map(|part| format!("command={}", escaped(part))),
+            );
+            (other, query)
+        }
+    };
+    let path = format!(
+        "/{root}/{}/{}/{container}?{}",
+        ask.namespace,
+        ask.name,
+        query.join("&")
+    );
+    Ok((format!("{address}:{port}"), path))
+}
+
+/// Which container is meant: `kubectl.kubernetes.io/default-container` is the client's affair.
+fn container(ask: &Ask, pod: &Value) -> Result<String, Refusal> {
+    let lists = ["containers", "initContainers", "ephemeralContainers"];
+    let within = |list: &str| -> Vec<&str> {
+        let all = pod["spec"][list].as_array();
+        all.into_iter()
+            .flatten()
+            .filter_map(|one| one["name"].as_str())
+            .collect()
+    };
+    let own = within("containers");
+    match ask
+        .query
+        .first("container")
+        .filter(|named| !named.is_empty())
+    {
+        Some(named) if lists.iter().any(|list| within(list).contains(&named)) => {
+            Ok(named.to_owned())
+        }
+        Some(named) => Err(Refusal::bad(format_args!(
+            "container {named} is not valid for pod {}",
+            ask.name
+        ))),
+        None => match own.as_slice() {
+            [only] => Ok((*only).to_owned()),
+            [] => Err(Refusal::bad(format_args!(
+                "pod {} has no containers",
+                ask.name
+            ))),
+            several => Err(Refusal::bad(format_args!(
+                "a container name must be specified for pod {}, choose one of: [{}]",
+                ask.name,
+                several.join(" ")
+            ))),
+        },
+    }
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                out.push(char::from(byte));
+            }
+            other => out.push_str(&format!("%{other:02X}")),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::Query;
+
+    #[test]
+    fn what_is_escaped_is_read_again() {
+        for text in ["a b", "C:\\x&y=z", "+%é\n"] {
+            let query = Query::parse(Some(&format!("command={}", escaped(text)))).all("command");
+            assert_eq!(query, [text]);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! An API server of the simulation's own, small: what a harness, simulated nodes and a few verbs of
+//! kubectl ask a real one for, and nothing else. For what a real server would do beyond that it
+//! answers 501.
+//!
+//! A request is one step: it is done, and then controllers and scheduler run until nothing is left
+//! for them. Nodes join it as they join any other.
+//!
+//! | file | what |
+//! |---|---|
+//! | `kinds.rs` | the kinds that are served |
+//! | `ask.rs`, `selector.rs` | what a request asks for |
+//! | `serve.rs`, `objects.rs`, `other.rs` | from a request to its answer |
+//! | `discovery.rs`, `openapi.rs`, `table.rs` | what kubectl wants to know, and shows |
+//! | `store.rs`, `state.rs`, `watch.rs` | the objects, their versions and who hears of them |
+//! | `create.rs`, `change.rs`, `delete.rs`, `patch/` | how objects come, change and go |
+//! | `shape.rs`, `defaults.rs`, `admit.rs`, `services.rs` | what a new object must be and gets |
+//! | `admission.rs`, `recorded/` | what real servers answered to dry runs |
+//! | `controllers/` | what is made of objects, the scheduler among them |
+//! | `kubelet.rs` | exec, attach and logs: at the node |
+//! | `listen.rs` | TLS on loopback, and the same without a socket |
+//!
+//! Left out: RBAC and users (everybody may do everything), `PodSecurity` and quotas, validation beyond
+//! types and names, unknown fields, `continue`, ownership of fields but for applies, `port-forward`,
+//! `Endpoints`, indexed jobs, cron jobs, claims of volumes, and any storage beyond memory.
+
+mod admission;
+mod admit;
+mod ask;
+mod change;
+mod controllers;
+mod create;
+mod defaults;
+mod delete;
+mod discovery;
+mod kinds;
+mod kubelet;
+mod listen;
+mod objects;
+mod openapi;
+mod other;
+mod patch;
+mod refusal;
+mod selector;
+mod serve;
+mod services;
+mod shape;
+mod state;
+mod store;
+mod table;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+pub use listen::{Server, ServerError, ServerOptions};

@@ -1,0 +1,338 @@
+//! What is asked of objects, but for watching them.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+use http::request::Parts;
+use serde_json::{Value, json};
+
+use super::ask::{Ask, Verb};
+use super::change::{Part, Patch};
+use super::controllers;
+use super::delete::{Deleted, Deletion};
+use super::patch::{Form, patched};
+use super::refusal::Refusal;
+use super::selector::Selection;
+use super::serve::{Answer, Shared, accepts, json, told};
+use super::state::State;
+use super::store::Object;
+use super::table;
+use crate::world::Key;
+
+pub(super) fn answer(
+    shared: &Shared,
+    ask: &Ask,
+    head: &Parts,
+    body: &Bytes,
+) -> Result<Answer, Refusal> {
+    let key = Key::new(&ask.namespace, &ask.name);
+    match ask.verb {
+        Verb::List | Verb::Watch => return list(&shared.state(), ask, head),
+        Verb::Get => return get(&shared.state(), ask, &key, head),
+        Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection => {}
+    }
+    if ask
+        .query
+        .first("dryRun")
+        .is_some_and(|given| !given.is_empty() && given != "All")
+    {
+        return Err(Refusal::bad("dryRun takes All alone"));
+    }
+    if let Some(answer) = recorded(shared, ask, head, body) {
+        return Ok(answer);
+    }
+    shared.step(|state| match ask.verb {
+        Verb::Create if ask.subresource == "binding" => {
+            let target = json(body)?;
+            let node = target["target"]["name"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned();
+            bound(state, ask, &key, &node)
+        }
+        Verb::Create if ask.subresource.is_empty() && ask.name.is_empty() => {
+            let made = state.create(ask.kind, &ask.namespace, json(body)?, ask.dry_run())?;
+            Ok(told(StatusCode::CREATED, made.encoded()))
+        }
+        Verb::Update => {
+            let body = json(body)?;
+            let changed = match ask.subresource.as_str() {
+                "scale" => scaled(state, ask, &key, &body)?,
+                _ => state.replace(ask.kind, &key, part(ask), body, ask.dry_run())?,
+            };
+            Ok(one(ask, &changed))
+        }
+        Verb::Patch => patch(state, ask, &key, head, body),
+        Verb::Delete => {
+            let deleted = state.delete(ask.kind, &key, &deletion(ask, body)?)?;
+            Ok(told(StatusCode::OK, deletion_told(ask, &deleted)))
+        }
+        Verb::DeleteCollection => {
+            let options = deletion(ask, body)?;
+            for (key, _) in selected(state, ask)? {
+                state.delete(ask.kind, &key, &options)?;
+            }
+            Ok(told(
+                StatusCode::OK,
+                json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
+                    .to_string(),
+            ))
+        }
+        _ => Err(Refusal::unserved(format_args!(
+            "this verb of `{}`",
+            ask.subresource
+        ))),
+    })
+}
+
+/// What a real server answered to the same dry run.
+fn recorded(shared: &Shared, ask: &Ask, head: &Parts, body: &Bytes) -> Option<Answer> {
+    let verb = match ask.verb {
+        Verb::Create => "create",
+        Verb::Patch => "patch",
+        _ => return None,
+    };
+    if !ask.dry_run() {
+        return None;
+    }
+    let body: Value = serde_json::from_slice(body).ok()?;
+    let mut state = shared.state();
+    if !ask.name.is_empty() {
+        // Of an object that must be there
+        state
+            .store
+            .get(ask.kind, &Key::new(&ask.namespace, &ask.name))?;
+    }
+    let (code, answer) = state
+        .recorded
+        .answer(verb, head.uri.path(), &ask.namespace, &body)?;
+    Some(told(StatusCode::from_u16(code).ok()?, answer.to_string()))
+}
+
+fn part(ask: &Ask) -> Part {
+    match ask.names_status() {
+        true => Part::Status,
+        false => Part::Main,
+    }
+}
+
+fn patch(
+    state: &mut State,
+    ask: &Ask,
+    key: &Key,
+    head: &Parts,
+    body: &Bytes,
+) -> Result<Answer, Refusal> {
+    let kind = head
+        .headers
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok())
+        .unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    let form = Form::of(kind).ok_or_else(|| Refusal::media_type(kind))?;
+    let body = json(body)?;
+    if ask.subresource == "scale" {
+        let scale = scale(state, ask, key)?;
+        let changed = scaled(state, ask, key, &patched(form, &scale, body)?)?;
+        return Ok(one(ask, &changed));
+    }
+    let patch = Patch {
+        form,
+        body,
+        manager: ask.manager(),
+    };
+    let (object, made) = state.patch(ask.kind, key, part(ask), patch, ask.dry_run())?;
+    let code = if made {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
+    Ok(told(code, object.encoded()))
+}
+
+fn one(ask: &Ask, object: &Object) -> Answer {
+    match ask.subresource == "scale" {
+        true => told(StatusCode::OK, scale_of(&object.value).to_string()),
+        false => told(StatusCode::OK, object.encoded()),
+    }
+}
+
+fn get(state: &State, ask: &Ask, key: &Key, head: &Parts) -> Result<Answer, Refusal> {
+    if ask.subresource == "scale" {
+        return Ok(told(StatusCode::OK, scale(state, ask, key)?.to_string()));
+    }
+    let found = state.store.get(ask.kind, key);
+    let found = found.ok_or_else(|| Refusal::not_found(ask.kind, &ask.name))?;
+    if accepts(head, "Table") {
+        let rows = [found.value.clone()];
+        return Ok(told(
+            StatusCode::OK,
+            table::of(ask, &rows, state.store.version()).to_string(),
+        ));
+    }
+    if accepts(head, "PartialObjectMetadata") {
+        return Ok(told(StatusCode::OK, metadata_of(&found.value).to_string()));
+    }
+    Ok(told(StatusCode::OK, found.encoded()))
+}
+
+/// An object of which nothing but its metadata is told.
+pub(super) fn metadata_of(value: &Value) -> Value {
+    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": value["metadata"]})
+}
+
+fn selected(state: &State, ask: &Ask) -> Result<Vec<(Key, std::sync::Arc<Object>)>, Refusal> {
+    let selection = Selection::of(&ask.query)?;
+    let all = state.store.all(ask.kind.plural, &ask.namespace);
+    let taken = all.filter(|(_, object)| selection.takes(&object.value));
+    Ok(taken
+        .map(|(key, object)| (key.clone(), std::sync::Arc::clone(object)))
+        .collect())
+}
+
+fn list(state: &State, ask: &Ask, head: &Parts) -> Result<Answer, Refusal> {
+    let items = selected(state, ask)?;
+    let version = state.store.version();
+    if accepts(head, "Table") {
+        let rows: Vec<Value> = items
+            .into_iter()
+            .map(|(_, object)| object.value.clone())
+            .collect();
+        return Ok(told(
+            StatusCode::OK,
+            table::of(ask, &rows, version).to_string(),
+        ));
+    }
+    let slim = accepts(head, "PartialObjectMetadataList");
+    let (kind, api) = match slim {
+        true => (
+            "PartialObjectMetadata".to_owned(),
+            "meta.k8s.io/v1".to_owned(),
+        ),
+        false => (ask.kind.name.to_owned(), ask.kind.api_version()),
+    };
+    let mut body = BytesMut::new();
+    let begin = format!(
+        "{{\"kind\":\"{kind}List\",\"apiVersion\":\"{api}\",\"metadata\":{{\"resourceVersion\":\"{version}\"}},\"items\":["
+    );
+    body.put_slice(begin.as_bytes());
+    for (at, (_, object)) in items.iter().enumerate() {
+        if at > 0 {
+            body.put_u8(b',');
+        }
+        match slim {
+            true => body.put_slice(metadata_of(&object.value).to_string().as_bytes()),
+            false => body.put_slice(&object.encoded()),
+        }
+    }
+    body.put_slice(b"]}");
+    Ok(told(StatusCode::OK, body.freeze()))
+}
+
+/// `DeleteOptions`, from the body, and from the query where it is silent.
+fn deletion(ask: &Ask, body: &Bytes) -> Result<Deletion, Refusal> {
+    let options = match body.is_empty() {
+        true => json!({}),
+        false => json(body)?,
+    };
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let query = |name: &str| ask.query.first(name);
+    let grace = options["gracePeriodSeconds"].as_i64();
+    let dry = options["dryRun"]
+        .as_array()
+        .is_some_and(|all| !all.is_empty());
+    Ok(Deletion {
+        grace: grace.or_else(|| query("gracePeriodSeconds")?.parse().ok()),
+        uid: text(&options["preconditions"]["uid"]),
+        version: text(&options["preconditions"]["resourceVersion"]),
+        propagation: text(&options["propagationPolicy"])
+            .or_else(|| query("propagationPolicy").map(str::to_owned)),
+        dry: dry || ask.dry_run(),
+    })
+}
+
+/// Whose deletion is answered with what is deleted (`ReturnDeletedObject` of the registries).
+const RETURNED: [&str; 6] = [
+    "pods",
+    "services",
+    "serviceaccounts",
+    "persistentvolumes",
+    "persistentvolumeclaims",
+    "podtemplates",
+];
+
+fn deletion_told(ask: &Ask, deleted: &Deleted) -> Bytes {
+    match deleted {
+        Deleted::Goes(object) => object.encoded(),
+        Deleted::Gone(object) if RETURNED.contains(&ask.kind.plural) => object.encoded(),
+        Deleted::Gone(object) => {
+            let mut details = json!({"name": ask.name, "kind": ask.kind.plural, "uid": object.value["metadata"]["uid"]});
+            if !ask.kind.group.is_empty() {
+                details["group"] = json!(ask.kind.group);
+            }
+            let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
+            status.to_string().into()
+        }
+    }
+}
+
+fn bound(state: &mut State, ask: &Ask, key: &Key, node: &str) -> Result<Answer, Refusal> {
+    let pod = state.store.value("pods", key);
+    let pod = pod.ok_or_else(|| Refusal::not_found(ask.kind, &key.name))?;
+    if let Some(has) = pod["spec"]["nodeName"]
+        .as_str()
+        .filter(|has| !has.is_empty())
+    {
+        let why = format!("pod {} is already assigned to node \"{has}\"", key.name);
+        return Err(Refusal::conflict(ask.kind, &key.name, &why));
+    }
+    if !ask.dry_run() {
+        controllers::bind(state, key, node);
+    }
+    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+    Ok(told(StatusCode::CREATED, status.to_string()))
+}
+
+fn scale(state: &State, ask: &Ask, key: &Key) -> Result<Value, Refusal> {
+    let found = state.store.get(ask.kind, key);
+    let found = found.ok_or_else(|| Refusal::not_found(ask.kind, &key.name))?;
+    Ok(scale_of(&found.value))
+}
+
+fn scale_of(value: &Value) -> Value {
+    let meta = &value["metadata"];
+    let labels = value["spec"]["selector"]["matchLabels"].as_object();
+    let selector: Vec<String> = labels
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default()))
+        .collect();
+    let named = |field: &str| meta[field].clone();
+    json!({
+        "kind": "Scale", "apiVersion": "autoscaling/v1",
+        "metadata": {"name": named("name"), "namespace": named("namespace"), "uid": named("uid"),
+            "resourceVersion": named("resourceVersion"), "creationTimestamp": named("creationTimestamp")},
+        "spec": {"replicas": value["spec"]["replicas"]},
+        "status": {"replicas": value["status"]["replicas"].as_i64().unwrap_or(0), "selector": selector.join(",")},
+    })
+}
+
+fn scaled(
+    state: &mut State,
+    ask: &Ask,
+    key: &Key,
+    scale: &Value,
+) -> Result<std::sync::Arc<Object>, Refusal> {
+    let found = state.store.get(ask.kind, key);
+    let mut value = found
+        .ok_or_else(|| Refusal::not_found(ask.kind, &key.name))?
+        .value
+        .clone();
+    let wanted = scale["spec"]["replicas"]
+        .as_i64()
+        .filter(|wanted| *wanted >= 0);
+    let wanted = wanted.ok_or_else(|| Refusal::bad("spec.replicas is no number of pods"))?;
+    value["spec"]["replicas"] = json!(wanted);
+    value["metadata"]["resourceVersion"] = scale["metadata"]["resourceVersion"].clone();
+    state.replace(ask.kind, key, Part::Main, value, ask.dry_run())
+}

@@ -1,0 +1,137 @@
+//! What a server says when it does not do as it is asked: a `Status`.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use super::kinds::Kind;
+
+/// A request that is refused.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Refusal {
+    pub(super) code: u16,
+    reason: &'static str,
+    message: String,
+    details: Value,
+}
+
+impl Refusal {
+    fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            details: Value::Null,
+        }
+    }
+
+    fn of(mut self, kind: &Kind, name: &str) -> Self {
+        self.details = json!({"name": name, "kind": kind.plural});
+        if !kind.group.is_empty() {
+            self.details["group"] = json!(kind.group);
+        }
+        self
+    }
+
+    pub(super) fn bad(message: impl fmt::Display) -> Self {
+        Self::new(400, "BadRequest", message.to_string())
+    }
+
+    pub(super) fn forbidden(kind: &Kind, name: &str, why: &str) -> Self {
+        let message = format!("{} \"{name}\" is forbidden: {why}", kind.resource());
+        Self::new(403, "Forbidden", message).of(kind, name)
+    }
+
+    pub(super) fn not_found(kind: &Kind, name: &str) -> Self {
+        let message = format!("{} \"{name}\" not found", kind.resource());
+        Self::new(404, "NotFound", message).of(kind, name)
+    }
+
+    /// A path that leads to nothing that any server has.
+    pub(super) fn no_such_resource() -> Self {
+        Self::new(
+            404,
+            "NotFound",
+            "the server could not find the requested resource",
+        )
+    }
+
+    pub(super) fn exists(kind: &Kind, name: &str) -> Self {
+        let message = format!("{} \"{name}\" already exists", kind.resource());
+        Self::new(409, "AlreadyExists", message).of(kind, name)
+    }
+
+    pub(super) fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
+        let message = format!(
+            "Operation cannot be fulfilled on {} \"{name}\": {why}",
+            kind.resource()
+        );
+        Self::new(409, "Conflict", message).of(kind, name)
+    }
+
+    pub(super) fn gone(version: u64, oldest: u64) -> Self {
+        Self::new(
+            410,
+            "Expired",
+            format!("too old resource version: {version} ({oldest})"),
+        )
+    }
+
+    pub(super) fn too_large() -> Self {
+        Self::new(
+            413,
+            "RequestEntityTooLarge",
+            "the request is larger than 3145728 bytes",
+        )
+    }
+
+    pub(super) fn media_type(kind: &str) -> Self {
+        let message = format!(
+            "the body of the request was in an unknown format - accepted media types include: \
+             application/json, and patches as JSON, merge, strategic merge and apply in JSON; not {kind:?}"
+        );
+        Self::new(415, "UnsupportedMediaType", message)
+    }
+
+    pub(super) fn invalid(kind: &Kind, name: &str, field: &str, why: &str) -> Self {
+        let message = format!("{} \"{name}\" is invalid: {field}: {why}", kind.name);
+        let mut refusal = Self::new(422, "Invalid", message).of(kind, name);
+        let cause = json!({"reason": "FieldValueInvalid", "message": why, "field": field});
+        refusal.details["kind"] = json!(kind.name);
+        refusal.details["causes"] = json!([cause]);
+        refusal
+    }
+
+    pub(super) fn internal(message: impl fmt::Display) -> Self {
+        let message = format!("Internal error occurred: {message}");
+        Self::new(500, "InternalError", message)
+    }
+
+    /// What a kubelet answered with.
+    pub(super) fn of_node(code: u16, message: String) -> Self {
+        let reason = match code {
+            400 => "BadRequest",
+            403 => "Forbidden",
+            404 => "NotFound",
+            _ => "InternalError",
+        };
+        Self::new(code, reason, message)
+    }
+
+    /// What a real server does and this one does not.
+    pub(super) fn unserved(what: impl fmt::Display) -> Self {
+        let message = format!("the embedded API server of the simulation does not serve {what}");
+        Self::new(501, "NotImplemented", message)
+    }
+
+    pub(super) fn status(&self) -> Value {
+        let mut status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": self.message, "reason": self.reason, "code": self.code,
+        });
+        if !self.details.is_null() {
+            status["details"] = self.details.clone();
+        }
+        status
+    }
+}

@@ -1,0 +1,224 @@
+//! From a request to its answer.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::request::Parts;
+use http::{HeaderValue, Request, Response, StatusCode};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use serde_json::Value;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::ask::{self, Ask, Asked, Verb};
+use super::refusal::Refusal;
+use super::state::State;
+use super::{controllers, kubelet, objects, other, watch};
+use crate::clock;
+use crate::lock::locked;
+
+pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
+pub(super) type Answer = Response<Body>;
+
+/// The largest body (apiserver, `MaxRequestBodyBytes`).
+const LARGEST: usize = 3 * 1024 * 1024;
+
+/// How long a client may take to send a body.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What all connections share.
+pub(super) struct Shared {
+    state: Mutex<State>,
+    /// Something is due at another moment than before.
+    due: Notify,
+    pub(super) kubelets: kubelet::Kubelets,
+    /// What was asked for that is not served.
+    unserved: Mutex<BTreeSet<String>>,
+    pub(super) stop: CancellationToken,
+    pub(super) tasks: TaskTracker,
+}
+
+impl Shared {
+    pub(super) fn new(state: State, stop: CancellationToken, tasks: TaskTracker) -> Self {
+        Self {
+            state: Mutex::new(state),
+            due: Notify::new(),
+            kubelets: kubelet::Kubelets::default(),
+            unserved: Mutex::default(),
+            stop,
+            tasks,
+        }
+    }
+
+    /// The state to look at. Whoever changes it takes [`Shared::step`].
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        locked(&self.state)
+    }
+
+    pub(super) fn unserved(&self) -> BTreeSet<String> {
+        locked(&self.unserved).clone()
+    }
+
+    /// Changes the state, and has the controllers do what follows from it.
+    pub(super) fn step<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state();
+        let before = state.due.first().cloned();
+        let done = change(&mut state);
+        controllers::settle(&mut state);
+        let moved = state.due.first() != before.as_ref();
+        drop(state);
+        if moved {
+            self.due.notify_one();
+        }
+        done
+    }
+
+    /// Does what is due when it is, until the server ends.
+    pub(super) async fn keep_time(&self) {
+        loop {
+            let next = self.step(State::take_due);
+            let due = async {
+                match next {
+                    Some(moment) => clock::until(moment).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = due => {}
+                () = self.due.notified() => {}
+                () = self.stop.cancelled() => return,
+            }
+        }
+    }
+
+    /// Runs a task until it or the server ends.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let stop = self.stop.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = task => {}
+            }
+        });
+    }
+}
+
+/// Answers a request.
+pub(super) async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
+    let line = format!("{} {}", request.method(), request.uri().path());
+    let refusal = match answered(shared, request).await {
+        Ok(answer) => return answer,
+        Err(refusal) => refusal,
+    };
+    if refusal.code == 501 {
+        locked(&shared.unserved).insert(line);
+    }
+    refused(&refusal)
+}
+
+async fn answered(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Answer, Refusal> {
+    let uri = request.uri();
+    let asked = ask::read(request.method(), uri.path(), uri.query())?;
+    match asked {
+        Asked::Objects(ask) if matches!(ask.subresource.as_str(), "exec" | "attach" | "log") => {
+            kubelet::answer(shared, &ask, request).await
+        }
+        Asked::Objects(ask) if ask.verb == Verb::Watch => {
+            watch::answer(shared, ask, request.headers())
+        }
+        Asked::Objects(ask) => {
+            let (head, body) = request.into_parts();
+            let body = read(&ask, body).await?;
+            is_readable(&head, &body)?;
+            objects::answer(shared, &ask, &head, &body)
+        }
+        Asked::Other(parts) => {
+            let (head, body) = request.into_parts();
+            let body = whole(body).await?;
+            is_readable(&head, &body)?;
+            let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+            other::answer(shared, &parts, &head, &body)
+        }
+    }
+}
+
+/// The body of a request for objects: nothing where none is read.
+async fn read(ask: &Ask, body: Incoming) -> Result<Bytes, Refusal> {
+    match ask.verb {
+        Verb::Get | Verb::List | Verb::Watch => Ok(Bytes::new()),
+        _ => whole(body).await,
+    }
+}
+
+async fn whole(body: Incoming) -> Result<Bytes, Refusal> {
+    let collected = timeout(PATIENCE, Limited::new(body, LARGEST).collect()).await;
+    match collected {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
+            Err(Refusal::too_large())
+        }
+        Ok(Err(error)) => Err(Refusal::bad(error)),
+        Err(_) => Err(Refusal::bad("the body of the request does not end")),
+    }
+}
+
+/// Refuses a body in a form that is not read here, such as protobuf.
+pub(super) fn is_readable(head: &Parts, body: &Bytes) -> Result<(), Refusal> {
+    let kind = head
+        .headers
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok())
+        .unwrap_or_default();
+    let name = kind.split(';').next().unwrap_or_default().trim();
+    let known = name.is_empty() || name.ends_with("json") || name.ends_with("yaml");
+    match known || body.is_empty() {
+        true => Ok(()),
+        false => Err(Refusal::media_type(name)),
+    }
+}
+
+/// Reads JSON, which is all that is sent here, also where YAML may be.
+pub(super) fn json(body: &Bytes) -> Result<Value, Refusal> {
+    serde_json::from_slice(body)
+        .map_err(|error| Refusal::bad(format_args!("the body of the request is no JSON: {error}")))
+}
+
+/// Whether a client takes a form of an answer, such as `Table`.
+pub(super) fn accepts(head: &Parts, form: &str) -> bool {
+    let accepted = head
+        .headers
+        .get_all(ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    let mut kinds = accepted.flat_map(|value| value.split(','));
+    let wanted = format!("as={form}");
+    kinds
+        .next()
+        .is_some_and(|first| first.split(';').any(|part| part.trim() == wanted))
+}
+
+pub(super) fn refused(refusal: &Refusal) -> Answer {
+    let code = StatusCode::from_u16(refusal.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    told(code, refusal.status().to_string())
+}
+
+pub(super) fn told(code: StatusCode, body: impl Into<Bytes>) -> Answer {
+    text(code, "application/json", body)
+}
+
+pub(super) fn text(code: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answer {
+    let mut response = Response::new(Full::from(body.into()).boxed_unsync());
+    *response.status_mut() = code;
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}

@@ -1,0 +1,346 @@
+//! The objects, and what became of them lately.
+//!
+//! An object is never changed in place: whoever has it, has it as it was, encoded at most once.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::kinds::Kind;
+use crate::world::Key;
+
+/// How many changes are remembered: who comes later for one of them has to list again.
+const REMEMBERED: usize = 20_000;
+
+/// An object as it is at a version.
+#[derive(Debug)]
+pub(super) struct Object {
+    pub(super) value: Value,
+    encoded: OnceLock<Bytes>,
+}
+
+impl Deref for Object {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        &self.value
+    }
+}
+
+impl Object {
+    pub(super) fn new(value: Value) -> Arc<Self> {
+        Arc::new(Self {
+            value,
+            encoded: OnceLock::new(),
+        })
+    }
+
+    /// As JSON, shared by all who send it.
+    pub(super) fn encoded(&self) -> Bytes {
+        let encode = || Bytes::from(self.value.to_string());
+        self.encoded.get_or_init(encode).clone()
+    }
+}
+
+/// A change of an object; without what was before it was created, without what is now deleted.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    pub(super) version: u64,
+    pub(super) plural: &'static str,
+    pub(super) key: Key,
+    pub(super) before: Option<Arc<Object>>,
+    /// As it is now, or as it was last: a watch tells that of what is deleted.
+    pub(super) object: Arc<Object>,
+    pub(super) deleted: bool,
+}
+
+/// All objects.
+#[derive(Debug)]
+pub(super) struct Store {
+    version: u64,
+    objects: BTreeMap<&'static str, BTreeMap<Key, Arc<Object>>>,
+    /// Where an object of a UID is.
+    uids: BTreeMap<String, (&'static str, Key)>,
+    /// What is owned, by the owner's UID.
+    owned: BTreeMap<String, BTreeSet<(&'static str, Key)>>,
+    /// Pods that no node has.
+    unbound: BTreeSet<Key>,
+    /// Pods by node.
+    bound: BTreeMap<String, BTreeSet<Key>>,
+    changes: VecDeque<Change>,
+    told: watch::Sender<u64>,
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Self {
+            version: 0,
+            objects: BTreeMap::new(),
+            uids: BTreeMap::new(),
+            owned: BTreeMap::new(),
+            unbound: BTreeSet::new(),
+            bound: BTreeMap::new(),
+            changes: VecDeque::new(),
+            told: watch::channel(0).0,
+        }
+    }
+}
+
+impl Store {
+    /// The version of the last change.
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Hears of changes.
+    pub(super) fn hear(&self) -> watch::Receiver<u64> {
+        self.told.subscribe()
+    }
+
+    pub(super) fn get(&self, kind: &Kind, key: &Key) -> Option<&Arc<Object>> {
+        self.objects.get(kind.plural)?.get(key)
+    }
+
+    /// What controllers read: the value at a name, or nothing.
+    pub(super) fn value(&self, plural: &str, key: &Key) -> Option<&Value> {
+        self.objects
+            .get(plural)?
+            .get(key)
+            .map(|object| &object.value)
+    }
+
+    /// All of a kind, in the order of their names; of a namespace, unless it is empty.
+    pub(super) fn all<'a>(
+        &'a self,
+        plural: &str,
+        namespace: &'a str,
+    ) -> impl Iterator<Item = (&'a Key, &'a Arc<Object>)> + use<'a> {
+        let kept = self.objects.get(plural);
+        let from = Key::new(namespace, "");
+        kept.into_iter()
+            .flat_map(move |objects| objects.range(from.clone()..))
+            .take_while(move |(key, _)| namespace.is_empty() || key.namespace == namespace)
+    }
+
+    /// The kinds that have any object in a namespace.
+    pub(super) fn kinds_in(&self, namespace: &str) -> Vec<&'static str> {
+        let kinds = self.objects.keys().copied();
+        kinds
+            .filter(|plural| {
+                Kind::named(plural).namespaced && self.all(plural, namespace).next().is_some()
+            })
+            .collect()
+    }
+
+    pub(super) fn is_there(&self, uid: &str) -> bool {
+        self.uids.contains_key(uid)
+    }
+
+    /// Where an object of a UID is.
+    pub(super) fn place_of(&self, uid: &str) -> Option<(&'static str, Key)> {
+        self.uids.get(uid).cloned()
+    }
+
+    /// What an owner owns.
+    pub(super) fn owned_by(&self, uid: &str) -> Vec<(&'static str, Key)> {
+        self.owned.get(uid).into_iter().flatten().cloned().collect()
+    }
+
+    pub(super) fn unbound_pods(&self) -> impl Iterator<Item = &Key> {
+        self.unbound.iter()
+    }
+
+    pub(super) fn pods_of<'a>(&'a self, node: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
+        let keys = self.bound.get(node).into_iter().flatten();
+        keys.filter_map(|key| self.value("pods", key))
+    }
+
+    /// Puts an object where it is to be; gives it with its new version.
+    pub(super) fn put(&mut self, kind: &'static Kind, key: &Key, mut value: Value) -> Change {
+        self.version += 1;
+        value["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        let object = Object::new(value);
+        let kept = self.objects.entry(kind.plural).or_default();
+        let before = kept.insert(key.clone(), Arc::clone(&object));
+        if let Some(before) = &before {
+            self.forget(kind, key, &before.value);
+        }
+        self.index(kind, key, &object.value);
+        self.tell(kind, key, before, object, false)
+    }
+
+    /// Takes an object away.
+    pub(super) fn remove(&mut self, kind: &'static Kind, key: &Key) -> Option<Change> {
+        let before = self.objects.get_mut(kind.plural)?.remove(key)?;
+        self.version += 1;
+        self.forget(kind, key, &before.value);
+        let mut value = before.value.clone();
+        value["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        Some(self.tell(kind, key, Some(before), Object::new(value), true))
+    }
+
+    fn tell(
+        &mut self,
+        kind: &'static Kind,
+        key: &Key,
+        before: Option<Arc<Object>>,
+        object: Arc<Object>,
+        deleted: bool,
+    ) -> Change {
+        let change = Change {
+            version: self.version,
+            plural: kind.plural,
+            key: key.clone(),
+            before,
+            object,
+            deleted,
+        };
+        if self.changes.len() == REMEMBERED {
+            self.changes.pop_front();
+        }
+        self.changes.push_back(change.clone());
+        self.told.send_replace(self.version);
+        change
+    }
+
+    /// The changes after a version; `None` if not all of them are remembered.
+    pub(super) fn since(&self, version: u64) -> Option<impl Iterator<Item = &Change>> {
+        if version < self.oldest() {
+            return None;
+        }
+        let from = self
+            .changes
+            .partition_point(|change| change.version <= version);
+        Some(self.changes.range(from..))
+    }
+
+    /// The version after which all changes are remembered.
+    pub(super) fn oldest(&self) -> u64 {
+        self.changes
+            .front()
+            .map_or(self.version, |first| first.version - 1)
+    }
+
+    /// Forgets what changed until now, as a server does whose storage was compacted.
+    #[cfg(test)]
+    pub(super) fn compact(&mut self) {
+        self.changes.clear();
+    }
+
+    fn index(&mut self, kind: &'static Kind, key: &Key, value: &Value) {
+        let at = (kind.plural, key.clone());
+        if let Some(uid) = value["metadata"]["uid"].as_str() {
+            self.uids.insert(uid.to_owned(), at.clone());
+        }
+        for owner in owners(value) {
+            self.owned
+                .entry(owner.to_owned())
+                .or_default()
+                .insert(at.clone());
+        }
+        if kind.plural == "pods" {
+            match value["spec"]["nodeName"].as_str() {
+                None | Some("") => drop(self.unbound.insert(key.clone())),
+                Some(node) => {
+                    self.bound
+                        .entry(node.to_owned())
+                        .or_default()
+                        .insert(key.clone());
+                }
+            }
+        }
+    }
+
+    fn forget(&mut self, kind: &'static Kind, key: &Key, value: &Value) {
+        if let Some(uid) = value["metadata"]["uid"].as_str() {
+            self.uids.remove(uid);
+        }
+        let at = (kind.plural, key.clone());
+        for owner in owners(value) {
+            if let Some(owned) = self.owned.get_mut(owner) {
+                owned.remove(&at);
+                if owned.is_empty() {
+                    self.owned.remove(owner);
+                }
+            }
+        }
+        if kind.plural == "pods" {
+            self.unbound.remove(key);
+            if let Some(bound) = value["spec"]["nodeName"]
+                .as_str()
+                .and_then(|node| self.bound.get_mut(node))
+            {
+                bound.remove(key);
+            }
+        }
+    }
+}
+
+/// The UIDs of an object's owners.
+pub(super) fn owners(value: &Value) -> impl Iterator<Item = &str> {
+    let references = value["metadata"]["ownerReferences"].as_array();
+    references
+        .into_iter()
+        .flatten()
+        .filter_map(|owner| owner["uid"].as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_told_in_order_until_they_are_forgotten() {
+        let mut store = Store::default();
+        let kind = Kind::named("configmaps");
+        let key = Key::new("a", "one");
+        store.put(kind, &key, json!({"metadata": {"name": "one"}}));
+        let second = store.put(kind, &key, json!({"metadata": {"name": "one"}, "data": {}}));
+        assert_eq!(second.object.value["metadata"]["resourceVersion"], "2");
+        assert_eq!(
+            second.before.expect("it was there").value["metadata"]["resourceVersion"],
+            "1"
+        );
+        store.remove(kind, &key).expect("it is there");
+        let seen = |version| {
+            let since = store.since(version)?;
+            Some(
+                since
+                    .map(|change| (change.version, change.deleted))
+                    .collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(seen(1), Some(vec![(2, false), (3, true)]));
+        assert_eq!(seen(3), Some(vec![]));
+        store.compact();
+        assert!(store.since(2).is_none() && store.since(3).is_some());
+    }
+
+    #[test]
+    fn pods_are_found_by_their_node_and_things_by_their_owner() {
+        let mut store = Store::default();
+        let kind = Kind::named("pods");
+        let key = Key::new("a", "p");
+        let owned =
+            json!({"metadata": {"uid": "u", "ownerReferences": [{"uid": "o"}]}, "spec": {}});
+        store.put(kind, &key, owned.clone());
+        assert_eq!(store.unbound_pods().collect::<Vec<_>>(), [&key]);
+        assert_eq!(store.owned_by("o"), [("pods", key.clone())]);
+        let mut bound = owned;
+        bound["spec"]["nodeName"] = json!("n");
+        store.put(kind, &key, bound);
+        assert_eq!(
+            (store.unbound_pods().count(), store.pods_of("n").count()),
+            (0, 1)
+        );
+        store.remove(kind, &key);
+        assert_eq!(
+            (store.pods_of("n").count(), store.owned_by("o").len()),
+            (0, 0)
+        );
+    }
+}

@@ -1,0 +1,113 @@
+//! Everything that a whole run, simulated nodes and kubectl ask a real server for is served.
+
+use http::Method;
+use serde_json::json;
+
+use super::{APPLY, MERGE, STRATEGIC, Scene};
+use crate::server::kinds::Kind;
+
+const REQUESTS: &str = include_str!("../recorded/requests.txt");
+
+/// A request as a line of the inventory has it: method, path, media type and body.
+fn request(line: &str) -> (Method, String, &'static str, String) {
+    let [verb, api, what, query, ..] = line.split(' ').collect::<Vec<_>>()[..] else {
+        // Of a path there is no group
+        panic!("{line}");
+    };
+    let (method, form) = match verb {
+        "create" => (Method::POST, "application/json"),
+        "update" => (Method::PUT, "application/json"),
+        "patch" if query.contains("force=true") => (Method::PATCH, APPLY),
+        "patch" if what.ends_with("/status") => (Method::PATCH, STRATEGIC),
+        "patch" => (Method::PATCH, MERGE),
+        "delete" => (Method::DELETE, "application/json"),
+        _ => (Method::GET, ""),
+    };
+    if api == "-" {
+        return (method, what.to_owned(), form, String::new());
+    }
+    let (plural, below) = what.split_once('/').unwrap_or((what, ""));
+    let (group, _) = api.rsplit_once('/').unwrap_or(("", api));
+    if group == "authorization.k8s.io" {
+        return (
+            method,
+            format!("/apis/{api}/{plural}"),
+            form,
+            json!({}).to_string(),
+        );
+    }
+    let kind = Kind::named(plural);
+    assert_eq!(kind.api_version(), api, "{line}");
+    let mut path = kind.path("default");
+    let body = json!({"apiVersion": api, "kind": kind.name, "metadata": {"name": "x"}});
+    if !matches!(verb, "create" | "list" | "watch") {
+        path.push_str("/x");
+    }
+    if !below.is_empty() {
+        path = format!("{path}/{below}");
+    }
+    let query: Vec<String> = query
+        .split('&')
+        .filter(|pair| *pair != "-")
+        .map(|pair| match pair {
+            "fieldSelector" => "fieldSelector=metadata.name%3Dx".to_owned(),
+            "labelSelector" => "labelSelector=a%3Db".to_owned(),
+            "timeoutSeconds" => "timeoutSeconds=0".to_owned(),
+            "resourceVersion" => "resourceVersion=0".to_owned(),
+            pair if pair.contains('=') => pair.to_owned(),
+            name => format!("{name}=1"),
+        })
+        .collect();
+    (
+        method,
+        format!("{path}?{}", query.join("&")),
+        form,
+        body.to_string(),
+    )
+}
+
+#[tokio::test]
+async fn the_inventory_is_served() {
+    let scene = Scene::new();
+    let mut served = 0;
+    for line in REQUESTS.lines().filter(|line| !line.starts_with('#')) {
+        let (method, path, form, body) = request(line);
+        let (code, answer) = scene.send(method, &path, form, body).await;
+        let message = answer["message"].as_str().unwrap_or_default();
+        // A real server knows the group of no Windows object either
+        let nowhere = message.contains("could not find the requested resource");
+        assert_eq!(
+            nowhere,
+            path == "/apis/windows.k8s.io/v1",
+            "{line}: {answer}"
+        );
+        assert!(
+            matches!(code, 200 | 201 | 400 | 404 | 409),
+            "{line}: {code} {answer}"
+        );
+        // Refused for what is missing in the pod alone
+        let excused = path.contains("/exec") || path.contains("/log");
+        assert!(code != 400 || excused, "{line}: {answer}");
+        served += 1;
+    }
+    assert!(served > 120, "{served} lines");
+    assert_eq!(scene.server.unserved(), std::collections::BTreeSet::new());
+}
+
+#[tokio::test]
+async fn what_is_not_served_is_said_and_noted() {
+    let scene = Scene::new();
+    for path in [
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+        "/logs",
+        "/api/v1/componentstatuses",
+    ] {
+        let (code, answer) = scene.get(path).await;
+        assert_eq!(
+            (code, answer["reason"].as_str()),
+            (501, Some("NotImplemented")),
+            "{path}"
+        );
+        assert!(scene.server.unserved().contains(&format!("GET {path}")));
+    }
+}

@@ -1,0 +1,143 @@
+//! The server as its clients see it, through streams in memory.
+
+mod controllers;
+mod inventory;
+mod nonsense;
+mod objects;
+mod scheduling;
+mod watches;
+
+use http::{Method, Request};
+use http_body_util::BodyExt;
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+
+use super::{Server, ServerOptions};
+
+const MERGE: &str = "application/merge-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+const APPLY: &str = "application/apply-patch+yaml";
+
+/// A server and a client of it.
+struct Scene {
+    server: Server,
+    client: Client,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let server = Server::start(&ServerOptions::default()).expect("it starts");
+        let client = server.client();
+        Self { server, client }
+    }
+
+    /// Sends a request; gives status and body.
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        form: &str,
+        body: impl Into<Vec<u8>>,
+    ) -> (u16, Value) {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", form);
+        let request = request.body(Body::from(body.into())).expect("a request");
+        let response = self.client.send(request).await.expect("an answer");
+        let code = response.status().as_u16();
+        let body = response
+            .into_body()
+            .collect()
+            .await
+            .expect("a whole body")
+            .to_bytes();
+        (code, serde_json::from_slice(&body).unwrap_or(Value::Null))
+    }
+
+    async fn get(&self, path: &str) -> (u16, Value) {
+        self.send(Method::GET, path, "", "").await
+    }
+
+    async fn create(&self, path: &str, object: Value) -> Value {
+        let (code, made) = self
+            .send(Method::POST, path, "application/json", object.to_string())
+            .await;
+        assert_eq!(code, 201, "{path}: {made}");
+        made
+    }
+
+    async fn patch(&self, path: &str, form: &str, with: Value) -> Value {
+        let (code, changed) = self.send(Method::PATCH, path, form, with.to_string()).await;
+        assert!(matches!(code, 200 | 201), "{path}: {changed}");
+        changed
+    }
+
+    async fn delete(&self, path: &str, options: Value) -> (u16, Value) {
+        self.send(
+            Method::DELETE,
+            path,
+            "application/json",
+            options.to_string(),
+        )
+        .await
+    }
+
+    /// A node that is ready, with room and labels.
+    async fn node(&self, name: &str, labels: Value) {
+        let mut labels = labels;
+        labels["kubernetes.io/hostname"] = json!(name);
+        self.create(
+            "/api/v1/nodes",
+            json!({"metadata": {"name": name, "labels": labels}}),
+        )
+        .await;
+        self.node_status(name).await;
+    }
+
+    /// Tells of a node that it is ready and has room.
+    async fn node_status(&self, name: &str) {
+        let status = json!({"status": {
+            "conditions": [{"type": "Ready", "status": "True"}],
+            "allocatable": {"cpu": "2", "memory": "4Gi", "pods": "110"},
+        }});
+        self.patch(&format!("/api/v1/nodes/{name}/status"), STRATEGIC, status)
+            .await;
+    }
+
+    /// The pods of a namespace, by name.
+    async fn pods(&self, namespace: &str) -> Vec<Value> {
+        let (_, list) = self
+            .get(&format!("/api/v1/namespaces/{namespace}/pods"))
+            .await;
+        list["items"].as_array().expect("a list").clone()
+    }
+
+    /// Tells of a pod that it runs and is ready.
+    async fn run(&self, pod: &Value) {
+        let status = json!({"status": {"phase": "Running", "podIP": "10.0.0.1",
+            "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
+        self.patch(&format!("{}/status", path_of(pod)), STRATEGIC, status)
+            .await;
+    }
+}
+
+fn path_of(pod: &Value) -> String {
+    let text = |field: &str| pod["metadata"][field].as_str().expect("it has one");
+    format!(
+        "/api/v1/namespaces/{}/pods/{}",
+        text("namespace"),
+        text("name")
+    )
+}
+
+fn pod(name: &str, spec: Value) -> Value {
+    let mut spec = spec;
+    spec["containers"] = json!([{"name": "main", "image": "i:1"}]);
+    json!({"metadata": {"name": name, "labels": {"app": name}}, "spec": spec})
+}
+
+fn template(image: &str) -> Value {
+    json!({"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "main", "image": image}]}})
+}

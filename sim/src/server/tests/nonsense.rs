@@ -1,0 +1,126 @@
+//! Clients that speak nonsense get a `Status`, and the server goes on.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::{APPLY, MERGE, STRATEGIC, Scene};
+use crate::server::kinds::KINDS;
+
+const PODS: &str = "/api/v1/namespaces/default/pods";
+
+#[tokio::test]
+async fn bodies_of_any_shape_are_refused_or_stored_and_do_no_harm() {
+    let scene = Scene::new();
+    let shapes = [
+        json!(null),
+        json!(1),
+        json!("x"),
+        json!([]),
+        json!({"metadata": "x"}),
+        json!({"metadata": {"name": 1}}),
+        json!({"metadata": {"name": "a", "labels": []}}),
+        json!({"metadata": {"name": "a"}, "spec": []}),
+        json!({"metadata": {"name": "a"}, "spec": {"containers": {}}}),
+        json!({"metadata": {"name": "A b"}}),
+        json!({"kind": "Other", "metadata": {"name": "a"}}),
+        json!({"metadata": {"name": "ok"}}),
+        json!({"metadata": {"name": "ok2"}, "spec": {}, "status": {}}),
+        json!({"metadata": {"name": "ok3", "ownerReferences": [{}], "finalizers": []}}),
+        json!({"metadata": {"name": "ok4"}, "spec": {"template": null, "selector": null}}),
+        json!({"metadata": {"name": "ok5"}, "spec": {"replicas": -1, "template": {}, "selector": {}}}),
+        json!({"metadata": {"name": "ok6", "generateName": "x"}, "spec": {"ports": [{}], "type": "NodePort"}}),
+    ];
+    let mut refused = 0;
+    for kind in KINDS {
+        let path = kind.path("default");
+        for shape in &shapes {
+            let (code, answer) = scene
+                .send(Method::POST, &path, "application/json", shape.to_string())
+                .await;
+            assert!(
+                matches!(code, 201 | 400 | 403 | 409 | 422),
+                "{path} {shape}: {code} {answer}"
+            );
+            refused += usize::from(code != 201);
+            for (form, name) in [
+                (MERGE, "ok"),
+                (STRATEGIC, "ok2"),
+                (APPLY, "ok7"),
+                ("application/json-patch+json", "ok"),
+            ] {
+                let (code, answer) = scene
+                    .send(
+                        Method::PATCH,
+                        &format!("{path}/{name}"),
+                        form,
+                        shape.to_string(),
+                    )
+                    .await;
+                assert!(
+                    matches!(code, 200 | 201 | 400 | 403 | 404 | 409 | 422),
+                    "{path} {form} {shape}: {code} {answer}"
+                );
+            }
+        }
+    }
+    assert!(refused > KINDS.len() * 9, "{refused}");
+    let (code, _) = scene.get("/version").await;
+    assert_eq!(code, 200);
+}
+
+#[tokio::test]
+async fn what_is_no_json_or_too_much_of_it_is_refused() {
+    let scene = Scene::new();
+    let large = format!("{{\"x\": \"{}\"}}", "y".repeat(10 * 1024 * 1024));
+    for (form, body, code) in [
+        ("application/json", "{".to_owned(), 400),
+        ("application/json", "\u{0}".to_owned(), 400),
+        ("application/vnd.kubernetes.protobuf", "k8s".to_owned(), 415),
+        ("application/json", large, 413),
+    ] {
+        let (is, answer) = scene.send(Method::POST, PODS, form, body).await;
+        assert_eq!(
+            (is, answer["kind"].as_str()),
+            (code, Some("Status")),
+            "{form}"
+        );
+    }
+    let (code, _) = scene
+        .send(Method::PATCH, &format!("{PODS}/x"), "text/plain", "x")
+        .await;
+    assert_eq!(code, 415);
+}
+
+#[tokio::test]
+async fn paths_and_queries_of_any_kind_are_answered() {
+    let scene = Scene::new();
+    for path in [
+        "/",
+        "//",
+        "/api",
+        "/api/v2",
+        "/apis//",
+        "/api/v1/namespaces//pods",
+        "/api/v1/pods?labelSelector=((",
+        "/api/v1/pods?fieldSelector=%00%ff",
+        "/api/v1/pods?watch=1&timeoutSeconds=-1&resourceVersion=-1",
+        "/api/v1/namespaces/default/pods/none/exec?command=x",
+        "/api/v1/namespaces/default/pods/none/log",
+        "/apis/apps/v1/namespaces/default/deployments/none/scale",
+        "/openapi/v3/apis/x/y",
+        "/apis/x",
+    ] {
+        let (code, answer) = scene.get(path).await;
+        assert!(matches!(code, 200 | 400 | 404 | 501), "{path}: {code}");
+        assert!(
+            code == 200 || answer["kind"] == "Status",
+            "{path}: {answer}"
+        );
+    }
+    let (code, list) = scene.get("/api/v1/namespaces").await;
+    assert_eq!(
+        (code, list["items"].as_array().map(Vec::len)),
+        (200, Some(4))
+    );
+    assert_ne!(list["items"], Value::Null);
+}

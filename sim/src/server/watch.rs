@@ -1,0 +1,232 @@
+//! Watches: what happens to objects, one line of JSON after the other.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::stream;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Response};
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::Frame;
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::ask::Ask;
+use super::objects::metadata_of;
+use super::refusal::Refusal;
+use super::selector::Selection;
+use super::serve::{Answer, Shared};
+use super::store::{Change, Object};
+use super::table;
+use crate::clock;
+
+/// How long a watch lasts that says nothing of it: the least of a real server, which draws from
+/// half an hour to an hour.
+const LASTS: Duration = Duration::from_mins(30);
+
+/// After how long without an event a client hears how far it is (apiserver, `bookmarkFrequency`).
+const BOOKMARKS: Duration = Duration::from_mins(1);
+
+struct Watch {
+    shared: Arc<Shared>,
+    ask: Ask,
+    selection: Selection,
+    /// Told up to here.
+    at: u64,
+    queue: VecDeque<Bytes>,
+    heard: watch::Receiver<u64>,
+    ends: Instant,
+    bookmarks: bool,
+    form: Form,
+    over: bool,
+}
+
+/// In which form objects are told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Whole,
+    Metadata,
+    Table,
+}
+
+impl Form {
+    fn of(headers: &HeaderMap) -> Self {
+        let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
+        let accepted = accepted.unwrap_or_default();
+        if accepted.contains("as=PartialObjectMetadata") {
+            Self::Metadata
+        } else if accepted.contains("as=Table") {
+            Self::Table
+        } else {
+            Self::Whole
+        }
+    }
+}
+
+/// Begins a watch.
+pub(super) fn answer(
+    shared: &Arc<Shared>,
+    ask: Ask,
+    headers: &HeaderMap,
+) -> Result<Answer, Refusal> {
+    let query = &ask.query;
+    let selection = Selection::of(query)?;
+    let seconds = query
+        .first("timeoutSeconds")
+        .and_then(|seconds| seconds.parse().ok());
+    let version = query
+        .first("resourceVersion")
+        .unwrap_or_default()
+        .to_owned();
+    let initial = query.is_set("sendInitialEvents");
+    let bookmarks = query.is_set("allowWatchBookmarks");
+    let state = shared.state();
+    let mut watch = Watch {
+        shared: Arc::clone(shared),
+        selection,
+        at: state.store.version(),
+        queue: VecDeque::new(),
+        heard: state.store.hear(),
+        ends: clock::after(seconds.map_or(LASTS, Duration::from_secs)),
+        bookmarks,
+        form: Form::of(headers),
+        over: false,
+        ask,
+    };
+    match version.parse() {
+        Ok(from) if from > 0 && !initial => watch.at = from,
+        Err(_) if !version.is_empty() => {
+            return Err(Refusal::bad(format_args!(
+                "resourceVersion: Invalid value: {version:?}"
+            )));
+        }
+        _ => {
+            let all = state.store.all(watch.ask.kind.plural, &watch.ask.namespace);
+            let taken = all.filter(|(_, object)| watch.selection.takes(&object.value));
+            let taken: Vec<Arc<Object>> = taken.map(|(_, object)| Arc::clone(object)).collect();
+            for object in &taken {
+                watch.tell("ADDED", object);
+            }
+            if initial {
+                watch.bookmark(true);
+            }
+        }
+    }
+    drop(state);
+    let stop = shared.stop.clone();
+    let lines = stream::unfold((watch, stop), |(mut watch, stop)| async move {
+        let line = tokio::select! {
+            line = watch.next() => line?,
+            () = stop.cancelled() => return None,
+        };
+        Some((Ok::<_, Infallible>(Frame::data(line)), (watch, stop)))
+    });
+    let mut response = Response::new(StreamBody::new(lines).boxed_unsync());
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(response)
+}
+
+impl Watch {
+    async fn next(&mut self) -> Option<Bytes> {
+        let mut quiet = clock::after(BOOKMARKS);
+        loop {
+            if let Some(line) = self.queue.pop_front() {
+                return Some(line);
+            }
+            if self.over {
+                return None;
+            }
+            self.heard.mark_unchanged();
+            self.catch_up();
+            if !self.queue.is_empty() {
+                continue;
+            }
+            tokio::select! {
+                changed = self.heard.changed() => changed.ok()?,
+                () = clock::until(self.ends) => {
+                    if self.bookmarks {
+                        self.bookmark(false);
+                    }
+                    self.over = true;
+                }
+                () = clock::until(quiet), if self.bookmarks => {
+                    quiet = clock::after(BOOKMARKS);
+                    self.bookmark(false);
+                }
+            }
+        }
+    }
+
+    /// Takes what has happened since.
+    fn catch_up(&mut self) {
+        let shared = Arc::clone(&self.shared);
+        let state = shared.state();
+        let Some(changes) = state.store.since(self.at) else {
+            let gone = Refusal::gone(self.at, state.store.oldest());
+            let line = json!({"type": "ERROR", "object": gone.status()});
+            self.queue.push_back(format!("{line}\n").into());
+            self.over = true;
+            return;
+        };
+        for change in changes {
+            self.take(change);
+        }
+        self.at = self.at.max(state.store.version());
+    }
+
+    fn take(&mut self, change: &Change) {
+        let ask = &self.ask;
+        let elsewhere = !ask.namespace.is_empty() && change.key.namespace != ask.namespace;
+        if change.plural != ask.kind.plural || elsewhere {
+            return;
+        }
+        let takes = |object: &Arc<Object>| self.selection.takes(&object.value);
+        let before = change.before.as_ref().is_some_and(takes);
+        let now = !change.deleted && takes(&change.object);
+        match (before, now) {
+            (false, true) => self.tell("ADDED", &change.object),
+            (true, true) => self.tell("MODIFIED", &change.object),
+            (true, false) => self.tell("DELETED", &change.object),
+            (false, false) => {}
+        }
+    }
+
+    fn tell(&mut self, kind: &str, object: &Arc<Object>) {
+        let object = match self.form {
+            Form::Whole => object.encoded(),
+            Form::Metadata => metadata_of(&object.value).to_string().into(),
+            Form::Table => {
+                let table = table::of(&self.ask, std::slice::from_ref(&object.value), self.at);
+                table.to_string().into()
+            }
+        };
+        self.queue
+            .push_back(format!("{{\"type\":\"{kind}\",\"object\":").into());
+        self.queue.push_back(object);
+        self.queue.push_back(Bytes::from_static(b"}\n"));
+    }
+
+    fn bookmark(&mut self, initial: bool) {
+        let kind = self.ask.kind;
+        let mut metadata =
+            json!({"resourceVersion": self.at.to_string(), "creationTimestamp": null});
+        if initial {
+            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        let mut object =
+            json!({"kind": kind.name, "apiVersion": kind.api_version(), "metadata": metadata});
+        match self.form {
+            Form::Whole => {}
+            Form::Metadata => object = metadata_of(&object),
+            Form::Table => object = table::of(&self.ask, &[], self.at),
+        }
+        let line = json!({"type": "BOOKMARK", "object": object});
+        self.queue.push_back(format!("{line}\n").into());
+    }
+}
