@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -19,7 +18,7 @@ use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
 use super::kinds::LEASES;
 use super::labels;
 use super::wait::{Condition, poll_until};
-use crate::transport::{Api, encode, pause};
+use crate::transport::{Api, encode, now, pause};
 
 /// Where Leases of runs live.
 pub const LEASE_NAMESPACE: &str = "default";
@@ -441,7 +440,7 @@ fn holder(reply: &ApiReply) -> String {
 
 /// Now, as a `MicroTime`: exactly six digits of a second.
 fn micro_time() -> String {
-    format!("{:.6}", Timestamp::now())
+    format!("{:.6}", now())
 }
 
 fn is_managed(object: &Json) -> bool {

@@ -5,9 +5,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use jiff::Timestamp;
 use tokio::sync::watch;
 use winconform_core::record::{Event, Line, to_line};
+
+use crate::transport::now;
 
 /// What takes each line as it happens, besides the file: the terminal's progress.
 pub type Listener = Box<dyn Fn(&Line) + Send>;
@@ -112,7 +113,7 @@ impl Journal {
         let mut inner = self.lock();
         let line = Line {
             seq: inner.seq,
-            at: Timestamp::now(),
+            at: now(),
             event,
         };
         let text = to_line(&line).map_err(|error| JournalError::Express(Arc::new(error)))?;

@@ -12,7 +12,7 @@ use winconform_core::way::{
 };
 
 use super::manifest::prober;
-use crate::transport::{Api, PodRef, fetch};
+use crate::transport::{Api, PodRef, fetch, random};
 
 /// A name that nobody has.
 const NOWHERE: &str = "winconform.invalid";
@@ -50,7 +50,7 @@ impl Vantages {
             return Ok((got, Vec::new()));
         };
         // Divides the answers, so nobody who answers may foresee it
-        let token = &format!("{:032x}", rand::random::<u128>());
+        let token = &format!("{:032x}", random());
         let curl = match gets.is_empty() {
             true => None,
             false => {

@@ -5,7 +5,6 @@ use std::time::Duration;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use http::{Method, Request};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use jiff::Timestamp;
 use kube::client::{Body, Client};
 use serde_json::Value as Json;
 use tokio::time::timeout;
@@ -13,6 +12,7 @@ use winconform_core::text::printable;
 use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
 
 use super::clock::ServerClock;
+use super::machine::now;
 use super::words::{causes, words};
 
 /// The name under which fields are owned (server-side apply).
@@ -105,13 +105,13 @@ pub(super) async fn send_once(
     limit: usize,
     clock: &ServerClock,
 ) -> Result<ApiReply, Failure> {
-    let sent = Timestamp::now();
+    let sent = now();
     let response = match timeout(answer, client.send(on_the_wire(request)?)).await {
         Err(_) => return Err(Failure::NoAnswer(answer)),
         Ok(Err(error)) => return Err(connection(error, answer)),
         Ok(Ok(response)) => response,
     };
-    clock.note(response.headers(), sent, Timestamp::now());
+    clock.note(response.headers(), sent, now());
     let status = response.status().as_u16();
     let after = retry_after(response.headers());
     let read = timeout(body, read_body(response.into_body(), limit));

@@ -11,11 +11,11 @@ use http_body_util::{BodyExt, Empty};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 use winconform_core::config::{Durations, Target};
 use winconform_core::way::{FailureClass, HttpGet, HttpReply, Trouble, TroubleKind};
 
+use super::machine::{self, Stream};
 use super::words::words;
 
 /// So many requests at once.
@@ -57,10 +57,8 @@ async fn connected(
     let own = format!("{}:{}", get.host, get.port);
     let limit = durations.http_connect;
     let stream = match proxy {
-        None => timeout(limit, TcpStream::connect(&own)).await,
-        Some(Target { host, port, .. }) => {
-            timeout(limit, TcpStream::connect((host.as_str(), *port))).await
-        }
+        None => timeout(limit, machine::connect(&get.host.to_string(), get.port)).await,
+        Some(Target { host, port, .. }) => timeout(limit, machine::connect(host, *port)).await,
     };
     let (class, why) = match stream {
         Ok(Ok(stream)) => return Ok(ask(get, stream, &own, proxy.is_some()).await),
@@ -93,7 +91,7 @@ fn class(error: &io::Error) -> Option<FailureClass> {
     }
 }
 
-async fn ask(get: &HttpGet, stream: TcpStream, host: &str, by_proxy: bool) -> HttpReply {
+async fn ask(get: &HttpGet, stream: Box<dyn Stream>, host: &str, by_proxy: bool) -> HttpReply {
     let uri = if by_proxy {
         get.url()
     } else {

@@ -11,6 +11,7 @@ mod clock;
 mod counts;
 mod exec;
 mod fetch;
+mod machine;
 mod pace;
 mod path;
 mod registry;
@@ -20,10 +21,12 @@ mod words;
 
 pub use api::Api;
 pub use exec::PodRef;
+pub use machine::{Dial, MadeUp, Stream};
 pub use path::encode;
 
 pub(crate) use attempt::Failure;
 pub(crate) use fetch::fetch;
+pub(crate) use machine::{now, random};
 pub(crate) use pace::{Pace, pause};
 pub(crate) use registry::platforms;
 #[cfg(test)]

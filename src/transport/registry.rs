@@ -20,6 +20,7 @@ use tokio::time::timeout;
 use winconform_core::plan::{Manifest, Platform};
 use winconform_core::text::printable;
 
+use super::machine::is_made_up;
 use super::words::words;
 
 /// Images asked for at once.
@@ -65,6 +66,9 @@ pub(crate) async fn platforms(
 }
 
 fn client() -> Result<Http, String> {
+    if is_made_up() {
+        return Err("there is no network but the one made up".to_owned());
+    }
     let connector = HttpsConnectorBuilder::new()
         .with_provider_and_native_roots(rustls::crypto::ring::default_provider())
         .map_err(|error| format!("this machine's certificate authorities: {error}"))?
