@@ -9,6 +9,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
+use crate::loopback::wall;
+
 /// How far a wrong clock is ahead.
 pub(crate) const WRONG: SignedDuration = SignedDuration::from_hours(1);
 
@@ -64,7 +66,7 @@ pub(crate) async fn until(moment: Instant) {
 
 /// The wall's time, in the whole seconds that Kubernetes statuses carry.
 pub(crate) fn now() -> Timestamp {
-    let now = Timestamp::now();
+    let now = wall();
     Timestamp::from_second(now.as_second()).unwrap_or(now)
 }
 

@@ -19,6 +19,7 @@ use crate::clock::{self, Clock};
 use crate::fault::{FaultKind, FaultSet, FaultSwitch};
 use crate::files::Disks;
 use crate::lock::locked;
+use crate::loopback::wall;
 use crate::pods::run::PodRun;
 use crate::program::{Turns, View};
 use crate::topology::{NodeSpec, Pool};
@@ -98,7 +99,7 @@ impl Cluster {
         View {
             world,
             turns: &self.turns,
-            now: Timestamp::now(),
+            now: wall(),
         }
     }
 
@@ -265,7 +266,7 @@ impl NodeState {
 
     /// Since when the node has been there.
     pub(crate) fn started(&self) -> Timestamp {
-        locked(&self.readiness).map_or_else(Timestamp::now, |readiness| readiness.first)
+        locked(&self.readiness).map_or_else(wall, |readiness| readiness.first)
     }
 
     /// Takes down whether the node is ready at a moment; returns since when that has been so.

@@ -38,6 +38,7 @@ mod kubelet;
 mod listen;
 mod lock;
 mod log;
+mod loopback;
 pub mod memory;
 mod names;
 mod nearest;
@@ -60,6 +61,7 @@ pub use fault::{
 };
 pub use join::{JoinError, JoinOptions, Joined, LeaveError, Silence, Unreached, join};
 pub use kubelet::ServingError;
+pub use loopback::{InMemory, Stream, connect};
 pub use topology::{
     Build, IpFamilies, NamedTopology, NetworkMode, NetworkSpec, NodeSpec, Os, Pool, TaintSpec,
     Topology, UnknownPool,

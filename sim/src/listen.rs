@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioTimer;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::server::TlsStream;
 
 use crate::clock;
 use crate::cluster::Cluster;
+use crate::loopback::{Listener, Stream, is_in_memory};
 
 /// How long a client may take for its part of TLS: what a Go client waits for the other's,
 /// `http.DefaultTransport`, `TLSHandshakeTimeout`.
@@ -25,9 +24,9 @@ pub(crate) type Seat = Arc<OwnedSemaphorePermit>;
 /// Serves clients until the simulator stops.
 pub(crate) async fn serve<F>(
     cluster: &Cluster,
-    listener: TcpListener,
+    listener: Listener,
     most: usize,
-    serves: impl Fn(TcpStream, Seat) -> F,
+    serves: impl Fn(Box<dyn Stream>, Seat) -> F,
 ) where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -38,7 +37,7 @@ pub(crate) async fn serve<F>(
             return;
         };
         match listener.accept().await {
-            Ok((stream, _)) => cluster.spawn(serves(stream, Arc::new(seat))),
+            Ok(stream) => cluster.spawn(serves(stream, Arc::new(seat))),
             Err(error) => {
                 tracing::debug!(%error, "a connection is lost");
                 // Out of descriptors: one of them is given back before long
@@ -49,9 +48,12 @@ pub(crate) async fn serve<F>(
 }
 
 /// A connection once both sides have agreed on TLS.
-pub(crate) async fn greet(tls: &TlsAcceptor, stream: TcpStream) -> Option<TlsStream<TcpStream>> {
+pub(crate) async fn greet(tls: &TlsAcceptor, stream: Box<dyn Stream>) -> Option<Box<dyn Stream>> {
+    if is_in_memory() {
+        return Some(stream);
+    }
     match timeout(GREETING, tls.accept(stream)).await {
-        Ok(Ok(stream)) => Some(stream),
+        Ok(Ok(stream)) => Some(Box::new(stream)),
         Ok(Err(error)) => {
             tracing::debug!(%error, "TLS is not agreed on");
             None
@@ -82,6 +84,7 @@ mod tests {
     use super::*;
     use crate::clock::Clock;
     use crate::fault::{FaultSet, FaultSwitch};
+    use crate::loopback::connect;
 
     const MOST: usize = 3;
 
@@ -93,14 +96,14 @@ mod tests {
         let switch = FaultSwitch::new(FaultSet::default());
         let cluster = Cluster::new(client, Clock::new(1.0), 0, switch, BTreeMap::new());
         let cluster = Arc::new(cluster);
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
+        let listener = Listener::bind(Ipv4Addr::LOCALHOST, 0).await;
         let listener = listener.expect("loopback has a port");
         let address = listener.local_addr().expect("it is bound");
         let now = Arc::new(AtomicUsize::new(0));
         let most = Arc::new(AtomicUsize::new(0));
         let (all, counts) = (Arc::clone(&cluster), (Arc::clone(&now), Arc::clone(&most)));
         cluster.spawn(async move {
-            let serves = |mut stream: TcpStream, seat| {
+            let serves = |mut stream: Box<dyn Stream>, seat| {
                 let (now, most) = (Arc::clone(&counts.0), Arc::clone(&counts.1));
                 async move {
                     let served = now.fetch_add(1, Ordering::SeqCst) + 1;
@@ -119,7 +122,7 @@ mod tests {
         // More than are served say nothing, some of them for ever
         let mut clients = Vec::new();
         for _ in 0..4 * MOST {
-            clients.push(TcpStream::connect(address).await.expect("it listens"));
+            clients.push(connect(address).await.expect("it listens"));
         }
         drop(clients.split_off(2 * MOST));
         for client in &mut clients {

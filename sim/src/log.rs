@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 
 use crate::lock::locked;
+use crate::loopback::wall;
 
 /// kubelet, `containerLogMaxSize`: what one file holds before it is rotated away.
 const MOST_BYTES: usize = 10 << 20;
@@ -76,7 +77,7 @@ impl Log {
 
     /// Takes down what is printed now; nothing once the run is over.
     pub(crate) fn print(&self, stream: Stream, bytes: &[u8]) {
-        self.print_at(stream, bytes, Timestamp::now(), MOST_BYTES);
+        self.print_at(stream, bytes, wall(), MOST_BYTES);
     }
 
     fn print_at(&self, stream: Stream, bytes: &[u8], at: Timestamp, most: usize) {
@@ -104,7 +105,7 @@ impl Log {
 
     /// The run is over: what was begun is told, and readers come to the end.
     pub(crate) fn end(&self) {
-        let now = Timestamp::now();
+        let now = wall();
         let mut kept = locked(&self.kept);
         for stream in [Stream::Out, Stream::Error] {
             let rest = std::mem::take(&mut kept.begun[stream as usize]);
@@ -200,7 +201,7 @@ impl Reader {
             let begun = &kept.begun[stream as usize];
             if let Some(new) = begun.get(*told..).filter(|new| !new.is_empty()) {
                 *told = begun.len();
-                let (at, bytes) = (Timestamp::now(), Bytes::copy_from_slice(new));
+                let (at, bytes) = (wall(), Bytes::copy_from_slice(new));
                 return (Some(Line { at, stream, bytes }), kept.ended);
             }
         }

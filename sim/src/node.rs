@@ -12,7 +12,6 @@ pub(crate) use status::{DISK_KI, allocatable};
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::{Node, NodeSpec, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta, OwnerReference};
@@ -22,6 +21,7 @@ use serde_json::json;
 
 use crate::cluster::{Cluster, NodeState};
 use crate::fault::{FaultKind, FaultSet};
+use crate::loopback::wall;
 use crate::topology::{self, Build};
 
 /// The namespace of all node leases.
@@ -182,7 +182,7 @@ pub(crate) async fn register(
         spec: Some(LeaseSpec {
             holder_identity: Some(node.name.clone()),
             lease_duration_seconds: Some(LEASE_SECONDS),
-            renew_time: Some(MicroTime(Timestamp::now())),
+            renew_time: Some(MicroTime(wall())),
             ..LeaseSpec::default()
         }),
     };

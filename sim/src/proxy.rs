@@ -16,10 +16,10 @@ use http::{HeaderValue, Method, Response, StatusCode};
 use http_body_util::Full;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::net::{TcpListener, TcpStream};
 
 use crate::cluster::Cluster;
 use crate::listen;
+use crate::loopback::{Listener, Stream};
 use crate::program::http::{Answer, Asked, PLAIN};
 use crate::program::outside::{self, Reply};
 use crate::program::{Turns, View};
@@ -34,12 +34,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const MOST_CLIENTS: usize = 64;
 
 /// A listener on a free port of loopback.
-pub(crate) async fn listen() -> std::io::Result<TcpListener> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await
+pub(crate) async fn listen() -> std::io::Result<Listener> {
+    Listener::bind(Ipv4Addr::LOCALHOST, 0).await
 }
 
 /// Serves outside clients until the simulator stops.
-pub(crate) async fn serve(cluster: Arc<Cluster>, listener: TcpListener) {
+pub(crate) async fn serve(cluster: Arc<Cluster>, listener: Listener) {
     let turns = Arc::new(Turns::default());
     let serves = |stream, seat| {
         let (all, turns) = (Arc::clone(&cluster), Arc::clone(&turns));
@@ -51,7 +51,7 @@ pub(crate) async fn serve(cluster: Arc<Cluster>, listener: TcpListener) {
     listen::serve(&cluster, listener, MOST_CLIENTS, serves).await;
 }
 
-async fn connection(cluster: &Cluster, turns: &Turns, stream: TcpStream) {
+async fn connection(cluster: &Cluster, turns: &Turns, stream: Box<dyn Stream>) {
     let service = service_fn(|request: http::Request<hyper::body::Incoming>| {
         let world = cluster.world();
         let view = View {
@@ -167,6 +167,7 @@ mod tests {
     use crate::topology::{Build, Pool};
     use crate::world::Page;
     use crate::world::{Endpoint, Key, Node, Pod, Service, ServicePort, Slice, Told, World};
+    use tokio::net::TcpStream;
 
     const WS2022: Pool = Pool::Windows(Build::Ws2022);
     const NODE: Ipv4Addr = Ipv4Addr::new(127, 77, 9, 1);

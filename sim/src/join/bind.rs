@@ -6,10 +6,9 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use tokio::net::TcpListener;
-
 use super::JoinError;
 use crate::cluster::NodeState;
+use crate::loopback::{Listener, is_in_memory};
 use crate::node;
 use crate::topology::Topology;
 use crate::world;
@@ -31,7 +30,11 @@ struct Places {
 impl Places {
     /// Not of the seed: simulators that run side by side must differ.
     fn somewhere() -> Self {
-        let [second, third, high, low, ..] = RandomState::new().hash_one(0).to_be_bytes();
+        let chosen = match is_in_memory() {
+            true => 0,
+            false => RandomState::new().hash_one(0),
+        };
+        let [second, third, high, low, ..] = chosen.to_be_bytes();
         Self {
             nodes: (64 + second % 64, third),
             network: u16::from_be_bytes([high, low]),
@@ -59,7 +62,7 @@ pub(super) type Nodes = BTreeMap<String, Arc<NodeState>>;
 pub(super) async fn bind(
     topology: &Topology,
     prefix: &str,
-) -> Result<(Nodes, Vec<(String, TcpListener)>), JoinError> {
+) -> Result<(Nodes, Vec<(String, Listener)>), JoinError> {
     let many = topology.nodes.len();
     if many > Topology::MOST_NODES {
         return Err(JoinError::TooManyNodes(many));
@@ -77,7 +80,7 @@ pub(super) async fn bind(
         let address = places.address(number);
         let failed = |source| failed(source, &name, address, many);
         // Any port that is free
-        let listener = TcpListener::bind((address, 0)).await.map_err(failed)?;
+        let listener = Listener::bind(address, 0).await.map_err(failed)?;
         let kubelet_port = listener.local_addr().map_err(failed)?.port();
         let pod_network = places.network(number);
         let view = world::Node::new(spec.pool, address, kubelet_port, pod_network)
@@ -111,6 +114,7 @@ mod tests {
 
     use super::*;
     use crate::topology::IpFamilies;
+    use tokio::net::TcpListener;
 
     #[tokio::test]
     async fn nodes_have_addresses_and_names_of_their_own() {

@@ -5,7 +5,7 @@
 //! An `APIService` that nobody answers for holds up the deletion of every namespace, so that it goes
 //! before the listener does, and one that a killed simulator has left goes at the next join.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +16,6 @@ use kube::runtime::wait::await_condition;
 use kube::{Api, ResourceExt};
 use serde_json::json;
 use thiserror::Error;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -24,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use super::gone;
 use crate::cluster::Cluster;
 use crate::kubelet;
+use crate::loopback::{Listener, connect};
 use crate::node::MANAGED;
 
 const API: &str = "v1beta1.metrics.k8s.io";
@@ -78,7 +78,7 @@ pub(super) async fn try_serve(
         tracing::info!("the cluster has metrics already");
         return Ok(false);
     }
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
+    let listener = Listener::bind(Ipv4Addr::LOCALHOST, 0).await;
     let listener = listener.map_err(Unserved::Listen)?;
     let address = listener.local_addr().map_err(Unserved::Listen)?;
     cluster.spawn(kubelet::serve_metrics(Arc::clone(cluster), listener, tls));
@@ -155,7 +155,7 @@ pub(super) async fn tidy(cluster: &Cluster) -> kube::Result<()> {
 }
 
 async fn answers(port: u16) -> bool {
-    let connecting = TcpStream::connect((Ipv4Addr::LOCALHOST, port));
+    let connecting = connect(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     matches!(timeout(ACCEPTING, connecting).await, Ok(Ok(_)))
 }
 

@@ -1,15 +1,14 @@
 //! How nodes are made known, and whose names they may take.
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
-use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::ListParams;
 use kube::{Api, Client};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +16,7 @@ use super::leave::{Made, remove};
 use super::{AT_ONCE, JoinError, LeaveError};
 use crate::cluster::Cluster;
 use crate::dns;
+use crate::loopback::{connect, wall};
 use crate::node::{self, LEASES, MANAGED};
 
 /// How long a kubelet on this machine may take to accept a connection.
@@ -109,7 +109,7 @@ pub(super) async fn register(
 async fn alive(client: &Client, name: &str) -> Option<i64> {
     let leases: Api<Lease> = Api::namespaced(client.clone(), LEASES);
     let lease = leases.get_opt(name).await.ok()??.spec?;
-    let ago = Timestamp::now().as_second() - lease.renew_time?.0.as_second();
+    let ago = wall().as_second() - lease.renew_time?.0.as_second();
     if ago > i64::from(lease.lease_duration_seconds?) {
         return None;
     }
@@ -119,7 +119,8 @@ async fn alive(client: &Client, name: &str) -> Option<i64> {
     let address = addresses.find(|address| address.type_ == "InternalIP")?;
     let endpoint = status.daemon_endpoints?.kubelet_endpoint?;
     let port = u16::try_from(endpoint.port).ok()?;
-    let connecting = TcpStream::connect((address.address, port));
+    let address = address.address.parse::<IpAddr>().ok()?;
+    let connecting = connect(SocketAddr::from((address, port)));
     let connected = timeout(ACCEPTING, connecting).await;
     matches!(connected, Ok(Ok(_))).then_some(ago.max(0))
 }

@@ -20,6 +20,7 @@ use super::server::{Body, boxed, text};
 use crate::cluster::Cluster;
 use crate::fault::FaultKind;
 use crate::log::{Line, Log, Reader, Stream};
+use crate::loopback::wall;
 use crate::pods::book::{ContainerBook, State};
 use crate::pods::run::PodRun;
 use crate::query::Query;
@@ -63,7 +64,7 @@ pub(super) fn answer(
     container: &str,
     query: &Query,
 ) -> Response<Body> {
-    let Some(options) = Options::read(query, Timestamp::now()) else {
+    let Some(options) = Options::read(query, wall()) else {
         let words = "{\"message\": \"Invalid request.\"}";
         return text(StatusCode::UNPROCESSABLE_ENTITY, words);
     };

@@ -13,9 +13,7 @@ use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use jiff::Timestamp;
 use serde_json::{Value, json};
-use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
 use super::server::PATIENCE;
@@ -24,6 +22,7 @@ use super::usage::{self, PodUsage, Usage};
 use crate::cluster::{Cluster, NodeState};
 use crate::fault::FaultKind;
 use crate::listen;
+use crate::loopback::{Listener, Stream, wall};
 use crate::query::Query;
 use crate::world::Key;
 
@@ -36,7 +35,7 @@ const MOST_CLIENTS: usize = 64;
 const WINDOW: &str = "15s";
 
 /// Serves until the simulator stops.
-pub(crate) async fn serve(cluster: Arc<Cluster>, listener: TcpListener, tls: TlsAcceptor) {
+pub(crate) async fn serve(cluster: Arc<Cluster>, listener: Listener, tls: TlsAcceptor) {
     let serves = |stream, seat| {
         let (all, tls) = (Arc::clone(&cluster), tls.clone());
         async move {
@@ -47,7 +46,7 @@ pub(crate) async fn serve(cluster: Arc<Cluster>, listener: TcpListener, tls: Tls
     listen::serve(&cluster, listener, MOST_CLIENTS, serves).await;
 }
 
-async fn connection(cluster: &Cluster, stream: TcpStream, tls: TlsAcceptor) {
+async fn connection(cluster: &Cluster, stream: Box<dyn Stream>, tls: TlsAcceptor) {
     let Some(stream) = listen::greet(&tls, stream).await else {
         return;
     };
@@ -132,7 +131,7 @@ fn heard(cluster: &Cluster) -> impl Iterator<Item = &NodeState> {
 }
 
 fn pods(cluster: &Cluster, wanted: impl Fn(&Key) -> bool) -> Vec<Value> {
-    let at = Timestamp::now();
+    let at = wall();
     heard(cluster)
         .flat_map(|node| usage::of_pods(cluster, node, at, &wanted))
         .map(|pod| of_pod(&pod, &seconds(at)))

@@ -17,13 +17,13 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 use super::wire::Wire;
 use super::{attach, exec, logs, stats, usage};
 use crate::cluster::{Cluster, NodeState};
 use crate::listen::{self, Seat};
+use crate::loopback::Listener;
 use crate::pods::run::PodRun;
 use crate::query::Query;
 use crate::world::Key;
@@ -69,7 +69,7 @@ pub(crate) fn listen_tls() -> Result<TlsAcceptor, ServingError> {
 pub(crate) async fn serve(
     cluster: Arc<Cluster>,
     node: Arc<NodeState>,
-    listener: TcpListener,
+    listener: Listener,
     tls: TlsAcceptor,
 ) {
     let serves = |stream, seat| {

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Container;
 
 use crate::cluster::{Cluster, NodeState};
+use crate::loopback::wall;
 use crate::pods::book::State;
 use crate::pods::run::PodRun;
 use crate::quantity::amount;
@@ -64,7 +65,7 @@ pub(crate) struct NodeUsage {
 
 /// What a node and its pods use now.
 pub(crate) fn of(cluster: &Cluster, node: &NodeState) -> NodeUsage {
-    let at = Timestamp::now();
+    let at = wall();
     let pods = of_pods(cluster, node, at, |_| true);
     let since = node.started();
     // What the system itself uses

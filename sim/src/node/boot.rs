@@ -57,7 +57,11 @@ pub(super) fn id(node: &NodeState) -> String {
 /// `pkg/kubelet/nodestatus/setters.go`: the event of a new boot ID.
 async fn tell(cluster: &Cluster, node: &NodeState) {
     let now = Time(node.time(&cluster.faults.current()));
-    let name = format!("{}.{:x}", node.name, jiff::Timestamp::now().as_nanosecond());
+    let name = format!(
+        "{}.{:x}",
+        node.name,
+        crate::loopback::wall().as_nanosecond()
+    );
     let event = Event {
         metadata: ObjectMeta {
             name: Some(name),

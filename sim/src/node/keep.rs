@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
@@ -18,6 +18,7 @@ use super::{LEASES, binder, boot, carried, mark, report, status, taints};
 use crate::clock;
 use crate::cluster::{Cluster, NodeState};
 use crate::fault::{FaultKind, FaultSet};
+use crate::loopback::wall;
 
 /// kubelet: a quarter of `nodeLeaseDurationSeconds`, whatever the simulator's speed.
 const RENEWAL: Duration = Duration::from_secs(10);
@@ -121,7 +122,7 @@ pub(crate) async fn renew(cluster: &Cluster, node: &NodeState) {
     }
     let leases: Api<Lease> = Api::namespaced(cluster.client.clone(), LEASES);
     let wrong = node.suffers(FaultKind::ClockWrong, &cluster.faults.current());
-    let now = Timestamp::now() + SignedDuration::from_hours(i64::from(wrong));
+    let now = wall() + SignedDuration::from_hours(i64::from(wrong));
     let patch = Patch::Merge(json!({"spec": {"renewTime": MicroTime(now)}}));
     let params = PatchParams::default();
     let renewed = cluster.insist("lease", || leases.patch(&node.name, &params, &patch));

@@ -5,7 +5,6 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::Api;
@@ -17,6 +16,7 @@ use super::run::PodRun;
 use crate::cluster::Cluster;
 use crate::fault::FaultKind;
 use crate::lock::locked;
+use crate::loopback::wall;
 
 /// What tells one event from another: the container's field path, the reason and the words.
 type Words = (String, String, String);
@@ -54,7 +54,7 @@ pub(crate) fn tell(
     let path = container
         .map(|(role, name)| format!("spec.{}{{{name}}}", role.field()))
         .unwrap_or_default();
-    let now = Timestamp::now();
+    let now = wall();
     let key = (path.clone(), reason.to_owned(), message.clone());
     let (name, count) = {
         // The kubelet's names: the pod's, a dot, the time in hexadecimal digits

@@ -1,6 +1,8 @@
 //! Exec, attach and logs: asked of the node's kubelet, whose answer is the client's.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use http::header::{CONNECTION, UPGRADE};
@@ -14,9 +16,11 @@ use serde_json::Value;
 use tokio::io::copy_bidirectional;
 
 use super::ask::Ask;
+use super::listen::exchange;
 use super::refusal::Refusal;
 use super::serve::{Answer, Shared, refused};
 use crate::lock::locked;
+use crate::loopback::{connect, is_in_memory};
 use crate::world::Key;
 
 /// The clients of all kubelets, by their addresses.
@@ -26,7 +30,21 @@ pub(super) struct Kubelets(Mutex<BTreeMap<String, Client>>);
 impl Kubelets {
     /// That of a kubelet, whose certificate is not looked at, as by a real server without
     /// `--kubelet-certificate-authority`.
-    fn client(&self, address: &str) -> Result<Client, Refusal> {
+    fn client(&self, shared: &Arc<Shared>, address: &str) -> Result<Client, Refusal> {
+        if is_in_memory() {
+            let address: SocketAddr = address.parse().map_err(Refusal::internal)?;
+            let shared = Arc::clone(shared);
+            let service = tower::service_fn(move |request: Request<Sent>| {
+                let shared = Arc::clone(&shared);
+                async move {
+                    let stream = connect(address).await?;
+                    exchange(&shared, stream, request)
+                        .await
+                        .map_err(io::Error::other)
+                }
+            });
+            return Ok(Client::new(service, "default"));
+        }
         let mut clients = locked(&self.0);
         if let Some(client) = clients.get(address) {
             return Ok(client.clone());
@@ -72,7 +90,7 @@ pub(super) async fn answer(
     mut request: Request<Incoming>,
 ) -> Result<Answer, Refusal> {
     let (address, path) = whereto(shared, ask)?;
-    let client = shared.kubelets.client(&address)?;
+    let client = shared.kubelets.client(shared, &address)?;
     let upgrades = request.headers().contains_key(UPGRADE);
     if ask.subresource != "log" && !upgrades {
         return Err(Refusal::bad("Upgrade request required"));

@@ -19,7 +19,6 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::json;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
@@ -32,6 +31,7 @@ use super::state::State;
 use super::{admit, controllers};
 use crate::clock;
 use crate::listen::{greet, http};
+use crate::loopback::Listener;
 use crate::world::Key;
 
 /// How long a client may say nothing between requests.
@@ -134,14 +134,15 @@ impl Server {
     pub async fn listen(&self, port: u16) -> Result<SocketAddr, ServerError> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let failed = |source| ServerError::Listen { address, source };
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let listener = Listener::bind(Ipv4Addr::LOCALHOST, port)
+            .await
+            .map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;
         let (shared, tls) = (Arc::clone(&self.shared), self.tls.clone());
         self.shared.spawn(async move {
             loop {
                 match listener.accept().await {
-                    Ok((stream, _)) => {
-                        let _ = stream.set_nodelay(true);
+                    Ok(stream) => {
                         let (all, tls) = (Arc::clone(&shared), tls.clone());
                         shared.spawn(async move {
                             if let Some(stream) = greet(&tls, stream).await {
@@ -268,11 +269,20 @@ async fn speak(shared: &Arc<Shared>, stream: impl AsyncRead + AsyncWrite + Send 
 /// A request with a connection of its own, both ends of it here.
 async fn through_memory(
     shared: &Arc<Shared>,
-    mut request: Request<Sent>,
+    request: Request<Sent>,
 ) -> Result<Response<Incoming>, hyper::Error> {
     let (near, far) = tokio::io::duplex(BUFFER);
     let all = Arc::clone(shared);
     shared.spawn(async move { speak(&all, far).await });
+    exchange(shared, near, request).await
+}
+
+/// A request by a connection of its own.
+pub(super) async fn exchange(
+    shared: &Shared,
+    near: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    mut request: Request<Sent>,
+) -> Result<Response<Incoming>, hyper::Error> {
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(near)).await?;
     shared.spawn(async move {
