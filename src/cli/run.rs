@@ -1,5 +1,6 @@
 //! `winconform run`.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::signal::unix::{SignalKind, signal};
@@ -13,7 +14,7 @@ use super::error::CliError;
 use super::progress::Progress;
 use super::screen::Screen;
 use super::{out, report, settings};
-use crate::engine::{Journal, Keep, Repeat, RunError, RunOptions, run as run_checks};
+use crate::engine::{Finished, Journal, Keep, Repeat, RunError, RunOptions, run as run_checks};
 
 pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
     let (suites, settings) = settings::of(&args.on)?;
@@ -49,13 +50,40 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
         },
     };
     let progress = Progress::start(*screen);
-    let listener = progress.listener();
-    let superseded = args.out.as_deref().map(out::reports).unwrap_or_default();
-    let journal = Journal::create(record.as_deref(), superseded, listener)
-        .map_err(|error| CliError::Run(RunError::Journal(error)))?;
+    let journal = created(args.out.as_deref(), record.as_deref(), &progress)?;
     let signals = count_signals().map_err(CliError::Signals)?;
     let finished = run_checks(&cluster, &suites, &options, &journal, signals).await;
     progress.end();
+    let finished = reported(&journal, finished, args.out.as_deref(), args.format, screen)?;
+    if finished.abandoned {
+        let (run, context) = (&options.run, printable(&cluster.context));
+        screen.complain(&format!(
+            "Something may be left. To remove it:\n  winconform cleanup --run {run}\n\
+             (of context `{context}`)\n"
+        ));
+    }
+    Ok(finished.exit.code())
+}
+
+/// The record of a run that is about to begin, and in the place of whose reports its own will be.
+pub(super) fn created(
+    folder: Option<&Path>,
+    record: Option<&Path>,
+    progress: &Progress,
+) -> Result<Journal, CliError> {
+    let superseded = folder.map(out::reports).unwrap_or_default();
+    Journal::create(record, superseded, progress.listener())
+        .map_err(|error| CliError::Run(RunError::Journal(error)))
+}
+
+/// Reports what a run came to.
+pub(super) fn reported(
+    journal: &Journal,
+    finished: Result<Finished, RunError>,
+    folder: Option<&Path>,
+    format: ReportFormat,
+    screen: &Screen,
+) -> Result<Finished, CliError> {
     // A run that was not let in has nothing to report, least of all what another's is busy with
     if let Err(refused @ (RunError::Lease { .. } | RunError::Selection(_) | RunError::Resume(_))) =
         finished
@@ -67,34 +95,24 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
     let view = read(&journal.text());
     let mut unwritten = None;
     if let Ok(view) = &view {
-        if let Some(folder) = &args.out {
+        if let Some(folder) = folder {
             unwritten = out::write(folder, view).err();
         }
         let told = !view.checks.is_empty() || view.planned || finished.is_ok();
-        if told || args.format != ReportFormat::Text {
-            unwritten = screen.report(view, args.format).err().or(unwritten);
+        if told || format != ReportFormat::Text {
+            unwritten = screen.report(view, format).err().or(unwritten);
         }
     }
     let finished = finished.map_err(CliError::Run)?;
-    if finished.abandoned {
-        let (run, context) = (&options.run, printable(&cluster.context));
-        screen.complain(&format!(
-            "Something may be left. To remove it:\n  winconform cleanup --run {run}\n\
-             (of context `{context}`)\n"
-        ));
-    }
     match unwritten {
         Some(error) => Err(error),
-        None => Ok(finished.exit.code()),
+        None => Ok(finished),
     }
 }
 
 /// Says what the earlier run may have left in the cluster, which this one does not touch.
 fn tell_of_remains(earlier: &RunView, screen: &Screen) {
-    let left = earlier
-        .torn_down
-        .as_ref()
-        .map_or(&earlier.intents, |torn| &torn.left);
+    let left = earlier.left();
     if !left.is_empty() {
         let (run, left) = (
             printable(&earlier.started.run),

@@ -388,11 +388,7 @@ async fn not_begun(
 ) -> Result<Finished, RunError> {
     let torn_down = match unsure {
         true => tear_down(cluster, options, None).await,
-        false => TornDown {
-            removed: Vec::new(),
-            left: Vec::new(),
-            troubles: Vec::new(),
-        },
+        false => TornDown::default(),
     };
     // A failure to write is kept by the journal
     let _ = journal.write(by.event());

@@ -95,6 +95,7 @@ pub(super) async fn tear_down(
                     .map(|left| format!("{}: {}", left.object, left.why)),
             );
             TornDown {
+                unlisted: !removed.unlisted.is_empty(),
                 removed: removed.removed.iter().map(name).collect(),
                 left,
                 troubles,
@@ -103,9 +104,9 @@ pub(super) async fn tear_down(
         Err(error) => {
             troubles.push(words(&error));
             TornDown {
-                removed: Vec::new(),
-                left: Vec::new(),
+                unlisted: true,
                 troubles,
+                ..TornDown::default()
             }
         }
     }

@@ -212,6 +212,9 @@ pub struct TornDown {
     pub removed: Vec<ObjectName>,
     /// Objects that are still there.
     pub left: Vec<ObjectName>,
+    /// Whether some could not even be looked for: what was announced and not removed may be left.
+    #[serde(default)]
+    pub unlisted: bool,
     /// What was in the way.
     pub troubles: Vec<String>,
 }

@@ -169,6 +169,21 @@ fn problem(error: &serde_json::Error) -> String {
 }
 
 impl RunView {
+    /// What may still be in the cluster.
+    pub fn left(&self) -> Vec<&ObjectName> {
+        match &self.torn_down {
+            None => self.intents.iter().collect(),
+            Some(torn) if torn.unlisted => {
+                let told = |object: &&ObjectName| {
+                    torn.removed.contains(object) || torn.left.contains(object)
+                };
+                let untold = self.intents.iter().filter(|object| !told(object));
+                torn.left.iter().chain(untold).collect()
+            }
+            Some(torn) => torn.left.iter().collect(),
+        }
+    }
+
     fn new(started: Started, at: Timestamp) -> Self {
         Self {
             started,

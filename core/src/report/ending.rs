@@ -79,6 +79,10 @@ pub(super) fn reservations(view: &RunView) -> Vec<Reservation> {
             let left = objects(view.intents.len());
             format!("nothing was torn down: up to {left} may be left in the cluster")
         }),
+        Some(torn) if torn.unlisted => say("left-behind", {
+            let left = objects(view.left().len());
+            format!("not all could be looked for: up to {left} may be left in the cluster")
+        }),
         Some(torn) if !(view.kept || torn.left.is_empty()) => {
             say(
                 "left-behind",
@@ -121,14 +125,6 @@ pub(super) fn asked_for(view: &RunView) -> Vec<String> {
         told.push("what the run created stays in the cluster, as was asked for".to_owned());
     }
     told
-}
-
-/// What may still be in the cluster.
-pub(super) fn left(view: &RunView) -> &[ObjectName] {
-    match &view.torn_down {
-        Some(torn) => &torn.left,
-        None => &view.intents,
-    }
 }
 
 /// An object in words, printable: `Deployment winconform-1/win-webserver`.

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::blame::Blame;
-use super::ending::{left, reservations};
+use super::ending::reservations;
 use super::finding::{Finding, word};
 use super::summary::took_ms;
 use super::suspects::{suspects, unoffered};
@@ -419,10 +419,10 @@ impl TearDown {
             .map(|torn| torn.troubles.as_slice())
             .unwrap_or_default();
         Self {
-            done: torn.is_some(),
+            done: torn.is_some_and(|torn| !torn.unlisted),
             kept: view.kept,
             removed: torn.map_or(0, |torn| torn.removed.len()),
-            left: left(view).iter().map(object).collect(),
+            left: view.left().into_iter().map(object).collect(),
             troubles: troubles.iter().map(|trouble| kept(trouble)).collect(),
         }
     }

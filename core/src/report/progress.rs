@@ -85,6 +85,9 @@ impl Progress {
             Event::TornDown(torn) => {
                 let removed = objects(torn.removed.len());
                 vec![match torn.left.len() {
+                    _ if torn.unlisted => {
+                        format!("torn down          {removed} removed, others may be left")
+                    }
                     0 => format!("torn down          {removed} removed"),
                     left => format!("torn down          {removed} removed, {left} left"),
                 }]

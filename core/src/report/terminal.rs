@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::blame::{Blame, Broke};
-use super::ending::{Reservation, asked_for, left, object, objects, reservations};
+use super::ending::{Reservation, asked_for, object, objects, reservations};
 use super::excerpt::{self, Excerpt};
 use super::finding::{Finding, UNFINISHED, in_words, times, word};
 use super::folded::{Row, rows};
@@ -341,14 +341,14 @@ impl Page {
                 self.line(&line);
             }
         }
-        let left: Vec<_> = left(view).iter().map(object).collect();
+        let left: Vec<_> = view.left().into_iter().map(object).collect();
         if !left.is_empty() {
             self.list(2, "left", &left);
             let cleanup = format!("winconform cleanup --run {}", view.started.run);
             self.field(2, "next", &printable(&cleanup));
         }
         if let Some(torn) = &view.torn_down {
-            if torn.left.is_empty() {
+            if left.is_empty() && !torn.unlisted {
                 let removed = objects(torn.removed.len());
                 self.line(&format!("tear-down: {removed} removed, nothing left"));
             }

@@ -83,6 +83,7 @@ fn events() -> Vec<Event> {
         Event::TornDown(TornDown {
             removed: vec![object()],
             left: vec![object()],
+            unlisted: true,
             troubles: vec!["t".to_owned()],
         }),
         runs::ended(Exit::CouldNotTell),

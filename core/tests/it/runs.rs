@@ -316,8 +316,7 @@ fn objects() -> Vec<ObjectName> {
 fn torn_down() -> Event {
     Event::TornDown(TornDown {
         removed: objects(),
-        left: Vec::new(),
-        troubles: Vec::new(),
+        ..TornDown::default()
     })
 }
 
@@ -588,6 +587,7 @@ pub(crate) fn fixture_failed() -> Recorder {
         removed: vec![deployment],
         left: vec![namespace],
         troubles: vec!["namespace winconform-k3x9 has finalizers of `kubernetes`".to_owned()],
+        ..TornDown::default()
     }));
     recorder.push(ended(Exit::NotConformant));
     recorder
@@ -735,9 +735,9 @@ pub(crate) fn hostile() -> RunView {
     }
     recorder.push(Event::Interrupted { by: "MARK".into() });
     recorder.push(Event::TornDown(TornDown {
-        removed: Vec::new(),
         left: vec![object("MARK", Some("MARK"), "MARK")],
         troubles: vec!["MARK".into(), megabyte],
+        ..TornDown::default()
     }));
     recorder.push(ended(Exit::Interrupted));
     // Pools and check ids are made of builds and claims; a record may say otherwise

@@ -138,11 +138,7 @@ fn progress_tells_what_matters_on_one_line() {
         Event::Interrupted {
             by: "SIGINT\u{1b}[2J".to_owned(),
         },
-        Event::TornDown(TornDown {
-            removed: vec![],
-            left: vec![],
-            troubles: vec![],
-        }),
+        Event::TornDown(TornDown::default()),
     ] {
         told.extend(progress.tell(&recorder.line(event)));
     }
@@ -171,6 +167,31 @@ fn what_a_registry_lacks_is_no_suspect_of_anything_else() {
         let text = told(name, kind);
         assert_eq!(text.contains("suspect"), suspect, "{text}");
     }
+}
+
+#[test]
+fn what_could_not_be_looked_for_is_not_said_to_be_gone() {
+    let mut view = runs::healthy().view();
+    let announced = view.intents.len();
+    assert!(announced > 1, "it creates something");
+    let first = view.intents[0].clone();
+    view.torn_down = Some(TornDown {
+        removed: vec![first],
+        unlisted: true,
+        troubles: vec!["get deployments: unauthenticated".to_owned()],
+        ..TornDown::default()
+    });
+    let text = rendered(&view, 100);
+    assert!(!text.contains("nothing left"), "{text}");
+    let up_to = format!("up to {} object", announced - 1);
+    for part in [up_to.as_str(), "winconform cleanup --run", "could not tell"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let json = winconform_core::report::json::render(&view);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["tear-down"]["done"], false);
+    let left = json["tear-down"]["left"].as_array().expect("a list");
+    assert_eq!(left.len(), announced - 1);
 }
 
 #[test]
