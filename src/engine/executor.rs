@@ -347,7 +347,9 @@ impl Executor {
                         let answer = shared.send(&api, request, looker.attempt).await;
                         answer.map(Reply::Api)
                     }
-                    Ok(Request::Facts) => Ok(Reply::Facts(facts.tell(looker.attempt).await)),
+                    Ok(Request::Facts) => {
+                        Ok(Reply::Facts(facts.tell(looker.attempt_of_facts()).await))
+                    }
                     Ok(Request::Get(_) | Request::Ping(_)) => Err(misdirected()),
                     Err(trouble) => Err(trouble),
                 };

@@ -66,6 +66,14 @@ impl Looker {
         }
     }
 
+    /// Of which attempt the facts are to be.
+    pub(super) fn attempt_of_facts(&self) -> Attempt {
+        match &self.test {
+            Test::Fact(look) if look.ask.is_changed_by_a_run() => 0,
+            _ => self.attempt,
+        }
+    }
+
     /// What a transport should do.
     pub(super) fn request(&self) -> Result<Request, Trouble> {
         self.test.request(&self.bound())
@@ -158,7 +166,7 @@ mod tests {
     use serde_json::json;
     use std::cell::RefCell;
     use winconform_core::way::{
-        FixtureName, HttpAsk, HttpExpect, Look, StateAsk, StateExpect, Target,
+        FactExpect, FixtureName, HttpAsk, HttpExpect, Look, StateAsk, StateExpect, Target, Topic,
     };
 
     const POD: &str = "/api/v1/namespaces/a/pods/p";
@@ -214,6 +222,23 @@ mod tests {
             nodes: NodesNow::default(),
             recorded: 100,
         }
+    }
+
+    #[test]
+    fn what_a_run_changes_is_told_by_what_it_began_with() {
+        let fake = Fake::default();
+        put(&fake, "True");
+        let told = |topic| {
+            let expect = FactExpect::Told;
+            let test = Test::Fact(Look { ask: topic, expect });
+            let again = Looker {
+                attempt: 1,
+                ..looker(&fake, test, Need::Stands)
+            };
+            again.attempt_of_facts()
+        };
+        assert_eq!(told(Topic::Images(Vec::new())), 0);
+        assert_eq!(told(Topic::Labels), 1);
     }
 
     fn difference() -> Difference {

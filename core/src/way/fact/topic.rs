@@ -105,6 +105,12 @@ impl Topic {
         })
     }
 
+    /// Whether the run itself changes what is seen of it, as its pods pull images: then only what it
+    /// began with tells anything.
+    pub fn is_changed_by_a_run(&self) -> bool {
+        matches!(self, Self::Images(_))
+    }
+
     /// The topic's word.
     pub fn as_str(&self) -> &'static str {
         match self {
