@@ -41,6 +41,7 @@
 //! | what of a run took how long | `src/engine/spans.rs`, `core/src/record/span.rs`, `core/src/record/critical_path.rs` |
 //! | what registries are asked | `src/engine/offers.rs`, `src/transport/registry.rs`, `core/src/plan/offer.rs` |
 //! | a report | `core/src/report/`, one file each |
+//! | a run without any cluster | `src/cli/demo.rs`; its time, chance and connections: `src/transport/machine.rs` |
 //! | how simulated Windows behaves | `sim/src/network.rs`, `sim/src/program/` |
 //! | what can be broken | `sim/src/fault.rs`, `sim/src/front/` |
 

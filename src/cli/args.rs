@@ -52,6 +52,9 @@ pub(super) enum Command {
     /// Print an example or the schema of a config file, or check one
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Run on a simulated cluster, without any other, in simulated time
+    #[command(after_help = SIMULATED)]
+    Demo(DemoArgs),
     /// Join simulated nodes to a control plane, until interrupted
     #[command(after_help = SIMULATED)]
     Simulate(SimulateArgs),
@@ -278,6 +281,31 @@ pub(super) struct ReportArgs {
     #[arg(long, value_enum, default_value = "text")]
     pub(super) format: ReportFormat,
     /// Write junit.xml and report.json into this folder, too
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct DemoArgs {
+    /// Break something of the nodes, as NAME or NAME=PARAM; may be repeated (see --list-faults)
+    #[arg(long = "fault", value_name = "FAULT")]
+    pub(super) faults: Vec<TimedFault>,
+    /// List what can be broken
+    #[arg(long)]
+    pub(super) list_faults: bool,
+    /// Which nodes, as a name (see `winconform simulate --list-topologies`) or a YAML file
+    #[arg(long, value_name = "NAME|FILE", default_value = "three-builds")]
+    pub(super) topology: String,
+    /// The version whose API server answers dry runs, as recorded [default: the newest there is]
+    #[arg(long, value_name = "VERSION")]
+    pub(super) kubernetes_version: Option<String>,
+    /// The seed of everything left to chance
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(super) seed: u64,
+    /// The form of the report on standard output
+    #[arg(long, value_enum, default_value = "text")]
+    pub(super) format: ReportFormat,
+    /// Write record.jsonl, junit.xml and report.json into this folder
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
 }

@@ -5,6 +5,7 @@ mod args;
 mod cleanup;
 mod config;
 mod connect;
+mod demo;
 mod error;
 mod explain;
 mod facts;
@@ -49,7 +50,7 @@ pub fn main() -> ExitCode {
             let text = error.render().to_string();
             if !error.use_stderr() {
                 screen.say(&text);
-                return ExitCode::SUCCESS;
+                return ExitCode::from(screen.ends(0));
             }
             // It quotes arguments as they are
             text.lines()
@@ -57,10 +58,13 @@ pub fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let runtime = match tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-    {
+    let runtime = match &cli.command {
+        Command::Demo(_) => demo::runtime(),
+        _ => tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build(),
+    };
+    let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => {
             screen.complain(&format!("error: failed to start: {error}\n"));
@@ -78,7 +82,7 @@ pub fn main() -> ExitCode {
     });
     // Tasks that hang on a dead server must not hold the process
     runtime.shutdown_background();
-    ExitCode::from(code)
+    ExitCode::from(screen.ends(code))
 }
 
 async fn command(command: Command, screen: &Screen) -> Result<u8, CliError> {
@@ -94,6 +98,7 @@ async fn command(command: Command, screen: &Screen) -> Result<u8, CliError> {
         Command::Cleanup(args) => cleanup::run(args, screen).await,
         Command::Report(args) => report::run(&args, screen),
         Command::Config(command) => config::run(command, screen),
+        Command::Demo(args) => Box::pin(demo::run(args, screen)).await,
         Command::Simulate(args) => simulate::run(args, screen).await,
     }
 }

@@ -1,13 +1,18 @@
 //! The terminal: standard output for results, standard error for everything else.
 
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::OnceLock;
 
+use terminal_size::{Width, terminal_size};
 use winconform_core::record::RunView;
 use winconform_core::report::terminal::{Colour, render};
 use winconform_core::report::{json, junit};
 
 use super::args::ReportFormat;
 use super::error::CliError;
+
+/// Why the first result that was lost was: a full disk behind a redirection.
+static LOST: OnceLock<String> = OnceLock::new();
 
 /// Writes to the terminal. A reader that has gone (`| head`) is no reason to fail: the verdict
 /// is in the exit code.
@@ -23,10 +28,13 @@ impl Screen {
     pub(super) fn new() -> Self {
         // https://no-color.org
         let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        let colour = wanted && std::io::stdout().is_terminal();
-        let columns = std::env::var("COLUMNS")
-            .ok()
-            .and_then(|text| text.parse().ok());
+        let able = std::env::var_os("TERM").is_none_or(|value| value != "dumb");
+        let colour = wanted && able && std::io::stdout().is_terminal();
+        let set = std::env::var("COLUMNS").ok();
+        let columns = set.and_then(|text| text.parse().ok()).or_else(|| {
+            let (Width(columns), _) = terminal_size()?;
+            Some(usize::from(columns))
+        });
         Self {
             colour: if colour {
                 Colour::Always
@@ -60,7 +68,23 @@ impl Screen {
     )]
     pub(super) fn say(&self, text: &str) {
         let mut out = std::io::stdout().lock();
-        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                LOST.get_or_init(|| error.to_string());
+            }
+            _ => {}
+        }
+    }
+
+    /// The exit code of a command that ends with this one: what it said may be lost.
+    pub(super) fn ends(&self, code: u8) -> u8 {
+        match LOST.get() {
+            None => code,
+            Some(why) => {
+                self.complain(&format!("error: standard output takes no more: {why}\n"));
+                1
+            }
+        }
     }
 
     /// Progress, warnings, errors.

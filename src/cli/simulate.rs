@@ -243,6 +243,17 @@ async fn tell_of_silence(joined: &Joined, screen: &Screen) {
 
 /// Every fault with its parameter and what it does.
 fn catalogue() -> String {
+    let mut text = catalogue_of_nodes();
+    text.push_str("of the front (--front FILE):\n");
+    for fault in FrontFault::catalogue() {
+        let full = format!("{}{}", fault.name, fault.parameter);
+        text.push_str(&format!("  {full:<34} {}\n", fault.does));
+    }
+    text
+}
+
+/// The same of faults of the nodes.
+pub(super) fn catalogue_of_nodes() -> String {
     let mut text = String::from("of the nodes:\n");
     for fault in ProductFault::catalogue() {
         let full = format!("{}{}", fault.name, fault.parameter.written());
@@ -253,10 +264,5 @@ fn catalogue() -> String {
          A fault begins and ends at moments of simulated time after the nodes have joined: FAULT@30s,\n  \
          FAULT@30s..2m, FAULT@..2m; with --speed 20, 2m is six seconds.\n",
     );
-    text.push_str("of the front (--front FILE):\n");
-    for fault in FrontFault::catalogue() {
-        let full = format!("{}{}", fault.name, fault.parameter);
-        text.push_str(&format!("  {full:<34} {}\n", fault.does));
-    }
     text
 }

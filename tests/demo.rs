@@ -1,0 +1,78 @@
+//! `winconform demo`, as the binary: whole runs in memory.
+
+use std::process::{Command, Output};
+
+fn demo(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_winconform"))
+        .arg("demo")
+        .args(arguments)
+        .output()
+        .expect("the binary runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn a_healthy_cluster_is_conformant_and_said_to_be_none() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("out");
+    let path = out.to_str().expect("a path in UTF-8");
+    let done = demo(&["--topology", "hybrid", "--out", path]);
+    let (said, told) = (text(&done.stdout), text(&done.stderr));
+    assert_eq!(done.status.code(), Some(0), "{said}{told}");
+    let last = said.lines().last().unwrap_or_default();
+    assert!(last.ends_with("conformant (exit 0)"), "{said}");
+    assert!(last.contains(" 0 flaky"), "{last}");
+    assert!(said.contains("nothing left"), "{said}");
+    let end = told.lines().last().unwrap_or_default();
+    assert!(
+        end.starts_with("Simulated: a control plane of Kubernetes 1."),
+        "{told}"
+    );
+    assert!(end.contains(", 2 nodes and "), "{end}");
+    for report in ["junit.xml", "report.json", "record.jsonl"] {
+        let written = std::fs::read_to_string(out.join(report)).expect("it is written");
+        assert!(written.contains("a simulation, no cluster"), "{report}");
+    }
+}
+
+#[test]
+fn a_fault_is_found() {
+    let fault = "kube-proxy-dead=windows-2022";
+    let done = demo(&["--topology", "hybrid", "--fault", fault]);
+    let said = text(&done.stdout);
+    assert_eq!(done.status.code(), Some(10), "{said}");
+    let fails: Vec<_> = said
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix("fail "))
+        .map(str::trim)
+        .collect();
+    assert!(
+        fails
+            .iter()
+            .any(|check| check.starts_with("net.service-ip")),
+        "{said}"
+    );
+    assert!(
+        fails.iter().all(|check| check.starts_with("net.")),
+        "{fails:?}"
+    );
+}
+
+#[test]
+fn what_is_not_known_is_told_before_anything_begins() {
+    for (arguments, word) in [
+        (["--fault", "kube-proxy-ded"], "kube-proxy-dead"),
+        (["--fault", "kube-proxy-dead=windows-2016"], "windows-2016"),
+        (["--topology", "three-build"], "three-builds"),
+        (["--kubernetes-version", "1.2"], "1.37.0"),
+    ] {
+        let refused = demo(&arguments);
+        let told = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{told}");
+        assert!(told.contains(word), "{arguments:?}: {told}");
+        assert_eq!(text(&refused.stdout), "");
+    }
+}
