@@ -24,7 +24,7 @@ fn a_healthy_cluster_is_conformant_and_said_to_be_none() {
     assert_eq!(done.status.code(), Some(0), "{said}{told}");
     let last = said.lines().last().unwrap_or_default();
     assert!(last.ends_with("conformant (exit 0)"), "{said}");
-    assert!(last.contains(" 0 flaky"), "{last}");
+    assert!(last.contains("(0 flaky)"), "{last}");
     assert!(said.contains("nothing left"), "{said}");
     let end = told.lines().last().unwrap_or_default();
     assert!(
@@ -52,7 +52,7 @@ fn a_fault_is_found() {
     assert!(
         fails
             .iter()
-            .any(|check| check.starts_with("net.service-ip")),
+            .any(|check| check.starts_with("net.nodeport-from-node[")),
         "{said}"
     );
     assert!(
