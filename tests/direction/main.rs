@@ -103,11 +103,12 @@ const ROOT: &[Ban] = &[
         except: &[
             "src/cli/args.rs",
             "src/cli/error.rs",
+            "src/cli/demo.rs",
             "src/cli/simulate.rs",
             // What `simulate --topology FILE` reads
             "src/cli/topology.rs",
         ],
-        hint: "only the command that starts the simulator may know it",
+        hint: "only the commands that start a simulation may know it",
     },
 ];
 
