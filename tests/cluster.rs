@@ -156,8 +156,14 @@ async fn what_a_run_makes_is_seen_and_removed() {
         .await
         .expect("removed");
     assert!(removed.is_clean(), "{removed:?}");
-    // Namespace, deployment, service, three pods, Lease
-    assert_eq!(removed.removed.len(), 7, "{removed:?}");
+    // Namespace, deployment, service, Lease and three pods; and what the controller may have put in
+    // the place of a pod before it heard that the deployment was gone
+    let (pods, rest): (Vec<_>, Vec<_>) = removed
+        .removed
+        .iter()
+        .partition(|object| object.kind.kind == "Pod");
+    assert_eq!(rest.len(), 4, "{removed:?}");
+    assert!((3..=5).contains(&pods.len()), "{removed:?}");
     lease.release().await.expect("nothing left to release");
     let gone = wait_for_objects(&mut seen, LIMIT, "no pods", |pods| match pods.len() {
         0 => Condition::Done(()),
