@@ -106,8 +106,6 @@ impl Listener {
         match self {
             Self::Loopback(listener) => {
                 let (stream, _) = listener.accept().await?;
-                // What is left is slower, and works
-                let _ = stream.set_nodelay(true);
                 Ok(Box::new(stream))
             }
             Self::Memory { incoming, .. } => match incoming.lock().await.recv().await {
