@@ -137,6 +137,7 @@ mod tests {
             to: None,
             build: None,
             image: None,
+            family: None,
         };
         let event = |(pod, reason, message): &(&str, &str, &str)| {
             json!({"reason": reason, "message": message,

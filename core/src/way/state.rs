@@ -572,6 +572,7 @@ mod tests {
             to: None,
             build: None,
             image: None,
+            family: None,
         };
         let body = json!({"items": items});
         State::read(&ask, &at, &Reply::Api(ApiReply { status: 200, body }))
@@ -604,6 +605,7 @@ mod tests {
             to: None,
             build: None,
             image: Some("web:2022"),
+            family: None,
         };
         let pod = |condition: Json, images: &[&str]| {
             let containers: Vec<_> = images.iter().map(|image| json!({"image": image})).collect();

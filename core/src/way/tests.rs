@@ -47,6 +47,7 @@ fn standing() -> Standing {
         ],
         domain: None,
         balancer: None,
+        second: None,
     };
     let prober = StandingFixture {
         service: Some(([10, 96, 0, 9].into(), 81)),
@@ -115,6 +116,7 @@ fn bound<T>(of: impl FnOnce(&Bound<'_>) -> T) -> T {
         to: None,
         build: None,
         image: None,
+        family: None,
     })
 }
 

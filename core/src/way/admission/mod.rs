@@ -476,6 +476,7 @@ mod tests {
             to: None,
             build: None,
             image: None,
+            family: None,
         };
         Admission::read(ask, &at, &Reply::Api(ApiReply { status, body }))
     }
@@ -716,6 +717,7 @@ mod tests {
             to: None,
             build: None,
             image: None,
+            family: None,
         };
         for (os, pod) in [
             (Some("windows"), "winconform-unbound-windows"),

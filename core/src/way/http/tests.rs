@@ -245,6 +245,7 @@ fn what_so_many_said_is_compared_whole_and_kept_in_bounds() {
         to: None,
         build: None,
         image: None,
+        family: None,
     };
     let look = Look::<Http> {
         ask: HttpAsk {
@@ -403,6 +404,7 @@ fn from_within_only_what_is_passed_by_is_looked_at() {
             to: None,
             build: None,
             image: None,
+            family: None,
         };
         let aims = Target::LoadBalancer.aims(Some(FixtureName::Iis), &at)?;
         let urls: Vec<_> = aims.each.iter().map(|aim| aim.get.url()).collect();

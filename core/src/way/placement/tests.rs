@@ -60,6 +60,7 @@ fn seen_among(
         to: None,
         build: Some(BUILD),
         image: None,
+        family: None,
     };
     let body = json!({"items": items});
     Placement::read(
