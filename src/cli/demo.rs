@@ -48,6 +48,7 @@ pub(super) async fn run(args: DemoArgs, screen: &Screen) -> Result<u8, CliError>
     let _made_up = MadeUp::begin(EPOCH, args.seed, dial());
     let options = ServerOptions {
         seed: args.seed,
+        ip_families: topology.ip_families,
         ..ServerOptions::default()
     };
     let options = match &args.kubernetes_version {
