@@ -797,6 +797,76 @@ mod tests {
         assert_eq!(reason.to_string(), said);
     }
 
+    /// Facts of nodes whose pods have addresses of both families.
+    fn dual() -> Facts {
+        let mut nodes = hybrid(true);
+        for node in &mut nodes {
+            let pod_cidrs = ["10.0.0.0/24", "fd00::/64"];
+            node.details.pod_cidrs = pod_cidrs.map(str::to_owned).to_vec();
+        }
+        facts("v1.37.0", nodes)
+    }
+
+    #[test]
+    fn a_second_family_has_checks_of_its_own_and_leaves_the_others_alone() {
+        let single: BTreeSet<_> = fates(&facts("v1.37.0", hybrid(true)))
+            .into_iter()
+            .map(|(id, _)| id)
+            .collect();
+        assert!(single.iter().all(|id| !id.contains("family")));
+        let (second, first): (BTreeSet<_>, BTreeSet<_>) = fates(&dual())
+            .into_iter()
+            .map(|(id, _)| id)
+            .partition(|id| id.contains("family"));
+        assert_eq!(first, single);
+        let id = "net.service-ip-from-pod[pool=windows-2022,source=windows-pod,family=ipv6]";
+        assert!(second.contains(id), "{second:?}");
+        let of_families = |id: &String| {
+            let case = suites().cases.iter().find(|case| {
+                CheckId::new(&case.claim, case.name.as_deref(), &Point::default()).as_str()
+                    == base(id)
+            });
+            case.is_some_and(|case| case.over.families)
+        };
+        let expected = single.iter().filter(|id| of_families(id)).count();
+        assert_eq!(second.len(), expected);
+        let plan = plan(suites(), &dual(), &Config::default());
+        assert_eq!(plan.second_family(), Some(IpFamily::Ipv6));
+    }
+
+    #[test]
+    fn on_overlay_windows_is_not_looked_at_over_ipv6() {
+        let mut facts = dual();
+        let cni = |mode| Known::Fact {
+            value: Some(crate::facts::Cni {
+                product: "flannel".to_owned(),
+                mode,
+                vxlan: None,
+                signs: Vec::new(),
+                unread: Vec::new(),
+            }),
+            source: "/".to_owned(),
+        };
+        for (mode, skipped) in [
+            (Some(CniMode::Overlay), true),
+            (Some(CniMode::L2bridge), false),
+            (None, false),
+        ] {
+            facts.cni = cni(mode);
+            let plan = plan(suites(), &facts, &Config::default());
+            let second = plan
+                .checks
+                .iter()
+                .filter(|check| check.point.family.is_some());
+            for check in second.filter(|check| check.point.pool.is_some()) {
+                let because = "flannel is in mode overlay, in which Windows has no IPv6".to_owned();
+                let reason = Fate::Skip(SkipReason::Inapplicable { because });
+                assert_eq!(check.fate == reason, skipped, "{mode:?} {}", check.id);
+                assert!(check.reads.contains("cni") && check.reads.contains("nodes"));
+            }
+        }
+    }
+
     #[test]
     fn an_unknown_server_version_covers_nothing() {
         let check = limitation(&facts("main", hybrid(true)));
