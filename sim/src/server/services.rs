@@ -68,13 +68,14 @@ pub(super) fn complete(state: &mut State, key: &Key, body: &mut Value) -> Result
         .flat_map(|spec| strings(&spec["clusterIPs"]))
         .map(str::to_owned)
         .collect();
-    if let Some(own) = addresses.iter().find(|own| taken.contains(*own)) {
+    let is_headless = addresses.first().is_some_and(|first| first == "None");
+    let mut own = addresses.iter().filter(|_| !is_headless);
+    if let Some(own) = own.find(|own| taken.contains(*own)) {
         let why = format!(
             "Invalid value: [{own:?}]: failed to allocate IP {own}: provided IP is already allocated"
         );
         return Err(Refusal::invalid(kind, &key.name, "spec.clusterIPs", &why));
     }
-    let is_headless = addresses.first().is_some_and(|first| first == "None");
     let wanted = typed.ip_families.iter().flatten().skip(addresses.len());
     for family in wanted.filter(|_| !is_headless) {
         let own = allocated(state, key, family, &taken);
