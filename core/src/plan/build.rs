@@ -813,11 +813,11 @@ mod tests {
             .into_iter()
             .map(|(id, _)| id)
             .collect();
-        assert!(single.iter().all(|id| !id.contains("family")));
+        assert!(single.iter().all(|id| !id.contains("family=")));
         let (second, first): (BTreeSet<_>, BTreeSet<_>) = fates(&dual())
             .into_iter()
             .map(|(id, _)| id)
-            .partition(|id| id.contains("family"));
+            .partition(|id| id.contains("family="));
         assert_eq!(first, single);
         let id = "net.service-ip-from-pod[pool=windows-2022,source=windows-pod,family=ipv6]";
         assert!(second.contains(id), "{second:?}");
