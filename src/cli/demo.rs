@@ -46,17 +46,13 @@ pub(super) async fn run(args: DemoArgs, screen: &Screen) -> Result<u8, CliError>
     let topology = topology::load(&args.topology)?;
     let _memory = InMemory::begin(EPOCH);
     let _made_up = MadeUp::begin(EPOCH, args.seed, dial());
-    let options = ServerOptions {
+    let mut options = ServerOptions {
         seed: args.seed,
         ..ServerOptions::default()
     };
-    let options = match &args.kubernetes_version {
-        Some(version) => ServerOptions {
-            version: version.clone(),
-            ..options
-        },
-        None => options,
-    };
+    if let Some(version) = &args.kubernetes_version {
+        options.version.clone_from(version);
+    }
     let server = Server::start(&options).map_err(|error| CliError::Usage(error.to_string()))?;
     let nodes = JoinOptions {
         topology,
