@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::header::AUTHORIZATION;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -26,7 +27,7 @@ use super::kinds::Kind;
 use super::serve::{self, Shared};
 use super::services::KUBERNETES;
 use super::state::State;
-use super::{admit, controllers};
+use super::{admit, controllers, rbac};
 use crate::clock;
 use crate::kubelet::{ServingError, self_signed};
 use crate::listen::{greet, http};
@@ -169,6 +170,7 @@ impl Server {
     pub fn kubeconfig(&self, address: SocketAddr) -> String {
         let authority = json!(ByteString(self.authority.clone().into_bytes()));
         let authority = authority.as_str().unwrap_or_default();
+        let token = rbac::ADMINISTRATOR;
         format!(
             "apiVersion: v1\n\
              kind: Config\n\
@@ -180,7 +182,7 @@ impl Server {
              users:\n\
              - name: simulated\n  \
                user:\n    \
-                 token: everybody-may-do-everything\n\
+                 token: {token}\n\
              contexts:\n\
              - name: simulated\n  \
                context:\n    \
@@ -224,6 +226,7 @@ fn begin(state: &mut State) {
     let body = json!({"metadata": {"name": "kubernetes", "labels": labels},
         "spec": {"clusterIP": KUBERNETES, "ports": ports}});
     make("services", "default", body);
+    rbac::begin(state);
     controllers::settle(state);
     debug_assert!(
         state
@@ -250,8 +253,12 @@ async fn speak(shared: &Arc<Shared>, stream: impl AsyncRead + AsyncWrite + Send 
 /// A request with a connection of its own, both ends of it here.
 async fn through_memory(
     shared: &Arc<Shared>,
-    request: Request<Sent>,
+    mut request: Request<Sent>,
 ) -> Result<Response<Incoming>, hyper::Error> {
+    let administrator = format!("Bearer {}", rbac::ADMINISTRATOR).parse();
+    let administrator = administrator.expect("it is plain ASCII");
+    let headers = request.headers_mut();
+    headers.entry(AUTHORIZATION).or_insert(administrator);
     let (near, far) = tokio::io::duplex(BUFFER);
     let all = Arc::clone(shared);
     shared.spawn(async move { speak(&all, far).await });
