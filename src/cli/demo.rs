@@ -7,7 +7,6 @@ use std::time::Instant as WallInstant;
 use hybrid_sim::server::{Server, ServerOptions};
 use hybrid_sim::{InMemory, JoinOptions, Joined};
 use jiff::Timestamp;
-use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use winconform_core::config::{Config, Limits, Outside, Target};
@@ -28,14 +27,6 @@ const EPOCH: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
 /// What every report names as the context.
 const CONTEXT: &str = "a simulation, no cluster";
-
-/// Has all tasks on one thread, whose clock goes on when none of them has anything to do.
-pub(super) fn runtime() -> io::Result<Runtime> {
-    Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-}
 
 pub(super) async fn run(args: DemoArgs, screen: &Screen) -> Result<u8, CliError> {
     if args.list_faults {
