@@ -7,7 +7,6 @@ use std::time::Instant as WallInstant;
 use hybrid_sim::server::{Server, ServerOptions};
 use hybrid_sim::{InMemory, JoinOptions, Joined};
 use jiff::Timestamp;
-use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use winconform_core::config::{Config, Limits, Outside, Target};
@@ -29,14 +28,6 @@ const EPOCH: Timestamp = Timestamp::constant(1_767_225_600, 0);
 /// What every report names as the context.
 const CONTEXT: &str = "a simulation, no cluster";
 
-/// Has all tasks on one thread, whose clock goes on when none of them has anything to do.
-pub(super) fn runtime() -> io::Result<Runtime> {
-    Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-}
-
 pub(super) async fn run(args: DemoArgs, screen: &Screen) -> Result<u8, CliError> {
     if args.list_faults {
         screen.say(&simulate::catalogue_of_nodes());
@@ -46,18 +37,14 @@ pub(super) async fn run(args: DemoArgs, screen: &Screen) -> Result<u8, CliError>
     let topology = topology::load(&args.topology)?;
     let _memory = InMemory::begin(EPOCH);
     let _made_up = MadeUp::begin(EPOCH, args.seed, dial());
-    let options = ServerOptions {
+    let mut options = ServerOptions {
         seed: args.seed,
         ip_families: topology.ip_families,
         ..ServerOptions::default()
     };
-    let options = match &args.kubernetes_version {
-        Some(version) => ServerOptions {
-            version: version.clone(),
-            ..options
-        },
-        None => options,
-    };
+    if let Some(version) = &args.kubernetes_version {
+        options.version.clone_from(version);
+    }
     let server = Server::start(&options).map_err(|error| CliError::Usage(error.to_string()))?;
     let nodes = JoinOptions {
         topology,

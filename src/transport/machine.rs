@@ -14,6 +14,9 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+#[cfg(tokio_unstable)]
+use tokio::runtime::RngSeed;
+use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
 
 /// A connection to an address.
@@ -34,6 +37,19 @@ struct Instead {
 
 thread_local! {
     static INSTEAD: RefCell<Option<Instead>> = const { RefCell::new(None) };
+}
+
+/// A runtime with all its tasks on one thread, whose clock goes on when none of them has anything to
+/// do. What it leaves to chance is of `seed`, if the compiler is told `--cfg tokio_unstable`, as
+/// `.cargo/config.toml` does: without, tasks that wait for the same are woken in any order.
+pub fn made_up_runtime(seed: u64) -> io::Result<Runtime> {
+    let mut builder = Builder::new_current_thread();
+    builder.enable_time().start_paused(true);
+    #[cfg(tokio_unstable)]
+    builder.rng_seed(RngSeed::from_bytes(&seed.to_be_bytes()));
+    #[cfg(not(tokio_unstable))]
+    let _ = seed;
+    builder.build()
 }
 
 /// As long as it lives, time, chance and connections of this thread are made up.

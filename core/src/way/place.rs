@@ -205,6 +205,20 @@ pub struct Bound<'a> {
 }
 
 impl<'a> Bound<'a> {
+    /// Bound to what stands, and to nothing else.
+    #[cfg(test)]
+    pub(crate) fn of(standing: &'a Standing) -> Self {
+        Self {
+            standing,
+            from: None,
+            pool: None,
+            to: None,
+            build: None,
+            image: None,
+            family: None,
+        }
+    }
+
     /// Of somebody's addresses that of the family that is looked at.
     pub(in crate::way) fn of_family(&self, addresses: &[IpAddr]) -> Option<IpAddr> {
         let mut addresses = addresses.iter().copied();

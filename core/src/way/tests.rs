@@ -110,13 +110,9 @@ fn bound<T>(of: impl FnOnce(&Bound<'_>) -> T) -> T {
         pool: Some(pool.clone()),
     };
     of(&Bound {
-        standing: &standing,
         from: Some(&from),
         pool: Some(&pool),
-        to: None,
-        build: None,
-        image: None,
-        family: None,
+        ..Bound::of(&standing)
     })
 }
 
@@ -549,13 +545,10 @@ fn bound_in_second<T>(with: impl FnOnce(&mut Standing), of: impl FnOnce(&Bound<'
         pool: Some(pool.clone()),
     };
     of(&Bound {
-        standing: &standing,
         from: Some(&from),
         pool: Some(&pool),
-        to: None,
-        build: None,
-        image: None,
         family: Some(crate::facts::IpFamily::Ipv6),
+        ..Bound::of(&standing)
     })
 }
 

@@ -49,6 +49,11 @@ impl Kind {
         self
     }
 
+    const fn with(mut self, subresources: &'static [&'static str]) -> Self {
+        self.subresources = subresources;
+        self
+    }
+
     const fn in_all(mut self) -> Self {
         self.all = true;
         self
@@ -104,6 +109,7 @@ const APPS: (&str, &str) = ("apps", "v1");
 const BATCH: (&str, &str) = ("batch", "v1");
 const NETWORKING: (&str, &str) = ("networking.k8s.io", "v1");
 const STORAGE: (&str, &str) = ("storage.k8s.io", "v1");
+const RBAC: (&str, &str) = ("rbac.authorization.k8s.io", "v1");
 const ADMISSION: (&str, &str) = ("admissionregistration.k8s.io", "v1");
 
 const WORKLOAD: &[&str] = &["status", "scale"];
@@ -154,7 +160,7 @@ pub(super) const KINDS: &[Kind] = &[
     kind(CORE, "Service", "services", &["svc"])
         .with_status(STATUS)
         .in_all(),
-    kind(CORE, "ServiceAccount", "serviceaccounts", &["sa"]),
+    kind(CORE, "ServiceAccount", "serviceaccounts", &["sa"]).with(&["token"]),
     kind(
         ADMISSION,
         "MutatingAdmissionPolicy",
@@ -245,6 +251,10 @@ pub(super) const KINDS: &[Kind] = &[
         &["pdb"],
     )
     .with_status(STATUS),
+    kind(RBAC, "ClusterRole", "clusterroles", &[]).of_cluster(),
+    kind(RBAC, "ClusterRoleBinding", "clusterrolebindings", &[]).of_cluster(),
+    kind(RBAC, "Role", "roles", &[]),
+    kind(RBAC, "RoleBinding", "rolebindings", &[]),
     kind(
         ("scheduling.k8s.io", "v1"),
         "PriorityClass",
@@ -265,7 +275,6 @@ pub(super) const UNSERVED: &[&str] = &[
     "events.k8s.io",
     "flowcontrol.apiserver.k8s.io",
     "internal.apiserver.k8s.io",
-    "rbac.authorization.k8s.io",
     "resource.k8s.io",
     "apiextensions.k8s.io",
 ];

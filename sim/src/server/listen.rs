@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::header::AUTHORIZATION;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -14,8 +15,6 @@ use hyper_util::rt::TokioIo;
 use k8s_openapi::ByteString;
 use kube::Client;
 use kube::client::Body as Sent;
-use rustls::ServerConfig;
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::json;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -28,8 +27,9 @@ use super::kinds::Kind;
 use super::serve::{self, Shared};
 use super::services::KUBERNETES;
 use super::state::State;
-use super::{admit, controllers};
+use super::{admit, controllers, rbac};
 use crate::clock;
+use crate::kubelet::{ServingError, self_signed};
 use crate::listen::{greet, http};
 use crate::loopback::Listener;
 use crate::topology::IpFamilies;
@@ -40,6 +40,14 @@ const PATIENCE: Duration = Duration::from_mins(5);
 
 /// How much a stream in memory holds.
 const BUFFER: usize = 256 * 1024;
+
+/// What its certificate is for.
+const NAMES: [&str; 4] = [
+    "127.0.0.1",
+    "localhost",
+    "kubernetes",
+    "kubernetes.default.svc",
+];
 
 /// The namespaces that every cluster has.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
@@ -85,12 +93,9 @@ pub enum ServerError {
         /// Why not.
         source: io::Error,
     },
-    /// The self-signed certificate could not be made.
-    #[error("failed to make a serving certificate")]
-    Certificate(#[source] rcgen::Error),
-    /// The TLS library does not take it.
-    #[error("failed to set up TLS")]
-    Tls(#[source] rustls::Error),
+    /// It cannot serve TLS.
+    #[error(transparent)]
+    Serving(#[from] ServingError),
 }
 
 /// A running API server; dropping it ends it as well, but only [`Server::stop`] waits for the end.
@@ -109,7 +114,7 @@ impl Server {
             version: options.version.clone(),
             known: versions().collect::<Vec<_>>().join(", "),
         })?;
-        let (tls, authority) = certified()?;
+        let (tls, authority) = self_signed(&NAMES)?;
         let mut state = State::new(recorded, options.seed, authority.clone());
         state.families = options.ip_families;
         begin(&mut state);
@@ -170,6 +175,7 @@ impl Server {
     pub fn kubeconfig(&self, address: SocketAddr) -> String {
         let authority = json!(ByteString(self.authority.clone().into_bytes()));
         let authority = authority.as_str().unwrap_or_default();
+        let token = rbac::ADMINISTRATOR;
         format!(
             "apiVersion: v1\n\
              kind: Config\n\
@@ -181,7 +187,7 @@ impl Server {
              users:\n\
              - name: simulated\n  \
                user:\n    \
-                 token: everybody-may-do-everything\n\
+                 token: {token}\n\
              contexts:\n\
              - name: simulated\n  \
                context:\n    \
@@ -225,6 +231,7 @@ fn begin(state: &mut State) {
     let body = json!({"metadata": {"name": "kubernetes", "labels": labels},
         "spec": {"clusterIP": KUBERNETES, "ports": ports}});
     make("services", "default", body);
+    rbac::begin(state);
     controllers::settle(state);
     debug_assert!(
         state
@@ -232,29 +239,6 @@ fn begin(state: &mut State) {
             .value("serviceaccounts", &Key::new("default", "default"))
             .is_some()
     );
-}
-
-/// A self-signed certificate, and it as PEM.
-fn certified() -> Result<(TlsAcceptor, String), ServerError> {
-    let names = [
-        "127.0.0.1",
-        "localhost",
-        "kubernetes",
-        "kubernetes.default.svc",
-    ]
-    .map(str::to_owned);
-    let made = rcgen::generate_simple_self_signed(names).map_err(ServerError::Certificate)?;
-    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(ServerError::Tls)?
-        .with_no_client_auth()
-        .with_single_cert(vec![made.cert.der().clone()], key)
-        .map_err(ServerError::Tls)?;
-    // Exec upgrades, which HTTP/2 does not
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok((TlsAcceptor::from(Arc::new(config)), made.cert.pem()))
 }
 
 /// Serves one connection until either side has done with it.
@@ -274,8 +258,12 @@ async fn speak(shared: &Arc<Shared>, stream: impl AsyncRead + AsyncWrite + Send 
 /// A request with a connection of its own, both ends of it here.
 async fn through_memory(
     shared: &Arc<Shared>,
-    request: Request<Sent>,
+    mut request: Request<Sent>,
 ) -> Result<Response<Incoming>, hyper::Error> {
+    let administrator = format!("Bearer {}", rbac::ADMINISTRATOR).parse();
+    let administrator = administrator.expect("it is plain ASCII");
+    let headers = request.headers_mut();
+    headers.entry(AUTHORIZATION).or_insert(administrator);
     let (near, far) = tokio::io::duplex(BUFFER);
     let all = Arc::clone(shared);
     shared.spawn(async move { speak(&all, far).await });

@@ -39,6 +39,7 @@ mod objects;
 mod openapi;
 mod other;
 mod patch;
+mod rbac;
 mod refusal;
 mod selector;
 mod serve;

@@ -11,6 +11,7 @@ use super::change::{Part, Patch};
 use super::controllers;
 use super::delete::{Deleted, Deletion};
 use super::patch::{Form, patched};
+use super::rbac;
 use super::refusal::Refusal;
 use super::selector::Selection;
 use super::serve::{Answer, Shared, accepts, json, told};
@@ -49,6 +50,14 @@ pub(super) fn answer(
                 .unwrap_or_default()
                 .to_owned();
             bound(state, ask, &key, &node)
+        }
+        Verb::Create if ask.subresource == "token" => {
+            let account = state.store.get(ask.kind, &key);
+            let account = account.ok_or_else(|| Refusal::not_found(ask.kind, &ask.name))?;
+            let mut request = json(body)?;
+            let uid = account["metadata"]["uid"].as_str().unwrap_or_default();
+            request["status"] = json!({"token": rbac::token(uid)});
+            Ok(told(StatusCode::CREATED, request.to_string()))
         }
         Verb::Create if ask.subresource.is_empty() && ask.name.is_empty() => {
             let made = state.create(ask.kind, &ask.namespace, json(body)?, ask.dry_run())?;

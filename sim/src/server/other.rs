@@ -5,12 +5,15 @@ use http::request::Parts;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
+use super::rbac::{Access, User};
 use super::refusal::Refusal;
 use super::serve::{Answer, Shared, json, text, told};
+use super::state::State;
 use super::{discovery, openapi};
 
 pub(super) fn answer(
     shared: &Shared,
+    user: &User,
     parts: &[&str],
     head: &Parts,
     body: &Bytes,
@@ -40,7 +43,7 @@ pub(super) fn answer(
             found(&openapi::document(group, version)?)
         }
         (&Method::POST, ["apis", "authorization.k8s.io", "v1", review]) => {
-            let review = reviewed(review, json(body)?)?;
+            let review = reviewed(&shared.state(), user, review, json(body)?)?;
             Ok(told(StatusCode::CREATED, review.to_string()))
         }
         (_, parts) => Err(Refusal::unserved(format_args!("`/{}`", parts.join("/")))),
@@ -57,18 +60,22 @@ fn version(git: &str) -> Value {
     })
 }
 
-/// Everybody may do everything.
-fn reviewed(review: &str, mut asked: Value) -> Result<Value, Refusal> {
+/// What roles grant, to whoever asks or is asked about.
+fn reviewed(state: &State, user: &User, review: &str, mut asked: Value) -> Result<Value, Refusal> {
     if !asked.is_object() {
         return Err(Refusal::bad("a review is an object"));
     }
     asked["status"] = match review {
-        "selfsubjectaccessreviews" | "subjectaccessreviews" => json!({"allowed": true}),
-        "selfsubjectrulesreviews" => json!({
-            "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
-            "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
-            "incomplete": false,
-        }),
+        "selfsubjectaccessreviews" => {
+            json!({"allowed": user.may(state, &Access::of_review(&asked["spec"]))})
+        }
+        "selfsubjectrulesreviews" => {
+            let namespace = asked["spec"]["namespace"].as_str().unwrap_or_default();
+            let rules = user.rules(state, namespace).into_iter().cloned();
+            let (paths, resources): (Vec<_>, Vec<_>) =
+                rules.partition(|rule: &Value| rule["nonResourceURLs"].is_array());
+            json!({"resourceRules": resources, "nonResourceRules": paths, "incomplete": false})
+        }
         other => return Err(Refusal::unserved(other)),
     };
     Ok(asked)

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::ask::{self, Ask, Asked, Verb};
+use super::rbac::{Access, User};
 use super::refusal::Refusal;
 use super::state::State;
 use super::{controllers, kubelet, objects, other, watch};
@@ -126,7 +127,18 @@ pub(super) async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> 
 
 async fn answered(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Answer, Refusal> {
     let uri = request.uri();
+    let user = User::of(request.headers(), &shared.state())?;
     let asked = ask::read(request.method(), uri.path(), uri.query())?;
+    let accesses = match &asked {
+        Asked::Objects(ask) => Access::all_of(ask),
+        Asked::Other(parts) => {
+            let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+            vec![Access::of_path(request.method(), &parts)]
+        }
+    };
+    for access in &accesses {
+        user.must(&shared.state(), access)?;
+    }
     match asked {
         Asked::Objects(ask) if matches!(ask.subresource.as_str(), "exec" | "attach" | "log") => {
             kubelet::answer(shared, &ask, request).await
@@ -145,7 +157,7 @@ async fn answered(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<An
             let body = whole(body).await?;
             is_readable(&head, &body)?;
             let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-            other::answer(shared, &parts, &head, &body)
+            other::answer(shared, &user, &parts, &head, &body)
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use k8s_openapi::api::{
     admissionregistration, apps, autoscaling, batch, coordination, core, discovery, networking,
-    node, policy, scheduling, storage,
+    node, policy, rbac, scheduling, storage,
 };
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration;
 use serde::Deserialize;
@@ -29,6 +29,10 @@ pub(super) fn check(kind: &Kind, value: &Value) -> Result<(), Refusal> {
         "resourcequotas" => read::<core::v1::ResourceQuota>(value),
         "secrets" => read::<core::v1::Secret>(value),
         "services" => read::<core::v1::Service>(value),
+        "clusterroles" => read::<rbac::v1::ClusterRole>(value),
+        "clusterrolebindings" => read::<rbac::v1::ClusterRoleBinding>(value),
+        "roles" => read::<rbac::v1::Role>(value),
+        "rolebindings" => read::<rbac::v1::RoleBinding>(value),
         "serviceaccounts" => read::<core::v1::ServiceAccount>(value),
         "mutatingadmissionpolicies" => {
             read::<admissionregistration::v1::MutatingAdmissionPolicy>(value)

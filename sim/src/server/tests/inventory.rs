@@ -98,7 +98,7 @@ async fn the_inventory_is_served() {
 async fn what_is_not_served_is_said_and_noted() {
     let scene = Scene::new();
     for path in [
-        "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+        "/apis/certificates.k8s.io/v1/certificatesigningrequests",
         "/logs",
         "/api/v1/componentstatuses",
     ] {

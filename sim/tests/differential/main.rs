@@ -1,0 +1,174 @@
+//! The embedded API server beside a real one: the same objects in, with the same simulated nodes; the
+//! same objects and statuses have to come out.
+//!
+//! Needs the kubeconfig of a control plane without nodes (`ci/control-plane/up`) in
+//! `WINCONFORM_TEST_KUBECONFIG`; without it the test says that it was not run.
+
+mod normal;
+mod world;
+
+use std::io::Write;
+use std::time::Duration;
+
+use hybrid_sim::server::{Server, ServerOptions};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
+
+use normal::{Allowed, Record, between};
+use world::World;
+
+const VARIABLE: &str = "WINCONFORM_TEST_KUBECONFIG";
+
+/// How long the two may take to come to the same.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// One thing after the other that is done in a namespace.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Scenario {
+    name: String,
+    steps: Vec<Step>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Step {
+    /// What is sent.
+    #[serde(rename = "do")]
+    actions: Vec<Action>,
+    /// What both show then; only after that they are compared.
+    until: Vec<Shown>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Action {
+    Create(Value),
+    Patch {
+        object: String,
+        merge: Value,
+    },
+    /// The query of the request, as `propagationPolicy=Orphan`.
+    Delete {
+        object: String,
+        query: Option<String>,
+    },
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Shown {
+    /// As `deployments/web`, or `pods` for how many there are.
+    of: String,
+    /// A JSON pointer into it.
+    #[serde(default)]
+    at: String,
+    is: Value,
+}
+
+async fn real() -> Option<Client> {
+    let Ok(kubeconfig) = std::env::var(VARIABLE) else {
+        // Not println, which the test runner keeps to itself when a test passes
+        writeln!(std::io::stderr(), "not run: {VARIABLE} is not set").expect("stderr is open");
+        return None;
+    };
+    let read = Kubeconfig::read_from(&kubeconfig).expect("the kubeconfig can be read");
+    let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
+    Some(Client::try_from(config.expect("the kubeconfig is whole")).expect("a client"))
+}
+
+/// Does the same in both, step by step, and gives what differs in the end of each.
+async fn differs(worlds: [&World; 2], scenario: &Scenario) -> Vec<normal::Difference> {
+    let namespace = format!("differential-{}", scenario.name);
+    for world in worlds {
+        world.namespace(&namespace).await;
+    }
+    let mut all = Vec::new();
+    for (number, step) in scenario.steps.iter().enumerate() {
+        for world in worlds {
+            for action in &step.actions {
+                world.send(&namespace, action).await;
+            }
+            world.until(&namespace, &step.until).await;
+        }
+        let case = format!("{} {}", scenario.name, number + 1);
+        all.extend(settled(worlds, &namespace, &case).await);
+    }
+    for world in worlds {
+        world.without(&namespace).await;
+    }
+    all
+}
+
+/// Looks again until both show the same, or have had time enough for it.
+async fn settled(
+    [real, memory]: [&World; 2],
+    namespace: &str,
+    case: &str,
+) -> Vec<normal::Difference> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut changes = (
+        real.changes(namespace).await,
+        memory.changes(namespace).await,
+    );
+    loop {
+        let seen: [Record; 2] = [real.record(namespace).await, memory.record(namespace).await];
+        let found = between(case, &seen[0], &seen[1]);
+        let unknown = found.iter().any(|one| !Allowed::all().knows(one));
+        if !unknown {
+            return found;
+        }
+        let changed = async {
+            tokio::select! {
+                () = changes.0.next() => {}
+                () = changes.1.next() => {}
+            }
+        };
+        if timeout_at(deadline, changed).await.is_err() {
+            return found;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_embedded_server_does_what_a_real_one_does() {
+    let Some(client) = real().await else {
+        return;
+    };
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let server = Server::start(&ServerOptions::default()).expect("it starts");
+    let (real, memory) = (
+        World::join(client).await,
+        World::join(server.client()).await,
+    );
+    let scenarios: Vec<Scenario> =
+        serde_saphyr::from_str(include_str!("scenarios.yaml")).expect("scenarios.yaml");
+    let (mut found, mut steps) = (Vec::new(), 0);
+    for scenario in &scenarios {
+        found.extend(differs([&real, &memory], scenario).await);
+        steps += scenario.steps.len();
+    }
+    real.leave().await;
+    memory.leave().await;
+    server.stop().await;
+    let allowed = Allowed::all();
+    let (known, unknown): (Vec<_>, Vec<_>) = found.iter().partition(|one| allowed.knows(one));
+    writeln!(
+        std::io::stderr(),
+        "{} scenarios, {steps} steps: {} known differences, {} others",
+        scenarios.len(),
+        known.len(),
+        unknown.len()
+    )
+    .expect("stderr is open");
+    let unknown: Vec<String> = unknown.iter().map(ToString::to_string).collect();
+    assert_eq!(unknown, Vec::<String>::new(), "\n{}", unknown.join("\n"));
+    assert_eq!(
+        allowed.unused(&found),
+        Vec::<String>::new(),
+        "known, and seen no more"
+    );
+}

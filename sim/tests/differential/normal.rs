@@ -1,0 +1,208 @@
+//! What stands in a namespace, without what differs from one server to the next.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Lines of text by where they stand.
+pub(crate) type Record = BTreeMap<String, String>;
+
+/// What differs from one server to the next, and what is written for it.
+static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
+    let rules = [
+        (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "UID"),
+        (r"\b[0-9a-f]{64}\b", "ID"),
+        (r"\bkube-api-access-[a-z0-9]{5}\b", "kube-api-access"),
+        (r"\b[0-9]{1,3}(\.[0-9]{1,3}){3}\b", "ADDRESS"),
+        (r"\b20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z", "MOMENT"),
+        // Of a template
+        (r"\b([a-z]+)-[0-9a-f]{8,10}-[a-z0-9]{5}\b", "$1-HASH-NAME"),
+        (
+            r"\b([a-z]+)-[bcdf0-9gh-z]{8,10}-[a-z0-9]{5}\b",
+            "$1-HASH-NAME",
+        ),
+        (r"\b([a-z]+)-[bcdf0-9gh-z]{8,10}\b", "$1-HASH"),
+        // Of what has `generateName`
+        (r"\b([a-z]+)-[bcdf0-9gh-z]{5}\b", "$1-NAME"),
+    ];
+    let rule = |(pattern, text)| (Regex::new(pattern).expect("a pattern"), text);
+    rules.into_iter().map(rule).collect()
+});
+
+/// Fields that are a server's own.
+const OWN: [&str; 7] = [
+    "resourceVersion",
+    "managedFields",
+    "nodePort",
+    "healthCheckNodePort",
+    "pod-template-hash",
+    "controller-revision-hash",
+    "observedGeneration",
+];
+
+fn text(value: &str) -> String {
+    RULES.iter().fold(value.to_owned(), |text, (pattern, by)| {
+        pattern.replace_all(&text, *by).into_owned()
+    })
+}
+
+fn flatten(at: &str, value: &Value, into: &mut Record) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match OWN.contains(&name.as_str()) {
+                    true => into.insert(format!("{at}.{name}"), "OWN".to_owned()),
+                    false => {
+                        flatten(&format!("{at}.{}", text(name)), value, into);
+                        None
+                    }
+                };
+            }
+        }
+        Value::Array(items) => {
+            for (index, value) in items.iter().enumerate() {
+                flatten(&format!("{at}[{index}]"), value, into);
+            }
+        }
+        Value::String(value) => drop(into.insert(at.to_owned(), text(value))),
+        value => drop(into.insert(at.to_owned(), value.to_string())),
+    }
+}
+
+/// What is there of one kind, by normal names; those that are alike are numbered in the order of what
+/// they say.
+pub(crate) fn record(plural: &str, items: &[Value]) -> Record {
+    let mut by_name: BTreeMap<String, Vec<Record>> = BTreeMap::new();
+    for item in items {
+        let mut one = Record::new();
+        let mut item = item.clone();
+        sort(&mut item);
+        flatten("", &item, &mut one);
+        let name = text(item["metadata"]["name"].as_str().unwrap_or_default());
+        by_name.entry(name).or_default().push(one);
+    }
+    let mut all = Record::new();
+    for (name, mut alike) in by_name {
+        alike.sort();
+        for (index, one) in alike.into_iter().enumerate() {
+            all.extend(
+                one.into_iter()
+                    .map(|(at, value)| (format!("{plural}/{name}[{index}]{at}"), value)),
+            );
+        }
+    }
+    all
+}
+
+/// What has no order of its own is sorted.
+fn sort(item: &mut Value) {
+    for at in ["/status/conditions", "/endpoints", "/metadata/finalizers"] {
+        if let Some(Value::Array(items)) = item.pointer_mut(at) {
+            items.sort_by_cached_key(|item| text(&item.to_string()));
+        }
+    }
+}
+
+/// One thing that differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Difference {
+    /// The scenario and the step's number.
+    pub(crate) case: String,
+    pub(crate) at: String,
+    pub(crate) real: Option<String>,
+    pub(crate) memory: Option<String>,
+}
+
+impl Display for Difference {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { case, at, .. } = self;
+        write!(
+            f,
+            "{case}: {at}: {:?}, in memory {:?}",
+            self.real, self.memory
+        )
+    }
+}
+
+/// All that differs.
+pub(crate) fn between(case: &str, real: &Record, memory: &Record) -> Vec<Difference> {
+    let mut all: Vec<&String> = real.keys().chain(memory.keys()).collect();
+    all.sort();
+    all.dedup();
+    all.into_iter()
+        .filter(|at| real.get(*at) != memory.get(*at))
+        .map(|at| Difference {
+            case: case.to_owned(),
+            at: at.clone(),
+            real: real.get(at).cloned(),
+            memory: memory.get(at).cloned(),
+        })
+        .collect()
+}
+
+/// What is known to differ, for a reason.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Group {
+    because: String,
+    /// What may be of any case: patterns of where it stands.
+    at: Vec<String>,
+}
+
+/// The list of what is known to differ.
+pub(crate) struct Allowed(Vec<Regex>);
+
+static ALLOWED: LazyLock<Allowed> = LazyLock::new(|| {
+    let groups: Vec<Group> =
+        serde_saphyr::from_str(include_str!("differences.yaml")).expect("differences.yaml");
+    let patterns = groups.into_iter().flat_map(|group| {
+        assert!(!group.because.trim().is_empty(), "it has its reason");
+        group.at
+    });
+    let pattern = |pattern: String| Regex::new(&format!("^(?:{pattern})$")).expect("a pattern");
+    Allowed(patterns.map(pattern).collect())
+});
+
+impl Allowed {
+    pub(crate) fn all() -> &'static Self {
+        &ALLOWED
+    }
+
+    pub(crate) fn knows(&self, difference: &Difference) -> bool {
+        self.0.iter().any(|at| at.is_match(&difference.at))
+    }
+
+    /// Patterns that met nothing.
+    pub(crate) fn unused(&self, found: &[Difference]) -> Vec<String> {
+        let unused = self.0.iter();
+        let unused = unused.filter(|at| !found.iter().any(|one| at.is_match(&one.at)));
+        unused.map(ToString::to_string).collect()
+    }
+}
+
+#[test]
+fn what_is_a_servers_own_is_left_out_and_nothing_else() {
+    let pod = |name: &str, address: &str, phase: &str| {
+        serde_json::json!({"metadata": {"name": name, "resourceVersion": address},
+            "status": {"phase": phase, "podIP": address}})
+    };
+    let real = record(
+        "pods",
+        &[pod("web-7d4b9c6f5d-x2x4z", "10.1.2.3", "Running")],
+    );
+    let same = record(
+        "pods",
+        &[pod("web-6b8d5c4f9f-bcdfg", "10.9.9.9", "Running")],
+    );
+    assert_eq!(between("it", &real, &same), []);
+    let other = record("pods", &[pod("web-6b8d5c4f9f-bcdfg", "10.9.9.9", "Failed")]);
+    let found = between("it", &real, &other);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].at, "pods/web-HASH-NAME[0].status.phase");
+    let none = between("it", &real, &Record::new());
+    assert_eq!(none.len(), 4, "{none:?}");
+}
