@@ -7,7 +7,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::header::UPGRADE;
 use http::{Request, Response};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -125,7 +127,15 @@ impl Server {
         let shared = Arc::clone(&self.shared);
         let service = tower::service_fn(move |request: Request<Sent>| {
             let shared = Arc::clone(&shared);
-            async move { through_memory(&shared, request).await }
+            async move {
+                // A session takes a connection, whatever else is asked is a call
+                if request.headers().contains_key(UPGRADE) {
+                    let response = through_memory(&shared, request).await?;
+                    return Ok::<_, hyper::Error>(response.map(BodyExt::boxed_unsync));
+                }
+                let answer = serve::answer(&shared, request).await;
+                Ok(answer.map(|body| body.map_err(|never| match never {}).boxed_unsync()))
+            }
         });
         Client::new(service, "default")
     }
