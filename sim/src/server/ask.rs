@@ -180,7 +180,10 @@ mod tests {
     #[test]
     fn what_is_not_served_is_told_from_what_there_is_not() {
         for (uri, code) in [
-            ("/apis/certificates.k8s.io/v1/certificatesigningrequests", 501),
+            (
+                "/apis/certificates.k8s.io/v1/certificatesigningrequests",
+                501,
+            ),
             ("/api/v1/componentstatuses", 501),
             ("/api/v1/namespaces/a/pods/b/proxy", 501),
             ("/apis/windows.k8s.io/v1/things", 404),

@@ -8,9 +8,8 @@ use std::sync::{Arc, Mutex};
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderName, Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
-use kube::client::Body as Sent;
+use kube::client::Body;
 use kube::{Client, Config};
 use serde_json::Value;
 use tokio::io::copy_bidirectional;
@@ -18,7 +17,7 @@ use tokio::io::copy_bidirectional;
 use super::ask::Ask;
 use super::listen::exchange;
 use super::refusal::Refusal;
-use super::serve::{Answer, Shared, refused};
+use super::serve::{Answer, Sent, Shared, refused};
 use crate::lock::locked;
 use crate::loopback::{connect, is_in_memory};
 use crate::world::Key;
@@ -34,7 +33,7 @@ impl Kubelets {
         if is_in_memory() {
             let address: SocketAddr = address.parse().map_err(Refusal::internal)?;
             let shared = Arc::clone(shared);
-            let service = tower::service_fn(move |request: Request<Sent>| {
+            let service = tower::service_fn(move |request: Request<Body>| {
                 let shared = Arc::clone(&shared);
                 async move {
                     let stream = connect(address).await?;
@@ -87,7 +86,7 @@ const OF_LOGS: [&str; 8] = [
 pub(super) async fn answer(
     shared: &Arc<Shared>,
     ask: &Ask,
-    mut request: Request<Incoming>,
+    mut request: Request<impl Sent>,
 ) -> Result<Answer, Refusal> {
     let (address, path) = whereto(shared, ask)?;
     let client = shared.kubelets.client(shared, &address)?;
@@ -95,7 +94,7 @@ pub(super) async fn answer(
     if ask.subresource != "log" && !upgrades {
         return Err(Refusal::bad("Upgrade request required"));
     }
-    let mut onward = Request::new(Sent::empty());
+    let mut onward = Request::new(Body::empty());
     *onward.method_mut() = request.method().clone();
     *onward.uri_mut() = path.parse().map_err(Refusal::bad)?;
     if upgrades {
@@ -154,7 +153,7 @@ pub(super) async fn answer(
 }
 
 /// What a kubelet said against it, as a refusal.
-async fn said(response: Response<Sent>) -> Refusal {
+async fn said(response: Response<Body>) -> Refusal {
     let code = response.status().as_u16();
     let body = response
         .into_body()

@@ -154,9 +154,13 @@ impl Store {
         self.unbound.iter()
     }
 
-    pub(super) fn pods_of<'a>(&'a self, node: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
+    pub(super) fn pods_of<'a>(
+        &'a self,
+        node: &str,
+    ) -> impl Iterator<Item = &'a Arc<Object>> + use<'a> {
         let keys = self.bound.get(node).into_iter().flatten();
-        keys.filter_map(|key| self.value("pods", key))
+        let pods = self.objects.get("pods");
+        keys.filter_map(move |key| pods?.get(key))
     }
 
     /// Puts an object where it is to be; gives it with its new version.

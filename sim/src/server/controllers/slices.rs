@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use super::pods::{is_going, is_over, is_ready};
 use super::{made, owned_by};
 use crate::server::kinds::Kind;
-use crate::server::selector;
 use crate::server::state::State;
 use crate::world::Key;
 
@@ -20,17 +19,16 @@ pub(super) fn look(state: &mut State, key: &Key) {
     let Some(service) = state.store.value("services", key).cloned() else {
         return;
     };
-    let selector = &service["spec"]["selector"];
-    let selects = selector.as_object().is_some_and(|own| !own.is_empty());
-    if !selects || service["spec"]["type"] == "ExternalName" || is_going(&service) {
+    let selector = service["spec"]["selector"].as_object();
+    let selects_any = selector.is_some_and(|own| !own.is_empty());
+    if !selects_any || service["spec"]["type"] == "ExternalName" || is_going(&service) {
         return;
     }
-    let labels = json!({"matchLabels": selector});
     let pods: Vec<&Value> = state
         .store
         .all("pods", &key.namespace)
         .map(|(_, pod)| &pod.value)
-        .filter(|pod| selector::matches(&labels, &pod["metadata"]["labels"]))
+        .filter(|pod| selects(&service, pod))
         .filter(|pod| !is_over(pod) && pod["status"]["podIP"].is_string())
         .collect();
     let unready_too = service["spec"]["publishNotReadyAddresses"] == true;
@@ -65,6 +63,35 @@ pub(super) fn look(state: &mut State, key: &Key) {
     if let Err(refusal) = state.create(kind, &key.namespace, slice, false) {
         tracing::debug!(?refusal, service = %key, "no slice can be made");
     }
+}
+
+/// Whether a Service selects a pod.
+pub(super) fn selects(service: &Value, pod: &Value) -> bool {
+    let selector = service["spec"]["selector"].as_object();
+    let labels = &pod["metadata"]["labels"];
+    selector.is_some_and(|own| {
+        !own.is_empty()
+            && own
+                .iter()
+                .all(|(name, value)| labels.get(name) == Some(value))
+    })
+}
+
+/// Whether a slice tells of a pod otherwise than of what it was before.
+pub(super) fn differ(before: &Value, pod: &Value) -> bool {
+    const FIELDS: [&str; 6] = [
+        "/metadata/labels",
+        "/metadata/uid",
+        "/spec/containers",
+        "/spec/hostname",
+        "/spec/nodeName",
+        "/status/podIP",
+    ];
+    let states = |pod: &Value| (is_ready(pod), is_going(pod), is_over(pod));
+    states(before) != states(pod)
+        || FIELDS
+            .iter()
+            .any(|field| before.pointer(field) != pod.pointer(field))
 }
 
 /// `staging/src/k8s.io/endpointslice/utils.go`, `podToEndpoint`.
