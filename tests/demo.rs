@@ -61,6 +61,51 @@ fn a_fault_is_found() {
     );
 }
 
+/// One Linux node and one of Windows Server 2022, with addresses of both families.
+const DUAL: &str = "ip-families: [IPv4, IPv6]
+nodes:
+  - {name: linux-a, pool: linux}
+  - {name: windows-2022-a, pool: windows-2022}
+";
+
+#[test]
+fn of_two_families_the_broken_one_is_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("dual.yaml");
+    std::fs::write(&file, DUAL).expect("it is written");
+    let topology = file.to_str().expect("a path in UTF-8");
+    let told = |said: &str, verdict: &str| -> Vec<String> {
+        let lines = said.lines().filter_map(|line| {
+            let check = line.trim_start().strip_prefix(verdict)?.trim();
+            check.starts_with("net.").then(|| check.to_owned())
+        });
+        lines.collect()
+    };
+    let second = |checks: &[String]| {
+        checks
+            .iter()
+            .filter(|id| id.contains("family=ipv6"))
+            .count()
+    };
+    let healthy = demo(&["--topology", topology]);
+    let said = text(&healthy.stdout);
+    assert_eq!(healthy.status.code(), Some(0), "{said}");
+    let passed = told(&said, "pass ");
+    assert!(second(&passed) > 20, "{passed:?}");
+    assert_eq!(second(&told(&said, "known-limitation ")), 2, "{said}");
+    let broken = demo(&[
+        "--topology",
+        topology,
+        "--fault",
+        "ipv6-proxy-dead=windows-2022",
+    ]);
+    let said = text(&broken.stdout);
+    assert_eq!(broken.status.code(), Some(10), "{said}");
+    let failed = told(&said, "fail ");
+    assert!(failed.len() > 5, "{said}");
+    assert_eq!(second(&failed), failed.len(), "{failed:?}");
+}
+
 #[test]
 fn what_is_not_known_is_told_before_anything_begins() {
     for (arguments, word) in [

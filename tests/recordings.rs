@@ -250,6 +250,7 @@ fn bound(standing: &Standing) -> Bound<'_> {
         to: None,
         build: None,
         image: None,
+        family: None,
     }
 }
 

@@ -548,6 +548,7 @@ fn distinct(facts: &Facts) -> u64 {
         to: None,
         build: None,
         image: None,
+        family: None,
     };
     let plan = plan(&suites::of_areas(&["reject"]), facts, &Config::default());
     let looks = plan.checks.iter().flat_map(|check| &check.looks);

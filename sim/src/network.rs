@@ -169,7 +169,8 @@ impl<'a> Flow<'a> {
             (Some((_, pod)), Some((name, node)))
                 if !own(pod) && world.suffers(FaultKind::SourceRewritten, name) =>
             {
-                node.like(to)
+                // What has no address of the family sends nothing that could be rewritten
+                pod.like(to).and_then(|_| node.like(to))
             }
             (Some((_, pod)), _) => pod.like(to),
             (None, Some((_, node))) => node.like(to),

@@ -227,7 +227,12 @@ async fn mark(
 
 async fn report(cluster: &Cluster, node: &NodeState, version: &str) -> kube::Result<()> {
     let nodes: Api<Node> = Api::all(cluster.client.clone());
-    let status = status::status(node, version, &cluster.faults.current());
+    let mut status = json!(status::status(node, version, &cluster.faults.current()));
+    // By their types, two of one would become the second twice (kubernetes,
+    // `pkg/util/node/node.go`, `fixupPatchForNodeStatusAddresses`)
+    if let Some(addresses) = status["addresses"].as_array_mut() {
+        addresses.push(json!({"$patch": "replace"}));
+    }
     let patch = Patch::Strategic(json!({ "status": status }));
     let params = PatchParams::default();
     cluster

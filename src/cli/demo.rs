@@ -39,6 +39,7 @@ pub(super) async fn run(args: DemoArgs, screen: &Screen) -> Result<u8, CliError>
     let _made_up = MadeUp::begin(EPOCH, args.seed, dial());
     let mut options = ServerOptions {
         seed: args.seed,
+        ip_families: topology.ip_families,
         ..ServerOptions::default()
     };
     if let Some(version) = &args.kubernetes_version {

@@ -11,6 +11,9 @@ pub const FIXTURE: &str = "winconform/fixture";
 /// The pool an object belongs to.
 pub const POOL: &str = "winconform/pool";
 
+/// The family of addresses that a Service has, where it is the cluster's second.
+pub const FAMILY: &str = "winconform/family";
+
 /// Says of an object that somebody else is to remove it.
 pub const MAY_GO: &str = "winconform/may-go";
 

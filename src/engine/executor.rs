@@ -323,6 +323,7 @@ impl Executor {
             to: check.point.to.clone(),
             build: check.build,
             image: check.image.clone(),
+            family: check.point.family,
             standing: Arc::clone(&self.standing),
             rests: rests.collect(),
             nodes: self.nodes.clone(),

@@ -9,7 +9,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use winconform_core::config::Images;
-use winconform_core::facts::{NodeFact, Pool, PoolName};
+use winconform_core::facts::{IpFamily, NodeFact, Pool, PoolName};
 use winconform_core::plan::image_role;
 use winconform_core::record::{Event, ObjectName};
 use winconform_core::way::{
@@ -22,6 +22,7 @@ use super::hindered::{belongs, hindered};
 use super::journal::Journal;
 use super::made::Made;
 use super::manifest::{self, ManifestError, pool_of};
+use super::second_family;
 use super::stands::{ended, standing, standing_pod};
 use crate::cluster::pods::{PodWait, settled};
 use crate::cluster::{ApplyError, Condition, Watched, apply, labels, poll_until, wait_for_objects};
@@ -42,6 +43,8 @@ pub(super) struct Fixtures {
     pub(super) images: Arc<Images>,
     /// Where intents go before anything is created.
     pub(super) journal: Journal,
+    /// The second family that Services are looked at in, if they are.
+    pub(super) second: Option<IpFamily>,
     /// The cluster's DNS suffix, once it was told.
     pub(super) domain: Arc<Mutex<Option<String>>>,
     /// What came of copying pull secrets into the run's namespaces as they are now, once it was tried.
@@ -71,7 +74,11 @@ impl Fixtures {
             Ok(()) => {
                 let standing = Box::pin(self.wait_and_churn(key, &applied, &made, cancel));
                 let standing = cancel.run_until_cancelled(standing).await;
-                standing.unwrap_or_else(|| Err(ended()))
+                let mut standing = standing.unwrap_or_else(|| Err(ended()));
+                if let (Ok(standing), Some(_)) = (&mut standing, self.second_of(key)) {
+                    second_family::complete(standing, &applied);
+                }
+                standing
             }
         };
         Stood { made, outcome }
@@ -104,7 +111,7 @@ impl Fixtures {
                 return Err(ended());
             }
             self.announce(object)?;
-            applied.push(self.apply(object, cancel).await?);
+            applied.extend(self.apply(object, cancel).await?);
         }
         Ok(())
     }
@@ -117,7 +124,11 @@ impl Fixtures {
         let (run, images, durations) = (&self.run, &self.images, self.api.durations());
         let FixtureName::Sched(_) = key.name else {
             let pool = pool_of(key, &self.pools);
-            return manifest::objects(key, run, pool, images, durations, domain);
+            let mut objects = manifest::objects(key, run, pool, images, durations, domain)?;
+            if let Some(family) = self.second_of(key) {
+                second_family::add(&mut objects, family);
+            }
+            return Ok(objects);
         };
         // Where they go is the question: they are aimed, and not placed
         let mut objects = manifest::objects(key, run, None, images, durations, domain)?;
@@ -130,12 +141,18 @@ impl Fixtures {
         Ok(objects)
     }
 
-    /// Applies an object, again while an earlier one of its name is still going.
+    /// The second family that a fixture's Services are looked at in, if they are.
+    fn second_of(&self, key: &FixtureKey) -> Option<IpFamily> {
+        self.second.filter(|_| second_family::is_served(key.name))
+    }
+
+    /// Applies an object, again while an earlier one of its name is still going; `None` of a Service
+    /// in a second family that the server has no addresses of.
     pub(super) async fn apply(
         &self,
         object: &Json,
         cancel: &CancellationToken,
-    ) -> Result<Json, Trouble> {
+    ) -> Result<Option<Json>, Trouble> {
         let ObjectName { kind, name, .. } = object_name(object);
         let durations = self.api.durations();
         let (first, limit) = (durations.look_again, durations.fixture);
@@ -152,9 +169,10 @@ impl Fixtures {
                 {
                     Condition::NotYet(message)
                 }
+                Err(error) if second_family::is_unknown_to(&error, object) => Condition::Done(None),
                 Err(error) => Condition::Never(as_trouble(error)),
                 Ok(applied) if applied["metadata"]["deletionTimestamp"].is_null() => {
-                    Condition::Done(applied)
+                    Condition::Done(Some(applied))
                 }
                 Ok(_) if cancel.is_cancelled() => Condition::Never(ended()),
                 Ok(_) => Condition::NotYet("an earlier one is still being deleted".to_owned()),
@@ -476,6 +494,7 @@ pub(super) mod tests {
             pools: Arc::new([(PoolName::windows(build), pool)].into()),
             nodes: Arc::default(),
             images: Arc::new(Images::default()),
+            second: None,
             journal: Journal::create(None, Vec::new(), Box::new(|_| {})).expect("in memory"),
             domain: Arc::default(),
             copied: Arc::default(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::time::Instant;
-use winconform_core::facts::{PoolName, WindowsBuild};
+use winconform_core::facts::{IpFamily, PoolName, WindowsBuild};
 use winconform_core::way::{
     Bound, Comparison, Difference, FixtureKey, Need, Reply, Request, Standing, Taken, Test,
     Trouble, TroubleKind, VantageKey,
@@ -26,6 +26,7 @@ pub(super) struct Looker {
     pub(super) to: Option<PoolName>,
     pub(super) build: Option<WindowsBuild>,
     pub(super) image: Option<String>,
+    pub(super) family: Option<IpFamily>,
     pub(super) standing: Arc<Standing>,
     pub(super) rests: Vec<Rest>,
     pub(super) nodes: NodesNow,
@@ -48,6 +49,7 @@ impl Looker {
             to: self.to.as_ref(),
             build: self.build,
             image: self.image.as_deref(),
+            family: self.family,
         }
     }
 
@@ -217,6 +219,7 @@ mod tests {
             to: None,
             build: None,
             image: None,
+            family: None,
             standing: Arc::default(),
             rests: vec![rest],
             nodes: NodesNow::default(),

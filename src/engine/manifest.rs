@@ -1,7 +1,8 @@
 //! Manifests: plain YAML built into the binary, and the three things done to it.
 //!
 //! [`own`] makes an object the run's, [`place`] puts its pods on a pool's nodes, [`image`] gives
-//! its containers the image of the pool's build. Nothing else is ever changed.
+//! its containers the image of the pool's build. Nothing else is ever changed; Services in a second
+//! family of addresses are made of these by `second_family`.
 
 use std::collections::BTreeSet;
 

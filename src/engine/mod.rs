@@ -36,6 +36,7 @@ mod reasons;
 mod repeat;
 mod resume;
 mod run;
+mod second_family;
 mod shared;
 mod spans;
 mod stands;

@@ -199,7 +199,10 @@ impl CheckState {
                 };
                 // Without a beginning, what it looks at has been made anew meanwhile
                 let patience = self.began.is_some_and(|began| now >= began + converge);
-                lasting || patience
+                // Seen once, before its neighbours' time-outs used up the time, it may have been too early
+                let seen = matches!(reason, Because::Seen(_) | Because::Control { .. });
+                let once = seen && self.rounds == 1 && self.attempts.is_empty();
+                lasting || (patience && !once)
             }
         }
     }

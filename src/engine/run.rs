@@ -238,7 +238,8 @@ async fn live(
     let namespaces = [manifest::namespace, manifest::host_namespace].map(|of| of(&options.run));
     let standing = Standing::new(&options.run, namespaces, &facts, &options.config.outside);
     let nodes = Arc::clone(&standing.node_facts);
-    let fixtures = fixtures(cluster, options, journal, pools, nodes, pods);
+    let mut fixtures = fixtures(cluster, options, journal, pools, nodes, pods);
+    fixtures.second = plan.second_family();
     let before = stop_before(options, *signals.borrow(), deadline);
     let ((stop_sender, stop), rests) = (watch::channel(before), Rests::of(&plan));
     let executor = Executor::new(
@@ -310,6 +311,7 @@ pub(super) fn fixtures(
         pools: Arc::new(pools),
         nodes,
         images: Arc::new(options.config.images.clone()),
+        second: None,
         journal: journal.clone(),
         domain: Arc::default(),
         copied: Arc::default(),

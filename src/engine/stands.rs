@@ -3,7 +3,9 @@
 use std::net::IpAddr;
 
 use serde_json::Value as Json;
-use winconform_core::way::{Balancer, StandingFixture, StandingPod, Trouble, TroubleKind};
+use winconform_core::way::{Balancer, Served, StandingFixture, StandingPod, Trouble, TroubleKind};
+
+use super::second_family;
 
 /// Why nothing stands of what the run has no more use for.
 pub(super) fn ended() -> Trouble {
@@ -12,12 +14,15 @@ pub(super) fn ended() -> Trouble {
 
 /// What stands of a fixture: what was applied, and its pods.
 pub(super) fn standing(applied: &[Json], pods: Vec<StandingPod>) -> StandingFixture {
-    let is_headless = |object: &&Json| object["spec"]["clusterIP"] == "None";
-    let services = || applied.iter().filter(|object| object["kind"] == "Service");
-    let service = services().find(|object| !is_headless(object));
-    let named = |service: &Json| Some(service["metadata"]["name"].as_str()?.to_owned());
-    let port = |port: &Json| port.as_u64().and_then(|port| u16::try_from(port).ok());
-    let served = |protocol: &str| {
+    let first = |object: &&Json| !second_family::is_one(object);
+    let services: Vec<_> = services(applied).filter(first).collect();
+    let Served {
+        service,
+        name,
+        node_port,
+        headless,
+    } = served(&services);
+    let of_pods = |protocol: &str| {
         let ports = applied.iter().find_map(|object| {
             let spec = match object["kind"].as_str()? {
                 "Pod" => &object["spec"],
@@ -30,17 +35,41 @@ pub(super) fn standing(applied: &[Json], pods: Vec<StandingPod>) -> StandingFixt
         let of = ports.find(|port| port["protocol"].as_str().unwrap_or("TCP") == protocol);
         port(&of?["containerPort"])
     };
+    let mut services = services.into_iter();
     StandingFixture {
-        service: service.and_then(service_address),
-        name: service.and_then(named),
-        node_port: service.and_then(|service| port(&service["spec"]["ports"][0]["nodePort"])),
-        headless: services().find(is_headless).and_then(named),
-        port: served("TCP"),
-        udp: served("UDP"),
+        service,
+        name,
+        node_port,
+        headless,
+        port: of_pods("TCP"),
+        udp: of_pods("UDP"),
         pods,
         domain: None,
-        balancer: service.and_then(Balancer::of),
+        balancer: services.find_map(Balancer::of),
+        second: None,
     }
+}
+
+/// The Services among objects.
+pub(super) fn services(objects: &[Json]) -> impl Iterator<Item = &Json> {
+    objects.iter().filter(|object| object["kind"] == "Service")
+}
+
+/// How some Services serve: the first that has an address, and the first that has none.
+pub(super) fn served(services: &[&Json]) -> Served {
+    let is_headless = |service: &&&Json| service["spec"]["clusterIP"] == "None";
+    let named = |service: &&Json| Some(service["metadata"]["name"].as_str()?.to_owned());
+    let service = services.iter().find(|service| !is_headless(service));
+    Served {
+        service: service.and_then(|service| service_address(service)),
+        name: service.and_then(named),
+        node_port: service.and_then(|service| port(&service["spec"]["ports"][0]["nodePort"])),
+        headless: services.iter().find(is_headless).and_then(named),
+    }
+}
+
+fn port(port: &Json) -> Option<u16> {
+    port.as_u64().and_then(|port| u16::try_from(port).ok())
 }
 
 /// A pod that runs; `None` while the API does not tell where.

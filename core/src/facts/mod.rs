@@ -2,6 +2,7 @@
 
 mod build;
 mod cluster;
+mod family;
 mod known;
 mod network;
 mod node;
@@ -11,6 +12,7 @@ mod pull;
 
 pub use build::WindowsBuild;
 pub use cluster::{Facts, Os, Pool, PoolName};
+pub use family::IpFamily;
 pub use known::Known;
 pub use network::{ClusterDns, Cni, CniMode, DnsEndpoint, KubeProxy, Vxlan};
 pub use node::{ConditionFact, NodeDetails, NodeFact};

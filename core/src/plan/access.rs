@@ -270,6 +270,7 @@ impl Uses {
                 to: check.point.to.as_ref(),
                 build: check.build,
                 image: check.image.as_deref(),
+                family: check.point.family,
             };
             needs.extend(
                 self.of_look(&look.test, &at)
@@ -355,6 +356,7 @@ fn everything(own: &Standing, check: &Check) -> Standing {
             at: address.to_string(),
             short_cut: true,
         }),
+        second: None,
     };
     standing.nodes = vec![StandingNode {
         name: "*".to_owned(),

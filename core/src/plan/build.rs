@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::check::{Check, CheckId, Plan, PlannedLook, Point};
 use super::points::{at_point, points};
 use crate::config::{Config, Image};
-use crate::facts::{Facts, Known, NodeFact, Os, Pool, PoolName};
+use crate::facts::{CniMode, Facts, IpFamily, Known, NodeFact, Os, Pool, PoolName};
 use crate::suite::{Case, Expected, Suites};
 use crate::verdict::{Fate, Scope, SkipReason};
 use crate::way::{
@@ -20,6 +20,7 @@ pub fn plan(suites: &Suites, facts: &Facts, config: &Config) -> Plan {
         facts,
         config,
         pools: facts.pools(),
+        second: facts.second_family(),
     };
     let checks = suites
         .cases
@@ -34,6 +35,8 @@ struct Surroundings<'p> {
     facts: &'p Facts,
     config: &'p Config,
     pools: BTreeMap<PoolName, Pool>,
+    /// The family of addresses that the cluster has besides its first.
+    second: Option<IpFamily>,
 }
 
 impl Surroundings<'_> {
@@ -76,7 +79,7 @@ impl Surroundings<'_> {
             true => pools.clone(),
             false => vec![None],
         };
-        points(&case.over, &pools, &to)
+        points(&case.over, &pools, &to, self.second)
             .into_iter()
             .map(|point| self.check_at(case, point))
             .collect()
@@ -93,6 +96,9 @@ impl Surroundings<'_> {
         }
         if let Some(fate) = case.over.elsewhere(self.facts) {
             return self.check(case, point, Scope::Within, fate, Vec::new());
+        }
+        if let Some(reason) = self.without_family(&point) {
+            return self.check(case, point, Scope::Within, Fate::Skip(reason), Vec::new());
         }
         let entry = self.suites.ledger.get(&case.claim);
         let scope = match entry {
@@ -138,6 +144,20 @@ impl Surroundings<'_> {
             Some(fate) => self.check(case, point, scope, fate, Vec::new()),
             None => self.check(case, point, scope, Fate::Look, looks),
         }
+    }
+
+    /// Why Windows pods have no addresses of the point's family, where that is documented: "Overlay
+    /// (VXLAN) networks on Windows do not support dual-stack networking" (Kubernetes, IPv4/IPv6
+    /// dual-stack). Where the mode is not known their addresses tell.
+    fn without_family(&self, point: &Point) -> Option<SkipReason> {
+        let family = point.family.filter(|_| point.pool.is_some())?;
+        let cni = self.facts.cni.value().and_then(Option::as_ref)?;
+        if family != IpFamily::Ipv6 || cni.mode != Some(CniMode::Overlay) {
+            return None;
+        }
+        let product = &cni.product;
+        let because = format!("{product} is in mode overlay, in which Windows has no {family}");
+        Some(SkipReason::Inapplicable { because })
     }
 
     fn look(name: &str, source: Option<SourceKind>, test: Test, point: &Point) -> PlannedLook {
@@ -332,21 +352,22 @@ impl Surroundings<'_> {
             hint: case.hint.clone(),
             image: sample(&case.test).and_then(|role| self.config.images.of(role, build)),
             build,
-            point,
             scope,
-            reads: self.reads(case),
+            reads: self.reads(case, &point),
+            point,
             fate,
             looks,
         }
     }
 
     /// The facts that decide where a case is looked at and what of it is expected.
-    fn reads(&self, case: &Case) -> BTreeSet<&'static str> {
-        let nodes = case.over.windows_pools.then_some("nodes");
+    fn reads(&self, case: &Case, point: &Point) -> BTreeSet<&'static str> {
+        let nodes = (case.over.windows_pools || point.family.is_some()).then_some("nodes");
         let entry = self.suites.ledger.get(&case.claim);
         let scoped = entry.is_some() || !case.exceptions.is_empty();
-        let network =
-            !case.over.networks.is_empty() || entry.is_some_and(|entry| entry.network.is_some());
+        let network = !case.over.networks.is_empty()
+            || point.family.is_some()
+            || entry.is_some_and(|entry| entry.network.is_some());
         let needed = case.test.needs();
         let balanced = needed
             .iter()
@@ -774,6 +795,76 @@ mod tests {
         assert!(reason.is_legitimate());
         let said = "the question does not arise: the cluster has no windows-2019 nodes";
         assert_eq!(reason.to_string(), said);
+    }
+
+    /// Facts of nodes whose pods have addresses of both families.
+    fn dual() -> Facts {
+        let mut nodes = hybrid(true);
+        for node in &mut nodes {
+            let pod_cidrs = ["10.0.0.0/24", "fd00::/64"];
+            node.details.pod_cidrs = pod_cidrs.map(str::to_owned).to_vec();
+        }
+        facts("v1.37.0", nodes)
+    }
+
+    #[test]
+    fn a_second_family_has_checks_of_its_own_and_leaves_the_others_alone() {
+        let single: BTreeSet<_> = fates(&facts("v1.37.0", hybrid(true)))
+            .into_iter()
+            .map(|(id, _)| id)
+            .collect();
+        assert!(single.iter().all(|id| !id.contains("family=")));
+        let (second, first): (BTreeSet<_>, BTreeSet<_>) = fates(&dual())
+            .into_iter()
+            .map(|(id, _)| id)
+            .partition(|id| id.contains("family="));
+        assert_eq!(first, single);
+        let id = "net.service-ip-from-pod[pool=windows-2022,source=windows-pod,family=ipv6]";
+        assert!(second.contains(id), "{second:?}");
+        let of_families = |id: &String| {
+            let case = suites().cases.iter().find(|case| {
+                CheckId::new(&case.claim, case.name.as_deref(), &Point::default()).as_str()
+                    == base(id)
+            });
+            case.is_some_and(|case| case.over.families)
+        };
+        let expected = single.iter().filter(|id| of_families(id)).count();
+        assert_eq!(second.len(), expected);
+        let plan = plan(suites(), &dual(), &Config::default());
+        assert_eq!(plan.second_family(), Some(IpFamily::Ipv6));
+    }
+
+    #[test]
+    fn on_overlay_windows_is_not_looked_at_over_ipv6() {
+        let mut facts = dual();
+        let cni = |mode| Known::Fact {
+            value: Some(crate::facts::Cni {
+                product: "flannel".to_owned(),
+                mode,
+                vxlan: None,
+                signs: Vec::new(),
+                unread: Vec::new(),
+            }),
+            source: "/".to_owned(),
+        };
+        for (mode, skipped) in [
+            (Some(CniMode::Overlay), true),
+            (Some(CniMode::L2bridge), false),
+            (None, false),
+        ] {
+            facts.cni = cni(mode);
+            let plan = plan(suites(), &facts, &Config::default());
+            let second = plan
+                .checks
+                .iter()
+                .filter(|check| check.point.family.is_some());
+            for check in second.filter(|check| check.point.pool.is_some()) {
+                let because = "flannel is in mode overlay, in which Windows has no IPv6".to_owned();
+                let reason = Fate::Skip(SkipReason::Inapplicable { because });
+                assert_eq!(check.fate == reason, skipped, "{mode:?} {}", check.id);
+                assert!(check.reads.contains("cni") && check.reads.contains("nodes"));
+            }
+        }
     }
 
     #[test]

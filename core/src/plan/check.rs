@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::claims::{ClaimId, Kind};
-use crate::facts::{PoolName, WindowsBuild};
+use crate::facts::{IpFamily, PoolName, WindowsBuild};
 use crate::verdict::{Fate, Scope};
 use crate::way::{ContainerKind, FixtureKey, Need, SourceKind, Test, VantageKey, Workload};
 
@@ -55,6 +55,9 @@ pub struct Point {
     pub container: Option<ContainerKind>,
     /// The name of the field's value.
     pub value: Option<String>,
+    /// The second family of the cluster's addresses; the first is not named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub family: Option<IpFamily>,
 }
 
 /// What a case is repeated over: the fields of a [`Point`], in the order in which ids name them.
@@ -72,17 +75,20 @@ pub enum Axis {
     Container,
     /// The name of the field's value.
     Value,
+    /// The second family of addresses.
+    Family,
 }
 
 impl Axis {
     /// Every axis.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Pool,
         Self::Source,
         Self::To,
         Self::Workload,
         Self::Container,
         Self::Value,
+        Self::Family,
     ];
 
     /// The axis' word.
@@ -94,6 +100,7 @@ impl Axis {
             Self::Workload => "workload",
             Self::Container => "container",
             Self::Value => "value",
+            Self::Family => "family",
         }
     }
 
@@ -113,6 +120,7 @@ impl Point {
             Axis::Workload => self.workload.map(Workload::as_str),
             Axis::Container => self.container.map(ContainerKind::as_str),
             Axis::Value => self.value.as_deref(),
+            Axis::Family => self.family.map(IpFamily::as_str),
         }
     }
 
@@ -195,6 +203,12 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The second family of addresses that anything is looked at in.
+    pub fn second_family(&self) -> Option<IpFamily> {
+        let mut looked = self.checks.iter().filter(|check| check.fate == Fate::Look);
+        looked.find_map(|check| check.point.family)
+    }
+
     /// The fixtures its looks need, the vantages' probers included.
     pub fn fixtures(&self) -> BTreeSet<FixtureKey> {
         let looks = self.checks.iter().flat_map(|check| &check.looks);

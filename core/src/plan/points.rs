@@ -1,21 +1,23 @@
 //! The points a case is repeated over, and its look at one of them.
 
 use super::check::Point;
-use crate::facts::PoolName;
+use crate::facts::{IpFamily, PoolName};
 use crate::suite::Over;
 use crate::way::{AdmissionExpect, ContainerKind, Look, Test, Workload};
 
 /// Every point of a case; `pools` are those of its cluster, `to` those that are looked at from
-/// each.
+/// each, `second` the family that its cluster has besides its first.
 pub(super) fn points(
     over: &Over,
     pools: &[Option<PoolName>],
     to: &[Option<PoolName>],
+    second: Option<IpFamily>,
 ) -> Vec<Point> {
     let sources = axis(over.sources.iter().copied());
     let workloads = axis(over.workloads.iter().copied());
     let containers = axis(over.containers.iter().copied());
     let values = axis(over.values.keys().cloned());
+    let second = second.filter(|_| over.families);
     let mut points = Vec::new();
     let pairs = pools
         .iter()
@@ -30,14 +32,19 @@ pub(super) fn points(
                     {
                         continue;
                     }
-                    points.extend(values.iter().map(|value| Point {
-                        pool: pool.clone(),
-                        source: *source,
-                        to: to.clone(),
-                        workload: *workload,
-                        container: *container,
-                        value: value.clone(),
-                    }));
+                    for value in &values {
+                        let of = |family| Point {
+                            pool: pool.clone(),
+                            source: *source,
+                            to: to.clone(),
+                            workload: *workload,
+                            container: *container,
+                            value: value.clone(),
+                            family,
+                        };
+                        points.push(of(None));
+                        points.extend(second.map(|second| of(Some(second))));
+                    }
                 }
             }
         }

@@ -7,7 +7,7 @@ use super::check::{Axis, Check, Plan, Point};
 use crate::claims::{Claim, ClaimId, Kind, Pattern};
 use crate::config::Waiver;
 use crate::document::{Diagnostic, Diagnostics, Place, Placed, did_you_mean, nearest};
-use crate::facts::{Facts, Known};
+use crate::facts::{Facts, IpFamily, Known};
 use crate::suite::{Case, Suites};
 use crate::verdict::Fate;
 use crate::way::{SourceKind, Test};
@@ -261,7 +261,7 @@ impl What {
                     None => case.over.windows_pools,
                 },
                 Axis::To => case.over.to_windows_pools,
-                Axis::Source | Axis::Workload | Axis::Container | Axis::Value => {
+                Axis::Source | Axis::Workload | Axis::Container | Axis::Value | Axis::Family => {
                     values_of(case, *axis)
                         .into_iter()
                         .any(|value| pattern.matches(value))
@@ -317,6 +317,7 @@ fn known_values(axis: Axis, suites: &Suites) -> Option<Vec<&str>> {
     match axis {
         Axis::Pool | Axis::To => None,
         Axis::Source => Some(SourceKind::ALL.map(SourceKind::as_str).into()),
+        Axis::Family => Some(IpFamily::ALL.map(IpFamily::as_str).into()),
         Axis::Workload | Axis::Container | Axis::Value => {
             let cases = suites.cases.iter();
             Some(cases.flat_map(|case| values_of(case, axis)).collect())
@@ -333,6 +334,8 @@ fn values_of(case: &Case, axis: Axis) -> Vec<&str> {
         Axis::Workload => over.workloads.iter().map(|one| one.as_str()).collect(),
         Axis::Container => over.containers.iter().map(|one| one.as_str()).collect(),
         Axis::Value => over.values.keys().map(String::as_str).collect(),
+        Axis::Family if over.families => IpFamily::ALL.map(IpFamily::as_str).into(),
+        Axis::Family => Vec::new(),
     }
 }
 

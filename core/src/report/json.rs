@@ -283,6 +283,8 @@ struct Point {
     container: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    family: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -312,6 +314,7 @@ impl Check {
                     .container
                     .map(crate::way::ContainerKind::as_str),
                 value: planned.point.value.as_deref().map(kept),
+                family: planned.point.family.map(crate::facts::IpFamily::as_str),
             },
             verdict: word(finding.verdict),
             flaky: check

@@ -9,7 +9,7 @@ use super::over::{Over, read_over};
 use super::read::{Known, Listed};
 use crate::claims::{Claim, ClaimId, Kind};
 use crate::document::{Decoder, Node};
-use crate::way::{FixtureName, Signature, Test};
+use crate::way::{FixtureName, Signature, SourceKind, Test};
 
 /// How a claim is checked: what it is repeated over, what is looked at, and its controls.
 #[derive(Clone, Debug)]
@@ -149,6 +149,13 @@ fn check_axes(
             "remove `source` from `over`",
         ),
         (true, false) | (false, true) => {}
+    }
+    let from_outside = over.sources.contains(&SourceKind::Outside);
+    if over.families && (from_outside || !test.has_families()) {
+        refuse(
+            "what is looked at here is not there in each family of addresses",
+            "remove `family` from `over`",
+        );
     }
     if let Test::Ping(_) = test
         && over.sources.iter().any(|source| source.shell().is_none())

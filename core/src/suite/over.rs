@@ -17,6 +17,8 @@ pub struct Over {
     pub only_pool: Option<PoolName>,
     /// From every Windows pool to every Windows pool, its own included.
     pub to_windows_pools: bool,
+    /// In the second family of addresses, too, where the cluster has two.
+    pub families: bool,
     /// On clusters with one of these network plugins alone, as the facts name them; on all without
     /// one.
     pub networks: Vec<String>,
@@ -40,6 +42,7 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
     let workload = fields.optional("workload");
     let container = fields.optional("container");
     let value = fields.optional("value");
+    let family = fields.optional("family");
     fields.finish(decoder);
     let pools = match pool {
         None => Some((false, None)),
@@ -82,11 +85,18 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
         None => Some(BTreeMap::new()),
         Some(node) => read_values(decoder, node),
     };
+    let families = match family {
+        None => Some(false),
+        Some(node) => decoder.word(node, "axis of IP families", &[ALL_FAMILIES], |word| {
+            (word == ALL_FAMILIES).then_some(true)
+        }),
+    };
     let (windows_pools, only_pool) = pools?;
     Some(Over {
         windows_pools,
         only_pool,
         to_windows_pools: to_windows_pools?,
+        families: families?,
         networks: networks?,
         sources: sources?,
         workloads: workloads?,
@@ -152,6 +162,9 @@ fn read_pools(decoder: &mut Decoder<'_>, node: &Node) -> Option<(bool, Option<Po
 
 /// The word for every Windows pool.
 const ALL_POOLS: &str = "windows";
+
+/// The word for every family that a cluster has.
+const ALL_FAMILIES: &str = "all";
 
 /// The values on one axis: a list of words, each once, or `all`.
 fn read_axis<T: Copy + PartialEq>(

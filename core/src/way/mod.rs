@@ -39,7 +39,7 @@ pub use fixture::{FixtureKey, FixtureName, Need, SchedFixture};
 pub use http::{Http, HttpAnswer, HttpAsk, HttpExpect, HttpSeen, Target, TargetSeen};
 pub use path::ApiPath;
 pub use ping::{Ping, PingAsk};
-pub use place::{Balancer, Bound, Standing, StandingFixture, StandingNode, StandingPod};
+pub use place::{Balancer, Bound, Served, Standing, StandingFixture, StandingNode, StandingPod};
 pub use placement::{
     AIMED_AT, Ground, Hindrance, KeptOff, NO_IMAGE, NOT_CREATED, PlacedPod, Placement,
     PlacementAsk, PlacementExpect, PlacementSeen, Said, Start, Whereabouts,
@@ -229,6 +229,20 @@ impl Test {
             | Self::Placement(_)
             | Self::Preemption(_)
             | Self::State(_) => None,
+        }
+    }
+
+    /// Whether what it looks at has addresses of each of the cluster's families.
+    pub(crate) fn has_families(&self) -> bool {
+        match self {
+            Self::Http(look) => look.ask.target.has_families(),
+            Self::Ping(look) => look.ask.target.has_families(),
+            Self::Udp(_) => true,
+            Self::Admission(_)
+            | Self::Fact(_)
+            | Self::Placement(_)
+            | Self::Preemption(_)
+            | Self::State(_) => false,
         }
     }
 

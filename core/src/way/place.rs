@@ -10,7 +10,7 @@ use super::fixture::{FixtureKey, FixtureName};
 use super::trouble::{Trouble, TroubleKind};
 use super::vantage::VantageKey;
 use crate::config::Outside;
-use crate::facts::{Facts, NodeFact, Pool, PoolName, WindowsBuild};
+use crate::facts::{Facts, IpFamily, NodeFact, Pool, PoolName, WindowsBuild};
 
 /// A fixture that stands. Records before schema 3 hold the Service's address alone.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -34,6 +34,24 @@ pub struct StandingFixture {
     pub domain: Option<String>,
     /// Where a load balancer answers for its Service.
     pub balancer: Option<Balancer>,
+    /// How it is served in the cluster's second family, where the cluster has two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub second: Option<Served>,
+}
+
+/// How Services serve a fixture in one family; nothing of it where the API server gives Services no
+/// addresses of that family.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Served {
+    /// The Service's virtual address and port.
+    pub service: Option<(IpAddr, u16)>,
+    /// The Service's name.
+    pub name: Option<String>,
+    /// The port of the Service on every node.
+    pub node_port: Option<u16>,
+    /// The name of its Service without an address.
+    pub headless: Option<String>,
 }
 
 /// Where a load balancer answers, the first of `status.loadBalancer.ingress`.
@@ -182,6 +200,8 @@ pub struct Bound<'a> {
     pub build: Option<WindowsBuild>,
     /// The image the pool's sample should run.
     pub image: Option<&'a str>,
+    /// The family that is looked at; the cluster's first where none is named.
+    pub family: Option<IpFamily>,
 }
 
 impl<'a> Bound<'a> {
@@ -195,7 +215,36 @@ impl<'a> Bound<'a> {
             to: None,
             build: None,
             image: None,
+            family: None,
         }
+    }
+
+    /// Of somebody's addresses that of the family that is looked at.
+    pub(in crate::way) fn of_family(&self, addresses: &[IpAddr]) -> Option<IpAddr> {
+        let mut addresses = addresses.iter().copied();
+        match self.family {
+            None => addresses.next(),
+            Some(family) => addresses.find(|address| IpFamily::of(*address) == family),
+        }
+    }
+
+    /// Why there is nothing to ask over the family that is looked at: the pod that looks has no
+    /// address of it, or none of those that are looked at has one.
+    pub(in crate::way) fn without_family(&self, of: Option<FixtureName>) -> Option<String> {
+        let family = self.family?;
+        let has = |pod: &StandingPod| self.of_family(&pod.addresses).is_some();
+        if let Ok(here) = self.vantage()
+            && !has(here)
+        {
+            let StandingPod { name, node, .. } = here;
+            return Some(format!(
+                "pod {name} on {node}, which looks, has no {family} address"
+            ));
+        }
+        let of = of?;
+        let pods = &self.fixture(of).ok()?.pods;
+        let none = !pods.is_empty() && !pods.iter().any(has);
+        none.then(|| format!("the pods of {} have no {family} address", of.as_str()))
     }
 
     /// A fixture that is looked at.

@@ -47,6 +47,7 @@ fn standing() -> Standing {
         ],
         domain: None,
         balancer: None,
+        second: None,
     };
     let prober = StandingFixture {
         service: Some(([10, 96, 0, 9].into(), 81)),
@@ -516,4 +517,177 @@ fn what_was_seen_of_trouble_is_kept_within_bounds() {
     let detail = "x".repeat(4_096);
     assert_eq!(kept(&detail), detail);
     assert!(kept(&"x".repeat(1 << 20)).len() < 5_000);
+}
+
+/// What `of` makes of that run in a second family, once `with` has been done to it.
+fn bound_in_second<T>(with: impl FnOnce(&mut Standing), of: impl FnOnce(&Bound<'_>) -> T) -> T {
+    let (mut standing, pool) = (standing(), pool());
+    for (key, fixture) in &mut standing.fixtures {
+        let host = key.name == FixtureName::WindowsNodeProber;
+        for pod in fixture.pods.iter_mut().filter(|_| !host) {
+            let std::net::IpAddr::V4(first) = pod.addresses[0] else {
+                panic!("the first is IPv4")
+            };
+            let [_, _, node, last] = first.octets();
+            let second = format!("fd00:{node}::{last}");
+            pod.addresses.push(second.parse().expect("an address"));
+        }
+        fixture.second = fixture.service.map(|(_, port)| Served {
+            service: Some(("fd00:96::1".parse().expect("an address"), port)),
+            name: Some("web-ipv6".to_owned()),
+            node_port: Some(30081),
+            headless: Some("web-headless-ipv6".to_owned()),
+        });
+    }
+    with(&mut standing);
+    let from = VantageKey {
+        kind: SourceKind::WindowsPod,
+        pool: Some(pool.clone()),
+    };
+    of(&Bound {
+        standing: &standing,
+        from: Some(&from),
+        pool: Some(&pool),
+        to: None,
+        build: None,
+        image: None,
+        family: Some(crate::facts::IpFamily::Ipv6),
+    })
+}
+
+#[test]
+fn in_a_second_family_its_own_addresses_and_names_are_asked() {
+    use Target as T;
+    let nodes = ["http://[fd00::9]:30081/"; 3];
+    for (target, urls) in [
+        (
+            T::Pods,
+            &["http://[fd00:1::1]:8080/", "http://[fd00:2::1]:8080/"][..],
+        ),
+        (T::PodsOnOtherNodes, &["http://[fd00:2::1]:8080/"]),
+        (T::ServiceIp, &["http://[fd00:96::1]:80/"]),
+        (T::EveryPodBehindServiceIp, &["http://[fd00:96::1]:80/"; 21]),
+        (T::ShortName, &["http://web-ipv6:80/"]),
+        (T::NamespacedName, &["http://web-ipv6.ns:80/"]),
+        (T::FullName, &["http://web-ipv6.ns.svc.cluster.local:80/"]),
+        (T::NodePorts, &nodes),
+        (T::OwnNodePort, &nodes[..1]),
+        (T::Nodes, &["http://[fd00::9]:10250/"; 4]),
+        (
+            T::HeadlessName,
+            &["http://web-headless-ipv6.ns.svc.cluster.local:8080/"],
+        ),
+        (T::Itself, &["http://[fd00:1::9]:8082/hostname"]),
+        (T::ItselfByService, &["http://[fd00:96::1]:81/hostname"]),
+    ] {
+        let ask = http(FixtureName::WinWebserver, target);
+        let asked = bound_in_second(|_| {}, |at| Http::request(&ask, at));
+        let Ok(Request::Get(gets)) = asked else {
+            panic!("{target:?}: {asked:?}")
+        };
+        let asked: Vec<_> = gets.iter().map(HttpGet::url).collect();
+        assert_eq!(asked, urls, "{target:?}");
+    }
+    let of = FixtureName::WinWebserver;
+    let asked = bound_in_second(|_| {}, |at| Udp::request(&UdpAsk { of }, at));
+    let Ok(Request::Get(gets)) = asked else {
+        panic!("{asked:?}")
+    };
+    let path = "/dial?host=fd00:1::1&port=8081&protocol=udp&request=hostname&tries=1";
+    assert_eq!((gets[0].path.as_str(), gets.len()), (path, 2));
+}
+
+/// Takes their second addresses from the pods of a fixture that are on a node.
+fn without_second(standing: &mut Standing, name: FixtureName, node: &str) {
+    let fixture = standing.fixtures.get_mut(&name.at(Some(&pool())));
+    let pods = &mut fixture.expect("it stands").pods;
+    for pod in pods.iter_mut().filter(|pod| pod.node.starts_with(node)) {
+        pod.addresses.truncate(1);
+    }
+}
+
+#[test]
+fn where_there_is_no_second_family_nothing_is_asked_and_it_is_said_why() {
+    use FixtureName::{WinWebserver, WindowsPodProber};
+    let service = |standing: &mut Standing| {
+        for fixture in standing.fixtures.values_mut() {
+            fixture.second = Some(Served::default());
+        }
+    };
+    let nodes = |standing: &mut Standing| {
+        for node in &mut standing.nodes {
+            node.addresses.remove(0);
+        }
+    };
+    let here = |standing: &mut Standing| without_second(standing, WindowsPodProber, "win");
+    let there = |standing: &mut Standing| without_second(standing, WinWebserver, "win");
+    type With<'w> = &'w dyn Fn(&mut Standing);
+    let cases: [(Target, With<'_>, &str); 8] = [
+        (
+            Target::Nodes,
+            &here,
+            "prober on win-a, which looks, has no IPv6",
+        ),
+        (
+            Target::ServiceIp,
+            &here,
+            "prober on win-a, which looks, has no IPv6",
+        ),
+        (
+            Target::Pods,
+            &there,
+            "the pods of win-webserver have no IPv6",
+        ),
+        (
+            Target::NodePorts,
+            &there,
+            "the pods of win-webserver have no IPv6",
+        ),
+        (
+            Target::FullName,
+            &service,
+            "gives Services no IPv6 addresses",
+        ),
+        (
+            Target::ItselfByService,
+            &service,
+            "gives Services no IPv6 addresses",
+        ),
+        (Target::Nodes, &nodes, "no node has an IPv6 address"),
+        (
+            Target::OwnNodePort,
+            &nodes,
+            "node win-a has no IPv6 address",
+        ),
+    ];
+    for (target, with, because) in cases {
+        let ask = http(WinWebserver, target);
+        let read = |at: &Bound<'_>| {
+            assert_eq!(Http::request(&ask, at), Ok(Request::Get(Vec::new())));
+            Http::read(&ask, at, &Reply::Get(Vec::new()))
+        };
+        let absent = bound_in_second(with, read).expect("read").absent;
+        let absent = absent.expect("a reason");
+        assert!(absent.contains(because), "{target:?}: {absent}");
+    }
+    let ask = UdpAsk { of: WinWebserver };
+    let read = |at: &Bound<'_>| Udp::read(&ask, at, &Reply::Get(Vec::new()));
+    let absent = bound_in_second(there, read).expect("read").absent;
+    assert_eq!(
+        absent.as_deref(),
+        Some("the pods of win-webserver have no IPv6 address")
+    );
+}
+
+#[test]
+fn one_pod_without_an_address_that_others_have_is_trouble() {
+    let ask = http(FixtureName::WinWebserver, Target::ServiceIp);
+    let with = |standing: &mut Standing| {
+        without_second(standing, FixtureName::WinWebserver, "win-b");
+    };
+    let trouble = bound_in_second(with, |at| Http::request(&ask, at)).expect_err("trouble");
+    assert_eq!(
+        trouble.detail,
+        "win-webserver has no IPv6 address for pod web-2 on win-b, as for others"
+    );
 }

@@ -50,7 +50,7 @@ impl Way for Udp {
             false => std::net::Ipv6Addr::LOCALHOST.into(),
         };
         let dial = |(pod, port): (&StandingPod, u16)| {
-            let address = pod.addresses.first().ok_or_else(|| {
+            let address = at.of_family(&pod.addresses).ok_or_else(|| {
                 let detail = format!("{} has no address", pod.name);
                 Trouble::new(TroubleKind::FixtureFailed, detail)
             })?;
@@ -79,10 +79,12 @@ impl Way for Udp {
                 "{there} replies to {asked} datagrams"
             )));
         }
-        let absent = targets.is_empty().then(|| {
+        let alone = || {
             let of = ask.of.as_str();
             format!("it looks from the only pod of {of}, which does not look at itself")
-        });
+        };
+        let absent = at.without_family(Some(ask.of));
+        let absent = absent.or_else(|| targets.is_empty().then(alone));
         let each = targets.into_iter().zip(replies);
         let each = each.map(|((pod, port), reply)| {
             Ok(ReachedTarget {
@@ -103,6 +105,9 @@ impl Way for Udp {
 
 /// The pods that are sent a datagram, never the one that sends it, each with its port.
 fn targets<'a>(ask: UdpAsk, at: &Bound<'a>) -> Result<Vec<(&'a StandingPod, u16)>, Trouble> {
+    if at.without_family(Some(ask.of)).is_some() {
+        return Ok(Vec::new());
+    }
     let fixture = at.fixture(ask.of)?;
     let port = fixture.udp.ok_or_else(|| {
         let detail = format!("{} serves no UDP", ask.of.as_str());

@@ -780,6 +780,7 @@ fn seen(topic: &Topic, facts: &Facts, pool: Option<&PoolName>) -> Result<FactSee
         to: None,
         build: pool.map(|_| WindowsBuild::SERVER_2022),
         image: None,
+        family: None,
     };
     Fact::read(topic, &at, &Reply::Facts(Arc::new(facts.clone())))
 }
@@ -883,6 +884,7 @@ fn outcomes(suites: &Suites, facts: &Facts) -> BTreeMap<String, Outcome> {
             to: None,
             build: check.build,
             image: check.image.as_deref(),
+            family: check.point.family,
         };
         let test = match &check.fate {
             Fate::Skip(reason) => return (check.kind, Skip, json!(reason)),

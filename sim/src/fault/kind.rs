@@ -110,6 +110,16 @@ kinds! {
         "stale via=cluster-ip from=PLACE",
         "lookup from=PLACE",
     ]
+    Ipv6ProxyDead "ipv6-proxy-dead" Nodes
+        "Service IPs of IPv6 time out from there, and NodePorts of its nodes are dead over IPv6" [
+        "connection via=cluster-ip family=ipv6 from=PLACE",
+        "connection via=node-port family=ipv6 to=PLACE",
+    ]
+    Ipv6Dropped "ipv6-dropped" Nodes
+        "nothing over IPv6 passes between its nodes and others" [
+        "connection family=ipv6 from=PLACE crosses=nodes",
+        "connection family=ipv6 to=PLACE crosses=nodes",
+    ]
     NodePortClosed "node-port-closed" Nodes
         "nothing comes in by NodePorts of its nodes" [
         "connection via=node-port to=PLACE",

@@ -14,7 +14,7 @@ use crate::fault::{FaultKind, FaultSet, Place, ProductFault};
 use crate::names::{self, Query};
 use crate::network::{Backend, Origin, Outcome, Protocol, Request, connect};
 use crate::pods::facets;
-use crate::topology::{Build, NodeSpec, Os, Pool, Topology};
+use crate::topology::{Build, IpFamilies, NodeSpec, Os, Pool, Topology};
 
 /// What is observed, as `subject facet=value …`, and what was seen.
 type Observed = BTreeMap<Observation, String>;
@@ -73,6 +73,7 @@ fn cluster() -> Memory {
     });
     let topology = Topology {
         nodes: nodes.to_vec(),
+        ip_families: IpFamilies::DualStack,
         outside: true,
         metrics: false,
         ..Topology::hybrid()
@@ -99,6 +100,15 @@ fn cluster() -> Memory {
         Pool::Linux,
         &["netexec", "--http-port=80"],
     );
+    for pool in POOLS {
+        let service = json!({"kind": "Service",
+            "metadata": {"namespace": NAMESPACE, "name": format!("six-{pool}")},
+            "spec": {"type": "NodePort", "ipFamilies": ["IPv6"],
+                "selector": {"app": "web", "of": pool.to_string()}, "ports": [
+                {"name": "http", "port": 80, "targetPort": 80},
+                {"name": "udp", "port": 81, "targetPort": 81, "protocol": "UDP"}]}});
+        memory.apply(&service).expect("a Service");
+    }
     let mut service = |name: String, selector: serde_json::Value, balancer: Option<IpAddr>| {
         let mut service = json!({"kind": "Service", "metadata": {"namespace": NAMESPACE, "name": name},
             "spec": {"type": "NodePort", "selector": selector, "ports": [
@@ -143,33 +153,42 @@ fn word(outcome: &Outcome) -> String {
     }
 }
 
-/// The connections from one pod or node to the servers of all pools and to the outside.
+/// The connections from one pod or node to the servers of all pools, in each family that those have,
+/// and to the outside.
 fn connections(
     memory: &Memory,
     from: Pool,
     (source, origin): (&str, &Origin),
     seen: &mut Observed,
 ) {
-    let address = |kind, name: &str| memory.address(kind, NAMESPACE, name).expect("an address");
+    let address = |kind, name: &str, six: bool| {
+        let mut all = memory.addresses(kind, NAMESPACE, name).into_iter();
+        all.find(|address| address.is_ipv6() == six)
+    };
     let mut ways: Vec<(String, &str, &str, Protocol, IpAddr, u16)> = Vec::new();
     let (tcp, udp, icmp) = (Protocol::Tcp, Protocol::Udp, Protocol::Icmp);
     for to in POOLS {
         let crosses = if from == to { "nothing" } else { "nodes" };
-        let name = format!("web-{to}");
-        let direct = address("Pod", &name);
-        let service = address("Service", &name);
-        let node = address("Node", &to.to_string());
-        let node_port = memory.node_port(NAMESPACE, &name).expect("a node port");
-        for (via, protocol, ip, port) in [
-            ("pod-ip", tcp, direct, 80),
-            ("pod-ip", udp, direct, 81),
-            ("pod-ip", icmp, direct, 0),
-            ("cluster-ip", tcp, service, 80),
-            ("cluster-ip", udp, service, 81),
-            ("node-port", tcp, node, node_port),
-            ("load-balancer", tcp, balancer(to), 80),
-        ] {
-            ways.push((to.to_string(), crosses, via, protocol, ip, port));
+        for (six, service) in [(false, format!("web-{to}")), (true, format!("six-{to}"))] {
+            // Windows Server 2019 has no IPv6
+            let Some(direct) = address("Pod", &format!("web-{to}"), six) else {
+                continue;
+            };
+            let node_port = memory.node_port(NAMESPACE, &service).expect("a node port");
+            let node = address("Node", &to.to_string(), six).expect("an address");
+            let service = address("Service", &service, six).expect("an address");
+            let own = [
+                ("pod-ip", tcp, direct, 80),
+                ("pod-ip", udp, direct, 81),
+                ("pod-ip", icmp, direct, 0),
+                ("cluster-ip", tcp, service, 80),
+                ("cluster-ip", udp, service, 81),
+                ("node-port", tcp, node, node_port),
+            ];
+            let balanced = ("load-balancer", tcp, balancer(to), 80);
+            for (via, protocol, ip, port) in own.into_iter().chain((!six).then_some(balanced)) {
+                ways.push((to.to_string(), crosses, via, protocol, ip, port));
+            }
         }
     }
     for (protocol, port) in [(tcp, 80), (icmp, 0)] {
@@ -199,6 +218,7 @@ fn connections(
                     ("protocol", &spoken),
                     ("size", &size),
                     ("crosses", crosses),
+                    ("family", &if ip.is_ipv6() { "ipv6" } else { "ipv4" }),
                 ],
             );
             seen.insert(observation, word(&connect(&memory.world, &request)));

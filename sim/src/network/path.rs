@@ -172,6 +172,12 @@ impl<'a> Flow<'a> {
         if gone(here) || gone(there) {
             return Some(Outcome::TimedOut);
         }
+        let unrouted = |at: Option<There<'_>>| {
+            at.is_some_and(|(name, _)| world.suffers(FaultKind::Ipv6Dropped, name))
+        };
+        if remote && to.0.is_ipv6() && (unrouted(here) || unrouted(there)) {
+            return Some(Outcome::TimedOut);
+        }
         if let Some((name, node)) = here {
             let Request { protocol, port, .. } = *self.request;
             let dropped = protocol == Protocol::Udp && port != 53;

@@ -42,7 +42,7 @@ impl<'a> Flow<'a> {
                 Outcome::TimedOut
             };
         }
-        if self.world.suffers(FaultKind::KubeProxyDead, name) {
+        if self.is_unproxied(name) {
             return Outcome::TimedOut;
         }
         if self.is_host() && os == Os::Windows {
@@ -101,7 +101,7 @@ impl<'a> Flow<'a> {
         } else {
             // It asks kube-proxy or the node port whether a node is healthy (KEP-3836)
             let healthy = |(name, node): &(&'a String, &'a Node)| {
-                node.forwards(request.to) && !self.world.suffers(FaultKind::KubeProxyDead, name)
+                node.forwards(request.to) && !self.is_unproxied(name)
             };
             nodes.in_turn(request.turn).find(healthy)
         };
@@ -120,7 +120,7 @@ impl<'a> Flow<'a> {
         service: &Service,
         port: &ServicePort,
     ) -> Outcome {
-        if self.world.suffers(FaultKind::KubeProxyDead, name) {
+        if self.is_unproxied(name) {
             return Outcome::TimedOut;
         }
         let os = node.pool.os();
@@ -159,6 +159,13 @@ impl<'a> Flow<'a> {
         };
         // iptables: what starts on the node itself may go to any backend in spite of the policy
         forwarded.balance(key, service, port, local && !turned_away)
+    }
+
+    /// Whether nothing on a node forwards to Services in the request's family: kube-proxy keeps a
+    /// proxier for each (pkg/proxy/metaproxier).
+    fn is_unproxied(&self, node: &str) -> bool {
+        self.world.suffers(FaultKind::KubeProxyDead, node)
+            || self.request.to.is_ipv6() && self.world.suffers(FaultKind::Ipv6ProxyDead, node)
     }
 
     /// What the source becomes on the way through a virtual address.

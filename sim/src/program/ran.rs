@@ -114,7 +114,8 @@ impl Ran {
         }
     }
 
-    fn mark(&mut self) {
+    /// Takes note that what was printed by now was printed before the time that passes from now on.
+    pub(super) fn mark(&mut self) {
         let now = self.here();
         let before = self.marks.last();
         let (out, error) = before.map_or((0, 0), |mark| (mark.stdout, mark.stderr));

@@ -33,6 +33,7 @@ use crate::clock;
 use crate::kubelet::{ServingError, self_signed};
 use crate::listen::{greet, http};
 use crate::loopback::Listener;
+use crate::topology::IpFamilies;
 use crate::world::Key;
 
 /// How long a client may say nothing between requests.
@@ -59,6 +60,8 @@ pub struct ServerOptions {
     pub version: String,
     /// Fixes UIDs and generated names.
     pub seed: u64,
+    /// The families of the addresses that Services are given, IPv4 first, as nodes join.
+    pub ip_families: IpFamilies,
 }
 
 impl Default for ServerOptions {
@@ -66,6 +69,7 @@ impl Default for ServerOptions {
         Self {
             version: versions().next().unwrap_or_default().to_owned(),
             seed: 1,
+            ip_families: IpFamilies::default(),
         }
     }
 }
@@ -113,6 +117,7 @@ impl Server {
         })?;
         let (tls, authority) = self_signed(&NAMES)?;
         let mut state = State::new(recorded, options.seed, authority.clone());
+        state.families = options.ip_families;
         begin(&mut state);
         let stop = CancellationToken::new();
         let shared = Arc::new(Shared::new(state, stop.clone(), TaskTracker::new()));

@@ -10,7 +10,6 @@ use super::kinds::Kind;
 use super::refusal::Refusal;
 use super::state::State;
 use crate::families;
-use crate::topology::IpFamilies;
 use crate::world::Key;
 
 /// The service of the API server itself has the first address of the range (kubernetes 1.37.0,
@@ -62,32 +61,27 @@ pub(super) fn complete(state: &mut State, key: &Key, body: &mut Value) -> Result
         spec["clusterIPs"] = json!([own]);
     }
     let mut typed = ServiceSpec::deserialize(&*spec).map_err(Refusal::bad)?;
-    families::complete(&mut typed, IpFamilies::IPv4)
+    families::complete(&mut typed, state.families)
         .map_err(|why| Refusal::invalid(kind, &key.name, "spec", &why))?;
     let mut addresses = typed.cluster_ips.unwrap_or_default();
     let taken: BTreeSet<String> = used(state, key)
         .flat_map(|spec| strings(&spec["clusterIPs"]))
         .map(str::to_owned)
         .collect();
-    if addresses.is_empty() {
-        let is_dns = key.namespace == "kube-system" && key.name == "kube-dns";
-        let own = match is_dns && !taken.contains(DNS) {
-            true => Some(DNS.to_owned()),
-            false => {
-                let given = state.given.address(|at| taken.contains(&at.to_string()));
-                given.map(|at| at.to_string())
-            }
-        };
-        addresses.push(
-            own.ok_or_else(|| Refusal::internal("failed to allocate a serviceIP: range is full"))?,
-        );
-    } else if addresses[0] != "None"
-        && let Some(own) = addresses.iter().find(|own| taken.contains(*own))
-    {
+    let is_headless = addresses.first().is_some_and(|first| first == "None");
+    let mut own = addresses.iter().filter(|_| !is_headless);
+    if let Some(own) = own.find(|own| taken.contains(*own)) {
         let why = format!(
             "Invalid value: [{own:?}]: failed to allocate IP {own}: provided IP is already allocated"
         );
         return Err(Refusal::invalid(kind, &key.name, "spec.clusterIPs", &why));
+    }
+    let wanted = typed.ip_families.iter().flatten().skip(addresses.len());
+    for family in wanted.filter(|_| !is_headless) {
+        let own = allocated(state, key, family, &taken);
+        addresses.push(
+            own.ok_or_else(|| Refusal::internal("failed to allocate a serviceIP: range is full"))?,
+        );
     }
     spec["ipFamilies"] = json!(typed.ip_families);
     spec["ipFamilyPolicy"] = json!(typed.ip_family_policy);
@@ -98,6 +92,25 @@ pub(super) fn complete(state: &mut State, key: &Key, body: &mut Value) -> Result
         node_ports(state, key, spec)?;
     }
     Ok(())
+}
+
+/// An address of a family that no other Service has.
+fn allocated(
+    state: &mut State,
+    key: &Key,
+    family: &str,
+    taken: &BTreeSet<String>,
+) -> Option<String> {
+    let is_dns = key.namespace == "kube-system" && key.name == "kube-dns";
+    if family == families::IPV6 {
+        let given = state.given.address6(|at| taken.contains(&at.to_string()));
+        return given.map(|at| at.to_string());
+    }
+    if is_dns && !taken.contains(DNS) {
+        return Some(DNS.to_owned());
+    }
+    let given = state.given.address(|at| taken.contains(&at.to_string()));
+    given.map(|at| at.to_string())
 }
 
 fn node_ports(state: &mut State, key: &Key, spec: &mut Value) -> Result<(), Refusal> {

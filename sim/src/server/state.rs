@@ -16,6 +16,7 @@ use super::patch::Applied;
 use super::store::{Change, Object, Store};
 use crate::clock;
 use crate::given::Given;
+use crate::topology::IpFamilies;
 use crate::world::Key;
 
 /// The letters of generated names: those without which no word is made (apimachinery,
@@ -29,6 +30,8 @@ pub(super) struct State {
     /// By UID.
     pub(super) applied: BTreeMap<String, Applied>,
     pub(super) given: Given,
+    /// The families of the addresses of Services.
+    pub(super) families: IpFamilies,
     pub(super) work: BTreeSet<Work>,
     /// What is to be looked at later.
     pub(super) due: BTreeSet<(Instant, Work)>,
@@ -52,6 +55,7 @@ impl State {
             recorded,
             applied: BTreeMap::new(),
             given: Given::default(),
+            families: IpFamilies::default(),
             work: BTreeSet::new(),
             due: BTreeSet::new(),
             awaited: BTreeMap::new(),

@@ -1,6 +1,7 @@
 //! Every claim of the network crossed with every fault of it, in memory: what a fault turns is
 //! written down, and it turns nothing else.
 
+mod families;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -26,6 +26,7 @@ use winconform_core::way::{
 };
 
 use super::super::manifest::{self, host_namespace, namespace, pool_of, prober};
+use super::super::second_family;
 use super::super::stands::{standing, standing_pod};
 use super::super::suffix;
 use crate::transport::PodRef;
@@ -104,6 +105,11 @@ impl World {
         let domain = domain.as_deref();
         let mut objects =
             manifest::objects(key, RUN, pool, &images, &durations, domain).expect("a manifest");
+        let second = self.plan.second_family();
+        let second = second.filter(|_| second_family::is_served(key.name));
+        if let Some(family) = second {
+            second_family::add(&mut objects, family);
+        }
         let mut pods = Vec::new();
         for object in &mut objects {
             match object["kind"].as_str() {
@@ -146,6 +152,9 @@ impl World {
         }
         let pods = pods.iter().filter_map(standing_pod).collect();
         let mut stands = standing(&objects, pods);
+        if second.is_some() {
+            second_family::complete(&mut stands, &objects);
+        }
         if key.name == FixtureName::LinuxPodProber {
             let pod = PodRef {
                 namespace: namespace(RUN),
@@ -182,9 +191,10 @@ impl World {
             text(&pod["metadata"]["namespace"]),
             text(&pod["metadata"]["name"]),
         );
-        let address = self.memory.address("Pod", &namespace, &name);
+        let addresses = self.memory.addresses("Pod", &namespace, &name);
+        let addresses = addresses.iter().map(|address| json!({"ip": address}));
         pod["metadata"]["uid"] = json!(format!("uid-of-{name}"));
-        pod["status"] = json!({"podIPs": [{"ip": address}]});
+        pod["status"] = json!({"podIPs": addresses.collect::<Vec<_>>()});
         Some(pod)
     }
 
@@ -333,6 +343,7 @@ impl World {
             to: check.point.to.as_ref(),
             build: check.build,
             image: check.image.as_deref(),
+            family: check.point.family,
         }
     }
 
@@ -395,7 +406,13 @@ fn facts(topology: &Topology, memory: &Memory, cni: Option<Cni>) -> Facts {
             let build = format!("10.0.{}", build.number());
             WindowsBuild::parse_label(&build).expect("a build")
         });
-        let address = memory.address("Node", "", &spec.name).expect("an address");
+        let addresses = memory.addresses("Node", "", &spec.name).into_iter();
+        let internal = addresses.map(|address| ("InternalIP".to_owned(), address.to_string()));
+        let families = topology.ip_families.names().iter();
+        let pod_cidrs = families.map(|family| match *family {
+            "IPv6" => "fd00:10:244::/64".to_owned(),
+            _ => "10.244.0.0/24".to_owned(),
+        });
         NodeFact {
             name: spec.name.clone(),
             os: match spec.pool.os() {
@@ -406,7 +423,8 @@ fn facts(topology: &Topology, memory: &Memory, cni: Option<Cni>) -> Facts {
             usable: true,
             taints: Vec::new(),
             details: NodeDetails {
-                addresses: vec![("InternalIP".to_owned(), address.to_string())],
+                addresses: internal.collect(),
+                pod_cidrs: pod_cidrs.collect(),
                 kubelet_port: Some(10250),
                 runtime: "containerd://2.1.4".to_owned(),
                 ..NodeDetails::default()

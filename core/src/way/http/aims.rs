@@ -1,15 +1,15 @@
 //! A target bound to what stands of it: the requests of one look.
 
 use std::borrow::Cow;
-use std::net::IpAddr;
 
 use super::Target;
+use super::binding::Binding;
 use super::sample::sample;
 use crate::config::Target as OutsideTarget;
-use crate::facts::PoolName;
+use crate::facts::IpFamily;
 use crate::way::exchange::{Host, HttpGet};
 use crate::way::fixture::FixtureName;
-use crate::way::place::{Bound, StandingFixture, StandingNode, StandingPod};
+use crate::way::place::{Bound, StandingNode, StandingPod};
 use crate::way::trouble::{Trouble, TroubleKind};
 
 impl Target {
@@ -19,6 +19,11 @@ impl Target {
         of: Option<FixtureName>,
         at: &Bound<'a>,
     ) -> Result<Aims<'a>, Trouble> {
+        if self.has_families()
+            && let Some(absent) = at.without_family(of)
+        {
+            return Ok(Aims::none(absent));
+        }
         match self {
             Self::Nodes => return kubelets(at),
             Self::Itself => return itself(at, false),
@@ -30,8 +35,13 @@ impl Target {
         }
         let nobody = || Trouble::new(TroubleKind::FixtureFailed, "nobody is asked for it");
         let of = of.ok_or_else(nobody)?;
-        let fixture = at.fixture(of)?;
-        let binding = Binding { of, fixture, at };
+        let binding = Binding::of(of, at)?;
+        let fixture = binding.fixture;
+        if self.is_of_a_service()
+            && let Some(absent) = binding.without_service()
+        {
+            return Ok(Aims::none(absent));
+        }
         match self {
             Self::Pods => binding.pods(|_| true),
             Self::PodsOnSameNode => {
@@ -101,7 +111,12 @@ impl Target {
                     let detail = format!("the address of node {here}");
                     Trouble::new(TroubleKind::FactUnknown, detail)
                 };
-                Ok(Aims::of([aim.ok_or_else(unknown)?]))
+                match (aim, at.family) {
+                    (None, Some(family)) => {
+                        Ok(Aims::none(format!("node {here} has no {family} address")))
+                    }
+                    (aim, _) => Ok(Aims::of([aim.ok_or_else(unknown)?])),
+                }
             }
         }
     }
@@ -115,11 +130,12 @@ fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>, Trouble> {
             let detail = format!("the {what} of node {}", node.name);
             Trouble::new(TroubleKind::FactUnknown, detail)
         };
-        let address = node.addresses.first().ok_or_else(|| unknown("address"))?;
+        let address = at.of_family(&node.addresses);
+        let address = address.ok_or_else(|| unknown("address"))?;
         let port = node.kubelet.ok_or_else(|| unknown("kubelet's port"))?;
         Ok(Aim {
             get: HttpGet {
-                host: Host::Address(*address),
+                host: Host::Address(address),
                 port,
                 path: "/".to_owned(),
             },
@@ -128,14 +144,20 @@ fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>, Trouble> {
             says: None,
         })
     };
-    let nodes = sample(&at.standing.run, &at.standing.nodes);
+    // Nodes need not have addresses of a second family, though pods have
+    let asked =
+        |node: &&StandingNode| at.family.is_none() || at.of_family(&node.addresses).is_some();
+    let nodes = sample(&at.standing.run, at.standing.nodes.iter().filter(asked));
     let each: Vec<_> = nodes.into_iter().map(aim).collect::<Result<_, Trouble>>()?;
-    match each.is_empty() {
-        true => Err(Trouble::new(
+    match (each.is_empty(), at.family) {
+        (true, Some(family)) if !at.standing.nodes.is_empty() => {
+            Ok(Aims::none(format!("no node has an {family} address")))
+        }
+        (true, _) => Err(Trouble::new(
             TroubleKind::FactUnknown,
             "no node is known of",
         )),
-        false => Ok(Aims::of(each)),
+        (false, _) => Ok(Aims::of(each)),
     }
 }
 
@@ -148,11 +170,20 @@ fn itself<'a>(at: &Bound<'a>, by_service: bool) -> Result<Aims<'a>, Trouble> {
     let (prober, pod) = (at.prober()?, at.vantage()?);
     let (address, port, shown) = match by_service {
         true => {
-            let (address, port) = prober.service.ok_or_else(|| lacks("Service address"))?;
+            let service = match (at.family, &prober.second) {
+                (None, _) => prober.service,
+                (Some(family), Some(second)) if second.service.is_none() => {
+                    return Ok(Aims::none(no_services(family)));
+                }
+                (Some(_), second) => second.as_ref().and_then(|second| second.service),
+            };
+            let (address, port) = service.ok_or_else(|| lacks("Service address"))?;
             (address, port, format!("its own Service IP {address}"))
         }
         false => {
-            let address = *pod.addresses.first().ok_or_else(|| lacks("address"))?;
+            let address = at
+                .of_family(&pod.addresses)
+                .ok_or_else(|| lacks("address"))?;
             let port = prober.port.ok_or_else(|| lacks("port"))?;
             (address, port, format!("its own address {address}"))
         }
@@ -219,6 +250,15 @@ pub(in crate::way) struct Aims<'a> {
 }
 
 impl<'a> Aims<'a> {
+    /// Nothing to ask, and why.
+    pub(super) fn none(because: String) -> Self {
+        Self {
+            each: Vec::new(),
+            all: Vec::new(),
+            absent: Some(because),
+        }
+    }
+
     pub(super) fn of(each: impl IntoIterator<Item = Aim<'a>>) -> Self {
         Self {
             each: each.into_iter().collect(),
@@ -228,174 +268,9 @@ impl<'a> Aims<'a> {
     }
 }
 
-/// A fixture about to be asked.
-pub(super) struct Binding<'b, 'a> {
-    of: FixtureName,
-    fixture: &'a StandingFixture,
-    pub(super) at: &'b Bound<'a>,
-}
-
-impl<'a> Binding<'_, 'a> {
-    fn pods(&self, wanted: impl Fn(&StandingPod) -> bool) -> Result<Aims<'a>, Trouble> {
-        let port = self.fixture.port.ok_or_else(|| self.lacks("port"))?;
-        let pods = self.fixture.pods.iter();
-        let aims = pods.filter(|pod| wanted(pod)).map(|pod| {
-            let address = pod.addresses.first();
-            let address = address.ok_or_else(|| self.lacks("address of each pod"))?;
-            Ok(Aim {
-                get: self.get(Host::Address(*address), port),
-                shown: format!("pod {} on {}", pod.name, pod.node),
-                by: std::slice::from_ref(pod),
-                says: None,
-            })
-        });
-        let each: Vec<_> = aims.collect::<Result<_, Trouble>>()?;
-        let absent = each.is_empty().then(|| {
-            let nodes: std::collections::BTreeSet<_> =
-                self.fixture.pods.iter().map(|pod| &*pod.node).collect();
-            let nodes: Vec<_> = nodes.into_iter().collect();
-            let here = self.at.vantage().map_or("nowhere", |pod| &pod.node);
-            format!(
-                "it looks from node {here}, and the pods of {} are on {}",
-                self.of.as_str(),
-                nodes.join(", ")
-            )
-        });
-        Ok(Aims {
-            each,
-            all: Vec::new(),
-            absent,
-        })
-    }
-
-    fn service(&self) -> Result<Aim<'a>, Trouble> {
-        let (address, port) = self.address()?;
-        let host = Host::Address(address);
-        Ok(self.to(format!("Service IP {host}"), host, port))
-    }
-
-    /// The Service by its name, with its namespace and `below` where that is given.
-    fn by_name(&self, below: Option<String>) -> Result<Aim<'a>, Trouble> {
-        let (_, port) = self.address()?;
-        let name = self.fixture.name.as_ref();
-        let name = name.ok_or_else(|| self.lacks("Service name"))?;
-        let name = match below {
-            None => name.clone(),
-            Some(below) => format!("{name}.{}{below}", self.at.standing.namespace),
-        };
-        Ok(self.to(name.clone(), Host::Name(name), port))
-    }
-
-    /// The Service without an address by its full name, on the port of the pods.
-    fn headless(&self) -> Result<Aim<'a>, Trouble> {
-        let port = self.fixture.port.ok_or_else(|| self.lacks("port"))?;
-        let name = self.fixture.headless.as_ref();
-        let name = name.ok_or_else(|| self.lacks("headless Service"))?;
-        let name = self.full(name)?;
-        Ok(self.to(name.clone(), Host::Name(name), port))
-    }
-
-    /// The Service that stands for this one's name, by its full name.
-    fn alias(&self) -> Result<Aim<'a>, Trouble> {
-        let (_, port) = self.address()?;
-        let alias = self.at.fixture(FixtureName::Alias)?;
-        let name = alias.name.as_ref().ok_or_else(|| self.lacks("alias"))?;
-        let name = self.full(name)?;
-        Ok(self.to(name.clone(), Host::Name(name), port))
-    }
-
-    /// The full name of a Service of the run.
-    fn full(&self, name: &str) -> Result<String, Trouble> {
-        let (namespace, domain) = (&self.at.standing.namespace, self.at.domain()?);
-        Ok(format!("{name}.{namespace}.svc.{domain}"))
-    }
-
-    fn node_ports(&self, wanted: impl Fn(&StandingNode) -> bool) -> Result<Aims<'a>, Trouble> {
-        let nodes = self.at.standing.nodes.iter();
-        let nodes = nodes
-            .filter(|node| wanted(node))
-            .filter(|node| node.pool == PoolName::linux() || self.has_our_pods(node));
-        let aims = sample(&self.at.standing.run, nodes)
-            .into_iter()
-            .filter_map(|node| self.node_port(node).transpose());
-        let each: Vec<_> = aims.collect::<Result<_, _>>()?;
-        match each.is_empty() {
-            true => {
-                let of_ipv4 = self.address()?.0.is_ipv4();
-                let family = if of_ipv4 { "IPv4" } else { "IPv6" };
-                Err(self.lacks(&format!("node with an address of its family, {family}")))
-            }
-            false => Ok(Aims::of(each)),
-        }
-    }
-
-    /// The node port at a node; `None` where the node has no address of the Service's family.
-    fn node_port(&self, node: &StandingNode) -> Result<Option<Aim<'a>>, Trouble> {
-        let (service, _) = self.address()?;
-        let port = self
-            .fixture
-            .node_port
-            .ok_or_else(|| self.lacks("node port"))?;
-        let mut addresses = node.addresses.iter();
-        let address = addresses.find(|address| address.is_ipv4() == service.is_ipv4());
-        let aim = |address: &IpAddr| {
-            let shown = format!("port {port} of node {}", node.name);
-            self.to(shown, Host::Address(*address), port)
-        };
-        Ok(address.map(aim))
-    }
-
-    /// Windows forwards a node port only where at least one pod runs (Microsoft, common-problems.md,
-    /// "my Kubernetes NodePort"): nodes without one of ours are nobody's fault.
-    fn has_our_pods(&self, node: &StandingNode) -> bool {
-        let pods = self.at.standing.fixtures.iter();
-        let mut pods = pods
-            .filter(|(key, _)| key.name != FixtureName::WindowsNodeProber)
-            .flat_map(|(_, fixture)| &fixture.pods);
-        pods.any(|pod| pod.node == node.name)
-    }
-
-    pub(super) fn address(&self) -> Result<(IpAddr, u16), Trouble> {
-        self.fixture
-            .service
-            .ok_or_else(|| self.lacks("Service address"))
-    }
-
-    pub(super) fn to(&self, shown: String, host: Host, port: u16) -> Aim<'a> {
-        Aim {
-            get: self.get(host, port),
-            shown,
-            // IIS' own page tells of no pod
-            by: match self.of {
-                FixtureName::Iis => &[],
-                _ => &self.fixture.pods,
-            },
-            says: None,
-        }
-    }
-
-    fn get(&self, host: Host, port: u16) -> HttpGet {
-        let path = match self.of {
-            // agnhost answers any other path with the time
-            FixtureName::LinuxServer
-            | FixtureName::LinuxPodProber
-            | FixtureName::WindowsPodProber
-            | FixtureName::Churn
-            | FixtureName::PolicyDenied
-            | FixtureName::PolicyAllowed => "/hostname",
-            _ => "/",
-        };
-        HttpGet {
-            host,
-            port,
-            path: path.to_owned(),
-        }
-    }
-
-    pub(super) fn lacks(&self, what: &str) -> Trouble {
-        let detail = format!("{} has no {what}", self.of.as_str());
-        Trouble::new(TroubleKind::FixtureFailed, detail)
-    }
+/// Why nobody has Services in a family.
+pub(super) fn no_services(family: IpFamily) -> String {
+    format!("the API server gives Services no {family} addresses")
 }
 
 /// Whether a body is of a pod: it says its name or one of its addresses, and not as a part of

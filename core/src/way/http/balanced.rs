@@ -1,6 +1,7 @@
 //! The request to where a load balancer answers.
 
-use super::aims::{Aims, Binding};
+use super::aims::Aims;
+use super::binding::Binding;
 use crate::text::printable;
 use crate::way::exchange::Host;
 use crate::way::fixture::FixtureName;

@@ -5,6 +5,7 @@
 
 mod aims;
 mod balanced;
+mod binding;
 mod compare;
 mod sample;
 mod target;

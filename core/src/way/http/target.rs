@@ -141,6 +141,39 @@ impl Target {
         !(matches!(self, Self::Nodes | Self::Itself | Self::ItselfByService) || self.is_outside())
     }
 
+    /// Whether it is reached by some fixture's Service, under an address, a name or a node's port.
+    pub(super) fn is_of_a_service(self) -> bool {
+        match self {
+            Self::ServiceIp
+            | Self::EveryPodBehindServiceIp
+            | Self::ShortName
+            | Self::NamespacedName
+            | Self::FullName
+            | Self::HeadlessName
+            | Self::NodePorts
+            | Self::NodePortsOfPool
+            | Self::OwnNodePort => true,
+            Self::Pods
+            | Self::PodsOnSameNode
+            | Self::PodsOnOtherNodes
+            | Self::PodsWithLongPayload
+            | Self::SourceSeenByPods
+            | Self::Nodes
+            | Self::Itself
+            | Self::ItselfByService
+            | Self::Alias
+            | Self::LoadBalancer
+            | Self::OutsideNames
+            | Self::OutsideAddresses => false,
+        }
+    }
+
+    /// Whether it has addresses of each of the cluster's families, as a load balancer and what lies
+    /// outside have not; an alias is a name alone.
+    pub(crate) fn has_families(self) -> bool {
+        !(matches!(self, Self::Alias | Self::LoadBalancer) || self.is_outside())
+    }
+
     /// Whether it lies outside the cluster.
     pub(crate) fn is_outside(self) -> bool {
         matches!(self, Self::OutsideNames | Self::OutsideAddresses)

@@ -34,6 +34,8 @@ pub(crate) fn shows(kind: FaultKind) -> Shows {
     use FaultKind as Kind;
     match kind {
         Kind::KubeProxyDead
+        | Kind::Ipv6ProxyDead
+        | Kind::Ipv6Dropped
         | Kind::NodePortClosed
         | Kind::TrafficCut
         | Kind::TrafficCutOneWay

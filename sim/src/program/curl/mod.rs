@@ -14,7 +14,6 @@ mod version;
 mod writeout;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use self::options::{Global, Invocation, Mode, Operation};
 use self::transfer::{Kept, Transfer};
@@ -69,13 +68,7 @@ pub(super) fn run(build: &Build, args: &[String], input: &[u8], net: &dyn Net) -
             return Refusal::instead_of(&format!("curl -o {file} where it cannot be written"));
         }
     }
-    Ran {
-        stdout: streams.stdout,
-        stderr: streams.stderr,
-        code,
-        took: streams.took,
-        ..Ran::default()
-    }
+    streams.ran.ending(code)
 }
 
 /// The two streams with their modes: Windows turns LF into CR LF on a stream in text mode, and curl
@@ -84,11 +77,10 @@ pub(super) fn run(build: &Build, args: &[String], input: &[u8], net: &dyn Net) -
 struct Streams {
     os: Os,
     binary: bool,
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
+    /// What was printed by now, and how long it took.
+    ran: Ran,
     /// What goes to the files of `-o`.
     saved: BTreeMap<String, Vec<u8>>,
-    took: Duration,
 }
 
 impl Streams {
@@ -96,10 +88,8 @@ impl Streams {
         Self {
             os,
             binary: false,
-            stdout: Vec::new(),
-            stderr: Vec::new(),
+            ran: Ran::default(),
             saved: BTreeMap::new(),
-            took: Duration::ZERO,
         }
     }
 
@@ -109,12 +99,14 @@ impl Streams {
         } else {
             self.in_text_mode(text)
         };
-        self.stdout.extend(text.into_bytes());
+        self.ran.stdout.extend(text.into_bytes());
     }
 
     fn complain(&mut self, text: &str) {
         let text = self.in_text_mode(text);
-        self.stderr.extend(text.into_bytes());
+        self.ran.stderr.extend(text.into_bytes());
+        // No system buffers the stream of errors
+        self.ran.mark();
     }
 
     fn in_text_mode(&self, text: &str) -> String {
@@ -182,7 +174,7 @@ impl Run<'_> {
         for (number, planned) in planned.iter().enumerate() {
             streams.binary |= planned.to_stdout();
             let transfer = self.perform(planned, number, &mut kept);
-            streams.took += transfer.total;
+            streams.ran.took += transfer.total;
             if !self.global.silent && !self.global.no_meter {
                 streams.complain(METER);
             }
@@ -204,7 +196,7 @@ impl Run<'_> {
     /// A piece of a body to where it goes.
     fn write(planned: &Planned<'_>, piece: &[u8], streams: &mut Streams) {
         match planned.output.filter(|_| !planned.to_stdout()) {
-            None => streams.stdout.extend(piece),
+            None => streams.ran.stdout.extend(piece),
             Some(_) if piece.is_empty() => {}
             Some(file) => streams
                 .saved

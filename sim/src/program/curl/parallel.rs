@@ -34,7 +34,7 @@ pub(super) fn operate(run: &Run<'_>, planned: &[Planned<'_>], streams: &mut Stre
         if latest != 0 || run.build.forgets_failures() {
             code = latest;
         }
-        streams.took = batch.last().map_or(streams.took, |(end, _)| *end);
+        streams.ran.took = batch.last().map_or(streams.ran.took, |(end, _)| *end);
     }
     if meter {
         streams.complain(&line(planned.len(), 0, "\n"));

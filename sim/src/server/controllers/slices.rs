@@ -1,10 +1,12 @@
 //! Endpoint slices: the pods that a Service selects (kubernetes 1.37.0,
-//! `staging/src/k8s.io/endpointslice/`), one slice per Service, which is enough for a thousand pods.
+//! `staging/src/k8s.io/endpointslice/`), one slice per Service and family of addresses, which is enough for a thousand
+//! pods.
 
 use serde_json::{Value, json};
 
 use super::pods::{is_going, is_over, is_ready};
 use super::{made, owned_by};
+use crate::families;
 use crate::server::kinds::Kind;
 use crate::server::state::State;
 use crate::world::Key;
@@ -32,15 +34,46 @@ pub(super) fn look(state: &mut State, key: &Key) {
         .filter(|pod| !is_over(pod) && pod["status"]["podIP"].is_string())
         .collect();
     let unready_too = service["spec"]["publishNotReadyAddresses"] == true;
-    let endpoints: Vec<Value> = pods
-        .iter()
-        .map(|pod| endpoint(state, &service, pod, unready_too))
-        .collect();
     let ports = ports(&service, &pods);
-    let existing = made(&state.store, "endpointslices", &service);
-    let existing = existing
+    let families = service["spec"]["ipFamilies"].as_array();
+    let families = families.into_iter().flatten().filter_map(Value::as_str);
+    let of_families: Vec<(String, Vec<Value>)> = families
+        .map(|family| {
+            let of_pod = |pod: &&Value| {
+                let address = address(pod, family)?;
+                Some(endpoint(state, &service, pod, address, unready_too))
+            };
+            (family.to_owned(), pods.iter().filter_map(of_pod).collect())
+        })
+        .collect();
+    for (family, endpoints) in of_families {
+        keep(state, key, &service, &family, (endpoints, ports.clone()));
+    }
+}
+
+/// A pod's address of a family.
+fn address<'p>(pod: &'p Value, family: &str) -> Option<&'p str> {
+    let own = pod["status"]["podIPs"].as_array();
+    let own = own
         .into_iter()
-        .find(|(_, slice)| slice["metadata"]["labels"][MANAGER.0] == MANAGER.1);
+        .flatten()
+        .filter_map(|own| own["ip"].as_str());
+    let mut all = own.chain(pod["status"]["podIP"].as_str());
+    all.find(|own| own.contains(':') == (family == families::IPV6))
+}
+
+/// Makes the slice of a Service and a family, or has it be as it is now.
+fn keep(
+    state: &mut State,
+    key: &Key,
+    service: &Value,
+    family: &str,
+    (endpoints, ports): (Vec<Value>, Vec<Value>),
+) {
+    let existing = made(&state.store, "endpointslices", service);
+    let existing = existing.into_iter().find(|(_, slice)| {
+        slice["metadata"]["labels"][MANAGER.0] == MANAGER.1 && slice["addressType"] == *family
+    });
     if let Some((at, _)) = existing {
         state.edit("endpointslices", &at, |slice| {
             slice["endpoints"] = json!(endpoints);
@@ -56,8 +89,8 @@ pub(super) fn look(state: &mut State, key: &Key) {
     }
     let slice = json!({
         "metadata": {"generateName": format!("{}-", key.name), "labels": labels,
-            "ownerReferences": owned_by(Kind::named("services"), &service)},
-        "addressType": "IPv4", "endpoints": endpoints, "ports": ports,
+            "ownerReferences": owned_by(Kind::named("services"), service)},
+        "addressType": family, "endpoints": endpoints, "ports": ports,
     });
     let kind = Kind::named("endpointslices");
     if let Err(refusal) = state.create(kind, &key.namespace, slice, false) {
@@ -95,11 +128,17 @@ pub(super) fn differ(before: &Value, pod: &Value) -> bool {
 }
 
 /// `staging/src/k8s.io/endpointslice/utils.go`, `podToEndpoint`.
-fn endpoint(state: &State, service: &Value, pod: &Value, unready_too: bool) -> Value {
+fn endpoint(
+    state: &State,
+    service: &Value,
+    pod: &Value,
+    address: &str,
+    unready_too: bool,
+) -> Value {
     let meta = &pod["metadata"];
     let (serving, terminating) = (is_ready(pod), is_going(pod));
     let mut endpoint = json!({
-        "addresses": [pod["status"]["podIP"]],
+        "addresses": [address],
         "conditions": {"ready": unready_too || (serving && !terminating), "serving": serving,
             "terminating": terminating},
         "nodeName": pod["spec"]["nodeName"],

@@ -2,6 +2,7 @@
 
 mod access;
 mod controllers;
+mod families;
 mod inventory;
 mod nonsense;
 mod objects;

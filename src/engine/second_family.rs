@@ -1,0 +1,54 @@
+//! Services in the second IP family of a cluster that has two, and what stands of them.
+//!
+//! Each has its own address family alone, beside the Service of the first: before January 2026
+//! kube-proxy on Windows mixed up the load balancers of a Service with two (kubernetes issue 136240,
+//! mended by 136241), and single-family Services are what was documented for Windows until then
+//! (Kubernetes, IPv4/IPv6 dual-stack). So the name of such a Service resolves in that family alone.
+
+use serde_json::{Value as Json, json};
+use winconform_core::facts::IpFamily;
+use winconform_core::way::{FixtureName, StandingFixture};
+
+use super::stands::{served, services};
+use crate::cluster::{ApplyError, labels};
+
+/// Whether a fixture's Services are looked at in the second family.
+pub(super) fn is_served(name: FixtureName) -> bool {
+    matches!(
+        name,
+        FixtureName::WinWebserver | FixtureName::Churn | FixtureName::WindowsPodProber
+    )
+}
+
+/// Adds the Services of a fixture once more, in this family.
+pub(super) fn add(objects: &mut Vec<Json>, family: IpFamily) {
+    let mut more: Vec<_> = services(objects).cloned().collect();
+    for service in &mut more {
+        let name = service["metadata"]["name"].as_str().unwrap_or_default();
+        service["metadata"]["name"] = json!(format!("{name}-{}", family.as_str()));
+        service["metadata"]["labels"][labels::FAMILY] = json!(family.as_str());
+        service["spec"]["ipFamilyPolicy"] = json!("SingleStack");
+        service["spec"]["ipFamilies"] = json!([family.to_string()]);
+    }
+    objects.extend(more);
+}
+
+/// Adds to what stands of a fixture what of these was applied, which is none where the server has no
+/// addresses of the family for Services.
+pub(super) fn complete(standing: &mut StandingFixture, applied: &[Json]) {
+    let own: Vec<_> = applied.iter().filter(|object| is_one(object)).collect();
+    standing.second = Some(served(&own));
+}
+
+/// Whether an object is one of these Services.
+pub(super) fn is_one(object: &Json) -> bool {
+    !object["metadata"]["labels"][labels::FAMILY].is_null()
+}
+
+/// Whether the server has no addresses of that family for Services: it refuses the object in these
+/// words (kubernetes, `pkg/registry/core/service/storage/alloc.go`).
+pub(super) fn is_unknown_to(error: &ApplyError, object: &Json) -> bool {
+    let of_family = |message: &str| message.contains("not configured on this cluster");
+    is_one(object)
+        && matches!(error, ApplyError::Refused { status: 422, message, .. } if of_family(message))
+}
