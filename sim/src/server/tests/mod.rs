@@ -1,5 +1,6 @@
 //! The server as its clients see it, through streams in memory.
 
+mod clients;
 mod controllers;
 mod inventory;
 mod nonsense;
