@@ -29,7 +29,6 @@ use super::serve::{Shared, answer};
 use super::services::KUBERNETES;
 use super::state::State;
 use super::{admit, controllers};
-use crate::clock;
 use crate::listen::{Seat, greet, http, serve};
 use crate::loopback::Listener;
 use crate::world::Key;
@@ -104,6 +103,11 @@ pub struct Server {
 }
 
 impl Server {
+    /// The Kubernetes versions that it can be of, the usual one first.
+    pub fn versions() -> impl Iterator<Item = &'static str> {
+        versions()
+    }
+
     /// Starts a server that nobody reaches yet but by [`Server::client`].
     pub fn start(options: &ServerOptions) -> Result<Self, ServerError> {
         let recorded = Recorded::of(&options.version).ok_or_else(|| ServerError::Version {
