@@ -1,10 +1,13 @@
 //! `winconform demo`: a whole run in memory, in a time that passes by itself.
 
+mod given;
+mod serve;
+
 use std::io;
 use std::rc::Rc;
 use std::time::Instant as WallInstant;
 
-use hybrid_sim::server::{Server, ServerOptions};
+use hybrid_sim::server::Server;
 use hybrid_sim::{InMemory, JoinOptions, Joined};
 use jiff::Timestamp;
 use tokio::runtime::{Builder, Runtime};
@@ -12,16 +15,19 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use winconform_core::config::{Config, Limits, Outside, Target};
 use winconform_core::plan::Selection;
+use winconform_core::suite::Suites;
+use winconform_core::text::counted;
 
-use super::args::DemoArgs;
+use super::args::{DemoArgs, Pace};
 use super::error::CliError;
 use super::progress::Progress;
-use super::run::{created, reported};
+use super::run::{count_signals, created, reported};
 use super::screen::Screen;
-use super::{out, simulate, suites, topology};
+use super::{out, simulate};
 use crate::cluster::Cluster;
 use crate::engine::{Keep, Repeat, RunOptions, run as run_checks};
 use crate::transport::{Api, Dial, MadeUp, Stream};
+use given::Given;
 
 /// When it always is.
 const EPOCH: Timestamp = Timestamp::constant(1_767_225_600, 0);
@@ -29,12 +35,17 @@ const EPOCH: Timestamp = Timestamp::constant(1_767_225_600, 0);
 /// What every report names as the context.
 const CONTEXT: &str = "a simulation, no cluster";
 
-/// Has all tasks on one thread, whose clock goes on when none of them has anything to do.
-pub(super) fn runtime() -> io::Result<Runtime> {
-    Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
+/// In memory all tasks are on one thread, whose clock goes on when none of them has anything to do,
+/// unless it is to be followed.
+pub(super) fn runtime(args: &DemoArgs) -> io::Result<Runtime> {
+    match (args.serve, args.pace) {
+        (Some(_), _) => Builder::new_multi_thread().enable_all().build(),
+        (None, Pace::Real) => Builder::new_current_thread().enable_all().build(),
+        (None, Pace::Fast) => Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build(),
+    }
 }
 
 pub(super) async fn run(args: DemoArgs, screen: &Screen) -> Result<u8, CliError> {
@@ -42,38 +53,41 @@ pub(super) async fn run(args: DemoArgs, screen: &Screen) -> Result<u8, CliError>
         screen.say(&simulate::catalogue_of_nodes());
         return Ok(0);
     }
+    let given = given::read(&args)?;
+    match args.serve {
+        Some(port) => Box::pin(serve::run(port, args.kubeconfig, given, screen)).await,
+        None => Box::pin(in_memory(&args, given, screen)).await,
+    }
+}
+
+async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8, CliError> {
     let (begun, from) = (WallInstant::now(), Instant::now());
-    let topology = topology::load(&args.topology)?;
+    let Given {
+        topology,
+        faults,
+        server: options,
+        suites,
+        selection,
+    } = given;
     let _memory = InMemory::begin(EPOCH);
     let _made_up = MadeUp::begin(EPOCH, args.seed, dial());
-    let options = ServerOptions {
-        seed: args.seed,
-        ..ServerOptions::default()
-    };
-    let options = match &args.kubernetes_version {
-        Some(version) => ServerOptions {
-            version: version.clone(),
-            ..options
-        },
-        None => options,
-    };
     let server = Server::start(&options).map_err(|error| CliError::Usage(error.to_string()))?;
     let nodes = JoinOptions {
         topology,
-        faults: args.faults.iter().cloned().collect(),
+        faults,
         seed: args.seed,
         speed: 1.0,
         prefix: String::new(),
     };
     let joined = hybrid_sim::join(server.client(), nodes).await;
     let joined = joined.map_err(CliError::Join)?;
-    let code = Box::pin(checked(&args, screen, &server, &joined)).await?;
+    let code = Box::pin(checked(args, (suites, selection), screen, &server, &joined)).await?;
+    let minutes = from.elapsed().as_secs().div_ceil(60);
     screen.complain(&format!(
-        "Simulated: a control plane of Kubernetes {}, {} nodes and {} minutes, in {:.1} s. Nothing \
-         of it was real.\n",
+        "Simulated: a control plane of Kubernetes {}, {} and {}, in {:.1} s. Nothing of it was real.\n",
         options.version,
-        joined.nodes().len(),
-        from.elapsed().as_secs().div_ceil(60),
+        counted(joined.nodes().len(), "node"),
+        counted(usize::try_from(minutes).unwrap_or(usize::MAX), "minute"),
         begun.elapsed().as_secs_f64()
     ));
     Ok(code)
@@ -81,6 +95,7 @@ pub(super) async fn run(args: DemoArgs, screen: &Screen) -> Result<u8, CliError>
 
 async fn checked(
     args: &DemoArgs,
+    (suites, selection): (Suites, Selection),
     screen: &Screen,
     server: &Server,
     joined: &Joined,
@@ -105,18 +120,20 @@ async fn checked(
         lease: "winconform".to_owned(),
         holder: "demo".to_owned(),
         config,
-        selection: Selection::default(),
+        selection,
         deadline: None,
         repeat: Repeat::Times(1),
         resume: None,
         keep: Keep::Never,
     };
-    let suites = suites::load(None)?;
     let record = args.out.as_deref().map(out::prepare).transpose()?;
     let progress = Progress::start(*screen);
     let journal = created(args.out.as_deref(), record.as_deref(), &progress)?;
-    // Whoever ends it ends the process, and with it all there is
-    let (_alive, signals) = watch::channel(0);
+    // Who ends it while time is skipped ends the process, and with it all there is
+    let (_alive, mut signals) = watch::channel(0);
+    if let Pace::Real = args.pace {
+        signals = count_signals().map_err(CliError::Signals)?;
+    }
     let finished = Box::pin(run_checks(&cluster, &suites, &options, &journal, signals)).await;
     progress.end();
     reported(&journal, finished, args.out.as_deref(), args.format, screen)

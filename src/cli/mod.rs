@@ -59,7 +59,7 @@ pub fn main() -> ExitCode {
         }
     };
     let runtime = match &cli.command {
-        Command::Demo(_) => demo::runtime(),
+        Command::Demo(args) => demo::runtime(args),
         _ => tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build(),
