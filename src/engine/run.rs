@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 use winconform_core::config::Config;
 use winconform_core::document::Diagnostics;
 use winconform_core::facts::{Facts, NodeFact, Pool, PoolName};
-use winconform_core::plan::{Access, Check, Plan, Pulls, Selected, Selection, plan, pulls};
+use winconform_core::plan::{Access, Check, Plan, Selected, Selection, plan, pulls};
 use winconform_core::record::{
     Activity, Ended, Event, Exit, ObjectName, PlannedCheck, RecordError, ResumeError, RunView,
     SCHEMA, Started, TornDown, exit, read,
@@ -233,8 +233,7 @@ async fn live(
     // An abandoned run begins nothing more, either
     let _ends_with_this = cancel.clone().drop_guard();
     // Beside all that follows, which goes on without it and ends it
-    let wanted = pulls(&plan, &facts, &options.config.images);
-    let asking = asks_registries(options, journal, wanted, &pools);
+    let asking = asks_registries(options, journal, &plan, &facts);
     tracker.spawn(cancel.clone().run_until_cancelled_owned(asking));
     let pods = watch_pods(&cluster.api, &options.run, &tracker, cancel.clone());
     let namespaces = [manifest::namespace, manifest::host_namespace].map(|of| of(&options.run));
@@ -276,15 +275,16 @@ async fn live(
     ended(cluster, journal)
 }
 
-/// Notes which images registries do not have for these pools.
+/// Notes which images of the plan registries do not have for the pools that pull them.
 fn asks_registries(
     options: &RunOptions,
     journal: &Journal,
-    wanted: BTreeMap<PoolName, Pulls>,
-    pools: &BTreeMap<PoolName, Pool>,
+    plan: &Plan,
+    facts: &Facts,
 ) -> impl Future<Output = ()> + use<> {
+    let wanted = pulls(plan, facts, &options.config.images);
     let profile = options.config.profile;
-    note_unoffered(journal.clone(), profile, wanted, pools.clone())
+    note_unoffered(journal.clone(), profile, wanted, facts.pools())
 }
 
 /// What asked it to end before it began to look, if anything did.

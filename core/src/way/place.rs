@@ -185,6 +185,19 @@ pub struct Bound<'a> {
 }
 
 impl<'a> Bound<'a> {
+    /// Bound to what stands, and to nothing else.
+    #[cfg(test)]
+    pub(crate) fn of(standing: &'a Standing) -> Self {
+        Self {
+            standing,
+            from: None,
+            pool: None,
+            to: None,
+            build: None,
+            image: None,
+        }
+    }
+
     /// A fixture that is looked at.
     pub fn fixture(&self, name: FixtureName) -> Result<&'a StandingFixture, Trouble> {
         self.standing(&name.at(self.to.or(self.pool)))

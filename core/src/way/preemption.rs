@@ -131,12 +131,8 @@ mod tests {
         let standing = Standing::default();
         let pool = PoolName::windows(WindowsBuild::SERVER_2022);
         let at = Bound {
-            standing: &standing,
-            from: None,
             pool: Some(&pool),
-            to: None,
-            build: None,
-            image: None,
+            ..Bound::of(&standing)
         };
         let event = |(pod, reason, message): &(&str, &str, &str)| {
             json!({"reason": reason, "message": message,

@@ -565,14 +565,7 @@ mod tests {
 
     fn read(ask: StateAsk, items: &Json) -> Result<StateSeen, Trouble> {
         let standing = super::super::Standing::default();
-        let at = Bound {
-            standing: &standing,
-            from: None,
-            pool: None,
-            to: None,
-            build: None,
-            image: None,
-        };
+        let at = Bound::of(&standing);
         let body = json!({"items": items});
         State::read(&ask, &at, &Reply::Api(ApiReply { status: 200, body }))
     }
@@ -598,12 +591,8 @@ mod tests {
     fn a_pod_is_ready_by_its_condition_and_its_image_by_that_of_the_build() {
         let standing = super::super::Standing::default();
         let at = Bound {
-            standing: &standing,
-            from: None,
-            pool: None,
-            to: None,
-            build: None,
             image: Some("web:2022"),
+            ..Bound::of(&standing)
         };
         let pod = |condition: Json, images: &[&str]| {
             let containers: Vec<_> = images.iter().map(|image| json!({"image": image})).collect();

@@ -109,12 +109,9 @@ fn bound<T>(of: impl FnOnce(&Bound<'_>) -> T) -> T {
         pool: Some(pool.clone()),
     };
     of(&Bound {
-        standing: &standing,
         from: Some(&from),
         pool: Some(&pool),
-        to: None,
-        build: None,
-        image: None,
+        ..Bound::of(&standing)
     })
 }
 

@@ -20,4 +20,4 @@ pub(crate) use metrics::serve as serve_metrics;
 pub use server::ServingError;
 #[cfg(test)]
 pub(crate) use server::speak;
-pub(crate) use server::{listen_tls, serve};
+pub(crate) use server::{listen_tls, self_signed, serve};

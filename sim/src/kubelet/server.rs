@@ -50,7 +50,13 @@ pub enum ServingError {
 /// without `--kubelet-certificate-authority`, and which names none of them: a thousand names would
 /// be sent at each connection.
 pub(crate) fn listen_tls() -> Result<TlsAcceptor, ServingError> {
-    let names = ["hybrid-sim.invalid".to_owned()];
+    let (tls, _) = self_signed(&["hybrid-sim.invalid"])?;
+    Ok(tls)
+}
+
+/// What accepts TLS by a self-signed certificate for these names, and that as PEM.
+pub(crate) fn self_signed(names: &[&str]) -> Result<(TlsAcceptor, String), ServingError> {
+    let names: Vec<_> = names.iter().map(ToString::to_string).collect();
     let made = rcgen::generate_simple_self_signed(names).map_err(ServingError::Certificate)?;
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -62,7 +68,7 @@ pub(crate) fn listen_tls() -> Result<TlsAcceptor, ServingError> {
         .map_err(ServingError::Tls)?;
     // Exec upgrades, which HTTP/2 does not
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
+    Ok((TlsAcceptor::from(Arc::new(config)), made.cert.pem()))
 }
 
 /// Serves a node's requests until the simulator stops.

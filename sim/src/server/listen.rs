@@ -14,8 +14,6 @@ use hyper_util::rt::TokioIo;
 use k8s_openapi::ByteString;
 use kube::Client;
 use kube::client::Body as Sent;
-use rustls::ServerConfig;
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::json;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -29,6 +27,7 @@ use super::serve::{Shared, answer};
 use super::services::KUBERNETES;
 use super::state::State;
 use super::{admit, controllers};
+use crate::kubelet::{ServingError, self_signed};
 use crate::listen::{Seat, greet, http, serve};
 use crate::loopback::Listener;
 use crate::world::Key;
@@ -43,6 +42,14 @@ const MOST_CLIENTS: usize = 256;
 
 /// How much a stream in memory holds.
 const BUFFER: usize = 256 * 1024;
+
+/// What its certificate is for.
+const NAMES: [&str; 4] = [
+    "127.0.0.1",
+    "localhost",
+    "kubernetes",
+    "kubernetes.default.svc",
+];
 
 /// The namespaces that every cluster has.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
@@ -85,12 +92,9 @@ pub enum ServerError {
         /// Why not.
         source: io::Error,
     },
-    /// The self-signed certificate could not be made.
-    #[error("failed to make a serving certificate")]
-    Certificate(#[source] rcgen::Error),
-    /// The TLS library does not take it.
-    #[error("failed to set up TLS")]
-    Tls(#[source] rustls::Error),
+    /// It cannot serve TLS.
+    #[error(transparent)]
+    Serving(#[from] ServingError),
 }
 
 /// A running API server; dropping it ends it as well, but only [`Server::stop`] waits for the end.
@@ -114,7 +118,7 @@ impl Server {
             version: options.version.clone(),
             known: versions().collect::<Vec<_>>().join(", "),
         })?;
-        let (tls, authority) = certified()?;
+        let (tls, authority) = self_signed(&NAMES)?;
         let mut state = State::new(recorded, options.seed, authority.clone());
         begin(&mut state);
         let stop = CancellationToken::new();
@@ -228,29 +232,6 @@ fn begin(state: &mut State) {
             .value("serviceaccounts", &Key::new("default", "default"))
             .is_some()
     );
-}
-
-/// A self-signed certificate, and it as PEM.
-fn certified() -> Result<(TlsAcceptor, String), ServerError> {
-    let names = [
-        "127.0.0.1",
-        "localhost",
-        "kubernetes",
-        "kubernetes.default.svc",
-    ]
-    .map(str::to_owned);
-    let made = rcgen::generate_simple_self_signed(names).map_err(ServerError::Certificate)?;
-    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(ServerError::Tls)?
-        .with_no_client_auth()
-        .with_single_cert(vec![made.cert.der().clone()], key)
-        .map_err(ServerError::Tls)?;
-    // Exec upgrades, which HTTP/2 does not
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok((TlsAcceptor::from(Arc::new(config)), made.cert.pem()))
 }
 
 /// Serves one connection until either side has done with it; a session goes on in its seat.

@@ -105,8 +105,7 @@ fn sized(
 /// What is broken, on a topology if that is one.
 fn faults(given: &[String], on: Option<&Topology>, found: &mut Vec<Diagnostic>) -> FaultPlan {
     let at = Place::argument("--fault");
-    let hint =
-        || Some("`winconform demo --list-faults` has all, and how each is written".to_owned());
+    let listed = "`winconform demo --list-faults` has all, and how each is written";
     let mut faults = Vec::new();
     for text in given {
         match text.parse::<TimedFault>() {

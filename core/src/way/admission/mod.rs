@@ -469,14 +469,7 @@ mod tests {
 
     fn read_of(ask: &AdmissionAsk, status: u16, body: Json) -> Result<AdmissionSeen, Trouble> {
         let standing = super::super::Standing::default();
-        let at = Bound {
-            standing: &standing,
-            from: None,
-            pool: None,
-            to: None,
-            build: None,
-            image: None,
-        };
+        let at = Bound::of(&standing);
         Admission::read(ask, &at, &Reply::Api(ApiReply { status, body }))
     }
 
@@ -709,14 +702,7 @@ mod tests {
         standing
             .fixtures
             .insert(namespaces, super::super::StandingFixture::default());
-        let at = Bound {
-            standing: &standing,
-            from: None,
-            pool: None,
-            to: None,
-            build: None,
-            image: None,
-        };
+        let at = Bound::of(&standing);
         for (os, pod) in [
             (Some("windows"), "winconform-unbound-windows"),
             (Some("linux"), "winconform-unbound-linux"),

@@ -238,14 +238,7 @@ fn nodes(count: u8) -> Standing {
 fn what_so_many_said_is_compared_whole_and_kept_in_bounds() {
     // As many as are looked at one by one
     let standing = nodes(64);
-    let at = Bound {
-        standing: &standing,
-        from: None,
-        pool: None,
-        to: None,
-        build: None,
-        image: None,
-    };
+    let at = Bound::of(&standing);
     let look = Look::<Http> {
         ask: HttpAsk {
             of: None,
@@ -397,12 +390,9 @@ fn from_within_only_what_is_passed_by_is_looked_at() {
             .insert(prober.clone(), StandingFixture::default());
         let from = VantageKey { kind, pool: None };
         let at = Bound {
-            standing: &standing,
             from: Some(&from),
             pool: Some(&pool),
-            to: None,
-            build: None,
-            image: None,
+            ..Bound::of(&standing)
         };
         let aims = Target::LoadBalancer.aims(Some(FixtureName::Iis), &at)?;
         let urls: Vec<_> = aims.each.iter().map(|aim| aim.get.url()).collect();

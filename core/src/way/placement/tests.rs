@@ -54,12 +54,9 @@ fn seen_among(
     };
     let pool = PoolName::windows(BUILD);
     let at = Bound {
-        standing: &standing,
-        from: None,
         pool: Some(&pool),
-        to: None,
         build: Some(BUILD),
-        image: None,
+        ..Bound::of(&standing)
     };
     let body = json!({"items": items});
     Placement::read(

@@ -74,23 +74,6 @@ fn whole(value: &Value) -> Answer {
     Full::from(value.to_string()).boxed_unsync()
 }
 
-fn merge(into: &mut Value, patch: Value) {
-    let Value::Object(fields) = patch else {
-        *into = patch;
-        return;
-    };
-    if !into.is_object() {
-        *into = json!({});
-    }
-    for (name, value) in fields {
-        if value.is_null() {
-            into.as_object_mut().expect("an object").remove(&name);
-        } else {
-            merge(&mut into[&name], value);
-        }
-    }
-}
-
 fn is_bound(pod: &Value) -> bool {
     pod["spec"]["nodeName"].is_string()
 }
@@ -199,7 +182,7 @@ impl State {
                     self.renewed.insert((*name).to_owned(), Instant::now());
                 }
                 let object = self.objects.entry(path.to_owned()).or_default();
-                merge(object, body);
+                json_patch::merge(object, &body);
                 found(&self.objects[path])
             }
             (&Method::DELETE, _) => {

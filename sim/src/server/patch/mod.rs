@@ -1,12 +1,9 @@
 //! The four forms of a patch, each a function from an object to another.
 
 mod apply;
-mod json;
-mod merge;
 mod strategic;
 
 pub(super) use apply::{Applied, apply, fields};
-pub(super) use merge::merge;
 
 use serde_json::Value;
 
@@ -40,8 +37,12 @@ impl Form {
 pub(super) fn patched(form: Form, object: &Value, patch: Value) -> Result<Value, Refusal> {
     let mut object = object.clone();
     match form {
-        Form::Json => json::patch(&mut object, &patch)?,
-        Form::Merge => merge(&mut object, patch),
+        Form::Json => {
+            let operations: json_patch::Patch =
+                serde_json::from_value(patch).map_err(Refusal::bad)?;
+            json_patch::patch(&mut object, &operations).map_err(Refusal::bad)?;
+        }
+        Form::Merge => json_patch::merge(&mut object, &patch),
         Form::Strategic | Form::Apply => strategic::patch(&mut object, patch)?,
     }
     match object.is_object() {
@@ -79,4 +80,72 @@ fn place(items: &[Value], keys: &[&str], item: &Value) -> Option<usize> {
     items
         .iter()
         .position(|other| keys.iter().all(|key| other.get(*key) == item.get(*key)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn operations() {
+        let mut object = json!({"a": [1, 2], "b/c": "d"});
+        let operations = json!([
+            {"op": "test", "path": "/b~1c", "value": "d"},
+            {"op": "add", "path": "/a/-", "value": 3},
+            {"op": "remove", "path": "/a/0"},
+            {"op": "replace", "path": "/a/0", "value": 4},
+            {"op": "move", "from": "/b~1c", "path": "/e"},
+            {"op": "copy", "from": "/a", "path": "/f"},
+        ]);
+        object = patched(Form::Json, &object, operations).expect("they fit");
+        assert_eq!(object, json!({"a": [4, 3], "e": "d", "f": [4, 3]}));
+        for wrong in [
+            json!({}),
+            json!([{"op": "test", "path": "/e", "value": "x"}]),
+            json!([{"op": "remove", "path": "/a/7"}]),
+            json!([{"op": "add", "path": "/none/x", "value": 1}]),
+            json!([{"op": "replace", "path": "/none", "value": 1}]),
+            json!([{"op": "sing", "path": "/a"}]),
+        ] {
+            assert_eq!(
+                patched(Form::Json, &object, wrong)
+                    .expect_err("it does not fit")
+                    .code,
+                400
+            );
+        }
+    }
+
+    #[test]
+    fn the_examples_of_the_rfc() {
+        for (object, patch, becomes) in [
+            (json!({"a": "b"}), json!({"a": "c"}), json!({"a": "c"})),
+            (
+                json!({"a": "b", "b": "c"}),
+                json!({"a": null}),
+                json!({"b": "c"}),
+            ),
+            (json!({"a": ["b"]}), json!({"a": "c"}), json!({"a": "c"})),
+            (
+                json!({"a": [{"b": "c"}]}),
+                json!({"a": [1]}),
+                json!({"a": [1]}),
+            ),
+            (
+                json!({}),
+                json!({"a": {"bb": {"ccc": null}}}),
+                json!({"a": {"bb": {}}}),
+            ),
+            (
+                json!([1, 2]),
+                json!({"a": "b", "c": null}),
+                json!({"a": "b"}),
+            ),
+        ] {
+            let merged = patched(Form::Merge, &object, patch);
+            assert_eq!(merged.expect("an object"), becomes);
+        }
+    }
 }
