@@ -285,7 +285,7 @@ fn a_claim_is_added_in_the_four_steps_of_the_readme() {
     let (_, steps) = readme
         .split_once("### Add a claim in four steps")
         .expect("the section");
-    let (steps, _) = steps.split_once("\n## ").expect("a section after it");
+    let (steps, _) = steps.split_once("\n### ").expect("a section after it");
     let fenced = |language: &str| -> Vec<&str> {
         let parts = steps.split("```").skip(1).step_by(2);
         parts

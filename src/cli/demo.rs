@@ -82,7 +82,7 @@ async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8,
     let joined = hybrid_sim::join(server.client(), nodes).await;
     let joined = joined.map_err(CliError::Join)?;
     let code = Box::pin(checked(args, (suites, selection), screen, &server, &joined)).await?;
-    let minutes = from.elapsed().as_secs().div_ceil(60);
+    let minutes = from.elapsed().as_secs().div_ceil(60).max(1);
     screen.complain(&format!(
         "Simulated: a control plane of Kubernetes {}, {} and {}, in {:.1} s. Nothing of it was real.\n",
         options.version,
