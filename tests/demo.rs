@@ -90,6 +90,26 @@ fn nodes_are_as_many_as_are_wanted() {
     assert!(text(&done.stderr).contains(", 1 node and "), "{done:?}");
 }
 
+#[test]
+fn a_load_balancer_is_looked_at_where_there_is_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("nodes.yaml");
+    let nodes =
+        "load-balancer: true\nnodes: [{name: l, pool: linux}, {name: w, pool: windows-2022}]\n";
+    fs::write(&file, nodes).expect("written");
+    let topology = file.to_str().expect("a path in UTF-8");
+    let select = [
+        "--topology",
+        topology,
+        "--select",
+        "sample.iis-loadbalancer",
+    ];
+    for (fault, code) in [(&[][..], 0), (&["--fault", "load-balancer-dead"], 10)] {
+        let done = demo(&[&select[..], fault].concat());
+        assert_eq!(done.status.code(), Some(code), "{}", text(&done.stdout));
+    }
+}
+
 /// The seconds of simulated time that a report says the run took.
 fn took(said: &str) -> f64 {
     let (_, end) = said.rsplit_once(") in ").expect("the end of a report");
@@ -239,7 +259,6 @@ fn a_served_cluster_is_run_against_and_leaves_nothing() {
 #[test]
 fn a_served_cluster_is_broken_as_it_is_told() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("it's config");
     let mine = folder.path().join("mine");
     let fault = ["--fault", "node-labels-missing=windows-2022"];
     let file = ["--kubeconfig", mine.to_str().expect("UTF-8")];
@@ -252,7 +271,6 @@ fn a_served_cluster_is_broken_as_it_is_told() {
         .expect("the binary runs");
     assert_eq!(run.status.code(), Some(10), "{}", text(&run.stdout));
     assert_eq!(served.ends("INT"), Some(0));
-    assert!(!path.exists());
 }
 
 /// Interrupted before the nodes are there, it ends all the same.

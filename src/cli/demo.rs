@@ -8,13 +8,12 @@ use std::rc::Rc;
 use std::time::Instant as WallInstant;
 
 use hybrid_sim::server::Server;
-use hybrid_sim::{InMemory, JoinOptions, Joined};
+use hybrid_sim::{InMemory, JoinOptions};
 use jiff::Timestamp;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use winconform_core::config::{Config, Limits, Outside, Target};
-use winconform_core::plan::Selection;
 use winconform_core::suite::Suites;
 use winconform_core::text::counted;
 
@@ -35,6 +34,25 @@ const EPOCH: Timestamp = Timestamp::constant(1_767_225_600, 0);
 /// What every report names as the context.
 const CONTEXT: &str = "a simulation, no cluster";
 
+/// From how many nodes on a demo is no matter of seconds.
+const MANY: usize = 500;
+
+/// What so many nodes take, as seen with 1,000 to 10,000 on one core of two busy ones.
+fn estimate(nodes: usize) -> Option<String> {
+    if nodes < MANY {
+        return None;
+    }
+    let seconds = nodes / 50;
+    let memory = 300 + nodes / 4;
+    Some(format!(
+        "{nodes} nodes take about {} of one processor and {memory} MiB of memory. Ctrl-C ends it.\n",
+        match seconds {
+            0..100 => counted(seconds, "second"),
+            _ => counted(seconds.div_ceil(60), "minute"),
+        }
+    ))
+}
+
 /// In memory all tasks are on one thread, whose clock goes on when none of them has anything to do,
 /// unless it is to be followed.
 pub(super) fn runtime(args: &DemoArgs) -> io::Result<Runtime> {
@@ -54,10 +72,13 @@ pub(super) async fn run(args: DemoArgs, screen: &Screen) -> Result<u8, CliError>
         return Ok(0);
     }
     let given = given::read(&args)?;
-    match args.serve {
-        Some(port) => Box::pin(serve::run(port, args.kubeconfig, given, screen)).await,
-        None => Box::pin(in_memory(&args, given, screen)).await,
+    if let Some(port) = args.serve {
+        return Box::pin(serve::run(port, args.kubeconfig, given, screen)).await;
     }
+    if let Some(told) = estimate(given.topology.nodes.len()) {
+        screen.complain(&told);
+    }
+    Box::pin(in_memory(&args, given, screen)).await
 }
 
 async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8, CliError> {
@@ -65,13 +86,14 @@ async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8,
     let Given {
         topology,
         faults,
-        server: options,
+        server: kind,
         suites,
         selection,
     } = given;
     let _memory = InMemory::begin(EPOCH);
     let _made_up = MadeUp::begin(EPOCH, args.seed, dial());
-    let server = Server::start(&options).map_err(|error| CliError::Usage(error.to_string()))?;
+    let server = Server::start(&kind).map_err(|error| CliError::Usage(error.to_string()))?;
+    let load_balancers = topology.load_balancer;
     let nodes = JoinOptions {
         topology,
         faults,
@@ -81,29 +103,11 @@ async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8,
     };
     let joined = hybrid_sim::join(server.client(), nodes).await;
     let joined = joined.map_err(CliError::Join)?;
-    let code = Box::pin(checked(args, (suites, selection), screen, &server, &joined)).await?;
-    let minutes = from.elapsed().as_secs().div_ceil(60).max(1);
-    screen.complain(&format!(
-        "Simulated: a control plane of Kubernetes {}, {} and {}, in {:.1} s. Nothing of it was real.\n",
-        options.version,
-        counted(joined.nodes().len(), "node"),
-        counted(usize::try_from(minutes).unwrap_or(usize::MAX), "minute"),
-        begun.elapsed().as_secs_f64()
-    ));
-    Ok(code)
-}
-
-async fn checked(
-    args: &DemoArgs,
-    (suites, selection): (Suites, Selection),
-    screen: &Screen,
-    server: &Server,
-    joined: &Joined,
-) -> Result<u8, CliError> {
     let config = Config {
         outside: Outside {
             reaches_nodes: true,
             proxy: Target::parse(&joined.proxy_url()),
+            load_balancers,
             ..Outside::default()
         },
         ..Config::default()
@@ -126,6 +130,25 @@ async fn checked(
         resume: None,
         keep: Keep::Never,
     };
+    let code = Box::pin(checked(args, &suites, &cluster, &options, screen)).await?;
+    let minutes = from.elapsed().as_secs().div_ceil(60).max(1);
+    screen.complain(&format!(
+        "Simulated: a control plane of Kubernetes {}, {} and {}, in {:.1} s. Nothing of it was real.\n",
+        kind.version,
+        counted(joined.nodes().len(), "node"),
+        counted(usize::try_from(minutes).unwrap_or(usize::MAX), "minute"),
+        begun.elapsed().as_secs_f64()
+    ));
+    Ok(code)
+}
+
+async fn checked(
+    args: &DemoArgs,
+    suites: &Suites,
+    cluster: &Cluster,
+    options: &RunOptions,
+    screen: &Screen,
+) -> Result<u8, CliError> {
     let record = args.out.as_deref().map(out::prepare).transpose()?;
     let progress = Progress::start(*screen);
     let journal = created(args.out.as_deref(), record.as_deref(), &progress)?;
@@ -134,7 +157,7 @@ async fn checked(
     if let Pace::Real = args.pace {
         signals = count_signals().map_err(CliError::Signals)?;
     }
-    let finished = Box::pin(run_checks(&cluster, &suites, &options, &journal, signals)).await;
+    let finished = Box::pin(run_checks(cluster, suites, options, &journal, signals)).await;
     progress.end();
     reported(&journal, finished, args.out.as_deref(), args.format, screen)
         .map(|end| end.exit.code())

@@ -130,7 +130,10 @@ fn parse_fault(text: &str) -> Result<Fault, String> {
             Err(match (of_cluster, of_front) {
                 (true, false) => product,
                 (false, true) => front,
-                _ => format!("{product}\n  nor of the front: {front}"),
+                _ => format!(
+                    "{product}\n  nor of the front: {front}\n  \
+                     (`winconform simulate --list-faults` has all)"
+                ),
             })
         }
     }

@@ -1,5 +1,6 @@
 //! What a demo is given: all that is wrong with its arguments is told at once, before anything begins.
 
+use hybrid_sim::front::FrontFault;
 use hybrid_sim::server::{Server, ServerOptions};
 use hybrid_sim::{FaultPlan, TimedFault, Topology, UnknownFault};
 use winconform_core::document::{Diagnostic, Diagnostics, Place, did_you_mean};
@@ -105,15 +106,13 @@ fn sized(
 /// What is broken, on a topology if that is one.
 fn faults(given: &[String], on: Option<&Topology>, found: &mut Vec<Diagnostic>) -> FaultPlan {
     let at = Place::argument("--fault");
-    let listed = "`winconform demo --list-faults` has all, and how each is written";
     let mut faults = Vec::new();
     for text in given {
         match text.parse::<TimedFault>() {
             Ok(fault) => faults.push(fault),
             Err(error) => {
-                let unknown = matches!(error, UnknownFault::Name { .. });
-                let hint = unknown.then(|| listed.to_owned());
-                found.push(at.problem(error.to_string(), hint));
+                let (message, hint) = unknown(text, &error);
+                found.push(at.problem(message, hint));
             }
         }
     }
@@ -123,4 +122,26 @@ fn faults(given: &[String], on: Option<&Topology>, found: &mut Vec<Diagnostic>) 
         found.extend(misfits.map(|misfit| at.problem(misfit.to_string(), None)));
     }
     plan
+}
+
+/// What is wrong with the text of a fault, and what to do.
+fn unknown(text: &str, error: &UnknownFault) -> (String, Option<String>) {
+    match error {
+        UnknownFault::Name { name, .. } => {
+            let mut front = FrontFault::catalogue().iter();
+            let hint = match front.any(|fault| fault.name == name) {
+                true => {
+                    "it is one of the way to an API server, which `winconform simulate --front` has"
+                }
+                false => "`winconform demo --list-faults` has all, and how each is written",
+            };
+            (error.to_string(), Some(hint.to_owned()))
+        }
+        // These name a part alone
+        UnknownFault::Place(_)
+        | UnknownFault::Time(_)
+        | UnknownFault::Order(_)
+        | UnknownFault::Never(_) => (format!("in `{text}`, {error}"), None),
+        named => (named.to_string(), None),
+    }
 }
