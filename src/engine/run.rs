@@ -191,6 +191,7 @@ async fn live(
     if let Some(earlier) = &options.resume {
         earlier
             .can_be_resumed(&started(cluster, suites, options), &facts)
+            .and_then(|()| earlier.is_kept_by(selected.plan.checks.iter().map(|check| &check.id)))
             .map_err(RunError::Resume)?;
     }
     let mut plan = note_plan(journal, facts.clone(), selected).map_err(RunError::Journal)?;

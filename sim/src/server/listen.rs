@@ -25,19 +25,23 @@ use tokio_util::task::TaskTracker;
 
 use super::admission::{Recorded, versions};
 use super::kinds::Kind;
-use super::serve::{self, Shared};
+use super::serve::{Shared, answer};
 use super::services::KUBERNETES;
 use super::state::State;
 use super::{admit, controllers, rbac};
-use crate::clock;
 use crate::kubelet::{ServingError, self_signed};
-use crate::listen::{greet, http};
+use crate::listen::{Seat, greet, http, serve};
 use crate::loopback::Listener;
 use crate::topology::IpFamilies;
 use crate::world::Key;
 
-/// How long a client may say nothing between requests.
-const PATIENCE: Duration = Duration::from_mins(5);
+/// How long a client may say nothing between requests, and within the header of one (apiserver,
+/// `ReadHeaderTimeout`).
+const PATIENCE: Duration = Duration::from_secs(32);
+
+/// How many clients are served at once; each watch, each log that is followed and each session is
+/// one. More wait.
+const MOST_CLIENTS: usize = 256;
 
 /// How much a stream in memory holds.
 const BUFFER: usize = 256 * 1024;
@@ -109,6 +113,11 @@ pub struct Server {
 }
 
 impl Server {
+    /// The Kubernetes versions that it can be of, the usual one first.
+    pub fn versions() -> impl Iterator<Item = &'static str> {
+        versions()
+    }
+
     /// Starts a server that nobody reaches yet but by [`Server::client`].
     pub fn start(options: &ServerOptions) -> Result<Self, ServerError> {
         let recorded = Recorded::of(&options.version).ok_or_else(|| ServerError::Version {
@@ -146,7 +155,7 @@ impl Server {
                     let response = through_memory(&shared, request).await?;
                     return Ok::<_, hyper::Error>(response.map(BodyExt::boxed_unsync));
                 }
-                let answer = serve::answer(&shared, request).await;
+                let answer = answer(&shared, request).await;
                 Ok(answer.map(|body| body.map_err(|never| match never {}).boxed_unsync()))
             }
         });
@@ -163,23 +172,15 @@ impl Server {
         let bound = listener.local_addr().map_err(failed)?;
         let (shared, tls) = (Arc::clone(&self.shared), self.tls.clone());
         self.shared.spawn(async move {
-            loop {
-                match listener.accept().await {
-                    Ok(stream) => {
-                        let (all, tls) = (Arc::clone(&shared), tls.clone());
-                        shared.spawn(async move {
-                            if let Some(stream) = greet(&tls, stream).await {
-                                speak(&all, stream).await;
-                            }
-                        });
-                    }
-                    Err(error) => {
-                        tracing::debug!(%error, "a connection is lost");
-                        // Out of descriptors: one of them is given back before long
-                        clock::elapse(Duration::from_millis(50)).await;
+            let serves = |stream, seat| {
+                let (all, tls) = (Arc::clone(&shared), tls.clone());
+                async move {
+                    if let Some(stream) = greet(&tls, stream).await {
+                        speak(&all, stream, Some(&seat)).await;
                     }
                 }
-            }
+            };
+            serve(|task| shared.spawn(task), listener, MOST_CLIENTS, serves).await;
         });
         Ok(bound)
     }
@@ -254,10 +255,17 @@ fn begin(state: &mut State) {
     );
 }
 
-/// Serves one connection until either side has done with it.
-async fn speak(shared: &Arc<Shared>, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) {
-    let service = service_fn(async |request: Request<Incoming>| {
-        Ok::<_, Infallible>(serve::answer(shared, request).await)
+/// Serves one connection until either side has done with it; a session goes on in its seat.
+async fn speak(
+    shared: &Arc<Shared>,
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    seat: Option<&Seat>,
+) {
+    let service = service_fn(async |mut request: Request<Incoming>| {
+        if let Some(seat) = seat {
+            request.extensions_mut().insert(Arc::clone(seat));
+        }
+        Ok::<_, Infallible>(answer(shared, request).await)
     });
     let served = http(PATIENCE)
         .serve_connection(TokioIo::new(stream), service)
@@ -275,7 +283,7 @@ async fn through_memory(
 ) -> Result<Response<Incoming>, hyper::Error> {
     let (near, far) = tokio::io::duplex(BUFFER);
     let all = Arc::clone(shared);
-    shared.spawn(async move { speak(&all, far).await });
+    shared.spawn(async move { speak(&all, far, None).await });
     exchange(shared, near, request).await
 }
 

@@ -133,13 +133,13 @@ fn what_cannot_be_read_says_why() {
         ),
         (
             "answers-403=Pod",
-            "`Pod` of `answers-403` is no resource; did you mean `pods`? `*` is all of them, \
-             `pods/exec` a subresource, `/metrics` a path",
+            "`Pod` of `answers-403` is no resource (`*` is all of them, `pods/exec` a subresource, \
+             `/metrics` a path); did you mean `pods`?",
         ),
         (
             "webhook-times-out=deployment",
-            "`deployment` of `webhook-times-out` is no resource; did you mean `deployments`? `*` \
-             is all of them, `pods/exec` a subresource, `/metrics` a path",
+            "`deployment` of `webhook-times-out` is no resource (`*` is all of them, `pods/exec` a \
+             subresource, `/metrics` a path); did you mean `deployments`?",
         ),
         (
             "admission-refuses=pods:forbidden",
