@@ -235,8 +235,8 @@ impl Served {
             all.push_str(&line);
         }
         let command = |begins: &str| {
-            let lines = all.lines().map(str::trim);
-            let found = lines.filter_map(|line| line.strip_prefix(begins)).next();
+            let mut lines = all.lines().map(str::trim);
+            let found = lines.find_map(|line| line.strip_prefix(begins));
             found.unwrap_or_else(|| panic!("no `{begins}` in: {all}"))
         };
         let kubeconfig = PathBuf::from(command("winconform run --kubeconfig "));
@@ -332,7 +332,7 @@ fn a_signal_that_comes_early_leaves_nothing() {
         .expect("the binary starts");
     // It listens for signals before it makes the file
     let begun = Instant::now();
-    while !path.exists() && begun.elapsed() < Duration::from_secs(60) {
+    while !path.exists() && begun.elapsed() < Duration::from_mins(1) {
         std::thread::yield_now();
     }
     signal(&child, "TERM");

@@ -42,7 +42,7 @@ pub(super) fn reports(folder: &Path) -> Vec<PathBuf> {
 /// nothing; whether there were any.
 pub(super) fn withdraw(folder: &Path) -> bool {
     let removed = reports(folder).into_iter().map(std::fs::remove_file);
-    removed.filter(Result::is_ok).count() > 0
+    removed.flatten().count() > 0
 }
 
 /// Writes every report that is a file.
