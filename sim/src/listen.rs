@@ -37,7 +37,7 @@ pub(crate) async fn serve<F>(
             return;
         };
         match listener.accept().await {
-            Ok(stream) => cluster.spawn(serves(stream, Arc::new(seat))),
+            Ok(stream) => cluster.spawn(serves(Box::new(stream), Arc::new(seat))),
             Err(error) => {
                 tracing::debug!(%error, "a connection is lost");
                 // Out of descriptors: one of them is given back before long
