@@ -26,10 +26,10 @@ pub(crate) struct Ran {
 /// How much a program had printed at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
-    stdout: usize,
-    stderr: usize,
-    took: Duration,
-    slept: Duration,
+    pub(super) stdout: usize,
+    pub(super) stderr: usize,
+    pub(super) took: Duration,
+    pub(super) slept: Duration,
 }
 
 /// What a program prints at once.

@@ -20,6 +20,7 @@ use self::options::{Global, Invocation, Mode, Operation};
 use self::transfer::{Kept, Transfer};
 pub(crate) use self::version::Build;
 use super::net::Net;
+use super::ran::Mark;
 use super::script::is_null;
 use super::{NOT_SIMULATED, Ran, Refusal};
 use crate::topology::Os;
@@ -74,9 +75,14 @@ pub(super) fn run(build: &Build, args: &[String], input: &[u8], net: &dyn Net) -
         stderr: streams.stderr,
         code,
         took: streams.took,
+        marks: streams.marks,
         ..Ran::default()
     }
 }
+
+/// A block of standard output, which is written when it is full or at the end: where an exec has no
+/// terminal it is a pipe. What goes to standard error is written at once (POSIX, `stdin`).
+const BLOCK: usize = 4096;
 
 /// The two streams with their modes: Windows turns LF into CR LF on a stream in text mode, and curl
 /// takes its output out of that mode from the first body that it writes there
@@ -89,6 +95,8 @@ struct Streams {
     /// What goes to the files of `-o`.
     saved: BTreeMap<String, Vec<u8>>,
     took: Duration,
+    /// How much of either has been written, each time that some was.
+    marks: Vec<Mark>,
 }
 
 impl Streams {
@@ -100,7 +108,23 @@ impl Streams {
             stderr: Vec::new(),
             saved: BTreeMap::new(),
             took: Duration::ZERO,
+            marks: Vec::new(),
         }
+    }
+
+    /// Time goes on until so long after the beginning.
+    fn until(&mut self, took: Duration) {
+        let (stdout, stderr) = (self.stdout.len() / BLOCK * BLOCK, self.stderr.len());
+        let before = self.marks.last();
+        if before.map_or((0, 0), |mark| (mark.stdout, mark.stderr)) != (stdout, stderr) {
+            self.marks.push(Mark {
+                stdout,
+                stderr,
+                took: self.took,
+                slept: Duration::ZERO,
+            });
+        }
+        self.took = took;
     }
 
     fn print(&mut self, text: &str) {
@@ -182,7 +206,7 @@ impl Run<'_> {
         for (number, planned) in planned.iter().enumerate() {
             streams.binary |= planned.to_stdout();
             let transfer = self.perform(planned, number, &mut kept);
-            streams.took += transfer.total;
+            streams.until(streams.took + transfer.total);
             if !self.global.silent && !self.global.no_meter {
                 streams.complain(METER);
             }
