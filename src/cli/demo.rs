@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::time::Instant;
-use winconform_core::config::{Config, Limits, Outside, Target};
+use winconform_core::config::{Config, Outside, Target};
 use winconform_core::plan::Selection;
 
 use super::args::DemoArgs;
@@ -21,7 +21,7 @@ use super::screen::Screen;
 use super::{out, simulate, suites, topology};
 use crate::cluster::Cluster;
 use crate::engine::{Keep, Repeat, RunOptions, run as run_checks};
-use crate::transport::{Api, Dial, MadeUp, Stream};
+use crate::transport::{Dial, MadeUp, Stream};
 
 /// When it always is.
 const EPOCH: Timestamp = Timestamp::constant(1_767_225_600, 0);
@@ -93,13 +93,8 @@ async fn checked(
         },
         ..Config::default()
     };
-    let client = server.client();
-    let cluster = Cluster {
-        api: Api::new(client.clone(), config.durations.clone(), Limits::default()),
-        client,
-        context: CONTEXT.to_owned(),
-        name: None,
-    };
+    let (durations, limits) = (config.durations.clone(), config.limits.clone());
+    let cluster = Cluster::behind(server.client(), CONTEXT, durations, limits);
     let options = RunOptions {
         run: "rdemo".to_owned(),
         lease: "winconform".to_owned(),

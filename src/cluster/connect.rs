@@ -8,8 +8,8 @@ use futures::future::BoxFuture;
 use kube::client::{AuthError, ClientBuilder};
 use kube::config::Config;
 use tokio::time::{Instant, timeout};
-use tower::BoxError;
 use tower::util::MapFutureLayer;
+use tower::{BoxError, Layer, service_fn};
 use winconform_core::config::{Durations, Limits};
 use winconform_core::text::printable;
 use winconform_core::way::{ApiReply, ApiRequest};
@@ -44,6 +44,29 @@ pub struct Cluster {
     pub context: String,
     /// What the kubeconfig calls it; in a pod there is none.
     pub name: Option<String>,
+}
+
+impl Cluster {
+    /// The cluster that somebody else's client reaches, asked as one that [`connect`] has found.
+    pub fn behind(
+        client: kube::Client,
+        context: &str,
+        durations: Durations,
+        limits: Limits,
+    ) -> Self {
+        let head = head_timeout(longest_head(&durations));
+        let service = service_fn(move |request| {
+            let client = client.clone();
+            async move { client.send(request).await.map_err(BoxError::from) }
+        });
+        let client = kube::Client::new(head.layer(service), "default");
+        Self {
+            api: Api::new(client.clone(), durations, limits),
+            client,
+            context: context.to_owned(),
+            name: None,
+        }
+    }
 }
 
 /// Why there is no cluster.
@@ -194,10 +217,14 @@ fn client(mut config: Config, durations: &Durations) -> Result<kube::Client, kub
     config.default_retry = false;
     config.connect_timeout = Some(CONNECT);
     config.read_timeout = None;
-    let head = durations.api_answer.max(durations.exec_connect);
     Ok(ClientBuilder::try_from(config)?
-        .with_layer(&head_timeout(head))
+        .with_layer(&head_timeout(longest_head(durations)))
         .build())
+}
+
+/// The longest that anything waits for the head of an answer.
+fn longest_head(durations: &Durations) -> Duration {
+    durations.api_answer.max(durations.exec_connect)
 }
 
 /// A time-out for the head of an answer; its body, a watch's above all, may take longer.
