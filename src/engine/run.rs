@@ -180,11 +180,11 @@ async fn live(
         }
         Ok(_) = waiting.wait_for(|count| *count >= 1) => {
             let by = Stop::By("a signal".to_owned());
-            return stopped(cluster, options, journal, by, false).await;
+            return stopped(cluster, options, journal, by).await;
         }
         () = passed(deadline) => {
             let by = Stop::Deadline(options.deadline.unwrap_or_default());
-            return stopped(cluster, options, journal, by, false).await;
+            return stopped(cluster, options, journal, by).await;
         }
     };
     let pools = facts.pools();
@@ -213,11 +213,8 @@ async fn live(
                     return Err(error);
                 }
             },
-            Ok(_) = waiting.wait_for(|count| *count >= 1) => {
-                let by = Stop::By("a signal".to_owned());
-                return stopped(cluster, options, journal, by, true).await;
-            }
             // It begins nothing, and removes the Lease should it have come to be
+            Ok(_) = waiting.wait_for(|count| *count >= 1) => None,
             () = passed(deadline) => None,
         },
     };
@@ -364,15 +361,14 @@ async fn not_let_in(cluster: &Cluster, options: &RunOptions, journal: &Journal, 
     let _ = not_begun(cluster, options, journal, Stop::By(by), unsure).await;
 }
 
-/// Ends a run that was told to before it was let in; what it has to report is its own.
+/// Ends a run that was told to before it had a plan; what it has to report is its own.
 async fn stopped(
     cluster: &Cluster,
     options: &RunOptions,
     journal: &Journal,
     by: Stop,
-    unsure: bool,
 ) -> Result<Finished, RunError> {
-    let finished = not_begun(cluster, options, journal, by, unsure).await?;
+    let finished = not_begun(cluster, options, journal, by, false).await?;
     journal.publish().map_err(RunError::Journal)?;
     Ok(finished)
 }
