@@ -2,11 +2,19 @@
 
 use hybrid_sim::front::{Front, FrontFault, FrontOptions};
 use libtest_mimic::Trial;
+use winconform::engine::RunOptions;
+use winconform_core::plan::Selection;
 use winconform_core::record::RunView;
 
 use crate::products::{self, BROKEN_WORLD, HARNESS, PRODUCT, Product, of_the_front};
-use crate::scheduling::POLICIES;
-use crate::world::{Outcome, World, behind, seeds, trial, undisturbed, within};
+use crate::scheduling::{self, POLICIES};
+use crate::world::{Outcome, World, behind, seeds, selection, trial, undisturbed, within};
+
+/// What takes long, and the term that leaves it out.
+const LONG: [(&str, &str); 2] = [
+    ("sample.dotnet-probes", "!sample.dotnet-probes"),
+    ("sched.", "!area=sched"),
+];
 
 pub(crate) fn trials() -> Vec<Trial> {
     // Policies take a server that evaluates them
@@ -16,7 +24,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         .map(|product| {
             let name = format!("product::{}", product.fault);
             trial(name, move || {
-                let view = seen(&[product.fault], Vec::new(), 1)?;
+                let view = seen(&[product.fault], Vec::new(), 1, of(product))?;
                 products::shows(&view, product)
             })
         });
@@ -24,6 +32,26 @@ pub(crate) fn trials() -> Vec<Trial> {
         .iter()
         .map(|fault| trial(format!("harness::{fault}"), move || harness(fault)));
     product.chain(harness).collect()
+}
+
+/// The checks that are looked at while something is broken: all, less the long ones that it does not turn.
+fn of(product: &Product) -> Selection {
+    let turns = |area: &str| {
+        let scheduling = scheduling::turns(product.fault);
+        let turned = product.turns.iter().chain(scheduling);
+        let mut names = turned.map(|(name, _)| *name);
+        names.any(|name| name.starts_with(area))
+    };
+    let left_out: Vec<_> = LONG.into_iter().filter(|(name, _)| !turns(name)).collect();
+    selected(&left_out)
+}
+
+/// All checks, or all but these where there is little time.
+fn selected(left_out: &[(&str, &str)]) -> Selection {
+    match seeds() {
+        1 => selection(&left_out.iter().map(|(_, term)| *term).collect::<Vec<_>>()),
+        _ => Selection::default(),
+    }
 }
 
 /// Under a harness fault no check of a healthy cluster fails, and none that is broken passes.
@@ -40,7 +68,7 @@ fn harness(fault: &str) -> Outcome {
             .filter(|product| broken.contains(&product.fault))
             .collect();
         let fault = fault.parse().expect("a fault of the front");
-        let view = seen(broken, vec![fault], seed)?;
+        let view = seen(broken, vec![fault], seed, selected(&LONG))?;
         let tally = products::tally(&view, &products);
         let (right, silent) = tally.map_err(|wrong| format!("seed {seed}: {wrong}"))?;
         told += right;
@@ -53,7 +81,12 @@ fn harness(fault: &str) -> Outcome {
 }
 
 /// A whole run with this broken, and these faults of the front besides.
-fn seen(broken: &[&str], mut faults: Vec<FrontFault>, seed: u64) -> Result<RunView, String> {
+fn seen(
+    broken: &[&str],
+    mut faults: Vec<FrontFault>,
+    seed: u64,
+    selection: Selection,
+) -> Result<RunView, String> {
     faults.extend(of_the_front(broken));
     within(async |world: &World| {
         for fault in broken.iter().filter_map(|fault| fault.parse().ok()) {
@@ -65,7 +98,11 @@ fn seen(broken: &[&str], mut faults: Vec<FrontFault>, seed: u64) -> Result<RunVi
         let front = Front::before(world.server.client(), front).await;
         let front = front.map_err(|error| error.to_string())?;
         let cluster = behind(front.client());
-        let ran = undisturbed(&cluster, &world.whole("r1")).await;
+        let options = RunOptions {
+            selection,
+            ..world.whole("r1")
+        };
+        let ran = undisturbed(&cluster, &options).await;
         front.stop().await;
         let view = ran.view()?;
         // What it says of what it left is true, and what it left can be removed

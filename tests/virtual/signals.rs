@@ -115,9 +115,6 @@ async fn twice(world: &World, _: &Ran, at: u64) -> Result<bool, String> {
     let Some(told) = *told.borrow() else {
         return Ok(false);
     };
-    if at_the_end(&ran, at + 1)? {
-        return Ok(false);
-    }
     // Its process ends with it
     kill.send_replace(true);
     let view = ran.view()?;

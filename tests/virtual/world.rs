@@ -45,8 +45,7 @@ const FEW: [&str; 2] = [
 /// The suites without what depends on the moment.
 pub(crate) static SUITES: LazyLock<Suites> = LazyLock::new(suites::of_whole_runs);
 
-/// What is tried at every event.
-static SELECTION: LazyLock<Selection> = LazyLock::new(|| match seeds() {
+static SELECTED: LazyLock<Selection> = LazyLock::new(|| match seeds() {
     1 => selection(&FEW),
     _ => Selection::default(),
 });
@@ -110,7 +109,7 @@ impl World {
             },
             faults: FaultPlan::default(),
             seed: 1,
-            speed: std::env::var("SPEED").map_or(1.0, |s| s.parse().unwrap()),
+            speed: 1.0,
             prefix: String::new(),
         };
         let joined = hybrid_sim::join(server.client(), options).await;
@@ -140,7 +139,7 @@ impl World {
     pub(crate) fn settings(&self, run: &str) -> RunOptions {
         RunOptions {
             lease: "winconform".to_owned(),
-            selection: SELECTION.clone(),
+            selection: SELECTED.clone(),
             ..self.whole(run)
         }
     }
@@ -275,9 +274,18 @@ pub(crate) async fn undisturbed(cluster: &Cluster, options: &RunOptions) -> Ran 
 
 /// A run that nothing disturbs, which is conformant.
 pub(crate) fn unbroken() -> Ran {
+    unbroken_of(&SELECTED)
+}
+
+/// The same, of other checks.
+pub(crate) fn unbroken_of(selection: &Selection) -> Ran {
     let done = within(async |world| {
         let before = world.objects();
-        let ran = undisturbed(&world.cluster(), &world.settings("r0")).await;
+        let options = RunOptions {
+            selection: selection.clone(),
+            ..world.settings("r0")
+        };
+        let ran = undisturbed(&world.cluster(), &options).await;
         world.unchanged(&before).map(|()| ran)
     });
     let ran = done.expect("it leaves nothing");
