@@ -78,7 +78,7 @@ nodes:
 fn of_two_families_the_broken_one_is_found() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("dual.yaml");
-    std::fs::write(&file, DUAL).expect("it is written");
+    fs::write(&file, DUAL).expect("it is written");
     let topology = file.to_str().expect("a path in UTF-8");
     let told = |said: &str, verdict: &str| -> Vec<String> {
         let lines = said.lines().filter_map(|line| {

@@ -36,7 +36,7 @@ pub(crate) async fn serve<F>(
             return;
         };
         match listener.accept().await {
-            Ok(stream) => spawn(serves(stream, Arc::new(seat))),
+            Ok(stream) => spawn(serves(Box::new(stream), Arc::new(seat))),
             Err(error) => {
                 tracing::debug!(%error, "a connection is lost");
                 // Out of descriptors: one of them is given back before long

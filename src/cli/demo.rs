@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::time::Instant;
-use winconform_core::config::{Config, Limits, Outside, Target};
+use winconform_core::config::{Config, Outside, Target};
 use winconform_core::suite::Suites;
 use winconform_core::text::counted;
 
@@ -25,7 +25,7 @@ use super::screen::Screen;
 use super::{out, simulate};
 use crate::cluster::Cluster;
 use crate::engine::{Keep, Repeat, RunOptions, run as run_checks};
-use crate::transport::{Api, Dial, MadeUp, Stream, made_up_runtime};
+use crate::transport::{Dial, MadeUp, Stream, made_up_runtime};
 use given::Given;
 
 /// When it always is.
@@ -109,13 +109,8 @@ async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8,
         },
         ..Config::default()
     };
-    let client = server.client();
-    let cluster = Cluster {
-        api: Api::new(client.clone(), config.durations.clone(), Limits::default()),
-        client,
-        context: CONTEXT.to_owned(),
-        name: None,
-    };
+    let (durations, limits) = (config.durations.clone(), config.limits.clone());
+    let cluster = Cluster::behind(server.client(), CONTEXT, durations, limits);
     let options = RunOptions {
         run: "rdemo".to_owned(),
         lease: "winconform".to_owned(),

@@ -1,7 +1,6 @@
 //! Exec, attach and logs: asked of the node's kubelet, whose answer is the client's.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
@@ -15,12 +14,11 @@ use serde_json::Value;
 use tokio::io::copy_bidirectional;
 
 use super::ask::Ask;
-use super::listen::exchange;
 use super::refusal::Refusal;
 use super::serve::{Answer, Sent, Shared, refused};
 use crate::listen::Seat;
 use crate::lock::locked;
-use crate::loopback::{connect, is_in_memory};
+use crate::loopback::{client, is_in_memory};
 use crate::world::Key;
 
 /// The clients of all kubelets, by their addresses.
@@ -34,16 +32,7 @@ impl Kubelets {
         if is_in_memory() {
             let address: SocketAddr = address.parse().map_err(Refusal::internal)?;
             let shared = Arc::clone(shared);
-            let service = tower::service_fn(move |request: Request<Body>| {
-                let shared = Arc::clone(&shared);
-                async move {
-                    let stream = connect(address).await?;
-                    exchange(&shared, stream, request)
-                        .await
-                        .map_err(io::Error::other)
-                }
-            });
-            return Ok(Client::new(service, "default"));
+            return Ok(client(address, move |connection| shared.spawn(connection)));
         }
         let mut clients = locked(&self.0);
         if let Some(client) = clients.get(address) {

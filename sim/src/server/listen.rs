@@ -1,6 +1,6 @@
 //! The server as others see it: on loopback with TLS, or through streams in memory.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -16,7 +16,7 @@ use hyper_util::rt::TokioIo;
 use k8s_openapi::ByteString;
 use kube::Client;
 use kube::client::Body as Sent;
-use serde_json::json;
+use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
@@ -24,14 +24,14 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::admission::{Recorded, versions};
-use super::kinds::Kind;
+use super::kinds::{KINDS, Kind};
 use super::serve::{Shared, answer};
 use super::services::KUBERNETES;
 use super::state::State;
 use super::{admit, controllers, rbac};
 use crate::kubelet::{ServingError, self_signed};
 use crate::listen::{Seat, greet, http, serve};
-use crate::loopback::Listener;
+use crate::loopback::{Listener, exchange};
 use crate::topology::IpFamilies;
 use crate::world::Key;
 
@@ -211,6 +211,23 @@ impl Server {
         )
     }
 
+    /// Every object as it is now, by its kind's plural, its namespace and its name.
+    pub fn objects(&self) -> BTreeMap<(String, String, String), Value> {
+        let state = self.shared.state();
+        let of = |kind: &'static Kind| {
+            let all = state.store.all(kind.plural, "");
+            all.map(|(key, object)| {
+                let key = (
+                    kind.plural.to_owned(),
+                    key.namespace.clone(),
+                    key.name.clone(),
+                );
+                (key, object.value.clone())
+            })
+        };
+        KINDS.iter().flat_map(of).collect()
+    }
+
     /// What was asked for that is not served, as method and path.
     pub fn unserved(&self) -> BTreeSet<String> {
         self.shared.unserved()
@@ -284,24 +301,5 @@ async fn through_memory(
     let (near, far) = tokio::io::duplex(BUFFER);
     let all = Arc::clone(shared);
     shared.spawn(async move { speak(&all, far, None).await });
-    exchange(shared, near, request).await
-}
-
-/// A request by a connection of its own.
-pub(super) async fn exchange(
-    shared: &Shared,
-    near: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    mut request: Request<Sent>,
-) -> Result<Response<Incoming>, hyper::Error> {
-    let (mut sender, connection) =
-        hyper::client::conn::http1::handshake(TokioIo::new(near)).await?;
-    shared.spawn(async move {
-        // Whoever asked hears of it
-        let _ = connection.with_upgrades().await;
-    });
-    if !request.headers().contains_key(http::header::HOST) {
-        let here = http::HeaderValue::from_static("simulated");
-        request.headers_mut().insert(http::header::HOST, here);
-    }
-    sender.send_request(request).await
+    exchange(near, request, |connection| shared.spawn(connection)).await
 }
