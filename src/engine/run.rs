@@ -25,7 +25,7 @@ use super::fixtures::Fixtures;
 use super::journal::{Journal, JournalError};
 use super::manifest;
 use super::offers::note_unoffered;
-use super::reasons::{passed, watch_reasons};
+use super::reasons::{passed, signalled, watch_reasons};
 use super::repeat::Repeat;
 use super::resume::go_on;
 use super::spans::Spans;
@@ -178,7 +178,7 @@ async fn live(
         planned = plan_of(cluster, suites, &options.config, &options.selection) => {
             planned.map_err(RunError::Selection)?
         }
-        Ok(_) = waiting.wait_for(|count| *count >= 1) => {
+        () = signalled(&mut waiting) => {
             let by = Stop::By("a signal".to_owned());
             return stopped(cluster, options, journal, by).await;
         }
@@ -214,7 +214,7 @@ async fn live(
                 }
             },
             // It begins nothing, and removes the Lease should it have come to be
-            Ok(_) = waiting.wait_for(|count| *count >= 1) => None,
+            () = signalled(&mut waiting) => None,
             () = passed(deadline) => None,
         },
     };
