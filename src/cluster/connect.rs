@@ -224,7 +224,13 @@ fn client(mut config: Config, durations: &Durations) -> Result<kube::Client, kub
 
 /// The longest that anything waits for the head of an answer.
 fn longest_head(durations: &Durations) -> Duration {
-    durations.api_answer.max(durations.exec_connect)
+    let Durations {
+        api_answer,
+        dry_run_answer,
+        exec_connect,
+        ..
+    } = durations;
+    *api_answer.max(dry_run_answer).max(exec_connect)
 }
 
 /// A time-out for the head of an answer; its body, a watch's above all, may take longer.
@@ -379,6 +385,23 @@ mod tests {
     async fn a_server_that_tells_its_version_is_reached() {
         let version = r#"{"major":"1","minor":"37","gitVersion":"v1.37.0"}"#;
         reached(Answers(200, version)).await.expect("reached");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_dry_run_may_take_as_long_as_webhooks_do() {
+        let service = tower::service_fn(|_: Request<Body>| async {
+            pause(Duration::from_secs(30)).await;
+            let body = Full::new(bytes::Bytes::from_static(b"{\"kind\":\"Pod\"}"));
+            Ok::<_, io::Error>(Response::new(body))
+        });
+        let client = kube::Client::new(service, "default");
+        let cluster = Cluster::behind(client, "c", Durations::default(), Limits::default());
+        let path = "/api/v1/namespaces/default/pods";
+        let dry = ApiRequest::get(format!("{path}?dryRun=All"));
+        let reply = cluster.api.send_once(&dry).await.expect("an answer");
+        assert_eq!(reply.status, 200);
+        let plain = cluster.api.send_once(&ApiRequest::get(path)).await;
+        assert!(matches!(plain, Err(Failure::NoAnswer(_))), "{plain:?}");
     }
 
     #[tokio::test(start_paused = true)]
