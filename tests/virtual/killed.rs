@@ -26,10 +26,9 @@ use crate::world::{
 const PARTS: u64 = 2;
 
 /// Checks that are concluded one after the other.
-const SHORT: [&str; 4] = [
+const SHORT: [&str; 3] = [
     "env.windows-build-label",
     "reject.hostPID[workload=pod]",
-    "sched.node-selector",
     "net.pod-to-node/from-linux",
 ];
 

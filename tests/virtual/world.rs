@@ -45,6 +45,7 @@ const FEW: [&str; 2] = [
 /// The suites without what depends on the moment.
 pub(crate) static SUITES: LazyLock<Suites> = LazyLock::new(suites::of_whole_runs);
 
+/// Those, or all for more than one seed.
 static SELECTED: LazyLock<Selection> = LazyLock::new(|| match seeds() {
     1 => selection(&FEW),
     _ => Selection::default(),
