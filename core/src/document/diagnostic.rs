@@ -103,7 +103,7 @@ mod tests {
             ("windows-2023", Some("windows-2022")),
             ("hnit", Some("hint")),
             ("hit", Some("hint")),
-            ("rejections", Some("reject")),
+            ("rejects", Some("reject")),
             ("win-2022-c", None),
             ("hostile", None),
             ("moon", None),

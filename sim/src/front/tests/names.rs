@@ -143,12 +143,12 @@ fn what_cannot_be_read_says_why() {
         ),
         (
             "admission-refuses=pods:forbidden",
-            "`admission-refuses` takes no `forbidden` behind the resource; did you mean \
-             `Forbidden`?",
+            "`admission-refuses` takes no `forbidden` behind the resource, but Invalid, Forbidden, \
+             Unauthorized, RequestEntityTooLarge; did you mean `Forbidden`?",
         ),
         (
             "webhook-refuses=pods:404",
-            "`webhook-refuses` takes no `404` behind the resource; did you mean `400`?",
+            "`webhook-refuses` takes no `404` behind the resource, but 400, 403; did you mean `400`?",
         ),
         (
             "admission-injects=a:b",
