@@ -13,7 +13,6 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use hybrid_sim::ProductFault;
 use hybrid_sim::front::FrontFault;
 use tokio::sync::{Mutex, Notify, Semaphore};
 use winconform::cluster::{connect, remove_run};
