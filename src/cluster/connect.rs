@@ -9,7 +9,7 @@ use kube::client::{AuthError, ClientBuilder};
 use kube::config::Config;
 use tokio::time::{Instant, timeout};
 use tower::util::MapFutureLayer;
-use tower::{BoxError, Layer, service_fn};
+use tower::{BoxError, Layer};
 use winconform_core::config::{Durations, Limits};
 use winconform_core::text::printable;
 use winconform_core::way::{ApiReply, ApiRequest};
@@ -55,7 +55,7 @@ impl Cluster {
         limits: Limits,
     ) -> Self {
         let head = head_timeout(longest_head(&durations));
-        let service = service_fn(move |request| {
+        let service = tower::service_fn(move |request| {
             let client = client.clone();
             async move { client.send(request).await.map_err(BoxError::from) }
         });

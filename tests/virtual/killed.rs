@@ -49,7 +49,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 
 /// Kills a run at every event, and cleans up.
 fn at_events(part: u64) -> Outcome {
-    at_every(part, async |world, at| {
+    at_every(part, &async |world: &World, at| {
         let before = world.objects();
         let settings = world.settings("r1");
         let killed = at_event(world, &settings, at).await;
@@ -60,7 +60,7 @@ fn at_events(part: u64) -> Outcome {
 }
 
 /// Does something with every event of a run's that is of this part, until there is none.
-fn at_every(part: u64, each: impl AsyncFn(&World, u64) -> Result<bool, String>) -> Outcome {
+fn at_every(part: u64, each: &impl AsyncFn(&World, u64) -> Result<bool, String>) -> Outcome {
     for at in (part..).step_by(usize::try_from(PARTS).expect("a few")) {
         let more = within(async |world| each(world, at).await);
         if !more.map_err(|error| format!("killed at {at}: {error}"))? {
@@ -144,7 +144,7 @@ async fn goes_on(
 /// Kills a run with every request under way that changes something, but for renewals of its Lease: it is
 /// done, and nobody hears of it.
 fn at_changes(part: u64) -> Outcome {
-    at_every(part, async |world, at| {
+    at_every(part, &async |world: &World, at| {
         let before = world.objects();
         let (kill, killed) = watch::channel(false);
         let client = telling(world.server.client(), at, kill);

@@ -16,12 +16,12 @@ use crate::world::{
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
-        trial("a_signal_at_every_event", || at_every_event(once)),
-        trial("a_second_signal_at_every_event", || at_every_event(twice)),
+        trial("a_signal_at_every_event", || at_every_event(&once)),
+        trial("a_second_signal_at_every_event", || at_every_event(&twice)),
     ]
 }
 
-fn at_every_event(each: impl AsyncFn(&World, &Ran, u64) -> Result<bool, String>) -> Outcome {
+fn at_every_event(each: &impl AsyncFn(&World, &Ran, u64) -> Result<bool, String>) -> Outcome {
     let whole = unbroken();
     for at in 0.. {
         let more = within(async |world| each(world, &whole, at).await);
