@@ -1,12 +1,16 @@
 //! Endpoint slices: the pods that a Service selects (kubernetes 1.37.0,
 //! `staging/src/k8s.io/endpointslice/`), one slice per Service, which is enough for a thousand pods.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::pods::{is_going, is_over, is_ready};
-use super::{made, owned_by};
+use super::{Work, made, owned_by};
 use crate::server::kinds::Kind;
 use crate::server::state::State;
+use crate::server::store::Object;
 use crate::world::Key;
 
 /// By whom slices are managed that are made here.
@@ -15,7 +19,32 @@ const MANAGER: (&str, &str) = (
     "endpointslice-controller.k8s.io",
 );
 
+/// From how many endpoints on changes are told together, and for how long they are gathered: a
+/// slice is told as a whole (kube-controller-manager, `--endpointslice-updates-batch-period`).
+const MANY: usize = 20;
+const BATCH: Duration = Duration::from_secs(1);
+
 pub(super) fn look(state: &mut State, key: &Key) {
+    let service = state.store.value("services", key);
+    let slice = service.and_then(|service| existing(state, service));
+    let told = slice.and_then(|(_, slice)| slice["endpoints"].as_array().map(Vec::len));
+    if told.is_none_or(|told| told < MANY) {
+        return tell(state, key);
+    }
+    let work = Work::ManyEndpoints(key.clone());
+    if !state.is_awaited(&work) {
+        state.later(BATCH, work);
+    }
+}
+
+/// The slice that is told of a Service, if there is one.
+fn existing(state: &State, service: &Value) -> Option<(Key, Arc<Object>)> {
+    let mut slices = made(&state.store, "endpointslices", service).into_iter();
+    slices.find(|(_, slice)| slice["metadata"]["labels"][MANAGER.0] == MANAGER.1)
+}
+
+/// Tells the endpoints of a Service as they are.
+pub(super) fn tell(state: &mut State, key: &Key) {
     let Some(service) = state.store.value("services", key).cloned() else {
         return;
     };
@@ -37,11 +66,7 @@ pub(super) fn look(state: &mut State, key: &Key) {
         .map(|pod| endpoint(state, &service, pod, unready_too))
         .collect();
     let ports = ports(&service, &pods);
-    let existing = made(&state.store, "endpointslices", &service);
-    let existing = existing
-        .into_iter()
-        .find(|(_, slice)| slice["metadata"]["labels"][MANAGER.0] == MANAGER.1);
-    if let Some((at, _)) = existing {
+    if let Some((at, _)) = existing(state, &service) {
         state.edit("endpointslices", &at, |slice| {
             slice["endpoints"] = json!(endpoints);
             slice["ports"] = json!(ports);

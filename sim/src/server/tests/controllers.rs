@@ -318,6 +318,36 @@ async fn endpoints_follow_the_pods_that_a_service_selects() {
     assert_eq!(list["items"], json!([]));
 }
 
+#[tokio::test(start_paused = true)]
+async fn many_endpoints_are_told_together() {
+    let scene = Scene::new();
+    scene.node("n", json!({})).await;
+    let service = json!({"metadata": {"name": "x"}, "spec": {"selector": {"app": "x"},
+        "ports": [{"port": 80}]}});
+    scene
+        .create("/api/v1/namespaces/default/services", service)
+        .await;
+    for number in 0..60 {
+        let mut one = pod(&format!("p-{number}"), json!({}));
+        one["metadata"]["labels"] = json!({"app": "x"});
+        let made = scene.create(PODS, one).await;
+        scene.run(&made).await;
+    }
+    let told = || -> Vec<usize> {
+        let state = scene.server.shared.state();
+        let changes = state.store.since(0).expect("all are remembered");
+        let slices = changes.filter(|change| change.plural == "endpointslices");
+        let endpoints = slices.map(|change| change.object.value["endpoints"].as_array());
+        endpoints
+            .map(|endpoints| endpoints.map_or(0, Vec::len))
+            .collect()
+    };
+    let each: Vec<usize> = (0..=20).collect();
+    assert_eq!(told(), each);
+    clock::elapse(Duration::from_secs(2)).await;
+    assert_eq!(told(), [each, vec![60]].concat());
+}
+
 fn taints(node: &Value) -> Vec<String> {
     let taints = node["spec"]["taints"].as_array().into_iter().flatten();
     taints
