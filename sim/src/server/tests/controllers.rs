@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{MERGE, STRATEGIC, Scene, path_of, pod, template};
 use crate::clock;
+use crate::server::kinds::Kind;
 
 const APPS: &str = "/apis/apps/v1/namespaces/default";
 const PODS: &str = "/api/v1/namespaces/default/pods";
@@ -335,8 +336,8 @@ async fn many_endpoints_are_told_together() {
     }
     let told = || -> Vec<usize> {
         let state = scene.server.shared.state();
-        let changes = state.store.since(0).expect("all are remembered");
-        let slices = changes.filter(|change| change.plural == "endpointslices");
+        let slices = state.store.since(Kind::named("endpointslices"), 0);
+        let slices = slices.expect("all are remembered");
         let endpoints = slices.map(|change| change.object.value["endpoints"].as_array());
         endpoints
             .map(|endpoints| endpoints.map_or(0, Vec::len))
