@@ -42,6 +42,8 @@ pub(super) enum Work {
     Job(Key),
     /// The endpoints of a Service.
     Endpoints(Key),
+    /// The same of one that has many, a while after the first of some changes.
+    ManyEndpoints(Key),
     Schedule,
 }
 
@@ -66,6 +68,7 @@ pub(super) fn settle(state: &mut State) {
             Work::DaemonSet(key) => daemonset::look(state, &key),
             Work::Job(key) => job::look(state, &key),
             Work::Endpoints(key) => slices::look(state, &key),
+            Work::ManyEndpoints(key) => slices::tell(state, &key),
             Work::Schedule => scheduler::look(state),
         }
     }

@@ -2,13 +2,17 @@
 //! `staging/src/k8s.io/endpointslice/`), one slice per Service and family of addresses, which is enough for a thousand
 //! pods.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::pods::{is_going, is_over, is_ready};
-use super::{made, owned_by};
+use super::{Work, made, owned_by};
 use crate::families;
 use crate::server::kinds::Kind;
 use crate::server::state::State;
+use crate::server::store::Object;
 use crate::world::Key;
 
 /// By whom slices are managed that are made here.
@@ -17,7 +21,34 @@ const MANAGER: (&str, &str) = (
     "endpointslice-controller.k8s.io",
 );
 
+/// From how many endpoints on changes are told together, and for how long they are gathered: a
+/// slice is told as a whole (kube-controller-manager, `--endpointslice-updates-batch-period`).
+const MANY: usize = 20;
+const BATCH: Duration = Duration::from_secs(1);
+
 pub(super) fn look(state: &mut State, key: &Key) {
+    let service = state.store.value("services", key);
+    let slices = service
+        .into_iter()
+        .flat_map(|service| existing(state, service));
+    let told = slices.filter_map(|(_, slice)| slice["endpoints"].as_array().map(Vec::len));
+    if told.max().is_none_or(|told| told < MANY) {
+        return tell(state, key);
+    }
+    let work = Work::ManyEndpoints(key.clone());
+    if !state.is_awaited(&work) {
+        state.later(BATCH, work);
+    }
+}
+
+/// The slices that are told of a Service.
+fn existing(state: &State, service: &Value) -> impl Iterator<Item = (Key, Arc<Object>)> + use<> {
+    let slices = made(&state.store, "endpointslices", service).into_iter();
+    slices.filter(|(_, slice)| slice["metadata"]["labels"][MANAGER.0] == MANAGER.1)
+}
+
+/// Tells the endpoints of a Service as they are.
+pub(super) fn tell(state: &mut State, key: &Key) {
     let Some(service) = state.store.value("services", key).cloned() else {
         return;
     };
@@ -70,11 +101,8 @@ fn keep(
     family: &str,
     (endpoints, ports): (Vec<Value>, Vec<Value>),
 ) {
-    let existing = made(&state.store, "endpointslices", service);
-    let existing = existing.into_iter().find(|(_, slice)| {
-        slice["metadata"]["labels"][MANAGER.0] == MANAGER.1 && slice["addressType"] == *family
-    });
-    if let Some((at, _)) = existing {
+    let same = existing(state, service).find(|(_, slice)| slice["addressType"] == *family);
+    if let Some((at, _)) = same {
         state.edit("endpointslices", &at, |slice| {
             slice["endpoints"] = json!(endpoints);
             slice["ports"] = json!(ports);

@@ -132,7 +132,9 @@ mod tests {
         let (small, large) = (asks("100m", 80), asks("900m", 81));
         let place = |pods: &[&Value]| {
             let mut taken = Amounts::new();
-            pods.iter().for_each(|pod| add(&mut taken, &requests(pod)));
+            for pod in pods {
+                add(&mut taken, &requests(pod));
+            }
             Place {
                 name: "a".to_owned(),
                 node: Object::new(node.clone()),
