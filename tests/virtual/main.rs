@@ -16,6 +16,7 @@ mod suites;
 mod deadline;
 mod faults;
 mod killed;
+mod same;
 mod signals;
 mod together;
 mod world;
@@ -29,6 +30,7 @@ fn main() {
         killed::trials(),
         signals::trials(),
         deadline::trials(),
+        same::trials(),
         together::trials(),
         faults::trials(),
     ];

@@ -11,12 +11,11 @@ use hybrid_sim::{FaultPlan, InMemory, JoinOptions, Joined, Topology};
 use jiff::Timestamp;
 use libtest_mimic::Trial;
 use serde_json::Value;
-use tokio::runtime::Builder;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use winconform::cluster::{Cluster, cleanup};
 use winconform::engine::{Finished, Journal, Listener, RunError, RunOptions, run};
-use winconform::transport::{Dial, MadeUp, Stream};
+use winconform::transport::{Dial, MadeUp, Stream, made_up_runtime};
 use winconform_core::config::{Durations, Limits, Outside};
 use winconform_core::document::{Place, Placed};
 use winconform_core::plan::Selection;
@@ -82,10 +81,14 @@ pub(crate) struct World {
 
 /// Does something in a world of its own.
 pub(crate) fn within<T>(act: impl AsyncFnOnce(&World) -> T) -> T {
-    let mut runtime = Builder::new_current_thread();
-    let runtime = runtime.enable_time().start_paused(true).build();
+    within_seeded(1, act)
+}
+
+/// The same, in which nothing is left to chance but what follows from a seed.
+pub(crate) fn within_seeded<T>(seed: u64, act: impl AsyncFnOnce(&World) -> T) -> T {
+    let runtime = made_up_runtime(seed);
     runtime.expect("a runtime starts").block_on(async {
-        let world = World::begin().await;
+        let world = World::begin(seed).await;
         Box::pin(act(&world)).await
     })
 }
@@ -99,17 +102,21 @@ pub(crate) fn trial(
 }
 
 impl World {
-    async fn begin() -> Self {
+    async fn begin(seed: u64) -> Self {
         let memory = InMemory::begin(EPOCH);
-        let made_up = MadeUp::begin(EPOCH, 1, dial());
-        let server = Server::start(&ServerOptions::default()).expect("a known version");
+        let made_up = MadeUp::begin(EPOCH, seed, dial());
+        let options = ServerOptions {
+            seed,
+            ..ServerOptions::default()
+        };
+        let server = Server::start(&options).expect("a known version");
         let options = JoinOptions {
             topology: Topology {
                 load_balancer: true,
                 ..Topology::hybrid()
             },
             faults: FaultPlan::default(),
-            seed: 1,
+            seed,
             speed: 1.0,
             prefix: String::new(),
         };
