@@ -68,6 +68,7 @@ const ATTEMPTS: u32 = 6;
 
 impl Durations {
     /// The same with another `api_answer`, and what follows from it.
+    #[must_use]
     pub fn answered_within(self, api_answer: Duration) -> Self {
         Self {
             api_answer,
