@@ -355,7 +355,7 @@ mod tests {
     use Server::{Answers, Hangs, HasAnotherAuthority, Refuses, WantsACertificate};
 
     async fn reached(server: Server) -> Result<(), ConnectError> {
-        let service = service_fn(move |_: Request<Body>| async move {
+        let service = tower::service_fn(move |_: Request<Body>| async move {
             match server {
                 Answers(status, body) => {
                     let body = Full::new(bytes::Bytes::from_static(body.as_bytes()));
@@ -389,7 +389,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_dry_run_may_take_as_long_as_webhooks_do() {
-        let service = service_fn(|_: Request<Body>| async {
+        let service = tower::service_fn(|_: Request<Body>| async {
             pause(Duration::from_secs(30)).await;
             let body = Full::new(bytes::Bytes::from_static(b"{\"kind\":\"Pod\"}"));
             Ok::<_, io::Error>(Response::new(body))
@@ -474,7 +474,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn every_request_of_the_client_ends_though_the_server_says_nothing() {
-        let silent = service_fn(|_: Request<Body>| {
+        let silent = tower::service_fn(|_: Request<Body>| {
             std::future::pending::<Result<Response<Full<bytes::Bytes>>, BoxError>>()
         });
         let layered = ClientBuilder::new(silent, "default")
