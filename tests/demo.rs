@@ -1,6 +1,12 @@
-//! `winconform demo`, as the binary: whole runs in memory.
+//! `winconform demo`, as the binary: whole runs in memory, and a cluster that is served.
 
-use std::process::{Command, Output};
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 fn demo(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_winconform"))
@@ -33,7 +39,7 @@ fn a_healthy_cluster_is_conformant_and_said_to_be_none() {
     );
     assert!(end.contains(", 2 nodes and "), "{end}");
     for report in ["junit.xml", "report.json", "record.jsonl"] {
-        let written = std::fs::read_to_string(out.join(report)).expect("it is written");
+        let written = fs::read_to_string(out.join(report)).expect("it is written");
         assert!(written.contains("a simulation, no cluster"), "{report}");
     }
 }
@@ -72,7 +78,7 @@ nodes:
 fn of_two_families_the_broken_one_is_found() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("dual.yaml");
-    std::fs::write(&file, DUAL).expect("it is written");
+    fs::write(&file, DUAL).expect("it is written");
     let topology = file.to_str().expect("a path in UTF-8");
     let told = |said: &str, verdict: &str| -> Vec<String> {
         let lines = said.lines().filter_map(|line| {
@@ -104,6 +110,290 @@ fn of_two_families_the_broken_one_is_found() {
     let failed = told(&said, "fail ");
     assert!(failed.len() > 5, "{said}");
     assert_eq!(second(&failed), failed.len(), "{failed:?}");
+}
+
+#[test]
+fn nodes_are_as_many_as_are_wanted() {
+    let select = ["--select", "env.node-labels"];
+    let done = demo(&[&["--topology", "hybrid", "--nodes", "9"][..], &select].concat());
+    let (said, told) = (text(&done.stdout), text(&done.stderr));
+    assert_eq!(done.status.code(), Some(0), "{said}{told}");
+    let pools = said.lines().find(|line| line.starts_with("pools"));
+    let pools = pools.unwrap_or_default();
+    assert!(
+        pools.ends_with("linux 5 nodes, windows-2022 4 nodes"),
+        "{said}"
+    );
+    assert!(told.contains(", 9 nodes and 1 minute, in"), "{told}");
+    let done = demo(
+        &[
+            &["--topology", "single-windows", "--nodes", "1"][..],
+            &select,
+        ]
+        .concat(),
+    );
+    assert!(text(&done.stderr).contains(", 1 node and "), "{done:?}");
+}
+
+#[test]
+fn a_load_balancer_is_looked_at_where_there_is_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("nodes.yaml");
+    let nodes =
+        "load-balancer: true\nnodes: [{name: l, pool: linux}, {name: w, pool: windows-2022}]\n";
+    fs::write(&file, nodes).expect("written");
+    let topology = file.to_str().expect("a path in UTF-8");
+    let select = [
+        "--topology",
+        topology,
+        "--select",
+        "sample.iis-loadbalancer",
+    ];
+    for (fault, code) in [(&[][..], 0), (&["--fault", "load-balancer-dead"], 10)] {
+        let done = demo(&[&select[..], fault].concat());
+        assert_eq!(done.status.code(), Some(code), "{}", text(&done.stdout));
+    }
+}
+
+/// The seconds of simulated time that a report says the run took.
+fn took(said: &str) -> f64 {
+    let (_, end) = said.rsplit_once(") in ").expect("the end of a report");
+    let seconds = end.split(' ').next().expect("a number");
+    seconds.parse().expect("seconds")
+}
+
+#[test]
+fn at_the_pace_of_real_time_a_run_takes_what_it_says() {
+    let arguments = ["--topology", "hybrid", "--select", "sample.nanoserver"];
+    let begun = Instant::now();
+    let done = demo(&[&arguments[..], &["--pace", "real"]].concat());
+    let real = begun.elapsed().as_secs_f64();
+    let said = text(&done.stdout);
+    assert_eq!(done.status.code(), Some(0), "{said}{}", text(&done.stderr));
+    assert!(took(&said) > 1.0 && took(&said) <= real, "{real} s: {said}");
+    let fast = demo(&arguments);
+    assert_eq!(fast.status.code(), Some(0), "{}", text(&fast.stderr));
+}
+
+#[test]
+fn what_is_followed_can_be_interrupted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_winconform"))
+        .args(["demo", "--topology", "hybrid", "--pace", "real", "--out"])
+        .arg(folder.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let progress = BufReader::new(child.stderr.take().expect("piped"));
+    for line in progress.lines() {
+        if line.expect("it is text").contains("planned") {
+            signal(&child, "INT");
+        }
+    }
+    let mut said = String::new();
+    let read = child
+        .stdout
+        .take()
+        .expect("piped")
+        .read_to_string(&mut said);
+    read.expect("it is text");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130), "{said}");
+    assert!(folder.path().join("junit.xml").exists());
+}
+
+fn signal(child: &Child, name: &str) {
+    let pid = child.id().to_string();
+    let sent = Command::new("kill").args(["-s", name, &pid]).status();
+    assert!(sent.expect("kill starts").success());
+}
+
+/// A cluster that is served, until this is dropped.
+struct Served {
+    child: Child,
+    _said: BufReader<ChildStdout>,
+    kubeconfig: PathBuf,
+}
+
+impl Served {
+    fn start(arguments: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_winconform"))
+            .args(["demo", "--serve", "--topology", "hybrid"])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let mut said = BufReader::new(child.stdout.take().expect("piped"));
+        let (mut line, mut all) = (String::new(), String::new());
+        // Two commands, and a line after them
+        while !line.contains("http_proxy=") {
+            line.clear();
+            let read = said.read_line(&mut line).expect("it is text");
+            assert!(read > 0, "it ended after: {all}");
+            all.push_str(&line);
+        }
+        let command = |begins: &str| {
+            let mut lines = all.lines().map(str::trim);
+            let found = lines.find_map(|line| line.strip_prefix(begins));
+            found.unwrap_or_else(|| panic!("no `{begins}` in: {all}"))
+        };
+        let kubeconfig = PathBuf::from(command("winconform run --kubeconfig "));
+        let shown = format!("{} get nodes -o wide", kubeconfig.display());
+        assert_eq!(command("kubectl --kubeconfig "), shown);
+        Self {
+            child,
+            _said: said,
+            kubeconfig,
+        }
+    }
+
+    fn address(&self) -> String {
+        let text = fs::read_to_string(&self.kubeconfig).expect("it is written");
+        let (_, server) = text.split_once("server: https://").expect("an address");
+        server.lines().next().expect("it ends").to_owned()
+    }
+
+    /// The exit code after a signal, when nothing is left.
+    fn ends(mut self, name: &str) -> Option<i32> {
+        let address = self.address();
+        assert!(TcpStream::connect(&address).is_ok(), "it is served");
+        signal(&self.child, name);
+        let code = self.child.wait().expect("it ends").code();
+        assert!(
+            !self.kubeconfig.exists(),
+            "{} is left",
+            self.kubeconfig.display()
+        );
+        assert!(TcpStream::connect(&address).is_err(), "{address} listens");
+        code
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+    }
+}
+
+#[test]
+fn a_served_cluster_is_run_against_and_leaves_nothing() {
+    let served = Served::start(&["--nodes", "3"]);
+    let mode = |path: &Path| {
+        let metadata = fs::metadata(path).expect("it is there");
+        metadata.permissions().mode() & 0o777
+    };
+    let folder = served.kubeconfig.parent().expect("a folder").to_owned();
+    assert_eq!((mode(&served.kubeconfig), mode(&folder)), (0o600, 0o700));
+    let run = Command::new(env!("CARGO_BIN_EXE_winconform"))
+        .args(["run", "--select", "area=env", "--kubeconfig"])
+        .arg(&served.kubeconfig)
+        .output()
+        .expect("the binary runs");
+    let said = text(&run.stdout);
+    assert_eq!(run.status.code(), Some(0), "{said}{}", text(&run.stderr));
+    assert!(
+        said.contains("linux 2 nodes, windows-2022 1 node"),
+        "{said}"
+    );
+    assert_eq!(served.ends("TERM"), Some(0));
+    assert!(!folder.exists(), "{} is left", folder.display());
+}
+
+#[test]
+fn a_served_cluster_is_broken_as_it_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mine = folder.path().join("mine");
+    let fault = ["--fault", "node-labels-missing=windows-2022"];
+    let file = ["--kubeconfig", mine.to_str().expect("UTF-8")];
+    let served = Served::start(&[&fault[..], &file].concat());
+    assert_eq!(served.kubeconfig, mine);
+    let run = Command::new(env!("CARGO_BIN_EXE_winconform"))
+        .args(["run", "--select", "env.node-labels", "--kubeconfig"])
+        .arg(&served.kubeconfig)
+        .output()
+        .expect("the binary runs");
+    assert_eq!(run.status.code(), Some(10), "{}", text(&run.stdout));
+    assert_eq!(served.ends("INT"), Some(0));
+}
+
+/// Interrupted before the nodes are there, it ends all the same.
+#[test]
+fn a_signal_that_comes_early_leaves_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("kubeconfig");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_winconform"))
+        .args(["demo", "--serve", "--nodes", "500", "--kubeconfig"])
+        .arg(&path)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the binary starts");
+    // It listens for signals before it makes the file
+    let begun = Instant::now();
+    while !path.exists() && begun.elapsed() < Duration::from_mins(1) {
+        std::thread::yield_now();
+    }
+    signal(&child, "TERM");
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    assert!(!path.exists());
+}
+
+/// The README's steps to a claim of one's own, done as they stand there.
+#[test]
+fn a_claim_is_added_in_the_four_steps_of_the_readme() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(root.join("README.md")).expect("it is there");
+    let (_, steps) = readme
+        .split_once("### Add a claim in four steps")
+        .expect("the section");
+    let (steps, _) = steps.split_once("\n### ").expect("a section after it");
+    let fenced = |language: &str| -> Vec<&str> {
+        let parts = steps.split("```").skip(1).step_by(2);
+        parts
+            .filter_map(|part| part.strip_prefix(language)?.strip_prefix('\n'))
+            .collect()
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let copied = Command::new("cp")
+        .arg("-r")
+        .args([root.join("suites"), folder.path().join("suites")])
+        .status();
+    assert!(copied.expect("cp starts").success());
+    let shell = |command: &str| {
+        let tool = env!("CARGO_BIN_EXE_winconform");
+        let command = command.replace("winconform ", &format!("{tool} "));
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-e", "-c", &command])
+            .current_dir(folder.path());
+        shell.output().expect("a shell")
+    };
+    let [copy, holds, fails] = fenced("sh")[..] else {
+        panic!("three commands: {steps}")
+    };
+    assert!(shell(copy).status.success());
+    let [claim, case] = fenced("yaml")[..] else {
+        panic!("two files: {steps}")
+    };
+    let claims = folder.path().join("mine/claims.yaml");
+    let before = fs::read_to_string(&claims).expect("copied");
+    fs::write(&claims, before + claim).expect("written");
+    fs::write(folder.path().join("mine/net/mine.yaml"), case).expect("written");
+
+    let done = shell(holds);
+    let (said, told) = (text(&done.stdout), text(&done.stderr));
+    assert_eq!(done.status.code(), Some(0), "{said}{told}");
+    let verdicts = |said: &str, verdict: &str| {
+        let begins = |line: &&str| line.trim_start().starts_with(&format!("{verdict} "));
+        said.lines().filter(begins).count()
+    };
+    assert!(verdicts(&said, "pass") > 0, "{said}");
+    let done = shell(fails);
+    let said = text(&done.stdout);
+    assert_eq!(done.status.code(), Some(10), "{said}{}", text(&done.stderr));
+    assert!(verdicts(&said, "fail") > 0, "{said}");
 }
 
 #[test]

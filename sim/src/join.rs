@@ -106,7 +106,10 @@ impl Joined {
         if !(speed.is_finite() && speed > 0.0) {
             return Err(JoinError::Speed(speed));
         }
-        faults::check(&faults, &topology, &prefix)?;
+        let misfits = faults.misfits(&topology, &prefix);
+        if !misfits.is_empty() {
+            return Err(JoinError::Faults(misfits));
+        }
         let version = halt.run_until_cancelled(version(&client)).await;
         let version = version.ok_or(JoinError::Interrupted)??;
         let (nodes, listeners) = bind::bind(&topology, &prefix).await?;

@@ -57,7 +57,7 @@ mod traces;
 mod world;
 
 pub use fault::{
-    FaultInfo, FaultKind, FaultPlan, FaultSet, FaultSwitch, Parameter, Place, ProductFault,
+    FaultInfo, FaultKind, FaultPlan, FaultSet, FaultSwitch, Misfit, Parameter, Place, ProductFault,
     TimedFault, UnknownFault,
 };
 pub use join::{JoinError, JoinOptions, Joined, LeaveError, Silence, Unreached, join};

@@ -11,7 +11,6 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use crate::clock;
-use crate::cluster::Cluster;
 use crate::loopback::{Listener, Stream, is_in_memory};
 
 /// How long a client may take for its part of TLS: what a Go client waits for the other's,
@@ -21,14 +20,14 @@ const GREETING: Duration = Duration::from_secs(10);
 /// A client's place among those that are served; free again when nobody holds it.
 pub(crate) type Seat = Arc<OwnedSemaphorePermit>;
 
-/// Serves clients until the simulator stops.
+/// Serves clients for ever, each in a task of its own, which `spawn` begins.
 pub(crate) async fn serve<F>(
-    cluster: &Cluster,
+    spawn: impl Fn(F),
     listener: Listener,
     most: usize,
     serves: impl Fn(Box<dyn Stream>, Seat) -> F,
 ) where
-    F: Future<Output = ()> + Send + 'static,
+    F: Future<Output = ()>,
 {
     let seats = Arc::new(Semaphore::new(most));
     loop {
@@ -37,7 +36,7 @@ pub(crate) async fn serve<F>(
             return;
         };
         match listener.accept().await {
-            Ok(stream) => cluster.spawn(serves(stream, Arc::new(seat))),
+            Ok(stream) => spawn(serves(Box::new(stream), Arc::new(seat))),
             Err(error) => {
                 tracing::debug!(%error, "a connection is lost");
                 // Out of descriptors: one of them is given back before long
@@ -83,6 +82,7 @@ mod tests {
 
     use super::*;
     use crate::clock::Clock;
+    use crate::cluster::Cluster;
     use crate::fault::{FaultSet, FaultSwitch};
     use crate::loopback::connect;
 
@@ -117,7 +117,7 @@ mod tests {
                     drop(seat);
                 }
             };
-            serve(&all, listener, MOST, serves).await;
+            serve(|task| all.spawn(task), listener, MOST, serves).await;
         });
         // More than are served say nothing, some of them for ever
         let mut clients = Vec::new();

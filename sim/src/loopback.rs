@@ -10,11 +10,20 @@ use std::io;
 use std::marker::PhantomData;
 use std::net::{Ipv4Addr, SocketAddr};
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::header::{HOST, HeaderValue};
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
 use jiff::{SignedDuration, Timestamp};
+use kube::Client;
+use kube::client::Body;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::Instant;
+use tokio_util::either::Either;
 
 /// How much a stream in memory holds in each direction.
 const BUFFER: usize = 256 * 1024;
@@ -23,6 +32,9 @@ const BUFFER: usize = 256 * 1024;
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// A client's connection: of the loopback network, or in memory.
+pub(crate) type Accepted = Either<TcpStream, DuplexStream>;
 
 struct Memory {
     /// The time of day when it began.
@@ -102,14 +114,14 @@ impl Listener {
         }
     }
 
-    pub(crate) async fn accept(&self) -> io::Result<Box<dyn Stream>> {
+    pub(crate) async fn accept(&self) -> io::Result<Accepted> {
         match self {
             Self::Loopback(listener) => {
                 let (stream, _) = listener.accept().await?;
-                Ok(Box::new(stream))
+                Ok(Either::Left(stream))
             }
             Self::Memory { incoming, .. } => match incoming.lock().await.recv().await {
-                Some(stream) => Ok(Box::new(stream)),
+                Some(stream) => Ok(Either::Right(stream)),
                 // Nobody comes any more
                 None => std::future::pending().await,
             },
@@ -156,6 +168,41 @@ pub async fn connect(address: SocketAddr) -> io::Result<Box<dyn Stream>> {
         Some(stream) => Ok(Box::new(stream?)),
         None => Ok(Box::new(TcpStream::connect(address).await?)),
     }
+}
+
+/// A client of an HTTP server without TLS, each of whose requests has a connection of its own, which
+/// `serve` has looked after.
+pub(crate) fn client(
+    address: SocketAddr,
+    serve: impl Fn(BoxFuture<'static, ()>) + Clone + Send + 'static,
+) -> Client {
+    let service = tower::service_fn(move |request| {
+        let serve = serve.clone();
+        async move {
+            let stream = connect(address).await?;
+            exchange(stream, request, serve)
+                .await
+                .map_err(io::Error::other)
+        }
+    });
+    Client::new(service, "default")
+}
+
+/// An HTTP request by a connection of its own, which `serve` has looked after.
+pub(crate) async fn exchange(
+    stream: impl Stream + 'static,
+    mut request: Request<Body>,
+    serve: impl FnOnce(BoxFuture<'static, ()>),
+) -> hyper::Result<Response<Incoming>> {
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    // Whoever asked hears of what goes wrong
+    serve(connection.with_upgrades().map(|_| ()).boxed());
+    if !request.headers().contains_key(HOST) {
+        let here = HeaderValue::from_static("simulated");
+        request.headers_mut().insert(HOST, here);
+    }
+    sender.send_request(request).await
 }
 
 #[cfg(test)]

@@ -1,11 +1,46 @@
-//! Which known word a wrong one is most like.
+//! Which known word a wrong one was meant to be.
 
-/// The one of the known words that takes the fewest edits to reach; none if there are no words.
+/// The one of the known words that takes the fewest edits to reach, unless they are more than a third of
+/// the longer of the two: then something else was meant.
 pub(crate) fn nearest<'a>(
     written: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
+    let written = written.to_lowercase();
+    let edits = |name: &str| strsim::levenshtein(&written, &name.to_lowercase());
     known
         .into_iter()
-        .min_by_key(|name| strsim::levenshtein(written, name))
+        .filter(|name| edits(name) * 3 <= written.chars().count().max(name.len()))
+        .min_by_key(|name| edits(name))
+}
+
+/// The end of a sentence that names it, if there is one.
+pub(crate) fn meant(nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |nearest| {
+        format!("; did you mean `{nearest}`?")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_far_is_not_meant() {
+        let known = ["dns-down", "kube-proxy-dead", "gone"];
+        for (written, near) in [
+            ("dns-dwn", Some("dns-down")),
+            ("kubeproxy-ded", Some("kube-proxy-dead")),
+            ("gon", Some("gone")),
+            ("Gone", Some("gone")),
+            ("go", None),
+            ("", None),
+            ("windows", None),
+            ("kube", None),
+        ] {
+            assert_eq!(nearest(written, known), near, "{written}");
+        }
+        assert_eq!(meant(nearest("gon", known)), "; did you mean `gone`?");
+        assert_eq!(meant(None), "");
+    }
 }

@@ -48,7 +48,7 @@ pub(crate) async fn serve(cluster: Arc<Cluster>, listener: Listener) {
             drop(seat);
         }
     };
-    listen::serve(&cluster, listener, MOST_CLIENTS, serves).await;
+    listen::serve(|task| cluster.spawn(task), listener, MOST_CLIENTS, serves).await;
 }
 
 async fn connection(cluster: &Cluster, turns: &Turns, stream: Box<dyn Stream>) {

@@ -108,9 +108,45 @@ impl Topology {
     /// the 32768 in 10.128.0.0/9.
     pub const MOST_NODES: usize = 2000;
 
+    /// The same in memory, where a listener is no socket.
+    pub const MOST_IN_MEMORY: usize = 20_000;
+
     /// One Linux node and one of Windows Server 2022.
     pub fn hybrid() -> Self {
         NAMED[0].topology()
+    }
+
+    /// The pools it has nodes of, in the order of their first nodes.
+    pub fn pools(&self) -> Vec<Pool> {
+        let mut pools = Vec::new();
+        for spec in &self.nodes {
+            if !pools.contains(&spec.pool) {
+                pools.push(spec.pool);
+            }
+        }
+        pools
+    }
+
+    /// The same with so many nodes, spread evenly over its pools and named after them; the first pools
+    /// have one more where it does not come out. Each is as the nodes of its pool are, in turn.
+    #[must_use]
+    pub fn of_nodes(&self, count: usize) -> Self {
+        let pools = self.pools();
+        let each = |(at, pool): (usize, &Pool)| {
+            let pool = *pool;
+            let own: Vec<_> = self.nodes.iter().filter(|spec| spec.pool == pool).collect();
+            let share = count / pools.len() + usize::from(at < count % pools.len());
+            let like = own.into_iter().cycle().take(share).enumerate();
+            let named = like.map(|(index, like)| NodeSpec {
+                name: format!("{pool}-{}", letters(index)),
+                ..like.clone()
+            });
+            named.collect::<Vec<_>>()
+        };
+        Self {
+            nodes: pools.iter().enumerate().flat_map(each).collect(),
+            ..self.clone()
+        }
     }
 
     /// The topology of a name.
@@ -414,5 +450,28 @@ mod tests {
             "windows".parse::<Pool>(),
             Err(UnknownPool("windows".to_owned()))
         );
+    }
+
+    #[test]
+    fn nodes_are_spread_over_the_pools() {
+        let topology = Topology::named("three-builds").expect("it is known");
+        assert_eq!(topology.of_nodes(8), topology);
+        let pools = |topology: &Topology| -> Vec<usize> {
+            let of = |pool| topology.nodes.iter().filter(move |spec| spec.pool == pool);
+            topology
+                .pools()
+                .into_iter()
+                .map(|pool| of(pool).count())
+                .collect()
+        };
+        assert_eq!(pools(&topology.of_nodes(10)), [3, 3, 2, 2]);
+        assert_eq!(topology.of_nodes(0).nodes, []);
+        let mut uneven = Topology::hybrid();
+        uneven.nodes[0].cpus = 64;
+        uneven.load_balancer = true;
+        let many = uneven.of_nodes(100);
+        assert!(many.load_balancer && many.nodes[..50].iter().all(|spec| spec.cpus == 64));
+        let names: BTreeSet<_> = many.nodes.iter().map(|spec| &spec.name).collect();
+        assert_eq!((names.len(), pools(&many)), (100, vec![50, 50]));
     }
 }

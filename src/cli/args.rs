@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use hybrid_sim::front::FrontFault;
-use hybrid_sim::{ProductFault, TimedFault};
 use winconform_core::config::parse_duration;
+
+mod simulated;
+
+pub(super) use simulated::{DemoArgs, Fault, Pace, SimulateArgs};
 
 /// Tells whether a live hybrid Kubernetes cluster does what Kubernetes documents for Windows.
 #[derive(Debug, Parser)]
@@ -285,121 +287,8 @@ pub(super) struct ReportArgs {
     pub(super) out: Option<PathBuf>,
 }
 
-#[derive(Args, Debug)]
-pub(super) struct DemoArgs {
-    /// Break something of the nodes, as NAME or NAME=PARAM; may be repeated (see --list-faults)
-    #[arg(long = "fault", value_name = "FAULT")]
-    pub(super) faults: Vec<TimedFault>,
-    /// List what can be broken
-    #[arg(long)]
-    pub(super) list_faults: bool,
-    /// Which nodes, as a name (see `winconform simulate --list-topologies`) or a YAML file
-    #[arg(long, value_name = "NAME|FILE", default_value = "three-builds")]
-    pub(super) topology: String,
-    /// The version whose API server answers dry runs, as recorded [default: the newest there is]
-    #[arg(long, value_name = "VERSION")]
-    pub(super) kubernetes_version: Option<String>,
-    /// The seed of everything left to chance
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(super) seed: u64,
-    /// The form of the report on standard output
-    #[arg(long, value_enum, default_value = "text")]
-    pub(super) format: ReportFormat,
-    /// Write record.jsonl, junit.xml and report.json into this folder
-    #[arg(long, value_name = "DIR")]
-    pub(super) out: Option<PathBuf>,
-}
-
-#[derive(Args, Debug)]
-pub(super) struct SimulateArgs {
-    /// The kubeconfig of the control plane to join, of Kubernetes 1.36 or newer
-    #[arg(
-        long,
-        value_name = "KUBECONFIG",
-        required_unless_present_any = ["list_faults", "list_topologies"]
-    )]
-    pub(super) join: Option<PathBuf>,
-    /// List what can be broken
-    #[arg(long)]
-    pub(super) list_faults: bool,
-    /// Which nodes, as a name (see --list-topologies) or a YAML file
-    #[arg(long, value_name = "NAME|FILE", default_value = "hybrid")]
-    pub(super) topology: String,
-    /// List the topologies that have a name
-    #[arg(long)]
-    pub(super) list_topologies: bool,
-    /// Stands before each node's name, so that several simulators can join one cluster
-    #[arg(long, value_name = "TEXT", default_value = "", value_parser = parse_prefix)]
-    pub(super) prefix: String,
-    /// Break something, as NAME or NAME=PARAM; may be repeated (see --list-faults)
-    #[arg(long = "fault", value_name = "FAULT", value_parser = parse_fault)]
-    pub(super) faults: Vec<Fault>,
-    /// Write a kubeconfig for the faulty front that stands before the API server; faults that
-    /// are not of the nodes need it
-    #[arg(long, value_name = "FILE")]
-    pub(super) front: Option<PathBuf>,
-    /// How many times faster than real simulated pulls, starts and time-outs go
-    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = parse_speed)]
-    pub(super) speed: f64,
-    /// The seed of everything left to chance
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(super) seed: u64,
-}
-
-/// A fault of the simulated nodes or of the front.
-#[derive(Clone, Debug)]
-pub(super) enum Fault {
-    Product(TimedFault),
-    Front(FrontFault),
-}
-
-fn parse_fault(text: &str) -> Result<Fault, String> {
-    let product = text
-        .parse::<TimedFault>()
-        .map_err(|error| error.to_string());
-    let front = text
-        .parse::<FrontFault>()
-        .map_err(|error| error.to_string());
-    match (product, front) {
-        (Ok(fault), _) => Ok(Fault::Product(fault)),
-        (_, Ok(fault)) => Ok(Fault::Front(fault)),
-        (Err(product), Err(front)) => {
-            let name = text.split(['=', '@']).next().unwrap_or_default();
-            let of_cluster = ProductFault::catalogue().any(|fault| fault.name == name);
-            let of_front = FrontFault::catalogue()
-                .iter()
-                .any(|fault| fault.name == name);
-            // Where the name is right, only what is wrong with the rest is of use
-            Err(match (of_cluster, of_front) {
-                (true, false) => product,
-                (false, true) => front,
-                _ => format!("{product}\n  nor of the front: {front}"),
-            })
-        }
-    }
-}
-
 fn parse_deadline(text: &str) -> Result<Duration, String> {
     parse_duration(text).map_err(|error| error.to_string())
-}
-
-fn parse_speed(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(speed) if (0.01..=1000.0).contains(&speed) => Ok(speed),
-        _ => Err("a number from 0.01 to 1000".to_owned()),
-    }
-}
-
-/// The beginning of a DNS label that leaves room for a node's name.
-fn parse_prefix(text: &str) -> Result<String, String> {
-    let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let valid = text.is_empty()
-        || text.len() <= 16
-            && text.starts_with(letter)
-            && text.chars().all(|c| letter(c) || c == '-');
-    valid
-        .then(|| text.to_owned())
-        .ok_or_else(|| "at most 16 of a-z, 0-9 and -, the first no -".to_owned())
 }
 
 /// Part of a Lease's name: a DNS label that leaves room for the prefix.

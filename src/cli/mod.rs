@@ -34,8 +34,6 @@ use args::{Cli, Command};
 use error::CliError;
 use screen::Screen;
 
-use crate::transport::made_up_runtime;
-
 /// Parses the arguments, runs the command and gives the process exit code.
 pub fn main() -> ExitCode {
     // Before anything else: rustls has no default while ring is the only provider built in
@@ -61,7 +59,7 @@ pub fn main() -> ExitCode {
         }
     };
     let runtime = match &cli.command {
-        Command::Demo(demo) => made_up_runtime(demo.seed),
+        Command::Demo(args) => demo::runtime(args),
         _ => tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build(),

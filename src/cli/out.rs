@@ -38,6 +38,13 @@ pub(super) fn reports(folder: &Path) -> Vec<PathBuf> {
     REPORTS.map(|name| folder.join(name)).into()
 }
 
+/// Removes the reports of an earlier run, whose record stays, from the folder of a run that came to
+/// nothing; whether there were any.
+pub(super) fn withdraw(folder: &Path) -> bool {
+    let removed = reports(folder).into_iter().map(std::fs::remove_file);
+    removed.flatten().count() > 0
+}
+
 /// Writes every report that is a file.
 pub(super) fn write(folder: &Path, view: &RunView) -> Result<(), CliError> {
     write_whole(

@@ -29,7 +29,8 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
         &args.protected,
         screen,
     )
-    .await?;
+    .await
+    .map_err(|error| unbegun(error, args.out.as_deref(), screen))?;
     let run = new_id();
     let options = RunOptions {
         lease: match &args.id {
@@ -88,7 +89,7 @@ pub(super) fn reported(
     if let Err(refused @ (RunError::Lease { .. } | RunError::Selection(_) | RunError::Resume(_))) =
         finished
     {
-        return Err(CliError::Run(refused));
+        return Err(unbegun(CliError::Run(refused), folder, screen));
     }
 
     // Whatever came of it, what is on record is reported
@@ -108,6 +109,20 @@ pub(super) fn reported(
         Some(error) => Err(error),
         None => Ok(finished),
     }
+}
+
+/// A run that came to nothing has no reports, and an earlier one's must not pass for them.
+fn unbegun(error: CliError, folder: Option<&Path>, screen: &Screen) -> CliError {
+    if let Some(folder) = folder
+        && out::withdraw(folder)
+    {
+        let folder = printable(&folder.display().to_string());
+        screen.complain(&format!(
+            "The reports of an earlier run are removed from `{folder}`; its record stays, from which \
+             `winconform report` makes them again.\n"
+        ));
+    }
+    error
 }
 
 /// Says what the earlier run may have left in the cluster, which this one does not touch.

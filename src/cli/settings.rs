@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use winconform_core::config::{self, Config};
-use winconform_core::document::{Diagnostics, Place, Placed};
+use winconform_core::document::{Diagnostic, Diagnostics, Place, Placed};
 use winconform_core::plan::{Selection, check_waivers};
 use winconform_core::suite::Suites;
 
@@ -49,12 +49,7 @@ pub(super) fn load(
     let before = found.len();
     let mut selection = Selection::read(&config.select, suites, &mut found);
     if !select.select.is_empty() {
-        let at = Place::argument("--select");
-        let given = select.select.iter().map(|value| Placed {
-            value: value.clone(),
-            at: at.clone(),
-        });
-        selection = Selection::read(&given.collect::<Vec<_>>(), suites, &mut found);
+        selection = selected(select, suites, &mut found);
     }
     // What a selection with mistakes was to pull is not known
     if let Some(problem) = &config.public
@@ -65,6 +60,20 @@ pub(super) fn load(
     }
     Diagnostics::check(found).map_err(CliError::Settings)?;
     Ok(Settings { config, selection })
+}
+
+/// What the arguments select.
+pub(super) fn selected(
+    args: &SelectArgs,
+    suites: &Suites,
+    found: &mut Vec<Diagnostic>,
+) -> Selection {
+    let at = Place::argument("--select");
+    let given = args.select.iter().map(|value| Placed {
+        value: value.clone(),
+        at: at.clone(),
+    });
+    Selection::read(&given.collect::<Vec<_>>(), suites, found)
 }
 
 /// The text of a file that is no more than a file of settings may be.

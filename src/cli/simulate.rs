@@ -8,7 +8,7 @@ use kube::Client;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use winconform_core::config::Config;
-use winconform_core::text::printable;
+use winconform_core::text::{counted, printable};
 
 use super::args::{Fault, SimulateArgs};
 use super::connect::connected;
@@ -157,14 +157,16 @@ fn what_is_left(traces: &Traces, kubeconfig: &Path) -> String {
     )
 }
 
-struct Signals {
+/// What has been asked of the process.
+pub(super) struct Signals {
     /// Cancelled by the first signal that asks to end.
-    halt: CancellationToken,
+    pub(super) halt: CancellationToken,
     /// Cancelled by the second, after which nothing is waited for.
-    cut: CancellationToken,
+    pub(super) cut: CancellationToken,
 }
 
-fn on_signals() -> Result<Signals, CliError> {
+/// Listens for signals from now on.
+pub(super) fn on_signals() -> Result<Signals, CliError> {
     let mut interrupt = signal(SignalKind::interrupt()).map_err(CliError::Signals)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(CliError::Signals)?;
     let mut hangup = signal(SignalKind::hangup()).map_err(CliError::Signals)?;
@@ -201,9 +203,9 @@ async fn stay(
         Err(error) => return Err(CliError::Join(error)),
     };
     screen.say(&format!(
-        "joined {} simulated nodes: {}\n\
+        "joined {}: {}\n\
          an outside client reaches nodes and load balancers by http_proxy={}\n",
-        joined.nodes().len(),
+        counted(joined.nodes().len(), "simulated node"),
         joined.nodes().join(", "),
         joined.proxy_url()
     ));

@@ -8,7 +8,7 @@ use hybrid_sim::{
     IpFamilies, NamedTopology, NetworkMode, NetworkSpec, NodeSpec, Pool, TaintSpec, Topology,
 };
 use winconform_core::document::{
-    Decoder, Diagnostic, Diagnostics, Node, Value, did_you_mean, parse,
+    Decoder, Diagnostic, Diagnostics, Node, Place, Value, did_you_mean, parse,
 };
 
 use super::error::CliError;
@@ -34,25 +34,29 @@ const MEMORY: (u32, u32) = (4 * 1024, 4096 * 1024);
 
 /// The topology of a name, or else of a file.
 pub(super) fn load(given: &str) -> Result<Topology, CliError> {
+    let mut found = Vec::new();
+    let topology = look(given, &mut found)?;
+    Diagnostics::check(found).map_err(CliError::Topology)?;
+    Ok(topology)
+}
+
+/// The same, whose mistakes are told with others; with any it is of no use.
+pub(super) fn look(given: &str, found: &mut Vec<Diagnostic>) -> Result<Topology, CliError> {
     if let Some(topology) = Topology::named(given) {
         return Ok(topology);
     }
     let path = Path::new(given);
-    if !path.exists() {
-        let names: Vec<_> = NamedTopology::all()
-            .iter()
-            .map(|known| known.name)
-            .collect();
-        let hint = did_you_mean(given, &names);
-        return Err(CliError::Usage(format!(
-            "`{given}` is neither a topology that is known nor a file\n{hint}"
-        )));
+    if path.exists() {
+        return Ok(decoded(given, &read(path)?, found));
     }
-    let text = read(path)?;
-    let mut found = Vec::new();
-    let topology = decoded(given, &text, &mut found);
-    Diagnostics::check(found).map_err(CliError::Topology)?;
-    Ok(topology)
+    let names: Vec<_> = NamedTopology::all()
+        .iter()
+        .map(|known| known.name)
+        .collect();
+    let message = format!("`{given}` is neither a topology that is known nor a file");
+    let hint = did_you_mean(given, &names);
+    found.push(Place::argument("--topology").problem(message, Some(hint)));
+    Ok(empty())
 }
 
 /// What `--list-topologies` prints.
@@ -64,14 +68,18 @@ pub(super) fn catalogue() -> String {
     text
 }
 
-fn decoded(file: &str, text: &str, found: &mut Vec<Diagnostic>) -> Topology {
-    let mut topology = Topology {
+fn empty() -> Topology {
+    Topology {
         nodes: Vec::new(),
         ip_families: IpFamilies::default(),
         outside: true,
         metrics: false,
         load_balancer: false,
-    };
+    }
+}
+
+fn decoded(file: &str, text: &str, found: &mut Vec<Diagnostic>) -> Topology {
+    let mut topology = empty();
     let root = match parse(file, text) {
         Ok(root) => root,
         Err(error) => {

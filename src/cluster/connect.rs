@@ -8,8 +8,8 @@ use futures::future::BoxFuture;
 use kube::client::{AuthError, ClientBuilder};
 use kube::config::Config;
 use tokio::time::{Instant, timeout};
-use tower::BoxError;
 use tower::util::MapFutureLayer;
+use tower::{BoxError, Layer};
 use winconform_core::config::{Durations, Limits};
 use winconform_core::text::printable;
 use winconform_core::way::{ApiReply, ApiRequest};
@@ -44,6 +44,29 @@ pub struct Cluster {
     pub context: String,
     /// What the kubeconfig calls it; in a pod there is none.
     pub name: Option<String>,
+}
+
+impl Cluster {
+    /// The cluster that somebody else's client reaches, asked as one that [`connect`] has found.
+    pub fn behind(
+        client: kube::Client,
+        context: &str,
+        durations: Durations,
+        limits: Limits,
+    ) -> Self {
+        let head = head_timeout(longest_head(&durations));
+        let service = tower::service_fn(move |request| {
+            let client = client.clone();
+            async move { client.send(request).await.map_err(BoxError::from) }
+        });
+        let client = kube::Client::new(head.layer(service), "default");
+        Self {
+            api: Api::new(client.clone(), durations, limits),
+            client,
+            context: context.to_owned(),
+            name: None,
+        }
+    }
 }
 
 /// Why there is no cluster.
@@ -194,10 +217,20 @@ fn client(mut config: Config, durations: &Durations) -> Result<kube::Client, kub
     config.default_retry = false;
     config.connect_timeout = Some(CONNECT);
     config.read_timeout = None;
-    let head = durations.api_answer.max(durations.exec_connect);
     Ok(ClientBuilder::try_from(config)?
-        .with_layer(&head_timeout(head))
+        .with_layer(&head_timeout(longest_head(durations)))
         .build())
+}
+
+/// The longest that anything waits for the head of an answer.
+fn longest_head(durations: &Durations) -> Duration {
+    let Durations {
+        api_answer,
+        dry_run_answer,
+        exec_connect,
+        ..
+    } = durations;
+    *api_answer.max(dry_run_answer).max(exec_connect)
 }
 
 /// A time-out for the head of an answer; its body, a watch's above all, may take longer.
@@ -352,6 +385,23 @@ mod tests {
     async fn a_server_that_tells_its_version_is_reached() {
         let version = r#"{"major":"1","minor":"37","gitVersion":"v1.37.0"}"#;
         reached(Answers(200, version)).await.expect("reached");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_dry_run_may_take_as_long_as_webhooks_do() {
+        let service = tower::service_fn(|_: Request<Body>| async {
+            pause(Duration::from_secs(30)).await;
+            let body = Full::new(bytes::Bytes::from_static(b"{\"kind\":\"Pod\"}"));
+            Ok::<_, io::Error>(Response::new(body))
+        });
+        let client = kube::Client::new(service, "default");
+        let cluster = Cluster::behind(client, "c", Durations::default(), Limits::default());
+        let path = "/api/v1/namespaces/default/pods";
+        let dry = ApiRequest::get(format!("{path}?dryRun=All"));
+        let reply = cluster.api.send_once(&dry).await.expect("an answer");
+        assert_eq!(reply.status, 200);
+        let plain = cluster.api.send_once(&ApiRequest::get(path)).await;
+        assert!(matches!(plain, Err(Failure::NoAnswer(_))), "{plain:?}");
     }
 
     #[tokio::test(start_paused = true)]

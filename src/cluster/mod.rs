@@ -4,6 +4,7 @@
 
 mod apply;
 mod clean;
+mod cleanup;
 mod connect;
 mod facts;
 #[cfg(test)]
@@ -23,6 +24,7 @@ mod watch;
 
 pub use apply::{ApplyError, apply};
 pub use clean::{CleanError, Left, ObjectRef, Removed, remove_run};
+pub use cleanup::{Cleaning, CleanupError, cleanup};
 pub use connect::{Cluster, ConnectError, ConnectOptions, connect, kube_config};
 pub use facts::{ACCESS, Access, Subject, collect};
 pub use guard::{Guarded, Unread, guard};

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use winconform_core::config::{Durations, Limits};
-use winconform_core::plan::{Check, Fate, Plan, PlannedLook};
+use winconform_core::plan::{Check, Fate, Plan};
 use winconform_core::verdict::{Because, SkipReason, Verdict, conclude_repeated};
 use winconform_core::way::{FixtureKey, FixtureName, Need, Trouble, TroubleKind, VantageKey};
 
@@ -218,7 +218,7 @@ impl Dispatcher {
                 Stage::Due(at) if at <= now => Some(at),
                 Stage::Due(_) | Stage::Round(_) | Stage::Done => continue,
             };
-            match self.readiness(&self.checks[index].check) {
+            match self.readiness(&self.checks[index]) {
                 Readiness::NotYet => {}
                 Readiness::Never(fixture, trouble) => {
                     let attempt = (Verdict::Broken, Because::Fixture { fixture, trouble });
@@ -247,29 +247,25 @@ impl Dispatcher {
     fn unseen(&self) -> BTreeSet<VantageKey> {
         let (mut late, mut ready) = (Vec::new(), Vec::new());
         let waiting = |state: &&CheckState| matches!(state.stage, Stage::Waiting);
-        for CheckState { check, .. } in self.checks.iter().filter(waiting) {
-            match self.readiness(check) {
-                Readiness::NotYet => late.push(check),
-                Readiness::Ready => ready.push(check),
+        for state in self.checks.iter().filter(waiting) {
+            match self.readiness(state) {
+                Readiness::NotYet => late.push(&state.check),
+                Readiness::Ready => ready.push(&state.check),
                 Readiness::Never(..) => {}
             }
         }
         awaited(late, ready)
     }
 
-    fn readiness(&self, check: &Check) -> Readiness {
-        let needs = check.looks.iter().flat_map(PlannedLook::rests_on);
-        // Whatever stands, stands in a namespace: without them nothing else is even applied
-        let namespaces = FixtureName::Namespaces.at(None);
-        let needs = needs.flat_map(|need| [(namespaces.clone(), Need::Stands), need]);
+    fn readiness(&self, state: &CheckState) -> Readiness {
         let mut readiness = Readiness::Ready;
-        for (key, need) in needs {
-            match (self.fixtures.get(&key), need) {
+        for (key, need) in &state.rests_on {
+            match (self.fixtures.get(key), need) {
                 (Some(FixtureState::Stands), _) => {}
                 (Some(FixtureState::Failed(trouble)), Need::Settled)
                     if trouble.kind == TroubleKind::FixtureFailed => {}
                 (Some(FixtureState::Failed(trouble)), Need::Stands | Need::Settled) => {
-                    return Readiness::Never(key, trouble.clone());
+                    return Readiness::Never(key.clone(), trouble.clone());
                 }
                 (Some(FixtureState::Unapplied | FixtureState::Applied) | None, _) => {
                     readiness = Readiness::NotYet;

@@ -28,6 +28,8 @@ mod made;
 mod manifest;
 mod nodes_now;
 mod offers;
+
+mod planned;
 mod preflight;
 mod prepull;
 mod progress;

@@ -7,7 +7,7 @@ use winconform_core::config::{Durations, Limits};
 use winconform_core::plan::{Check, Fate, PlannedLook};
 use winconform_core::record::{Attempted, LookRecord};
 use winconform_core::verdict::{Because, Conclusion, Verdict, because, conclude, judge};
-use winconform_core::way::{FixtureKey, FixtureName, Trouble, TroubleKind};
+use winconform_core::way::{FixtureKey, FixtureName, Need, Trouble, TroubleKind};
 
 use super::command::LookOutcome;
 
@@ -15,6 +15,8 @@ use super::command::LookOutcome;
 #[derive(Debug)]
 pub(super) struct CheckState {
     pub(super) check: Check,
+    /// The fixtures that its looks rest on, each once, in their order.
+    pub(super) rests_on: Vec<(FixtureKey, Need)>,
     pub(super) stage: Stage,
     pub(super) attempts: Vec<(Verdict, Because)>,
     /// How many attempts the repetitions before had.
@@ -45,8 +47,19 @@ pub(super) enum Stage {
 
 impl CheckState {
     pub(super) fn new(check: Check) -> Self {
+        // Whatever stands, stands in a namespace: without them nothing else is even applied
+        let namespaces = (FixtureName::Namespaces.at(None), Need::Stands);
+        let mut rests_on = Vec::new();
+        for need in check.looks.iter().flat_map(PlannedLook::rests_on) {
+            for need in [namespaces.clone(), need] {
+                if !rests_on.contains(&need) {
+                    rests_on.push(need);
+                }
+            }
+        }
         Self {
             check,
+            rests_on,
             stage: Stage::Waiting,
             attempts: Vec::new(),
             before: 0,

@@ -18,18 +18,13 @@ pub(super) async fn watch_reasons(
     deadline: Option<(Duration, Instant)>,
     stop: watch::Sender<Option<Stop>>,
 ) -> Infallible {
-    let signalled = async {
-        if signals.wait_for(|count| *count >= 1).await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    };
     let overdue = async {
         passed(deadline.map(|(_, at)| at)).await;
         // Without one it is never passed
         deadline.map(|(after, _)| after).unwrap_or_default()
     };
     let by = tokio::select! {
-        () = signalled => Stop::By("a signal".to_owned()),
+        () = signalled(&mut signals) => Stop::By("a signal".to_owned()),
         why = lost(lease) => Stop::By(why),
         () = journal.failed() => Stop::By("its record, which takes no more".to_owned()),
         after = overdue => Stop::Deadline(after),
@@ -37,6 +32,14 @@ pub(super) async fn watch_reasons(
     stop.send_replace(Some(by));
     stop.closed().await;
     std::future::pending().await
+}
+
+/// Returns when the user has signalled. It holds nothing then that would keep a second signal from
+/// being counted.
+pub(super) async fn signalled(signals: &mut watch::Receiver<u32>) {
+    if signals.wait_for(|count| *count >= 1).await.is_err() {
+        std::future::pending::<()>().await;
+    }
 }
 
 /// Returns when a Lease is lost, with the words for that; never without one.

@@ -11,10 +11,10 @@ use tokio_util::task::TaskTracker;
 use winconform_core::config::Config;
 use winconform_core::document::Diagnostics;
 use winconform_core::facts::{Facts, NodeFact, Pool, PoolName};
-use winconform_core::plan::{Access, Check, Plan, Selected, Selection, plan, pulls};
+use winconform_core::plan::{Access, Plan, Selected, Selection, plan, pulls};
 use winconform_core::record::{
-    Activity, Ended, Event, Exit, ObjectName, PlannedCheck, RecordError, ResumeError, RunView,
-    SCHEMA, Started, TornDown, exit, read,
+    Activity, Ended, Event, Exit, ObjectName, RecordError, ResumeError, RunView, SCHEMA, Started,
+    TornDown, exit, read,
 };
 use winconform_core::suite::Suites;
 use winconform_core::way::Standing;
@@ -25,9 +25,9 @@ use super::fixtures::Fixtures;
 use super::journal::{Journal, JournalError};
 use super::manifest;
 use super::offers::note_unoffered;
-use super::reasons::{passed, watch_reasons};
+use super::planned::noted;
+use super::reasons::{passed, signalled, watch_reasons};
 use super::repeat::Repeat;
-use super::resume::go_on;
 use super::spans::Spans;
 use super::tear_down::{Keep, end, tear_down};
 use crate::cluster::{
@@ -145,7 +145,7 @@ pub async fn run(
 }
 
 /// How the run began.
-fn started(cluster: &Cluster, suites: &Suites, options: &RunOptions) -> Started {
+pub(super) fn started(cluster: &Cluster, suites: &Suites, options: &RunOptions) -> Started {
     let waivers = options.config.waivers.iter();
     Started {
         schema: SCHEMA,
@@ -178,26 +178,17 @@ async fn live(
         planned = plan_of(cluster, suites, &options.config, &options.selection) => {
             planned.map_err(RunError::Selection)?
         }
-        Ok(_) = waiting.wait_for(|count| *count >= 1) => {
+        () = signalled(&mut waiting) => {
             let by = Stop::By("a signal".to_owned());
-            return stopped(cluster, options, journal, by, false).await;
+            return stopped(cluster, options, journal, by).await;
         }
         () = passed(deadline) => {
             let by = Stop::Deadline(options.deadline.unwrap_or_default());
-            return stopped(cluster, options, journal, by, false).await;
+            return stopped(cluster, options, journal, by).await;
         }
     };
     let pools = facts.pools();
-    if let Some(earlier) = &options.resume {
-        earlier
-            .can_be_resumed(&started(cluster, suites, options), &facts)
-            .map_err(RunError::Resume)?;
-    }
-    let mut plan = note_plan(journal, facts.clone(), selected).map_err(RunError::Journal)?;
-    if let Some(earlier) = &options.resume {
-        go_on(journal, earlier, &mut plan).map_err(RunError::Journal)?;
-    }
-
+    let plan = noted(cluster, suites, options, journal, &facts, selected)?;
     spans.passed(planning);
 
     // A run that creates nothing cannot get in another's way
@@ -213,11 +204,8 @@ async fn live(
                     return Err(error);
                 }
             },
-            Ok(_) = waiting.wait_for(|count| *count >= 1) => {
-                let by = Stop::By("a signal".to_owned());
-                return stopped(cluster, options, journal, by, true).await;
-            }
             // It begins nothing, and removes the Lease should it have come to be
+            () = signalled(&mut waiting) => None,
             () = passed(deadline) => None,
         },
     };
@@ -266,8 +254,14 @@ async fn live(
     tracker.close();
     tracker.wait().await;
     if creates {
-        let (api, run) = (&cluster.api, &options.run);
-        Box::pin(diagnose(api, run, journal, &rests, waiting)).await;
+        Box::pin(diagnose(
+            &cluster.api,
+            &options.run,
+            journal,
+            &rests,
+            waiting,
+        ))
+        .await;
         let ending = spans.stage(Activity::TearDown);
         end(cluster, options, journal, lease).await?;
         spans.passed(ending);
@@ -336,17 +330,6 @@ fn ended(cluster: &Cluster, journal: &Journal) -> Result<Finished, RunError> {
     }
 }
 
-/// Puts on record what the cluster says of itself and what is to be checked.
-fn note_plan(journal: &Journal, facts: Facts, selected: Selected) -> Result<Plan, JournalError> {
-    let Selected { plan, left_out } = selected;
-    journal.write(Event::Facts(Box::new(facts)))?;
-    if !left_out.is_empty() {
-        journal.write(Event::LeftOut(left_out))?;
-    }
-    journal.write(Event::Plan(plan.checks.iter().map(planned).collect()))?;
-    Ok(plan)
-}
-
 /// Ends a run that could not take its Lease.
 async fn not_let_in(cluster: &Cluster, options: &RunOptions, journal: &Journal, error: &RunError) {
     // After trouble it may have come to be, and be ours
@@ -366,15 +349,14 @@ async fn not_let_in(cluster: &Cluster, options: &RunOptions, journal: &Journal, 
     let _ = not_begun(cluster, options, journal, Stop::By(by), unsure).await;
 }
 
-/// Ends a run that was told to before it was let in; what it has to report is its own.
+/// Ends a run that was told to before it had a plan; what it has to report is its own.
 async fn stopped(
     cluster: &Cluster,
     options: &RunOptions,
     journal: &Journal,
     by: Stop,
-    unsure: bool,
 ) -> Result<Finished, RunError> {
-    let finished = not_begun(cluster, options, journal, by, unsure).await?;
+    let finished = not_begun(cluster, options, journal, by, false).await?;
     journal.publish().map_err(RunError::Journal)?;
     Ok(finished)
 }
@@ -423,16 +405,4 @@ async fn take_lease(
         name: options.lease.clone(),
         source,
     })
-}
-
-fn planned(check: &Check) -> PlannedCheck {
-    PlannedCheck {
-        id: check.id.clone(),
-        claim: check.claim.clone(),
-        kind: check.kind,
-        title: check.title.clone(),
-        hint: check.hint.clone(),
-        point: check.point.clone(),
-        fate: check.fate.clone(),
-    }
 }

@@ -44,10 +44,12 @@ impl Api {
         }
     }
 
-    /// Sends a request, again while it fails in transport, within `api_in_all`. Answers of the
-    /// server below 500, 401 and 429 aside, are replies, whatever they say.
+    /// Sends a request, again while it fails in transport, within `api_in_all`, or as long as one
+    /// answer may take. Answers of the server below 500, 401 and 429 aside, are replies, whatever
+    /// they say.
     pub async fn send(&self, request: &ApiRequest) -> Result<ApiReply, Trouble> {
-        self.send_within(request, self.durations.api_in_all).await
+        let patience = self.durations.api_in_all.max(self.answer(request));
+        self.send_within(request, patience).await
     }
 
     /// Like [`Api::send`], with less or more patience.
@@ -131,26 +133,24 @@ impl Api {
     }
 
     async fn send_once_as(&self, request: &ApiRequest, form: Form) -> Result<ApiReply, Failure> {
-        let Durations {
-            api_answer,
-            dry_run_answer,
-            api_body,
-            ..
-        } = *self.durations;
-        let answer = match request.path.contains("dryRun=All") {
-            true => dry_run_answer,
-            false => api_answer,
-        };
         send_once(
             &self.client,
             request,
             form,
-            answer,
-            api_body,
+            self.answer(request),
+            self.durations.api_body,
             self.limits.api_body,
             &self.clock,
         )
         .await
+    }
+
+    /// How long the head of the answer to a request may take.
+    fn answer(&self, request: &ApiRequest) -> Duration {
+        match request.path.contains("dryRun=All") {
+            true => self.durations.dry_run_answer,
+            false => self.durations.api_answer,
+        }
     }
 
     /// The pause after a failure: as the server asks, but never more than an answer may take.

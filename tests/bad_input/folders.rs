@@ -31,6 +31,23 @@ fn a_folder_for_reports_that_cannot_be_written() {
 }
 
 #[test]
+fn reports_of_an_earlier_run_do_not_pass_for_those_of_one_that_came_to_nothing() {
+    let tool = tool();
+    for name in ["junit.xml", "report.json", "record.jsonl", "notes.txt"] {
+        tool.write(&format!("out/{name}"), "earlier");
+    }
+    let run = || tool.run(&["run", "--kubeconfig", "config", "--out", "out"]);
+    let said = run();
+    assert_eq!(said.code, Some(21));
+    check("out-unreachable", &said.errors());
+    let there = |name: &str| tool.path(&format!("out/{name}")).exists();
+    assert!(!there("junit.xml") && !there("report.json"));
+    let record = fs::read(tool.path("out/record.jsonl")).expect("still there");
+    assert!(record == b"earlier" && there("notes.txt"));
+    assert!(!run().stderr.contains("earlier run"));
+}
+
+#[test]
 fn arguments_that_are_none() {
     let tool = tool();
     let long = "x".repeat(64);

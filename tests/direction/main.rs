@@ -101,9 +101,10 @@ const ROOT: &[Ban] = &[
     Ban {
         path: "hybrid_sim",
         except: &[
-            "src/cli/args.rs",
+            "src/cli/args/simulated.rs",
             "src/cli/error.rs",
             "src/cli/demo.rs",
+            "src/cli/demo/",
             "src/cli/simulate.rs",
             // What `simulate --topology FILE` reads
             "src/cli/topology.rs",

@@ -9,13 +9,7 @@ use winconform::transport::Api;
 use winconform_core::config::{Durations, Limits};
 use winconform_core::way::{ApiRequest, Verb};
 
-/// Makes a selector of `spec.os` in pods that select nothing.
-pub(crate) const OS_SELECTS: &str = "os-selects";
-/// Has no class of priority preempt.
-pub(crate) const NEVER_PREEMPTS: &str = "never-preempts";
-
-/// All of them.
-pub(crate) const ALL: [&str; 2] = [OS_SELECTS, NEVER_PREEMPTS];
+use crate::scheduling::{OS_SELECTS, POLICIES};
 
 const API_VERSION: &str = "admissionregistration.k8s.io/v1";
 
@@ -24,7 +18,7 @@ pub(crate) async fn set(kubeconfig: &Path, wanted: &[&str]) {
     let (options, limits) = (super::options(kubeconfig), Limits::default());
     let cluster = connect(&options, Durations::default(), limits).await;
     let api = cluster.expect("the control plane answers").api;
-    for name in ALL {
+    for name in POLICIES {
         let stands = wanted.contains(&name);
         if holds(&api, name).await == stands {
             continue;

@@ -2,6 +2,13 @@
 
 use winconform_core::verdict::Verdict::{self, Broken, Fail, LimitationLifted, Skip};
 
+/// A policy that makes a selector of `spec.os` in pods that select nothing.
+pub(crate) const OS_SELECTS: &str = "os-selects";
+/// A policy by which no class of priority preempts.
+pub(crate) const NEVER_PREEMPTS: &str = "never-preempts";
+/// Faults that are policies of admission.
+pub(crate) const POLICIES: [&str; 2] = [OS_SELECTS, NEVER_PREEMPTS];
+
 const BY_OS: &str = "sched.node-selector";
 const BY_BUILD: &str = "sched.build-selector";
 const TOLERANT: &str = "sched.toleration";
@@ -77,9 +84,9 @@ const TURNS: &[(&str, &[(&str, Verdict)])] = &[
         "platform-unasked=linux",
         &[(UNSELECTED, Fail), (MIXED, Fail)],
     ),
-    (super::policy::NEVER_PREEMPTS, &[(PREEMPTION, Fail)]),
+    (NEVER_PREEMPTS, &[(PREEMPTION, Fail)]),
     (
-        super::policy::OS_SELECTS,
+        OS_SELECTS,
         // That Linux takes pods is shown by one that says it is for Windows
         &[
             (OS_FIELD, Fail),

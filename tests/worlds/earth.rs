@@ -18,6 +18,7 @@ use winconform_core::way::{ApiRequest, Verb};
 
 use crate::admission::{House, Rule};
 use crate::asking::{self, send};
+use crate::fronted::fronted;
 use crate::list::{Bad, Nodes, World};
 use crate::others::Others;
 use crate::portal::{self, Portal};
@@ -224,7 +225,7 @@ impl Earth {
 
     async fn run(&self, world: &World, run_id: &str, joined: &Joined) -> Result<RunView, String> {
         let (durations, limits) = (durations(&world.bad), limits(&world.bad));
-        let (front, cluster) = runs::fronted(&self.kubeconfig, 1, durations, limits).await?;
+        let (front, cluster) = fronted(&self.kubeconfig, 1, durations, limits).await?;
         front.set(of_the_front(&world.bad));
 
         let portal = match &world.bad {

@@ -30,6 +30,8 @@ mod admission;
 #[path = "../world/asking.rs"]
 mod asking;
 mod earth;
+#[path = "../world/fronted.rs"]
+mod fronted;
 mod list;
 mod others;
 mod portal;

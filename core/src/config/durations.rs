@@ -13,7 +13,7 @@ pub struct Durations {
     pub dry_run_answer: Duration,
     /// From the head of an API answer to its end.
     pub api_body: Duration,
-    /// All attempts of one API request together.
+    /// All attempts of one API request together: six times `api_answer`.
     pub api_in_all: Duration,
     /// First pause before a request is sent again; it doubles.
     pub transport_pause: Duration,
@@ -63,14 +63,30 @@ pub struct Durations {
     pub pod_deadline: Duration,
 }
 
+/// How many answers that never come a request is sent again for.
+const ATTEMPTS: u32 = 6;
+
+impl Durations {
+    /// The same with another `api_answer`, and what follows from it.
+    #[must_use]
+    pub fn answered_within(self, api_answer: Duration) -> Self {
+        Self {
+            api_answer,
+            api_in_all: api_answer * ATTEMPTS,
+            ..self
+        }
+    }
+}
+
 impl Default for Durations {
     fn default() -> Self {
         let seconds = Duration::from_secs;
+        let api_answer = seconds(10);
         Self {
-            api_answer: seconds(10),
+            api_answer,
             dry_run_answer: seconds(35),
             api_body: seconds(20),
-            api_in_all: seconds(60),
+            api_in_all: api_answer * ATTEMPTS,
             transport_pause: Duration::from_millis(100),
             exec_connect: seconds(15),
             exec_idle: seconds(30),

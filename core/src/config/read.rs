@@ -95,7 +95,6 @@ fn valid(written: Written) -> Config {
     let mut durations = Durations::default();
     let set = written.durations;
     for (place, value) in [
-        (&mut durations.api_answer, set.api_answer),
         (&mut durations.http_connect, set.http_connect),
         (&mut durations.http_total, set.http_total),
         (&mut durations.fixture, set.fixture),
@@ -104,6 +103,9 @@ fn valid(written: Written) -> Config {
         (&mut durations.tear_down, set.tear_down),
     ] {
         *place = value.unwrap_or(*place);
+    }
+    if let Some(answer) = set.api_answer {
+        durations = durations.answered_within(answer);
     }
     let mut limits = Limits::default();
     let set = written.limits;

@@ -109,7 +109,7 @@ pub(super) struct WrittenTarget {
 #[derive(Debug, Default, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct WrittenDurations {
-    /// From sending an API request to the head of its answer. From 1s to 1m; 10s unless set.
+    /// From sending an API request to the head of its answer; it is sent again for six times as long. From 1s to 1m; 10s unless set.
     #[schemars(with = "Option<String>")]
     pub(super) api_answer: Option<Duration>,
     /// How long a connection over HTTP may take to stand. Windows needs 2s to refuse one and gives up by itself after 21s. From 3s to 20s; 4s unless set.

@@ -78,10 +78,37 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
     if word.len() > 200 {
         return None;
     }
+    // More than a third of it are other letters: something else was meant, unless it is cut short
+    let near = |candidate: &str| {
+        let longer = word.chars().count().max(candidate.chars().count());
+        candidate.starts_with(word) || strsim::damerau_levenshtein(word, candidate) * 3 <= longer
+    };
     known
         .into_iter()
         .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
-        .filter(|(likeness, _)| *likeness > 0.8)
+        .filter(|(likeness, candidate)| *likeness > 0.8 && near(candidate))
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_far_is_not_meant() {
+        let known = ["net.service-ip-from-pod", "windows-2022", "reject", "hint"];
+        for (written, near) in [
+            ("net.service-ip", Some("net.service-ip-from-pod")),
+            ("windows-2023", Some("windows-2022")),
+            ("hnit", Some("hint")),
+            ("hit", Some("hint")),
+            ("rejects", Some("reject")),
+            ("win-2022-c", None),
+            ("hostile", None),
+            ("moon", None),
+        ] {
+            assert_eq!(nearest(written, known), near, "{written}");
+        }
+    }
 }

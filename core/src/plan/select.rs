@@ -329,13 +329,12 @@ fn known_values(axis: Axis, suites: &Suites) -> Option<Vec<&str>> {
 fn values_of(case: &Case, axis: Axis) -> Vec<&str> {
     let over = &case.over;
     match axis {
-        Axis::Pool | Axis::To => Vec::new(),
         Axis::Source => over.sources.iter().map(|one| one.as_str()).collect(),
         Axis::Workload => over.workloads.iter().map(|one| one.as_str()).collect(),
         Axis::Container => over.containers.iter().map(|one| one.as_str()).collect(),
         Axis::Value => over.values.keys().map(String::as_str).collect(),
         Axis::Family if over.families => IpFamily::ALL.map(IpFamily::as_str).into(),
-        Axis::Family => Vec::new(),
+        Axis::Pool | Axis::To | Axis::Family => Vec::new(),
     }
 }
 

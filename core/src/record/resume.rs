@@ -1,8 +1,12 @@
 //! What of an earlier run counts in one that goes on with its record.
 
+use std::collections::BTreeSet;
+
 use super::event::Started;
 use super::fold::{CheckView, RunView};
 use crate::facts::{Facts, Known};
+use crate::plan::CheckId;
+use crate::text::counted;
 use crate::verdict::Verdict;
 
 /// Why a run cannot go on with a record: what was seen then may not hold now.
@@ -19,6 +23,19 @@ pub enum ResumeError {
         then: String,
         /// As it is.
         now: String,
+    },
+    /// What it told would be lost.
+    #[error(
+        "run {run} told of what this run would drop, {checks} such as {such}: select it as well, or begin a \
+         new run"
+    )]
+    Narrower {
+        /// The earlier run.
+        run: String,
+        /// How many checks.
+        checks: String,
+        /// One of them.
+        such: String,
     },
     /// One of the two does not say which cluster it is.
     #[error("whether it is the cluster of run {run} cannot be told: {because}")]
@@ -77,6 +94,24 @@ impl RunView {
                 run: run(),
                 then,
                 now,
+            }),
+        }
+    }
+
+    /// Whether a run with these checks keeps all that was told in this one.
+    pub fn is_kept_by<'c>(
+        &self,
+        checks: impl IntoIterator<Item = &'c CheckId>,
+    ) -> Result<(), ResumeError> {
+        let checks: BTreeSet<_> = checks.into_iter().collect();
+        let mut lost = self.settled().map(|check| &check.planned.id);
+        let mut lost = lost.by_ref().filter(|id| !checks.contains(id));
+        match lost.next() {
+            None => Ok(()),
+            Some(one) => Err(ResumeError::Narrower {
+                run: self.started.run.clone(),
+                such: one.to_string(),
+                checks: counted(1 + lost.count(), "check"),
             }),
         }
     }

@@ -606,6 +606,7 @@ fn without_second(standing: &mut Standing, name: FixtureName, node: &str) {
 #[test]
 fn where_there_is_no_second_family_nothing_is_asked_and_it_is_said_why() {
     use FixtureName::{WinWebserver, WindowsPodProber};
+    type With<'w> = &'w dyn Fn(&mut Standing);
     let service = |standing: &mut Standing| {
         for fixture in standing.fixtures.values_mut() {
             fixture.second = Some(Served::default());
@@ -618,7 +619,6 @@ fn where_there_is_no_second_family_nothing_is_asked_and_it_is_said_why() {
     };
     let here = |standing: &mut Standing| without_second(standing, WindowsPodProber, "win");
     let there = |standing: &mut Standing| without_second(standing, WinWebserver, "win");
-    type With<'w> = &'w dyn Fn(&mut Standing);
     let cases: [(Target, With<'_>, &str); 8] = [
         (
             Target::Nodes,

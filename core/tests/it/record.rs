@@ -362,3 +362,24 @@ fn records_of_one_target_and_of_fixtures_without_pods_are_read() {
     let fixture: StandingFixture = serde_json::from_value(fixture).expect("as it was written");
     assert!(fixture.service.is_some() && fixture.pods.is_empty());
 }
+
+#[test]
+fn what_was_told_is_not_dropped_by_a_run_of_less() {
+    let view = runs::every_verdict().view();
+    let settled: Vec<_> = view.settled().map(|check| &check.planned.id).collect();
+    let (first, rest) = settled.split_first().expect("some are settled");
+    assert_eq!(view.is_kept_by(settled.iter().copied()), Ok(()));
+    let all = view.checks.values().map(|check| &check.planned.id);
+    assert_eq!(view.is_kept_by(all), Ok(()));
+    let refused = view.is_kept_by(rest.iter().copied());
+    assert_eq!(
+        refused.expect_err("one is lost").to_string(),
+        format!(
+            "run k3x9 told of what this run would drop, 1 check such as {first}: select it as well, \
+             or begin a new run"
+        )
+    );
+    let refused = view.is_kept_by([]).expect_err("all are lost").to_string();
+    let many = format!(" {} checks such as ", settled.len());
+    assert!(refused.contains(&many), "{refused}");
+}

@@ -10,14 +10,17 @@
 //! | where a fault can be | `place.rs` |
 //! | how a fault is written | `parse.rs` |
 //! | when it sets in and ends | `plan.rs` |
+//! | which faults cannot be, or not together | `misfit.rs` |
 
 mod kind;
+mod misfit;
 mod parse;
 mod place;
 mod plan;
 mod set;
 
 pub use kind::{FaultInfo, FaultKind, Parameter};
+pub use misfit::Misfit;
 pub use parse::{ProductFault, UnknownFault};
 pub use place::Place;
 pub use plan::{FaultPlan, TimedFault};

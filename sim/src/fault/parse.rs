@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::kind::{FaultInfo, FaultKind, KINDS, Parameter};
 use super::place::{self, Place};
-use crate::nearest::nearest;
+use crate::nearest::{meant, nearest};
 
 /// One thing that is wrong in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,8 +60,7 @@ impl FromStr for ProductFault {
         let Some(info) = Self::catalogue().find(|info| info.name == name) else {
             return Err(UnknownFault::Name {
                 name: name.to_owned(),
-                nearest: nearest(name, Self::catalogue().map(|info| info.name))
-                    .expect("the catalogue is not empty"),
+                nearest: nearest(name, Self::catalogue().map(|info| info.name)),
             });
         };
         let place = |text: &str| {
@@ -113,12 +112,12 @@ impl FromStr for ProductFault {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum UnknownFault {
     /// No fault has this name.
-    #[error("no fault is called `{name}`; the nearest is `{nearest}`")]
+    #[error("no fault is called `{name}`{}", meant(*nearest))]
     Name {
         /// The name that was given.
         name: String,
-        /// The known name that is most like it.
-        nearest: &'static str,
+        /// The known name that is most like it, if one is near.
+        nearest: Option<&'static str>,
     },
     /// The fault needs a parameter.
     #[error("the fault `{name}` needs a parameter: `{name}{parameter}`")]
@@ -200,8 +199,9 @@ mod tests {
         let error = |text: &str| text.parse::<ProductFault>().expect_err(text).to_string();
         assert_eq!(
             error("kubeproxy-dead=linux"),
-            "no fault is called `kubeproxy-dead`; the nearest is `kube-proxy-dead`"
+            "no fault is called `kubeproxy-dead`; did you mean `kube-proxy-dead`?"
         );
+        assert_eq!(error("moon=linux"), "no fault is called `moon`");
         assert_eq!(
             error("traffic-cut"),
             "the fault `traffic-cut` needs a parameter: `traffic-cut=FROM:TO`"

@@ -22,7 +22,7 @@
 //! | `session.rs` | WebSocket and SPDY sessions (exec, attach, port-forward) |
 //! | `wire.rs` | the TCP connection, and how it is reset |
 //!
-//! Out of scope: TLS towards the client, HTTP/2, and any knowledge of what a client looks for.
+//! On a thread whose network is in memory so is the front. Out of scope: TLS towards the client, HTTP/2, and any knowledge of what a client looks for.
 
 mod admission;
 mod aggregated;
@@ -55,7 +55,6 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
@@ -67,6 +66,7 @@ pub use read::FaultError;
 pub use resources::Resources;
 pub use trouble::Trouble;
 
+use crate::loopback::{Listener, client};
 use serve::Shared;
 
 /// What the front does wrong, and the seed that decides to which requests.
@@ -109,8 +109,12 @@ pub struct Front {
 impl Front {
     /// Starts a front for the API server of `upstream`.
     pub async fn start(upstream: kube::Config, options: FrontOptions) -> Result<Self, FrontError> {
-        let client = upstream_client(upstream)?;
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        Self::before(upstream_client(upstream)?, options).await
+    }
+
+    /// Starts a front for the API server that a client reaches, which should send nothing twice.
+    pub async fn before(client: kube::Client, options: FrontOptions) -> Result<Self, FrontError> {
+        let listener = Listener::bind(Ipv4Addr::LOCALHOST, 0)
             .await
             .map_err(FrontError::Listen)?;
         let address = listener.local_addr().map_err(FrontError::Listen)?;
@@ -158,6 +162,12 @@ impl Front {
              current-context: front\n",
             self.address
         )
+    }
+
+    /// A client that reaches it, each request by a connection of its own.
+    pub fn client(&self) -> kube::Client {
+        let shared = Arc::clone(&self.shared);
+        client(self.address, move |connection| shared.spawn(connection))
     }
 
     /// Replaces the faults for the requests that come from now on.

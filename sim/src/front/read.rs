@@ -11,19 +11,19 @@ use super::fault::{FrontFault, PolicyReason, WebhookCode};
 use super::field::{FieldError, FieldPath};
 use super::resources::Resources;
 use super::trouble::Trouble;
-use crate::nearest::nearest;
+use crate::nearest::{meant, nearest};
 
 /// Why a fault cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FaultError {
     /// There is no such fault.
-    #[error("unknown fault `{name}`; did you mean `{nearest}`?")]
+    #[error("unknown fault `{name}`{}", meant(*nearest))]
     Unknown {
         /// What was written.
         name: String,
-        /// The known name that looks most like it.
-        nearest: &'static str,
+        /// The known name that looks most like it, if one is near.
+        nearest: Option<&'static str>,
     },
     /// The share is not a number from 0 to 1.
     #[error("the share of `{name}` must be a number from 0 to 1, not `{share}`")]
@@ -51,26 +51,28 @@ pub enum FaultError {
     },
     /// The parameter names no resource.
     #[error(
-        "`{resource}` of `{name}` is no resource; did you mean `{nearest}`? `*` is all of them, \
-         `pods/exec` a subresource, `/metrics` a path"
+        "`{resource}` of `{name}` is no resource (`*` is all of them, `pods/exec` a subresource, \
+         `/metrics` a path){}", meant(*nearest)
     )]
     Resource {
         /// The fault.
         name: &'static str,
         /// What was written.
         resource: String,
-        /// The known resource that looks most like it.
-        nearest: &'static str,
+        /// The known resource that looks most like it, if one is near.
+        nearest: Option<&'static str>,
     },
     /// What stands behind the resource is none of a few words.
-    #[error("`{name}` takes no `{word}` behind the resource; did you mean `{nearest}`?")]
+    #[error("`{name}` takes no `{word}` behind the resource, but {known}{}", meant(*nearest))]
     Word {
         /// The fault.
         name: &'static str,
         /// What was written.
         word: String,
-        /// The known word that looks most like it.
-        nearest: &'static str,
+        /// The known word that looks most like it, if one is near.
+        nearest: Option<&'static str>,
+        /// All that are known.
+        known: String,
     },
     /// The parameter is no number of requests.
     #[error("`{name}` needs a number of requests, such as `{name}=20`, not `{number}`")]
@@ -122,8 +124,7 @@ impl FromStr for FrontFault {
         let Some(entry) = CATALOGUE.iter().find(|entry| entry.name == written) else {
             return Err(FaultError::Unknown {
                 name: written.to_owned(),
-                nearest: nearest(written, CATALOGUE.iter().map(|entry| entry.name))
-                    .unwrap_or(ALLOWS),
+                nearest: nearest(written, CATALOGUE.iter().map(|entry| entry.name)),
             });
         };
         let read = Read {
@@ -244,11 +245,15 @@ impl<'a> Read<'a> {
         let resource = self.resource(resource)?;
         match words.iter().find(|(known, _)| *known == word) {
             Some((_, meant)) => Ok((resource, *meant)),
-            None => Err(FaultError::Word {
-                name: self.entry.name,
-                word: word.to_owned(),
-                nearest: nearest(word, words.iter().map(|(known, _)| *known)).unwrap_or_default(),
-            }),
+            None => {
+                let known: Vec<_> = words.iter().map(|(known, _)| *known).collect();
+                Err(FaultError::Word {
+                    name: self.entry.name,
+                    word: word.to_owned(),
+                    nearest: nearest(word, known.iter().copied()),
+                    known: known.join(", "),
+                })
+            }
         }
     }
 

@@ -69,14 +69,14 @@ const KNOWN: &[&str] = &[
 ];
 
 impl Resources {
-    /// Reads what was written; else the known resource that looks most like it.
-    pub(super) fn read(text: &str) -> Result<Self, &'static str> {
+    /// Reads what was written; else the known resource that looks most like it, if one is near.
+    pub(super) fn read(text: &str) -> Result<Self, Option<&'static str>> {
         let resource = text.split('/').next().unwrap_or_default();
         let path = text.len() > 1 && text.starts_with('/') && !text[1..].contains('/');
         if text == "*" || path || KNOWN.contains(&resource) {
             return Ok(Self(text.to_owned()));
         }
-        Err(nearest(resource, KNOWN.iter().copied()).unwrap_or("pods"))
+        Err(nearest(resource, KNOWN.iter().copied()))
     }
 
     /// Whether a resource, written `pods` or `pods/exec`, is meant.

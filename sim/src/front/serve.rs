@@ -16,7 +16,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use kube::client::Body;
-use tokio::net::{TcpListener, TcpStream};
+use tokio_util::either::Either;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -29,8 +29,9 @@ use super::session::ExecTrouble;
 use super::stale::Lists;
 use super::standing::{Life, Standing, Uptime, held};
 use super::trouble::Trouble;
-use super::wire::Wire;
+use super::wire::{Wire, resets};
 use super::{aggregated, answer, cut, deleted, forward, hostile, refusal, sent, session, slow};
+use crate::loopback::{Accepted, Listener};
 
 /// An answer as it goes to the client.
 type Answer = Response<UnsyncBoxBody<Bytes, kube::Error>>;
@@ -113,18 +114,15 @@ impl Shared {
 }
 
 /// Takes connections until the front ends.
-pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+pub(super) async fn accept(listener: Listener, shared: Arc<Shared>) {
     loop {
         let accepted = tokio::select! {
             () = shared.stop.cancelled() => return,
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, _)) if shared.standing().refuses() => {
-                // On failure the client sees an end instead of a reset, which is as unexpected
-                let _ = stream.set_zero_linger();
-            }
-            Ok((stream, _)) => shared.spawn(connection(stream, Arc::clone(&shared))),
+            Ok(stream) if shared.standing().refuses() => resets(&stream),
+            Ok(stream) => shared.spawn(connection(stream, Arc::clone(&shared))),
             Err(_) => {
                 let _ = tokio::time::timeout(ACCEPT_PAUSE, shared.stop.cancelled()).await;
             }
@@ -133,8 +131,10 @@ pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 }
 
 /// Serves a connection; when the client leaves, so does the request it was waiting for.
-async fn connection(stream: TcpStream, shared: Arc<Shared>) {
-    let _ = stream.set_nodelay(true);
+async fn connection(stream: Accepted, shared: Arc<Shared>) {
+    if let Either::Left(stream) = &stream {
+        let _ = stream.set_nodelay(true);
+    }
     let reset = shared.life.connection();
     let service = service_fn(|request| {
         let (shared, reset) = (Arc::clone(&shared), reset.clone());

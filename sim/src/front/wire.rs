@@ -1,22 +1,33 @@
-//! The TCP connection of a client, and how it is reset instead of closed.
+//! The connection of a client, and how it is reset instead of closed. In memory there are no resets:
+//! there it just ends.
 
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+use tokio_util::either::Either;
 use tokio_util::sync::CancellationToken;
+
+use crate::loopback::Accepted;
 
 /// A client's connection, which ends with a reset once that was asked for.
 #[derive(Debug)]
 pub(super) struct Wire {
-    stream: TcpStream,
+    stream: Accepted,
     reset: CancellationToken,
 }
 
+/// Has a connection end with a reset, once it is dropped.
+pub(super) fn resets(stream: &Accepted) {
+    if let Either::Left(stream) = stream {
+        // On failure the client sees an end instead of a reset, which is as unexpected
+        let _ = stream.set_zero_linger();
+    }
+}
+
 impl Wire {
-    pub(super) fn new(stream: TcpStream, reset: CancellationToken) -> Self {
+    pub(super) fn new(stream: Accepted, reset: CancellationToken) -> Self {
         Self { stream, reset }
     }
 }
@@ -24,8 +35,7 @@ impl Wire {
 impl Drop for Wire {
     fn drop(&mut self) {
         if self.reset.is_cancelled() {
-            // On failure the client sees an end instead of a reset, which is as unexpected
-            let _ = self.stream.set_zero_linger();
+            resets(&self.stream);
         }
     }
 }

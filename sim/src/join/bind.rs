@@ -64,8 +64,12 @@ pub(super) async fn bind(
     prefix: &str,
 ) -> Result<(Nodes, Vec<(String, Listener)>), JoinError> {
     let many = topology.nodes.len();
-    if many > Topology::MOST_NODES {
-        return Err(JoinError::TooManyNodes(many));
+    let most = match is_in_memory() {
+        true => Topology::MOST_IN_MEMORY,
+        false => Topology::MOST_NODES,
+    };
+    if many > most {
+        return Err(JoinError::TooManyNodes { nodes: many, most });
     }
     let families = topology.ip_families;
     if families.first() != "IPv4" {
@@ -149,7 +153,7 @@ mod tests {
             .extend(vec![doubled.nodes[0].clone(); Topology::MOST_NODES]);
         assert!(matches!(
             bind(&doubled, "").await,
-            Err(JoinError::TooManyNodes(_))
+            Err(JoinError::TooManyNodes { .. })
         ));
     }
 

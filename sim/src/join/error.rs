@@ -5,8 +5,8 @@ use std::net::Ipv4Addr;
 use thiserror::Error;
 
 use super::LeaveError;
+use crate::fault::Misfit;
 use crate::kubelet::ServingError;
-use crate::topology::Topology;
 
 /// Why nodes could not join.
 #[derive(Debug, Error)]
@@ -16,8 +16,13 @@ pub enum JoinError {
     #[error("the speed `{0}` is not a positive number")]
     Speed(f64),
     /// More nodes than addresses.
-    #[error("{0} nodes are more than the {most} that one simulator can have", most = Topology::MOST_NODES)]
-    TooManyNodes(usize),
+    #[error("{nodes} nodes are more than the {most} that one simulator can have")]
+    TooManyNodes {
+        /// How many there were to be.
+        nodes: usize,
+        /// How many there can be.
+        most: usize,
+    },
     /// Nodes whose first address nobody could reach.
     #[error(
         "`ip-families` are {families:?}: nodes join an API server with IPv4 first alone, as it reaches them on \
@@ -30,23 +35,9 @@ pub enum JoinError {
     /// Two nodes of one name.
     #[error("two nodes are called `{0}`")]
     SameName(String),
-    /// A fault would break nothing.
-    #[error("fault `{fault}` breaks nothing: no {os} is in `{place}`; there are {nodes}")]
-    FaultNowhere {
-        /// The fault.
-        fault: String,
-        /// The part of it that no node is in.
-        place: String,
-        /// What nodes it could be on.
-        os: &'static str,
-        /// The nodes there are, by pools.
-        nodes: String,
-    },
-    /// The same of a fault of the load balancer.
-    #[error(
-        "fault `{0}` breaks nothing: the topology has no load balancer (`load-balancer: true`)"
-    )]
-    NoLoadBalancer(String),
+    /// Faults that would break nothing, or hide each other.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Faults(Vec<Misfit>),
     /// The API server does not tell its version.
     #[error("failed to ask the API server for its version")]
     Version(#[source] kube::Error),

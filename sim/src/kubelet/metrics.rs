@@ -43,7 +43,7 @@ pub(crate) async fn serve(cluster: Arc<Cluster>, listener: Listener, tls: TlsAcc
             drop(seat);
         }
     };
-    listen::serve(&cluster, listener, MOST_CLIENTS, serves).await;
+    listen::serve(|task| cluster.spawn(task), listener, MOST_CLIENTS, serves).await;
 }
 
 async fn connection(cluster: &Cluster, stream: Box<dyn Stream>, tls: TlsAcceptor) {

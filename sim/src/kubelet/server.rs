@@ -86,7 +86,7 @@ pub(crate) async fn serve(
             }
         }
     };
-    listen::serve(&cluster, listener, MOST_CLIENTS, serves).await;
+    listen::serve(|task| cluster.spawn(task), listener, MOST_CLIENTS, serves).await;
 }
 
 /// Serves one connection until either side has done with it; a session goes on in its seat.

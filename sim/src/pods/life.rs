@@ -7,13 +7,13 @@ use futures::future;
 use futures::stream::{FuturesUnordered, StreamExt};
 use k8s_openapi::api::core::v1::{Container, Pod, PodCondition};
 use kube::Api;
-use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
-use serde_json::{Value, json};
+use kube::api::{DeleteParams, Preconditions};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::book::{NodeVerdict, Role};
 use super::container::Slot;
+use super::report::Reporter;
 use super::run::PodRun;
 use super::{admit, events, evict, sandbox, volumes};
 use crate::clock;
@@ -58,13 +58,14 @@ async fn lead(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &mut watch::Recei
     }
     let works = !over && !run.book().refused;
     let mut told = seen.clone();
+    let reporter = Reporter::default();
     let reports = async {
         if over {
             future::pending::<()>().await;
         }
         loop {
             run.changed.notified().await;
-            report(cluster, run).await;
+            reporter.report(cluster, run).await;
         }
     };
     let work = async {
@@ -76,12 +77,12 @@ async fn lead(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &mut watch::Recei
     tokio::select! {
         // What the pod now says is known before anything is done about it
         biased;
-        () = follow(run, &mut told) => {}
+        () = follow(run, &reporter, &mut told) => {}
         () = reports => {}
         () = work => {}
     }
     if works {
-        report(cluster, run).await;
+        reporter.report(cluster, run).await;
     }
     delete(cluster, run).await;
 }
@@ -298,7 +299,7 @@ async fn ephemeral(
 }
 
 /// Follows the pod's object: has the pod ended when it is deleted, and told when it changes.
-async fn follow(run: &PodRun, seen: &mut watch::Receiver<Arc<Pod>>) {
+async fn follow(run: &PodRun, reporter: &Reporter, seen: &mut watch::Receiver<Arc<Pod>>) {
     let mut generation = run.pod.metadata.generation;
     loop {
         let pod = Arc::clone(&seen.borrow_and_update());
@@ -312,7 +313,7 @@ async fn follow(run: &PodRun, seen: &mut watch::Receiver<Arc<Pod>>) {
             let gates = spec.readiness_gates.as_ref();
             gates.is_some_and(|gates| !gates.is_empty())
         });
-        let told = gates || pod.metadata.generation != generation;
+        let told = gates || pod.metadata.generation != generation || reporter.is_contradicted(&pod);
         generation = pod.metadata.generation;
         run.book().pod = pod;
         if told {
@@ -339,38 +340,6 @@ async fn deadline(run: &PodRun) {
     match spec.and_then(|spec| spec.active_deadline_seconds) {
         Some(limit) => clock::elapse(seconds(limit)).await,
         None => future::pending().await,
-    }
-}
-
-/// Tells the API server the state of the moment.
-async fn report(cluster: &Cluster, run: &PodRun) {
-    cluster.heard(&run.node).await;
-    let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), &run.key.namespace);
-    let status = run.book().status(&run.node.view);
-    let mut status = json!(status);
-    if let Some(addresses) = status.get_mut("podIPs").and_then(Value::as_array_mut) {
-        // Else the server adds a new address to the old one
-        addresses.push(json!({"$patch": "replace"}));
-    }
-    let conditions = status.get_mut("conditions").and_then(Value::as_array_mut);
-    for condition in conditions.into_iter().flatten() {
-        // Else the server keeps what a condition said when it was another
-        for field in ["reason", "message"] {
-            if condition.get(field).is_none() {
-                condition[field] = Value::Null;
-            }
-        }
-    }
-    // The UID guards against a new pod of the same name, as in the kubelet's patches
-    let patch = Patch::Strategic(json!({"metadata": {"uid": run.uid}, "status": status}));
-    let params = PatchParams::default();
-    if let Err(error) = cluster
-        .insist("pod status", || {
-            pods.patch_status(&run.key.name, &params, &patch)
-        })
-        .await
-    {
-        tracing::debug!(pod = %run.key, %error, "status is not taken");
     }
 }
 

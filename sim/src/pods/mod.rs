@@ -19,6 +19,7 @@ mod program;
 mod pull;
 mod reach;
 mod refer;
+mod report;
 pub(crate) mod resources;
 pub(crate) mod run;
 pub(crate) mod sandbox;

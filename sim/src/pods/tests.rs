@@ -312,3 +312,51 @@ async fn what_was_waiting_when_its_pod_ended_is_terminated() {
     assert_eq!(*waiting, "PodInitializing", "{status}");
     life.0.end().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_status_is_sent_when_it_is_another_and_not_at_each_look() {
+    let life = Life::begin().await;
+    let probe = |path: &str| json!({"httpGet": {"path": path, "port": 80}, "periodSeconds": 1});
+    let args = json!(["netexec", "--http-port=80"]);
+    for (name, node) in [("web", "linux"), ("windows", "ws2022-a")] {
+        let healthz = probe("/healthz");
+        let container = json!({"args": args, "readinessProbe": healthz, "livenessProbe": healthz});
+        life.create(node, name, container);
+    }
+    let never =
+        json!({"args": args, "readinessProbe": {"tcpSocket": {"port": 81}, "periodSeconds": 1}});
+    life.create("linux", "unready", never);
+    let sent = |name: &str| life.0.stub.state().reports[&path("test", name)];
+    life.0.pass(30).await;
+    // Without a sandbox, with one, and with a container that runs; then it is ready, or never
+    let begun = [("web", 4), ("windows", 4), ("unready", 3)];
+    assert_eq!(begun.map(|(name, _)| (name, sent(name))), begun);
+    life.0.pass(600).await;
+    assert_eq!(begun.map(|(name, _)| (name, sent(name))), begun);
+    // What others set is set right again, once
+    let say_ready = |status: &str| {
+        let mut pod = life.pod("web");
+        for condition in pod["status"]["conditions"].as_array_mut().expect("some") {
+            if condition["type"] == "Ready" {
+                condition["status"] = json!(status);
+            }
+        }
+        life.0
+            .stub
+            .state()
+            .tell("MODIFIED", &path("test", "web"), pod);
+    };
+    for (status, reports) in [("True", 4), ("False", 5)] {
+        say_ready(status);
+        life.0.pass(60).await;
+        assert_eq!(sent("web"), reports, "{status}");
+    }
+    for (name, _) in begun {
+        life.0.stub.state().delete(&path("test", name));
+    }
+    life.0.pass(60).await;
+    // And what has ended
+    let lived = [("web", 6), ("windows", 5), ("unready", 4)];
+    assert_eq!(lived.map(|(name, _)| (name, sent(name))), lived);
+    life.0.end().await;
+}

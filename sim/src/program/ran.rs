@@ -26,10 +26,10 @@ pub(crate) struct Ran {
 /// How much a program had printed at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
-    stdout: usize,
-    stderr: usize,
-    took: Duration,
-    slept: Duration,
+    pub(super) stdout: usize,
+    pub(super) stderr: usize,
+    pub(super) took: Duration,
+    pub(super) slept: Duration,
 }
 
 /// What a program prints at once.
@@ -114,8 +114,7 @@ impl Ran {
         }
     }
 
-    /// Takes note that what was printed by now was printed before the time that passes from now on.
-    pub(super) fn mark(&mut self) {
+    fn mark(&mut self) {
         let now = self.here();
         let before = self.marks.last();
         let (out, error) = before.map_or((0, 0), |mark| (mark.stdout, mark.stderr));

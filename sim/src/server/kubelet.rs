@@ -1,26 +1,24 @@
 //! Exec, attach and logs: asked of the node's kubelet, whose answer is the client's.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderName, Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
-use kube::client::Body as Sent;
+use kube::client::Body;
 use kube::{Client, Config};
 use serde_json::Value;
 use tokio::io::copy_bidirectional;
 
 use super::ask::Ask;
-use super::listen::exchange;
 use super::refusal::Refusal;
-use super::serve::{Answer, Shared, refused};
+use super::serve::{Answer, Sent, Shared, refused};
+use crate::listen::Seat;
 use crate::lock::locked;
-use crate::loopback::{connect, is_in_memory};
+use crate::loopback::{client, is_in_memory};
 use crate::world::Key;
 
 /// The clients of all kubelets, by their addresses.
@@ -34,16 +32,7 @@ impl Kubelets {
         if is_in_memory() {
             let address: SocketAddr = address.parse().map_err(Refusal::internal)?;
             let shared = Arc::clone(shared);
-            let service = tower::service_fn(move |request: Request<Sent>| {
-                let shared = Arc::clone(&shared);
-                async move {
-                    let stream = connect(address).await?;
-                    exchange(&shared, stream, request)
-                        .await
-                        .map_err(io::Error::other)
-                }
-            });
-            return Ok(Client::new(service, "default"));
+            return Ok(client(address, move |connection| shared.spawn(connection)));
         }
         let mut clients = locked(&self.0);
         if let Some(client) = clients.get(address) {
@@ -87,7 +76,7 @@ const OF_LOGS: [&str; 8] = [
 pub(super) async fn answer(
     shared: &Arc<Shared>,
     ask: &Ask,
-    mut request: Request<Incoming>,
+    mut request: Request<impl Sent>,
 ) -> Result<Answer, Refusal> {
     let (address, path) = whereto(shared, ask)?;
     let client = shared.kubelets.client(shared, &address)?;
@@ -95,7 +84,7 @@ pub(super) async fn answer(
     if ask.subresource != "log" && !upgrades {
         return Err(Refusal::bad("Upgrade request required"));
     }
-    let mut onward = Request::new(Sent::empty());
+    let mut onward = Request::new(Body::empty());
     *onward.method_mut() = request.method().clone();
     *onward.uri_mut() = path.parse().map_err(Refusal::bad)?;
     if upgrades {
@@ -123,7 +112,9 @@ pub(super) async fn answer(
     let mut response = client.send(onward).await.map_err(unreached)?;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let far = hyper::upgrade::on(&mut response);
+        let seat = request.extensions().get::<Seat>().cloned();
         shared.spawn(async move {
+            let _seat = seat;
             if let (Ok(near), Ok(far)) = (near.await, far.await) {
                 let (mut near, mut far) = (TokioIo::new(near), TokioIo::new(far));
                 // Whoever ends it, ends it for both
@@ -154,7 +145,7 @@ pub(super) async fn answer(
 }
 
 /// What a kubelet said against it, as a refusal.
-async fn said(response: Response<Sent>) -> Refusal {
+async fn said(response: Response<Body>) -> Refusal {
     let code = response.status().as_u16();
     let body = response
         .into_body()

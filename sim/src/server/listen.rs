@@ -1,21 +1,22 @@
 //! The server as others see it: on loopback with TLS, or through streams in memory.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::AUTHORIZATION;
+use http::header::{AUTHORIZATION, UPGRADE};
 use http::{Request, Response};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use k8s_openapi::ByteString;
 use kube::Client;
 use kube::client::Body as Sent;
-use serde_json::json;
+use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
@@ -23,20 +24,24 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::admission::{Recorded, versions};
-use super::kinds::Kind;
-use super::serve::{self, Shared};
+use super::kinds::{KINDS, Kind};
+use super::serve::{Shared, answer};
 use super::services::KUBERNETES;
 use super::state::State;
 use super::{admit, controllers, rbac};
-use crate::clock;
 use crate::kubelet::{ServingError, self_signed};
-use crate::listen::{greet, http};
-use crate::loopback::Listener;
+use crate::listen::{Seat, greet, http, serve};
+use crate::loopback::{Listener, exchange};
 use crate::topology::IpFamilies;
 use crate::world::Key;
 
-/// How long a client may say nothing between requests.
-const PATIENCE: Duration = Duration::from_mins(5);
+/// How long a client may say nothing between requests, and within the header of one (apiserver,
+/// `ReadHeaderTimeout`).
+const PATIENCE: Duration = Duration::from_secs(32);
+
+/// How many clients are served at once; each watch, each log that is followed and each session is
+/// one. More wait.
+const MOST_CLIENTS: usize = 256;
 
 /// How much a stream in memory holds.
 const BUFFER: usize = 256 * 1024;
@@ -108,6 +113,11 @@ pub struct Server {
 }
 
 impl Server {
+    /// The Kubernetes versions that it can be of, the usual one first.
+    pub fn versions() -> impl Iterator<Item = &'static str> {
+        versions()
+    }
+
     /// Starts a server that nobody reaches yet but by [`Server::client`].
     pub fn start(options: &ServerOptions) -> Result<Self, ServerError> {
         let recorded = Recorded::of(&options.version).ok_or_else(|| ServerError::Version {
@@ -133,9 +143,21 @@ impl Server {
     /// A client that reaches it without a socket.
     pub fn client(&self) -> Client {
         let shared = Arc::clone(&self.shared);
-        let service = tower::service_fn(move |request: Request<Sent>| {
+        let service = tower::service_fn(move |mut request: Request<Sent>| {
             let shared = Arc::clone(&shared);
-            async move { through_memory(&shared, request).await }
+            async move {
+                let administrator = format!("Bearer {}", rbac::ADMINISTRATOR).parse();
+                let administrator = administrator.expect("it is plain ASCII");
+                let headers = request.headers_mut();
+                headers.entry(AUTHORIZATION).or_insert(administrator);
+                // A session takes a connection, whatever else is asked is a call
+                if request.headers().contains_key(UPGRADE) {
+                    let response = through_memory(&shared, request).await?;
+                    return Ok::<_, hyper::Error>(response.map(BodyExt::boxed_unsync));
+                }
+                let answer = answer(&shared, request).await;
+                Ok(answer.map(|body| body.map_err(|never| match never {}).boxed_unsync()))
+            }
         });
         Client::new(service, "default")
     }
@@ -150,23 +172,15 @@ impl Server {
         let bound = listener.local_addr().map_err(failed)?;
         let (shared, tls) = (Arc::clone(&self.shared), self.tls.clone());
         self.shared.spawn(async move {
-            loop {
-                match listener.accept().await {
-                    Ok(stream) => {
-                        let (all, tls) = (Arc::clone(&shared), tls.clone());
-                        shared.spawn(async move {
-                            if let Some(stream) = greet(&tls, stream).await {
-                                speak(&all, stream).await;
-                            }
-                        });
-                    }
-                    Err(error) => {
-                        tracing::debug!(%error, "a connection is lost");
-                        // Out of descriptors: one of them is given back before long
-                        clock::elapse(Duration::from_millis(50)).await;
+            let serves = |stream, seat| {
+                let (all, tls) = (Arc::clone(&shared), tls.clone());
+                async move {
+                    if let Some(stream) = greet(&tls, stream).await {
+                        speak(&all, stream, Some(&seat)).await;
                     }
                 }
-            }
+            };
+            serve(|task| shared.spawn(task), listener, MOST_CLIENTS, serves).await;
         });
         Ok(bound)
     }
@@ -195,6 +209,23 @@ impl Server {
                  user: simulated\n\
              current-context: simulated\n"
         )
+    }
+
+    /// Every object as it is now, by its kind's plural, its namespace and its name.
+    pub fn objects(&self) -> BTreeMap<(String, String, String), Value> {
+        let state = self.shared.state();
+        let of = |kind: &'static Kind| {
+            let all = state.store.all(kind.plural, "");
+            all.map(|(key, object)| {
+                let key = (
+                    kind.plural.to_owned(),
+                    key.namespace.clone(),
+                    key.name.clone(),
+                );
+                (key, object.value.clone())
+            })
+        };
+        KINDS.iter().flat_map(of).collect()
     }
 
     /// What was asked for that is not served, as method and path.
@@ -241,10 +272,17 @@ fn begin(state: &mut State) {
     );
 }
 
-/// Serves one connection until either side has done with it.
-async fn speak(shared: &Arc<Shared>, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) {
-    let service = service_fn(async |request: Request<Incoming>| {
-        Ok::<_, Infallible>(serve::answer(shared, request).await)
+/// Serves one connection until either side has done with it; a session goes on in its seat.
+async fn speak(
+    shared: &Arc<Shared>,
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    seat: Option<&Seat>,
+) {
+    let service = service_fn(async |mut request: Request<Incoming>| {
+        if let Some(seat) = seat {
+            request.extensions_mut().insert(Arc::clone(seat));
+        }
+        Ok::<_, Infallible>(answer(shared, request).await)
     });
     let served = http(PATIENCE)
         .serve_connection(TokioIo::new(stream), service)
@@ -258,33 +296,10 @@ async fn speak(shared: &Arc<Shared>, stream: impl AsyncRead + AsyncWrite + Send 
 /// A request with a connection of its own, both ends of it here.
 async fn through_memory(
     shared: &Arc<Shared>,
-    mut request: Request<Sent>,
+    request: Request<Sent>,
 ) -> Result<Response<Incoming>, hyper::Error> {
-    let administrator = format!("Bearer {}", rbac::ADMINISTRATOR).parse();
-    let administrator = administrator.expect("it is plain ASCII");
-    let headers = request.headers_mut();
-    headers.entry(AUTHORIZATION).or_insert(administrator);
     let (near, far) = tokio::io::duplex(BUFFER);
     let all = Arc::clone(shared);
-    shared.spawn(async move { speak(&all, far).await });
-    exchange(shared, near, request).await
-}
-
-/// A request by a connection of its own.
-pub(super) async fn exchange(
-    shared: &Shared,
-    near: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    mut request: Request<Sent>,
-) -> Result<Response<Incoming>, hyper::Error> {
-    let (mut sender, connection) =
-        hyper::client::conn::http1::handshake(TokioIo::new(near)).await?;
-    shared.spawn(async move {
-        // Whoever asked hears of it
-        let _ = connection.with_upgrades().await;
-    });
-    if !request.headers().contains_key(http::header::HOST) {
-        let here = http::HeaderValue::from_static("simulated");
-        request.headers_mut().insert(http::header::HOST, here);
-    }
-    sender.send_request(request).await
+    shared.spawn(async move { speak(&all, far, None).await });
+    exchange(near, request, |connection| shared.spawn(connection)).await
 }

@@ -237,7 +237,7 @@ impl Access {
                     let rest = path.strip_prefix(*known);
                     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
                 };
-                verb == "get" && DISCOVERY.iter().any(|known| begins(&known))
+                verb == "get" && DISCOVERY.iter().any(begins)
             }
             Self::Resource {
                 verb,
@@ -286,10 +286,10 @@ impl Access {
 
     fn refused(&self, user: &str) -> Refusal {
         match self {
-            Self::Path { verb, path } => Refusal::denied(
-                None,
-                format!("User \"{user}\" cannot {verb} path \"{path}\""),
-            ),
+            Self::Path { verb, path } => {
+                let why = format!("User \"{user}\" cannot {verb} path \"{path}\"");
+                Refusal::denied(None, &why)
+            }
             Self::Resource {
                 verb,
                 group,
@@ -306,7 +306,7 @@ impl Access {
                      \"{group}\" {place}"
                 );
                 let plural = resource.split('/').next().unwrap_or_default();
-                Refusal::denied(Some((plural, group, name)), why)
+                Refusal::denied(Some((plural, group, name)), &why)
             }
         }
     }

@@ -48,7 +48,7 @@ impl Refusal {
     }
 
     /// What no role grants: of a plural, its group and a name, or of a path.
-    pub(super) fn denied(of: Option<(&str, &str, &str)>, why: String) -> Self {
+    pub(super) fn denied(of: Option<(&str, &str, &str)>, why: &str) -> Self {
         let Some((plural, group, name)) = of else {
             return Self::new(403, "Forbidden", format!("forbidden: {why}"));
         };

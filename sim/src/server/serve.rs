@@ -11,7 +11,7 @@ use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Incoming;
+use hyper::body::Body as HttpBody;
 use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -25,6 +25,8 @@ use super::state::State;
 use super::{controllers, kubelet, objects, other, watch};
 use crate::clock;
 use crate::lock::locked;
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
 pub(super) type Answer = Response<Body>;
@@ -112,8 +114,16 @@ impl Shared {
     }
 }
 
+/// A body as it comes in: by a connection, or as a client in this process has it.
+pub(super) trait Sent:
+    HttpBody<Data = Bytes, Error: Into<BoxError>> + Send + 'static
+{
+}
+
+impl<B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Send + 'static> Sent for B {}
+
 /// Answers a request.
-pub(super) async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
+pub(super) async fn answer(shared: &Arc<Shared>, request: Request<impl Sent>) -> Answer {
     let line = format!("{} {}", request.method(), request.uri().path());
     let refusal = match answered(shared, request).await {
         Ok(answer) => return answer,
@@ -125,7 +135,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> 
     refused(&refusal)
 }
 
-async fn answered(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Answer, Refusal> {
+async fn answered(shared: &Arc<Shared>, request: Request<impl Sent>) -> Result<Answer, Refusal> {
     let uri = request.uri();
     let user = User::of(request.headers(), &shared.state())?;
     let asked = ask::read(request.method(), uri.path(), uri.query())?;
@@ -163,14 +173,14 @@ async fn answered(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<An
 }
 
 /// The body of a request for objects: nothing where none is read.
-async fn read(ask: &Ask, body: Incoming) -> Result<Bytes, Refusal> {
+async fn read(ask: &Ask, body: impl Sent) -> Result<Bytes, Refusal> {
     match ask.verb {
         Verb::Get | Verb::List | Verb::Watch => Ok(Bytes::new()),
         _ => whole(body).await,
     }
 }
 
-async fn whole(body: Incoming) -> Result<Bytes, Refusal> {
+async fn whole(body: impl Sent) -> Result<Bytes, Refusal> {
     let collected = timeout(PATIENCE, Limited::new(body, LARGEST).collect()).await;
     match collected {
         Ok(Ok(body)) => Ok(body.to_bytes()),

@@ -35,6 +35,8 @@ pub(super) struct State {
     pub(super) work: BTreeSet<Work>,
     /// What is to be looked at later.
     pub(super) due: BTreeSet<(Instant, Work)>,
+    /// How often each is among that.
+    awaited: BTreeMap<Work, usize>,
     /// When each node's lease was last renewed, by our own clock.
     pub(super) renewed: BTreeMap<String, Instant>,
     /// Since when nodes are not there that have pods.
@@ -56,6 +58,7 @@ impl State {
             families: IpFamilies::default(),
             work: BTreeSet::new(),
             due: BTreeSet::new(),
+            awaited: BTreeMap::new(),
             renewed: BTreeMap::new(),
             gone_nodes: BTreeMap::new(),
             told: BTreeMap::new(),
@@ -103,7 +106,14 @@ impl State {
 
     /// Has something looked at after a while.
     pub(super) fn later(&mut self, after: Duration, work: Work) {
-        self.due.insert((clock::after(after), work));
+        if self.due.insert((clock::after(after), work.clone())) {
+            *self.awaited.entry(work).or_default() += 1;
+        }
+    }
+
+    /// Whether something is looked at later in any case.
+    pub(super) fn is_awaited(&self, work: &Work) -> bool {
+        self.awaited.contains_key(work)
     }
 
     /// Moves what is due to what is to be looked at; gives the moment of what is due next.
@@ -111,6 +121,12 @@ impl State {
         let now = clock::moment();
         while self.due.first().is_some_and(|(moment, _)| *moment <= now) {
             if let Some((_, work)) = self.due.pop_first() {
+                if let Some(times) = self.awaited.get_mut(&work) {
+                    *times -= 1;
+                    if *times == 0 {
+                        self.awaited.remove(&work);
+                    }
+                }
                 self.work.insert(work);
             }
         }

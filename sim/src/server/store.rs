@@ -13,8 +13,9 @@ use tokio::sync::watch;
 use super::kinds::Kind;
 use crate::world::Key;
 
-/// How many changes are remembered: who comes later for one of them has to list again.
-const REMEMBERED: usize = 20_000;
+/// How many changes of each kind are remembered, as a real server's watch cache has them by kind: who
+/// comes later for one of them has to list again.
+const REMEMBERED: usize = 1_000;
 
 /// An object as it is at a version.
 #[derive(Debug)]
@@ -71,7 +72,9 @@ pub(super) struct Store {
     unbound: BTreeSet<Key>,
     /// Pods by node.
     bound: BTreeMap<String, BTreeSet<Key>>,
-    changes: VecDeque<Change>,
+    changes: BTreeMap<&'static str, VecDeque<Change>>,
+    /// The last change of each kind that is remembered no more.
+    forgotten: BTreeMap<&'static str, u64>,
     told: watch::Sender<u64>,
 }
 
@@ -84,7 +87,8 @@ impl Default for Store {
             owned: BTreeMap::new(),
             unbound: BTreeSet::new(),
             bound: BTreeMap::new(),
-            changes: VecDeque::new(),
+            changes: BTreeMap::new(),
+            forgotten: BTreeMap::new(),
             told: watch::channel(0).0,
         }
     }
@@ -154,9 +158,13 @@ impl Store {
         self.unbound.iter()
     }
 
-    pub(super) fn pods_of<'a>(&'a self, node: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
+    pub(super) fn pods_of<'a>(
+        &'a self,
+        node: &str,
+    ) -> impl Iterator<Item = &'a Arc<Object>> + use<'a> {
         let keys = self.bound.get(node).into_iter().flatten();
-        keys.filter_map(|key| self.value("pods", key))
+        let pods = self.objects.get("pods");
+        keys.filter_map(move |key| pods?.get(key))
     }
 
     /// Puts an object where it is to be; gives it with its new version.
@@ -199,36 +207,46 @@ impl Store {
             object,
             deleted,
         };
-        if self.changes.len() == REMEMBERED {
-            self.changes.pop_front();
+        let changes = self.changes.entry(kind.plural).or_default();
+        if changes.len() == REMEMBERED
+            && let Some(first) = changes.pop_front()
+        {
+            self.forgotten.insert(kind.plural, first.version);
         }
-        self.changes.push_back(change.clone());
+        changes.push_back(change.clone());
         self.told.send_replace(self.version);
         change
     }
 
-    /// The changes after a version; `None` if not all of them are remembered.
-    pub(super) fn since(&self, version: u64) -> Option<impl Iterator<Item = &Change>> {
-        if version < self.oldest() {
+    /// The changes of a kind after a version; `None` if not all of them are remembered.
+    pub(super) fn since(&self, kind: &Kind, version: u64) -> Option<impl Iterator<Item = &Change>> {
+        if version < self.oldest(kind) {
             return None;
         }
-        let from = self
-            .changes
-            .partition_point(|change| change.version <= version);
-        Some(self.changes.range(from..))
+        let changes = self.changes.get(kind.plural);
+        let later = move |changes: &VecDeque<Change>| {
+            changes.partition_point(|change| change.version <= version)
+        };
+        Some(
+            changes
+                .into_iter()
+                .flat_map(move |changes| changes.range(later(changes)..)),
+        )
     }
 
-    /// The version after which all changes are remembered.
-    pub(super) fn oldest(&self) -> u64 {
-        self.changes
-            .front()
-            .map_or(self.version, |first| first.version - 1)
+    /// The version after which all changes of a kind are remembered.
+    pub(super) fn oldest(&self, kind: &Kind) -> u64 {
+        self.forgotten.get(kind.plural).copied().unwrap_or(0)
     }
 
     /// Forgets what changed until now, as a server does whose storage was compacted.
     #[cfg(test)]
     pub(super) fn compact(&mut self) {
-        self.changes.clear();
+        for (plural, changes) in std::mem::take(&mut self.changes) {
+            if let Some(last) = changes.back() {
+                self.forgotten.insert(plural, last.version);
+            }
+        }
     }
 
     fn index(&mut self, kind: &'static Kind, key: &Key, value: &Value) {
@@ -307,7 +325,7 @@ mod tests {
         );
         store.remove(kind, &key).expect("it is there");
         let seen = |version| {
-            let since = store.since(version)?;
+            let since = store.since(kind, version)?;
             Some(
                 since
                     .map(|change| (change.version, change.deleted))
@@ -317,7 +335,9 @@ mod tests {
         assert_eq!(seen(1), Some(vec![(2, false), (3, true)]));
         assert_eq!(seen(3), Some(vec![]));
         store.compact();
-        assert!(store.since(2).is_none() && store.since(3).is_some());
+        assert!(store.since(kind, 2).is_none() && store.since(kind, 3).is_some());
+        // Another kind has had no changes that could be forgotten
+        assert!(store.since(Kind::named("secrets"), 0).is_some());
     }
 
     #[test]

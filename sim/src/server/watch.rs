@@ -167,8 +167,9 @@ impl Watch {
     fn catch_up(&mut self) {
         let shared = Arc::clone(&self.shared);
         let state = shared.state();
-        let Some(changes) = state.store.since(self.at) else {
-            let gone = Refusal::gone(self.at, state.store.oldest());
+        let kind = self.ask.kind;
+        let Some(changes) = state.store.since(kind, self.at) else {
+            let gone = Refusal::gone(self.at, state.store.oldest(kind));
             let line = json!({"type": "ERROR", "object": gone.status()});
             self.queue.push_back(format!("{line}\n").into());
             self.over = true;

@@ -133,22 +133,22 @@ fn what_cannot_be_read_says_why() {
         ),
         (
             "answers-403=Pod",
-            "`Pod` of `answers-403` is no resource; did you mean `pods`? `*` is all of them, \
-             `pods/exec` a subresource, `/metrics` a path",
+            "`Pod` of `answers-403` is no resource (`*` is all of them, `pods/exec` a subresource, \
+             `/metrics` a path); did you mean `pods`?",
         ),
         (
             "webhook-times-out=deployment",
-            "`deployment` of `webhook-times-out` is no resource; did you mean `deployments`? `*` \
-             is all of them, `pods/exec` a subresource, `/metrics` a path",
+            "`deployment` of `webhook-times-out` is no resource (`*` is all of them, `pods/exec` a \
+             subresource, `/metrics` a path); did you mean `deployments`?",
         ),
         (
             "admission-refuses=pods:forbidden",
-            "`admission-refuses` takes no `forbidden` behind the resource; did you mean \
-             `Forbidden`?",
+            "`admission-refuses` takes no `forbidden` behind the resource, but Invalid, Forbidden, \
+             Unauthorized, RequestEntityTooLarge; did you mean `Forbidden`?",
         ),
         (
             "webhook-refuses=pods:404",
-            "`webhook-refuses` takes no `404` behind the resource; did you mean `400`?",
+            "`webhook-refuses` takes no `404` behind the resource, but 400, 403; did you mean `400`?",
         ),
         (
             "admission-injects=a:b",

@@ -358,11 +358,34 @@ fn days() -> Vec<Vec<ProductFault>> {
     days
 }
 
+/// In how many tests the days are, so that they go by side by side.
+const SHARES: usize = 4;
+
 #[tokio::test(start_paused = true)]
-async fn each_fault_of_pods_and_nodes_changes_what_it_says_and_nothing_else() {
+async fn each_fault_of_pods_and_nodes_changes_what_it_says_and_nothing_else_1() {
+    changes(0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_fault_of_pods_and_nodes_changes_what_it_says_and_nothing_else_2() {
+    changes(1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_fault_of_pods_and_nodes_changes_what_it_says_and_nothing_else_3() {
+    changes(2).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_fault_of_pods_and_nodes_changes_what_it_says_and_nothing_else_4() {
+    changes(3).await;
+}
+
+/// One share of the days.
+async fn changes(share: usize) {
     let healthy = day(&[]).await;
     let mut wrong = Vec::new();
-    for faults in days() {
+    for faults in days().into_iter().skip(share).step_by(SHARES) {
         let seen = day(&faults).await;
         let claims = faults.iter().map(|fault| Claim {
             fault,

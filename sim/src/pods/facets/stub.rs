@@ -35,6 +35,8 @@ pub(in crate::pods) struct State {
     pub(in crate::pods) renewed: BTreeMap<String, Instant>,
     /// When each pod was deleted that ran, and how long its container then went on.
     pub(in crate::pods) deleted: BTreeMap<String, (Instant, Option<Duration>)>,
+    /// How many statuses were sent of each pod.
+    pub(in crate::pods) reports: BTreeMap<String, usize>,
     version: u64,
     /// Watches of pods that are bound, and of those that are not.
     watches: Vec<(bool, Lines)>,
@@ -200,6 +202,7 @@ impl State {
     }
 
     fn report(&mut self, path: &str, mut body: Value) {
+        *self.reports.entry(path.to_owned()).or_default() += 1;
         if let Some(addresses) = body["status"]["podIPs"].as_array_mut() {
             addresses.retain(|address| address["ip"].is_string());
         }

@@ -14,11 +14,13 @@ mod version;
 mod writeout;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use self::options::{Global, Invocation, Mode, Operation};
 use self::transfer::{Kept, Transfer};
 pub(crate) use self::version::Build;
 use super::net::Net;
+use super::ran::Mark;
 use super::script::is_null;
 use super::{NOT_SIMULATED, Ran, Refusal};
 use crate::topology::Os;
@@ -71,6 +73,10 @@ pub(super) fn run(build: &Build, args: &[String], input: &[u8], net: &dyn Net) -
     streams.ran.ending(code)
 }
 
+/// A block of standard output, which is written when it is full or at the end: where an exec has no
+/// terminal it is a pipe. What goes to standard error is written at once (POSIX, `stdin`).
+const BLOCK: usize = 4096;
+
 /// The two streams with their modes: Windows turns LF into CR LF on a stream in text mode, and curl
 /// takes its output out of that mode from the first body that it writes there
 /// (`src/tool_operate.c`, `CURL_SET_BINMODE(stdout)`).
@@ -93,6 +99,22 @@ impl Streams {
         }
     }
 
+    /// Time goes on until so long after the beginning.
+    fn until(&mut self, took: Duration) {
+        let Ran { stdout, stderr, .. } = &self.ran;
+        let (stdout, stderr) = (stdout.len() / BLOCK * BLOCK, stderr.len());
+        let before = self.ran.marks.last();
+        if before.map_or((0, 0), |mark| (mark.stdout, mark.stderr)) != (stdout, stderr) {
+            self.ran.marks.push(Mark {
+                stdout,
+                stderr,
+                took: self.ran.took,
+                slept: Duration::ZERO,
+            });
+        }
+        self.ran.took = took;
+    }
+
     fn print(&mut self, text: &str) {
         let text = if self.binary {
             text.to_owned()
@@ -105,8 +127,6 @@ impl Streams {
     fn complain(&mut self, text: &str) {
         let text = self.in_text_mode(text);
         self.ran.stderr.extend(text.into_bytes());
-        // No system buffers the stream of errors
-        self.ran.mark();
     }
 
     fn in_text_mode(&self, text: &str) -> String {
@@ -174,7 +194,7 @@ impl Run<'_> {
         for (number, planned) in planned.iter().enumerate() {
             streams.binary |= planned.to_stdout();
             let transfer = self.perform(planned, number, &mut kept);
-            streams.ran.took += transfer.total;
+            streams.until(streams.ran.took + transfer.total);
             if !self.global.silent && !self.global.no_meter {
                 streams.complain(METER);
             }

@@ -21,6 +21,9 @@ pub(super) fn operate(run: &Run<'_>, planned: &[Planned<'_>], streams: &mut Stre
     }
     let mut code = 0;
     for batch in batches(run, planned) {
+        if let Some((end, _)) = batch.last() {
+            streams.until(*end);
+        }
         // All that arrives together is written before any of it is reported
         interleave(planned, &batch, streams);
         let mut latest = 0;
@@ -34,7 +37,6 @@ pub(super) fn operate(run: &Run<'_>, planned: &[Planned<'_>], streams: &mut Stre
         if latest != 0 || run.build.forgets_failures() {
             code = latest;
         }
-        streams.ran.took = batch.last().map_or(streams.ran.took, |(end, _)| *end);
     }
     if meter {
         streams.complain(&line(planned.len(), 0, "\n"));

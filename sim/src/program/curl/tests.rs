@@ -2,6 +2,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::*;
+use crate::log::Stream;
 use crate::program::net::{Link, Lookup, Speaks};
 use crate::program::table::Table;
 use crate::program::tests::argv;
@@ -407,4 +408,28 @@ fn a_connection_is_used_again() {
     for part in digits {
         assert!(out(&ran).contains(part), "{part}: {}", out(&ran));
     }
+}
+
+#[test]
+fn what_failed_is_told_at_once_and_what_answered_in_blocks() {
+    let part =
+        |host: &str| format!("url = \"http://{host}/\"\nsilent\nshow-error\nconnect-timeout = 4\n");
+    let input = [part("192.0.2.1"), part("192.0.2.1"), part("10.244.2.5")].join("next\n");
+    let ran = curl_as(&Build::ALPINE, &["-q", "-K", "-"], &input);
+    let (pieces, ..) = ran.pieces();
+    let told: Vec<_> = pieces
+        .iter()
+        .map(|piece| (piece.stream, piece.took.as_secs()))
+        .collect();
+    // Two time out, and the page is written when curl ends
+    assert_eq!(
+        told,
+        [(Stream::Error, 4), (Stream::Error, 4), (Stream::Out, 0)]
+    );
+
+    // Pages that fill blocks come before the end
+    let pages = [part("10.244.2.5").as_str(); 50].join("next\n") + "next\n" + &part("192.0.2.1");
+    let (pieces, ..) = curl_as(&Build::ALPINE, &["-q", "-K", "-"], &pages).pieces();
+    let whole = pieces.iter().find(|piece| piece.stream == Stream::Out);
+    assert_eq!(whole.map(|piece| piece.bytes.len()), Some(BLOCK));
 }

@@ -339,7 +339,7 @@ fn progress(
         if left.is_positive() {
             let left = Duration::try_from(left).unwrap_or_default();
             let work = Work::Deployment(key.clone());
-            if !state.due.iter().any(|(_, due)| *due == work) {
+            if !state.is_awaited(&work) {
                 state.later(left, work);
             }
             return;

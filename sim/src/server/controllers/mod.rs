@@ -20,7 +20,6 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::kinds::Kind;
-use super::selector;
 use super::state::State;
 use super::store::{Change, Object, Store, owners};
 use crate::world::Key;
@@ -43,6 +42,8 @@ pub(super) enum Work {
     Job(Key),
     /// The endpoints of a Service.
     Endpoints(Key),
+    /// The same of one that has many, a while after the first of some changes.
+    ManyEndpoints(Key),
     Schedule,
 }
 
@@ -67,6 +68,7 @@ pub(super) fn settle(state: &mut State) {
             Work::DaemonSet(key) => daemonset::look(state, &key),
             Work::Job(key) => job::look(state, &key),
             Work::Endpoints(key) => slices::look(state, &key),
+            Work::ManyEndpoints(key) => slices::tell(state, &key),
             Work::Schedule => scheduler::look(state),
         }
     }
@@ -147,8 +149,8 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
         "jobs" => drop(work.insert(Work::Job(key.clone()))),
         "services" => drop(work.insert(Work::Endpoints(key.clone()))),
         "pods" => {
-            work.extend(serving(store, key, object));
-            if other("/metadata/labels") {
+            if change.deleted || slices::differ(before, object) {
+                work.extend(serving(store, key, object));
                 work.extend(serving(store, key, before));
             }
             let moved = other("/spec/nodeName") || other("/metadata/labels");
@@ -207,14 +209,8 @@ fn serving<'a>(
     pod: &'a Value,
 ) -> impl Iterator<Item = Work> + use<'a> {
     let services = store.all("services", &key.namespace);
-    let selects = move |service: &Value| {
-        let selector = &service["spec"]["selector"];
-        let labels = serde_json::json!({"matchLabels": selector});
-        selector.as_object().is_some_and(|own| !own.is_empty())
-            && selector::matches(&labels, &pod["metadata"]["labels"])
-    };
     services
-        .filter(move |(_, service)| selects(&service.value))
+        .filter(move |(_, service)| slices::selects(service, pod))
         .map(|(key, _)| Work::Endpoints(key.clone()))
 }
 

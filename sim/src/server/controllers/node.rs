@@ -1,5 +1,6 @@
 //! The life of nodes: taints by their conditions, silence, and what becomes of their pods.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
@@ -10,6 +11,7 @@ use super::pods::{condition, is_going, is_over, set_condition};
 use crate::clock;
 use crate::server::kinds::Kind;
 use crate::server::state::State;
+use crate::server::store::Object;
 use crate::world::Key;
 
 /// kube-controller-manager, `--node-monitor-grace-period`: its default since 1.32.
@@ -113,7 +115,7 @@ fn watch(state: &mut State, name: &str, key: &Key) {
     let silent = clock::moment().duration_since(heard);
     if silent < PATIENCE {
         let work = Work::Node(name.to_owned());
-        if !state.due.iter().any(|(_, due)| *due == work) {
+        if !state.is_awaited(&work) {
             state.later(PATIENCE.saturating_sub(silent), work);
         }
         return;
@@ -182,7 +184,7 @@ fn wanted(node: &Value) -> Vec<Value> {
 
 /// The pods of a node that is not ready are not ready.
 fn unready(state: &mut State, node: &str) {
-    let keys: Vec<Key> = state.store.pods_of(node).map(key_of).collect();
+    let keys: Vec<Key> = state.store.pods_of(node).map(|pod| key_of(pod)).collect();
     for key in keys {
         state.edit("pods", &key, |pod| {
             if condition(pod, "Ready").is_some_and(|ready| ready["status"] == "True") {
@@ -212,7 +214,7 @@ fn evict(state: &mut State, name: &str, node: &Value) {
     if taints.is_empty() {
         return;
     }
-    let pods: Vec<Value> = state
+    let pods: Vec<Arc<Object>> = state
         .store
         .pods_of(name)
         .filter(|pod| !is_going(pod))
@@ -255,16 +257,17 @@ fn stays(pod: &Value, taint: &Value) -> SignedDuration {
 
 /// Whether a toleration tolerates a taint (`k8s.io/api/core/v1/toleration.go`).
 pub(super) fn tolerates(toleration: &Value, taint: &Value) -> bool {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let effect = text(&toleration["effect"]);
-    let key = text(&toleration["key"]);
+    fn text<'a>(of: &'a Value, field: &str) -> &'a str {
+        of[field].as_str().unwrap_or_default()
+    }
+    let (effect, key) = (text(toleration, "effect"), text(toleration, "key"));
     if (!effect.is_empty() && taint["effect"] != effect) || (!key.is_empty() && taint["key"] != key)
     {
         return false;
     }
-    match text(&toleration["operator"]).as_str() {
+    match text(toleration, "operator") {
         "Exists" => true,
-        _ => !key.is_empty() && text(&toleration["value"]) == text(&taint["value"]),
+        _ => !key.is_empty() && text(toleration, "value") == text(taint, "value"),
     }
 }
 
@@ -277,7 +280,7 @@ pub(super) fn orphans(state: &mut State, node: &str) {
     let now = clock::moment();
     let since = *state.gone_nodes.entry(node.to_owned()).or_insert(now);
     let passed = now.duration_since(since);
-    let pods: Vec<Value> = state.store.pods_of(node).cloned().collect();
+    let pods: Vec<Arc<Object>> = state.store.pods_of(node).cloned().collect();
     if pods.is_empty() {
         state.gone_nodes.remove(node);
         state.renewed.remove(node);

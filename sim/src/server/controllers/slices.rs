@@ -2,14 +2,17 @@
 //! `staging/src/k8s.io/endpointslice/`), one slice per Service and family of addresses, which is enough for a thousand
 //! pods.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::pods::{is_going, is_over, is_ready};
-use super::{made, owned_by};
+use super::{Work, made, owned_by};
 use crate::families;
 use crate::server::kinds::Kind;
-use crate::server::selector;
 use crate::server::state::State;
+use crate::server::store::Object;
 use crate::world::Key;
 
 /// By whom slices are managed that are made here.
@@ -18,21 +21,47 @@ const MANAGER: (&str, &str) = (
     "endpointslice-controller.k8s.io",
 );
 
+/// From how many endpoints on changes are told together, and for how long they are gathered: a
+/// slice is told as a whole (kube-controller-manager, `--endpointslice-updates-batch-period`).
+const MANY: usize = 20;
+const BATCH: Duration = Duration::from_secs(1);
+
 pub(super) fn look(state: &mut State, key: &Key) {
+    let service = state.store.value("services", key);
+    let slices = service
+        .into_iter()
+        .flat_map(|service| existing(state, service));
+    let told = slices.filter_map(|(_, slice)| slice["endpoints"].as_array().map(Vec::len));
+    if told.max().is_none_or(|told| told < MANY) {
+        return tell(state, key);
+    }
+    let work = Work::ManyEndpoints(key.clone());
+    if !state.is_awaited(&work) {
+        state.later(BATCH, work);
+    }
+}
+
+/// The slices that are told of a Service.
+fn existing(state: &State, service: &Value) -> impl Iterator<Item = (Key, Arc<Object>)> + use<> {
+    let slices = made(&state.store, "endpointslices", service).into_iter();
+    slices.filter(|(_, slice)| slice["metadata"]["labels"][MANAGER.0] == MANAGER.1)
+}
+
+/// Tells the endpoints of a Service as they are.
+pub(super) fn tell(state: &mut State, key: &Key) {
     let Some(service) = state.store.value("services", key).cloned() else {
         return;
     };
-    let selector = &service["spec"]["selector"];
-    let selects = selector.as_object().is_some_and(|own| !own.is_empty());
-    if !selects || service["spec"]["type"] == "ExternalName" || is_going(&service) {
+    let selector = service["spec"]["selector"].as_object();
+    let selects_any = selector.is_some_and(|own| !own.is_empty());
+    if !selects_any || service["spec"]["type"] == "ExternalName" || is_going(&service) {
         return;
     }
-    let labels = json!({"matchLabels": selector});
     let pods: Vec<&Value> = state
         .store
         .all("pods", &key.namespace)
         .map(|(_, pod)| &pod.value)
-        .filter(|pod| selector::matches(&labels, &pod["metadata"]["labels"]))
+        .filter(|pod| selects(&service, pod))
         .filter(|pod| !is_over(pod) && pod["status"]["podIP"].is_string())
         .collect();
     let unready_too = service["spec"]["publishNotReadyAddresses"] == true;
@@ -72,11 +101,8 @@ fn keep(
     family: &str,
     (endpoints, ports): (Vec<Value>, Vec<Value>),
 ) {
-    let existing = made(&state.store, "endpointslices", service);
-    let existing = existing.into_iter().find(|(_, slice)| {
-        slice["metadata"]["labels"][MANAGER.0] == MANAGER.1 && slice["addressType"] == *family
-    });
-    if let Some((at, _)) = existing {
+    let same = existing(state, service).find(|(_, slice)| slice["addressType"] == *family);
+    if let Some((at, _)) = same {
         state.edit("endpointslices", &at, |slice| {
             slice["endpoints"] = json!(endpoints);
             slice["ports"] = json!(ports);
@@ -98,6 +124,35 @@ fn keep(
     if let Err(refusal) = state.create(kind, &key.namespace, slice, false) {
         tracing::debug!(?refusal, service = %key, "no slice can be made");
     }
+}
+
+/// Whether a Service selects a pod.
+pub(super) fn selects(service: &Value, pod: &Value) -> bool {
+    let selector = service["spec"]["selector"].as_object();
+    let labels = &pod["metadata"]["labels"];
+    selector.is_some_and(|own| {
+        !own.is_empty()
+            && own
+                .iter()
+                .all(|(name, value)| labels.get(name) == Some(value))
+    })
+}
+
+/// Whether a slice tells of a pod otherwise than of what it was before.
+pub(super) fn differ(before: &Value, pod: &Value) -> bool {
+    const FIELDS: [&str; 6] = [
+        "/metadata/labels",
+        "/metadata/uid",
+        "/spec/containers",
+        "/spec/hostname",
+        "/spec/nodeName",
+        "/status/podIP",
+    ];
+    let states = |pod: &Value| (is_ready(pod), is_going(pod), is_over(pod));
+    states(before) != states(pod)
+        || FIELDS
+            .iter()
+            .any(|field| before.pointer(field) != pod.pointer(field))
 }
 
 /// `staging/src/k8s.io/endpointslice/utils.go`, `podToEndpoint`.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{MERGE, STRATEGIC, Scene, path_of, pod, template};
 use crate::clock;
+use crate::server::kinds::Kind;
 
 const APPS: &str = "/apis/apps/v1/namespaces/default";
 const PODS: &str = "/api/v1/namespaces/default/pods";
@@ -316,6 +317,36 @@ async fn endpoints_follow_the_pods_that_a_service_selects() {
         .await;
     let (_, list) = scene.get(slices).await;
     assert_eq!(list["items"], json!([]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_endpoints_are_told_together() {
+    let scene = Scene::new();
+    scene.node("n", json!({})).await;
+    let service = json!({"metadata": {"name": "x"}, "spec": {"selector": {"app": "x"},
+        "ports": [{"port": 80}]}});
+    scene
+        .create("/api/v1/namespaces/default/services", service)
+        .await;
+    for number in 0..60 {
+        let mut one = pod(&format!("p-{number}"), json!({}));
+        one["metadata"]["labels"] = json!({"app": "x"});
+        let made = scene.create(PODS, one).await;
+        scene.run(&made).await;
+    }
+    let told = || -> Vec<usize> {
+        let state = scene.server.shared.state();
+        let slices = state.store.since(Kind::named("endpointslices"), 0);
+        let slices = slices.expect("all are remembered");
+        let endpoints = slices.map(|change| change.object.value["endpoints"].as_array());
+        endpoints
+            .map(|endpoints| endpoints.map_or(0, Vec::len))
+            .collect()
+    };
+    let each: Vec<usize> = (0..=20).collect();
+    assert_eq!(told(), each);
+    clock::elapse(Duration::from_secs(2)).await;
+    assert_eq!(told(), [each, vec![60]].concat());
 }
 
 fn taints(node: &Value) -> Vec<String> {

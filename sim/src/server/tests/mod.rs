@@ -1,6 +1,7 @@
 //! The server as its clients see it, through streams in memory.
 
 mod access;
+mod clients;
 mod controllers;
 mod families;
 mod inventory;

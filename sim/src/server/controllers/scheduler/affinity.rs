@@ -20,7 +20,7 @@ pub(super) fn keeps_away(pod: &Value) -> bool {
 }
 
 /// Whether a term, written by `of`, is about a pod.
-pub(super) fn is_about(scene: &Scene<'_>, term: &Value, of: &Value, pod: &Value) -> bool {
+pub(super) fn is_about(scene: &Scene, term: &Value, of: &Value, pod: &Value) -> bool {
     let namespace = pod["metadata"]["namespace"].as_str().unwrap_or_default();
     let listed = term["namespaces"].as_array();
     let chosen = term
@@ -50,7 +50,7 @@ pub(super) fn is_together(term: &Value, one: &Value, other: &Value) -> bool {
 }
 
 pub(super) fn check(
-    scene: &Scene<'_>,
+    scene: &Scene,
     pod: &Value,
     node: &Value,
     without: &[&Value],
@@ -80,7 +80,7 @@ pub(super) fn check(
     }
     let aloof = scene.aloof.iter().filter(|(other, _)| stays(other));
     let mut aloof = aloof.flat_map(|(other, there)| {
-        terms(other, "podAntiAffinity").map(move |term| (term, *other, *there))
+        terms(other, "podAntiAffinity").map(move |term| (term, &other.value, &there.value))
     });
     let unwanted = aloof.any(|(term, other, there)| against(term, other, pod, there));
     match unwanted {

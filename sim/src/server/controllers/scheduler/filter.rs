@@ -2,19 +2,19 @@
 
 use serde_json::Value;
 
-use super::{Rejection, Scene, affinity, room};
+use super::{Place, Rejection, Scene, Wanted, affinity, room};
 use crate::server::controllers::node::tolerates;
 use crate::server::selector::expressions;
 
 /// Whether a node takes a pod, as if some pods were not there.
 pub(super) fn check(
-    scene: &Scene<'_>,
-    pod: &Value,
-    name: &str,
-    node: &Value,
+    scene: &Scene,
+    wanted: &Wanted<'_>,
+    place: &Place,
     without: &[&Value],
 ) -> Result<(), Rejection> {
-    if !named(pod, name) {
+    let (pod, node) = (wanted.pod, &place.node.value);
+    if !named(pod, &place.name) {
         return Err(Rejection::for_good(
             "node(s) didn't satisfy plugin(s) [NodeAffinity]",
         ));
@@ -30,21 +30,26 @@ pub(super) fn check(
             "node(s) didn't match Pod's node affinity/selector",
         ));
     }
-    let own: Vec<&Value> = scene
-        .pods_on(name)
-        .iter()
-        .copied()
-        .filter(|pod| !without.iter().any(|gone| std::ptr::eq(*gone, *pod)))
-        .collect();
-    if !room::ports_are_free(pod, &own) {
+    if !room::ports_are_free(pod, &place.without(without)) {
         let reason = "node(s) didn't have free ports for the requested pod ports";
         return Err(Rejection::for_now(vec![reason.to_owned()]));
     }
-    let missing = room::missing(pod, node, &own);
+    let missing = room::missing(wanted, place, without);
     if !missing.is_empty() {
         return Err(Rejection::for_now(missing));
     }
     affinity::check(scene, pod, node, without)
+}
+
+impl Place {
+    /// Its pods, as if some were not there.
+    pub(super) fn without<'a>(
+        &'a self,
+        without: &'a [&Value],
+    ) -> impl Iterator<Item = &'a Value> + Clone {
+        let pods = self.pods.iter().map(|pod| &pod.value);
+        pods.filter(|pod| !without.iter().any(|gone| std::ptr::eq(*gone, *pod)))
+    }
 }
 
 /// Whether a node takes the pods of a daemon set, whatever is on it.

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use self::room::Amounts;
 use super::pods::{condition, is_going, set_condition};
 use crate::clock;
 use crate::server::kinds::Kind;
@@ -48,47 +49,84 @@ impl Rejection {
     }
 }
 
-/// What is on the nodes at the moment, without the pods that are over.
-struct Scene<'a> {
-    nodes: Vec<(&'a str, &'a Value)>,
-    pods: BTreeMap<&'a str, Vec<&'a Value>>,
-    namespaces: BTreeMap<&'a str, &'a Value>,
-    /// The pods that keep others away, with their nodes.
-    aloof: Vec<(&'a Value, &'a Value)>,
+/// A node with what is on it, without the pods that are over.
+struct Place {
+    name: String,
+    node: Arc<Object>,
+    pods: Vec<Arc<Object>>,
+    allocatable: Amounts,
+    /// What its pods ask for together.
+    taken: Amounts,
 }
 
-impl<'a> Scene<'a> {
-    fn of(state: &'a State) -> Self {
-        let named = |(key, object): (&'a Key, &'a Arc<Object>)| (key.name.as_str(), &object.value);
-        let nodes: Vec<_> = state.store.all("nodes", "").map(named).collect();
-        let pods = nodes.iter().map(|(name, _)| {
-            let own = state
-                .store
-                .pods_of(name)
-                .filter(|pod| !super::pods::is_over(pod));
-            (*name, own.collect())
-        });
+/// What is on the nodes at the moment.
+struct Scene {
+    /// In the order of their names.
+    places: Vec<Place>,
+    namespaces: BTreeMap<String, Arc<Object>>,
+    /// The pods that keep others away, with their nodes.
+    aloof: Vec<(Arc<Object>, Arc<Object>)>,
+}
+
+impl Scene {
+    fn of(state: &State) -> Self {
+        let named = |(key, object): (&Key, &Arc<Object>)| (key.name.clone(), Arc::clone(object));
+        let nodes = state.store.all("nodes", "").map(named);
         let mut scene = Self {
-            pods: pods.collect(),
+            places: nodes
+                .map(|(name, node)| Place {
+                    name,
+                    allocatable: room::allocatable(&node),
+                    node,
+                    pods: Vec::new(),
+                    taken: Amounts::new(),
+                })
+                .collect(),
             namespaces: state.store.all("namespaces", "").map(named).collect(),
             aloof: Vec::new(),
-            nodes,
         };
-        let aloof = scene.placed();
-        scene.aloof = aloof.filter(|(pod, _)| affinity::keeps_away(pod)).collect();
+        for at in 0..scene.places.len() {
+            for pod in state.store.pods_of(&scene.places[at].name) {
+                scene.put(at, pod);
+            }
+        }
         scene
     }
 
-    fn pods_on(&self, node: &str) -> &[&'a Value] {
-        self.pods.get(node).map_or(&[], Vec::as_slice)
+    /// Has a pod be on a node.
+    fn put(&mut self, at: usize, pod: &Arc<Object>) {
+        if super::pods::is_over(pod) {
+            return;
+        }
+        let place = &mut self.places[at];
+        place.pods.push(Arc::clone(pod));
+        room::add(&mut place.taken, &room::requests(pod));
+        if affinity::keeps_away(pod) {
+            self.aloof.push((Arc::clone(pod), Arc::clone(&place.node)));
+        }
+    }
+
+    fn at(&self, name: &str) -> Option<usize> {
+        let found = self
+            .places
+            .binary_search_by(|place| place.name.as_str().cmp(name));
+        found.ok()
     }
 
     /// Every pod with the node that it is on.
-    fn placed(&self) -> impl Iterator<Item = (&'a Value, &'a Value)> + '_ {
-        self.nodes
-            .iter()
-            .flat_map(|(name, node)| self.pods_on(name).iter().map(|pod| (*pod, *node)))
+    fn placed(&self) -> impl Iterator<Item = (&Value, &Value)> + '_ {
+        self.places.iter().flat_map(|place| {
+            let pods = place.pods.iter();
+            pods.map(|pod| (&pod.value, &place.node.value))
+        })
     }
+}
+
+/// A pod that is to be placed.
+struct Wanted<'a> {
+    pod: &'a Value,
+    /// What it asks for.
+    requests: Amounts,
 }
 
 pub(super) fn look(state: &mut State) {
@@ -108,8 +146,12 @@ pub(super) fn look(state: &mut State) {
         })
         .collect();
     waiting.sort();
+    if waiting.is_empty() {
+        return;
+    }
+    let mut scene = Scene::of(state);
     for (_, _, key) in waiting {
-        place(state, &key);
+        place(state, &mut scene, &key);
     }
 }
 
@@ -117,28 +159,31 @@ fn priority(pod: &Value) -> i64 {
     pod["spec"]["priority"].as_i64().unwrap_or(0)
 }
 
-/// Places a pod, or says why it stays where it is.
-fn place(state: &mut State, key: &Key) {
-    let Some(pod) = state.store.value("pods", key).cloned() else {
+/// Places a pod, or says why it stays where it is. The scene is kept as it then is.
+fn place(state: &mut State, scene: &mut Scene, key: &Key) {
+    let pods = Kind::named("pods");
+    let Some(pod) = state.store.get(pods, key).cloned() else {
         return;
     };
-    let scene = Scene::of(state);
-    let looked: Vec<(&str, Result<(), Rejection>)> = scene
-        .nodes
-        .iter()
-        .map(|(name, node)| (*name, filter::check(&scene, &pod, name, node, &[])))
+    let wanted = Wanted {
+        requests: room::requests(&pod),
+        pod: &pod,
+    };
+    let places = scene.places.iter();
+    let looked: Vec<Result<(), Rejection>> = places
+        .map(|place| filter::check(scene, &wanted, place, &[]))
         .collect();
-    let fit: Vec<&str> = looked
-        .iter()
-        .filter(|(_, taken)| taken.is_ok())
-        .map(|(name, _)| *name)
-        .collect();
-    if let Some(node) = score::best(&scene, &pod, &fit).map(str::to_owned) {
-        bind(state, key, &node);
+    let taken = looked.iter().enumerate().filter(|(_, taken)| taken.is_ok());
+    let fit: Vec<usize> = taken.map(|(at, _)| at).collect();
+    if let Some(at) = score::best(scene, &wanted, &fit) {
+        bind(state, key, &scene.places[at].name);
+        if let Some(bound) = state.store.get(pods, key) {
+            scene.put(at, bound);
+        }
         return;
     }
     let why = refusals(&looked);
-    let found = preempt::find(&scene, &pod, &looked);
+    let found = preempt::find(scene, &wanted, &looked);
     // The plugin DynamicResources has its say before, up to 1.36 (1.36.4 said so, 1.37.0 does not)
     let before = match state.recorded.git_version() {
         "v1.36.4" => "no new claims to deallocate, ",
@@ -147,6 +192,7 @@ fn place(state: &mut State, key: &Key) {
     let message = format!("{why} {before}preemption: {}", found.words());
     if let preempt::Found::Victims { node, victims, .. } = &found {
         preempt::remove(state, &pod, node, victims);
+        *scene = Scene::of(state);
     }
     let nominated = match &found {
         preempt::Found::Victims { node, .. } => Some(node.clone()),
@@ -163,7 +209,6 @@ fn place(state: &mut State, key: &Key) {
             status["nominatedNodeName"] = json!(node);
         }
     });
-    let pods = Kind::named("pods");
     state.tell(
         COMPONENT,
         (pods, &pod),
@@ -189,9 +234,9 @@ fn scheduled(status: &mut Value, is: &str, message: &str) {
 
 /// `0/8 nodes are available: 2 node(s) had untolerated taint(s), …` (`framework/types.go`,
 /// `FitError`).
-fn refusals(looked: &[(&str, Result<(), Rejection>)]) -> String {
+fn refusals(looked: &[Result<(), Rejection>]) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for (_, taken) in looked {
+    for taken in looked {
         for reason in taken
             .as_ref()
             .err()

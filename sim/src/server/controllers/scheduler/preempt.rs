@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{COMPONENT, Rejection, Scene, filter, priority};
+use super::{COMPONENT, Rejection, Scene, Wanted, filter, priority};
 use crate::server::controllers::pods::{is_going, set_condition};
 use crate::server::kinds::Kind;
 use crate::server::state::State;
@@ -52,36 +52,32 @@ impl Found {
     }
 }
 
-pub(super) fn find(
-    scene: &Scene<'_>,
-    pod: &Value,
-    looked: &[(&str, Result<(), Rejection>)],
-) -> Found {
+pub(super) fn find(scene: &Scene, wanted: &Wanted<'_>, looked: &[Result<(), Rejection>]) -> Found {
+    let pod = wanted.pod;
     if pod["spec"]["preemptionPolicy"] == "Never" {
         return Found::Not("preemptionPolicy=Never");
     }
-    let lower = |other: &&&Value| priority(other) < priority(pod);
+    let lower = |other: &&Value| priority(other) < priority(pod);
     if let Some(node) = pod["status"]["nominatedNodeName"].as_str() {
-        let mut own = scene.pods_on(node).iter().filter(lower);
-        if own.any(|other| is_going(other)) {
+        let own = scene.at(node).map(|at| &scene.places[at].pods);
+        let own = own.into_iter().flatten().map(|pod| &pod.value);
+        if own.filter(lower).any(is_going) {
             return Found::Not("a terminating pod on the nominated node");
         }
     }
     let mut best: Option<(i64, usize, String, Vec<Value>)> = None;
     let (mut unhelpful, mut in_vain) = (0, 0);
-    for (name, rejection) in looked {
+    for (place, rejection) in scene.places.iter().zip(looked) {
         let resolvable = rejection
             .as_ref()
             .is_err_and(|rejection| rejection.resolvable);
-        let Some((_, node)) = scene.nodes.iter().find(|(own, _)| own == name) else {
-            continue;
-        };
         if !resolvable {
             unhelpful += 1;
             continue;
         }
-        let mut gone: Vec<&Value> = scene.pods_on(name).iter().filter(lower).copied().collect();
-        if gone.is_empty() || filter::check(scene, pod, name, node, &gone).is_err() {
+        let own = place.pods.iter().map(|pod| &pod.value);
+        let mut gone: Vec<&Value> = own.filter(lower).collect();
+        if gone.is_empty() || filter::check(scene, wanted, place, &gone).is_err() {
             in_vain += 1;
             continue;
         }
@@ -93,7 +89,7 @@ pub(super) fn find(
                 .copied()
                 .filter(|one| !std::ptr::eq(*one, other))
                 .collect();
-            if filter::check(scene, pod, name, node, &rest).is_ok() {
+            if filter::check(scene, wanted, place, &rest).is_ok() {
                 gone = rest;
             }
         }
@@ -107,7 +103,7 @@ pub(super) fn find(
             .is_none_or(|(least, count, ..)| (highest, gone.len()) < (*least, *count));
         if better {
             let victims = gone.iter().map(|other| (*other).clone()).collect();
-            best = Some((highest, gone.len(), (*name).to_owned(), victims));
+            best = Some((highest, gone.len(), place.name.clone(), victims));
         }
     }
     match best {

@@ -4,9 +4,21 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::{Place, Wanted};
 use crate::quantity::amount;
 
-type Amounts = BTreeMap<String, f64>;
+/// How much of what.
+pub(super) type Amounts = BTreeMap<String, f64>;
+
+/// Adds some to others.
+pub(super) fn add(to: &mut Amounts, more: &Amounts) {
+    for (name, amount) in more {
+        match to.get_mut(name) {
+            Some(sum) => *sum += amount,
+            None => drop(to.insert(name.clone(), *amount)),
+        }
+    }
+}
 
 fn amounts(value: &Value) -> Amounts {
     let fields = value.as_object().into_iter().flatten();
@@ -44,35 +56,30 @@ pub(super) fn requests(pod: &Value) -> Amounts {
     all
 }
 
-/// What is taken of a node by its pods.
-pub(super) fn taken(pods: &[&Value]) -> Amounts {
-    let mut all = Amounts::new();
-    for pod in pods {
-        for (name, amount) in requests(pod) {
-            *all.entry(name).or_default() += amount;
-        }
-    }
-    all
-}
-
 pub(super) fn allocatable(node: &Value) -> Amounts {
     amounts(&node["status"]["allocatable"])
 }
 
-/// What a node lacks for a pod, in the words of `plugins/noderesources/fit.go`.
-pub(super) fn missing(pod: &Value, node: &Value, own: &[&Value]) -> Vec<String> {
+/// What a node lacks for a pod, in the words of `plugins/noderesources/fit.go`, as if some pods were
+/// not there.
+pub(super) fn missing(wanted: &Wanted<'_>, place: &Place, without: &[&Value]) -> Vec<String> {
     // Of sums of decimal fractions
     const NEAR: f64 = 1e-6;
-    let (has, taken) = (allocatable(node), taken(own));
+    let mut freed = Amounts::new();
+    for gone in without {
+        add(&mut freed, &requests(gone));
+    }
+    let of = |amounts: &Amounts, name: &str| amounts.get(name).copied().unwrap_or(0.0);
     let mut missing = Vec::new();
     #[expect(clippy::cast_precision_loss, reason = "a count of pods")]
-    let places = (own.len() + 1) as f64;
+    let places = (place.pods.len() - without.len() + 1) as f64;
+    let has = &place.allocatable;
     if has.get("pods").is_none_or(|most| places > *most) {
         missing.push("Too many pods".to_owned());
     }
-    for (name, wanted) in requests(pod) {
-        let left = has.get(&name).unwrap_or(&0.0) - taken.get(&name).unwrap_or(&0.0);
-        if wanted > 0.0 && wanted > left + NEAR {
+    for (name, wanted) in &wanted.requests {
+        let left = of(has, name) - of(&place.taken, name) + of(&freed, name);
+        if *wanted > 0.0 && *wanted > left + NEAR {
             missing.push(format!("Insufficient {name}"));
         }
     }
@@ -97,10 +104,13 @@ fn ports(pod: &Value) -> impl Iterator<Item = (&Value, &str)> {
         })
 }
 
-pub(super) fn ports_are_free(pod: &Value, own: &[&Value]) -> bool {
+pub(super) fn ports_are_free<'a>(
+    pod: &Value,
+    own: &(impl Iterator<Item = &'a Value> + Clone),
+) -> bool {
     ports(pod).all(|wanted| {
-        !own.iter()
-            .any(|other| ports(other).any(|taken| taken == wanted))
+        let mut others = own.clone();
+        !others.any(|other| ports(other).any(|taken| taken == wanted))
     })
 }
 
@@ -109,6 +119,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::server::store::Object;
 
     fn asks(cpu: &str, port: u16) -> Value {
         json!({"spec": {"containers": [{"resources": {"requests": {"cpu": cpu}},
@@ -119,13 +130,34 @@ mod tests {
     fn what_is_taken_is_not_left() {
         let node = json!({"status": {"allocatable": {"cpu": "1", "pods": "2"}}});
         let (small, large) = (asks("100m", 80), asks("900m", 81));
-        assert_eq!(missing(&large, &node, &[&small]), Vec::<String>::new());
+        let place = |pods: &[&Value]| {
+            let mut taken = Amounts::new();
+            for pod in pods {
+                add(&mut taken, &requests(pod));
+            }
+            Place {
+                name: "a".to_owned(),
+                node: Object::new(node.clone()),
+                pods: pods.iter().map(|pod| Object::new((*pod).clone())).collect(),
+                allocatable: allocatable(&node),
+                taken,
+            }
+        };
+        let lacks = |pod, place: &Place, without: &[&Value]| {
+            let requests = requests(pod);
+            missing(&Wanted { pod, requests }, place, without)
+        };
+        let nothing = Vec::<String>::new();
+        assert_eq!(lacks(&large, &place(&[&small]), &[]), nothing);
+        let full = place(&[&small, &small]);
         assert_eq!(
-            missing(&large, &node, &[&small, &small]),
+            lacks(&large, &full, &[]),
             ["Too many pods", "Insufficient cpu"]
         );
-        assert!(!ports_are_free(&small, &[&large, &small]) && ports_are_free(&small, &[&large]));
+        assert_eq!(lacks(&large, &full, &[&full.pods[0].value]), nothing);
+        let free = |own: &[&Value]| ports_are_free(&small, &own.iter().copied());
+        assert!(!free(&[&large, &small]) && free(&[&large]));
         let gpu = json!({"spec": {"containers": [{"resources": {"requests": {"gpu": "1"}}}]}});
-        assert_eq!(missing(&gpu, &node, &[]), ["Insufficient gpu"]);
+        assert_eq!(lacks(&gpu, &place(&[]), &[]), ["Insufficient gpu"]);
     }
 }

@@ -4,33 +4,32 @@ use serde_json::Value;
 
 use super::affinity::{is_about, is_together};
 use super::filter::term_holds;
-use super::{Scene, room};
+use super::room::Amounts;
+use super::{Place, Scene, Wanted};
 use crate::server::controllers::node::tolerates;
 
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
 /// Of several, the first in the order of their names: a real scheduler takes one by chance.
-pub(super) fn best<'a>(scene: &Scene<'_>, pod: &Value, fit: &[&'a str]) -> Option<&'a str> {
+pub(super) fn best(scene: &Scene, wanted: &Wanted<'_>, fit: &[usize]) -> Option<usize> {
     if let [only] = fit {
-        return Some(only);
+        return Some(*only);
     }
-    let node = |name: &str| {
-        let found = scene.nodes.iter().find(|(own, _)| *own == name);
-        found.map_or(&Value::Null, |(_, node)| *node)
-    };
+    let pod = wanted.pod;
     let nominated = pod["status"]["nominatedNodeName"].as_str();
-    if let Some(name) = fit.iter().find(|name| nominated == Some(**name)) {
-        return Some(name);
+    let nominated = nominated.and_then(|name| scene.at(name));
+    if let Some(at) = nominated.filter(|at| fit.contains(at)) {
+        return Some(at);
     }
-    let raw: Vec<[f64; 4]> = fit
-        .iter()
-        .map(|name| {
-            let node = node(name);
+    let places = fit.iter().map(|at| &scene.places[*at]);
+    let raw: Vec<[f64; 4]> = places
+        .map(|place| {
+            let node = &place.node.value;
             [
                 by_node(pod, node),
                 by_pods(scene, pod, node),
                 by_taints(pod, node),
-                spread(scene, pod, name),
+                spread(place, pod),
             ]
         })
         .collect();
@@ -46,8 +45,9 @@ pub(super) fn best<'a>(scene: &Scene<'_>, pod: &Value, fit: &[&'a str]) -> Optio
         (3.0, most(2)),
         (2.0, most(3)),
     ];
-    let total = |at: usize| -> f64 {
-        let normal = raw[at].iter().zip(weights);
+    let mut best: Option<(f64, usize)> = None;
+    for (at, raw) in fit.iter().zip(&raw) {
+        let normal = raw.iter().zip(weights);
         let normal = normal.map(|(score, (weight, most))| {
             if most > 0.0 {
                 weight * 100.0 * score / most
@@ -55,16 +55,12 @@ pub(super) fn best<'a>(scene: &Scene<'_>, pod: &Value, fit: &[&'a str]) -> Optio
                 0.0
             }
         });
-        normal.sum::<f64>() + least(scene, pod, fit[at], node(fit[at]))
-    };
-    let mut best: Option<(f64, &str)> = None;
-    for (at, name) in fit.iter().enumerate() {
-        let score = total(at);
+        let score = normal.sum::<f64>() + least(&scene.places[*at], wanted);
         if best.is_none_or(|(most, _)| score > most + 1e-9) {
-            best = Some((score, name));
+            best = Some((score, *at));
         }
     }
-    best.map(|(_, name)| name)
+    best.map(|(_, at)| at)
 }
 
 fn weight(term: &Value) -> f64 {
@@ -80,7 +76,7 @@ fn by_node(pod: &Value, node: &Value) -> f64 {
     terms.map(weight).sum()
 }
 
-fn by_pods(scene: &Scene<'_>, pod: &Value, node: &Value) -> f64 {
+fn by_pods(scene: &Scene, pod: &Value, node: &Value) -> f64 {
     let of = |kind: &str, sign: f64| -> f64 {
         let terms = pod["spec"]["affinity"][kind][PREFERRED].as_array();
         let sums = terms.into_iter().flatten().map(|weighted| {
@@ -117,12 +113,12 @@ fn by_taints(pod: &Value, node: &Value) -> f64 {
 }
 
 /// Pods of one owner spread over the nodes (`plugins/podtopologyspread`, `systemDefaultConstraints`).
-fn spread(scene: &Scene<'_>, pod: &Value, node: &str) -> f64 {
+fn spread(place: &Place, pod: &Value) -> f64 {
     let owner = &pod["metadata"]["ownerReferences"][0]["uid"];
     if owner.is_null() {
         return 0.0;
     }
-    let same = scene.pods_on(node).iter();
+    let same = place.pods.iter();
     let same = same.filter(|other| other["metadata"]["ownerReferences"][0]["uid"] == *owner);
     #[expect(clippy::cast_precision_loss, reason = "a count of pods")]
     let count = same.count() as f64;
@@ -130,13 +126,12 @@ fn spread(scene: &Scene<'_>, pod: &Value, node: &str) -> f64 {
 }
 
 /// How much of a node would be left (`plugins/noderesources/least_allocated.go`).
-fn least(scene: &Scene<'_>, pod: &Value, name: &str, node: &Value) -> f64 {
-    let (has, taken) = (room::allocatable(node), room::taken(scene.pods_on(name)));
-    let wanted = room::requests(pod);
+fn least(place: &Place, wanted: &Wanted<'_>) -> f64 {
     let left = ["cpu", "memory"].map(|what| {
-        let all = has.get(what).copied().unwrap_or(0.0);
+        let of = |amounts: &Amounts| amounts.get(what).copied().unwrap_or(0.0);
+        let all = of(&place.allocatable);
         // What asks for nothing counts as a little (`pkg/scheduler/util/pod_resources.go`)
-        let used = taken.get(what).unwrap_or(&0.0) + wanted.get(what).unwrap_or(&0.0);
+        let used = of(&place.taken) + of(&wanted.requests);
         if all > 0.0 {
             100.0 * (all - used).max(0.0) / all
         } else {

@@ -1,0 +1,340 @@
+//! What many nodes cost, simulator and harness together: joins nodes to the embedded API server, has
+//! three pods on each become Ready, and has every pod ask the next one for its name, in a ring,
+//! through exec. All of it is in memory, on one thread, in a time that passes by itself.
+//!
+//! `scale [COUNT]...`, from few to many, by default 100 and 1000 nodes; each in a process of its own.
+//! Prints processor time and memory of each part, and whether they are flat per node. Ends with 1
+//! where a bound is not kept. Linux alone: it reads /proc.
+
+#![expect(clippy::print_stdout, reason = "its figures are for whoever runs it")]
+
+use std::error::Error;
+use std::fs::read_to_string;
+use std::net::IpAddr;
+use std::process::{Command, ExitCode, Stdio};
+use std::rc::Rc;
+
+use futures::StreamExt;
+use hybrid_sim::server::{Server, ServerOptions};
+use hybrid_sim::{Build, FaultPlan, InMemory, JoinOptions, NodeSpec, Pool, Topology};
+use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{DynamicObject, ListParams, PostParams};
+use kube::runtime::wait::await_condition;
+use kube::runtime::wait::conditions::is_deployment_completed;
+use kube::{Api as Objects, Client};
+use serde_json::{Value, json};
+use winconform::transport::{Api, MadeUp, PodRef, Stream};
+use winconform_core::config::{Durations, Limits};
+use winconform_core::way::curl::{Tool, ask_version, candidates, detect, session, split};
+use winconform_core::way::{Host, HttpGet, HttpReply, SourceKind};
+
+type Trouble = Box<dyn Error>;
+
+const EPOCH: Timestamp = Timestamp::constant(1_767_225_600, 0);
+
+/// How many pods there are for each node, and in each Deployment at most.
+const PODS: usize = 3;
+const REPLICAS: usize = 100;
+
+/// The most that the largest size may cost: processor seconds and MiB, of everything and of the ring.
+const ALL: Cost = Cost {
+    seconds: 60.0,
+    mib: 600.0,
+};
+const RING: Cost = Cost {
+    seconds: 10.0,
+    mib: 200.0,
+};
+
+/// How much more a node may cost among many.
+const FLAT: f64 = 1.1;
+
+/// Processor time and memory.
+#[derive(Clone, Copy)]
+struct Cost {
+    seconds: f64,
+    mib: f64,
+}
+
+fn main() -> Result<ExitCode, Trouble> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, nodes] = arguments.as_slice()
+        && word == "measure"
+    {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()?;
+        runtime.block_on(measure(nodes.parse()?))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let sizes = match arguments.is_empty() {
+        true => vec!["100".to_owned(), "1000".to_owned()],
+        false => arguments,
+    };
+    let mut seen = Vec::new();
+    for size in sizes {
+        let measured = Command::new(std::env::current_exe()?)
+            .args(["measure", &size])
+            .stdout(Stdio::piped())
+            .spawn()?
+            .wait_with_output()?;
+        let told = String::from_utf8(measured.stdout)?;
+        let numbers: Vec<f64> = told
+            .split_whitespace()
+            .filter_map(|number| number.parse().ok())
+            .collect();
+        let [nodes, join, pods, ring, floor, joined, ready, peak] = numbers[..] else {
+            return Err(format!("{size} nodes: {}", measured.status).into());
+        };
+        println!(
+            "{nodes:>5} nodes: {:.2} s of processor time (join {join:.2}, pods {pods:.2}, ring {ring:.2}); \
+             {peak:.0} MiB (begun {floor:.0}, joined {joined:.0}, ready {ready:.0})",
+            join + pods + ring
+        );
+        let all = Cost {
+            seconds: join + pods + ring,
+            mib: peak,
+        };
+        let ring = Cost {
+            seconds: ring,
+            mib: peak - ready,
+        };
+        seen.push((nodes, all, ring, floor));
+    }
+    Ok(judged(&seen))
+}
+
+fn judged(seen: &[(f64, Cost, Cost, f64)]) -> ExitCode {
+    let (Some(few), Some(many)) = (seen.first(), seen.last()) else {
+        return ExitCode::SUCCESS;
+    };
+    let mut kept = true;
+    let mut judge = |what: &str, is: f64, bound: f64| {
+        let word = if is > bound { " NOT KEPT" } else { "" };
+        println!("{what}: {is:.2} (bound: at most {bound:.2}){word}");
+        kept &= is <= bound;
+    };
+    judge("processor seconds", many.1.seconds, ALL.seconds);
+    judge("MiB", many.1.mib, ALL.mib);
+    judge(
+        "processor seconds of the ring",
+        many.2.seconds,
+        RING.seconds,
+    );
+    judge("MiB of the ring", many.2.mib, RING.mib);
+    if many.0 > few.0 {
+        let ratio =
+            |each: fn(&(f64, Cost, Cost, f64)) -> f64| (each(many) / many.0) / (each(few) / few.0);
+        judge(
+            "processor time a node, many over few",
+            ratio(|one| one.1.seconds),
+            FLAT,
+        );
+        judge(
+            "memory a node, many over few",
+            ratio(|one| one.1.mib - one.3),
+            FLAT,
+        );
+    }
+    if kept {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// Prints what each part costs.
+async fn measure(nodes: usize) -> Result<(), Trouble> {
+    let _memory = InMemory::begin(EPOCH);
+    let _made_up = MadeUp::begin(
+        EPOCH,
+        1,
+        Rc::new(|_, _| {
+            Box::pin(async {
+                let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+                Err::<Box<dyn Stream>, _>(refused)
+            })
+        }),
+    );
+    let server = Server::start(&ServerOptions::default())?;
+    let client = server.client();
+    let (begun, floor) = (seconds()?, mib("VmRSS:")?);
+    let joined = hybrid_sim::join(client.clone(), options(nodes)).await?;
+    let (after_join, memory_joined) = (seconds()?, mib("VmRSS:")?);
+    let pods = ready(&client, nodes * PODS).await?;
+    let (after_pods, memory_ready) = (seconds()?, mib("VmRSS:")?);
+    let api = Api::new(client, Durations::default(), Limits::default());
+    ring(&api, &pods).await?;
+    let after_ring = seconds()?;
+    println!(
+        "{nodes} {} {} {} {floor} {memory_joined} {memory_ready} {}",
+        after_join - begun,
+        after_pods - after_join,
+        after_ring - after_pods,
+        mib("VmHWM:")?
+    );
+    drop(joined);
+    Ok(())
+}
+
+fn options(nodes: usize) -> JoinOptions {
+    let pools = [Pool::Linux, Pool::Windows(Build::Ws2022)];
+    let nodes = (0..nodes).zip(pools.into_iter().cycle());
+    JoinOptions {
+        topology: Topology {
+            nodes: nodes
+                .map(|(number, pool)| NodeSpec::new(format!("node-{number}"), pool))
+                .collect(),
+            ..Topology::hybrid()
+        },
+        faults: FaultPlan::default(),
+        seed: 1,
+        speed: 1.0,
+        prefix: String::new(),
+    }
+}
+
+/// Deployments with a Service each, of both systems in turn.
+async fn ready(client: &Client, count: usize) -> Result<Vec<Pod>, Trouble> {
+    for (number, begin) in (0..count).step_by(REPLICAS).enumerate() {
+        let replicas = REPLICAS.min(count - begin);
+        let system = ["linux", "windows"][number % 2];
+        let labels = json!({"app": format!("block-{number}")});
+        let container = json!({
+            "name": "main", "image": "registry.k8s.io/e2e-test-images/agnhost:2.59",
+            "args": ["netexec", "--http-port=8080"],
+            "readinessProbe": {"httpGet": {"path": "/healthz", "port": 8080}},
+        });
+        let template = json!({"metadata": {"labels": labels}, "spec": {
+            "os": {"name": system}, "nodeSelector": {"kubernetes.io/os": system},
+            "tolerations": [{"key": "os", "operator": "Exists"}], "containers": [container],
+        }});
+        let meta = json!({"name": format!("block-{number}")});
+        create(client, &json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta,
+            "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}}))
+        .await?;
+        create(
+            client,
+            &json!({"apiVersion": "v1", "kind": "Service", "metadata": meta,
+            "spec": {"selector": labels, "ports": [{"port": 80, "targetPort": 8080}]}}),
+        )
+        .await?;
+    }
+    let deployments: Objects<Deployment> = Objects::default_namespaced(client.clone());
+    for number in 0..count.div_ceil(REPLICAS) {
+        let name = format!("block-{number}");
+        await_condition(deployments.clone(), &name, is_deployment_completed()).await?;
+    }
+    let pods: Objects<Pod> = Objects::default_namespaced(client.clone());
+    let pods = pods.list(&ListParams::default()).await?.items;
+    match pods.len() == count && pods.iter().all(is_ready) {
+        true => Ok(pods),
+        false => Err("not all pods are Ready".into()),
+    }
+}
+
+async fn create(client: &Client, object: &Value) -> Result<(), Trouble> {
+    let object: DynamicObject = serde_json::from_value(object.clone())?;
+    let types = object.types.as_ref().ok_or("no kind")?;
+    let kind = kube::core::GroupVersionKind::try_from(types)?;
+    let resource = kube::core::ApiResource::from_gvk(&kind);
+    let objects: Objects<DynamicObject> =
+        Objects::default_namespaced_with(client.clone(), &resource);
+    objects.create(&PostParams::default(), &object).await?;
+    Ok(())
+}
+
+fn is_ready(pod: &Pod) -> bool {
+    let conditions = pod
+        .status
+        .as_ref()
+        .and_then(|status| status.conditions.as_ref());
+    conditions.is_some_and(|all| {
+        all.iter()
+            .any(|one| one.type_ == "Ready" && one.status == "True")
+    })
+}
+
+/// Has each pod ask the next for its name, a hundred at a time.
+async fn ring(api: &Api, pods: &[Pod]) -> Result<(), Trouble> {
+    let mut tools: [Option<Tool>; 2] = [None, None];
+    for pod in pods {
+        let (at, source) = system(pod);
+        if tools[at].is_none() {
+            let program = candidates(source)[0];
+            let reply = api.exec(&reference(pod)?, &ask_version(program)).await?;
+            tools[at] = Some(detect(program, &reply)?.ok_or("no curl")?);
+        }
+    }
+    let pairs = pods.iter().zip(pods.iter().cycle().skip(1));
+    let looks = pairs.map(|(from, to)| {
+        let tool = tools[system(from).0].as_ref();
+        async move { look(api, from, to, tool.ok_or("no curl")?).await }
+    });
+    let mut looks = futures::stream::iter(looks).buffer_unordered(100);
+    while let Some(looked) = looks.next().await {
+        looked?;
+    }
+    Ok(())
+}
+
+fn system(pod: &Pod) -> (usize, SourceKind) {
+    let os = pod.spec.as_ref().and_then(|spec| spec.os.as_ref());
+    match os.is_some_and(|os| os.name == "windows") {
+        true => (1, SourceKind::WindowsPod),
+        false => (0, SourceKind::LinuxPod),
+    }
+}
+
+fn reference(pod: &Pod) -> Result<PodRef, Trouble> {
+    Ok(PodRef {
+        namespace: pod.metadata.namespace.clone().ok_or("no namespace")?,
+        name: pod.metadata.name.clone().ok_or("no name")?,
+        container: "main".to_owned(),
+    })
+}
+
+async fn look(api: &Api, from: &Pod, to: &Pod, tool: &Tool) -> Result<(), Trouble> {
+    let address = to.status.as_ref().and_then(|status| status.pod_ip.as_ref());
+    let address: IpAddr = address.ok_or("no address")?.parse()?;
+    let gets = [HttpGet {
+        host: Host::Address(address),
+        port: 8080,
+        path: "/hostname".to_owned(),
+    }];
+    let named = reference(to)?.name;
+    let durations = api.durations();
+    let request = session(
+        tool,
+        &gets,
+        &named,
+        durations.http_connect,
+        durations.http_total,
+    );
+    let reply = api.exec(&reference(from)?, &request).await?;
+    match split(&gets, &named, &reply)?.pop() {
+        Some(HttpReply::Answered { status: 200, body }) if body.trim() == named => Ok(()),
+        other => Err(format!("{named}: {other:?}").into()),
+    }
+}
+
+/// proc(5): fields 14 and 15 of stat, in hundredths of a second.
+fn seconds() -> Result<f64, Trouble> {
+    let stat = read_to_string("/proc/self/stat")?;
+    let behind = stat.rsplit_once(')').ok_or("no name in stat")?.1;
+    let ticks = behind.split_whitespace().skip(11).take(2);
+    Ok(ticks
+        .filter_map(|field| field.parse::<f64>().ok())
+        .sum::<f64>()
+        / 100.0)
+}
+
+fn mib(field: &str) -> Result<f64, Trouble> {
+    let status = read_to_string("/proc/self/status")?;
+    let line = status.lines().find(|line| line.starts_with(field));
+    let number = line.and_then(|line| line.split_whitespace().nth(1));
+    Ok(number.ok_or("no such field")?.parse::<f64>()? / 1024.0)
+}

@@ -1,0 +1,281 @@
+//! Faults that a topology has no place for, or that hide each other: they would break nothing, and a
+//! healthy cluster would pass for a broken one.
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+use super::kind::FaultKind;
+use super::place::Place;
+use super::plan::{FaultPlan, TimedFault};
+use crate::topology::{Os, Pool, Topology};
+
+/// How many nodes of a pool are named to whoever named none of them.
+const NAMED: usize = 8;
+
+/// Kinds that cannot both be seen at one place: what one lets nobody have, the other alters.
+const CONTRARY: [(FaultKind, FaultKind); 10] = [
+    (FaultKind::DnsDown, FaultKind::DnsSlow),
+    (FaultKind::DnsDown, FaultKind::DnsWrongAddress),
+    (FaultKind::PolicyIgnored, FaultKind::PolicyClosed),
+    (FaultKind::PingDropped, FaultKind::OutboundPingAnswers),
+    (
+        FaultKind::NodeServiceIpAnswers,
+        FaultKind::NodeServiceIpResets,
+    ),
+    (
+        FaultKind::LoadBalancerDead,
+        FaultKind::LoadBalancerExhausted,
+    ),
+    (FaultKind::PullFails, FaultKind::PullSlow),
+    (FaultKind::AnyBuildRuns, FaultKind::ImageBuildWrong),
+    (FaultKind::ExecRefused, FaultKind::ExecOutputLost),
+    (FaultKind::LogsEmpty, FaultKind::LogsCut),
+];
+
+/// Why a fault cannot be in a simulation.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Misfit {
+    /// It would break nothing.
+    #[error("fault `{fault}` breaks nothing: no {os} is in `{place}`; there are {nodes}")]
+    Nowhere {
+        /// The fault.
+        fault: String,
+        /// The part of it that no node is in.
+        place: String,
+        /// What nodes it could be on.
+        os: &'static str,
+        /// The nodes there are, by pools.
+        nodes: String,
+    },
+    /// The same of a fault of the load balancer.
+    #[error(
+        "fault `{0}` breaks nothing: the topology has no load balancer (`load-balancer: true`)"
+    )]
+    NoLoadBalancer(String),
+    /// Another one hides it.
+    #[error(
+        "faults `{one}` and `{other}` contradict each other{at}: leave one out, or give them other places or \
+         times"
+    )]
+    Contrary {
+        /// The fault named first.
+        one: String,
+        /// The fault named later.
+        other: String,
+        /// A node on which both are.
+        at: String,
+    },
+}
+
+impl FaultPlan {
+    /// All that is wrong with these faults on the nodes of a topology, whose names begin so.
+    pub fn misfits(&self, topology: &Topology, prefix: &str) -> Vec<Misfit> {
+        let nodes: Vec<(String, Pool)> = topology
+            .nodes
+            .iter()
+            .map(|spec| (format!("{prefix}{}", spec.name), spec.pool))
+            .collect();
+        let faults: Vec<_> = self.iter().collect();
+        let alone = faults
+            .iter()
+            .filter_map(|timed| misplaced(timed, topology, &nodes));
+        let pairs = faults
+            .iter()
+            .enumerate()
+            .flat_map(|(at, one)| faults[at + 1..].iter().map(move |other| (one, other)));
+        let contrary = pairs.filter_map(|(one, other)| contrary(one, other, &nodes));
+        alone.chain(contrary).collect()
+    }
+}
+
+/// Why a fault is on no node.
+fn misplaced(timed: &TimedFault, topology: &Topology, nodes: &[(String, Pool)]) -> Option<Misfit> {
+    let fault = &timed.fault;
+    let balancer = [
+        FaultKind::LoadBalancerExhausted,
+        FaultKind::LoadBalancerDead,
+    ];
+    if balancer.contains(&fault.kind) && !topology.load_balancer {
+        return Some(Misfit::NoLoadBalancer(fault.to_string()));
+    }
+    let windows = fault.kind.info().parameter.is_of_windows();
+    let on_any = |place: &Place| match place {
+        // Namespaces come and go
+        Place::Namespace(_) => true,
+        of_nodes => nodes.iter().any(|(name, pool)| {
+            of_nodes.has_node(name, *pool) && (!windows || pool.os() == Os::Windows)
+        }),
+    };
+    let mut ends = std::iter::once(&fault.place).chain(&fault.towards);
+    let place = ends.find(|place| !on_any(place))?;
+    Some(Misfit::Nowhere {
+        fault: fault.to_string(),
+        place: place.to_string(),
+        os: if windows { "Windows node" } else { "node" },
+        nodes: listed(nodes),
+    })
+}
+
+/// Why two faults cannot both be.
+fn contrary(one: &TimedFault, other: &TimedFault, nodes: &[(String, Pool)]) -> Option<Misfit> {
+    let kinds = (one.fault.kind, other.fault.kind);
+    let hides = |pair: &(FaultKind, FaultKind)| *pair == kinds || (pair.1, pair.0) == kinds;
+    CONTRARY.iter().find(|pair| hides(pair))?;
+    let begins_within =
+        |late: &TimedFault, early: &TimedFault| early.until.is_none_or(|until| late.from < until);
+    if !(begins_within(one, other) && begins_within(other, one)) {
+        return None;
+    }
+    let (here, there) = (&one.fault.place, &other.fault.place);
+    let windows = [one, other].map(|timed| timed.fault.kind.info().parameter.is_of_windows());
+    let both = |pool: Pool| !windows.contains(&true) || pool.os() == Os::Windows;
+    let at = match (here, there) {
+        (Place::Everywhere, Place::Everywhere) => String::new(),
+        // What belongs to a namespace may be on any node
+        (Place::Namespace(one), Place::Namespace(other)) if one != other => return None,
+        (Place::Namespace(name), _) | (_, Place::Namespace(name)) => {
+            format!(" in namespace `{name}`")
+        }
+        _ => {
+            let mut nodes = nodes.iter();
+            let (name, _) = nodes.find(|(name, pool)| {
+                both(*pool) && here.has_node(name, *pool) && there.has_node(name, *pool)
+            })?;
+            format!(" on node/{name}")
+        }
+    };
+    Some(Misfit::Contrary {
+        one: one.to_string(),
+        other: other.to_string(),
+        at,
+    })
+}
+
+/// The nodes by their pools: `linux (node/linux-a), windows-2022 (node/windows-2022-a)`.
+fn listed(nodes: &[(String, Pool)]) -> String {
+    let mut pools: BTreeMap<Pool, Vec<String>> = BTreeMap::new();
+    for (name, pool) in nodes {
+        pools.entry(*pool).or_default().push(format!("node/{name}"));
+    }
+    let pools = pools.into_iter().map(|(pool, mut names)| {
+        let more = names.len().saturating_sub(NAMED);
+        names.truncate(NAMED);
+        if more > 0 {
+            names.push(format!("{more} more"));
+        }
+        format!("{pool} ({})", names.join(", "))
+    });
+    pools.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::NodeSpec;
+
+    fn told(faults: &[&str], topology: &Topology) -> Vec<String> {
+        let timed = faults.iter().map(|text| text.parse::<TimedFault>());
+        let plan: FaultPlan = timed.map(|fault| fault.expect("a fault")).collect();
+        let misfits = plan.misfits(topology, "x-");
+        misfits.iter().map(ToString::to_string).collect()
+    }
+
+    fn checked(fault: &str, topology: &Topology) -> Result<(), String> {
+        told(&[fault], topology).pop().map_or(Ok(()), Err)
+    }
+
+    #[test]
+    fn a_fault_on_no_node_is_refused_with_the_nodes_there_are() {
+        let hybrid = Topology::hybrid();
+        assert_eq!(
+            checked("dns-down=node/linux-a@30s", &hybrid),
+            Err(
+                "fault `dns-down=node/linux-a` breaks nothing: no node is in `node/linux-a`; there are \
+                 linux (node/x-linux-a), windows-2022 (node/x-windows-2022-a)"
+                    .to_owned()
+            )
+        );
+        let refused = |fault: &str, says: &str| {
+            let text = checked(fault, &hybrid).expect_err(fault);
+            assert!(text.contains(says), "{text}");
+        };
+        refused("kube-proxy-dead=windows-2019", "in `windows-2019`;");
+        refused("traffic-cut=node/typo:linux", "in `node/typo`;");
+        refused("traffic-cut=linux:windows-2025", "in `windows-2025`;");
+        refused("untainted=node/x-linux-a", "no Windows node is in");
+        for fault in [
+            "dns-down",
+            "dns-down=windows",
+            "untainted",
+            "dns-down=node/x-linux-a",
+            "traffic-cut=linux:node/x-windows-2022-a",
+        ] {
+            assert_eq!(checked(fault, &hybrid), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_fault_of_windows_is_refused_where_there_is_none() {
+        let mut linux = Topology::hybrid();
+        linux.nodes.retain(|node| node.pool == Pool::Linux);
+        for fault in ["untainted", "dns-down=windows"] {
+            let text = checked(fault, &linux).expect_err(fault);
+            assert!(text.contains("there are linux (node/x-linux-a)"), "{text}");
+        }
+        linux.nodes.clear();
+        assert!(checked("dns-down", &linux).is_err());
+        let fault = FaultKind::PullFails.on(Place::Namespace("any".to_owned()));
+        let plan: FaultPlan = std::iter::once(fault).collect();
+        assert_eq!(plan.misfits(&linux, ""), []);
+    }
+
+    #[test]
+    fn of_many_nodes_some_are_named() {
+        let mut many = Topology::hybrid();
+        let nodes = (0..10).map(|number| NodeSpec::new(format!("l{number}"), Pool::Linux));
+        many.nodes = nodes.collect();
+        let text = checked("dns-down=windows", &many).expect_err("no Windows");
+        assert!(text.ends_with("node/x-l7, 2 more)"), "{text}");
+    }
+
+    #[test]
+    fn faults_that_hide_each_other_are_told_with_a_node_that_has_both() {
+        let hybrid = Topology::hybrid();
+        let contradicts = |faults: [&str; 2], at: &str| {
+            let [one, other] = faults;
+            let text = format!("faults `{one}` and `{other}` contradict each other{at}: ");
+            let told = told(&faults, &hybrid);
+            assert!(told.len() == 1 && told[0].starts_with(&text), "{told:?}");
+        };
+        contradicts(
+            ["dns-slow=windows-2022", "dns-down"],
+            " on node/x-windows-2022-a",
+        );
+        contradicts(["logs-empty", "logs-cut"], "");
+        contradicts(["pull-slow=namespace/a", "pull-fails"], " in namespace `a`");
+        contradicts(
+            ["ping-dropped", "outbound-ping-answers"],
+            " on node/x-windows-2022-a",
+        );
+        contradicts(["dns-down@1m..2m", "dns-slow"], "");
+        for apart in [
+            ["dns-slow=windows", "dns-down=linux"],
+            ["dns-slow@..1m", "dns-down@1m"],
+            ["pull-slow=namespace/a", "pull-fails=namespace/b"],
+            ["ping-dropped=linux", "outbound-ping-answers"],
+            ["dns-slow", "dns-wrong-address"],
+            ["dns-down", "dns-down=linux"],
+        ] {
+            assert_eq!(told(&apart, &hybrid), [""; 0], "{apart:?}");
+        }
+        let all = [
+            "dns-down=node/a",
+            "untainted=node/b",
+            "logs-cut",
+            "logs-empty",
+        ];
+        assert_eq!(told(&all, &hybrid).len(), 3);
+    }
+}

@@ -1,0 +1,184 @@
+//! Clients that speak nonsense, too slowly or not at all are told so or cut off, and leave nothing.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::runtime::Handle;
+use tokio::time::{Instant, timeout};
+
+use crate::loopback::{InMemory, Stream, connect};
+use crate::server::{Server, ServerOptions};
+
+/// Longer than anything is borne with.
+const LONG: Duration = Duration::from_mins(2);
+
+/// As many as are nobody's, and far more than are served at once.
+const CROWD: usize = 1000;
+
+const VERSION: &str = "GET /version HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+
+async fn served() -> (Server, SocketAddr) {
+    let server = Server::start(&ServerOptions::default()).expect("it starts");
+    let address = server.listen(0).await.expect("there is a port");
+    (server, address)
+}
+
+async fn says(address: SocketAddr, words: &str) -> Box<dyn Stream> {
+    let mut stream = connect(address).await.expect("it listens");
+    stream.write_all(words.as_bytes()).await.expect("it reads");
+    stream
+}
+
+/// All that comes until it hangs up, and after how long it does.
+async fn heard(mut stream: Box<dyn Stream>) -> (String, Duration) {
+    let began = Instant::now();
+    let mut bytes = Vec::new();
+    let read = timeout(LONG, stream.read_to_end(&mut bytes)).await;
+    read.expect("it hangs up").expect("in order");
+    (
+        String::from_utf8_lossy(&bytes).into_owned(),
+        began.elapsed(),
+    )
+}
+
+/// The `code` of the status that an answer holds.
+fn status(answer: &str) -> Option<u64> {
+    let (_, body) = answer.split_once("\r\n\r\n")?;
+    let body: Value = serde_json::from_str(body).ok()?;
+    (body["kind"] == "Status").then(|| body["code"].as_u64())?
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_never_finishes_is_cut_off() {
+    let _memory = InMemory::begin(Timestamp::UNIX_EPOCH);
+    let (server, address) = served().await;
+    for (words, code) in [
+        ("", None),
+        ("GET /version HTT", None),
+        ("GET /version HTTP/1.1\r\nhost: x\r\nx-y: ", None),
+        (
+            "POST /api/v1/namespaces HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{",
+            Some(400),
+        ),
+        (
+            "POST /api/v1/namespaces HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{",
+            Some(400),
+        ),
+    ] {
+        let (answer, after) = heard(says(address, words).await).await;
+        assert_eq!(status(&answer), code, "{words:?}: {answer}");
+        assert!(after < LONG / 2, "{words:?}: {after:?}");
+        assert!(after > Duration::from_secs(20), "{words:?}: {after:?}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_http_is_answered_at_once() {
+    let _memory = InMemory::begin(Timestamp::UNIX_EPOCH);
+    let (server, address) = served().await;
+    for (words, begins) in [
+        ("\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}\r\n\r\n", "HTTP/1.1 400"),
+        ("hello\r\n\r\n", "HTTP/1.1 400"),
+        ("GET /version HTTP/9.9\r\n\r\n", "HTTP/1.1 400"),
+        ("SSH-2.0-OpenSSH_9.2\r\n", ""),
+    ] {
+        let (answer, after) = heard(says(address, words).await).await;
+        assert!(answer.starts_with(begins), "{words:?}: {answer}");
+        assert!(after < LONG / 2, "{words:?}: {after:?}");
+    }
+    let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(100_000));
+    let (answer, _) = heard(says(address, &long).await).await;
+    assert!(answer.starts_with("HTTP/1.1 4"), "{answer}");
+    for (line, code) in [
+        ("BREW /api/v1/pods", 501),
+        ("POST /version", 501),
+        ("GET /api/v1/namespaces/default/pods/x/portforward", 501),
+        ("GET /../../etc/passwd", 501),
+        ("DELETE /apis/windows.k8s.io/v1/things/a", 404),
+    ] {
+        let words = format!("{line} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+        let (answer, _) = heard(says(address, &words).await).await;
+        assert_eq!(status(&answer), Some(code), "{line}: {answer}");
+    }
+    server.stop().await;
+}
+
+/// Half of a crowd says nothing for ever, the other begins a watch and goes.
+#[tokio::test(start_paused = true)]
+async fn a_crowd_is_served_in_turn_and_leaves_no_task() {
+    let _memory = InMemory::begin(Timestamp::UNIX_EPOCH);
+    let (server, address) = served().await;
+    let tasks = || Handle::current().metrics().num_alive_tasks();
+    let before = tasks();
+    let mut crowd = Vec::new();
+    for number in 0..CROWD {
+        let words = match number % 2 {
+            0 => "",
+            _ => "GET /api/v1/pods?watch=1 HTTP/1.1\r\nhost: x\r\n\r\n",
+        };
+        crowd.push(says(address, words).await);
+    }
+    let asked = says(address, VERSION).await;
+    // Whoever watches may, as long as it listens
+    let gone = crowd.split_off(CROWD / 2);
+    drop(gone);
+    let (mut silent, mut watching) = (Vec::new(), Vec::new());
+    for (number, stream) in crowd.into_iter().enumerate() {
+        match number % 2 {
+            0 => silent.push(stream),
+            _ => watching.push(stream),
+        }
+    }
+    let most = tasks();
+    assert!(most <= before + 300, "{most} tasks after {before}");
+    drop(watching);
+    let (answer, after) = heard(asked).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(after < LONG, "{after:?}");
+    for stream in silent {
+        let (answer, _) = heard(stream).await;
+        assert_eq!(answer, "");
+    }
+    // Each that was served has been heard to hang up; a task ends thereafter
+    let ended = async {
+        while tasks() > before {
+            tokio::task::yield_now().await;
+        }
+    };
+    let ended = timeout(LONG, ended).await;
+    assert!(ended.is_ok(), "{} tasks after {before}", tasks());
+    server.stop().await;
+    assert_eq!(tasks(), 0);
+}
+
+/// The same over TLS: who speaks none, and who does.
+#[tokio::test]
+async fn clients_that_speak_no_tls_do_not_disturb_the_others() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let (server, address) = served().await;
+    let mut crowd = Vec::new();
+    for _ in 0..100 {
+        crowd.push(says(address, "").await);
+    }
+    for words in [VERSION, "\u{0}\u{0}\u{0}\u{0}\u{0}", "\u{16}\u{3}\u{1}"] {
+        let mut stream = says(address, words).await;
+        stream.shutdown().await.expect("it is open");
+        let mut answer = Vec::new();
+        // A TLS alert, or nothing
+        let _ = stream.read_to_end(&mut answer).await;
+        assert!(answer.len() < 16, "{answer:?}");
+    }
+    let config = Kubeconfig::from_yaml(&server.kubeconfig(address)).expect("a kubeconfig");
+    let config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await;
+    let client = Client::try_from(config.expect("a configuration")).expect("a client");
+    let version = client.apiserver_version().await.expect("an answer");
+    assert_eq!(version.major, "1");
+    drop(crowd);
+    server.stop().await;
+}

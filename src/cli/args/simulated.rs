@@ -1,0 +1,159 @@
+//! The arguments of what is simulated.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use hybrid_sim::front::FrontFault;
+use hybrid_sim::{ProductFault, TimedFault};
+
+use super::{ReportFormat, SelectArgs, SuitesArgs};
+
+#[derive(Args, Debug)]
+pub(in crate::cli) struct DemoArgs {
+    /// Break something of the nodes, as NAME or NAME=PARAM; may be repeated (see --list-faults)
+    #[arg(long = "fault", value_name = "FAULT")]
+    pub(in crate::cli) faults: Vec<String>,
+    /// List what can be broken
+    #[arg(long)]
+    pub(in crate::cli) list_faults: bool,
+    /// Which nodes, as a name (see `winconform simulate --list-topologies`) or a YAML file
+    #[arg(long, value_name = "NAME|FILE", default_value = "three-builds")]
+    pub(in crate::cli) topology: String,
+    /// So many nodes in the place of the topology's, spread evenly over its pools and named after
+    /// them, such as windows-2022-a
+    #[arg(long, value_name = "N")]
+    pub(in crate::cli) nodes: Option<usize>,
+    /// The version whose API server answers dry runs, as recorded [default: the newest there is]
+    #[arg(long, value_name = "VERSION")]
+    pub(in crate::cli) kubernetes_version: Option<String>,
+    /// The seed of everything left to chance
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(in crate::cli) seed: u64,
+    /// How simulated time passes
+    #[arg(long, value_enum, default_value = "fast")]
+    pub(in crate::cli) pace: Pace,
+    /// Begin no run, but open the cluster to kubectl and `winconform run`, by TLS on a port of
+    /// 127.0.0.1, any that is free if none is given, until interrupted
+    #[arg(
+        long,
+        value_name = "PORT",
+        num_args = 0..=1,
+        default_missing_value = "0",
+        conflicts_with_all = ["pace", "format", "out", "suites", "select"]
+    )]
+    pub(in crate::cli) serve: Option<u16>,
+    /// Where --serve writes the kubeconfig, which it removes when it ends [default: in a folder of
+    /// its own among temporary files]
+    #[arg(long, value_name = "FILE", requires = "serve")]
+    pub(in crate::cli) kubeconfig: Option<PathBuf>,
+    #[command(flatten)]
+    pub(in crate::cli) suites: SuitesArgs,
+    #[command(flatten)]
+    pub(in crate::cli) select: SelectArgs,
+    /// The form of the report on standard output
+    #[arg(long, value_enum, default_value = "text")]
+    pub(in crate::cli) format: ReportFormat,
+    /// Write record.jsonl, junit.xml and report.json into this folder
+    #[arg(long, value_name = "DIR")]
+    pub(in crate::cli) out: Option<PathBuf>,
+}
+
+/// How simulated time passes.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(in crate::cli) enum Pace {
+    /// It skips whatever is only waited for
+    Fast,
+    /// As real time does, to follow what happens
+    Real,
+}
+
+#[derive(Args, Debug)]
+pub(in crate::cli) struct SimulateArgs {
+    /// The kubeconfig of the control plane to join, of Kubernetes 1.36 or newer
+    #[arg(
+        long,
+        value_name = "KUBECONFIG",
+        required_unless_present_any = ["list_faults", "list_topologies"]
+    )]
+    pub(in crate::cli) join: Option<PathBuf>,
+    /// List what can be broken
+    #[arg(long)]
+    pub(in crate::cli) list_faults: bool,
+    /// Which nodes, as a name (see --list-topologies) or a YAML file
+    #[arg(long, value_name = "NAME|FILE", default_value = "hybrid")]
+    pub(in crate::cli) topology: String,
+    /// List the topologies that have a name
+    #[arg(long)]
+    pub(in crate::cli) list_topologies: bool,
+    /// Stands before each node's name, so that several simulators can join one cluster
+    #[arg(long, value_name = "TEXT", default_value = "", value_parser = parse_prefix)]
+    pub(in crate::cli) prefix: String,
+    /// Break something, as NAME or NAME=PARAM; may be repeated (see --list-faults)
+    #[arg(long = "fault", value_name = "FAULT", value_parser = parse_fault)]
+    pub(in crate::cli) faults: Vec<Fault>,
+    /// Write a kubeconfig for the faulty front that stands before the API server; faults that
+    /// are not of the nodes need it
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) front: Option<PathBuf>,
+    /// How many times faster than real simulated pulls, starts and time-outs go
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = parse_speed)]
+    pub(in crate::cli) speed: f64,
+    /// The seed of everything left to chance
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(in crate::cli) seed: u64,
+}
+
+/// A fault of the simulated nodes or of the front.
+#[derive(Clone, Debug)]
+pub(in crate::cli) enum Fault {
+    Product(TimedFault),
+    Front(FrontFault),
+}
+
+fn parse_fault(text: &str) -> Result<Fault, String> {
+    let product = text
+        .parse::<TimedFault>()
+        .map_err(|error| error.to_string());
+    let front = text
+        .parse::<FrontFault>()
+        .map_err(|error| error.to_string());
+    match (product, front) {
+        (Ok(fault), _) => Ok(Fault::Product(fault)),
+        (_, Ok(fault)) => Ok(Fault::Front(fault)),
+        (Err(product), Err(front)) => {
+            let name = text.split(['=', '@']).next().unwrap_or_default();
+            let of_cluster = ProductFault::catalogue().any(|fault| fault.name == name);
+            let of_front = FrontFault::catalogue()
+                .iter()
+                .any(|fault| fault.name == name);
+            // Where the name is right, only what is wrong with the rest is of use
+            Err(match (of_cluster, of_front) {
+                (true, false) => product,
+                (false, true) => front,
+                _ => format!(
+                    "{product}\n  nor of the front: {front}\n  \
+                     (`winconform simulate --list-faults` has all)"
+                ),
+            })
+        }
+    }
+}
+
+fn parse_speed(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(speed) if (0.01..=1000.0).contains(&speed) => Ok(speed),
+        _ => Err("a number from 0.01 to 1000".to_owned()),
+    }
+}
+
+/// The beginning of a DNS label that leaves room for a node's name.
+fn parse_prefix(text: &str) -> Result<String, String> {
+    let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let valid = text.is_empty()
+        || text.len() <= 16
+            && text.starts_with(letter)
+            && text.chars().all(|c| letter(c) || c == '-');
+    valid
+        .then(|| text.to_owned())
+        .ok_or_else(|| "at most 16 of a-z, 0-9 and -, the first no -".to_owned())
+}

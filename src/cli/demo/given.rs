@@ -1,0 +1,148 @@
+//! What a demo is given: all that is wrong with its arguments is told at once, before anything begins.
+
+use hybrid_sim::front::FrontFault;
+use hybrid_sim::server::{Server, ServerOptions};
+use hybrid_sim::{FaultPlan, TimedFault, Topology, UnknownFault};
+use winconform_core::document::{Diagnostic, Diagnostics, Place, did_you_mean};
+use winconform_core::plan::Selection;
+use winconform_core::suite::Suites;
+
+use crate::cli::args::DemoArgs;
+use crate::cli::error::CliError;
+use crate::cli::{settings, suites, topology};
+
+/// A demo that can be.
+pub(super) struct Given {
+    pub(super) topology: Topology,
+    pub(super) faults: FaultPlan,
+    pub(super) server: ServerOptions,
+    pub(super) suites: Suites,
+    pub(super) selection: Selection,
+}
+
+pub(super) fn read(args: &DemoArgs) -> Result<Given, CliError> {
+    let suites = suites::load(args.suites.suites.as_deref())?;
+    let mut found = Vec::new();
+    let selection = settings::selected(&args.select, &suites, &mut found);
+    let mut server = server(args, &mut found);
+    let before = found.len();
+    let mut topology = topology::look(&args.topology, &mut found)?;
+    if let Some(count) = args.nodes
+        && found.len() == before
+    {
+        topology = sized(&topology, count, args, &mut found);
+    }
+    server.ip_families = topology.ip_families;
+    let on = (found.len() == before).then_some(&topology);
+    let faults = faults(&args.faults, on, &mut found);
+    Diagnostics::check(found).map_err(CliError::Settings)?;
+    Ok(Given {
+        topology,
+        faults,
+        server,
+        suites,
+        selection,
+    })
+}
+
+fn server(args: &DemoArgs, found: &mut Vec<Diagnostic>) -> ServerOptions {
+    let mut options = ServerOptions {
+        seed: args.seed,
+        ..ServerOptions::default()
+    };
+    if let Some(version) = &args.kubernetes_version {
+        let known: Vec<_> = Server::versions().collect();
+        if !known.contains(&version.as_str()) {
+            let message = format!("no answers are recorded of Kubernetes `{version}`");
+            let hint = did_you_mean(version, &known);
+            found.push(Place::argument("--kubernetes-version").problem(message, Some(hint)));
+        }
+        options.version.clone_from(version);
+    }
+    options
+}
+
+/// The topology with as many nodes as are wanted.
+fn sized(
+    topology: &Topology,
+    count: usize,
+    args: &DemoArgs,
+    found: &mut Vec<Diagnostic>,
+) -> Topology {
+    let pools = topology.pools();
+    let most = match args.serve {
+        Some(_) => Topology::MOST_NODES,
+        None => Topology::MOST_IN_MEMORY,
+    };
+    let mut problem = |message: String, hint: String| {
+        found.push(Place::argument("--nodes").problem(message, Some(hint)));
+    };
+    if count < pools.len() {
+        let names: Vec<_> = pools.iter().map(ToString::to_string).collect();
+        let (given, least) = (&args.topology, pools.len());
+        problem(
+            format!(
+                "{count} cannot be spread over the pools of `{given}`: {}",
+                names.join(", ")
+            ),
+            format!(
+                "give at least {least}, or a --topology of fewer pools, such as single-windows"
+            ),
+        );
+    } else if count > most {
+        let hint = match args.serve {
+            Some(_) => "each takes a socket; without --serve there can be more",
+            None => "each takes 256 of the addresses that there are for pods",
+        };
+        problem(
+            format!("{count} are more than the {most} that there can be"),
+            hint.to_owned(),
+        );
+    } else {
+        return topology.of_nodes(count);
+    }
+    topology.clone()
+}
+
+/// What is broken, on a topology if that is one.
+fn faults(given: &[String], on: Option<&Topology>, found: &mut Vec<Diagnostic>) -> FaultPlan {
+    let at = Place::argument("--fault");
+    let mut faults = Vec::new();
+    for text in given {
+        match text.parse::<TimedFault>() {
+            Ok(fault) => faults.push(fault),
+            Err(error) => {
+                let (message, hint) = unknown(text, &error);
+                found.push(at.problem(message, hint));
+            }
+        }
+    }
+    let plan: FaultPlan = faults.into_iter().collect();
+    if let Some(topology) = on {
+        let misfits = plan.misfits(topology, "").into_iter();
+        found.extend(misfits.map(|misfit| at.problem(misfit.to_string(), None)));
+    }
+    plan
+}
+
+/// What is wrong with the text of a fault, and what to do.
+fn unknown(text: &str, error: &UnknownFault) -> (String, Option<String>) {
+    match error {
+        UnknownFault::Name { name, .. } => {
+            let mut front = FrontFault::catalogue().iter();
+            let hint = match front.any(|fault| fault.name == name) {
+                true => {
+                    "it is one of the way to an API server, which `winconform simulate --front` has"
+                }
+                false => "`winconform demo --list-faults` has all, and how each is written",
+            };
+            (error.to_string(), Some(hint.to_owned()))
+        }
+        // These name a part alone
+        UnknownFault::Place(_)
+        | UnknownFault::Time(_)
+        | UnknownFault::Order(_)
+        | UnknownFault::Never(_) => (format!("in `{text}`, {error}"), None),
+        named => (named.to_string(), None),
+    }
+}

@@ -1,0 +1,160 @@
+//! `winconform demo --serve`: the simulated cluster opened to kubectl, in real time.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use hybrid_sim::server::{Server, ServerError};
+use hybrid_sim::{JoinError, JoinOptions, Joined, Traces};
+use winconform_core::text::{counted, printable};
+
+use super::given::Given;
+use crate::cli::error::CliError;
+use crate::cli::screen::Screen;
+use crate::cli::simulate::{Signals, on_signals};
+use crate::cli::warnings;
+
+/// Serves until a signal comes; the second is not waited after.
+pub(super) async fn run(
+    port: u16,
+    kubeconfig: Option<PathBuf>,
+    given: Given,
+    screen: &Screen,
+) -> Result<u8, CliError> {
+    warnings::show(*screen);
+    let Signals { halt, cut } = on_signals()?;
+    let version = given.server.version.clone();
+    let server =
+        Server::start(&given.server).map_err(|error| CliError::Usage(error.to_string()))?;
+    let address = server.listen(port).await.map_err(not_there)?;
+    let mut file = Kubeconfig::reserve(kubeconfig)?;
+    let nodes = JoinOptions {
+        topology: given.topology,
+        faults: given.faults,
+        seed: given.server.seed,
+        speed: 1.0,
+        prefix: String::new(),
+    };
+    let traces = Traces::default();
+    let joining = Box::pin(Joined::unless(&halt, &traces, server.client(), nodes));
+    let joined = match joining.await {
+        Ok(joined) => Some(joined),
+        Err(JoinError::Interrupted | JoinError::Abandoned(_)) => None,
+        Err(error) => return Err(CliError::Join(error)),
+    };
+    if let Some(joined) = &joined {
+        file.fill(&server.kubeconfig(address))?;
+        screen.say(&told(&file.path, &version, joined));
+        screen.complain("Ctrl-C ends it.\n");
+        halt.cancelled().await;
+    }
+    // Nobody is to be led to a cluster that goes
+    drop(file);
+    drop(joined);
+    let stopped = cut.run_until_cancelled(server.stop()).await;
+    if stopped.is_some() {
+        screen.complain("The simulated cluster is gone.\n");
+    }
+    Ok(0)
+}
+
+fn not_there(error: ServerError) -> CliError {
+    match error {
+        ServerError::Listen { address, source } => CliError::Usage(format!(
+            "cannot listen at {address}: {source}\n\
+             (give `--serve` another port, or none: then it takes one that is free)"
+        )),
+        other => CliError::Usage(other.to_string()),
+    }
+}
+
+/// What to try.
+fn told(kubeconfig: &Path, version: &str, joined: &Joined) -> String {
+    let path = quoted(kubeconfig);
+    format!(
+        "a simulated cluster of Kubernetes {version} with {}; this leads to it:\n  \
+         kubectl --kubeconfig {path} get nodes -o wide\n  \
+         winconform run --kubeconfig {path}\n\
+         an outside client reaches nodes and load balancers by http_proxy={}\n",
+        counted(joined.nodes().len(), "node"),
+        joined.proxy_url()
+    )
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let path = printable(&path.display().to_string());
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,".contains(c);
+    match path.chars().all(plain) {
+        true => path,
+        false => format!("'{}'", path.replace('\'', r"'\''")),
+    }
+}
+
+/// The file that leads clients to the cluster, and goes with this.
+struct Kubeconfig {
+    path: PathBuf,
+    /// Made for it.
+    folder: Option<PathBuf>,
+    file: File,
+}
+
+impl Kubeconfig {
+    /// Makes it, empty and for this user alone. One that is there already is not touched.
+    fn reserve(path: Option<PathBuf>) -> Result<Self, CliError> {
+        let (path, folder) = match path {
+            Some(path) => (path, None),
+            None => {
+                let folder = own_folder()?;
+                (folder.join("kubeconfig"), Some(folder))
+            }
+        };
+        let mut options = OpenOptions::new();
+        let opened = options.write(true).create_new(true).mode(0o600).open(&path);
+        match opened {
+            Ok(file) => Ok(Self { path, folder, file }),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(CliError::Usage(format!(
+                    "`{}` is there already, and it would be removed at the end\n\
+                     (give `--kubeconfig` another name, or remove it)",
+                    path.display()
+                )))
+            }
+            Err(error) => Err(CliError::Usage(format!(
+                "cannot write `--kubeconfig {}`: {error}",
+                path.display()
+            ))),
+        }
+    }
+
+    fn fill(&mut self, text: &str) -> Result<(), CliError> {
+        let written = self.file.write_all(text.as_bytes());
+        written.map_err(|source| CliError::Write {
+            path: self.path.clone(),
+            source,
+        })
+    }
+}
+
+impl Drop for Kubeconfig {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+        if let Some(folder) = &self.folder {
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
+}
+
+/// A new folder among temporary files, for this user alone.
+fn own_folder() -> Result<PathBuf, CliError> {
+    let name = format!("winconform-demo-{:016x}", rand::random::<u64>());
+    let folder = std::env::temp_dir().join(name);
+    match DirBuilder::new().mode(0o700).create(&folder) {
+        Ok(()) => Ok(folder),
+        Err(source) => Err(CliError::Write {
+            path: folder,
+            source,
+        }),
+    }
+}

@@ -1,0 +1,89 @@
+//! Cleaning up after runs that were killed: once it is sure that they are dead, and while no other
+//! can begin.
+
+use std::collections::BTreeSet;
+
+use futures::future::join_all;
+use winconform_core::way::Trouble;
+
+use super::clean::{CleanError, ObjectRef, Removed, remove_run};
+use super::kinds::LEASES;
+use super::lease::{LeaseError, acquire, lease_names};
+use crate::transport::Api;
+
+/// The Lease that is held meanwhile: that of runs without an id of their own.
+const GUARD: &str = "winconform";
+
+/// What is to be told of a clean-up under way.
+#[derive(Clone, Debug)]
+pub enum Cleaning {
+    /// There are Leases, and whether those who hold them live has to be seen.
+    Waits,
+    /// A Lease that it held could not be given back; it dies by itself.
+    Unreleased(Trouble),
+}
+
+/// Why nothing was cleaned up.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CleanupError {
+    /// A run lives, or whether one does could not be seen.
+    #[error(transparent)]
+    Held(LeaseError),
+    /// Nothing could be removed.
+    #[error(transparent)]
+    Clean(CleanError),
+}
+
+/// Removes everything of one run, or of all; `holder` is what whoever is refused meanwhile is told.
+pub async fn cleanup(
+    api: &Api,
+    run: Option<&str>,
+    holder: &str,
+    mut tell: impl FnMut(Cleaning),
+) -> Result<Removed, CleanupError> {
+    // A live run renews its Lease: whoever can take it over knows that it is dead
+    let there = async || lease_names(api, run).await.map_err(CleanupError::Held);
+    let mut names: BTreeSet<_> = there().await?;
+    if !names.is_empty() {
+        tell(Cleaning::Waits);
+    }
+    // Held meanwhile, so that no run begins that would lose its objects
+    let own = run.is_none() && names.insert(GUARD.to_owned());
+    let mut held = Vec::new();
+    let mut refused: Option<LeaseError> = None;
+    let taking = names
+        .iter()
+        .map(|name| acquire(api, name, "cleanup", holder, api.durations()));
+    for taken in join_all(taking).await {
+        match taken {
+            Ok(lease) => held.push(lease),
+            Err(error) => refused = Some(error),
+        }
+    }
+    // One with an id of its own may have begun while we waited
+    if refused.is_none() {
+        let now = there().await?;
+        refused = now.difference(&names).next().map(|name| LeaseError::Held {
+            name: name.clone(),
+            holder: "a run that has just begun".to_owned(),
+        });
+    }
+    let removed = match refused {
+        Some(error) => Err(CleanupError::Held(error)),
+        None => remove_run(api, run, api.durations().tear_down)
+            .await
+            .map_err(CleanupError::Clean),
+    };
+    for lease in held {
+        if let Err(trouble) = lease.release().await {
+            tell(Cleaning::Unreleased(trouble));
+        }
+    }
+    let mut removed = removed?;
+    if own {
+        // It was made by nobody but this very clean-up
+        let guard = |object: &ObjectRef| *object.kind == LEASES && object.name == GUARD;
+        removed.removed.retain(|object| !guard(object));
+    }
+    Ok(removed)
+}

@@ -1,0 +1,61 @@
+//! What is put on record before anything is looked at: the facts, and what is to be checked.
+
+use winconform_core::facts::Facts;
+use winconform_core::plan::{Check, Plan, Selected};
+use winconform_core::record::{Event, PlannedCheck, RunView};
+use winconform_core::suite::Suites;
+
+use super::journal::{Journal, JournalError};
+use super::resume::go_on;
+use super::run::{RunError, RunOptions, started};
+use crate::cluster::Cluster;
+
+/// Puts the plan on record; of a run that is gone on with, what is left of it.
+pub(super) fn noted(
+    cluster: &Cluster,
+    suites: &Suites,
+    options: &RunOptions,
+    journal: &Journal,
+    facts: &Facts,
+    selected: Selected,
+) -> Result<Plan, RunError> {
+    if let Some(earlier) = &options.resume {
+        earlier
+            .can_be_resumed(&started(cluster, suites, options), facts)
+            .and_then(|()| earlier.is_kept_by(selected.plan.checks.iter().map(|check| &check.id)))
+            .map_err(RunError::Resume)?;
+    }
+    note_plan(journal, facts.clone(), selected, options.resume.as_deref())
+        .map_err(RunError::Journal)
+}
+
+/// Puts on record what the cluster says of itself and what is to be checked.
+fn note_plan(
+    journal: &Journal,
+    facts: Facts,
+    selected: Selected,
+    earlier: Option<&RunView>,
+) -> Result<Plan, JournalError> {
+    let Selected { mut plan, left_out } = selected;
+    journal.write(Event::Facts(Box::new(facts)))?;
+    if !left_out.is_empty() {
+        journal.write(Event::LeftOut(left_out))?;
+    }
+    journal.write(Event::Plan(plan.checks.iter().map(planned).collect()))?;
+    if let Some(earlier) = earlier {
+        go_on(journal, earlier, &mut plan)?;
+    }
+    Ok(plan)
+}
+
+fn planned(check: &Check) -> PlannedCheck {
+    PlannedCheck {
+        id: check.id.clone(),
+        claim: check.claim.clone(),
+        kind: check.kind,
+        title: check.title.clone(),
+        hint: check.hint.clone(),
+        point: check.point.clone(),
+        fate: check.fate.clone(),
+    }
+}

@@ -1,0 +1,90 @@
+//! Deadlines at every instant at which something happens in a run.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use libtest_mimic::Trial;
+use tokio::time::Instant;
+use winconform::engine::RunOptions;
+use winconform_core::config::Durations;
+use winconform_core::record::{Event, Exit, Line};
+use winconform_core::verdict::{Because, SkipReason, Verdict};
+
+use crate::world::{Outcome, Ran, World, lines, trial, unbroken, undisturbed, verdicts, within};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![trial("a_deadline_at_every_event", at_every_instant)]
+}
+
+fn at_every_instant() -> Outcome {
+    let whole = unbroken();
+    let lines = lines(&whole)?;
+    let began = lines.first().expect("it began").at;
+    let instants: BTreeSet<_> = lines.iter().map(|line| since(began, line)).collect();
+    for after in instants {
+        let ended = within(async |world| overdue(world, &whole, after).await);
+        ended.map_err(|error| format!("deadline after {after:?}: {error}"))?;
+    }
+    Ok(())
+}
+
+async fn overdue(world: &World, whole: &Ran, after: Duration) -> Outcome {
+    let before = world.objects();
+    let began = Instant::now();
+    let options = RunOptions {
+        deadline: Some(after),
+        ..world.settings("r1")
+    };
+    let ran = undisturbed(&world.cluster(), &options).await;
+    let took = began.elapsed();
+    world.unchanged(&before)?;
+    if took > after + Durations::default().tear_down {
+        return Err(format!("it took {took:?}\n{}", ran.told()));
+    }
+    let lines = lines(&ran)?;
+    let late = lines.iter().filter(|line| since(lines[0].at, line) > after);
+    for line in late {
+        if let Event::Intent(_) | Event::Attempt(_) = line.event {
+            return Err(format!("after it there was {line:?}"));
+        }
+    }
+    let (view, expected) = (ran.view()?, verdicts(&whole.view()?));
+    let mut missed = 0;
+    for check in view.checks.values() {
+        let Some(conclusion) = &check.conclusion else {
+            return Err(format!("{} came to nothing", check.planned.id));
+        };
+        let expected = expected[check.planned.id.as_str()];
+        if Some(conclusion.verdict) != expected {
+            let overdue = conclusion.verdict == Verdict::Skip
+                && conclusion.because == Because::Skipped(SkipReason::Deadline);
+            if !overdue {
+                return Err(format!(
+                    "{}: {conclusion:?}, not {expected:?}",
+                    check.planned.id
+                ));
+            }
+            missed += 1;
+        }
+    }
+    match (missed, view.planned) {
+        (0, true) => ran.came_to(Exit::Conformant),
+        _ => ran.came_to(Exit::CouldNotTell),
+    }?;
+    let told = view.deadline.map(Duration::from_millis);
+    match (told, missed) {
+        (None, 0) if view.planned => Ok(()),
+        (Some(told), _)
+            if told == Duration::from_millis(u64::try_from(after.as_millis()).unwrap_or(0)) =>
+        {
+            Ok(())
+        }
+        other => Err(format!("{other:?} is on record")),
+    }
+}
+
+/// How long after the beginning a line was written.
+fn since(began: Timestamp, line: &Line) -> Duration {
+    Duration::try_from(line.at.duration_since(began)).expect("time goes on")
+}

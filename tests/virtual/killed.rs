@@ -1,0 +1,252 @@
+//! Runs that are killed: nothing of theirs does anything more, `cleanup` removes what they left, and
+//! another run goes on with their record.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures::FutureExt;
+use http::{Method, Request};
+use kube::Client;
+use kube::client::Body;
+use libtest_mimic::Trial;
+use tokio::sync::watch;
+use winconform::cluster::Cluster;
+use winconform::engine::{Listener, RunError, RunOptions};
+use winconform_core::record::{Exit, read};
+use winconform_core::verdict::Verdict;
+
+use crate::world::{
+    Outcome, Ran, World, behind, mortal, ran, selection, trial, unbroken, unbroken_of, undisturbed,
+    verdicts, within,
+};
+
+/// Trials that share the events of a run.
+const PARTS: u64 = 2;
+
+/// Checks that are concluded one after the other.
+const SHORT: [&str; 3] = [
+    "env.windows-build-label",
+    "reject.hostPID[workload=pod]",
+    "net.pod-to-node/from-linux",
+];
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let of_parts = |what: &str, each: fn(u64) -> Outcome| {
+        let name = what.to_owned();
+        (0..PARTS).map(move |part| trial(format!("{name}::{part}"), move || each(part)))
+    };
+    of_parts("killed_at_every_event", at_events)
+        .chain(of_parts("killed_at_every_change", at_changes))
+        .chain([trial("a_run_goes_on_from_every_event", resumed)])
+        .chain([trial(
+            "a_line_that_is_cut_off_counts_for_nothing",
+            cut_lines,
+        )])
+        .collect()
+}
+
+/// Kills a run at every event, and cleans up.
+fn at_events(part: u64) -> Outcome {
+    at_every(part, &async |world: &World, at| {
+        let before = world.objects();
+        let settings = world.settings("r1");
+        let killed = at_event(world, &settings, at).await;
+        world.cleaned_up().await?;
+        world.unchanged(&before)?;
+        Ok(killed.is_some())
+    })
+}
+
+/// Does something with every event of a run's that is of this part, until there is none.
+fn at_every(part: u64, each: &impl AsyncFn(&World, u64) -> Result<bool, String>) -> Outcome {
+    for at in (part..).step_by(usize::try_from(PARTS).expect("a few")) {
+        let more = within(async |world| each(world, at).await);
+        if !more.map_err(|error| format!("killed at {at}: {error}"))? {
+            return match at {
+                0..20 => Err(format!("only {at} times")),
+                _ => Ok(()),
+            };
+        }
+    }
+    Ok(())
+}
+
+/// The record of a run that is killed at an event, as if that had never returned: nothing that follows
+/// it is done. Nothing where the run ended before.
+async fn at_event(world: &World, options: &RunOptions, at: u64) -> Option<String> {
+    let (kill, killed) = watch::channel(false);
+    let listener: Listener = Box::new(move |line| {
+        if line.seq >= at {
+            kill.send_replace(true);
+            resume_unwind(Box::new("killed"));
+        }
+    });
+    let cluster = behind(mortal(world.server.client(), killed.clone()));
+    let text = until(&cluster, options, killed, listener).await?;
+    Some(lines(&text, at + 1).to_owned())
+}
+
+/// Goes on with the record of a run that was killed at every event. It pulls nothing for Windows, which
+/// makes it short.
+fn resumed() -> Outcome {
+    let selection = selection(&SHORT);
+    let whole = unbroken_of(&selection);
+    let expected = verdicts(&whole.view()?);
+    for at in 0.. {
+        let of_short = |world: &World, run: &str| RunOptions {
+            selection: selection.clone(),
+            ..world.settings(run)
+        };
+        let done = within(async |world| {
+            let before = world.objects();
+            let Some(record) = at_event(world, &of_short(world, "r1"), at).await else {
+                return Ok(false);
+            };
+            world.cleaned_up().await?;
+            let again = of_short(world, "r2");
+            goes_on(world, again, &record, &expected).await?;
+            world.unchanged(&before)?;
+            Ok(true)
+        });
+        if !done.map_err(|error: String| format!("resumed from event {at}: {error}"))? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A run that goes on with a record comes to what one comes to that nothing has disturbed.
+async fn goes_on(
+    world: &World,
+    options: RunOptions,
+    record: &str,
+    expected: &BTreeMap<String, Option<Verdict>>,
+) -> Outcome {
+    let earlier = read(record).map_err(|error| error.to_string())?;
+    let (settled, knows) = (earlier.settled().count(), earlier.facts.is_some());
+    let resumes = RunOptions {
+        resume: Some(Arc::new(earlier)),
+        ..options
+    };
+    let again = undisturbed(&world.cluster(), &resumes).await;
+    match &again.finished {
+        // Which cluster it was is not on record
+        Err(RunError::Resume(_)) if !knows => return Ok(()),
+        _ => again.came_to(Exit::Conformant)?,
+    }
+    let again = again.view()?;
+    same(&again.resumed, &Some(("r1".to_owned(), settled)))?;
+    same(&verdicts(&again), expected)
+}
+
+/// Kills a run with every request under way that changes something, but for renewals of its Lease: it is
+/// done, and nobody hears of it.
+fn at_changes(part: u64) -> Outcome {
+    at_every(part, &async |world: &World, at| {
+        let before = world.objects();
+        let (kill, killed) = watch::channel(false);
+        let client = telling(world.server.client(), at, kill);
+        let cluster = behind(mortal(client, killed.clone()));
+        let options = world.settings("r1");
+        let left = until(&cluster, &options, killed, Box::new(|_| {})).await;
+        world.cleaned_up().await?;
+        world.unchanged(&before)?;
+        Ok(left.is_some())
+    })
+}
+
+/// A client that tells of the change of a number as soon as it is done.
+fn telling(client: Client, at: u64, kill: watch::Sender<bool>) -> Client {
+    let (kill, changes) = (Arc::new(kill), Arc::new(AtomicU64::new(0)));
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (path, query) = (request.uri().path(), request.uri().query());
+        let is_change = request.method() != Method::GET
+            && !query.is_some_and(|query| query.contains("dryRun"))
+            && !(request.method() == Method::PUT && path.contains("/leases/"));
+        let is_it = is_change && changes.fetch_add(1, Ordering::Relaxed) == at;
+        let (client, kill) = (client.clone(), Arc::clone(&kill));
+        async move {
+            let answer = client.send(request).await;
+            if is_it {
+                kill.send_replace(true);
+            }
+            answer
+        }
+    });
+    Client::new(service, "default")
+}
+
+/// Runs until it is killed: the record then, or nothing where the run ended before.
+async fn until(
+    cluster: &Cluster,
+    options: &RunOptions,
+    mut killed: watch::Receiver<bool>,
+    listener: Listener,
+) -> Option<String> {
+    let text = Arc::new(std::sync::Mutex::new(String::new()));
+    let (_alive, signals) = watch::channel(0);
+    let kept = Arc::clone(&text);
+    let listener: Listener = Box::new(move |line| {
+        let line_text = winconform_core::record::to_line(line).expect("it is on record");
+        kept.lock()
+            .expect("nobody panics here")
+            .push_str(&line_text);
+        listener(line);
+    });
+    let running = AssertUnwindSafe(ran(cluster, options, signals, listener)).catch_unwind();
+    tokio::select! {
+        biased;
+        Ok(_) = killed.wait_for(|killed| *killed) => {}
+        ended = running => if let Ok(Ran { .. }) = ended { return None },
+    }
+    let text = std::mem::take(&mut *text.lock().expect("nobody panics here"));
+    Some(text)
+}
+
+/// The first lines of a record.
+fn lines(text: &str, count: u64) -> &str {
+    let ends = text.match_indices('\n').map(|(end, _)| end + 1);
+    let count = usize::try_from(count).expect("a few");
+    let end = ends.take(count).last().unwrap_or_default();
+    &text[..end]
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(seen: &T, expected: &T) -> Outcome {
+    match seen == expected {
+        true => Ok(()),
+        false => Err(format!("{seen:#?}, not {expected:#?}")),
+    }
+}
+
+/// A record that is cut off anywhere within a line is the one up to that line; and one of those is gone
+/// on with.
+fn cut_lines() -> Outcome {
+    let whole = unbroken();
+    let mut begin = 0;
+    for (number, line) in whole.text.split_inclusive('\n').enumerate() {
+        let before = read(&whole.text[..begin]);
+        for cut in [1, line.len() / 2, line.len() - 1] {
+            let Some(text) = whole.text.get(..begin + cut) else {
+                continue;
+            };
+            let mut seen = read(text);
+            if let Ok(view) = &mut seen {
+                assert!(view.cut, "line {number} is cut");
+                view.cut = false;
+            }
+            same(&seen, &before)?;
+        }
+        begin += line.len();
+    }
+    let middle = whole.text.match_indices("\"attempt\"").nth(1);
+    let middle = middle.expect("checks are attempted").0;
+    // It is a record of the run `r0`
+    let expected = verdicts(&whole.view()?);
+    let record = whole.text[..middle].replacen("\"r0\"", "\"r1\"", 1);
+    within(async |world| {
+        let options = world.settings("r2");
+        goes_on(world, options, &record, &expected).await
+    })
+}

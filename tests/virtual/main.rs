@@ -1,0 +1,39 @@
+//! Whole runs in memory, in a time that passes by itself: no process, no socket and no control plane.
+//!
+//! Each trial has its own cluster, or one after another: an API server and two nodes, simulated. What
+//! is to hold whenever something happens is tried at every event of a run: a few checks that have
+//! every kind of stage. `WINCONFORM_TEST_SEEDS`, when more than 1, has all checks instead.
+
+#[path = "../world/products.rs"]
+mod products;
+#[path = "../world/runs.rs"]
+mod runs;
+#[path = "../world/scheduling.rs"]
+mod scheduling;
+#[path = "../world/suites.rs"]
+mod suites;
+
+mod deadline;
+mod faults;
+mod killed;
+mod same;
+mod signals;
+mod together;
+mod world;
+
+use libtest_mimic::{Arguments, run};
+
+fn main() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let trials = [
+        // The longest first
+        killed::trials(),
+        signals::trials(),
+        deadline::trials(),
+        same::trials(),
+        together::trials(),
+        faults::trials(),
+    ];
+    let trials = trials.into_iter().flatten().collect();
+    run(&Arguments::from_args(), trials).exit()
+}

@@ -1,0 +1,55 @@
+//! Runs of one seed: they write the same, byte for byte, moments included.
+//!
+//! Without `--cfg tokio_unstable`, which `.cargo/config.toml` gives, the runtime has no seed; then this
+//! is not tried.
+
+use std::collections::BTreeSet;
+
+use libtest_mimic::Trial;
+use winconform::engine::RunOptions;
+use winconform_core::record::Exit;
+
+use crate::world::{Outcome, World, seeds, trial, undisturbed, within_seeded};
+
+/// How many seeds are tried.
+const SEEDS: u64 = 10;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let trial = trial("runs_of_one_seed_write_the_same", same);
+    vec![trial.with_ignored_flag(cfg!(not(tokio_unstable)))]
+}
+
+fn same() -> Outcome {
+    let mut all = BTreeSet::new();
+    for seed in 1..=SEEDS {
+        // All checks are many; the first seed has them
+        let whole = seed == 1 || seeds() > 1;
+        let (first, second) = (record(seed, whole)?, record(seed, whole)?);
+        let mut pairs = first.lines().zip(second.lines());
+        if let Some((first, second)) = pairs.find(|(first, second)| first != second) {
+            return Err(format!("seed {seed}:\n{first}\nand\n{second}"));
+        }
+        if first.len() != second.len() {
+            return Err(format!("seed {seed}: one record goes on"));
+        }
+        all.insert(first);
+    }
+    // Were all the same, nothing would follow from a seed
+    match all.len() {
+        0 | 1 => Err("no seed makes a difference".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// The record of a run in a world of this seed.
+fn record(seed: u64, whole: bool) -> Result<String, String> {
+    within_seeded(seed, async |world: &World| {
+        let options: RunOptions = match whole {
+            true => world.whole("r1"),
+            false => world.settings("r1"),
+        };
+        let ran = undisturbed(&world.cluster(), &options).await;
+        ran.came_to(Exit::Conformant)?;
+        Ok(ran.text)
+    })
+}

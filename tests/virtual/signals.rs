@@ -1,0 +1,155 @@
+//! Signals at every event: the first ends a run in order, the second at once.
+
+use std::collections::BTreeSet;
+
+use libtest_mimic::Trial;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use winconform_core::record::{Event, Exit, Line, RunView};
+use winconform_core::report::{json, junit};
+use winconform_core::verdict::{Because, SkipReason, Verdict};
+
+use crate::world::{
+    Outcome, Ran, World, behind, lines, mortal, ran, trial, unbroken, verdicts, within,
+};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial("a_signal_at_every_event", || at_every_event(&once)),
+        trial("a_second_signal_at_every_event", || at_every_event(&twice)),
+    ]
+}
+
+fn at_every_event(each: &impl AsyncFn(&World, &Ran, u64) -> Result<bool, String>) -> Outcome {
+    let whole = unbroken();
+    for at in 0.. {
+        let more = within(async |world| each(world, &whole, at).await);
+        if !more.map_err(|error| format!("signal at event {at}: {error}"))? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// One signal: nothing is left, reports are written, and what was not looked at is skipped for it.
+async fn once(world: &World, whole: &Ran, at: u64) -> Result<bool, String> {
+    let before = world.objects();
+    let (signal, signals) = watch::channel(0);
+    let listener = Box::new(move |line: &Line| {
+        if line.seq == at {
+            signal.send_replace(1);
+        }
+    });
+    let ran = ran(&world.cluster(), &world.settings("r1"), signals, listener).await;
+    if at_the_end(&ran, at)? {
+        return Ok(false);
+    }
+    world.unchanged(&before)?;
+    let (view, whole) = (ran.view()?, whole.view()?);
+    reported(&view)?;
+    match view.interrupted {
+        Some(_) => ran.came_to(Exit::Interrupted)?,
+        // Nothing was left to look at
+        None => {
+            ran.came_to(Exit::Conformant)?;
+            concluded_at(&ran, at)?;
+        }
+    }
+    let expected = verdicts(&whole);
+    for check in view.checks.values() {
+        let id = check.planned.id.as_str();
+        let told = check.conclusion.as_ref();
+        let missed = told.is_some_and(|told| {
+            let why = Because::Skipped(SkipReason::Interrupted);
+            told.verdict == Verdict::Skip && told.because == why && view.interrupted.is_some()
+        });
+        if !missed && told.map(|told| told.verdict) != expected[id] {
+            return Err(format!("{id}: {told:?}, not {:?}", expected[id]));
+        }
+    }
+    Ok(true)
+}
+
+/// Whether a run ended before the event, or with it.
+fn at_the_end(ran: &Ran, at: u64) -> Result<bool, String> {
+    let lines = u64::try_from(ran.text.lines().count()).map_err(|error| error.to_string())?;
+    Ok(lines <= at + 1)
+}
+
+/// Whether all checks were concluded when the event of a number came, or in that very moment.
+fn concluded_at(ran: &Ran, at: u64) -> Outcome {
+    let lines = lines(ran)?;
+    let (before, after): (Vec<_>, Vec<_>) = lines.iter().partition(|line| line.seq <= at);
+    let now = before.last().map(|line| line.at);
+    let late = |line: &&&Line| matches!(line.event, Event::Verdict { .. }) && Some(line.at) > now;
+    match after.iter().find(late) {
+        None => Ok(()),
+        Some(late) => Err(format!("it went on after the signal: {late:?}")),
+    }
+}
+
+/// Reports can be made of it.
+fn reported(view: &RunView) -> Outcome {
+    junit::render(view).map_err(|error| error.to_string())?;
+    json::render(view);
+    Ok(())
+}
+
+/// A second signal with the next event: it ends at once, and what may be left is named.
+async fn twice(world: &World, _: &Ran, at: u64) -> Result<bool, String> {
+    let before = world.objects();
+    let (signal, signals) = watch::channel(0);
+    let (tell, told) = watch::channel(None);
+    let listener = Box::new(move |line: &Line| {
+        if line.seq == at {
+            signal.send_replace(1);
+        } else if line.seq == at + 1 {
+            signal.send_replace(2);
+            tell.send_replace(Some(Instant::now()));
+        }
+    });
+    let (kill, killed) = watch::channel(false);
+    let cluster = behind(mortal(world.server.client(), killed));
+    let ran = ran(&cluster, &world.settings("r1"), signals, listener).await;
+    let Some(told) = *told.borrow() else {
+        return Ok(false);
+    };
+    // Its process ends with it
+    kill.send_replace(true);
+    let view = ran.view()?;
+    match &ran.finished {
+        Ok(finished) if finished.abandoned && told == Instant::now() => {
+            ran.came_to(Exit::Interrupted)?;
+        }
+        // What it had to do was done with it
+        Ok(finished) if !finished.abandoned => {
+            world.unchanged(&before)?;
+            return Ok(true);
+        }
+        other => return Err(format!("{other:?} after {:?}", told.elapsed())),
+    }
+    reported(&view)?;
+    let named: BTreeSet<_> = view
+        .left()
+        .into_iter()
+        .map(|left| (left.kind.clone(), left.namespace.clone(), left.name.clone()))
+        .collect();
+    for (name, object) in world.objects() {
+        let metadata = &object["metadata"];
+        let made_by_us = metadata["labels"]["app.kubernetes.io/managed-by"] == "winconform"
+            && metadata["ownerReferences"].is_null();
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let object = (
+            text(&object["kind"]).unwrap_or_default(),
+            text(&metadata["namespace"]),
+            text(&metadata["name"]).unwrap_or_default(),
+        );
+        if made_by_us && !before.contains_key(&name) && !named.contains(&object) {
+            return Err(format!("{name} is left and not named"));
+        }
+    }
+    world.cleaned_up().await?;
+    world.unchanged(&before)?;
+    Ok(true)
+}

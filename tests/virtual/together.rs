@@ -1,0 +1,117 @@
+//! Two runs on one cluster.
+
+use libtest_mimic::Trial;
+use tokio::sync::watch;
+use winconform::cluster::{CleanupError, LeaseError, cleanup};
+use winconform::engine::{RunError, RunOptions};
+use winconform_core::record::{Exit, Line};
+
+use crate::world::{Outcome, World, ran, trial, unbroken, undisturbed, verdicts, within};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial("another_run_and_a_cleanup_are_refused", refused),
+        trial("runs_with_ids_of_their_own_do_not_meet", apart),
+    ]
+}
+
+/// While a run holds the Lease, whatever it does, no other begins and nothing is cleaned up.
+fn refused() -> Outcome {
+    within(async |world| {
+        let before = world.objects();
+        let (tell, mut told) = watch::channel(());
+        let listener = Box::new(move |_: &Line| tell.send_replace(()));
+        let (_alive, signals) = watch::channel(0);
+        let (cluster, options) = (world.cluster(), world.settings("r1"));
+        let first = ran(&cluster, &options, signals, listener);
+        let mut first = Box::pin(first);
+        let mut others = 0;
+        let first = loop {
+            if !holds(world) {
+                tokio::select! {
+                    biased;
+                    first = &mut first => break first,
+                    Ok(()) = told.changed() => continue,
+                }
+            }
+            let other = world.settings(&format!("r{}", 2 + others));
+            let both = async {
+                let second = undisturbed(&world.cluster(), &other).await;
+                (
+                    second,
+                    cleanup(&world.cluster().api, None, "this test", |_| {}).await,
+                )
+            };
+            let mut both = Box::pin(both);
+            tokio::select! {
+                biased;
+                first = &mut first => {
+                    // Either may have been let in now, and does what it does
+                    let (second, cleanup) = both.await;
+                    let let_in = second.finished.is_ok();
+                    if let_in {
+                        second.came_to(Exit::Conformant)?;
+                    }
+                    cleanup.map_err(|error| error.to_string())?;
+                    break first;
+                }
+                (second, cleanup) = &mut both => {
+                    others += 1;
+                    held_by(second.finished.err().map(|error| match error {
+                        RunError::Lease { source, .. } => Ok(source),
+                        other => Err(other.to_string()),
+                    }))?;
+                    held_by(cleanup.err().map(|error| match error {
+                        CleanupError::Held(source) => Ok(source),
+                        CleanupError::Clean(other) => Err(other.to_string()),
+                    }))?;
+                }
+            }
+        };
+        first.came_to(Exit::Conformant)?;
+        world.unchanged(&before)?;
+        match others {
+            0..5 => Err(format!("only {others} were refused")),
+            _ => Ok(()),
+        }
+    })
+}
+
+/// Whether the first run has the Lease.
+fn holds(world: &World) -> bool {
+    world
+        .objects()
+        .keys()
+        .any(|name| name == "leases default/winconform")
+}
+
+fn held_by(error: Option<Result<LeaseError, String>>) -> Outcome {
+    match error {
+        Some(Ok(LeaseError::Held { holder, .. })) if holder == "r1" => Ok(()),
+        other => Err(format!("not refused by name: {other:?}")),
+    }
+}
+
+/// Both come to what one alone comes to, and neither takes away what is the other's.
+fn apart() -> Outcome {
+    let expected = verdicts(&unbroken().view()?);
+    within(async |world| {
+        let before = world.objects();
+        let own = |run: &str| RunOptions {
+            lease: format!("winconform-{run}"),
+            ..world.settings(run)
+        };
+        let (one, other) = (world.cluster(), world.cluster());
+        let (first, second) = (own("r1"), own("r2"));
+        let (first, second) = tokio::join!(undisturbed(&one, &first), undisturbed(&other, &second));
+        world.unchanged(&before)?;
+        for ran in [first, second] {
+            ran.came_to(Exit::Conformant)?;
+            let seen = verdicts(&ran.view()?);
+            if seen != expected {
+                return Err(format!("{seen:#?}, not {expected:#?}"));
+            }
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,329 @@
+//! A simulated cluster in memory, and runs in it.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::rc::Rc;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use hybrid_sim::server::{Server, ServerOptions};
+use hybrid_sim::{FaultPlan, InMemory, JoinOptions, Joined, Topology};
+use jiff::Timestamp;
+use libtest_mimic::Trial;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::timeout;
+use winconform::cluster::{Cluster, cleanup};
+use winconform::engine::{Finished, Journal, Listener, RunError, RunOptions, run};
+use winconform::transport::{Dial, MadeUp, Stream, made_up_runtime};
+use winconform_core::config::{Durations, Limits, Outside};
+use winconform_core::document::{Place, Placed};
+use winconform_core::plan::Selection;
+use winconform_core::record::{Exit, Line, RunView, read};
+use winconform_core::suite::Suites;
+use winconform_core::verdict::Verdict;
+
+use crate::{products, runs, suites};
+
+/// What a trial comes to.
+pub(crate) type Outcome = Result<(), String>;
+
+/// When it always is.
+const EPOCH: Timestamp = Timestamp::constant(1_767_225_600, 0);
+
+/// No run takes so long.
+const LONGEST: Duration = Duration::from_hours(2);
+
+/// Checks with every kind of stage: told by facts, and looked at from a pod, at workloads that stand and
+/// at one that changes.
+const FEW: [&str; 2] = [
+    "env.windows-build-label",
+    "net.after-churn[*source=linux-pod]",
+];
+
+/// The suites without what depends on the moment.
+pub(crate) static SUITES: LazyLock<Suites> = LazyLock::new(suites::of_whole_runs);
+
+/// Those, or all for more than one seed.
+static SELECTED: LazyLock<Selection> = LazyLock::new(|| match seeds() {
+    1 => selection(&FEW),
+    _ => Selection::default(),
+});
+
+/// The checks of these names.
+pub(crate) fn selection(names: &[&str]) -> Selection {
+    let at = Place::argument("--select");
+    let written = names.iter().map(|name| Placed {
+        value: (*name).to_owned(),
+        at: at.clone(),
+    });
+    let mut found = Vec::new();
+    let selection = Selection::read(&written.collect::<Vec<_>>(), &SUITES, &mut found);
+    assert_eq!(found, [], "there are checks of these names");
+    selection
+}
+
+/// How many seeds are tried.
+pub(crate) fn seeds() -> u64 {
+    let set = std::env::var("WINCONFORM_TEST_SEEDS").ok();
+    set.and_then(|seeds| seeds.parse().ok()).unwrap_or(1)
+}
+
+/// A cluster without anything of ours.
+pub(crate) struct World {
+    /// Its API server.
+    pub(crate) server: Server,
+    /// Its nodes.
+    pub(crate) joined: Joined,
+    _made_up: MadeUp,
+    _memory: InMemory,
+}
+
+/// Does something in a world of its own.
+pub(crate) fn within<T>(act: impl AsyncFnOnce(&World) -> T) -> T {
+    within_seeded(1, act)
+}
+
+/// The same, in which nothing is left to chance but what follows from a seed.
+pub(crate) fn within_seeded<T>(seed: u64, act: impl AsyncFnOnce(&World) -> T) -> T {
+    let runtime = made_up_runtime(seed);
+    runtime.expect("a runtime starts").block_on(async {
+        let world = World::begin(seed).await;
+        Box::pin(act(&world)).await
+    })
+}
+
+/// A trial, which has worlds within.
+pub(crate) fn trial(
+    name: impl Into<String>,
+    act: impl FnOnce() -> Outcome + Send + 'static,
+) -> Trial {
+    Trial::test(name, move || Ok(act()?))
+}
+
+impl World {
+    async fn begin(seed: u64) -> Self {
+        let memory = InMemory::begin(EPOCH);
+        let made_up = MadeUp::begin(EPOCH, seed, dial());
+        let options = ServerOptions {
+            seed,
+            ..ServerOptions::default()
+        };
+        let server = Server::start(&options).expect("a known version");
+        let options = JoinOptions {
+            topology: Topology {
+                load_balancer: true,
+                ..Topology::hybrid()
+            },
+            faults: FaultPlan::default(),
+            seed,
+            speed: 1.0,
+            prefix: String::new(),
+        };
+        let joined = hybrid_sim::join(server.client(), options).await;
+        Self {
+            server,
+            joined: joined.expect("the nodes join"),
+            _made_up: made_up,
+            _memory: memory,
+        }
+    }
+
+    /// The cluster as a process finds it that begins now.
+    pub(crate) fn cluster(&self) -> Cluster {
+        behind(self.server.client())
+    }
+
+    /// A run of everything, that asks for load balancers.
+    pub(crate) fn whole(&self, run: &str) -> RunOptions {
+        let outside = Outside {
+            load_balancers: true,
+            ..runs::through(&self.joined.proxy_url())
+        };
+        runs::apart(run, outside)
+    }
+
+    /// A run of what is tried at every event, which holds the usual Lease.
+    pub(crate) fn settings(&self, run: &str) -> RunOptions {
+        RunOptions {
+            lease: "winconform".to_owned(),
+            selection: SELECTED.clone(),
+            ..self.whole(run)
+        }
+    }
+
+    /// Everything there is, but for what changes by itself.
+    pub(crate) fn objects(&self) -> BTreeMap<String, Value> {
+        let mut objects = self.server.objects();
+        objects.retain(|(kind, namespace, _), _| {
+            kind != "events" && !(kind == "leases" && namespace == "kube-node-lease")
+        });
+        let objects = objects
+            .into_iter()
+            .map(|((kind, namespace, name), mut object)| {
+                let _ = object["metadata"]["resourceVersion"].take();
+                if kind == "nodes" {
+                    // Pulled images stay; the kubelet tells that it lives
+                    let _ = object["status"]["images"].take();
+                    let conditions = object["status"]["conditions"].as_array_mut();
+                    for condition in conditions.into_iter().flatten() {
+                        let _ = condition["lastHeartbeatTime"].take();
+                    }
+                }
+                (format!("{kind} {namespace}/{name}"), object)
+            });
+        objects.collect()
+    }
+
+    /// Whether everything is as it was.
+    pub(crate) fn unchanged(&self, before: &BTreeMap<String, Value>) -> Outcome {
+        let after = self.objects();
+        let names = before.keys().chain(after.keys());
+        let mut other: Vec<_> = names
+            .filter(|name| before.get(*name) != after.get(*name))
+            .map(|name| match (before.get(name), after.get(name)) {
+                (None, _) => format!("{name} is left"),
+                (_, None) => format!("{name} is gone"),
+                (Some(before), Some(after)) => format!("{name} was\n{before}\nand is\n{after}"),
+            })
+            .collect();
+        other.dedup();
+        match other.as_slice() {
+            [] => Ok(()),
+            other => Err(other.join("\n")),
+        }
+    }
+
+    /// Removes what runs have left, as `winconform cleanup` does.
+    pub(crate) async fn cleaned_up(&self) -> Outcome {
+        let removed = cleanup(&self.cluster().api, None, "this test", |_| {}).await;
+        let removed = removed.map_err(|error| error.to_string())?;
+        match removed.is_clean() {
+            true => Ok(()),
+            false => Err(format!("not all could be removed: {removed:?}")),
+        }
+    }
+}
+
+/// A cluster that a client reaches.
+pub(crate) fn behind(client: kube::Client) -> Cluster {
+    let context = "a simulation, no cluster";
+    Cluster::behind(client, context, Durations::default(), Limits::default())
+}
+
+/// A client of a process that is killed one day: it asks for nothing more then, and hears no answer.
+pub(crate) fn mortal(client: kube::Client, killed: watch::Receiver<bool>) -> kube::Client {
+    let service = tower::service_fn(move |request| {
+        let (client, mut killed) = (client.clone(), killed.clone());
+        async move {
+            let dies = async {
+                let _ = killed.wait_for(|killed| *killed).await.is_ok();
+            };
+            tokio::select! {
+                biased;
+                () = dies => std::future::pending().await,
+                answer = client.send(request) => answer,
+            }
+        }
+    });
+    kube::Client::new(service, "default")
+}
+
+/// What came of a run, and its record.
+pub(crate) struct Ran {
+    /// What it came to.
+    pub(crate) finished: Result<Finished, RunError>,
+    /// Its record.
+    pub(crate) text: String,
+}
+
+impl Ran {
+    /// The run as its record tells it.
+    pub(crate) fn view(&self) -> Result<RunView, String> {
+        read(&self.text).map_err(|error| error.to_string())
+    }
+
+    /// Whether it came to this.
+    pub(crate) fn came_to(&self, exit: Exit) -> Outcome {
+        match &self.finished {
+            Ok(finished) if finished.exit == exit => Ok(()),
+            other => Err(format!("{other:?}, not {exit:?}:\n{}", self.told())),
+        }
+    }
+
+    /// Its report.
+    pub(crate) fn told(&self) -> String {
+        self.view()
+            .map_or_else(|error| error, |view| products::described(&view))
+    }
+}
+
+/// Runs what is asked for to its end. `signals` are the user's; `listener` hears of each event.
+pub(crate) async fn ran(
+    cluster: &Cluster,
+    options: &RunOptions,
+    signals: watch::Receiver<u32>,
+    listener: Listener,
+) -> Ran {
+    let journal = Journal::create(None, Vec::new(), listener).expect("a record in memory");
+    let running = Box::pin(run(cluster, &SUITES, options, &journal, signals));
+    let finished = timeout(LONGEST, running).await;
+    Ran {
+        finished: finished.expect("it ends"),
+        text: journal.text(),
+    }
+}
+
+/// The same, without signals, to its end.
+pub(crate) async fn undisturbed(cluster: &Cluster, options: &RunOptions) -> Ran {
+    let (_alive, signals) = watch::channel(0);
+    ran(cluster, options, signals, Box::new(|_| {})).await
+}
+
+/// A run that nothing disturbs, which is conformant.
+pub(crate) fn unbroken() -> Ran {
+    unbroken_of(&SELECTED)
+}
+
+/// The same, of other checks.
+pub(crate) fn unbroken_of(selection: &Selection) -> Ran {
+    let done = within(async |world| {
+        let before = world.objects();
+        let options = RunOptions {
+            selection: selection.clone(),
+            ..world.settings("r0")
+        };
+        let ran = undisturbed(&world.cluster(), &options).await;
+        world.unchanged(&before).map(|()| ran)
+    });
+    let ran = done.expect("it leaves nothing");
+    ran.came_to(Exit::Conformant).expect("nothing is wrong");
+    ran
+}
+
+/// The lines of a run's record.
+pub(crate) fn lines(ran: &Ran) -> Result<Vec<Line>, String> {
+    let lines = ran.text.lines().map(serde_json::from_str);
+    lines
+        .collect::<Result<_, _>>()
+        .map_err(|error| error.to_string())
+}
+
+/// What every check came to, if to anything.
+pub(crate) fn verdicts(view: &RunView) -> BTreeMap<String, Option<Verdict>> {
+    let verdicts = products::verdicts(view).into_iter();
+    verdicts
+        .map(|(id, verdict)| (id.to_owned(), verdict))
+        .collect()
+}
+
+/// Connections of looks from outside, which lead into the simulation.
+fn dial() -> Rc<Dial> {
+    Rc::new(|host, port| {
+        let address = format!("{host}:{port}").parse();
+        Box::pin(async move {
+            let stream = hybrid_sim::connect(address.map_err(io::Error::other)?).await?;
+            Ok(Box::new(stream) as Box<dyn Stream>)
+        })
+    })
+}
