@@ -14,7 +14,6 @@ use winconform_core::plan::image_role;
 use winconform_core::record::{Event, ObjectName};
 use winconform_core::way::{
     ApiRequest, FixtureKey, FixtureName, StandingFixture, StandingPod, Trouble, TroubleKind,
-    lacks_namespace,
 };
 
 use super::aim::{Ground, aim};
@@ -23,7 +22,7 @@ use super::journal::Journal;
 use super::made::Made;
 use super::manifest::{self, ManifestError, pool_of};
 use super::second_family;
-use super::stands::{ended, standing, standing_pod};
+use super::stands::{as_trouble, ended, standing, standing_pod};
 use crate::cluster::pods::{PodWait, settled};
 use crate::cluster::{ApplyError, Condition, Watched, apply, labels, poll_until, wait_for_objects};
 use crate::transport::Api;
@@ -445,24 +444,6 @@ pub(super) fn object_name(object: &Json) -> ObjectName {
         kind: text(&object["kind"]).unwrap_or_default(),
         namespace: text(&object["metadata"]["namespace"]),
         name: text(&object["metadata"]["name"]).unwrap_or_default(),
-    }
-}
-
-pub(super) fn as_trouble(error: ApplyError) -> Trouble {
-    match error {
-        ApplyError::Trouble { object, source } => Trouble::new(
-            source.kind,
-            format!("`{object}` could not be applied: {}", source.detail),
-        ),
-        // The namespace was there when it was applied
-        ApplyError::Refused {
-            status, message, ..
-        } if lacks_namespace(status, &message) => {
-            let detail = format!("{message}: somebody else deleted the namespace during the run");
-            Trouble::new(TroubleKind::FixtureChanged, detail)
-        }
-        // What the cluster's policies refuse is not for us to judge
-        refused => Trouble::new(TroubleKind::Forbidden, refused.to_string()),
     }
 }
 

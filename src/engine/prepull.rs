@@ -17,12 +17,12 @@ use winconform_core::record::TornDown;
 use winconform_core::way::{FixtureKey, FixtureName, Trouble, TroubleKind};
 
 use super::access;
-use super::fixtures::{Fixtures, as_trouble};
+use super::fixtures::Fixtures;
 use super::journal::Journal;
 use super::manifest;
 use super::reasons::lost;
 use super::run::{self, RunError, RunOptions};
-use super::stands::ended;
+use super::stands::{as_trouble, ended};
 use super::tear_down::tear_down;
 use crate::cluster::pods::{PodWait, pulled};
 use crate::cluster::{

@@ -3,13 +3,34 @@
 use std::net::IpAddr;
 
 use serde_json::Value as Json;
-use winconform_core::way::{Balancer, Served, StandingFixture, StandingPod, Trouble, TroubleKind};
+use winconform_core::way::{
+    Balancer, Served, StandingFixture, StandingPod, Trouble, TroubleKind, lacks_namespace,
+};
 
 use super::second_family;
+use crate::cluster::ApplyError;
 
 /// Why nothing stands of what the run has no more use for.
 pub(super) fn ended() -> Trouble {
     Trouble::new(TroubleKind::NotApplied, "the run ended before it stood")
+}
+
+pub(super) fn as_trouble(error: ApplyError) -> Trouble {
+    match error {
+        ApplyError::Trouble { object, source } => Trouble::new(
+            source.kind,
+            format!("`{object}` could not be applied: {}", source.detail),
+        ),
+        // The namespace was there when it was applied
+        ApplyError::Refused {
+            status, message, ..
+        } if lacks_namespace(status, &message) => {
+            let detail = format!("{message}: somebody else deleted the namespace during the run");
+            Trouble::new(TroubleKind::FixtureChanged, detail)
+        }
+        // What the cluster's policies refuse is not for us to judge
+        refused => Trouble::new(TroubleKind::Forbidden, refused.to_string()),
+    }
 }
 
 /// What stands of a fixture: what was applied, and its pods.

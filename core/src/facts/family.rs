@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::cluster::Facts;
+use super::network::CniMode;
 
 /// A family of IP addresses.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
@@ -93,6 +94,16 @@ impl Facts {
         };
         let first = lists.first().map(|list| list[0]).or_else(of_node);
         first.map(IpFamily::other)
+    }
+
+    /// Why Windows pods have no addresses of a family, where that is documented: "Overlay (VXLAN)
+    /// networks on Windows do not support dual-stack networking" (Kubernetes, IPv4/IPv6 dual-stack).
+    /// Where the mode is not known their addresses tell.
+    pub fn without_family(&self, family: IpFamily) -> Option<String> {
+        let cni = self.cni.value().and_then(Option::as_ref)?;
+        let none = family == IpFamily::Ipv6 && cni.mode == Some(CniMode::Overlay);
+        let product = &cni.product;
+        none.then(|| format!("{product} is in mode overlay, in which Windows has no {family}"))
     }
 }
 

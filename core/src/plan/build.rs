@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::check::{Check, CheckId, Plan, PlannedLook, Point};
 use super::points::{at_point, points};
 use crate::config::{Config, Image};
-use crate::facts::{CniMode, Facts, IpFamily, Known, NodeFact, Os, Pool, PoolName};
+use crate::facts::{Facts, IpFamily, Known, NodeFact, Os, Pool, PoolName};
 use crate::suite::{Case, Expected, Suites};
 use crate::verdict::{Fate, Scope, SkipReason};
 use crate::way::{
@@ -97,8 +97,10 @@ impl Surroundings<'_> {
         if let Some(fate) = case.over.elsewhere(self.facts) {
             return self.check(case, point, Scope::Within, fate, Vec::new());
         }
-        if let Some(reason) = self.without_family(&point) {
-            return self.check(case, point, Scope::Within, Fate::Skip(reason), Vec::new());
+        let family = point.family.filter(|_| point.pool.is_some());
+        if let Some(because) = family.and_then(|family| self.facts.without_family(family)) {
+            let fate = Fate::Skip(SkipReason::Inapplicable { because });
+            return self.check(case, point, Scope::Within, fate, Vec::new());
         }
         let entry = self.suites.ledger.get(&case.claim);
         let scope = match entry {
@@ -144,20 +146,6 @@ impl Surroundings<'_> {
             Some(fate) => self.check(case, point, scope, fate, Vec::new()),
             None => self.check(case, point, scope, Fate::Look, looks),
         }
-    }
-
-    /// Why Windows pods have no addresses of the point's family, where that is documented: "Overlay
-    /// (VXLAN) networks on Windows do not support dual-stack networking" (Kubernetes, IPv4/IPv6
-    /// dual-stack). Where the mode is not known their addresses tell.
-    fn without_family(&self, point: &Point) -> Option<SkipReason> {
-        let family = point.family.filter(|_| point.pool.is_some())?;
-        let cni = self.facts.cni.value().and_then(Option::as_ref)?;
-        if family != IpFamily::Ipv6 || cni.mode != Some(CniMode::Overlay) {
-            return None;
-        }
-        let product = &cni.product;
-        let because = format!("{product} is in mode overlay, in which Windows has no {family}");
-        Some(SkipReason::Inapplicable { because })
     }
 
     fn look(name: &str, source: Option<SourceKind>, test: Test, point: &Point) -> PlannedLook {
@@ -457,7 +445,7 @@ mod tests {
     use std::sync::LazyLock;
 
     use super::*;
-    use crate::facts::{ConditionFact, LoadBalancerFact, NodeDetails, WindowsBuild};
+    use crate::facts::{CniMode, ConditionFact, LoadBalancerFact, NodeDetails, WindowsBuild};
     use crate::suite::SuiteFile;
     use crate::way::{HttpExpect, Test, Workload};
 
