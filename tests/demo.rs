@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 fn demo(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_winconform"))
         .arg("demo")
@@ -80,12 +82,17 @@ fn of_two_families_the_broken_one_is_found() {
     let file = folder.path().join("dual.yaml");
     fs::write(&file, DUAL).expect("it is written");
     let topology = file.to_str().expect("a path in UTF-8");
-    let told = |said: &str, verdict: &str| -> Vec<String> {
-        let lines = said.lines().filter_map(|line| {
-            let check = line.trim_start().strip_prefix(verdict)?.trim();
-            check.starts_with("net.").then(|| check.to_owned())
-        });
-        lines.collect()
+    let out = folder.path().join("out");
+    let out_path = out.to_str().expect("a path in UTF-8");
+    let told = |verdict: &str| -> Vec<String> {
+        let report = fs::read_to_string(out.join("report.json")).expect("it is written");
+        let report: Value = serde_json::from_str(&report).expect("JSON");
+        let checks = report["checks"].as_array().expect("checks").iter();
+        let checks = checks.filter(|check| check["verdict"] == verdict);
+        let ids = checks.filter_map(|check| check["id"].as_str());
+        ids.filter(|id| id.starts_with("net."))
+            .map(str::to_owned)
+            .collect()
     };
     let second = |checks: &[String]| {
         checks
@@ -93,21 +100,17 @@ fn of_two_families_the_broken_one_is_found() {
             .filter(|id| id.contains("family=ipv6"))
             .count()
     };
-    let healthy = demo(&["--topology", topology]);
+    let given = ["--topology", topology, "--out", out_path];
+    let healthy = demo(&given);
     let said = text(&healthy.stdout);
     assert_eq!(healthy.status.code(), Some(0), "{said}");
-    let passed = told(&said, "pass ");
+    let passed = told("pass");
     assert!(second(&passed) > 20, "{passed:?}");
-    assert_eq!(second(&told(&said, "known-limitation ")), 2, "{said}");
-    let broken = demo(&[
-        "--topology",
-        topology,
-        "--fault",
-        "ipv6-proxy-dead=windows-2022",
-    ]);
+    assert_eq!(second(&told("known-limitation")), 2, "{said}");
+    let broken = demo(&[&given[..], &["--fault", "ipv6-proxy-dead=windows-2022"]].concat());
     let said = text(&broken.stdout);
     assert_eq!(broken.status.code(), Some(10), "{said}");
-    let failed = told(&said, "fail ");
+    let failed = told("fail");
     assert!(failed.len() > 5, "{said}");
     assert_eq!(second(&failed), failed.len(), "{failed:?}");
 }
