@@ -1,4 +1,5 @@
 use std::net::IpAddr;
+use std::time::Duration;
 
 use super::*;
 use crate::log::Stream;
@@ -67,6 +68,20 @@ fn a_sweep_from_its_input() {
     );
     assert_eq!(ran.code, 28, "the last transfer's");
     assert_eq!(ran.took, Duration::from_millis(4005));
+}
+
+#[test]
+fn what_fails_is_told_when_it_fails() {
+    let sweep = format!("{SWEEP}next\nsilent\nshow-error\nurl = \"http://192.0.2.2:80/\"\n");
+    let ran = curl_as(&Build::SYSTEM32, &["-q", "-K", "-"], &sweep);
+    let (pieces, ..) = ran.pieces();
+    let complaints = pieces
+        .iter()
+        .filter(|piece| piece.bytes.starts_with(b"curl: ("));
+    assert_eq!(complaints.count(), 2, "{pieces:?}");
+    let first: Duration = pieces.iter().take(2).map(|piece| piece.took).sum();
+    assert_eq!(first, Duration::from_millis(4005), "{pieces:?}");
+    assert!(first < ran.took, "{pieces:?}");
 }
 
 #[test]
