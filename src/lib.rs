@@ -29,6 +29,8 @@
 //! | a known limitation's scope or signature | `suites/limitations.yaml` |
 //! | what each fault of the network turns, in milliseconds | `src/engine/cross/` |
 //! | what runs when | `src/engine/dispatcher.rs`, a pure step function |
+//! | what is looked at over the second family of addresses | `core/src/facts/family.rs`, `src/engine/second_family.rs`; a case with `family: all` |
+//! | what is on record before anything is looked at | `src/engine/planned.rs` |
 //! | what is known of a cluster, and how | `core/src/facts/`, `src/cluster/facts/`; products: `core/src/facts/products/products.yaml` |
 //! | what is deployed | `manifests/`, `src/engine/manifest.rs` |
 //! | which image is pulled where, when and with what | `core/src/config/images.rs`, `src/engine/pull_secrets.rs` |
@@ -36,14 +38,16 @@
 //! | what is sent again, and for how long | `src/transport/` |
 //! | what others may not take away unnoticed | `src/engine/made.rs` |
 //! | what is told of what failed | `src/engine/diagnose.rs`, `core/src/record/diagnosis.rs` |
-//! | what is removed, and how | `src/cluster/clean.rs` |
+//! | what is removed, and how | `src/cluster/clean.rs`; after a run that was killed `src/cluster/cleanup.rs` |
 //! | what a check or a run has to be allowed to do | `core/src/plan/access.rs`, `src/engine/access.rs`; the roles follow from it |
 //! | what of a run took how long | `src/engine/spans.rs`, `core/src/record/span.rs`, `core/src/record/critical_path.rs` |
 //! | what registries are asked | `src/engine/offers.rs`, `src/transport/registry.rs`, `core/src/plan/offer.rs` |
 //! | a report | `core/src/report/`, one file each |
-//! | a run without any cluster | `src/cli/demo.rs`; its time, chance and connections: `src/transport/machine.rs` |
+//! | a run without any cluster | `src/cli/demo.rs`, `src/cli/demo/`; its time, chance and connections: `src/transport/machine.rs` |
+//! | the API server of such a run | `sim/src/server/` |
+//! | what holds at every event of a run | `tests/virtual/` |
 //! | how simulated Windows behaves | `sim/src/network.rs`, `sim/src/program/` |
-//! | what can be broken | `sim/src/fault.rs`, `sim/src/front/` |
+//! | what can be broken | `sim/src/fault/`, `sim/src/front/` |
 
 pub mod cli;
 pub mod cluster;

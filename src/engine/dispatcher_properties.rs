@@ -457,8 +457,9 @@ fn everything_is_looked_at_again_as_often_as_asked_for() {
 
 #[test]
 fn what_fails_in_one_repetition_has_failed_and_is_flaky() {
-    // Three fixtures and the two rounds of four repetitions hold, then two attempts do not
-    let turns = [Turn::Holds; 11].into_iter().chain([Turn::Refuted; 2]);
+    // Three fixtures and the two rounds of four repetitions hold, then two attempts do not, the first
+    // of which looks twice
+    let turns = [Turn::Holds; 11].into_iter().chain([Turn::Refuted; 3]);
     let world = repeated(Repeat::Times(6), &[0], turns.collect(), &[0], None);
     let [conclusion] = world.conclusions.as_slice() else {
         panic!("{:?}", world.conclusions)

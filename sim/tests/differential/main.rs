@@ -22,8 +22,10 @@ use world::World;
 
 const VARIABLE: &str = "WINCONFORM_TEST_KUBECONFIG";
 
-/// How long the two may take to come to the same.
+/// How long the two may take to come to the same, and how long nothing changes once they have come to
+/// what they are.
 const PATIENCE: Duration = Duration::from_mins(1);
+const QUIET: Duration = Duration::from_secs(10);
 
 /// One thing after the other that is done in a namespace.
 #[derive(Debug, Deserialize)]
@@ -127,7 +129,8 @@ async fn settled(
                 () = changes.1.next() => {}
             }
         };
-        if timeout_at(deadline, changed).await.is_err() {
+        let quiet = deadline.min(Instant::now() + QUIET);
+        if timeout_at(quiet, changed).await.is_err() {
             return found;
         }
     }

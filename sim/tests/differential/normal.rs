@@ -19,30 +19,55 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         (r"\bkube-api-access-[a-z0-9]{5}\b", "kube-api-access"),
         (r"\b[0-9]{1,3}(\.[0-9]{1,3}){3}\b", "ADDRESS"),
         (r"\b20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z", "MOMENT"),
-        // Of a template
-        (r"\b([a-z]+)-[0-9a-f]{8,10}-[a-z0-9]{5}\b", "$1-HASH-NAME"),
+        // Of a template, and what has `generateName`: the letters of apimachinery's
+        // `pkg/util/rand`
         (
-            r"\b([a-z]+)-[bcdf0-9gh-z]{8,10}-[a-z0-9]{5}\b",
+            r"\b([a-z]+)-[bcdfghjklmnpqrstvwxz2456789]{8,10}-[bcdfghjklmnpqrstvwxz2456789]{5}\b",
             "$1-HASH-NAME",
         ),
-        (r"\b([a-z]+)-[bcdf0-9gh-z]{8,10}\b", "$1-HASH"),
-        // Of what has `generateName`
-        (r"\b([a-z]+)-[bcdf0-9gh-z]{5}\b", "$1-NAME"),
+        (
+            r"\b([a-z]+)-[bcdfghjklmnpqrstvwxz2456789]{8,10}\b",
+            "$1-HASH",
+        ),
+        (r"\b([a-z]+)-[bcdfghjklmnpqrstvwxz2456789]{5}\b", "$1-NAME"),
     ];
     let rule = |(pattern, text)| (Regex::new(pattern).expect("a pattern"), text);
     rules.into_iter().map(rule).collect()
 });
 
 /// Fields that are a server's own.
-const OWN: [&str; 7] = [
+const OWN: [&str; 6] = [
     "resourceVersion",
     "managedFields",
     "nodePort",
     "healthCheckNodePort",
     "pod-template-hash",
     "controller-revision-hash",
-    "observedGeneration",
 ];
+
+/// Whose address each is, by normal names.
+pub(crate) type Addresses = BTreeMap<String, String>;
+
+/// Takes note of the addresses of pods, Services and nodes.
+pub(crate) fn addresses(plural: &str, items: &[Value]) -> Addresses {
+    let mut all = Addresses::new();
+    for item in items {
+        let name = text(item["metadata"]["name"].as_str().unwrap_or_default());
+        for at in ["/status/podIP", "/spec/clusterIP", "/status/hostIP"] {
+            if let Some(address) = item.pointer(at).and_then(Value::as_str)
+                && address != "None"
+            {
+                let whose = match at {
+                    "/status/hostIP" => item["spec"]["nodeName"].as_str().unwrap_or_default(),
+                    _ => &name,
+                };
+                let whose = format!("ADDRESS of {plural}/{whose}{at}");
+                all.entry(address.to_owned()).or_insert(whose);
+            }
+        }
+    }
+    all
+}
 
 fn text(value: &str) -> String {
     RULES.iter().fold(value.to_owned(), |text, (pattern, by)| {
@@ -50,14 +75,14 @@ fn text(value: &str) -> String {
     })
 }
 
-fn flatten(at: &str, value: &Value, into: &mut Record) {
+fn flatten(at: &str, value: &Value, known: &Addresses, into: &mut Record) {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
                 match OWN.contains(&name.as_str()) {
                     true => into.insert(format!("{at}.{name}"), "OWN".to_owned()),
                     false => {
-                        flatten(&format!("{at}.{}", text(name)), value, into);
+                        flatten(&format!("{at}.{}", text(name)), value, known, into);
                         None
                     }
                 };
@@ -65,23 +90,31 @@ fn flatten(at: &str, value: &Value, into: &mut Record) {
         }
         Value::Array(items) => {
             for (index, value) in items.iter().enumerate() {
-                flatten(&format!("{at}[{index}]"), value, into);
+                flatten(&format!("{at}[{index}]"), value, known, into);
             }
         }
-        Value::String(value) => drop(into.insert(at.to_owned(), text(value))),
+        Value::String(value) => {
+            let whose = known.get(value).cloned();
+            into.insert(at.to_owned(), whose.unwrap_or_else(|| text(value)));
+        }
         value => drop(into.insert(at.to_owned(), value.to_string())),
     }
 }
 
 /// What is there of one kind, by normal names; those that are alike are numbered in the order of what
 /// they say.
-pub(crate) fn record(plural: &str, items: &[Value]) -> Record {
+pub(crate) fn record(plural: &str, items: &[Value], known: &Addresses) -> Record {
     let mut by_name: BTreeMap<String, Vec<Record>> = BTreeMap::new();
     for item in items {
         let mut one = Record::new();
         let mut item = item.clone();
         sort(&mut item);
-        flatten("", &item, &mut one);
+        if item["status"]["observedGeneration"] == item["metadata"]["generation"]
+            && item["metadata"]["generation"].is_number()
+        {
+            item["status"]["observedGeneration"] = "CURRENT".into();
+        }
+        flatten("", &item, known, &mut one);
         let name = text(item["metadata"]["name"].as_str().unwrap_or_default());
         by_name.entry(name).or_default().push(one);
     }
@@ -190,16 +223,23 @@ fn what_is_a_servers_own_is_left_out_and_nothing_else() {
         serde_json::json!({"metadata": {"name": name, "resourceVersion": address},
             "status": {"phase": phase, "podIP": address}})
     };
-    let real = record(
-        "pods",
-        &[pod("web-7d4b9c6f5d-x2x4z", "10.1.2.3", "Running")],
-    );
-    let same = record(
-        "pods",
-        &[pod("web-6b8d5c4f9f-bcdfg", "10.9.9.9", "Running")],
-    );
+    let of = |pod: Value| {
+        let pods = [pod];
+        record("pods", &pods, &addresses("pods", &pods))
+    };
+    let real = of(pod("web-7d4b9c6f5d-x2x4z", "10.1.2.3", "Running"));
+    let same = of(pod("web-6b8d5c4f9f-bcdfg", "10.9.9.9", "Running"));
     assert_eq!(between("it", &real, &same), []);
-    let other = record("pods", &[pod("web-6b8d5c4f9f-bcdfg", "10.9.9.9", "Failed")]);
+    // What looks alike is not
+    let alike = "kube-proxy not-found web-bcdfa";
+    assert_eq!(text(alike), alike);
+    let slice = |address: &str| serde_json::json!({"endpoints": [{"addresses": [address]}]});
+    let pods = [pod("web-6b8d5c4f9f-bcdfg", "10.9.9.9", "Running")];
+    let known = addresses("pods", &pods);
+    let right = record("endpointslices", &[slice("10.9.9.9")], &known);
+    let wrong = record("endpointslices", &[slice("10.9.9.8")], &known);
+    assert_eq!(between("it", &right, &wrong).len(), 1);
+    let other = of(pod("web-6b8d5c4f9f-bcdfg", "10.9.9.9", "Failed"));
     let found = between("it", &real, &other);
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0].at, "pods/web-HASH-NAME[0].status.phase");

@@ -12,7 +12,7 @@ use kube::{Api, Client, Resource};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
-use crate::normal::{Record, record};
+use crate::normal::{Record, addresses, record};
 use crate::{Action, Shown};
 
 /// How long anything here may take.
@@ -205,11 +205,18 @@ impl World {
 
     /// All that stands in a namespace.
     pub(crate) async fn record(&self, namespace: &str) -> Record {
-        let mut all = Record::new();
+        let mut lists = Vec::new();
         for (plural, ..) in KINDS {
-            all.extend(record(plural, &self.list(namespace, plural).await));
+            lists.push((plural, self.list(namespace, plural).await));
         }
-        all
+        let known = lists.iter();
+        let known = known
+            .flat_map(|(plural, items)| addresses(plural, items))
+            .collect();
+        let records = lists.iter();
+        records
+            .flat_map(|(plural, items)| record(plural, items, &known))
+            .collect()
     }
 
     /// Tells of each change from now on.
