@@ -19,9 +19,19 @@ use crate::world::Key;
 /// Whose members nothing is forbidden.
 const MASTERS: &str = "system:masters";
 
-/// What everybody may read (`system:discovery`, `system:public-info-viewer`).
-const DISCOVERY: [&str; 7] = [
-    "/api", "/apis", "/healthz", "/livez", "/openapi", "/readyz", "/version",
+/// What everybody may read (`system:discovery`; rbac/bootstrappolicy/policy.go).
+const DISCOVERY: [&str; 11] = [
+    "/api",
+    "/api/*",
+    "/apis",
+    "/apis/*",
+    "/healthz",
+    "/livez",
+    "/openapi",
+    "/openapi/*",
+    "/readyz",
+    "/version",
+    "/version/",
 ];
 
 /// Who asks.
@@ -198,6 +208,15 @@ impl User {
     }
 }
 
+/// Whether a path is meant by one of `nonResourceURLs`.
+fn covers(pattern: &str, path: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(begin) => path.starts_with(begin),
+        None => pattern == path,
+    }
+}
+
+/// Whether a list of verbs, groups or resources holds one.
 fn has(list: &Value, wanted: &str) -> bool {
     let items = list.as_array().into_iter().flatten();
     items
@@ -274,11 +293,7 @@ impl Access {
     fn is_everybodys(&self) -> bool {
         match self {
             Self::Path { verb, path } => {
-                let begins = |known: &&str| {
-                    let rest = path.strip_prefix(*known);
-                    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-                };
-                verb == "get" && DISCOVERY.iter().any(begins)
+                verb == "get" && DISCOVERY.iter().any(|pattern| covers(pattern, path))
             }
             Self::Resource {
                 verb,
@@ -298,11 +313,8 @@ impl Access {
         match self {
             Self::Path { verb, path } => {
                 let paths = rule["nonResourceURLs"].as_array().into_iter().flatten();
-                let covers = |pattern: &str| match pattern.strip_suffix('*') {
-                    Some(begin) => path.starts_with(begin),
-                    None => pattern == path,
-                };
-                has(&rule["verbs"], verb) && paths.filter_map(Value::as_str).any(covers)
+                let mut paths = paths.filter_map(Value::as_str);
+                has(&rule["verbs"], verb) && paths.any(|pattern| covers(pattern, path))
             }
             Self::Resource {
                 verb,
@@ -314,13 +326,14 @@ impl Access {
                 let below = resource
                     .split_once('/')
                     .map(|(_, below)| format!("*/{below}"));
-                let names = &rule["resourceNames"];
-                let any_name = names.as_array().is_none_or(Vec::is_empty);
+                // No name stands for all (pkg/apis/rbac/v1/evaluation_helpers.go, `ResourceNameMatches`)
+                let names = rule["resourceNames"].as_array();
+                let named = |names: &Vec<Value>| names.iter().any(|own| own == name);
                 has(&rule["verbs"], verb)
                     && has(&rule["apiGroups"], group)
                     && (has(&rule["resources"], resource)
                         || below.is_some_and(|below| has(&rule["resources"], &below)))
-                    && (any_name || (!name.is_empty() && has(names, name)))
+                    && names.is_none_or(|names| names.is_empty() || named(names))
             }
         }
     }

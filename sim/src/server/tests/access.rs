@@ -98,8 +98,22 @@ async fn nobody_does_what_no_role_grants() {
         assert_eq!(told["message"], message);
     }
     // What everybody may
-    for path in ["/version", "/api", "/apis/apps/v1", "/readyz/ping"] {
+    for path in ["/version", "/api", "/apis/apps/v1", "/readyz"] {
         assert_eq!(scene.code_by(&token, path).await, 200, "{path}");
+    }
+    // Nothing below but what is named
+    for path in ["/readyz/ping", "/livez/etcd", "/healthz/ping", "/version/x"] {
+        assert_eq!(scene.code_by(&token, path).await, 403, "{path}");
+    }
+    for (path, allowed) in [
+        ("/version/", true),
+        ("/openapi/v3", true),
+        ("/apis/", true),
+        ("/apiserver", false),
+        ("/openapi.json", false),
+    ] {
+        let asked = json!({"nonResourceAttributes": {"verb": "get", "path": path}});
+        assert_eq!(scene.review(&token, &asked).await, allowed, "{path}");
     }
     assert_eq!(scene.code_by("nobody's", "/version").await, 401);
     let accounts = "/api/v1/namespaces/default/serviceaccounts/us";
@@ -151,6 +165,7 @@ async fn a_role_grants_what_its_rules_say_and_no_more() {
         .role(&json!([
             {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
             {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["one"], "verbs": ["get"]},
+            {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["*"], "verbs": ["get"]},
             {"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["get"]},
             {"nonResourceURLs": ["/metrics"], "verbs": ["get"]},
         ]))
@@ -166,6 +181,8 @@ async fn a_role_grants_what_its_rules_say_and_no_more() {
         ("/api/v1/namespaces/default/configmaps/one", 404),
         ("/api/v1/namespaces/default/configmaps/two", 403),
         ("/api/v1/namespaces/default/configmaps", 403),
+        // No name stands for all
+        ("/api/v1/namespaces/default/secrets/one", 403),
         ("/metrics", 200),
     ] {
         assert_eq!(scene.code_by(&token, path).await, code, "{path}");
