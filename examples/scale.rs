@@ -12,7 +12,6 @@ use std::error::Error;
 use std::fs::read_to_string;
 use std::net::IpAddr;
 use std::process::{Command, ExitCode, Stdio};
-use std::rc::Rc;
 
 use futures::StreamExt;
 use hybrid_sim::server::{Server, ServerOptions};
@@ -25,7 +24,7 @@ use kube::runtime::wait::await_condition;
 use kube::runtime::wait::conditions::is_deployment_completed;
 use kube::{Api as Objects, Client};
 use serde_json::{Value, json};
-use winconform::transport::{Api, MadeUp, PodRef, Stream};
+use winconform::transport::{Api, MadeUp, PodRef, dial, made_up_runtime};
 use winconform_core::config::{Durations, Limits};
 use winconform_core::way::curl::{Tool, ask_version, candidates, detect, session, split};
 use winconform_core::way::{Host, HttpGet, HttpReply, SourceKind};
@@ -33,6 +32,9 @@ use winconform_core::way::{Host, HttpGet, HttpReply, SourceKind};
 type Trouble = Box<dyn Error>;
 
 const EPOCH: Timestamp = Timestamp::constant(1_767_225_600, 0);
+
+/// What chance there is follows from.
+const SEED: u64 = 1;
 
 /// How many pods there are for each node, and in each Deployment at most.
 const PODS: usize = 3;
@@ -63,11 +65,7 @@ fn main() -> Result<ExitCode, Trouble> {
     if let [word, nodes] = arguments.as_slice()
         && word == "measure"
     {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build()?;
-        runtime.block_on(measure(nodes.parse()?))?;
+        made_up_runtime(SEED)?.block_on(measure(nodes.parse()?))?;
         return Ok(ExitCode::SUCCESS);
     }
     let sizes = match arguments.is_empty() {
@@ -149,16 +147,7 @@ fn judged(seen: &[(f64, Cost, Cost, f64)]) -> ExitCode {
 /// Prints what each part costs.
 async fn measure(nodes: usize) -> Result<(), Trouble> {
     let _memory = InMemory::begin(EPOCH);
-    let _made_up = MadeUp::begin(
-        EPOCH,
-        1,
-        Rc::new(|_, _| {
-            Box::pin(async {
-                let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
-                Err::<Box<dyn Stream>, _>(refused)
-            })
-        }),
-    );
+    let _made_up = MadeUp::begin(EPOCH, SEED, dial(hybrid_sim::connect));
     let server = Server::start(&ServerOptions::default())?;
     let client = server.client();
     let (begun, floor) = (seconds()?, mib("VmRSS:")?);
@@ -191,7 +180,7 @@ fn options(nodes: usize) -> JoinOptions {
             ..Topology::hybrid()
         },
         faults: FaultPlan::default(),
-        seed: 1,
+        seed: SEED,
         speed: 1.0,
         prefix: String::new(),
     }

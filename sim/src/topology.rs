@@ -195,6 +195,16 @@ impl IpFamilies {
     pub fn has(self, family: &str) -> bool {
         self.names().contains(&family)
     }
+
+    /// Whether pods and kube-proxy have IPv6 on a node. On Windows dual stack is l2bridge's alone
+    /// (dual-stack.md, "Windows support"; kube-proxy falls back to a single stack on overlay,
+    /// `DualStackCompatible` in pkg/proxy/winkernel/proxier.go), and HNS has it from 11.10 (hcsshim,
+    /// hcn/hcnglobals.go), which is later than the 9 of Windows Server 2019: windows-networking.md
+    /// names that build nevertheless.
+    pub(crate) fn have_ipv6_on(self, pool: Pool, mode: NetworkMode) -> bool {
+        let windows = |build| build >= Build::Ws2022 && mode == NetworkMode::L2Bridge;
+        self.has("IPv6") && pool.build().is_none_or(windows)
+    }
 }
 
 /// One node.

@@ -4,7 +4,6 @@ mod given;
 mod serve;
 
 use std::io;
-use std::rc::Rc;
 use std::time::Instant as WallInstant;
 
 use hybrid_sim::server::Server;
@@ -25,7 +24,7 @@ use super::screen::Screen;
 use super::{out, simulate};
 use crate::cluster::Cluster;
 use crate::engine::{Keep, Repeat, RunOptions, run as run_checks};
-use crate::transport::{Dial, MadeUp, Stream, made_up_runtime};
+use crate::transport::{MadeUp, dial, made_up_runtime};
 use given::Given;
 
 /// When it always is.
@@ -86,7 +85,7 @@ async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8,
         selection,
     } = given;
     let _memory = InMemory::begin(EPOCH);
-    let _made_up = MadeUp::begin(EPOCH, args.seed, dial());
+    let _made_up = MadeUp::begin(EPOCH, args.seed, dial(hybrid_sim::connect));
     let server = Server::start(&kind).map_err(|error| CliError::Usage(error.to_string()))?;
     let load_balancers = topology.load_balancer;
     let nodes = JoinOptions {
@@ -151,17 +150,6 @@ async fn checked(
     progress.end();
     reported(&journal, finished, args.out.as_deref(), args.format, screen)
         .map(|end| end.exit.code())
-}
-
-/// Connections of looks from outside, which lead into the simulation.
-fn dial() -> Rc<Dial> {
-    Rc::new(|host, port| {
-        let address = format!("{host}:{port}").parse();
-        Box::pin(async move {
-            let stream = hybrid_sim::connect(address.map_err(io::Error::other)?).await?;
-            Ok(Box::new(stream) as Box<dyn Stream>)
-        })
-    })
 }
 
 #[cfg(test)]

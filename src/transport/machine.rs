@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::io;
 use std::marker::PhantomData;
+use std::net::SocketAddr;
 use std::rc::Rc;
 
 use futures::future::BoxFuture;
@@ -50,6 +51,21 @@ pub fn made_up_runtime(seed: u64) -> io::Result<Runtime> {
     #[cfg(not(tokio_unstable))]
     let _ = seed;
     builder.build()
+}
+
+/// Connections by what connects to addresses, for where there are no names.
+pub fn dial<S, F>(connect: impl Fn(SocketAddr) -> F + Copy + Send + 'static) -> Rc<Dial>
+where
+    S: Stream + 'static,
+    F: Future<Output = io::Result<S>> + Send + 'static,
+{
+    Rc::new(move |host, port| {
+        let address = format!("{host}:{port}").parse();
+        Box::pin(async move {
+            let stream = connect(address.map_err(io::Error::other)?).await?;
+            Ok(Box::new(stream) as Box<dyn Stream>)
+        })
+    })
 }
 
 /// As long as it lives, time, chance and connections of this thread are made up.

@@ -21,7 +21,7 @@ mod words;
 
 pub use api::Api;
 pub use exec::PodRef;
-pub use machine::{Dial, MadeUp, Stream, made_up_runtime};
+pub use machine::{Dial, MadeUp, Stream, dial, made_up_runtime};
 pub use path::encode;
 
 pub(crate) use attempt::Failure;

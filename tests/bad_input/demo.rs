@@ -56,6 +56,8 @@ fn faults_that_are_none() {
             "dns-down=node/linux-1",
             "--fault",
             "load-balancer-dead",
+            "--fault",
+            "ipv6-dropped=windows-2022",
         ],
     );
 }

@@ -1,8 +1,6 @@
 //! A simulated cluster in memory, and runs in it.
 
 use std::collections::BTreeMap;
-use std::io;
-use std::rc::Rc;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -15,7 +13,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use winconform::cluster::{Cluster, cleanup};
 use winconform::engine::{Finished, Journal, Listener, RunError, RunOptions, run};
-use winconform::transport::{Dial, MadeUp, Stream, made_up_runtime};
+use winconform::transport::{MadeUp, dial, made_up_runtime};
 use winconform_core::config::{Durations, Limits, Outside};
 use winconform_core::document::{Place, Placed};
 use winconform_core::plan::Selection;
@@ -104,7 +102,7 @@ pub(crate) fn trial(
 impl World {
     async fn begin(seed: u64) -> Self {
         let memory = InMemory::begin(EPOCH);
-        let made_up = MadeUp::begin(EPOCH, seed, dial());
+        let made_up = MadeUp::begin(EPOCH, seed, dial(hybrid_sim::connect));
         let options = ServerOptions {
             seed,
             ..ServerOptions::default()
@@ -315,15 +313,4 @@ pub(crate) fn verdicts(view: &RunView) -> BTreeMap<String, Option<Verdict>> {
     verdicts
         .map(|(id, verdict)| (id.to_owned(), verdict))
         .collect()
-}
-
-/// Connections of looks from outside, which lead into the simulation.
-fn dial() -> Rc<Dial> {
-    Rc::new(|host, port| {
-        let address = format!("{host}:{port}").parse();
-        Box::pin(async move {
-            let stream = hybrid_sim::connect(address.map_err(io::Error::other)?).await?;
-            Ok(Box::new(stream) as Box<dyn Stream>)
-        })
-    })
 }

@@ -8,13 +8,14 @@ use thiserror::Error;
 use super::kind::FaultKind;
 use super::place::Place;
 use super::plan::{FaultPlan, TimedFault};
-use crate::topology::{Os, Pool, Topology};
+use crate::topology::{NodeSpec, Os, Pool, Topology};
 
 /// How many nodes of a pool are named to whoever named none of them.
 const NAMED: usize = 8;
 
 /// Kinds that cannot both be seen at one place: what one lets nobody have, the other alters.
-const CONTRARY: [(FaultKind, FaultKind); 10] = [
+const CONTRARY: [(FaultKind, FaultKind); 11] = [
+    (FaultKind::KubeProxyDead, FaultKind::Ipv6ProxyDead),
     (FaultKind::DnsDown, FaultKind::DnsSlow),
     (FaultKind::DnsDown, FaultKind::DnsWrongAddress),
     (FaultKind::PolicyIgnored, FaultKind::PolicyClosed),
@@ -54,6 +55,17 @@ pub enum Misfit {
         "fault `{0}` breaks nothing: the topology has no load balancer (`load-balancer: true`)"
     )]
     NoLoadBalancer(String),
+    /// The same of a fault of IPv6.
+    #[error(
+        "fault `{fault}` breaks nothing: neither pods nor kube-proxy have IPv6 on any node in `{place}`; it \
+         takes `ip-families: [IPv4, IPv6]`, and on Windows the mode l2bridge and Windows Server 2022 or later"
+    )]
+    NoIpv6 {
+        /// The fault.
+        fault: String,
+        /// Where there is no IPv6.
+        place: String,
+    },
     /// Another one hides it.
     #[error(
         "faults `{one}` and `{other}` contradict each other{at}: leave one out, or give them other places or \
@@ -78,9 +90,9 @@ impl FaultPlan {
             .map(|spec| (format!("{prefix}{}", spec.name), spec.pool))
             .collect();
         let faults: Vec<_> = self.iter().collect();
-        let alone = faults
-            .iter()
-            .filter_map(|timed| misplaced(timed, topology, &nodes));
+        let alone = faults.iter().filter_map(|timed| {
+            misplaced(timed, topology, &nodes).or_else(|| without_ipv6(timed, topology, &nodes))
+        });
         let pairs = faults
             .iter()
             .enumerate()
@@ -115,6 +127,27 @@ fn misplaced(timed: &TimedFault, topology: &Topology, nodes: &[(String, Pool)]) 
         place: place.to_string(),
         os: if windows { "Windows node" } else { "node" },
         nodes: listed(nodes),
+    })
+}
+
+/// Why a fault of IPv6 has none to break.
+fn without_ipv6(
+    timed: &TimedFault,
+    topology: &Topology,
+    nodes: &[(String, Pool)],
+) -> Option<Misfit> {
+    let (fault, families) = (&timed.fault, topology.ip_families);
+    let of_ipv6 = [FaultKind::Ipv6ProxyDead, FaultKind::Ipv6Dropped];
+    let mut specs = topology.nodes.iter().zip(nodes);
+    let is_lost = |(spec, (name, pool)): (&NodeSpec, &(String, Pool))| {
+        fault.place.has_node(name, *pool) && families.have_ipv6_on(*pool, spec.network.mode)
+    };
+    if !of_ipv6.contains(&fault.kind) || specs.any(is_lost) {
+        return None;
+    }
+    Some(Misfit::NoIpv6 {
+        fault: fault.to_string(),
+        place: fault.place.to_string(),
     })
 }
 
@@ -173,7 +206,7 @@ fn listed(nodes: &[(String, Pool)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::NodeSpec;
+    use crate::topology::{Build, IpFamilies, NetworkMode};
 
     fn told(faults: &[&str], topology: &Topology) -> Vec<String> {
         let timed = faults.iter().map(|text| text.parse::<TimedFault>());
@@ -232,6 +265,39 @@ mod tests {
     }
 
     #[test]
+    fn a_fault_of_ipv6_is_refused_where_there_is_none() {
+        let mut topology = Topology::hybrid();
+        let old = NodeSpec::new("windows-2019-a", Pool::Windows(Build::Ws2019));
+        topology.nodes.push(old);
+        let mut overlay = NodeSpec::new("windows-2025-a", Pool::Windows(Build::Ws2025));
+        overlay.network.mode = NetworkMode::Overlay;
+        topology.nodes.push(overlay);
+        let refused = |fault: &str, topology: &Topology| match checked(fault, topology) {
+            Ok(()) => false,
+            Err(text) => {
+                assert!(text.contains("IPv6 on any node in"), "{text}");
+                true
+            }
+        };
+        for fault in ["ipv6-dropped", "ipv6-proxy-dead"] {
+            for place in ["", "=all", "=linux", "=windows-2022"] {
+                let fault = format!("{fault}{place}");
+                topology.ip_families = IpFamilies::IPv4;
+                assert!(refused(&fault, &topology), "{fault}");
+                topology.ip_families = IpFamilies::DualStack;
+                assert!(!refused(&fault, &topology), "{fault}");
+            }
+            for place in ["windows-2019", "windows-2025", "node/x-windows-2025-a"] {
+                assert!(refused(&format!("{fault}={place}"), &topology), "{place}");
+            }
+            assert!(!refused(&format!("{fault}=windows"), &topology));
+            // That there is no such node is told once
+            let told = told(&[&format!("{fault}=node/y")], &topology);
+            assert!(told.len() == 1 && told[0].contains("no node is in"));
+        }
+    }
+
+    #[test]
     fn of_many_nodes_some_are_named() {
         let mut many = Topology::hybrid();
         let nodes = (0..10).map(|number| NodeSpec::new(format!("l{number}"), Pool::Linux));
@@ -260,6 +326,13 @@ mod tests {
             " on node/x-windows-2022-a",
         );
         contradicts(["dns-down@1m..2m", "dns-slow"], "");
+        let mut dual = Topology::hybrid();
+        dual.ip_families = IpFamilies::DualStack;
+        let proxies = told(&["kube-proxy-dead=linux", "ipv6-proxy-dead"], &dual);
+        assert!(
+            proxies.len() == 1 && proxies[0].contains(" on node/x-linux-a: "),
+            "{proxies:?}"
+        );
         for apart in [
             ["dns-slow=windows", "dns-down=linux"],
             ["dns-slow@..1m", "dns-down@1m"],

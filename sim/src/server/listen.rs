@@ -143,11 +143,10 @@ impl Server {
     /// A client that reaches it without a socket.
     pub fn client(&self) -> Client {
         let shared = Arc::clone(&self.shared);
+        let administrator = shared.state().tokens.as_administrator();
         let service = tower::service_fn(move |mut request: Request<Sent>| {
-            let shared = Arc::clone(&shared);
+            let (shared, administrator) = (Arc::clone(&shared), administrator.clone());
             async move {
-                let administrator = format!("Bearer {}", rbac::ADMINISTRATOR).parse();
-                let administrator = administrator.expect("it is plain ASCII");
                 let headers = request.headers_mut();
                 headers.entry(AUTHORIZATION).or_insert(administrator);
                 // A session takes a connection, whatever else is asked is a call
@@ -185,11 +184,12 @@ impl Server {
         Ok(bound)
     }
 
-    /// The text of a kubeconfig file that leads to where it listens.
+    /// The text of a kubeconfig file that leads to where it listens, with the administrator's token.
     pub fn kubeconfig(&self, address: SocketAddr) -> String {
         let authority = json!(ByteString(self.authority.clone().into_bytes()));
         let authority = authority.as_str().unwrap_or_default();
-        let token = rbac::ADMINISTRATOR;
+        let state = self.shared.state();
+        let token = state.tokens.administrator();
         format!(
             "apiVersion: v1\n\
              kind: Config\n\

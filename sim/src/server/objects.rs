@@ -11,7 +11,6 @@ use super::change::{Part, Patch};
 use super::controllers;
 use super::delete::{Deleted, Deletion};
 use super::patch::{Form, patched};
-use super::rbac;
 use super::refusal::Refusal;
 use super::selector::Selection;
 use super::serve::{Answer, Shared, accepts, json, told};
@@ -56,7 +55,7 @@ pub(super) fn answer(
             let account = account.ok_or_else(|| Refusal::not_found(ask.kind, &ask.name))?;
             let mut request = json(body)?;
             let uid = account["metadata"]["uid"].as_str().unwrap_or_default();
-            request["status"] = json!({"token": rbac::token(uid)});
+            request["status"] = json!({"token": state.tokens.of(uid)});
             Ok(told(StatusCode::CREATED, request.to_string()))
         }
         Verb::Create if ask.subresource.is_empty() && ask.name.is_empty() => {

@@ -4,8 +4,10 @@
 //! begins with there are `cluster-admin`, and what `system:discovery` and `system:basic-user` grant to
 //! all. Tokens do not expire, and whoever may write roles may write any.
 
+use std::collections::BTreeMap;
+
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, Method};
+use http::{HeaderMap, HeaderValue, Method};
 use serde_json::{Value, json};
 
 use super::ask::{Ask, Verb};
@@ -14,18 +16,22 @@ use super::refusal::Refusal;
 use super::state::State;
 use crate::world::Key;
 
-/// The token of whoever may do everything.
-pub(super) const ADMINISTRATOR: &str = "everybody-may-do-everything";
-
-/// What the tokens of service accounts begin with, before the UID.
-const OF_ACCOUNT: &str = "serviceaccount.";
-
 /// Whose members nothing is forbidden.
 const MASTERS: &str = "system:masters";
 
-/// What everybody may read (`system:discovery`, `system:public-info-viewer`).
-const DISCOVERY: [&str; 7] = [
-    "/api", "/apis", "/healthz", "/livez", "/openapi", "/readyz", "/version",
+/// What everybody may read (`system:discovery`; rbac/bootstrappolicy/policy.go).
+const DISCOVERY: [&str; 11] = [
+    "/api",
+    "/api/*",
+    "/apis",
+    "/apis/*",
+    "/healthz",
+    "/livez",
+    "/openapi",
+    "/openapi/*",
+    "/readyz",
+    "/version",
+    "/version/",
 ];
 
 /// Who asks.
@@ -54,9 +60,54 @@ pub(super) enum Access {
     },
 }
 
-/// What a token of this account is.
-pub(super) fn token(uid: &str) -> String {
-    format!("{OF_ACCOUNT}{uid}")
+/// Who shows what. Of no seed: whoever knows that would know the tokens, too.
+pub(super) struct Tokens {
+    /// That of whoever may do everything.
+    administrator: String,
+    /// The UIDs of service accounts by their tokens.
+    accounts: BTreeMap<String, String>,
+}
+
+impl Tokens {
+    pub(super) fn new() -> Self {
+        Self {
+            administrator: unguessable(),
+            accounts: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn administrator(&self) -> &str {
+        &self.administrator
+    }
+
+    /// The header by which somebody is the administrator.
+    pub(super) fn as_administrator(&self) -> HeaderValue {
+        let value = format!("Bearer {}", self.administrator).parse();
+        let mut value: HeaderValue = value.expect("it is plain ASCII");
+        value.set_sensitive(true);
+        value
+    }
+
+    /// The token of an account, the same each time.
+    pub(super) fn of(&mut self, uid: &str) -> String {
+        let known = self.accounts.iter().find(|(_, own)| *own == uid);
+        if let Some((token, _)) = known {
+            return token.clone();
+        }
+        let token = unguessable();
+        self.accounts.insert(token.clone(), uid.to_owned());
+        token
+    }
+
+    /// Nobody has this UID any more.
+    pub(super) fn forget(&mut self, uid: &str) {
+        self.accounts.retain(|_, own| own != uid);
+    }
+}
+
+/// 128 bits from the operating system's chance.
+fn unguessable() -> String {
+    format!("{:032x}", rand::random::<u128>())
 }
 
 impl User {
@@ -73,13 +124,13 @@ impl User {
             .and_then(|value| value.to_str().ok());
         let token = given.and_then(|given| given.strip_prefix("Bearer "));
         let token = token.ok_or_else(Refusal::unauthorized)?;
-        if token == ADMINISTRATOR {
+        if token == state.tokens.administrator {
             return Ok(Self {
                 name: "kubernetes-admin".to_owned(),
                 groups: vec![MASTERS.to_owned(), "system:authenticated".to_owned()],
             });
         }
-        let uid = token.strip_prefix(OF_ACCOUNT);
+        let uid = state.tokens.accounts.get(token);
         match uid.and_then(|uid| state.store.place_of(uid)) {
             Some(("serviceaccounts", Key { namespace, name })) => Ok(Self {
                 name: format!("system:serviceaccount:{namespace}:{name}"),
@@ -157,6 +208,15 @@ impl User {
     }
 }
 
+/// Whether a path is meant by one of `nonResourceURLs`.
+fn covers(pattern: &str, path: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(begin) => path.starts_with(begin),
+        None => pattern == path,
+    }
+}
+
+/// Whether a list of verbs, groups or resources holds one.
 fn has(list: &Value, wanted: &str) -> bool {
     let items = list.as_array().into_iter().flatten();
     items
@@ -233,11 +293,7 @@ impl Access {
     fn is_everybodys(&self) -> bool {
         match self {
             Self::Path { verb, path } => {
-                let begins = |known: &&str| {
-                    let rest = path.strip_prefix(*known);
-                    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-                };
-                verb == "get" && DISCOVERY.iter().any(begins)
+                verb == "get" && DISCOVERY.iter().any(|pattern| covers(pattern, path))
             }
             Self::Resource {
                 verb,
@@ -257,11 +313,8 @@ impl Access {
         match self {
             Self::Path { verb, path } => {
                 let paths = rule["nonResourceURLs"].as_array().into_iter().flatten();
-                let covers = |pattern: &str| match pattern.strip_suffix('*') {
-                    Some(begin) => path.starts_with(begin),
-                    None => pattern == path,
-                };
-                has(&rule["verbs"], verb) && paths.filter_map(Value::as_str).any(covers)
+                let mut paths = paths.filter_map(Value::as_str);
+                has(&rule["verbs"], verb) && paths.any(|pattern| covers(pattern, path))
             }
             Self::Resource {
                 verb,
@@ -273,13 +326,14 @@ impl Access {
                 let below = resource
                     .split_once('/')
                     .map(|(_, below)| format!("*/{below}"));
-                let names = &rule["resourceNames"];
-                let any_name = names.as_array().is_none_or(Vec::is_empty);
+                // No name stands for all (pkg/apis/rbac/v1/evaluation_helpers.go, `ResourceNameMatches`)
+                let names = rule["resourceNames"].as_array();
+                let named = |names: &Vec<Value>| names.iter().any(|own| own == name);
                 has(&rule["verbs"], verb)
                     && has(&rule["apiGroups"], group)
                     && (has(&rule["resources"], resource)
                         || below.is_some_and(|below| has(&rule["resources"], &below)))
-                    && (any_name || (!name.is_empty() && has(names, name)))
+                    && names.is_none_or(|names| names.is_empty() || named(names))
             }
         }
     }

@@ -130,6 +130,16 @@ impl Refusal {
         refusal
     }
 
+    /// A JSON patch that does not apply: of whatever is wrong a real server says this alone
+    /// (apimachinery, `NewGenericServerResponse`).
+    pub(super) fn inapplicable(error: impl fmt::Display) -> Self {
+        tracing::debug!(%error, "a patch does not apply");
+        let message = "the server rejected our request due to an error in our request";
+        let mut refusal = Self::new(422, "Invalid", message);
+        refusal.details = json!({});
+        refusal
+    }
+
     pub(super) fn internal(message: impl fmt::Display) -> Self {
         let message = format!("Internal error occurred: {message}");
         Self::new(500, "InternalError", message)

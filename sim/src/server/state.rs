@@ -13,6 +13,7 @@ use super::admission::Recorded;
 use super::controllers::{self, Work};
 use super::kinds::Kind;
 use super::patch::Applied;
+use super::rbac::Tokens;
 use super::store::{Change, Object, Store};
 use crate::clock;
 use crate::given::Given;
@@ -45,6 +46,8 @@ pub(super) struct State {
     told: BTreeMap<(String, String, String), Key>,
     /// What clients trust the server by, as PEM.
     pub(super) authority: String,
+    /// Whose tokens are whose.
+    pub(super) tokens: Tokens,
     chance: ChaCha8Rng,
 }
 
@@ -63,6 +66,7 @@ impl State {
             gone_nodes: BTreeMap::new(),
             told: BTreeMap::new(),
             authority,
+            tokens: Tokens::new(),
             chance: ChaCha8Rng::seed_from_u64(seed),
         }
     }
@@ -79,6 +83,7 @@ impl State {
         let change = self.store.remove(kind, key)?;
         if let Some(uid) = change.object.value["metadata"]["uid"].as_str() {
             self.applied.remove(uid);
+            self.tokens.forget(uid);
         }
         if change.plural == "events" {
             let event = &change.object.value;

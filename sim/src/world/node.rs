@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::settings::NodeNetwork;
-use crate::topology::{Build, IpFamilies, NetworkMode, NetworkSpec, Pool};
+use crate::topology::{IpFamilies, NetworkSpec, Pool};
 
 /// A node of this simulator.
 #[derive(Clone, Debug)]
@@ -113,14 +113,9 @@ impl Node {
         }
     }
 
-    /// Whether pods and kube-proxy have IPv6 there. On Windows dual stack is l2bridge's alone
-    /// (dual-stack.md, "Windows support"; kube-proxy falls back to a single stack on overlay,
-    /// `DualStackCompatible` in pkg/proxy/winkernel/proxier.go), and HNS has it from 11.10 (hcsshim,
-    /// hcn/hcnglobals.go), which is later than the 9 of Windows Server 2019: windows-networking.md
-    /// names that build nevertheless.
+    /// Whether pods and kube-proxy have IPv6 there.
     pub(crate) fn has_ipv6(&self) -> bool {
-        let windows = |build| build >= Build::Ws2022 && self.network.mode == NetworkMode::L2Bridge;
-        self.address6.is_some() && self.pool.build().is_none_or(windows)
+        self.families.have_ipv6_on(self.pool, self.network.mode)
     }
 
     /// Whether its kube-proxy knows Services of the family of an address.

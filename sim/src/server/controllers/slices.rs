@@ -22,7 +22,9 @@ const MANAGER: (&str, &str) = (
 );
 
 /// From how many endpoints on changes are told together, and for how long they are gathered: a
-/// slice is told as a whole (kube-controller-manager, `--endpointslice-updates-batch-period`).
+/// slice is told as a whole, so that each of many costs more than the one before. A real controller
+/// gathers only when asked, and then those of all Services (kube-controller-manager,
+/// `--endpointslice-updates-batch-period`, 0 unless it is set).
 const MANY: usize = 20;
 const BATCH: Duration = Duration::from_secs(1);
 
@@ -140,13 +142,14 @@ pub(super) fn selects(service: &Value, pod: &Value) -> bool {
 
 /// Whether a slice tells of a pod otherwise than of what it was before.
 pub(super) fn differ(before: &Value, pod: &Value) -> bool {
-    const FIELDS: [&str; 6] = [
+    const FIELDS: [&str; 7] = [
         "/metadata/labels",
         "/metadata/uid",
         "/spec/containers",
         "/spec/hostname",
         "/spec/nodeName",
         "/status/podIP",
+        "/status/podIPs",
     ];
     let states = |pod: &Value| (is_ready(pod), is_going(pod), is_over(pod));
     states(before) != states(pod)

@@ -38,9 +38,15 @@ pub(super) fn patched(form: Form, object: &Value, patch: Value) -> Result<Value,
     let mut object = object.clone();
     match form {
         Form::Json => {
+            let objects = patch.as_array();
+            if !objects.is_some_and(|all| all.iter().all(Value::is_object)) {
+                return Err(Refusal::bad("a JSON patch is a list of operations"));
+            }
+            // Which operations there are is asked only as they are applied (apiserver, patch.go,
+            // `applyJSPatch`; json-patch, `DecodePatch`)
             let operations: json_patch::Patch =
-                serde_json::from_value(patch).map_err(Refusal::bad)?;
-            json_patch::patch(&mut object, &operations).map_err(Refusal::bad)?;
+                serde_json::from_value(patch).map_err(Refusal::inapplicable)?;
+            json_patch::patch(&mut object, &operations).map_err(Refusal::inapplicable)?;
         }
         Form::Merge => json_patch::merge(&mut object, &patch),
         Form::Strategic | Form::Apply => strategic::patch(&mut object, patch)?,
@@ -101,20 +107,23 @@ mod tests {
         ]);
         object = patched(Form::Json, &object, operations).expect("they fit");
         assert_eq!(object, json!({"a": [4, 3], "e": "d", "f": [4, 3]}));
-        for wrong in [
-            json!({}),
-            json!([{"op": "test", "path": "/e", "value": "x"}]),
-            json!([{"op": "remove", "path": "/a/7"}]),
-            json!([{"op": "add", "path": "/none/x", "value": 1}]),
-            json!([{"op": "replace", "path": "/none", "value": 1}]),
-            json!([{"op": "sing", "path": "/a"}]),
+        for (wrong, code) in [
+            (json!({}), 400),
+            (json!("x"), 400),
+            (json!([1]), 400),
+            (json!([{"op": "test", "path": "/e", "value": "x"}]), 422),
+            (json!([{"op": "remove", "path": "/a/7"}]), 422),
+            (json!([{"op": "add", "path": "/none/x", "value": 1}]), 422),
+            (json!([{"op": "replace", "path": "/none", "value": 1}]), 422),
+            (json!([{"op": "sing", "path": "/a"}]), 422),
+            (json!([{"op": "add"}]), 422),
         ] {
-            assert_eq!(
-                patched(Form::Json, &object, wrong)
-                    .expect_err("it does not fit")
-                    .code,
-                400
-            );
+            let refusal = patched(Form::Json, &object, wrong.clone());
+            let refusal = refusal.expect_err("it does not fit");
+            assert_eq!(refusal.code, code, "{wrong}");
+            if code == 422 {
+                assert_eq!(refusal.status()["reason"], "Invalid");
+            }
         }
     }
 

@@ -98,8 +98,22 @@ async fn nobody_does_what_no_role_grants() {
         assert_eq!(told["message"], message);
     }
     // What everybody may
-    for path in ["/version", "/api", "/apis/apps/v1", "/readyz/ping"] {
+    for path in ["/version", "/api", "/apis/apps/v1", "/readyz"] {
         assert_eq!(scene.code_by(&token, path).await, 200, "{path}");
+    }
+    // Nothing below but what is named
+    for path in ["/readyz/ping", "/livez/etcd", "/healthz/ping", "/version/x"] {
+        assert_eq!(scene.code_by(&token, path).await, 403, "{path}");
+    }
+    for (path, allowed) in [
+        ("/version/", true),
+        ("/openapi/v3", true),
+        ("/apis/", true),
+        ("/apiserver", false),
+        ("/openapi.json", false),
+    ] {
+        let asked = json!({"nonResourceAttributes": {"verb": "get", "path": path}});
+        assert_eq!(scene.review(&token, &asked).await, allowed, "{path}");
     }
     assert_eq!(scene.code_by("nobody's", "/version").await, 401);
     let accounts = "/api/v1/namespaces/default/serviceaccounts/us";
@@ -110,6 +124,40 @@ async fn nobody_does_what_no_role_grants() {
 }
 
 #[tokio::test]
+async fn tokens_are_of_no_seed_and_tell_nothing_of_each_other() {
+    let (one, other) = (Scene::new(), Scene::new());
+    let administrator = |scene: &Scene| {
+        let state = scene.server.shared.state();
+        state.tokens.administrator().to_owned()
+    };
+    let token = administrator(&one);
+    assert!(token.len() >= 32, "{token}");
+    assert_eq!(one.code_by(&token, "/api/v1/nodes").await, 200);
+    assert_eq!(other.code_by(&token, "/api/v1/nodes").await, 401);
+    let account = one.account().await;
+    let accounts = "/api/v1/namespaces/default/serviceaccounts/us";
+    let (_, us) = one.get(accounts).await;
+    let (_, theirs) = {
+        other.account().await;
+        other.get(accounts).await
+    };
+    let uid = us["metadata"]["uid"].as_str().expect("a UID");
+    assert_eq!(theirs["metadata"]["uid"], uid, "they are of one seed");
+    assert_eq!(one.code_by(&account, "/version").await, 200);
+    assert_eq!(other.code_by(&account, "/version").await, 401);
+    let whole = format!("serviceaccount.{uid}");
+    for guess in [uid, &whole, "everybody-may-do-everything", ""] {
+        assert_eq!(one.code_by(guess, "/version").await, 401, "{guess}");
+    }
+    // Nor does any object hold one
+    let objects = format!("{:?}", one.server.objects());
+    for token in [&token, &account] {
+        assert!(!objects.contains(token.as_str()));
+    }
+    assert!(!account.contains(uid));
+}
+
+#[tokio::test]
 async fn a_role_grants_what_its_rules_say_and_no_more() {
     let scene = Scene::new();
     let token = scene.account().await;
@@ -117,6 +165,7 @@ async fn a_role_grants_what_its_rules_say_and_no_more() {
         .role(&json!([
             {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
             {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["one"], "verbs": ["get"]},
+            {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["*"], "verbs": ["get"]},
             {"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["get"]},
             {"nonResourceURLs": ["/metrics"], "verbs": ["get"]},
         ]))
@@ -132,6 +181,8 @@ async fn a_role_grants_what_its_rules_say_and_no_more() {
         ("/api/v1/namespaces/default/configmaps/one", 404),
         ("/api/v1/namespaces/default/configmaps/two", 403),
         ("/api/v1/namespaces/default/configmaps", 403),
+        // No name stands for all
+        ("/api/v1/namespaces/default/secrets/one", 403),
         ("/metrics", 200),
     ] {
         assert_eq!(scene.code_by(&token, path).await, code, "{path}");

@@ -12,7 +12,6 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout};
 
 use crate::loopback::{InMemory, Stream, connect};
-use crate::server::rbac::ADMINISTRATOR;
 use crate::server::{Server, ServerOptions};
 
 /// Longer than anything is borne with.
@@ -30,8 +29,9 @@ async fn served() -> (Server, SocketAddr) {
 }
 
 /// Sends what an administrator might: whoever else begins so is not listened to.
-async fn says(address: SocketAddr, words: &str) -> Box<dyn Stream> {
-    let token = format!("\r\nauthorization: Bearer {ADMINISTRATOR}\r\nhost: x\r\n");
+async fn says((server, address): (&Server, SocketAddr), words: &str) -> Box<dyn Stream> {
+    let token = server.shared.state().tokens.administrator().to_owned();
+    let token = format!("\r\nauthorization: Bearer {token}\r\nhost: x\r\n");
     let words = words.replacen("\r\nhost: x\r\n", &token, 1);
     let mut stream = connect(address).await.expect("it listens");
     stream.write_all(words.as_bytes()).await.expect("it reads");
@@ -74,7 +74,7 @@ async fn whoever_never_finishes_is_cut_off() {
             Some(400),
         ),
     ] {
-        let (answer, after) = heard(says(address, words).await).await;
+        let (answer, after) = heard(says((&server, address), words).await).await;
         assert_eq!(status(&answer), code, "{words:?}: {answer}");
         assert!(after < LONG / 2, "{words:?}: {after:?}");
         assert!(after > Duration::from_secs(20), "{words:?}: {after:?}");
@@ -92,12 +92,12 @@ async fn what_is_no_http_is_answered_at_once() {
         ("GET /version HTTP/9.9\r\n\r\n", "HTTP/1.1 400"),
         ("SSH-2.0-OpenSSH_9.2\r\n", ""),
     ] {
-        let (answer, after) = heard(says(address, words).await).await;
+        let (answer, after) = heard(says((&server, address), words).await).await;
         assert!(answer.starts_with(begins), "{words:?}: {answer}");
         assert!(after < LONG / 2, "{words:?}: {after:?}");
     }
     let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(100_000));
-    let (answer, _) = heard(says(address, &long).await).await;
+    let (answer, _) = heard(says((&server, address), &long).await).await;
     assert!(answer.starts_with("HTTP/1.1 4"), "{answer}");
     for (line, code) in [
         ("BREW /api/v1/pods", 501),
@@ -107,7 +107,7 @@ async fn what_is_no_http_is_answered_at_once() {
         ("DELETE /apis/windows.k8s.io/v1/things/a", 404),
     ] {
         let words = format!("{line} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
-        let (answer, _) = heard(says(address, &words).await).await;
+        let (answer, _) = heard(says((&server, address), &words).await).await;
         assert_eq!(status(&answer), Some(code), "{line}: {answer}");
     }
     server.stop().await;
@@ -126,9 +126,9 @@ async fn a_crowd_is_served_in_turn_and_leaves_no_task() {
             0 => "",
             _ => "GET /api/v1/pods?watch=1 HTTP/1.1\r\nhost: x\r\n\r\n",
         };
-        crowd.push(says(address, words).await);
+        crowd.push(says((&server, address), words).await);
     }
-    let asked = says(address, VERSION).await;
+    let asked = says((&server, address), VERSION).await;
     // Whoever watches may, as long as it listens
     let gone = crowd.split_off(CROWD / 2);
     drop(gone);
@@ -168,10 +168,10 @@ async fn clients_that_speak_no_tls_do_not_disturb_the_others() {
     let (server, address) = served().await;
     let mut crowd = Vec::new();
     for _ in 0..100 {
-        crowd.push(says(address, "").await);
+        crowd.push(says((&server, address), "").await);
     }
     for words in [VERSION, "\u{0}\u{0}\u{0}\u{0}\u{0}", "\u{16}\u{3}\u{1}"] {
-        let mut stream = says(address, words).await;
+        let mut stream = says((&server, address), words).await;
         stream.shutdown().await.expect("it is open");
         let mut answer = Vec::new();
         // A TLS alert, or nothing

@@ -113,3 +113,32 @@ async fn a_service_has_a_slice_for_each_family_with_the_pods_that_have_it() {
     ];
     assert_eq!(seen, expected);
 }
+
+#[tokio::test]
+async fn a_second_address_that_comes_later_reaches_its_slice() {
+    let scene = scene();
+    let more = json!({"ipFamilyPolicy": "PreferDualStack"});
+    scene.create(SERVICES, service("web", &more)).await;
+    let made = scene
+        .create("/api/v1/namespaces/default/pods", pod("web", json!({})))
+        .await;
+    let path = format!("{}/status", path_of(&made));
+    let of_ipv6 = async || {
+        let (_, list) = scene.get(SLICES).await;
+        let slices = list["items"].as_array().expect("a list").iter();
+        let mut of_ipv6 = slices.filter(|slice| slice["addressType"] == "IPv6");
+        let slice = of_ipv6.next().expect("a slice of IPv6");
+        slice["endpoints"].clone()
+    };
+    for (addresses, six) in [
+        (&["10.0.0.1"][..], None),
+        (&["10.0.0.1", "fd00::1"], Some("fd00::1")),
+    ] {
+        let all: Vec<_> = addresses.iter().map(|ip| json!({"ip": ip})).collect();
+        let status = json!({"status": {"phase": "Running", "podIP": addresses[0], "podIPs": all,
+            "conditions": [{"type": "Ready", "status": "True"}]}});
+        scene.patch(&path, STRATEGIC, status).await;
+        let endpoints = of_ipv6().await;
+        assert_eq!(endpoints[0]["addresses"][0].as_str(), six, "{endpoints}");
+    }
+}
