@@ -39,7 +39,7 @@ pub(super) fn noted(
     if let Some(earlier) = &options.resume {
         earlier
             .can_be_resumed(&started(cluster, suites, options), facts)
-            .and_then(|()| earlier.is_kept_by(selected.plan.checks.iter().map(|check| &check.id)))
+            .and_then(|()| earlier.is_kept_by(&selected, facts))
             .map_err(RunError::Resume)?;
     }
     note_plan(journal, facts.clone(), selected, options.resume.as_deref())
@@ -53,7 +53,9 @@ fn note_plan(
     selected: Selected,
     earlier: Option<&RunView>,
 ) -> Result<Plan, JournalError> {
-    let Selected { mut plan, left_out } = selected;
+    let Selected {
+        mut plan, left_out, ..
+    } = selected;
     journal.write(Event::Facts(Box::new(facts)))?;
     if !left_out.is_empty() {
         journal.write(Event::LeftOut(left_out))?;
