@@ -38,11 +38,40 @@ pub(super) fn reports(folder: &Path) -> Vec<PathBuf> {
     REPORTS.map(|name| folder.join(name)).into()
 }
 
+/// What became of the reports of an earlier run.
+pub(super) struct Withdrawn {
+    /// Whether there were any that are removed.
+    pub(super) removed: bool,
+    /// Those that could not be, and why.
+    pub(super) left: Vec<(PathBuf, std::io::Error)>,
+}
+
 /// Removes the reports of an earlier run, whose record stays, from the folder of a run that came to
-/// nothing; whether there were any.
-pub(super) fn withdraw(folder: &Path) -> bool {
-    let removed = reports(folder).into_iter().map(std::fs::remove_file);
-    removed.flatten().count() > 0
+/// nothing.
+pub(super) fn withdraw(folder: &Path) -> Withdrawn {
+    let mut withdrawn = Withdrawn {
+        removed: false,
+        left: Vec::new(),
+    };
+    for report in reports(folder) {
+        match std::fs::remove_file(&report) {
+            Ok(()) => withdrawn.removed = true,
+            Err(error) if is_absent(&error) => {}
+            Err(error) => withdrawn.left.push((report, error)),
+        }
+    }
+    withdrawn
+}
+
+fn is_absent(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
+}
+
+/// Whether a record is in the folder.
+pub(super) fn holds(folder: &Path, record: &Path) -> bool {
+    let there = folder.join("record.jsonl").canonicalize();
+    there.is_ok_and(|there| record.canonicalize().is_ok_and(|record| record == there))
 }
 
 /// Writes every report that is a file.
@@ -69,4 +98,35 @@ fn write_whole(path: &Path, text: &str) -> Result<(), CliError> {
             source,
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_that_cannot_be_removed_are_told_of() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let withdrawn = withdraw(folder.path());
+        assert!(!withdrawn.removed && withdrawn.left.is_empty());
+        let junit = folder.path().join("junit.xml");
+        std::fs::create_dir(&junit).expect("made");
+        std::fs::write(folder.path().join("report.json"), "{}").expect("written");
+        let withdrawn = withdraw(folder.path());
+        let left: Vec<_> = withdrawn.left.into_iter().map(|(path, _)| path).collect();
+        assert!(withdrawn.removed && left == [junit]);
+    }
+
+    #[test]
+    fn a_folder_holds_its_record_and_no_other() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let record = folder.path().join("record.jsonl");
+        assert!(!holds(folder.path(), &record));
+        let other = folder.path().join("other.jsonl");
+        for path in [&record, &other] {
+            std::fs::write(path, "").expect("written");
+        }
+        assert!(holds(&folder.path().join("."), &record));
+        assert!(!holds(folder.path(), &other));
+    }
 }

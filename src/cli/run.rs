@@ -55,6 +55,13 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
     let signals = count_signals().map_err(CliError::Signals)?;
     let finished = run_checks(&cluster, &suites, &options, &journal, signals).await;
     progress.end();
+    if let (Some(folder), Some(record)) = (&args.out, &args.resume)
+        && out::holds(folder, record)
+        && matches!(finished, Err(RunError::Resume(_)))
+    {
+        // What is reported there is of the very record that is not gone on with
+        return finished.map_err(CliError::Run).map(|_| 0);
+    }
     let finished = reported(&journal, finished, args.out.as_deref(), args.format, screen)?;
     if finished.abandoned {
         let (run, context) = (&options.run, printable(&cluster.context));
@@ -113,13 +120,21 @@ pub(super) fn reported(
 
 /// A run that came to nothing has no reports, and an earlier one's must not pass for them.
 fn unbegun(error: CliError, folder: Option<&Path>, screen: &Screen) -> CliError {
-    if let Some(folder) = folder
-        && out::withdraw(folder)
-    {
+    let Some(folder) = folder else {
+        return error;
+    };
+    let withdrawn = out::withdraw(folder);
+    if withdrawn.removed {
         let folder = printable(&folder.display().to_string());
         screen.complain(&format!(
             "The reports of an earlier run are removed from `{folder}`; its record stays, from which \
              `winconform report` makes them again.\n"
+        ));
+    }
+    for (report, why) in withdrawn.left {
+        let report = printable(&report.display().to_string());
+        screen.complain(&format!(
+            "`{report}` is of an earlier run, and could not be removed: {why}\n"
         ));
     }
     error

@@ -19,6 +19,7 @@ mod namesakes;
 pub mod pods;
 mod review;
 pub mod status;
+mod unheard;
 mod wait;
 mod watch;
 
@@ -31,5 +32,6 @@ pub use guard::{Guarded, Unread, guard};
 pub use kubeconfig::KubeconfigError;
 pub use lease::{LEASE_NAMESPACE, LeaseError, LeaseHeld, LeaseState, acquire, lease_names};
 pub use review::review;
+pub use unheard::delete_lease;
 pub use wait::{Condition, poll_until, wait_until};
 pub use watch::{Objects, Watched, wait_for_objects, watch_pods};

@@ -1,14 +1,31 @@
-//! What is put on record before anything is looked at: the facts, and what is to be checked.
+//! What is put on record before anything is looked at: how the run began, the facts, and what is to be checked.
 
 use winconform_core::facts::Facts;
 use winconform_core::plan::{Check, Plan, Selected};
-use winconform_core::record::{Event, PlannedCheck, RunView};
+use winconform_core::record::{Event, PlannedCheck, RunView, SCHEMA, Started};
 use winconform_core::suite::Suites;
 
 use super::journal::{Journal, JournalError};
 use super::resume::go_on;
-use super::run::{RunError, RunOptions, started};
+use super::run::{RunError, RunOptions};
 use crate::cluster::Cluster;
+
+/// How the run began.
+pub(super) fn started(cluster: &Cluster, suites: &Suites, options: &RunOptions) -> Started {
+    let waivers = options.config.waivers.iter();
+    Started {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        run: options.run.clone(),
+        context: cluster.context.clone(),
+        suites: suites.digest.clone(),
+        profile: options.config.profile,
+        config: options.config.digest.clone(),
+        selection: options.selection.written(),
+        unchecked: options.selection.unchecked().to_vec(),
+        waivers: waivers.map(|placed| placed.value.clone()).collect(),
+    }
+}
 
 /// Puts the plan on record; of a run that is gone on with, what is left of it.
 pub(super) fn noted(
@@ -22,7 +39,7 @@ pub(super) fn noted(
     if let Some(earlier) = &options.resume {
         earlier
             .can_be_resumed(&started(cluster, suites, options), facts)
-            .and_then(|()| earlier.is_kept_by(selected.plan.checks.iter().map(|check| &check.id)))
+            .and_then(|()| earlier.is_kept_by(&selected, facts))
             .map_err(RunError::Resume)?;
     }
     note_plan(journal, facts.clone(), selected, options.resume.as_deref())
@@ -36,7 +53,9 @@ fn note_plan(
     selected: Selected,
     earlier: Option<&RunView>,
 ) -> Result<Plan, JournalError> {
-    let Selected { mut plan, left_out } = selected;
+    let Selected {
+        mut plan, left_out, ..
+    } = selected;
     journal.write(Event::Facts(Box::new(facts)))?;
     if !left_out.is_empty() {
         journal.write(Event::LeftOut(left_out))?;

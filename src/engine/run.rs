@@ -13,8 +13,8 @@ use winconform_core::document::Diagnostics;
 use winconform_core::facts::{Facts, NodeFact, Pool, PoolName};
 use winconform_core::plan::{Access, Plan, Selected, Selection, plan, pulls};
 use winconform_core::record::{
-    Activity, Ended, Event, Exit, ObjectName, RecordError, ResumeError, RunView, SCHEMA, Started,
-    TornDown, exit, read,
+    Activity, Ended, Event, Exit, ObjectName, RecordError, ResumeError, RunView, TornDown, exit,
+    read,
 };
 use winconform_core::suite::Suites;
 use winconform_core::way::Standing;
@@ -25,7 +25,7 @@ use super::fixtures::Fixtures;
 use super::journal::{Journal, JournalError};
 use super::manifest;
 use super::offers::note_unoffered;
-use super::planned::noted;
+use super::planned::{noted, started};
 use super::reasons::{passed, signalled, watch_reasons};
 use super::repeat::Repeat;
 use super::spans::Spans;
@@ -141,23 +141,6 @@ pub async fn run(
     tokio::select! {
         lived = live(cluster, suites, options, journal, signals) => lived,
         () = second => Ok(Finished { exit: Exit::Interrupted, abandoned: true }),
-    }
-}
-
-/// How the run began.
-pub(super) fn started(cluster: &Cluster, suites: &Suites, options: &RunOptions) -> Started {
-    let waivers = options.config.waivers.iter();
-    Started {
-        schema: SCHEMA,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        run: options.run.clone(),
-        context: cluster.context.clone(),
-        suites: suites.digest.clone(),
-        profile: options.config.profile,
-        config: options.config.digest.clone(),
-        selection: options.selection.written(),
-        unchecked: options.selection.unchecked().to_vec(),
-        waivers: waivers.map(|placed| placed.value.clone()).collect(),
     }
 }
 

@@ -4,7 +4,7 @@ use winconform_core::record::{Event, Exit, ObjectName, TornDown, exit, read};
 
 use super::journal::Journal;
 use super::run::{RunError, RunOptions};
-use crate::cluster::{Cluster, LeaseHeld, ObjectRef, remove_run};
+use crate::cluster::{Cluster, LeaseHeld, ObjectRef, delete_lease, remove_run};
 use crate::transport::words;
 
 /// When what a run created stays in the cluster. What was interrupted never does.
@@ -29,7 +29,7 @@ pub(super) async fn end(
         None => tear_down(cluster, options, lease).await,
         Some(kept) => {
             let _ = journal.write(Event::Kept);
-            release(lease, kept).await
+            release(cluster, options, lease, kept).await
         }
     };
     let _ = journal.write(Event::TornDown(torn_down));
@@ -57,14 +57,22 @@ fn keeps(keep: Keep, journal: &Journal) -> Result<Option<Vec<ObjectName>>, RunEr
 }
 
 /// Lets others run, and leaves the rest as it is.
-async fn release(lease: Option<LeaseHeld>, left: Vec<ObjectName>) -> TornDown {
+async fn release(
+    cluster: &Cluster,
+    options: &RunOptions,
+    lease: Option<LeaseHeld>,
+    left: Vec<ObjectName>,
+) -> TornDown {
     let mut torn_down = TornDown {
         left,
         ..TornDown::default()
     };
-    if let Some(lease) = lease
-        && let Err(error) = lease.release().await
-    {
+    let released = match lease {
+        Some(lease) => lease.release().await,
+        // It was not waited for, and may have come to be
+        None => delete_lease(&cluster.api, &options.lease, &options.holder).await,
+    };
+    if let Err(error) = released {
         torn_down.troubles.push(error.to_string());
     }
     torn_down

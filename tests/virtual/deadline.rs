@@ -1,20 +1,30 @@
 //! Deadlines at every instant at which something happens in a run.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
+use http::{Method, Request};
 use jiff::Timestamp;
+use kube::Client;
+use kube::client::Body;
 use libtest_mimic::Trial;
+use tokio::sync::watch;
 use tokio::time::Instant;
-use winconform::engine::RunOptions;
+use winconform::engine::{Keep, RunOptions};
 use winconform_core::config::Durations;
 use winconform_core::record::{Event, Exit, Line};
 use winconform_core::verdict::{Because, SkipReason, Verdict};
 
-use crate::world::{Outcome, Ran, World, lines, trial, unbroken, undisturbed, verdicts, within};
+use crate::world::{
+    Outcome, Ran, World, behind, lines, trial, unbroken, undisturbed, verdicts, within,
+};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    vec![trial("a_deadline_at_every_event", at_every_instant)]
+    vec![
+        trial("a_deadline_at_every_event", at_every_instant),
+        trial("a_lease_that_nobody_heard_of_is_not_kept", no_lease_is_kept),
+    ]
 }
 
 fn at_every_instant() -> Outcome {
@@ -82,6 +92,48 @@ async fn overdue(world: &World, whole: &Ran, after: Duration) -> Outcome {
         }
         other => Err(format!("{other:?} is on record")),
     }
+}
+
+/// A deadline passes while the Lease has come to be and nobody has heard of it: not even a run that is
+/// to keep everything leaves that, for it would keep out the next.
+fn no_lease_is_kept() -> Outcome {
+    within(async |world| {
+        let before = world.objects();
+        let (tell, created) = watch::channel(false);
+        let options = RunOptions {
+            deadline: Some(Duration::from_secs(10)),
+            keep: Keep::Always,
+            ..world.settings("r1")
+        };
+        let cluster = behind(unheard(world.server.client(), tell));
+        let ran = undisturbed(&cluster, &options).await;
+        ran.came_to(Exit::CouldNotTell)?;
+        if !*created.borrow() {
+            return Err("it has taken no Lease".to_owned());
+        }
+        if !ran.view()?.kept {
+            return Err("nothing was to be kept".to_owned());
+        }
+        world.unchanged(&before)
+    })
+}
+
+/// A client that creates Leases and never hears of it.
+fn unheard(client: Client, created: watch::Sender<bool>) -> Client {
+    let created = Arc::new(created);
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let is_it = request.method() == Method::POST && request.uri().path().ends_with("/leases");
+        let (client, created) = (client.clone(), Arc::clone(&created));
+        async move {
+            let answer = client.send(request).await;
+            if is_it {
+                created.send_replace(true);
+                std::future::pending::<()>().await;
+            }
+            answer
+        }
+    });
+    Client::new(service, "default")
 }
 
 /// How long after the beginning a line was written.

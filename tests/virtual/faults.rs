@@ -5,6 +5,7 @@ use libtest_mimic::Trial;
 use winconform::engine::RunOptions;
 use winconform_core::plan::Selection;
 use winconform_core::record::RunView;
+use winconform_core::verdict::Verdict;
 
 use crate::products::{self, BROKEN_WORLD, HARNESS, PRODUCT, Product, of_the_front};
 use crate::scheduling::{self, POLICIES};
@@ -69,12 +70,10 @@ fn of_harness() -> Selection {
 /// Under a harness fault no check of a healthy cluster fails, and none that is broken passes.
 fn harness(fault: &str) -> Outcome {
     let (mut told, mut untold) = (0, 0);
-    for seed in 0..seeds() {
-        // The first cluster is healthy
-        let broken: &[&str] = match seed % 5 {
-            4 => &BROKEN_WORLD,
-            _ => &[],
-        };
+    for seed in 0..=seeds() {
+        // The first cluster is healthy, the last is not
+        let is_broken = seed == seeds() || seed % 5 == 4;
+        let broken: &[&str] = if is_broken { &BROKEN_WORLD } else { &[] };
         let products: Vec<&Product> = PRODUCT
             .iter()
             .filter(|product| broken.contains(&product.fault))
@@ -83,6 +82,11 @@ fn harness(fault: &str) -> Outcome {
         let view = seen(broken, vec![fault], seed, of_harness())?;
         let tally = products::tally(&view, &products);
         let (right, silent) = tally.map_err(|wrong| format!("seed {seed}: {wrong}"))?;
+        let fails = view.checks.values().filter_map(|it| it.conclusion.as_ref());
+        let fails = fails.filter(|told| told.verdict == Verdict::Fail).count();
+        if is_broken && fails == 0 {
+            return Err(format!("seed {seed}: nothing broken is told"));
+        }
         told += right;
         untold += silent;
     }

@@ -1,7 +1,7 @@
 //! Runs that are killed: nothing of theirs does anything more, `cleanup` removes what they left, and
 //! another run goes on with their record.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -94,6 +94,7 @@ fn resumed() -> Outcome {
     let selection = selection(&SHORT);
     let whole = unbroken_of(&selection);
     let expected = verdicts(&whole.view()?);
+    let mut settled = BTreeSet::new();
     for at in 0.. {
         let of_short = |world: &World, run: &str| RunOptions {
             selection: selection.clone(),
@@ -102,28 +103,33 @@ fn resumed() -> Outcome {
         let done = within(async |world| {
             let before = world.objects();
             let Some(record) = at_event(world, &of_short(world, "r1"), at).await else {
-                return Ok(false);
+                return Ok(None);
             };
             world.cleaned_up().await?;
             let again = of_short(world, "r2");
-            goes_on(world, again, &record, &expected).await?;
+            let settled = goes_on(world, again, &record, &expected).await?;
             world.unchanged(&before)?;
-            Ok(true)
+            Ok(Some(settled))
         });
-        if !done.map_err(|error: String| format!("resumed from event {at}: {error}"))? {
-            break;
-        }
+        let done = done.map_err(|error: String| format!("resumed from event {at}: {error}"))?;
+        let Some(done) = done else { break };
+        settled.extend(done);
     }
-    Ok(())
+    // Of nothing, of some and of all
+    match settled.len() {
+        0..3 => Err(format!("only ever {settled:?} were settled")),
+        _ => Ok(()),
+    }
 }
 
-/// A run that goes on with a record comes to what one comes to that nothing has disturbed.
+/// A run that goes on with a record comes to what one comes to that nothing has disturbed. How many
+/// checks were settled by it, if it can be gone on with.
 async fn goes_on(
     world: &World,
     options: RunOptions,
     record: &str,
     expected: &BTreeMap<String, Option<Verdict>>,
-) -> Outcome {
+) -> Result<Option<usize>, String> {
     let earlier = read(record).map_err(|error| error.to_string())?;
     let (settled, knows) = (earlier.settled().count(), earlier.facts.is_some());
     let resumes = RunOptions {
@@ -133,12 +139,13 @@ async fn goes_on(
     let again = undisturbed(&world.cluster(), &resumes).await;
     match &again.finished {
         // Which cluster it was is not on record
-        Err(RunError::Resume(_)) if !knows => return Ok(()),
+        Err(RunError::Resume(_)) if !knows => return Ok(None),
         _ => again.came_to(Exit::Conformant)?,
     }
     let again = again.view()?;
     same(&again.resumed, &Some(("r1".to_owned(), settled)))?;
-    same(&verdicts(&again), expected)
+    same(&verdicts(&again), expected)?;
+    Ok(Some(settled))
 }
 
 /// Kills a run with every request under way that changes something, but for renewals of its Lease: it is
@@ -247,6 +254,9 @@ fn cut_lines() -> Outcome {
     let record = whole.text[..middle].replacen("\"r0\"", "\"r1\"", 1);
     within(async |world| {
         let options = world.settings("r2");
-        goes_on(world, options, &record, &expected).await
+        match goes_on(world, options, &record, &expected).await? {
+            None | Some(0) => Err("nothing was settled".to_owned()),
+            Some(_) => Ok(()),
+        }
     })
 }

@@ -1,5 +1,6 @@
 //! Signals at every event: the first ends a run in order, the second at once.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use libtest_mimic::Trial;
@@ -14,10 +15,13 @@ use crate::world::{
     Outcome, Ran, World, behind, lines, mortal, ran, trial, unbroken, verdicts, within,
 };
 
+/// So many runs are signalled at least, and so many of them abandoned.
+const LEAST: u64 = 20;
+
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("a_signal_at_every_event", || at_every_event(&once)),
-        trial("a_second_signal_at_every_event", || at_every_event(&twice)),
+        trial("a_second_signal_at_every_event", second),
     ]
 }
 
@@ -26,10 +30,27 @@ fn at_every_event(each: &impl AsyncFn(&World, &Ran, u64) -> Result<bool, String>
     for at in 0.. {
         let more = within(async |world| each(world, &whole, at).await);
         if !more.map_err(|error| format!("signal at event {at}: {error}"))? {
-            break;
+            return match at {
+                0..LEAST => Err(format!("only {at} times")),
+                _ => Ok(()),
+            };
         }
     }
     Ok(())
+}
+
+/// A second signal at every event, which abandons most of these runs.
+fn second() -> Outcome {
+    let abandoned = Cell::new(0);
+    at_every_event(&async |world: &World, _: &Ran, at| {
+        let ended = twice(world, at).await?;
+        abandoned.set(abandoned.get() + u64::from(ended == Some(Ended::Abandoned)));
+        Ok(ended.is_some())
+    })?;
+    match abandoned.get() {
+        few @ 0..LEAST => Err(format!("only {few} were abandoned")),
+        _ => Ok(()),
+    }
 }
 
 /// One signal: nothing is left, reports are written, and what was not looked at is skipped for it.
@@ -96,8 +117,18 @@ fn reported(view: &RunView) -> Outcome {
     Ok(())
 }
 
-/// A second signal with the next event: it ends at once, and what may be left is named.
-async fn twice(world: &World, _: &Ran, at: u64) -> Result<bool, String> {
+/// How a run ended that was signalled twice.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Ended {
+    /// What it had to do was done with the second signal.
+    Done,
+    /// It left what it had to do.
+    Abandoned,
+}
+
+/// A second signal with the next event: it ends at once, and what may be left is named. Nothing where
+/// the run ended before.
+async fn twice(world: &World, at: u64) -> Result<Option<Ended>, String> {
     let before = world.objects();
     let (signal, signals) = watch::channel(0);
     let (tell, told) = watch::channel(None);
@@ -113,19 +144,17 @@ async fn twice(world: &World, _: &Ran, at: u64) -> Result<bool, String> {
     let cluster = behind(mortal(world.server.client(), killed));
     let ran = ran(&cluster, &world.settings("r1"), signals, listener).await;
     let Some(told) = *told.borrow() else {
-        return Ok(false);
+        return Ok(None);
     };
+    let at_once = told == Instant::now();
     // Its process ends with it
     kill.send_replace(true);
     let view = ran.view()?;
     match &ran.finished {
-        Ok(finished) if finished.abandoned && told == Instant::now() => {
-            ran.came_to(Exit::Interrupted)?;
-        }
-        // What it had to do was done with it
-        Ok(finished) if !finished.abandoned => {
+        Ok(finished) if finished.abandoned && at_once => ran.came_to(Exit::Interrupted)?,
+        Ok(finished) if !finished.abandoned && at_once => {
             world.unchanged(&before)?;
-            return Ok(true);
+            return Ok(Some(Ended::Done));
         }
         other => return Err(format!("{other:?} after {:?}", told.elapsed())),
     }
@@ -151,5 +180,5 @@ async fn twice(world: &World, _: &Ran, at: u64) -> Result<bool, String> {
     }
     world.cleaned_up().await?;
     world.unchanged(&before)?;
-    Ok(true)
+    Ok(Some(Ended::Abandoned))
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::build::image_role;
-use super::check::{Axis, Check, Plan, Point};
+use super::check::{Axis, Check, CheckId, Plan, Point};
 use crate::claims::{Claim, ClaimId, Kind, Pattern};
 use crate::config::Waiver;
 use crate::document::{Diagnostic, Diagnostics, Place, Placed, did_you_mean, nearest};
@@ -26,6 +26,8 @@ pub struct Selected {
     pub plan: Plan,
     /// How many are not, by area.
     pub left_out: BTreeMap<String, usize>,
+    /// Their ids.
+    pub unwanted: BTreeSet<CheckId>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -135,11 +137,16 @@ impl Selection {
             .checks
             .into_iter()
             .partition(|check| self.wants(|what| what.hit_check(check)));
-        for check in unwanted {
+        for check in &unwanted {
             *left_out.entry(check.claim.area().to_owned()).or_default() += 1;
         }
         let plan = Plan { checks: wanted };
-        Ok(Selected { plan, left_out })
+        let unwanted = unwanted.into_iter().map(|check| check.id).collect();
+        Ok(Selected {
+            plan,
+            left_out,
+            unwanted,
+        })
     }
 
     fn wants(&self, hit: impl Fn(&What) -> Hit) -> bool {

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::event::Started;
 use super::fold::{CheckView, RunView};
 use crate::facts::{Facts, Known};
-use crate::plan::CheckId;
-use crate::text::counted;
+use crate::plan::Selected;
+use crate::text::{counted, printable};
 use crate::verdict::Verdict;
 
 /// Why a run cannot go on with a record: what was seen then may not hold now.
@@ -37,6 +37,23 @@ pub enum ResumeError {
         /// One of them.
         such: String,
     },
+    /// What it told is of a cluster that has changed.
+    #[error(
+        "run {run} told of {checks} such as {such} that this cluster, as it is now, has no more; it had {then} \
+         and has {now}: begin a new run"
+    )]
+    Changed {
+        /// The earlier run.
+        run: String,
+        /// How many checks.
+        checks: String,
+        /// One of them.
+        such: String,
+        /// What checks are looked at on, as it was.
+        then: String,
+        /// As it is.
+        now: String,
+    },
     /// One of the two does not say which cluster it is.
     #[error("whether it is the cluster of run {run} cannot be told: {because}")]
     UnknownCluster {
@@ -45,6 +62,22 @@ pub enum ResumeError {
         /// Why.
         because: String,
     },
+}
+
+/// What checks of a cluster are looked at on: its pools, and the families of its pods' addresses.
+fn places(facts: &Facts) -> String {
+    if let Known::Unknown { because } = &facts.nodes {
+        return format!("nodes that are unknown ({})", printable(because));
+    }
+    let pools: Vec<_> = facts.pools().keys().map(ToString::to_string).collect();
+    let pools = match pools.as_slice() {
+        [] => "no pools".to_owned(),
+        pools => format!("the pools {}", pools.join(", ")),
+    };
+    match facts.second_family() {
+        None => pools,
+        Some(second) => format!("{pools} and {second} besides"),
+    }
 }
 
 impl RunView {
@@ -98,21 +131,30 @@ impl RunView {
         }
     }
 
-    /// Whether a run with these checks keeps all that was told in this one.
-    pub fn is_kept_by<'c>(
-        &self,
-        checks: impl IntoIterator<Item = &'c CheckId>,
-    ) -> Result<(), ResumeError> {
-        let checks: BTreeSet<_> = checks.into_iter().collect();
-        let mut lost = self.settled().map(|check| &check.planned.id);
-        let mut lost = lost.by_ref().filter(|id| !checks.contains(id));
-        match lost.next() {
-            None => Ok(()),
-            Some(one) => Err(ResumeError::Narrower {
-                run: self.started.run.clone(),
-                such: one.to_string(),
-                checks: counted(1 + lost.count(), "check"),
+    /// Whether a run of what is selected, on a cluster that says this of itself, keeps all that was
+    /// told in this one.
+    pub fn is_kept_by(&self, selected: &Selected, facts: &Facts) -> Result<(), ResumeError> {
+        let wanted: BTreeSet<_> = selected.plan.checks.iter().map(|it| &it.id).collect();
+        let settled = self.settled().map(|check| &check.planned.id);
+        let lost = settled.filter(|id| !wanted.contains(id));
+        let (unwanted, gone): (Vec<_>, Vec<_>) =
+            lost.partition(|id| selected.unwanted.contains(id));
+        let run = self.started.run.clone();
+        match (gone.first(), unwanted.first()) {
+            // No selection would bring them back
+            (Some(such), _) => Err(ResumeError::Changed {
+                run,
+                checks: counted(gone.len(), "check"),
+                such: such.to_string(),
+                then: self.facts.as_ref().map_or_else(String::new, places),
+                now: places(facts),
             }),
+            (None, Some(such)) => Err(ResumeError::Narrower {
+                run,
+                checks: counted(unwanted.len(), "check"),
+                such: such.to_string(),
+            }),
+            (None, None) => Ok(()),
         }
     }
 

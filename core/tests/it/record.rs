@@ -1,15 +1,16 @@
 //! Records are read back as they were written, and refused when they were not.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 use winconform_core::claims::Kind;
-use winconform_core::facts::{Facts, Known};
+use winconform_core::facts::{Facts, Known, Os};
+use winconform_core::plan::{Check, Plan, Selected};
 use winconform_core::record::{
-    Activity, After, Event, Exit, FixtureOutcome, Line, ObjectName, RecordError, ResumeError,
-    SCHEMA, Span, Started, Tally, TornDown, exit, read, to_line,
+    Activity, After, CheckView, Event, Exit, FixtureOutcome, Line, ObjectName, RecordError,
+    ResumeError, SCHEMA, Span, Started, Tally, TornDown, exit, read, to_line,
 };
-use winconform_core::verdict::Verdict;
+use winconform_core::verdict::{Scope, Verdict};
 use winconform_core::way::{
     ApiReply, Comparison, FixtureName, HttpReply, Reply, SourceKind, StandingFixture, VantageKey,
 };
@@ -363,23 +364,81 @@ fn records_of_one_target_and_of_fixtures_without_pods_are_read() {
     assert!(fixture.service.is_some() && fixture.pods.is_empty());
 }
 
+/// What a selection leaves of these checks: the wanted, and the rest.
+fn selected<'c>(wanted: impl Iterator<Item = &'c CheckView>, rest: &[&CheckView]) -> Selected {
+    let check = |view: &CheckView| Check {
+        id: view.planned.id.clone(),
+        claim: view.planned.claim.clone(),
+        kind: view.planned.kind,
+        title: view.planned.title.clone(),
+        hint: view.planned.hint.clone(),
+        point: view.planned.point.clone(),
+        build: None,
+        image: None,
+        scope: Scope::Within,
+        reads: BTreeSet::new(),
+        fate: view.planned.fate.clone(),
+        looks: Vec::new(),
+    };
+    Selected {
+        plan: Plan {
+            checks: wanted.map(check).collect(),
+        },
+        left_out: BTreeMap::new(),
+        unwanted: rest.iter().map(|view| view.planned.id.clone()).collect(),
+    }
+}
+
 #[test]
 fn what_was_told_is_not_dropped_by_a_run_of_less() {
     let view = runs::every_verdict().view();
-    let settled: Vec<_> = view.settled().map(|check| &check.planned.id).collect();
+    let settled: Vec<_> = view.settled().collect();
     let (first, rest) = settled.split_first().expect("some are settled");
-    assert_eq!(view.is_kept_by(settled.iter().copied()), Ok(()));
-    let all = view.checks.values().map(|check| &check.planned.id);
-    assert_eq!(view.is_kept_by(all), Ok(()));
-    let refused = view.is_kept_by(rest.iter().copied());
+    let kept = |selected: Selected| view.is_kept_by(&selected, &facts());
+    assert_eq!(kept(selected(view.settled(), &[])), Ok(()));
+    assert_eq!(kept(selected(view.checks.values(), &[])), Ok(()));
+    let refused = kept(selected(rest.iter().copied(), &[*first]));
     assert_eq!(
         refused.expect_err("one is lost").to_string(),
         format!(
-            "run k3x9 told of what this run would drop, 1 check such as {first}: select it as well, \
-             or begin a new run"
+            "run k3x9 told of what this run would drop, 1 check such as {}: select it as well, or \
+             begin a new run",
+            first.planned.id
         )
     );
-    let refused = view.is_kept_by([]).expect_err("all are lost").to_string();
+    let refused = kept(selected([].into_iter(), &settled));
+    let refused = refused.expect_err("all are lost").to_string();
     let many = format!(" {} checks such as ", settled.len());
     assert!(refused.contains(&many), "{refused}");
+}
+
+/// No selection brings back what the cluster has no more.
+#[test]
+fn what_was_told_of_a_cluster_that_has_changed_is_not_dropped() {
+    let view = runs::every_verdict().view();
+    let settled: Vec<_> = view.settled().collect();
+    let (first, rest) = settled.split_first().expect("some are settled");
+    let mut now = facts();
+    if let Known::Fact { value, .. } = &mut now.nodes {
+        value.retain(|node| node.os == Os::Linux);
+    }
+    let refused = |facts: &Facts| {
+        let (last, rest) = rest.split_last().expect("more are settled");
+        let selected = selected(rest.iter().copied(), &[*last]);
+        let refused = view.is_kept_by(&selected, facts);
+        refused.expect_err("one is lost").to_string()
+    };
+    let told = |now: &str| {
+        let id = &first.planned.id;
+        format!(
+            "run k3x9 told of 1 check such as {id} that this cluster, as it is now, has no more; it had \
+             the pools linux, windows-2022 and has {now}: begin a new run"
+        )
+    };
+    assert_eq!(refused(&now), told("the pools linux"));
+    now.nodes = Known::Unknown {
+        because: "it was not allowed\n!".to_owned(),
+    };
+    let unknown = "nodes that are unknown (it was not allowed⏎!)";
+    assert_eq!(refused(&now), told(unknown));
 }
