@@ -328,12 +328,12 @@ impl Access {
                     .map(|(_, below)| format!("*/{below}"));
                 // No name stands for all (pkg/apis/rbac/v1/evaluation_helpers.go, `ResourceNameMatches`)
                 let names = rule["resourceNames"].as_array();
-                let named = |names: &Vec<Value>| names.iter().any(|own| own == name);
+                let holds = |names: &Vec<Value>| names.iter().any(|own| own == name);
                 has(&rule["verbs"], verb)
                     && has(&rule["apiGroups"], group)
                     && (has(&rule["resources"], resource)
                         || below.is_some_and(|below| has(&rule["resources"], &below)))
-                    && names.is_none_or(|names| names.is_empty() || named(names))
+                    && names.is_none_or(|names| names.is_empty() || holds(names))
             }
         }
     }
