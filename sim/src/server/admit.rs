@@ -104,7 +104,8 @@ fn account(
     let volume = format!("kube-api-access-{}", state.letters(5));
     let mut mounted = false;
     for list in ["initContainers", "containers"] {
-        for container in spec[list].as_array_mut().into_iter().flatten() {
+        let containers = spec.get_mut(list).and_then(Value::as_array_mut);
+        for container in containers.into_iter().flatten() {
             let mounts = container["volumeMounts"].as_array();
             if !mounts.is_some_and(|mounts| mounts.iter().any(|mount| mount["mountPath"] == at)) {
                 let mount = json!({"name": volume, "readOnly": true, "mountPath": at});

@@ -8,6 +8,8 @@ use super::kinds::Kind;
 pub(super) fn set(kind: &Kind, object: &mut Value) {
     match kind.plural {
         "pods" => {
+            // Of pods alone, not of templates
+            or(&mut object["spec"], "enableServiceLinks", || json!(true));
             pod(&mut object["spec"]);
             let class = quality(&object["spec"]);
             let status = &mut object["status"];
@@ -100,7 +102,6 @@ fn items<'a>(value: &'a mut Value, field: &str) -> impl Iterator<Item = &'a mut 
 
 pub(super) fn pod(spec: &mut Value) {
     or(spec, "dnsPolicy", || json!("ClusterFirst"));
-    or(spec, "enableServiceLinks", || json!(true));
     or(spec, "restartPolicy", || json!("Always"));
     or(spec, "schedulerName", || json!("default-scheduler"));
     or(spec, "securityContext", || json!({}));

@@ -112,10 +112,7 @@ async fn settled(
     case: &str,
 ) -> Vec<normal::Difference> {
     let deadline = Instant::now() + PATIENCE;
-    let mut changes = (
-        real.changes(namespace).await,
-        memory.changes(namespace).await,
-    );
+    let mut changes = (real.changes(namespace), memory.changes(namespace));
     loop {
         let seen: [Record; 2] = [real.record(namespace).await, memory.record(namespace).await];
         let found = between(case, &seen[0], &seen[1]);
@@ -123,14 +120,14 @@ async fn settled(
         if !unknown {
             return found;
         }
-        let changed = async {
+        let either = async {
             tokio::select! {
                 () = changes.0.next() => {}
                 () = changes.1.next() => {}
             }
         };
         let quiet = deadline.min(Instant::now() + QUIET);
-        if timeout_at(quiet, changed).await.is_err() {
+        if timeout_at(quiet, either).await.is_err() {
             return found;
         }
     }

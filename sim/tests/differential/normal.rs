@@ -135,7 +135,10 @@ pub(crate) fn record(plural: &str, items: &[Value], known: &Addresses) -> Record
 fn sort(item: &mut Value) {
     for at in ["/status/conditions", "/endpoints", "/metadata/finalizers"] {
         if let Some(Value::Array(items)) = item.pointer_mut(at) {
-            items.sort_by_cached_key(|item| text(&item.to_string()));
+            items.sort_by_cached_key(|item| match item["type"].as_str() {
+                Some(condition) => condition.to_owned(),
+                None => text(&item.to_string()),
+            });
         }
     }
 }

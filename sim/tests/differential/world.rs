@@ -160,7 +160,7 @@ impl World {
     /// Waits until all is shown.
     pub(crate) async fn until(&self, namespace: &str, all: &[Shown]) {
         let deadline = Instant::now() + PATIENCE;
-        let mut changes = self.changes(namespace).await;
+        let mut changes = self.changes(namespace);
         loop {
             let mut lacking = None;
             for shown in all {
@@ -173,9 +173,8 @@ impl World {
             let Some(lacking) = lacking else {
                 return;
             };
-            if timeout_at(deadline, changes.next()).await.is_err() {
-                panic!("{} {namespace}: {lacking}", self.joined.nodes().len());
-            }
+            let changed = timeout_at(deadline, changes.next()).await;
+            assert!(changed.is_ok(), "{namespace}: {lacking}");
         }
     }
 
@@ -220,7 +219,7 @@ impl World {
     }
 
     /// Tells of each change from now on.
-    pub(crate) async fn changes(&self, namespace: &str) -> Changes {
+    pub(crate) fn changes(&self, namespace: &str) -> Changes {
         let all = KINDS.iter().map(|(plural, ..)| {
             let api = self.api(namespace, plural);
             watcher(api, watcher::Config::default()).map(drop).boxed()
