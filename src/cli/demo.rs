@@ -30,7 +30,7 @@ use given::Given;
 /// When it always is.
 const EPOCH: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
-/// What every report names as the context.
+/// How every report names the context.
 const CONTEXT: &str = "a simulation, no cluster";
 
 /// From how many nodes on a demo is no matter of seconds.
@@ -75,6 +75,14 @@ pub(super) async fn run(args: DemoArgs, screen: &Screen) -> Result<u8, CliError>
     Box::pin(in_memory(&args, given, screen)).await
 }
 
+/// What every report names as the context: also what was broken.
+fn context(args: &DemoArgs) -> String {
+    match args.faults.as_slice() {
+        [] => CONTEXT.to_owned(),
+        faults => format!("{CONTEXT}; broken in it: {}", faults.join(", ")),
+    }
+}
+
 async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8, CliError> {
     let (begun, from) = (WallInstant::now(), Instant::now());
     let Given {
@@ -107,7 +115,7 @@ async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8,
         ..Config::default()
     };
     let (durations, limits) = (config.durations.clone(), config.limits.clone());
-    let cluster = Cluster::behind(server.client(), CONTEXT, durations, limits);
+    let cluster = Cluster::behind(server.client(), &context(args), durations, limits);
     let options = RunOptions {
         run: "rdemo".to_owned(),
         lease: "winconform".to_owned(),

@@ -20,6 +20,7 @@ mod report;
 mod run;
 mod screen;
 mod settings;
+mod shell;
 mod simulate;
 mod suites;
 mod topology;

@@ -14,10 +14,12 @@ use super::error::CliError;
 use super::run::{count_signals, holder, new_id};
 use super::screen::Screen;
 use super::settings;
+use super::shell::Cleanup;
 use crate::engine::{EndedBy, Keep, Pull, Repeat, RunOptions, plan_of, prepull};
 
 pub(super) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliError> {
     let (suites, settings) = settings::of(&args.on)?;
+    let cleanup = Cleanup::of(&args.on.cluster);
     let cluster = connected_to_change(
         &args.on.cluster.into(),
         &settings.config,
@@ -89,9 +91,9 @@ pub(super) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliErr
                 .iter()
                 .map(|why| printable(why))
                 .collect();
-            let run = &options.run;
+            let command = cleanup.command(&options.run);
             screen.say(&format!(
-                "something may be left: {}\nTo remove it:\n  winconform cleanup --run {run}\n",
+                "something may be left: {}\nTo remove it:\n  {command}\n",
                 why.join("; ")
             ));
         }

@@ -13,15 +13,15 @@ use super::connect::connected_to_change;
 use super::error::CliError;
 use super::progress::Progress;
 use super::screen::Screen;
+use super::shell::Cleanup;
 use super::{out, report, settings};
 use crate::engine::{Finished, Journal, Keep, Repeat, RunError, RunOptions, run as run_checks};
 
 pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
     let (suites, settings) = settings::of(&args.on)?;
     let earlier = args.resume.as_deref().map(report::load).transpose()?;
-    if let Some(earlier) = &earlier {
-        tell_of_remains(earlier, screen);
-    }
+    let earlier = earlier.map(Arc::new);
+    let cleanup = Cleanup::of(&args.on.cluster);
     let record = args.out.as_deref().map(out::prepare).transpose()?;
     let cluster = connected_to_change(
         &args.on.cluster.into(),
@@ -43,7 +43,7 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
         selection: settings.selection,
         deadline: args.deadline,
         repeat: args.soak.map_or(Repeat::Times(args.repeat), Repeat::For),
-        resume: earlier.map(Arc::new),
+        resume: earlier.clone(),
         keep: match args.keep {
             KeepWhen::Never => Keep::Never,
             KeepWhen::OnFailure => Keep::OnFailure,
@@ -64,11 +64,13 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
     }
     let finished = reported(&journal, finished, args.out.as_deref(), args.format, screen)?;
     if finished.abandoned {
-        let (run, context) = (&options.run, printable(&cluster.context));
+        let (command, context) = (cleanup.command(&options.run), printable(&cluster.context));
         screen.complain(&format!(
-            "Something may be left. To remove it:\n  winconform cleanup --run {run}\n\
-             (of context `{context}`)\n"
+            "Something may be left. To remove it:\n  {command}\n(of context `{context}`)\n"
         ));
+    }
+    if let Some(earlier) = &earlier {
+        tell_of_remains(earlier, &cleanup, screen);
     }
     Ok(finished.exit.code())
 }
@@ -141,15 +143,16 @@ fn unbegun(error: CliError, folder: Option<&Path>, screen: &Screen) -> CliError 
 }
 
 /// Says what the earlier run may have left in the cluster, which this one does not touch.
-fn tell_of_remains(earlier: &RunView, screen: &Screen) {
+fn tell_of_remains(earlier: &RunView, cleanup: &Cleanup, screen: &Screen) {
     let left = earlier.left();
     if !left.is_empty() {
         let (run, left) = (
             printable(&earlier.started.run),
             counted(left.len(), "object"),
         );
+        let command = cleanup.command(&earlier.started.run);
         screen.complain(&format!(
-            "Run {run} may have left up to {left}. To remove them:\n  winconform cleanup --run {run}\n"
+            "Run {run}, which was gone on with, may have left up to {left}. To remove them:\n  {command}\n"
         ));
     }
 }

@@ -173,8 +173,8 @@ impl World {
             let Some(lacking) = lacking else {
                 return;
             };
-            let changed = timeout_at(deadline, changes.next()).await;
-            assert!(changed.is_ok(), "{namespace}: {lacking}");
+            let heard = timeout_at(deadline, changes.next()).await;
+            assert!(heard.is_ok(), "{namespace}: {lacking}");
         }
     }
 

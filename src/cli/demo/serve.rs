@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 
 use hybrid_sim::server::{Server, ServerError};
 use hybrid_sim::{JoinError, JoinOptions, Joined, Traces};
-use winconform_core::text::{counted, printable};
+use winconform_core::text::counted;
 
 use super::given::Given;
 use crate::cli::error::CliError;
 use crate::cli::screen::Screen;
+use crate::cli::shell::quoted;
 use crate::cli::simulate::{Signals, on_signals};
 use crate::cli::warnings;
 
@@ -71,7 +72,7 @@ fn not_there(error: ServerError) -> CliError {
 
 /// What to try.
 fn told(kubeconfig: &Path, version: &str, joined: &Joined) -> String {
-    let path = quoted(kubeconfig);
+    let path = quoted(&kubeconfig.display().to_string());
     format!(
         "a simulated cluster of Kubernetes {version} with {}; this leads to it:\n  \
          kubectl --kubeconfig {path} get nodes -o wide\n  \
@@ -80,16 +81,6 @@ fn told(kubeconfig: &Path, version: &str, joined: &Joined) -> String {
         counted(joined.nodes().len(), "node"),
         joined.proxy_url()
     )
-}
-
-/// A path as a shell takes it.
-fn quoted(path: &Path) -> String {
-    let path = printable(&path.display().to_string());
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,".contains(c);
-    match path.chars().all(plain) {
-        true => path,
-        false => format!("'{}'", path.replace('\'', r"'\''")),
-    }
 }
 
 /// The file that leads clients to the cluster, and goes with this.

@@ -1,0 +1,60 @@
+//! Commands that a person may paste into a shell.
+
+use winconform_core::text::printable;
+
+use super::args::ClusterArgs;
+
+/// A word as a shell takes it.
+pub(super) fn quoted(word: &str) -> String {
+    let word = printable(word);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word,
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+/// What removes whatever a run may have left in the cluster that it was told to look at.
+#[derive(Debug)]
+pub(super) struct Cleanup(String);
+
+impl Cleanup {
+    /// In that cluster: without its kubeconfig the command would look for the run in another.
+    pub(super) fn of(cluster: &ClusterArgs) -> Self {
+        let mut options = String::new();
+        let kubeconfig = cluster.kubeconfig.as_ref();
+        let kubeconfig = kubeconfig.map(|path| path.display().to_string());
+        let context = cluster.context.clone();
+        for (name, value) in [("kubeconfig", kubeconfig), ("context", context)] {
+            if let Some(value) = value {
+                options.push_str(&format!(" --{name} {}", quoted(&value)));
+            }
+        }
+        Self(options)
+    }
+
+    /// The command for a run.
+    pub(super) fn command(&self, run: &str) -> String {
+        format!("winconform cleanup --run {}{}", quoted(run), self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_names_the_cluster_and_may_be_pasted() {
+        let cluster = |kubeconfig: &str, context: Option<&str>| ClusterArgs {
+            kubeconfig: Some(kubeconfig.into()),
+            context: context.map(str::to_owned),
+        };
+        let plain = Cleanup::of(&cluster("a/config", None)).command("r1");
+        assert_eq!(plain, "winconform cleanup --run r1 --kubeconfig a/config");
+        let odd = Cleanup::of(&cluster("it's; here", Some("$(id)"))).command("r 1");
+        assert_eq!(
+            odd,
+            r"winconform cleanup --run 'r 1' --kubeconfig 'it'\''s; here' --context '$(id)'"
+        );
+    }
+}
