@@ -173,7 +173,9 @@ fn at_the_pace_of_real_time_a_run_takes_what_it_says() {
     let real = begun.elapsed().as_secs_f64();
     let said = text(&done.stdout);
     assert_eq!(done.status.code(), Some(0), "{said}{}", text(&done.stderr));
-    assert!(took(&said) > 1.0 && took(&said) <= real, "{real} s: {said}");
+    // It is told to a tenth of a second.
+    let least = took(&said) - 0.05;
+    assert!(least > 1.0 && least <= real, "{real} s: {said}");
     let fast = demo(&arguments);
     assert_eq!(fast.status.code(), Some(0), "{}", text(&fast.stderr));
 }
