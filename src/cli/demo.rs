@@ -22,7 +22,7 @@ use super::progress::Progress;
 use super::run::{count_signals, created, reported};
 use super::screen::Screen;
 use super::{out, simulate};
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, LEASE_NAME};
 use crate::engine::{Keep, Repeat, RunOptions, run as run_checks};
 use crate::transport::{MadeUp, dial, made_up_runtime};
 use given::Given;
@@ -118,7 +118,7 @@ async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8,
     let cluster = Cluster::behind(server.client(), &context(args), durations, limits);
     let options = RunOptions {
         run: "rdemo".to_owned(),
-        lease: "winconform".to_owned(),
+        lease: LEASE_NAME.to_owned(),
         holder: "demo".to_owned(),
         config,
         selection,

@@ -15,6 +15,7 @@ use super::run::{count_signals, holder, new_id};
 use super::screen::Screen;
 use super::settings;
 use super::shell::Cleanup;
+use crate::cluster::LEASE_NAME;
 use crate::engine::{EndedBy, Keep, Pull, Repeat, RunOptions, plan_of, prepull};
 
 pub(super) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliError> {
@@ -45,7 +46,7 @@ pub(super) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliErr
     let mut nodes: BTreeMap<_, (usize, usize)> = of_node.collect();
     let run = new_id();
     let options = RunOptions {
-        lease: "winconform".to_owned(),
+        lease: LEASE_NAME.to_owned(),
         holder: holder(&run),
         run,
         config: settings.config,

@@ -8,11 +8,8 @@ use winconform_core::way::Trouble;
 
 use super::clean::{CleanError, ObjectRef, Removed, remove_run};
 use super::kinds::LEASES;
-use super::lease::{LeaseError, acquire, lease_names};
+use super::lease::{LEASE_NAME, LeaseError, acquire, lease_names};
 use crate::transport::Api;
-
-/// The Lease that is held meanwhile: that of runs without an id of their own.
-const GUARD: &str = "winconform";
 
 /// What is to be told of a clean-up under way.
 #[derive(Clone, Debug)]
@@ -48,7 +45,7 @@ pub async fn cleanup(
         tell(Cleaning::Waits);
     }
     // Held meanwhile, so that no run begins that would lose its objects
-    let own = run.is_none() && names.insert(GUARD.to_owned());
+    let own = run.is_none() && names.insert(LEASE_NAME.to_owned());
     let mut held = Vec::new();
     let mut refused: Option<LeaseError> = None;
     let taking = names
@@ -82,7 +79,7 @@ pub async fn cleanup(
     let mut removed = removed?;
     if own {
         // It was made by nobody but this very clean-up
-        let guard = |object: &ObjectRef| *object.kind == LEASES && object.name == GUARD;
+        let guard = |object: &ObjectRef| *object.kind == LEASES && object.name == LEASE_NAME;
         removed.removed.retain(|object| !guard(object));
     }
     Ok(removed)

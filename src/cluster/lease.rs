@@ -22,6 +22,8 @@ use crate::transport::{Api, encode, now, pause};
 
 /// Where Leases of runs live.
 pub const LEASE_NAMESPACE: &str = "default";
+/// The Lease of runs without an id of their own.
+pub const LEASE_NAME: &str = "winconform";
 
 /// How many times our own duration another's is believed.
 const BELIEVED: u32 = 10;
@@ -92,11 +94,8 @@ pub async fn lease_names(api: &Api, run: Option<&str>) -> Result<BTreeSet<String
         return Err(refused(all, &reply));
     };
     let name = |lease: &Json| lease["metadata"]["name"].as_str().map(str::to_owned);
-    Ok(items
-        .iter()
-        .filter(|lease| is_managed(lease))
-        .filter_map(name)
-        .collect())
+    let ours = items.iter().filter(|lease| is_managed(lease));
+    Ok(ours.filter_map(name).collect())
 }
 
 /// How a Lease stands.

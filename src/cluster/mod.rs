@@ -30,7 +30,9 @@ pub use connect::{Cluster, ConnectError, ConnectOptions, connect, kube_config};
 pub use facts::{ACCESS, Access, Subject, collect};
 pub use guard::{Guarded, Unread, guard};
 pub use kubeconfig::KubeconfigError;
-pub use lease::{LEASE_NAMESPACE, LeaseError, LeaseHeld, LeaseState, acquire, lease_names};
+pub use lease::{
+    LEASE_NAME, LEASE_NAMESPACE, LeaseError, LeaseHeld, LeaseState, acquire, lease_names,
+};
 pub use review::review;
 pub use unheard::delete_lease;
 pub use wait::{Condition, poll_until, wait_until};
