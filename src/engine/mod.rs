@@ -28,7 +28,6 @@ mod made;
 mod manifest;
 mod nodes_now;
 mod offers;
-
 mod planned;
 mod preflight;
 mod prepull;

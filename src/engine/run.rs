@@ -237,14 +237,8 @@ async fn live(
     tracker.close();
     tracker.wait().await;
     if creates {
-        Box::pin(diagnose(
-            &cluster.api,
-            &options.run,
-            journal,
-            &rests,
-            waiting,
-        ))
-        .await;
+        let (api, run) = (&cluster.api, &options.run);
+        Box::pin(diagnose(api, run, journal, &rests, waiting)).await;
         let ending = spans.stage(Activity::TearDown);
         end(cluster, options, journal, lease).await?;
         spans.passed(ending);
