@@ -15,6 +15,7 @@ use super::progress::Progress;
 use super::screen::Screen;
 use super::shell::Cleanup;
 use super::{out, report, settings};
+use crate::cluster::LEASE_NAME;
 use crate::engine::{Finished, Journal, Keep, Repeat, RunError, RunOptions, run as run_checks};
 
 pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
@@ -35,7 +36,7 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
     let options = RunOptions {
         lease: match &args.id {
             Some(id) => format!("winconform-{id}"),
-            None => "winconform".to_owned(),
+            None => LEASE_NAME.to_owned(),
         },
         holder: holder(&run),
         run,
@@ -55,14 +56,12 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
     let signals = count_signals().map_err(CliError::Signals)?;
     let finished = run_checks(&cluster, &suites, &options, &journal, signals).await;
     progress.end();
-    if let (Some(folder), Some(record)) = (&args.out, &args.resume)
-        && out::holds(folder, record)
-        && matches!(finished, Err(RunError::Resume(_)))
-    {
-        // What is reported there is of the very record that is not gone on with
-        return finished.map_err(CliError::Run).map(|_| 0);
-    }
-    let finished = reported(&journal, finished, args.out.as_deref(), args.format, screen)?;
+    let refused = matches!(finished, Err(RunError::Resume(_)));
+    let record = args.resume.as_deref().filter(|_| refused);
+    // What is reported beside the very record that is not gone on with is not withdrawn
+    let spared = |folder: &&Path| record.is_some_and(|record| out::holds(folder, record));
+    let folder = args.out.as_deref().filter(|folder| !spared(folder));
+    let finished = reported(&journal, finished, folder, args.format, screen)?;
     if finished.abandoned {
         let (command, context) = (cleanup.command(&options.run), printable(&cluster.context));
         screen.complain(&format!(
