@@ -11,9 +11,17 @@ use crate::topology::IpFamilies;
 pub(crate) const IPV4: &str = "IPv4";
 pub(crate) const IPV6: &str = "IPv6";
 
-/// Completes `ipFamilyPolicy` and `ipFamilies`, or says in the server's words why the Service is
-/// refused.
-pub(crate) fn complete(spec: &mut ServiceSpec, cluster: IpFamilies) -> Result<(), String> {
+/// Why a Service is refused, in the server's words.
+#[derive(Debug, thiserror::Error)]
+#[error("{field}: Invalid value: {value}: {why}")]
+pub(crate) struct Refused {
+    pub(crate) field: String,
+    pub(crate) value: Value,
+    pub(crate) why: String,
+}
+
+/// Completes `ipFamilyPolicy` and `ipFamilies`, or says why the Service is refused.
+pub(crate) fn complete(spec: &mut ServiceSpec, cluster: IpFamilies) -> Result<(), Refused> {
     let given = spec.cluster_ips.clone().unwrap_or_default();
     let headless = given.first().is_some_and(|first| first == "None");
     let bare = headless && spec.selector.as_ref().is_none_or(BTreeMap::is_empty);
@@ -26,7 +34,11 @@ pub(crate) fn complete(spec: &mut ServiceSpec, cluster: IpFamilies) -> Result<()
         usual.to_owned()
     });
     let invalid = |field: &str, value: &Value, why: &str| {
-        Err(format!("spec.{field}: Invalid value: {value}: {why}"))
+        Err(Refused {
+            field: format!("spec.{field}"),
+            value: value.clone(),
+            why: why.to_owned(),
+        })
     };
     let families = spec.ip_families.get_or_insert_default();
     if policy == "SingleStack" {
@@ -85,7 +97,7 @@ mod tests {
 
     fn completed(spec: Value, cluster: IpFamilies) -> Result<(String, Vec<String>), String> {
         let mut spec: ServiceSpec = serde_json::from_value(spec).expect("a spec");
-        complete(&mut spec, cluster)?;
+        complete(&mut spec, cluster).map_err(|refused| refused.to_string())?;
         let policy = spec.ip_family_policy.expect("it is set");
         Ok((policy, spec.ip_families.expect("they are set")))
     }

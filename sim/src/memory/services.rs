@@ -19,9 +19,9 @@ impl Memory {
         if spec.cluster_ips.is_none() {
             spec.cluster_ips = spec.cluster_ip.clone().map(|address| vec![address]);
         }
-        families::complete(spec, self.families).map_err(|why| MemoryError::Service {
+        families::complete(spec, self.families).map_err(|refused| MemoryError::Service {
             service: key.to_string(),
-            why,
+            why: refused.to_string(),
         })?;
         let addresses = spec.cluster_ips.get_or_insert_default();
         if addresses.first().is_some_and(|first| first == "None") {

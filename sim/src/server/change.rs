@@ -10,7 +10,7 @@ use super::patch::{self, Form};
 use super::refusal::Refusal;
 use super::state::State;
 use super::store::Object;
-use super::{defaults, services, shape};
+use super::{defaults, services, shape, valid};
 use crate::clock;
 use crate::world::Key;
 
@@ -54,8 +54,9 @@ impl State {
         mut body: Value,
         dry: bool,
     ) -> Result<Arc<Object>, Refusal> {
-        let live = self.live(kind, key)?;
         identify(kind, &key.namespace, &mut body)?;
+        is_named(key, &body)?;
+        let live = self.live(kind, key)?;
         shape::check(kind, &body)?;
         let (old, meta) = (&live.value, &body["metadata"]);
         let version = meta["resourceVersion"]
@@ -99,6 +100,7 @@ impl State {
                     take(&mut body, old, "status");
                 }
                 defaults::set(kind, &mut body);
+                valid::check(kind, &body, Some(old))?;
                 if kind.plural == "services" {
                     services::keep(&mut body, old);
                     services::complete(self, key, &mut body)?;
@@ -140,12 +142,7 @@ impl State {
         }
         let mut configuration = body;
         identify(kind, &key.namespace, &mut configuration)?;
-        let named = configuration["metadata"]["name"].as_str();
-        if named.is_some_and(|named| named != key.name) {
-            return Err(Refusal::bad(
-                "the name of the object does not match the name on the URL",
-            ));
-        }
+        is_named(key, &configuration)?;
         configuration["metadata"]["name"] = json!(key.name);
         let Some(live) = self.store.get(kind, key).cloned() else {
             let mut made = configuration.clone();
@@ -214,6 +211,20 @@ impl State {
         self.put(kind, key, value);
         self.finalized(kind, key);
     }
+}
+
+/// Refuses a body of another name than the path's.
+fn is_named(key: &Key, body: &Value) -> Result<(), Refusal> {
+    let Some(named) = body["metadata"]["name"]
+        .as_str()
+        .filter(|named| *named != key.name)
+    else {
+        return Ok(());
+    };
+    Err(Refusal::bad(format_args!(
+        "the name of the object ({named}) does not match the name on the URL ({})",
+        key.name
+    )))
 }
 
 /// Takes a field over, or its absence.

@@ -5,16 +5,21 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::kinds::Kind;
-use super::refusal::Refusal;
+use super::refusal::{Cause, Refusal};
 use super::state::State;
 use super::store::Object;
-use super::{admit, defaults, services, shape};
+use super::{admit, defaults, services, shape, valid};
 use crate::clock;
 use crate::world::Key;
 
 /// The longest name, and how much of a generated one is given (apimachinery, `names.go`).
 const LONGEST_NAME: usize = 253;
 const LONGEST_BASE: usize = 58;
+/// What a name is to be.
+const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric \
+    characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', \
+    regex used for validation is \
+    '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
 impl State {
     /// Creates an object, or does as if.
@@ -31,9 +36,6 @@ impl State {
         let key = Key::new(namespace, &name);
         if kind.namespaced {
             self.admits(kind, namespace, &name)?;
-        }
-        if self.store.get(kind, &key).is_some() {
-            return Err(Refusal::exists(kind, &name));
         }
         let uid = self.uid();
         let meta = &mut body["metadata"];
@@ -58,8 +60,12 @@ impl State {
         }
         defaults::set(kind, &mut body);
         admit::created(self, kind, &mut body)?;
+        valid::check(kind, &body, None)?;
         if kind.plural == "services" {
             services::complete(self, &key, &mut body)?;
+        }
+        if self.store.get(kind, &key).is_some() {
+            return Err(Refusal::exists(kind, &name));
         }
         if dry {
             return Ok(Object::new(body));
@@ -72,23 +78,22 @@ impl State {
         let meta = &mut body["metadata"];
         if let Some(name) = meta["name"].as_str().filter(|name| !name.is_empty()) {
             if !is_name(name) {
-                let why =
-                    format!("Invalid value: {name:?}: a lowercase RFC 1123 subdomain is expected");
-                return Err(Refusal::invalid(kind, name, "metadata.name", &why));
+                let cause = Cause::invalid("metadata.name", &json!(name), SUBDOMAIN);
+                return Err(Refusal::invalid(kind, name, vec![cause]));
             }
             return Ok(name.to_owned());
         }
         let base = meta["generateName"].as_str().unwrap_or_default();
         if base.is_empty() {
-            let why = "Required value: name or generateName is required";
-            return Err(Refusal::invalid(kind, "", "metadata.name", why));
+            let why = "name or generateName is required";
+            let cause = Cause::missing("metadata.name", why);
+            return Err(Refusal::invalid(kind, "", vec![cause]));
         }
         let base: String = base.chars().take(LONGEST_BASE).collect();
         let name = format!("{base}{}", self.letters(5));
         if !is_name(&name) {
-            let why =
-                format!("Invalid value: {base:?}: a lowercase RFC 1123 subdomain is expected");
-            return Err(Refusal::invalid(kind, "", "metadata.generateName", &why));
+            let cause = Cause::invalid("metadata.generateName", &json!(base), SUBDOMAIN);
+            return Err(Refusal::invalid(kind, "", vec![cause]));
         }
         meta["name"] = json!(name);
         Ok(name)

@@ -31,6 +31,9 @@ pub(super) enum Deleted {
     Gone(Arc<Object>),
 }
 
+/// Namespaces that stay (apiserver, plugin `NamespaceLifecycle`).
+const PERMANENT: [&str; 3] = ["default", "kube-system", "kube-public"];
+
 /// The finalizer of a deletion that waits for what is owned.
 const FOREGROUND: &str = "foregroundDeletion";
 
@@ -44,17 +47,27 @@ impl State {
         let live = self.store.get(kind, key).cloned();
         let live = live.ok_or_else(|| Refusal::not_found(kind, &key.name))?;
         let meta = &live.value["metadata"];
-        for (what, given, field) in [
-            ("UID", &deletion.uid, "uid"),
-            ("ResourceVersion", &deletion.version, "resourceVersion"),
+        for (what, given, field, happened) in [
+            ("UID", &deletion.uid, "uid", "deleted and then recreated"),
+            (
+                "ResourceVersion",
+                &deletion.version,
+                "resourceVersion",
+                "modified",
+            ),
         ] {
             let is = meta[field].as_str().unwrap_or_default();
             if let Some(given) = given.as_deref().filter(|given| *given != is) {
                 let why = format!(
-                    "Precondition failed: {what} in precondition: {given}, {what} in object meta: {is}"
+                    "the {what} in the precondition ({given}) does not match the {what} in record ({is}). \
+                     The object might have been {happened}"
                 );
-                return Err(Refusal::conflict(kind, &key.name, &why));
+                return Err(Refusal::conflict_of_kind(kind, &key.name, &why));
             }
+        }
+        if kind.plural == "namespaces" && PERMANENT.contains(&key.name.as_str()) {
+            let why = "this namespace may not be deleted";
+            return Err(Refusal::forbidden(kind, &key.name, why));
         }
         if deletion.dry {
             return Ok(Deleted::Gone(live));

@@ -13,15 +13,17 @@
 //! | `discovery.rs`, `openapi.rs`, `table.rs` | what kubectl wants to know, and shows |
 //! | `store.rs`, `state.rs`, `watch.rs` | the objects, their versions and who hears of them |
 //! | `create.rs`, `change.rs`, `delete.rs`, `patch/` | how objects come, change and go |
-//! | `shape.rs`, `defaults.rs`, `admit.rs`, `services.rs` | what a new object must be and gets |
+//! | `shape.rs`, `valid.rs`, `defaults.rs`, `admit.rs`, `services.rs` | what an object must be and gets |
+//! | `rbac.rs` | who asks, and what roles grant |
 //! | `admission.rs`, `recorded/` | what real servers answered to dry runs |
 //! | `controllers/` | what is made of objects, the scheduler among them |
 //! | `kubelet.rs` | exec, attach and logs: at the node |
 //! | `listen.rs` | TLS on loopback, and the same without a socket |
 //!
-//! Left out: RBAC and users (everybody may do everything), `PodSecurity` and quotas, validation beyond
-//! types and names, unknown fields, `continue`, ownership of fields but for applies, `port-forward`,
-//! `Endpoints`, indexed jobs, cron jobs, claims of volumes, and any storage beyond memory.
+//! What it answers otherwise than a real one is listed, with reasons, in `tests/differential`. Left out:
+//! `PodSecurity` and quotas, validation beyond what `valid.rs` says, keeping accounts from granting
+//! more than they have, `continue`, ownership of fields but for applies, `port-forward`, `Endpoints`,
+//! indexed jobs, cron jobs, claims of volumes, and any storage beyond memory.
 
 mod admission;
 mod admit;
@@ -50,6 +52,7 @@ mod store;
 mod table;
 #[cfg(test)]
 mod tests;
+mod valid;
 mod watch;
 
 pub use listen::{Server, ServerError, ServerOptions};

@@ -11,12 +11,12 @@ use super::change::{Part, Patch};
 use super::controllers;
 use super::delete::{Deleted, Deletion};
 use super::patch::{Form, patched};
-use super::refusal::Refusal;
+use super::refusal::{Cause, Refusal};
 use super::selector::Selection;
 use super::serve::{Answer, Shared, accepts, json, told};
 use super::state::State;
 use super::store::Object;
-use super::table;
+use super::{shape, table};
 use crate::world::Key;
 
 pub(super) fn answer(
@@ -36,8 +36,11 @@ pub(super) fn answer(
         .first("dryRun")
         .is_some_and(|given| !given.is_empty() && given != "All")
     {
-        return Err(Refusal::bad("dryRun takes All alone"));
+        let given = ask.query.first("dryRun").unwrap_or_default();
+        let cause = Cause::unsupported("dryRun", [given], &["All"]);
+        return Err(Refusal::option(options_of(ask.verb), cause));
     }
+    is_known(ask, head, body)?;
     if let Some(answer) = recorded(shared, ask, head, body) {
         return Ok(answer);
     }
@@ -93,6 +96,52 @@ pub(super) fn answer(
     })
 }
 
+/// What a request's options are called.
+fn options_of(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Create => "CreateOptions",
+        Verb::Update => "UpdateOptions",
+        Verb::Patch => "PatchOptions",
+        _ => "DeleteOptions",
+    }
+}
+
+/// Refuses fields that the kind does not have, where a client wants that.
+fn is_known(ask: &Ask, head: &Parts, body: &Bytes) -> Result<(), Refusal> {
+    let of_kind = matches!(ask.subresource.as_str(), "" | "status");
+    if !of_kind || ask.query.first("fieldValidation") != Some("Strict") {
+        return Ok(());
+    }
+    let body = match ask.verb {
+        Verb::Create | Verb::Update | Verb::Patch => json(body)?,
+        _ => return Ok(()),
+    };
+    // A JSON patch is none of the kind
+    if !body.is_object() {
+        return Ok(());
+    }
+    let unknown = shape::unknown_fields(ask.kind, &body)?;
+    let Some(first) = unknown.first() else {
+        return Ok(());
+    };
+    let all: Vec<String> = unknown
+        .iter()
+        .map(|field| format!("unknown field {field:?}"))
+        .collect();
+    let why = format!("strict decoding error: {}", all.join(", "));
+    match ask.verb {
+        Verb::Patch if form_of(head)? == Form::Apply => {
+            let key = Key::new(&ask.namespace, &ask.name);
+            Err(Refusal::undeclared(ask.kind, &key, first))
+        }
+        Verb::Patch => {
+            let cause = Cause::invalid("patch", &json!(body.to_string()), &why);
+            Err(Refusal::invalid_of("", "", "", vec![cause]))
+        }
+        _ => Err(Refusal::undecodable(ask.kind, &why)),
+    }
+}
+
 /// What a real server answered to the same dry run.
 fn recorded(shared: &Shared, ask: &Ask, head: &Parts, body: &Bytes) -> Option<Answer> {
     let verb = match ask.verb {
@@ -124,6 +173,13 @@ fn part(ask: &Ask) -> Part {
     }
 }
 
+fn form_of(head: &Parts) -> Result<Form, Refusal> {
+    let kind = head.headers.get(CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    Form::of(kind).ok_or_else(|| Refusal::media_type(kind))
+}
+
 fn patch(
     state: &mut State,
     ask: &Ask,
@@ -131,13 +187,11 @@ fn patch(
     head: &Parts,
     body: &Bytes,
 ) -> Result<Answer, Refusal> {
-    let kind = head
-        .headers
-        .get(CONTENT_TYPE)
-        .and_then(|kind| kind.to_str().ok())
-        .unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    let form = Form::of(kind).ok_or_else(|| Refusal::media_type(kind))?;
+    let form = form_of(head)?;
+    if form == Form::Apply && ask.query.first("fieldManager").is_none_or(str::is_empty) {
+        let cause = Cause::missing("fieldManager", "is required for apply patch");
+        return Err(Refusal::option(options_of(ask.verb), cause));
+    }
     let body = json(body)?;
     if ask.subresource == "scale" {
         let scale = scale(state, ask, key)?;
@@ -190,7 +244,7 @@ pub(super) fn metadata_of(value: &Value) -> Value {
 }
 
 fn selected(state: &State, ask: &Ask) -> Result<Vec<(Key, std::sync::Arc<Object>)>, Refusal> {
-    let selection = Selection::of(&ask.query)?;
+    let selection = Selection::of(ask.kind, &ask.query)?;
     let all = state.store.all(ask.kind.plural, &ask.namespace);
     let taken = all.filter(|(_, object)| selection.takes(&object.value));
     Ok(taken
@@ -199,6 +253,13 @@ fn selected(state: &State, ask: &Ask) -> Result<Vec<(Key, std::sync::Arc<Object>
 }
 
 fn list(state: &State, ask: &Ask, head: &Parts) -> Result<Answer, Refusal> {
+    if let Some(limit) = ask.query.first("limit").filter(|limit| !limit.is_empty())
+        && limit.parse::<i64>().is_err()
+    {
+        return Err(Refusal::bad(format_args!(
+            "strconv.ParseInt: parsing {limit:?}: invalid syntax"
+        )));
+    }
     let items = selected(state, ask)?;
     let version = state.store.version();
     if accepts(head, "Table") {

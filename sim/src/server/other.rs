@@ -6,7 +6,7 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::rbac::{Access, User};
-use super::refusal::Refusal;
+use super::refusal::{Cause, Refusal};
 use super::serve::{Answer, Shared, json, text, told};
 use super::state::State;
 use super::{discovery, openapi};
@@ -65,11 +65,28 @@ fn reviewed(state: &State, user: &User, review: &str, mut asked: Value) -> Resul
     if !asked.is_object() {
         return Err(Refusal::bad("a review is an object"));
     }
+    let spec = &asked["spec"];
+    let about = ["resourceAttributes", "nonResourceAttributes"];
+    if review == "selfsubjectaccessreviews"
+        && about.iter().filter(|field| spec[field].is_object()).count() != 1
+    {
+        let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+        let cause = Cause::invalid("spec", &Value::Null, why);
+        return Err(Refusal::invalid_of(
+            "authorization.k8s.io",
+            "",
+            "",
+            vec![cause],
+        ));
+    }
+    asked["apiVersion"] = json!("authorization.k8s.io/v1");
     asked["status"] = match review {
         "selfsubjectaccessreviews" => {
+            asked["kind"] = json!("SelfSubjectAccessReview");
             json!({"allowed": user.may(state, &Access::of_review(&asked["spec"]))})
         }
         "selfsubjectrulesreviews" => {
+            asked["kind"] = json!("SelfSubjectRulesReview");
             let namespace = asked["spec"]["namespace"].as_str().unwrap_or_default();
             let rules = user.rules(state, namespace).into_iter().cloned();
             let (paths, resources): (Vec<_>, Vec<_>) =

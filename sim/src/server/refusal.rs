@@ -5,6 +5,58 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use super::kinds::Kind;
+use crate::world::Key;
+
+/// One thing that is wrong in an object (apimachinery, `field.Error`).
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Cause {
+    reason: &'static str,
+    field: String,
+    message: String,
+}
+
+impl Cause {
+    fn new(reason: &'static str, field: &str, message: String) -> Self {
+        let field = field.to_owned();
+        Self {
+            reason,
+            field,
+            message,
+        }
+    }
+
+    pub(super) fn required(field: &str) -> Self {
+        Self::new("FieldValueRequired", field, "Required value".to_owned())
+    }
+
+    pub(super) fn missing(field: &str, why: &str) -> Self {
+        Self::new(
+            "FieldValueRequired",
+            field,
+            format!("Required value: {why}"),
+        )
+    }
+
+    pub(super) fn invalid(field: &str, value: &Value, why: &str) -> Self {
+        let message = format!("Invalid value: {value}: {why}");
+        Self::new("FieldValueInvalid", field, message)
+    }
+
+    pub(super) fn forbidden(field: &str, why: &str) -> Self {
+        Self::new("FieldValueForbidden", field, format!("Forbidden: {why}"))
+    }
+
+    pub(super) fn unsupported(field: &str, value: impl fmt::Debug, known: &[&str]) -> Self {
+        let known: Vec<String> = known.iter().map(|one| format!("{one:?}")).collect();
+        let known = known.join(", ");
+        let message = format!("Unsupported value: {value:?}: supported values: {known}");
+        Self::new("FieldValueNotSupported", field, message)
+    }
+
+    fn told(self) -> Value {
+        json!({"reason": self.reason, "message": self.message, "field": self.field})
+    }
+}
 
 /// A request that is refused.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +87,27 @@ impl Refusal {
 
     pub(super) fn bad(message: impl fmt::Display) -> Self {
         Self::new(400, "BadRequest", message.to_string())
+    }
+
+    /// A body that is none of the kind.
+    pub(super) fn undecodable(kind: &Kind, why: &dyn fmt::Display) -> Self {
+        let Kind { name, version, .. } = kind;
+        Self::bad(format_args!(
+            "{name} in version \"{version}\" cannot be handled as a {name}: {why}"
+        ))
+    }
+
+    /// What is applied and has a field that the kind has not (structured-merge-diff).
+    pub(super) fn undeclared(kind: &Kind, key: &Key, field: &str) -> Self {
+        let message = format!(
+            "failed to create typed patch object ({}/{}; {}, Kind={}): .{field}: field not declared in \
+             schema",
+            key.namespace,
+            key.name,
+            kind.api_version(),
+            kind.name
+        );
+        Self::new(500, "", message)
     }
 
     pub(super) fn forbidden(kind: &Kind, name: &str, why: &str) -> Self {
@@ -97,6 +170,18 @@ impl Refusal {
         Self::new(409, "Conflict", message).of(kind, name)
     }
 
+    /// The same, as deletions say it: of the kind, not of its plural.
+    pub(super) fn conflict_of_kind(kind: &Kind, name: &str, why: &str) -> Self {
+        let mut refusal = Self::conflict(kind, name, why);
+        let of = match kind.group {
+            "" => kind.name.to_owned(),
+            group => format!("{}.{group}", kind.name),
+        };
+        refusal.message = format!("Operation cannot be fulfilled on {of} \"{name}\": {why}");
+        refusal.details["kind"] = json!(kind.name);
+        refusal
+    }
+
     pub(super) fn gone(version: u64, oldest: u64) -> Self {
         Self::new(
             410,
@@ -121,12 +206,38 @@ impl Refusal {
         Self::new(415, "UnsupportedMediaType", message)
     }
 
-    pub(super) fn invalid(kind: &Kind, name: &str, field: &str, why: &str) -> Self {
-        let message = format!("{} \"{name}\" is invalid: {field}: {why}", kind.name);
-        let mut refusal = Self::new(422, "Invalid", message).of(kind, name);
-        let cause = json!({"reason": "FieldValueInvalid", "message": why, "field": field});
-        refusal.details["kind"] = json!(kind.name);
-        refusal.details["causes"] = json!([cause]);
+    /// An object with something wrong in it.
+    pub(super) fn invalid(kind: &Kind, name: &str, causes: Vec<Cause>) -> Self {
+        Self::invalid_of(kind.group, kind.name, name, causes)
+    }
+
+    /// An option of a request.
+    pub(super) fn option(kind: &str, cause: Cause) -> Self {
+        Self::invalid_of("meta.k8s.io", kind, "", vec![cause])
+    }
+
+    pub(super) fn invalid_of(group: &str, kind: &str, name: &str, causes: Vec<Cause>) -> Self {
+        let of = match group {
+            "" => kind.to_owned(),
+            group => format!("{kind}.{group}"),
+        };
+        let all: Vec<String> = causes
+            .iter()
+            .map(|cause| format!("{}: {}", cause.field, cause.message))
+            .collect();
+        let all = match all.as_slice() {
+            [one] => one.clone(),
+            all => format!("[{}]", all.join(", ")),
+        };
+        let message = format!("{of} \"{name}\" is invalid: {all}");
+        let mut refusal = Self::new(422, "Invalid", message);
+        let causes: Vec<Value> = causes.into_iter().map(Cause::told).collect();
+        refusal.details = json!({"causes": causes});
+        for (field, value) in [("name", name), ("group", group), ("kind", kind)] {
+            if !value.is_empty() {
+                refusal.details[field] = json!(value);
+            }
+        }
         refusal
     }
 
@@ -165,8 +276,11 @@ impl Refusal {
     pub(super) fn status(&self) -> Value {
         let mut status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-            "message": self.message, "reason": self.reason, "code": self.code,
+            "message": self.message, "code": self.code,
         });
+        if !self.reason.is_empty() {
+            status["reason"] = json!(self.reason);
+        }
         if !self.details.is_null() {
             status["details"] = self.details.clone();
         }

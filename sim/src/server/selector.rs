@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::kinds::Kind;
 use super::refusal::Refusal;
 use crate::query::Query;
 
@@ -40,9 +41,29 @@ impl Requirement {
 }
 
 impl Selection {
-    pub(super) fn of(query: &Query) -> Result<Self, Refusal> {
+    pub(super) fn of(kind: &Kind, query: &Query) -> Result<Self, Refusal> {
         let labels = parse(query.first("labelSelector").unwrap_or_default())?;
-        let fields = parse(query.first("fieldSelector").unwrap_or_default())?;
+        let text = query.first("fieldSelector").unwrap_or_default();
+        let fields = parse(text)?;
+        for field in &fields {
+            if matches!(field.test, Test::Exists | Test::Lacks) {
+                let key = &field.key;
+                return Err(Refusal::bad(format_args!(
+                    "invalid selector: '{text}'; can't understand '{key}'"
+                )));
+            }
+            let always = ["metadata.name", "metadata.namespace"];
+            if !always
+                .iter()
+                .chain(fields_of(kind))
+                .any(|known| *known == field.key)
+            {
+                return Err(Refusal::bad(format_args!(
+                    "field label not supported: {}",
+                    field.key
+                )));
+            }
+        }
         Ok(Self { labels, fields })
     }
 
@@ -54,6 +75,44 @@ impl Selection {
                 // A field that is not set is empty
                 one.holds(Some(value.as_deref().unwrap_or_default()))
             })
+    }
+}
+
+/// What a kind can be selected by besides its name and namespace (kubernetes 1.37.0,
+/// `AddFieldLabelConversionFunc` in `pkg/apis/*/v1/conversion.go`).
+fn fields_of(kind: &Kind) -> &'static [&'static str] {
+    match kind.plural {
+        "pods" => &[
+            "spec.nodeName",
+            "spec.restartPolicy",
+            "spec.schedulerName",
+            "spec.serviceAccountName",
+            "spec.hostNetwork",
+            "status.phase",
+            "status.podIP",
+            "status.podIPs",
+            "status.nominatedNodeName",
+        ],
+        "nodes" => &["spec.unschedulable"],
+        "namespaces" => &["status.phase"],
+        "secrets" => &["type"],
+        "services" => &["spec.clusterIP", "spec.type"],
+        "replicasets" | "replicationcontrollers" => &["status.replicas"],
+        "jobs" => &["status.successful"],
+        "events" => &[
+            "involvedObject.kind",
+            "involvedObject.namespace",
+            "involvedObject.name",
+            "involvedObject.uid",
+            "involvedObject.apiVersion",
+            "involvedObject.resourceVersion",
+            "involvedObject.fieldPath",
+            "reason",
+            "reportingComponent",
+            "source",
+            "type",
+        ],
+        _ => &[],
     }
 }
 
@@ -99,7 +158,15 @@ fn requirement(piece: &str) -> Result<Requirement, Refusal> {
         (piece, Test::Exists)
     };
     let key = key.trim();
-    if key.is_empty() || key.contains(char::is_whitespace) {
+    let word = |text: &str| {
+        let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':');
+        text.chars().all(inner)
+    };
+    let values = match &test {
+        Test::In(values) | Test::NotIn(values) => values.as_slice(),
+        Test::Exists | Test::Lacks => &[],
+    };
+    if key.is_empty() || !word(key) || !values.iter().all(|value| word(value)) {
         return Err(unreadable());
     }
     Ok(Requirement {
@@ -168,6 +235,10 @@ mod tests {
     fn selectors_of_requests() {
         let object = json!({"metadata": {"name": "x", "labels": {"a": "b", "t": "1"}},
             "spec": {"nodeName": "n", "unschedulable": true}});
+        let kind = |query: &str| match query.contains("unschedulable") {
+            true => Kind::named("nodes"),
+            false => Kind::named("pods"),
+        };
         for (query, takes) in [
             ("", true),
             ("labelSelector=a%3Db", true),
@@ -180,15 +251,19 @@ mod tests {
             ("fieldSelector=metadata.name=x,status.phase!=Failed", true),
             ("fieldSelector=spec.unschedulable=true", true),
         ] {
-            let selection = Selection::of(&Query::parse(Some(query))).expect(query);
+            let selection = Selection::of(kind(query), &Query::parse(Some(query))).expect(query);
             assert_eq!(selection.takes(&object), takes, "{query}");
         }
         for query in [
             "labelSelector=a in b",
             "labelSelector==b",
             "labelSelector=a b",
+            "labelSelector=((",
+            "labelSelector=a=(",
+            "fieldSelector=a",
+            "fieldSelector=spec.color=red",
         ] {
-            let refused = Selection::of(&Query::parse(Some(query))).expect_err(query);
+            let refused = Selection::of(kind(query), &Query::parse(Some(query))).expect_err(query);
             assert_eq!(refused.code, 400);
         }
     }

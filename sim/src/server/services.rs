@@ -7,10 +7,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::kinds::Kind;
-use super::refusal::Refusal;
+use super::refusal::{Cause, Refusal};
 use super::state::State;
-use crate::families;
 use crate::world::Key;
+use crate::{families, given};
 
 /// The service of the API server itself has the first address of the range (kubernetes 1.37.0,
 /// `pkg/controlplane/instance.go`).
@@ -62,7 +62,8 @@ pub(super) fn complete(state: &mut State, key: &Key, body: &mut Value) -> Result
     }
     let mut typed = ServiceSpec::deserialize(&*spec).map_err(Refusal::bad)?;
     families::complete(&mut typed, state.families)
-        .map_err(|why| Refusal::invalid(kind, &key.name, "spec", &why))?;
+        .map_err(|refused| Cause::invalid(&refused.field, &refused.value, &refused.why))
+        .map_err(|cause| Refusal::invalid(kind, &key.name, vec![cause]))?;
     let mut addresses = typed.cluster_ips.unwrap_or_default();
     let taken: BTreeSet<String> = used(state, key)
         .flat_map(|spec| strings(&spec["clusterIPs"]))
@@ -71,10 +72,18 @@ pub(super) fn complete(state: &mut State, key: &Key, body: &mut Value) -> Result
     let is_headless = addresses.first().is_some_and(|first| first == "None");
     let mut own = addresses.iter().filter(|_| !is_headless);
     if let Some(own) = own.find(|own| taken.contains(*own)) {
+        let why = format!("failed to allocate IP {own}: provided IP is already allocated");
+        let cause = Cause::invalid("spec.clusterIPs", &json!([own]), &why);
+        return Err(Refusal::invalid(kind, &key.name, vec![cause]));
+    }
+    let mut own = addresses.iter().filter(|_| !is_headless);
+    let is_in_range = |own: &str| own.parse().is_ok_and(given::is_in_range);
+    if let Some(own) = own.find(|own| !is_in_range(own)) {
         let why = format!(
-            "Invalid value: [{own:?}]: failed to allocate IP {own}: provided IP is already allocated"
+            "failed to allocate IP {own}: the provided network does not match the current range"
         );
-        return Err(Refusal::invalid(kind, &key.name, "spec.clusterIPs", &why));
+        let cause = Cause::invalid("spec.clusterIPs", &json!([own]), &why);
+        return Err(Refusal::invalid(kind, &key.name, vec![cause]));
     }
     let wanted = typed.ip_families.iter().flatten().skip(addresses.len());
     for family in wanted.filter(|_| !is_headless) {
@@ -129,15 +138,15 @@ fn node_ports(state: &mut State, key: &Key, spec: &mut Value) -> Result<(), Refu
         let field = format!("spec.ports[{at}].nodePort");
         match port["nodePort"].as_u64().filter(|own| *own != 0) {
             Some(own) if !(30_000..=32_767).contains(&own) => {
-                let why = format!(
-                    "Invalid value: {own}: provided port is not in the valid range. The range of valid \
-                     ports is 30000-32767"
-                );
-                return Err(Refusal::invalid(kind, &key.name, &field, &why));
+                let why = "provided port is not in the valid range. The range of valid ports is \
+                           30000-32767";
+                let cause = Cause::invalid(&field, &json!(own), why);
+                return Err(Refusal::invalid(kind, &key.name, vec![cause]));
             }
             Some(own) if taken.contains(&own) => {
-                let why = format!("Invalid value: {own}: provided port is already allocated");
-                return Err(Refusal::invalid(kind, &key.name, &field, &why));
+                let cause =
+                    Cause::invalid(&field, &json!(own), "provided port is already allocated");
+                return Err(Refusal::invalid(kind, &key.name, vec![cause]));
             }
             Some(_) => {}
             None => {

@@ -1,13 +1,11 @@
 //! Whether an object has the types of its kind: what is stored can be read by anybody.
 
-use std::fmt::Debug;
-
 use k8s_openapi::api::{
     admissionregistration, apps, autoscaling, batch, coordination, core, discovery, networking,
     node, policy, rbac, scheduling, storage,
 };
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::kinds::Kind;
@@ -15,72 +13,112 @@ use super::refusal::Refusal;
 
 /// Refuses what is of another shape.
 pub(super) fn check(kind: &Kind, value: &Value) -> Result<(), Refusal> {
-    let checked = match kind.plural {
-        "configmaps" => read::<core::v1::ConfigMap>(value),
-        "events" => read::<core::v1::Event>(value),
-        "limitranges" => read::<core::v1::LimitRange>(value),
-        "namespaces" => read::<core::v1::Namespace>(value),
-        "nodes" => read::<core::v1::Node>(value),
-        "persistentvolumes" => read::<core::v1::PersistentVolume>(value),
-        "persistentvolumeclaims" => read::<core::v1::PersistentVolumeClaim>(value),
-        "pods" => read::<core::v1::Pod>(value),
-        "podtemplates" => read::<core::v1::PodTemplate>(value),
-        "replicationcontrollers" => read::<core::v1::ReplicationController>(value),
-        "resourcequotas" => read::<core::v1::ResourceQuota>(value),
-        "secrets" => read::<core::v1::Secret>(value),
-        "services" => read::<core::v1::Service>(value),
-        "clusterroles" => read::<rbac::v1::ClusterRole>(value),
-        "clusterrolebindings" => read::<rbac::v1::ClusterRoleBinding>(value),
-        "roles" => read::<rbac::v1::Role>(value),
-        "rolebindings" => read::<rbac::v1::RoleBinding>(value),
-        "serviceaccounts" => read::<core::v1::ServiceAccount>(value),
-        "mutatingadmissionpolicies" => {
-            read::<admissionregistration::v1::MutatingAdmissionPolicy>(value)
-        }
-        "mutatingadmissionpolicybindings" => {
-            read::<admissionregistration::v1::MutatingAdmissionPolicyBinding>(value)
-        }
-        "mutatingwebhookconfigurations" => {
-            read::<admissionregistration::v1::MutatingWebhookConfiguration>(value)
-        }
-        "validatingadmissionpolicies" => {
-            read::<admissionregistration::v1::ValidatingAdmissionPolicy>(value)
-        }
-        "validatingadmissionpolicybindings" => {
-            read::<admissionregistration::v1::ValidatingAdmissionPolicyBinding>(value)
-        }
-        "validatingwebhookconfigurations" => {
-            read::<admissionregistration::v1::ValidatingWebhookConfiguration>(value)
-        }
-        "apiservices" => read::<apiregistration::v1::APIService>(value),
-        "daemonsets" => read::<apps::v1::DaemonSet>(value),
-        "deployments" => read::<apps::v1::Deployment>(value),
-        "replicasets" => read::<apps::v1::ReplicaSet>(value),
-        "statefulsets" => read::<apps::v1::StatefulSet>(value),
-        "horizontalpodautoscalers" => read::<autoscaling::v2::HorizontalPodAutoscaler>(value),
-        "cronjobs" => read::<batch::v1::CronJob>(value),
-        "jobs" => read::<batch::v1::Job>(value),
-        "leases" => read::<coordination::v1::Lease>(value),
-        "endpointslices" => read::<discovery::v1::EndpointSlice>(value),
-        "networkpolicies" => read::<networking::v1::NetworkPolicy>(value),
-        "runtimeclasses" => read::<node::v1::RuntimeClass>(value),
-        "poddisruptionbudgets" => read::<policy::v1::PodDisruptionBudget>(value),
-        "priorityclasses" => read::<scheduling::v1::PriorityClass>(value),
-        "csidrivers" => read::<storage::v1::CSIDriver>(value),
-        "csinodes" => read::<storage::v1::CSINode>(value),
-        "storageclasses" => read::<storage::v1::StorageClass>(value),
-        other => return Err(Refusal::unserved(format_args!("what is in {other}"))),
-    };
-    checked.map_err(|error| {
-        Refusal::bad(format_args!(
-            "{} in version \"{}\" cannot be handled as a {}: {error}",
-            kind.name, kind.version, kind.name
-        ))
-    })
+    unknown(kind, value, false).map(drop)
 }
 
-fn read<'a, K: Deserialize<'a> + Debug>(value: &'a Value) -> Result<(), serde_json::Error> {
-    K::deserialize(value).map(drop)
+/// The fields that the kind does not have, as a server names them.
+pub(super) fn unknown_fields(kind: &Kind, value: &Value) -> Result<Vec<String>, Refusal> {
+    unknown(kind, value, true)
+}
+
+fn unknown(kind: &Kind, value: &Value, strictly: bool) -> Result<Vec<String>, Refusal> {
+    let checked = match kind.plural {
+        "configmaps" => read::<core::v1::ConfigMap>(value, strictly),
+        "events" => read::<core::v1::Event>(value, strictly),
+        "limitranges" => read::<core::v1::LimitRange>(value, strictly),
+        "namespaces" => read::<core::v1::Namespace>(value, strictly),
+        "nodes" => read::<core::v1::Node>(value, strictly),
+        "persistentvolumes" => read::<core::v1::PersistentVolume>(value, strictly),
+        "persistentvolumeclaims" => read::<core::v1::PersistentVolumeClaim>(value, strictly),
+        "pods" => read::<core::v1::Pod>(value, strictly),
+        "podtemplates" => read::<core::v1::PodTemplate>(value, strictly),
+        "replicationcontrollers" => read::<core::v1::ReplicationController>(value, strictly),
+        "resourcequotas" => read::<core::v1::ResourceQuota>(value, strictly),
+        "secrets" => read::<core::v1::Secret>(value, strictly),
+        "services" => read::<core::v1::Service>(value, strictly),
+        "clusterroles" => read::<rbac::v1::ClusterRole>(value, strictly),
+        "clusterrolebindings" => read::<rbac::v1::ClusterRoleBinding>(value, strictly),
+        "roles" => read::<rbac::v1::Role>(value, strictly),
+        "rolebindings" => read::<rbac::v1::RoleBinding>(value, strictly),
+        "serviceaccounts" => read::<core::v1::ServiceAccount>(value, strictly),
+        "mutatingadmissionpolicies" => {
+            read::<admissionregistration::v1::MutatingAdmissionPolicy>(value, strictly)
+        }
+        "mutatingadmissionpolicybindings" => {
+            read::<admissionregistration::v1::MutatingAdmissionPolicyBinding>(value, strictly)
+        }
+        "mutatingwebhookconfigurations" => {
+            read::<admissionregistration::v1::MutatingWebhookConfiguration>(value, strictly)
+        }
+        "validatingadmissionpolicies" => {
+            read::<admissionregistration::v1::ValidatingAdmissionPolicy>(value, strictly)
+        }
+        "validatingadmissionpolicybindings" => {
+            read::<admissionregistration::v1::ValidatingAdmissionPolicyBinding>(value, strictly)
+        }
+        "validatingwebhookconfigurations" => {
+            read::<admissionregistration::v1::ValidatingWebhookConfiguration>(value, strictly)
+        }
+        "apiservices" => read::<apiregistration::v1::APIService>(value, strictly),
+        "daemonsets" => read::<apps::v1::DaemonSet>(value, strictly),
+        "deployments" => read::<apps::v1::Deployment>(value, strictly),
+        "replicasets" => read::<apps::v1::ReplicaSet>(value, strictly),
+        "statefulsets" => read::<apps::v1::StatefulSet>(value, strictly),
+        "horizontalpodautoscalers" => {
+            read::<autoscaling::v2::HorizontalPodAutoscaler>(value, strictly)
+        }
+        "cronjobs" => read::<batch::v1::CronJob>(value, strictly),
+        "jobs" => read::<batch::v1::Job>(value, strictly),
+        "leases" => read::<coordination::v1::Lease>(value, strictly),
+        "endpointslices" => read::<discovery::v1::EndpointSlice>(value, strictly),
+        "networkpolicies" => read::<networking::v1::NetworkPolicy>(value, strictly),
+        "runtimeclasses" => read::<node::v1::RuntimeClass>(value, strictly),
+        "poddisruptionbudgets" => read::<policy::v1::PodDisruptionBudget>(value, strictly),
+        "priorityclasses" => read::<scheduling::v1::PriorityClass>(value, strictly),
+        "csidrivers" => read::<storage::v1::CSIDriver>(value, strictly),
+        "csinodes" => read::<storage::v1::CSINode>(value, strictly),
+        "storageclasses" => read::<storage::v1::StorageClass>(value, strictly),
+        other => return Err(Refusal::unserved(format_args!("what is in {other}"))),
+    };
+    checked.map_err(|error| Refusal::undecodable(kind, &error))
+}
+
+/// What is lost when a value is read and written again, which is asked for strictly.
+fn read<'a, K: Deserialize<'a> + Serialize>(
+    value: &'a Value,
+    strictly: bool,
+) -> Result<Vec<String>, serde_json::Error> {
+    let read = K::deserialize(value)?;
+    let mut lost = Vec::new();
+    if strictly {
+        losses("", value, &serde_json::to_value(read)?, &mut lost);
+    }
+    Ok(lost)
+}
+
+fn losses(at: &str, value: &Value, written: &Value, into: &mut Vec<String>) {
+    match (value, written) {
+        (Value::Object(fields), Value::Object(written)) => {
+            // Directives of a strategic merge are not of the kind
+            for (name, value) in fields.iter().filter(|(name, _)| !name.starts_with('$')) {
+                let at = match at {
+                    "" => name.clone(),
+                    at => format!("{at}.{name}"),
+                };
+                match written.get(name) {
+                    Some(written) => losses(&at, value, written, into),
+                    None if value.is_null() => {}
+                    None => into.push(at),
+                }
+            }
+        }
+        (Value::Array(items), Value::Array(written)) => {
+            for (number, (item, written)) in items.iter().zip(written).enumerate() {
+                losses(&format!("{at}[{number}]"), item, written, into);
+            }
+        }
+        _ => {}
+    }
 }
 
 #[cfg(test)]
@@ -98,5 +136,15 @@ mod tests {
             let wrong = json!({"apiVersion": kind.api_version(), "kind": kind.name, "metadata": 1});
             assert_eq!(check(kind, &wrong).expect_err(kind.plural).code, 400);
         }
+    }
+
+    #[test]
+    fn what_a_kind_does_not_have_is_named() {
+        let pod = json!({"metadata": {"name": "a", "labels": {"any": "b"}}, "color": "red",
+            "spec": {"containers": [{"name": "a", "ports": [], "imagePullPolice": "Never"}],
+                "$retainKeys": []}});
+        let told = unknown_fields(Kind::named("pods"), &pod);
+        let unknown = ["color", "spec.containers[0].imagePullPolice"].map(str::to_owned);
+        assert_eq!(told, Ok(unknown.to_vec()));
     }
 }

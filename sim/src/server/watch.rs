@@ -74,7 +74,7 @@ pub(super) fn answer(
     headers: &HeaderMap,
 ) -> Result<Answer, Refusal> {
     let query = &ask.query;
-    let selection = Selection::of(query)?;
+    let selection = Selection::of(ask.kind, query)?;
     let seconds = query
         .first("timeoutSeconds")
         .and_then(|seconds| seconds.parse().ok());
