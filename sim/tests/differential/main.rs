@@ -1,9 +1,11 @@
 //! The embedded API server beside a real one: the same objects in, with the same simulated nodes; the
-//! same objects and statuses have to come out.
+//! same objects and statuses have to come out. And the same answers to requests, of which most are
+//! refused.
 //!
 //! Needs the kubeconfig of a control plane without nodes (`ci/control-plane/up`) in
 //! `WINCONFORM_TEST_KUBECONFIG`; without it the test says that it was not run.
 
+mod answers;
 mod normal;
 mod world;
 
@@ -11,13 +13,14 @@ use std::io::Write;
 use std::time::Duration;
 
 use hybrid_sim::server::{Server, ServerOptions};
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use normal::{Allowed, Record, between};
+use answers::Side;
+use normal::{Allowed, Difference, Record, between};
 use world::World;
 
 const VARIABLE: &str = "WINCONFORM_TEST_KUBECONFIG";
@@ -71,19 +74,24 @@ struct Shown {
     is: Value,
 }
 
-async fn real() -> Option<Client> {
+/// Clients of a real server: one of its administrator, and one that is nobody without a token.
+async fn real() -> Option<[Client; 2]> {
     let Ok(kubeconfig) = std::env::var(VARIABLE) else {
         // Not println, which the test runner keeps to itself when a test passes
         writeln!(std::io::stderr(), "not run: {VARIABLE} is not set").expect("stderr is open");
         return None;
     };
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let read = Kubeconfig::read_from(&kubeconfig).expect("the kubeconfig can be read");
     let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
-    Some(Client::try_from(config.expect("the kubeconfig is whole")).expect("a client"))
+    let administrator = config.expect("the kubeconfig is whole");
+    let mut nobody = administrator.clone();
+    nobody.auth_info = AuthInfo::default();
+    Some([administrator, nobody].map(|config| Client::try_from(config).expect("a client")))
 }
 
 /// Does the same in both, step by step, and gives what differs in the end of each.
-async fn differs(worlds: [&World; 2], scenario: &Scenario) -> Vec<normal::Difference> {
+async fn differs(worlds: [&World; 2], scenario: &Scenario) -> Vec<Difference> {
     let namespace = format!("differential-{}", scenario.name);
     for world in worlds {
         world.namespace(&namespace).await;
@@ -106,17 +114,13 @@ async fn differs(worlds: [&World; 2], scenario: &Scenario) -> Vec<normal::Differ
 }
 
 /// Looks again until both show the same, or have had time enough for it.
-async fn settled(
-    [real, memory]: [&World; 2],
-    namespace: &str,
-    case: &str,
-) -> Vec<normal::Difference> {
+async fn settled([real, memory]: [&World; 2], namespace: &str, case: &str) -> Vec<Difference> {
     let deadline = Instant::now() + PATIENCE;
     let mut changes = (real.changes(namespace), memory.changes(namespace));
     loop {
         let seen: [Record; 2] = [real.record(namespace).await, memory.record(namespace).await];
         let found = between(case, &seen[0], &seen[1]);
-        let unknown = found.iter().any(|one| !Allowed::all().knows(one));
+        let unknown = found.iter().any(|one| !Allowed::objects().knows(one));
         if !unknown {
             return found;
         }
@@ -135,10 +139,9 @@ async fn settled(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_embedded_server_does_what_a_real_one_does() {
-    let Some(client) = real().await else {
+    let Some([client, _]) = real().await else {
         return;
     };
-    let _ = rustls::crypto::ring::default_provider().install_default();
     let server = Server::start(&ServerOptions::default()).expect("it starts");
     let (real, memory) = (
         World::join(client).await,
@@ -154,12 +157,28 @@ async fn the_embedded_server_does_what_a_real_one_does() {
     real.leave().await;
     memory.leave().await;
     server.stop().await;
-    let allowed = Allowed::all();
+    let what = format!("{} scenarios, {steps} steps", scenarios.len());
+    conclude(&what, Allowed::objects(), &found);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_embedded_server_answers_what_a_real_one_does() {
+    let Some(real) = real().await else {
+        return;
+    };
+    let server = Server::start(&ServerOptions::default()).expect("it starts");
+    let memory = [server.client(), server.client()];
+    let (found, requests) = answers::differ([&Side(real), &Side(memory)]).await;
+    server.stop().await;
+    conclude(&format!("{requests} requests"), Allowed::answers(), &found);
+}
+
+/// Fails on what differs and is not known to, and on what is known to and differs no more.
+fn conclude(what: &str, allowed: &Allowed, found: &[Difference]) {
     let (known, unknown): (Vec<_>, Vec<_>) = found.iter().partition(|one| allowed.knows(one));
     writeln!(
         std::io::stderr(),
-        "{} scenarios, {steps} steps: {} known differences, {} others",
-        scenarios.len(),
+        "{what}: {} known differences, {} others",
         known.len(),
         unknown.len()
     )
@@ -167,7 +186,7 @@ async fn the_embedded_server_does_what_a_real_one_does() {
     let unknown: Vec<String> = unknown.iter().map(ToString::to_string).collect();
     assert_eq!(unknown, Vec::<String>::new(), "\n{}", unknown.join("\n"));
     assert_eq!(
-        allowed.unused(&found),
+        allowed.unused(found),
         Vec::<String>::new(),
         "known, and seen no more"
     );

@@ -75,7 +75,7 @@ fn text(value: &str) -> String {
     })
 }
 
-fn flatten(at: &str, value: &Value, known: &Addresses, into: &mut Record) {
+pub(crate) fn flatten(at: &str, value: &Value, known: &Addresses, into: &mut Record) {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
@@ -192,20 +192,30 @@ struct Group {
 /// The list of what is known to differ.
 pub(crate) struct Allowed(Vec<Regex>);
 
-static ALLOWED: LazyLock<Allowed> = LazyLock::new(|| {
-    let groups: Vec<Group> =
-        serde_saphyr::from_str(include_str!("differences.yaml")).expect("differences.yaml");
-    let patterns = groups.into_iter().flat_map(|group| {
-        assert!(!group.because.trim().is_empty(), "it has its reason");
-        group.at
-    });
-    let pattern = |pattern: String| Regex::new(&format!("^(?:{pattern})$")).expect("a pattern");
-    Allowed(patterns.map(pattern).collect())
-});
+static OBJECTS: LazyLock<Allowed> =
+    LazyLock::new(|| Allowed::read(include_str!("differences.yaml")));
+static ANSWERS: LazyLock<Allowed> =
+    LazyLock::new(|| Allowed::read(include_str!("other-answers.yaml")));
 
 impl Allowed {
-    pub(crate) fn all() -> &'static Self {
-        &ALLOWED
+    fn read(text: &str) -> Self {
+        let groups: Vec<Group> = serde_saphyr::from_str(text).expect("a list of differences");
+        let patterns = groups.into_iter().flat_map(|group| {
+            assert!(!group.because.trim().is_empty(), "it has its reason");
+            group.at
+        });
+        let pattern = |pattern: String| Regex::new(&format!("^(?:{pattern})$")).expect("a pattern");
+        Self(patterns.map(pattern).collect())
+    }
+
+    /// Of what stands.
+    pub(crate) fn objects() -> &'static Self {
+        &OBJECTS
+    }
+
+    /// Of what is answered.
+    pub(crate) fn answers() -> &'static Self {
+        &ANSWERS
     }
 
     pub(crate) fn knows(&self, difference: &Difference) -> bool {
