@@ -47,6 +47,21 @@ fn a_healthy_cluster_is_conformant_and_said_to_be_none() {
 }
 
 #[test]
+fn a_fault_that_nothing_sees_is_said_to_be_seen_by_nothing() {
+    let unseen = "No check failed for what was broken (clock-wrong): none of these sees it.";
+    let select = ["--topology", "hybrid", "--select", "sample.nanoserver"];
+    for (fault, expected) in [
+        (&["--fault", "clock-wrong"][..], true),
+        (&[], false),
+        (&["--fault", "pull-fails=windows"], false),
+    ] {
+        let told = text(&demo(&[&select[..], fault].concat()).stderr);
+        let said = told.lines().any(|line| line == unseen);
+        assert_eq!(said, expected, "{fault:?}: {told}");
+    }
+}
+
+#[test]
 fn a_fault_is_found() {
     let fault = "kube-proxy-dead=windows-2022";
     let done = demo(&["--topology", "hybrid", "--fault", fault]);

@@ -128,6 +128,12 @@ async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8,
         keep: Keep::Never,
     };
     let code = Box::pin(checked(args, &suites, &cluster, &options, screen)).await?;
+    if code == 0 && !args.faults.is_empty() {
+        screen.complain(&format!(
+            "No check failed for what was broken ({}): none of these sees it.\n",
+            args.faults.join(", ")
+        ));
+    }
     let minutes = from.elapsed().as_secs().div_ceil(60).max(1);
     screen.complain(&format!(
         "Simulated: a control plane of Kubernetes {}, {} and {}, in {:.1} s. Nothing of it was real.\n",
