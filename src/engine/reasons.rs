@@ -6,6 +6,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
+use winconform_core::record::SIGNAL;
+
 use super::executor::Stop;
 use super::journal::Journal;
 use crate::cluster::LeaseState;
@@ -24,7 +26,7 @@ pub(super) async fn watch_reasons(
         deadline.map(|(after, _)| after).unwrap_or_default()
     };
     let by = tokio::select! {
-        () = signalled(&mut signals) => Stop::By("a signal".to_owned()),
+        () = signalled(&mut signals) => Stop::By(SIGNAL.to_owned()),
         why = lost(lease) => Stop::By(why),
         () = journal.failed() => Stop::By("its record, which takes no more".to_owned()),
         after = overdue => Stop::Deadline(after),

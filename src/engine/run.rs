@@ -13,8 +13,8 @@ use winconform_core::document::Diagnostics;
 use winconform_core::facts::{Facts, NodeFact, Pool, PoolName};
 use winconform_core::plan::{Access, Plan, Selected, Selection, plan, pulls};
 use winconform_core::record::{
-    Activity, Ended, Event, Exit, ObjectName, RecordError, ResumeError, RunView, TornDown, exit,
-    read,
+    Activity, Ended, Event, Exit, ObjectName, RecordError, ResumeError, RunView, SIGNAL, TornDown,
+    exit, read,
 };
 use winconform_core::suite::Suites;
 use winconform_core::way::Standing;
@@ -162,7 +162,7 @@ async fn live(
             planned.map_err(RunError::Selection)?
         }
         () = signalled(&mut waiting) => {
-            let by = Stop::By("a signal".to_owned());
+            let by = Stop::By(SIGNAL.to_owned());
             return stopped(cluster, options, journal, by).await;
         }
         () = passed(deadline) => {
@@ -263,7 +263,7 @@ fn stop_before(options: &RunOptions, signals: u32, deadline: Option<Instant>) ->
     let overdue = deadline.is_some_and(|at| at <= Instant::now());
     match signals {
         0 => options.deadline.filter(|_| overdue).map(Stop::Deadline),
-        _ => Some(Stop::By("a signal".to_owned())),
+        _ => Some(Stop::By(SIGNAL.to_owned())),
     }
 }
 

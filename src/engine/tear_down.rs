@@ -48,10 +48,11 @@ fn keeps(keep: Keep, journal: &Journal) -> Result<Option<Vec<ObjectName>>, RunEr
     // As if all were removed
     view.kept = true;
     view.torn_down = Some(TornDown::default());
-    let stays = match (exit(&view), keep) {
-        (Exit::Interrupted, _) | (_, Keep::Never) => false,
-        (_, Keep::Always) => true,
-        (exit, Keep::OnFailure) => exit != Exit::Conformant,
+    let stays = match keep {
+        _ if view.interrupted.is_some() => false,
+        Keep::Never => false,
+        Keep::Always => true,
+        Keep::OnFailure => exit(&view) != Exit::Conformant,
     };
     Ok(stays.then_some(kept))
 }

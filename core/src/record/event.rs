@@ -18,6 +18,9 @@ use crate::way::{Comparison, FixtureKey, Reply, StandingFixture, Trouble};
 /// The version of the record's schema; a reader takes its own and older ones.
 pub const SCHEMA: u32 = 4;
 
+/// What a run was interrupted by when its user wanted that.
+pub const SIGNAL: &str = "a signal";
+
 /// One line of a record.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -83,9 +86,9 @@ pub enum Event {
     },
     /// What was to be seen of something that failed, before everything was removed.
     Diagnosis(Diagnosis),
-    /// A signal or the loss of its Lease asked the run to end.
+    /// A signal, or what keeps it from going on, asked the run to end.
     Interrupted {
-        /// By what.
+        /// By what: [`SIGNAL`], or in words.
         by: String,
     },
     /// The run's deadline came: nothing was begun after it.

@@ -6,6 +6,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
+use super::event::SIGNAL;
 use super::fold::{CheckView, RunView};
 use crate::claims::ClaimId;
 use crate::config::Waiver;
@@ -119,7 +120,7 @@ pub fn exit(view: &RunView) -> Exit {
         // What was announced and never torn down is there still, for all that is known
         None => !view.intents.is_empty(),
     };
-    if view.interrupted.is_some() {
+    if view.interrupted.as_deref() == Some(SIGNAL) {
         Exit::Interrupted
     } else if !view.planned {
         Exit::CouldNotTell
@@ -127,7 +128,8 @@ pub fn exit(view: &RunView) -> Exit {
         Exit::NothingSelected
     } else if tally.against > 0 {
         Exit::NotConformant
-    } else if tally.told == 0
+    } else if view.interrupted.is_some()
+        || tally.told == 0
         || tally.count(Verdict::Broken) > 0
         || tally.unfinished > 0
         || !tally.untested.is_empty()

@@ -2,7 +2,7 @@
 
 use winconform_core::claims::{ClaimId, Kind};
 use winconform_core::config::{Profile, Waiver};
-use winconform_core::record::{Event, Exit, RunView, Started, Tally, exit, read};
+use winconform_core::record::{Event, Exit, RunView, SIGNAL, Started, Tally, exit, read};
 use winconform_core::report::terminal::{Colour, render};
 use winconform_core::report::{json, junit};
 use winconform_core::verdict::{Because, Conclusion, SkipReason, Verdict};
@@ -225,6 +225,21 @@ fn a_deadline_is_told_and_leaves_the_rest_untold() {
             "{text}"
         );
         assert!(text.contains("the run's deadline came before\n"), "{text}");
+    }
+}
+
+#[test]
+fn what_interrupts_a_run_without_a_signal_leaves_it_untold() {
+    let lost = "the loss of its Lease: it is held by `thief`";
+    for (by, verdict, expected) in [
+        (SIGNAL, Verdict::Pass, Exit::Interrupted),
+        (SIGNAL, Verdict::Fail, Exit::Interrupted),
+        (lost, Verdict::Pass, Exit::CouldNotTell),
+        (lost, Verdict::Fail, Exit::NotConformant),
+    ] {
+        let mut recorder = run(Profile::Default, Vec::new(), &[("net.a", saw_it(verdict))]);
+        recorder.push(Event::Interrupted { by: by.to_owned() });
+        assert_eq!(exit(&recorder.view()), expected, "{by}, {verdict:?}");
     }
 }
 
