@@ -35,14 +35,9 @@ pub(super) fn as_trouble(error: ApplyError) -> Trouble {
 
 /// What stands of a fixture: what was applied, and its pods.
 pub(super) fn standing(applied: &[Json], pods: Vec<StandingPod>) -> StandingFixture {
-    let first = |object: &&Json| !second_family::is_one(object);
-    let services: Vec<_> = services(applied).filter(first).collect();
-    let Served {
-        service,
-        name,
-        node_port,
-        headless,
-    } = served(&services);
+    let of_first = |object: &&Json| !second_family::is_one(object);
+    let services: Vec<_> = services(applied).filter(of_first).collect();
+    let first = served(&services);
     let of_pods = |protocol: &str| {
         let ports = applied.iter().find_map(|object| {
             let spec = match object["kind"].as_str()? {
@@ -58,10 +53,7 @@ pub(super) fn standing(applied: &[Json], pods: Vec<StandingPod>) -> StandingFixt
     };
     let mut services = services.into_iter();
     StandingFixture {
-        service,
-        name,
-        node_port,
-        headless,
+        first,
         port: of_pods("TCP"),
         udp: of_pods("UDP"),
         pods,

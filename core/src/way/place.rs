@@ -16,14 +16,9 @@ use crate::facts::{Facts, IpFamily, NodeFact, Pool, PoolName, WindowsBuild};
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct StandingFixture {
-    /// The Service's virtual address and port, where it has one.
-    pub service: Option<(IpAddr, u16)>,
-    /// The Service's name.
-    pub name: Option<String>,
-    /// The port of the Service on every node.
-    pub node_port: Option<u16>,
-    /// The name of its Service without an address.
-    pub headless: Option<String>,
+    /// How it is served in the cluster's first family.
+    #[serde(flatten)]
+    pub first: Served,
     /// The port its pods serve on.
     pub port: Option<u16>,
     /// The port its pods serve UDP on.
@@ -39,12 +34,25 @@ pub struct StandingFixture {
     pub second: Option<Served>,
 }
 
+impl StandingFixture {
+    /// How it is served in a family; the cluster's first where none is named.
+    pub(in crate::way) fn served(&self, family: Option<IpFamily>) -> Result<&Served, Trouble> {
+        match family {
+            None => Ok(&self.first),
+            Some(family) => self.second.as_ref().ok_or_else(|| {
+                let detail = format!("nobody has asked for Services in {family}");
+                Trouble::new(TroubleKind::FixtureFailed, detail)
+            }),
+        }
+    }
+}
+
 /// How Services serve a fixture in one family; nothing of it where the API server gives Services no
 /// addresses of that family.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Served {
-    /// The Service's virtual address and port.
+    /// The Service's virtual address and port, where it has one.
     pub service: Option<(IpAddr, u16)>,
     /// The Service's name.
     pub name: Option<String>,

@@ -35,10 +35,12 @@ fn standing() -> Standing {
     let at = |name: FixtureName| name.at(Some(&pool()));
     let other = PoolName::windows(WindowsBuild::SERVER_2019);
     let web = StandingFixture {
-        service: Some(([10, 96, 0, 1].into(), 80)),
-        name: Some("web".to_owned()),
-        node_port: Some(30080),
-        headless: Some("web-headless".to_owned()),
+        first: Served {
+            service: Some(([10, 96, 0, 1].into(), 80)),
+            name: Some("web".to_owned()),
+            node_port: Some(30080),
+            headless: Some("web-headless".to_owned()),
+        },
         port: Some(8080),
         udp: Some(8081),
         pods: vec![
@@ -50,7 +52,10 @@ fn standing() -> Standing {
         second: None,
     };
     let prober = StandingFixture {
-        service: Some(([10, 96, 0, 9].into(), 81)),
+        first: Served {
+            service: Some(([10, 96, 0, 9].into(), 81)),
+            ..Served::default()
+        },
         port: Some(8082),
         udp: Some(8081),
         pods: vec![pod("prober", "win-a", "10.0.1.9")],
@@ -65,7 +70,10 @@ fn standing() -> Standing {
         ..StandingFixture::default()
     };
     let alias = StandingFixture {
-        name: Some("web-alias".to_owned()),
+        first: Served {
+            name: Some("web-alias".to_owned()),
+            ..Served::default()
+        },
         ..StandingFixture::default()
     };
     let outside = |host: &str, says: &str| OutsideTarget {
@@ -532,7 +540,7 @@ fn bound_in_second<T>(with: impl FnOnce(&mut Standing), of: impl FnOnce(&Bound<'
             let second = format!("fd00:{node}::{last}");
             pod.addresses.push(second.parse().expect("an address"));
         }
-        fixture.second = fixture.service.map(|(_, port)| Served {
+        fixture.second = fixture.first.service.map(|(_, port)| Served {
             service: Some(("fd00:96::1".parse().expect("an address"), port)),
             name: Some("web-ipv6".to_owned()),
             node_port: Some(30081),

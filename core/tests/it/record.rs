@@ -12,7 +12,8 @@ use winconform_core::record::{
 };
 use winconform_core::verdict::{Scope, Verdict};
 use winconform_core::way::{
-    ApiReply, Comparison, FixtureName, HttpReply, Reply, SourceKind, StandingFixture, VantageKey,
+    ApiReply, Comparison, FixtureName, HttpReply, Reply, Served, SourceKind, StandingFixture,
+    VantageKey,
 };
 
 use crate::runs::{self, Recorder, at, difference, facts, looked, plan, planned, saw};
@@ -25,9 +26,12 @@ fn events() -> Vec<Event> {
         status: 200,
         body: json!({"kind": "Pod"}),
     }));
-    let service = Some(("fd00::1".parse().expect("an address"), 80));
+    let first = Served {
+        service: Some(("fd00::1".parse().expect("an address"), 80)),
+        ..Served::default()
+    };
     let outcome = FixtureOutcome::Stands(StandingFixture {
-        service,
+        first,
         ..StandingFixture::default()
     });
     let object = || runs::object("Pod", Some("ns"), "p");
@@ -361,7 +365,7 @@ fn records_of_one_target_and_of_fixtures_without_pods_are_read() {
     );
     let fixture = json!({"service": ["10.96.0.1", 80]});
     let fixture: StandingFixture = serde_json::from_value(fixture).expect("as it was written");
-    assert!(fixture.service.is_some() && fixture.pods.is_empty());
+    assert!(fixture.first.service.is_some() && fixture.pods.is_empty());
 }
 
 /// What a selection leaves of these checks: the wanted, and the rest.

@@ -6,10 +6,9 @@ use super::Target;
 use super::binding::Binding;
 use super::sample::sample;
 use crate::config::Target as OutsideTarget;
-use crate::facts::IpFamily;
 use crate::way::exchange::{Host, HttpGet};
 use crate::way::fixture::FixtureName;
-use crate::way::place::{Bound, StandingNode, StandingPod};
+use crate::way::place::{Bound, StandingFixture, StandingNode, StandingPod};
 use crate::way::trouble::{Trouble, TroubleKind};
 
 impl Target {
@@ -38,7 +37,7 @@ impl Target {
         let binding = Binding::of(of, at)?;
         let fixture = binding.fixture;
         if self.is_of_a_service()
-            && let Some(absent) = binding.without_service()
+            && let Some(absent) = without_service(fixture, at)?
         {
             return Ok(Aims::none(absent));
         }
@@ -170,13 +169,10 @@ fn itself<'a>(at: &Bound<'a>, by_service: bool) -> Result<Aims<'a>, Trouble> {
     let (prober, pod) = (at.prober()?, at.vantage()?);
     let (address, port, shown) = match by_service {
         true => {
-            let service = match (at.family, &prober.second) {
-                (None, _) => prober.service,
-                (Some(family), Some(second)) if second.service.is_none() => {
-                    return Ok(Aims::none(no_services(family)));
-                }
-                (Some(_), second) => second.as_ref().and_then(|second| second.service),
-            };
+            if let Some(absent) = without_service(prober, at)? {
+                return Ok(Aims::none(absent));
+            }
+            let service = prober.served(at.family)?.service;
             let (address, port) = service.ok_or_else(|| lacks("Service address"))?;
             (address, port, format!("its own Service IP {address}"))
         }
@@ -268,9 +264,14 @@ impl<'a> Aims<'a> {
     }
 }
 
-/// Why nobody has Services in a family.
-pub(super) fn no_services(family: IpFamily) -> String {
-    format!("the API server gives Services no {family} addresses")
+/// Why a fixture has no Service in the second family, where that is looked at and the API server gives
+/// Services no addresses of it.
+fn without_service(fixture: &StandingFixture, at: &Bound<'_>) -> Result<Option<String>, Trouble> {
+    let Some(family) = at.family else {
+        return Ok(None);
+    };
+    let none = fixture.served(at.family)?.service.is_none();
+    Ok(none.then(|| format!("the API server gives Services no {family} addresses")))
 }
 
 /// Whether a body is of a pod: it says its name or one of its addresses, and not as a part of
