@@ -7,7 +7,7 @@
 
 use serde_json::{Value as Json, json};
 use winconform_core::facts::IpFamily;
-use winconform_core::way::{FixtureName, StandingFixture};
+use winconform_core::way::{FixtureName, Second, StandingFixture, Trouble};
 
 use super::stands::{served, services};
 use crate::cluster::{ApplyError, labels};
@@ -34,10 +34,13 @@ pub(super) fn add(objects: &mut Vec<Json>, family: IpFamily) {
 }
 
 /// Adds to what stands of a fixture what of these was applied, which is none where the server has no
-/// addresses of the family for Services.
-pub(super) fn complete(standing: &mut StandingFixture, applied: &[Json]) {
+/// addresses of the family for Services; or why one of them could not be.
+pub(super) fn complete(standing: &mut StandingFixture, applied: &[Json], broken: Option<Trouble>) {
     let own: Vec<_> = applied.iter().filter(|object| is_one(object)).collect();
-    standing.second = Some(served(&own));
+    standing.second = Some(match broken {
+        Some(broken) => Second::Broken { broken },
+        None => Second::Served(served(&own)),
+    });
 }
 
 /// Whether an object is one of these Services.

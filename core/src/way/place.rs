@@ -31,7 +31,20 @@ pub struct StandingFixture {
     pub balancer: Option<Balancer>,
     /// How it is served in the cluster's second family, where the cluster has two.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub second: Option<Served>,
+    pub second: Option<Second>,
+}
+
+/// What stands of a fixture in the cluster's second family.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", untagged)]
+pub enum Second {
+    /// Its Services could not be made; what stands in the first family stands nevertheless.
+    Broken {
+        /// Why not.
+        broken: Trouble,
+    },
+    /// How it is served; records before it could be broken hold this alone.
+    Served(Served),
 }
 
 impl StandingFixture {
@@ -39,10 +52,14 @@ impl StandingFixture {
     pub(in crate::way) fn served(&self, family: Option<IpFamily>) -> Result<&Served, Trouble> {
         match family {
             None => Ok(&self.first),
-            Some(family) => self.second.as_ref().ok_or_else(|| {
-                let detail = format!("nobody has asked for Services in {family}");
-                Trouble::new(TroubleKind::FixtureFailed, detail)
-            }),
+            Some(family) => match &self.second {
+                Some(Second::Served(second)) => Ok(second),
+                Some(Second::Broken { broken }) => Err(broken.clone()),
+                None => {
+                    let detail = format!("nobody has asked for Services in {family}");
+                    Err(Trouble::new(TroubleKind::FixtureFailed, detail))
+                }
+            },
         }
     }
 }

@@ -540,12 +540,13 @@ fn bound_in_second<T>(with: impl FnOnce(&mut Standing), of: impl FnOnce(&Bound<'
             let second = format!("fd00:{node}::{last}");
             pod.addresses.push(second.parse().expect("an address"));
         }
-        fixture.second = fixture.first.service.map(|(_, port)| Served {
+        let served = fixture.first.service.map(|(_, port)| Served {
             service: Some(("fd00:96::1".parse().expect("an address"), port)),
             name: Some("web-ipv6".to_owned()),
             node_port: Some(30081),
             headless: Some("web-headless-ipv6".to_owned()),
         });
+        fixture.second = served.map(Second::Served);
     }
     with(&mut standing);
     let from = VantageKey {
@@ -617,7 +618,7 @@ fn where_there_is_no_second_family_nothing_is_asked_and_it_is_said_why() {
     type With<'w> = &'w dyn Fn(&mut Standing);
     let service = |standing: &mut Standing| {
         for fixture in standing.fixtures.values_mut() {
-            fixture.second = Some(Served::default());
+            fixture.second = Some(Second::Served(Served::default()));
         }
     };
     let nodes = |standing: &mut Standing| {
@@ -695,4 +696,45 @@ fn one_pod_without_an_address_that_others_have_is_trouble() {
         trouble.detail,
         "win-webserver has no IPv6 address for pod web-2 on win-b, as for others"
     );
+}
+
+#[test]
+fn without_its_services_of_the_second_family_a_fixture_stands_in_the_first() {
+    use FixtureName::{WinWebserver, WindowsPodProber};
+    let broken = Trouble::new(TroubleKind::Forbidden, "denied by the house");
+    let with = |standing: &mut Standing| {
+        for fixture in standing.fixtures.values_mut() {
+            let broken = broken.clone();
+            fixture.second = Some(Second::Broken { broken });
+        }
+    };
+    for target in [
+        Target::ServiceIp,
+        Target::FullName,
+        Target::HeadlessName,
+        Target::NodePorts,
+        Target::OwnNodePort,
+        Target::ItselfByService,
+    ] {
+        let ask = http(WinWebserver, target);
+        let second = bound_in_second(with, |at| Http::request(&ask, at));
+        assert_eq!(second, Err(broken.clone()), "{target:?}");
+        let first = bound_in_second(with, |at| {
+            Http::request(
+                &ask,
+                &Bound {
+                    family: None,
+                    ..*at
+                },
+            )
+        });
+        assert!(first.is_ok(), "{target:?}: {first:?}");
+    }
+    for (of, target) in [
+        (WinWebserver, Target::Pods),
+        (WindowsPodProber, Target::Itself),
+    ] {
+        let of_pods = bound_in_second(with, |at| Http::request(&http(of, target), at));
+        assert!(of_pods.is_ok(), "{target:?}: {of_pods:?}");
+    }
 }

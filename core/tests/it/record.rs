@@ -12,8 +12,8 @@ use winconform_core::record::{
 };
 use winconform_core::verdict::{Scope, Verdict};
 use winconform_core::way::{
-    ApiReply, Comparison, FixtureName, HttpReply, Reply, Served, SourceKind, StandingFixture,
-    VantageKey,
+    ApiReply, Comparison, FixtureName, HttpReply, Reply, Second, Served, SourceKind,
+    StandingFixture, Trouble, TroubleKind, VantageKey,
 };
 
 use crate::runs::{self, Recorder, at, difference, facts, looked, plan, planned, saw};
@@ -366,6 +366,22 @@ fn records_of_one_target_and_of_fixtures_without_pods_are_read() {
     let fixture = json!({"service": ["10.96.0.1", 80]});
     let fixture: StandingFixture = serde_json::from_value(fixture).expect("as it was written");
     assert!(fixture.first.service.is_some() && fixture.pods.is_empty());
+    assert_eq!(fixture.second, None);
+    let second = json!({"name": "web", "second": {"service": null, "name": "web-ipv6"}});
+    let fixture: StandingFixture = serde_json::from_value(second).expect("as it was written");
+    let name = Some("web-ipv6".to_owned());
+    let served = Served {
+        name,
+        ..Served::default()
+    };
+    assert_eq!(fixture.second, Some(Second::Served(served)));
+    let broken = Trouble::new(TroubleKind::Forbidden, "no");
+    let fixture = StandingFixture {
+        second: Some(Second::Broken { broken }),
+        ..StandingFixture::default()
+    };
+    let text = serde_json::to_string(&fixture).expect("JSON");
+    assert_eq!(serde_json::from_str(&text).ok(), Some(fixture), "{text}");
 }
 
 /// What a selection leaves of these checks: the wanted, and the rest.

@@ -153,7 +153,7 @@ impl World {
         let pods = pods.iter().filter_map(standing_pod).collect();
         let mut stands = standing(&objects, pods);
         if second.is_some() {
-            second_family::complete(&mut stands, &objects);
+            second_family::complete(&mut stands, &objects, None);
         }
         if key.name == FixtureName::LinuxPodProber {
             let pod = PodRef {
