@@ -22,7 +22,7 @@ use super::journal::Journal;
 use super::made::Made;
 use super::manifest::{self, ManifestError, pool_of};
 use super::second_family;
-use super::stands::{as_trouble, ended, standing, standing_pod};
+use super::stands::{as_trouble, ended, restarts, standing, standing_pod};
 use crate::cluster::pods::{PodWait, settled};
 use crate::cluster::{ApplyError, Condition, Watched, apply, labels, poll_until, wait_for_objects};
 use crate::transport::Api;
@@ -433,17 +433,6 @@ impl Fixtures {
         })
         .await
     }
-}
-
-/// How often a pod's containers were started again.
-fn restarts(pod: &Json) -> u64 {
-    let statuses = pod["status"]["containerStatuses"]
-        .as_array()
-        .into_iter()
-        .flatten();
-    statuses
-        .filter_map(|status| status["restartCount"].as_u64())
-        .sum()
 }
 
 /// An object's kind, namespace and name.

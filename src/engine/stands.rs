@@ -98,6 +98,17 @@ pub(super) fn standing_pod(pod: &Json) -> Option<StandingPod> {
     })
 }
 
+/// How often a pod's containers were started again.
+pub(super) fn restarts(pod: &Json) -> u64 {
+    let statuses = pod["status"]["containerStatuses"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    statuses
+        .filter_map(|status| status["restartCount"].as_u64())
+        .sum()
+}
+
 fn service_address(service: &Json) -> Option<(IpAddr, u16)> {
     let address = service["spec"]["clusterIP"].as_str()?.parse().ok()?;
     let port = service["spec"]["ports"][0]["port"].as_u64()?;
