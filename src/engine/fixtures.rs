@@ -151,7 +151,7 @@ impl Fixtures {
 
     /// The second family that a fixture's Services are looked at in, if they are.
     fn second_of(&self, key: &FixtureKey) -> Option<IpFamily> {
-        self.second.filter(|_| second_family::is_served(key.name))
+        self.second.filter(|_| key.name.is_in_second_family())
     }
 
     /// Applies an object, again while an earlier one of its name is still going; `None` of a Service

@@ -7,18 +7,10 @@
 
 use serde_json::{Value as Json, json};
 use winconform_core::facts::IpFamily;
-use winconform_core::way::{FixtureName, Second, StandingFixture, Trouble};
+use winconform_core::way::{Second, StandingFixture, Trouble};
 
 use super::stands::{served, services};
 use crate::cluster::{ApplyError, labels};
-
-/// Whether a fixture's Services are looked at in the second family.
-pub(super) fn is_served(name: FixtureName) -> bool {
-    matches!(
-        name,
-        FixtureName::WinWebserver | FixtureName::Churn | FixtureName::WindowsPodProber
-    )
-}
 
 /// Adds the Services of a fixture once more, in this family.
 pub(super) fn add(objects: &mut Vec<Json>, family: IpFamily) {

@@ -248,6 +248,18 @@ impl Test {
         }
     }
 
+    /// The fixture whose Service is looked at from this kind of source.
+    pub(crate) fn service_of(&self, source: SourceKind) -> Option<FixtureName> {
+        let Self::Http(look) = self else {
+            return None;
+        };
+        match look.ask.target {
+            Target::ItselfByService => source.prober(),
+            target if target.is_of_a_service() => look.ask.of,
+            _ => None,
+        }
+    }
+
     /// Whether it looks from a vantage, so that a [`SourceKind`] is needed.
     pub fn needs_source(&self) -> bool {
         match self {

@@ -106,7 +106,7 @@ impl World {
         let mut objects =
             manifest::objects(key, RUN, pool, &images, &durations, domain).expect("a manifest");
         let second = self.plan.second_family();
-        let second = second.filter(|_| second_family::is_served(key.name));
+        let second = second.filter(|_| key.name.is_in_second_family());
         if let Some(family) = second {
             second_family::add(&mut objects, family);
         }
