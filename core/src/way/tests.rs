@@ -738,3 +738,22 @@ fn without_its_services_of_the_second_family_a_fixture_stands_in_the_first() {
         assert!(of_pods.is_ok(), "{target:?}: {of_pods:?}");
     }
 }
+
+#[test]
+fn a_node_of_which_no_address_is_known_is_not_one_without_the_second_family() {
+    let unknown = Trouble::new(TroubleKind::FactUnknown, "the address of node win-a");
+    let of_no_node = |standing: &mut Standing| standing.nodes[0].addresses.clear();
+    let no_node = |standing: &mut Standing| drop(standing.nodes.remove(0));
+    for (target, with) in [
+        (Target::Nodes, &of_no_node as &dyn Fn(&mut Standing)),
+        (Target::NodePorts, &of_no_node),
+        (Target::OwnNodePort, &of_no_node),
+        (Target::OwnNodePort, &no_node),
+    ] {
+        let ask = http(FixtureName::WinWebserver, target);
+        for family in [None, Some(crate::facts::IpFamily::Ipv6)] {
+            let asked = bound_in_second(with, |at| Http::request(&ask, &Bound { family, ..*at }));
+            assert_eq!(asked, Err(unknown.clone()), "{target:?} {family:?}");
+        }
+    }
+}

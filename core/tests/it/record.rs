@@ -95,8 +95,8 @@ fn events() -> Vec<Event> {
     ]
 }
 
-fn cut() -> winconform_core::way::Trouble {
-    winconform_core::way::Trouble::new(winconform_core::way::TroubleKind::Unscheduled, "no node")
+fn cut() -> Trouble {
+    Trouble::new(TroubleKind::Unscheduled, "no node")
 }
 
 #[test]

@@ -102,15 +102,9 @@ impl Target {
             Self::OwnNodePort => {
                 let here = &at.vantage()?.node;
                 let mut nodes = at.standing.nodes.iter();
-                let aim = match nodes.find(|node| node.name == *here) {
-                    Some(node) => binding.node_port(node)?,
-                    None => None,
-                };
-                let unknown = || {
-                    let detail = format!("the address of node {here}");
-                    Trouble::new(TroubleKind::FactUnknown, detail)
-                };
-                match (aim, at.family) {
+                let unknown = || unknown("address", here);
+                let node = nodes.find(|node| node.name == *here);
+                match (binding.node_port(node.ok_or_else(unknown)?)?, at.family) {
                     (None, Some(family)) => {
                         Ok(Aims::none(format!("node {here} has no {family} address")))
                     }
@@ -125,10 +119,7 @@ impl Target {
 /// own: who answers so was reached.
 fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>, Trouble> {
     let aim = |node: &StandingNode| {
-        let unknown = |what: &str| {
-            let detail = format!("the {what} of node {}", node.name);
-            Trouble::new(TroubleKind::FactUnknown, detail)
-        };
+        let unknown = |what: &str| unknown(what, &node.name);
         let address = at.of_family(&node.addresses);
         let address = address.ok_or_else(|| unknown("address"))?;
         let port = node.kubelet.ok_or_else(|| unknown("kubelet's port"))?;
@@ -143,9 +134,12 @@ fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>, Trouble> {
             says: None,
         })
     };
-    // Nodes need not have addresses of a second family, though pods have
-    let asked =
-        |node: &&StandingNode| at.family.is_none() || at.of_family(&node.addresses).is_some();
+    // Nodes need not have addresses of a second family, though pods have; one of which no address is
+    // known may have
+    let asked = |node: &&StandingNode| {
+        let of_family = at.of_family(&node.addresses);
+        at.family.is_none() || of_family.is_some() || node.addresses.is_empty()
+    };
     let nodes = sample(&at.standing.run, at.standing.nodes.iter().filter(asked));
     let each: Vec<_> = nodes.into_iter().map(aim).collect::<Result<_, Trouble>>()?;
     match (each.is_empty(), at.family) {
@@ -158,6 +152,14 @@ fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>, Trouble> {
         )),
         (false, _) => Ok(Aims::of(each)),
     }
+}
+
+/// That something of a node is not known.
+pub(super) fn unknown(what: &str, node: &str) -> Trouble {
+    Trouble::new(
+        TroubleKind::FactUnknown,
+        format!("the {what} of node {node}"),
+    )
 }
 
 /// The pod that looks, by its own address or through its Service.

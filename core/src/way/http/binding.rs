@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::aims::{Aim, Aims};
+use super::aims::{Aim, Aims, unknown};
 use super::sample::sample;
 use crate::facts::{IpFamily, PoolName};
 use crate::way::exchange::{Host, HttpGet};
@@ -135,6 +135,9 @@ impl<'b, 'a> Binding<'b, 'a> {
     /// The node port at a node; `None` where the node has no address of the Service's family.
     pub(super) fn node_port(&self, node: &StandingNode) -> Result<Option<Aim<'a>>, Trouble> {
         let (service, _) = self.address()?;
+        if node.addresses.is_empty() {
+            return Err(unknown("address", &node.name));
+        }
         let port = self.served()?.node_port;
         let port = port.ok_or_else(|| self.lacks("node port"))?;
         let mut addresses = node.addresses.iter();
