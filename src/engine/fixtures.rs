@@ -22,7 +22,7 @@ use super::journal::Journal;
 use super::made::Made;
 use super::manifest::{self, ManifestError, pool_of};
 use super::second_family;
-use super::stands::{as_trouble, ended, restarts, standing, standing_pod};
+use super::stands::{as_trouble, ended, is_of_second, restarts, standing, standing_pod};
 use crate::cluster::pods::{PodWait, settled};
 use crate::cluster::{ApplyError, Condition, Watched, apply, labels, poll_until, wait_for_objects};
 use crate::transport::Api;
@@ -115,7 +115,7 @@ impl Fixtures {
             self.announce(object)?;
             match self.apply(object, cancel).await {
                 Ok(object) => applied.extend(object),
-                Err(trouble) if second_family::is_one(object) => {
+                Err(trouble) if is_of_second(object) => {
                     broken.get_or_insert(trouble);
                 }
                 Err(trouble) => return Err(trouble),

@@ -16,7 +16,7 @@ use winconform_core::way::{
     ApiRequest, FixtureKey, FixtureName, Need, StandingPod, Trouble, TroubleKind,
 };
 
-use super::second_family::is_one;
+use super::stands::is_of_second;
 use crate::cluster::kinds::{DEPLOYMENTS, Kind, PODS, Scope};
 use crate::cluster::pods::readiness;
 use crate::cluster::{Condition, labels, poll_until};
@@ -80,7 +80,7 @@ impl Made {
         let ours = applied
             .iter()
             .filter(|object| object["metadata"]["labels"][labels::MAY_GO].is_null());
-        let (second, first): (Vec<_>, Vec<_>) = ours.partition(|object| is_one(object));
+        let (second, first): (Vec<_>, Vec<_>) = ours.partition(|object| is_of_second(object));
         let object = |object: &Json| {
             let kind = Kind::of(object).filter(|kind| kind.scope == Scope::Namespaced)?;
             let metadata = &object["metadata"];

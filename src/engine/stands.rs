@@ -7,8 +7,7 @@ use winconform_core::way::{
     Balancer, Served, StandingFixture, StandingPod, Trouble, TroubleKind, lacks_namespace,
 };
 
-use super::second_family;
-use crate::cluster::ApplyError;
+use crate::cluster::{ApplyError, labels};
 
 /// Why nothing stands of what the run has no more use for.
 pub(super) fn ended() -> Trouble {
@@ -35,7 +34,7 @@ pub(super) fn as_trouble(error: ApplyError) -> Trouble {
 
 /// What stands of a fixture: what was applied, and its pods.
 pub(super) fn standing(applied: &[Json], pods: Vec<StandingPod>) -> StandingFixture {
-    let of_first = |object: &&Json| !second_family::is_one(object);
+    let of_first = |object: &&Json| !is_of_second(object);
     let services: Vec<_> = services(applied).filter(of_first).collect();
     let first = served(&services);
     let of_pods = |protocol: &str| {
@@ -61,6 +60,11 @@ pub(super) fn standing(applied: &[Json], pods: Vec<StandingPod>) -> StandingFixt
         balancer: services.find_map(Balancer::of),
         second: None,
     }
+}
+
+/// Whether an object is a Service in the second family of the cluster's addresses.
+pub(super) fn is_of_second(object: &Json) -> bool {
+    !object["metadata"]["labels"][labels::FAMILY].is_null()
 }
 
 /// The Services among objects.
