@@ -231,8 +231,7 @@ pub struct Bound<'a> {
 
 impl<'a> Bound<'a> {
     /// Bound to what stands, and to nothing else.
-    #[cfg(test)]
-    pub(crate) fn of(standing: &'a Standing) -> Self {
+    pub fn of(standing: &'a Standing) -> Self {
         Self {
             standing,
             from: None,

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::config::{Outside, Target as OutsideTarget};
-use crate::facts::{PoolName, WindowsBuild};
+use crate::facts::{IpFamily, PoolName, WindowsBuild};
 
 fn pool() -> PoolName {
     PoolName::windows(WindowsBuild::SERVER_2022)
@@ -110,9 +110,13 @@ fn standing() -> Standing {
     }
 }
 
-/// What `of` makes of that run, looked at from the Windows pod.
-fn bound<T>(of: impl FnOnce(&Bound<'_>) -> T) -> T {
-    let (standing, pool) = (standing(), pool());
+/// What `of` makes of a run, looked at from the Windows pod in a family.
+fn bound_in<T>(
+    standing: &Standing,
+    family: Option<IpFamily>,
+    of: impl FnOnce(&Bound<'_>) -> T,
+) -> T {
+    let pool = pool();
     let from = VantageKey {
         kind: SourceKind::WindowsPod,
         pool: Some(pool.clone()),
@@ -120,8 +124,14 @@ fn bound<T>(of: impl FnOnce(&Bound<'_>) -> T) -> T {
     of(&Bound {
         from: Some(&from),
         pool: Some(&pool),
-        ..Bound::of(&standing)
+        family,
+        ..Bound::of(standing)
     })
+}
+
+/// The same of that run, in the first.
+fn bound<T>(of: impl FnOnce(&Bound<'_>) -> T) -> T {
+    bound_in(&standing(), None, of)
 }
 
 fn http(of: FixtureName, target: Target) -> HttpAsk {
@@ -529,7 +539,7 @@ fn what_was_seen_of_trouble_is_kept_within_bounds() {
 
 /// What `of` makes of that run in a second family, once `with` has been done to it.
 fn bound_in_second<T>(with: impl FnOnce(&mut Standing), of: impl FnOnce(&Bound<'_>) -> T) -> T {
-    let (mut standing, pool) = (standing(), pool());
+    let mut standing = standing();
     for (key, fixture) in &mut standing.fixtures {
         let host = key.name == FixtureName::WindowsNodeProber;
         for pod in fixture.pods.iter_mut().filter(|_| !host) {
@@ -549,16 +559,7 @@ fn bound_in_second<T>(with: impl FnOnce(&mut Standing), of: impl FnOnce(&Bound<'
         fixture.second = served.map(Second::Served);
     }
     with(&mut standing);
-    let from = VantageKey {
-        kind: SourceKind::WindowsPod,
-        pool: Some(pool.clone()),
-    };
-    of(&Bound {
-        from: Some(&from),
-        pool: Some(&pool),
-        family: Some(crate::facts::IpFamily::Ipv6),
-        ..Bound::of(&standing)
-    })
+    bound_in(&standing, Some(IpFamily::Ipv6), of)
 }
 
 #[test]
@@ -751,7 +752,7 @@ fn a_node_of_which_no_address_is_known_is_not_one_without_the_second_family() {
         (Target::OwnNodePort, &no_node),
     ] {
         let ask = http(FixtureName::WinWebserver, target);
-        for family in [None, Some(crate::facts::IpFamily::Ipv6)] {
+        for family in [None, Some(IpFamily::Ipv6)] {
             let asked = bound_in_second(with, |at| Http::request(&ask, &Bound { family, ..*at }));
             assert_eq!(asked, Err(unknown.clone()), "{target:?} {family:?}");
         }
