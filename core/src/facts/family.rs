@@ -40,7 +40,7 @@ impl IpFamily {
     }
 
     /// The family of an address or a network as it is written.
-    fn of_written(text: &str) -> Self {
+    pub(crate) fn of_written(text: &str) -> Self {
         match text.contains(':') {
             true => Self::Ipv6,
             false => Self::Ipv4,
@@ -146,15 +146,26 @@ impl Facts {
     }
 
     /// Why Windows pods have no addresses of a family, where that is documented: "Overlay (VXLAN)
-    /// networks on Windows do not support dual-stack networking" (Kubernetes, IPv4/IPv6 dual-stack).
-    /// Where the mode is not known their addresses tell.
+    /// networks on Windows do not support dual-stack networking" (Kubernetes, IPv4/IPv6 dual-stack), and
+    /// Calico has no IPv6 there in any mode (Calico, limitations of Calico for Windows). Elsewhere pods
+    /// without one are trouble, as far as they should have it.
     pub fn without_family(&self, family: IpFamily) -> Option<String> {
         let cni = self.cni.value().and_then(Option::as_ref)?;
-        let none = family == IpFamily::Ipv6 && cni.mode == Some(CniMode::Overlay);
         let product = &cni.product;
-        none.then(|| format!("{product} is in mode overlay, in which Windows has no {family}"))
+        match family {
+            IpFamily::Ipv6 if cni.mode == Some(CniMode::Overlay) => Some(format!(
+                "{product} is in mode overlay, in which Windows has no {family}"
+            )),
+            IpFamily::Ipv6 if product == CALICO => {
+                Some(format!("{product} gives Windows no {family}"))
+            }
+            IpFamily::Ipv4 | IpFamily::Ipv6 => None,
+        }
     }
 }
+
+/// A network plugin, as the facts name it.
+const CALICO: &str = "calico";
 
 /// How `windows_families` names pods with addresses of both.
 const BOTH: &str = "ipv4,ipv6";

@@ -115,6 +115,11 @@ impl FixtureName {
         Self::IN_SECOND_FAMILY.contains(&self)
     }
 
+    /// Whether its pods are on the network of their nodes.
+    pub fn is_on_node(self) -> bool {
+        matches!(self, Self::LinuxNodeProber | Self::WindowsNodeProber)
+    }
+
     /// Whether there is one per Windows pool.
     pub fn per_pool(self) -> bool {
         self.stands() == Stands::PerPool

@@ -210,6 +210,41 @@ impl Standing {
     }
 }
 
+impl Standing {
+    /// Why a pod with a network of its own should have an address of this family: pods get one of each
+    /// family that their node has a range of (Kubernetes, IPv4/IPv6 dual-stack), or others of its pool
+    /// have one. Before Windows Server 2022 HNS gives none (hcsshim, `hcn/hcnglobals.go`).
+    fn due(&self, pod: &StandingPod, family: IpFamily) -> Option<String> {
+        let node = self.node_facts.iter().find(|node| node.name == pod.node);
+        let build = node.and_then(|node| node.build);
+        if family == IpFamily::Ipv6 && build.is_some_and(|build| build < WindowsBuild::SERVER_2022)
+        {
+            return None;
+        }
+        let mut ranges = node.into_iter().flat_map(|node| &node.details.pod_cidrs);
+        let range = ranges.find(|range| IpFamily::of_written(range) == family);
+        if let Some(range) = range {
+            return Some(format!("{} has {range} for its pods", pod.node));
+        }
+        let pool = |name: &str| self.nodes.iter().find(|node| node.name == name);
+        let pool = pool(&pod.node).map(|node| &node.pool)?;
+        let beside = |node: &str| {
+            self.nodes
+                .iter()
+                .any(|own| own.name == node && own.pool == *pool)
+        };
+        let fixtures = self.fixtures.iter();
+        let own = fixtures.filter(|(key, _)| !key.name.is_on_node());
+        let mut others = own.flat_map(|(_, fixture)| &fixture.pods);
+        let has = |other: &&StandingPod| {
+            let mut addresses = other.addresses.iter();
+            beside(&other.node) && addresses.any(|address| IpFamily::of(*address) == family)
+        };
+        let other = others.find(has)?;
+        Some(format!("pod {} on {} has", other.name, other.node))
+    }
+}
+
 /// Where a look is bound to: what stands, and the check's pool.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound<'a> {
@@ -253,22 +288,44 @@ impl<'a> Bound<'a> {
     }
 
     /// Why there is nothing to ask over the family that is looked at: the pod that looks has no
-    /// address of it, or none of those that are looked at has one.
-    pub(in crate::way) fn without_family(&self, of: Option<FixtureName>) -> Option<String> {
-        let family = self.family?;
-        let has = |pod: &StandingPod| self.of_family(&pod.addresses).is_some();
+    /// address of it, or none of those that are looked at has one. Trouble where they should have:
+    /// what is asked was not looked at, and no claim is refuted by that.
+    pub(in crate::way) fn without_family(
+        &self,
+        of: Option<FixtureName>,
+    ) -> Result<Option<String>, Trouble> {
+        let Some(family) = self.family else {
+            return Ok(None);
+        };
+        let lacks = |pod: &StandingPod| self.of_family(&pod.addresses).is_none();
+        let told = |lack: String, pods: &[StandingPod], on_node: bool| {
+            let due = |pod| self.standing.due(pod, family);
+            match pods.iter().filter(|_| !on_node).find_map(due) {
+                None => Ok(Some(lack)),
+                Some(why) => {
+                    let detail = format!("{lack}, though {why}");
+                    Err(Trouble::new(TroubleKind::FixtureFailed, detail))
+                }
+            }
+        };
         if let Ok(here) = self.vantage()
-            && !has(here)
+            && lacks(here)
         {
             let StandingPod { name, node, .. } = here;
-            return Some(format!(
-                "pod {name} on {node}, which looks, has no {family} address"
-            ));
+            let lack = format!("pod {name} on {node}, which looks, has no {family} address");
+            let on_node = self.from.is_some_and(|from| !from.kind.is_pod());
+            return told(lack, std::slice::from_ref(here), on_node);
         }
-        let of = of?;
-        let pods = &self.fixture(of).ok()?.pods;
-        let none = !pods.is_empty() && !pods.iter().any(has);
-        none.then(|| format!("the pods of {} have no {family} address", of.as_str()))
+        let Some(of) = of else {
+            return Ok(None);
+        };
+        match self.fixture(of).ok().map(|fixture| &*fixture.pods) {
+            Some(pods @ [_, ..]) if pods.iter().all(lacks) => {
+                let lack = format!("the pods of {} have no {family} address", of.as_str());
+                told(lack, pods, of.is_on_node())
+            }
+            _ => Ok(None),
+        }
     }
 
     /// A fixture that is looked at.

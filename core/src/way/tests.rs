@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::config::{Outside, Target as OutsideTarget};
-use crate::facts::{IpFamily, PoolName, WindowsBuild};
+use crate::facts::{IpFamily, NodeDetails, NodeFact, Os, PoolName, WindowsBuild};
 
 fn pool() -> PoolName {
     PoolName::windows(WindowsBuild::SERVER_2022)
@@ -627,8 +627,17 @@ fn where_there_is_no_second_family_nothing_is_asked_and_it_is_said_why() {
             node.addresses.remove(0);
         }
     };
-    let here = |standing: &mut Standing| without_second(standing, WindowsPodProber, "win");
-    let there = |standing: &mut Standing| without_second(standing, WinWebserver, "win");
+    let nowhere = |standing: &mut Standing| {
+        for name in [WindowsPodProber, WinWebserver, FixtureName::Churn] {
+            without_second(standing, name, "win");
+        }
+    };
+    // HNS of Windows Server 2019 gives none, whatever ranges the node has
+    let there = |standing: &mut Standing| {
+        without_second(standing, WinWebserver, "win");
+        standing.node_facts = Arc::new(["win-a", "win-b"].map(old_node).to_vec());
+    };
+    let here = nowhere;
     let cases: [(Target, With<'_>, &str); 8] = [
         (
             Target::Nodes,
@@ -684,6 +693,63 @@ fn where_there_is_no_second_family_nothing_is_asked_and_it_is_said_why() {
         absent.as_deref(),
         Some("the pods of win-webserver have no IPv6 address")
     );
+}
+
+/// A node of Windows Server 2019 with a range of each family for its pods.
+fn old_node(name: &str) -> NodeFact {
+    node_of(name, WindowsBuild::SERVER_2019)
+}
+
+fn node_of(name: &str, build: WindowsBuild) -> NodeFact {
+    NodeFact {
+        name: name.to_owned(),
+        os: Os::Windows,
+        build: Some(build),
+        usable: true,
+        taints: Vec::new(),
+        details: NodeDetails {
+            pod_cidrs: ["10.0.1.0/24", "fd00:1::/64"].map(str::to_owned).to_vec(),
+            ..NodeDetails::default()
+        },
+    }
+}
+
+#[test]
+fn without_an_address_that_it_should_have_a_pod_is_trouble() {
+    use FixtureName::{WinWebserver, WindowsPodProber};
+    type With<'w> = &'w dyn Fn(&mut Standing);
+    let here = |standing: &mut Standing| without_second(standing, WindowsPodProber, "win");
+    let there = |standing: &mut Standing| without_second(standing, WinWebserver, "win");
+    let nowhere = |standing: &mut Standing| {
+        for name in [WindowsPodProber, WinWebserver, FixtureName::Churn] {
+            without_second(standing, name, "win");
+        }
+        let node = node_of("win-a", WindowsBuild::SERVER_2022);
+        standing.node_facts = Arc::new(vec![node]);
+    };
+    let cases: [(With<'_>, &str); 3] = [
+        (
+            &here,
+            "pod prober on win-a, which looks, has no IPv6 address, though pod web-1 on win-a has",
+        ),
+        (
+            &there,
+            "the pods of win-webserver have no IPv6 address, though pod prober on win-a has",
+        ),
+        (
+            &nowhere,
+            "pod prober on win-a, which looks, has no IPv6 address, though win-a has fd00:1::/64 for \
+             its pods",
+        ),
+    ];
+    let of = WinWebserver;
+    for (with, detail) in cases {
+        let trouble = Trouble::new(TroubleKind::FixtureFailed, detail);
+        let asked = bound_in_second(with, |at| Http::request(&http(of, Target::ServiceIp), at));
+        assert_eq!(asked, Err(trouble.clone()));
+        let asked = bound_in_second(with, |at| Udp::request(&UdpAsk { of }, at));
+        assert_eq!(asked, Err(trouble));
+    }
 }
 
 #[test]

@@ -19,7 +19,7 @@ impl Target {
         at: &Bound<'a>,
     ) -> Result<Aims<'a>, Trouble> {
         if self.has_families()
-            && let Some(absent) = at.without_family(of)
+            && let Some(absent) = at.without_family(of)?
         {
             return Ok(Aims::none(absent));
         }
