@@ -201,7 +201,7 @@ fn replayed(check: &Check, answers: &Answers) -> Verdict {
                 Trouble::new(TroubleKind::ApiUnavailable, detail)
             })?;
             look.test
-                .take(&bound(&standing), &Reply::Api(answer.clone()))
+                .take(&Bound::of(&standing), &Reply::Api(answer.clone()))
         })
         .collect();
     let compared: Vec<_> = taken
@@ -212,7 +212,7 @@ fn replayed(check: &Check, answers: &Answers) -> Verdict {
 }
 
 fn request(look: &PlannedLook) -> ApiRequest {
-    match look.test.request(&bound(&standing())) {
+    match look.test.request(&Bound::of(&standing())) {
         Ok(Request::Api(request)) => request,
         other => panic!("not a request to the API server: {other:?}"),
     }
@@ -239,18 +239,6 @@ fn standing() -> Standing {
             .map(|name| (key(name), StandingFixture::default()))
             .into(),
         ..Standing::default()
-    }
-}
-
-fn bound(standing: &Standing) -> Bound<'_> {
-    Bound {
-        standing,
-        from: None,
-        pool: None,
-        to: None,
-        build: None,
-        image: None,
-        family: None,
     }
 }
 

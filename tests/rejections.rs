@@ -541,15 +541,7 @@ fn distinct(facts: &Facts) -> u64 {
             .into(),
         ..Standing::default()
     };
-    let at = Bound {
-        standing: &standing,
-        from: None,
-        pool: None,
-        to: None,
-        build: None,
-        image: None,
-        family: None,
-    };
+    let at = Bound::of(&standing);
     let plan = plan(&suites::of_areas(&["reject"]), facts, &Config::default());
     let looks = plan.checks.iter().flat_map(|check| &check.looks);
     let requests = looks.map(|look| format!("{:?}", look.test.request(&at)));

@@ -306,7 +306,7 @@ impl Dispatcher {
                 continue;
             }
             let mut looks = Vec::new();
-            while looks.len() < self.limits.targets_per_sweep
+            while looks.len() < self.limits.looks_per_sweep
                 && let Some(look) = queue.pop_first()
             {
                 looks.push(look);

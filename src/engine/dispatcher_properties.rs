@@ -272,7 +272,7 @@ impl World {
                     self.sweeping.insert(from.clone()),
                     "{from} sweeps twice at once"
                 );
-                assert!(!looks.is_empty() && looks.len() <= self.limits.targets_per_sweep);
+                assert!(!looks.is_empty() && looks.len() <= self.limits.looks_per_sweep);
                 let turns: Vec<_> = looks.iter().map(|look| (*look, turn())).collect();
                 for (look, turn) in &turns {
                     self.take_away(*look, *turn);
@@ -333,7 +333,7 @@ fn repeated(
         .collect();
     let limits = Limits {
         api_in_flight: 2,
-        targets_per_sweep: 2,
+        looks_per_sweep: 2,
         ..Limits::default()
     };
     let durations = Durations {

@@ -22,7 +22,7 @@ use super::journal::Journal;
 use super::made::Made;
 use super::manifest::{self, ManifestError, pool_of};
 use super::second_family;
-use super::stands::{as_trouble, ended, standing, standing_pod};
+use super::stands::{as_trouble, ended, is_of_second, restarts, standing, standing_pod};
 use crate::cluster::pods::{PodWait, settled};
 use crate::cluster::{ApplyError, Condition, Watched, apply, labels, poll_until, wait_for_objects};
 use crate::transport::Api;
@@ -70,12 +70,12 @@ impl Fixtures {
         let made = Arc::new(Made::of(key, &applied));
         let outcome = match sent {
             Err(trouble) => Err(trouble),
-            Ok(()) => {
+            Ok(broken) => {
                 let standing = Box::pin(self.wait_and_churn(key, &applied, &made, cancel));
                 let standing = cancel.run_until_cancelled(standing).await;
                 let mut standing = standing.unwrap_or_else(|| Err(ended()));
                 if let (Ok(standing), Some(_)) = (&mut standing, self.second_of(key)) {
-                    second_family::complete(standing, &applied);
+                    second_family::complete(standing, &applied, broken);
                 }
                 standing
             }
@@ -83,12 +83,14 @@ impl Fixtures {
         Stood { made, outcome }
     }
 
+    /// Applies the objects of a fixture; gives why a Service in the second family is not there, which
+    /// nothing in the first needs.
     async fn apply_all(
         &self,
         key: &FixtureKey,
         cancel: &CancellationToken,
         applied: &mut Vec<Json>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<Option<Trouble>, Trouble> {
         let domain = match key.name {
             FixtureName::Alias => {
                 let told = cancel.run_until_cancelled(self.domain());
@@ -105,14 +107,21 @@ impl Fixtures {
         } else if image_role(key.name).is_some() {
             self.copy_pull_secrets(cancel).await?;
         }
+        let mut broken = None;
         for object in &objects {
             if cancel.is_cancelled() {
                 return Err(ended());
             }
             self.announce(object)?;
-            applied.extend(self.apply(object, cancel).await?);
+            match self.apply(object, cancel).await {
+                Ok(object) => applied.extend(object),
+                Err(trouble) if is_of_second(object) => {
+                    broken.get_or_insert(trouble);
+                }
+                Err(trouble) => return Err(trouble),
+            }
         }
-        Ok(())
+        Ok(broken)
     }
 
     pub(super) fn objects(
@@ -142,7 +151,7 @@ impl Fixtures {
 
     /// The second family that a fixture's Services are looked at in, if they are.
     fn second_of(&self, key: &FixtureKey) -> Option<IpFamily> {
-        self.second.filter(|_| second_family::is_served(key.name))
+        self.second.filter(|_| key.name.is_in_second_family())
     }
 
     /// Applies an object, again while an earlier one of its name is still going; `None` of a Service
@@ -426,17 +435,6 @@ impl Fixtures {
     }
 }
 
-/// How often a pod's containers were started again.
-fn restarts(pod: &Json) -> u64 {
-    let statuses = pod["status"]["containerStatuses"]
-        .as_array()
-        .into_iter()
-        .flatten();
-    statuses
-        .filter_map(|status| status["restartCount"].as_u64())
-        .sum()
-}
-
 /// An object's kind, namespace and name.
 pub(super) fn object_name(object: &Json) -> ObjectName {
     let text = |value: &Json| value.as_str().map(str::to_owned);
@@ -454,6 +452,7 @@ pub(super) mod tests {
     use crate::transport::pause;
     use serde_json::json;
     use winconform_core::facts::{Os, WindowsBuild};
+    use winconform_core::way::{Second, Served};
 
     const SERVICE: &str = "/api/v1/namespaces/winconform-r1/services/win-webserver-windows-2022";
     const UNBOUND: &str = "/api/v1/namespaces/winconform-host-r1/pods/winconform-unbound";
@@ -491,6 +490,56 @@ pub(super) mod tests {
     async fn stand(fake: &Fake, name: FixtureName) -> Result<StandingFixture, Trouble> {
         let cancel = CancellationToken::new();
         fixtures(fake).stand(&key(name), &cancel).await.outcome
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn trouble_with_a_service_in_the_second_family_leaves_the_first_alone() {
+        const POD: &str = "/api/v1/namespaces/winconform-r1/pods/prober-windows-2022";
+        const SECOND: &str = "/api/v1/namespaces/winconform-r1/services/prober-windows-2022-ipv6";
+        let (key, cancel) = (key(FixtureName::WindowsPodProber), CancellationToken::new());
+        for (status, message, expected) in [
+            (
+                422,
+                "IPv6 is not configured on this cluster",
+                Second::Served(Served::default()),
+            ),
+            (
+                403,
+                "denied by the house",
+                Second::Broken {
+                    broken: Trouble::new(
+                        TroubleKind::Forbidden,
+                        "`Service winconform-r1/prober-windows-2022-ipv6` was refused with 403: \
+                         denied by the house",
+                    ),
+                },
+            ),
+        ] {
+            let fake = Fake::default();
+            let said = json!({"kind": "Status", "message": message});
+            fake.script(&format!("PATCH {SECOND} "), status, said);
+            let (send, pods) = watch::channel(Watched::default());
+            let fixtures = Fixtures {
+                second: Some(IpFamily::Ipv6),
+                pods,
+                ..fixtures(&fake)
+            };
+            let (stood, ()) = tokio::join!(fixtures.stand(&key, &cancel), async {
+                pause(Duration::from_secs(1)).await;
+                let mut pod = fake.get(POD).expect("it was applied");
+                pod["spec"]["nodeName"] = json!("win-a");
+                pod["status"] = json!({"podIPs": [{"ip": "10.0.0.1"}],
+                    "conditions": [{"type": "Ready", "status": "True"}]});
+                fake.put(POD, pod.clone());
+                send.send_replace(Watched {
+                    objects: Arc::new([("winconform-r1/prober".to_owned(), pod)].into()),
+                    refused: None,
+                });
+            });
+            let stands = stood.outcome.expect("it stands in the first family");
+            assert_eq!(stands.first.name.as_deref(), Some("prober-windows-2022"));
+            assert_eq!((stands.pods.len(), stands.second), (1, Some(expected)));
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -130,6 +130,15 @@ impl Looker {
                 outcome.taken = Err(trouble);
                 return outcome;
             }
+            if self.family.is_some() {
+                let second = made.footing_of_second(api, since).await;
+                // Not told, which would have all of the first family looked at anew
+                if let Some(trouble) = second.changed {
+                    outcome.taken = Err(trouble);
+                    return outcome;
+                }
+                footing.unknown = footing.unknown.or(second.unknown);
+            }
             // Whether it is ready may be the very question
             let unready = footing.unready.filter(|_| *need == Need::Stands);
             if let (Some(trouble), true) = (footing.unknown.or(unready), outcome.taken.is_ok()) {
@@ -339,6 +348,31 @@ mod tests {
         let holds = brought(Comparison::Holds(difference()));
         let untold = (Some(TroubleKind::Forbidden), 0);
         assert_eq!(confirmed(&fake, &looker, holds).await, untold);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_service_of_the_second_family_that_is_gone_counts_in_that_alone() {
+        const SERVICE: &str = "/api/v1/namespaces/a/services/s-ipv6";
+        let fake = Fake::default();
+        put(&fake, "True");
+        let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s-ipv6",
+            "namespace": "a", "labels": {crate::cluster::labels::FAMILY: "ipv6"}}});
+        fake.put(SERVICE, service);
+        let applied = [POD, SERVICE].map(|path| fake.get(path).expect("it was put"));
+        let of = |family| {
+            let mut looker = looker(&fake, http(), Need::Stands);
+            let made = Made::of(&looker.rests[0].key, &applied);
+            looker.rests[0].made = Arc::new(made);
+            Looker { family, ..looker }
+        };
+        let (first, second) = (of(None), of(Some(IpFamily::Ipv6)));
+        let holds = || brought(Comparison::Holds(difference()));
+        assert_eq!(confirmed(&fake, &second, holds()).await, (None, 0));
+        fake.remove(SERVICE);
+        assert_eq!(confirmed(&fake, &first, holds()).await, (None, 0));
+        let gone = (Some(TroubleKind::FixtureChanged), 0);
+        let second = of(Some(IpFamily::Ipv6));
+        assert_eq!(confirmed(&fake, &second, holds()).await, gone);
     }
 
     #[tokio::test(start_paused = true)]

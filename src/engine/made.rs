@@ -16,6 +16,7 @@ use winconform_core::way::{
     ApiRequest, FixtureKey, FixtureName, Need, StandingPod, Trouble, TroubleKind,
 };
 
+use super::stands::is_of_second;
 use crate::cluster::kinds::{DEPLOYMENTS, Kind, PODS, Scope};
 use crate::cluster::pods::readiness;
 use crate::cluster::{Condition, labels, poll_until};
@@ -25,6 +26,8 @@ use crate::transport::Api;
 #[derive(Debug, Default)]
 pub(super) struct Made {
     objects: Vec<Object>,
+    /// Its Services in the second family, on which nothing in the first rests.
+    second: Option<Box<Self>>,
     /// The pods that its controllers made and looks are bound to, once it stands.
     pods: OnceLock<Box<Self>>,
     /// When the last look at them began, and what it saw.
@@ -77,7 +80,8 @@ impl Made {
         let ours = applied
             .iter()
             .filter(|object| object["metadata"]["labels"][labels::MAY_GO].is_null());
-        let objects = ours.filter_map(|object| {
+        let (second, first): (Vec<_>, Vec<_>) = ours.partition(|object| is_of_second(object));
+        let object = |object: &Json| {
             let kind = Kind::of(object).filter(|kind| kind.scope == Scope::Namespaced)?;
             let metadata = &object["metadata"];
             let (namespace, name) = (metadata["namespace"].as_str(), metadata["name"].as_str()?);
@@ -97,10 +101,22 @@ impl Made {
                 uid: metadata["uid"].clone(),
                 wanted,
             })
-        });
-        Self {
-            objects: objects.collect(),
+        };
+        let of = |objects: Vec<&Json>| Self {
+            objects: objects.into_iter().filter_map(object).collect(),
             ..Self::default()
+        };
+        Self {
+            second: Some(Box::new(of(second))),
+            ..of(first)
+        }
+    }
+
+    /// How its Services in the second family stand, at `since` or later.
+    pub(super) async fn footing_of_second(&self, api: &Api, since: Instant) -> Footing {
+        match &self.second {
+            Some(second) => Box::pin(second.footing(api, since)).await,
+            None => Footing::default(),
         }
     }
 

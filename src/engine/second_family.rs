@@ -7,18 +7,10 @@
 
 use serde_json::{Value as Json, json};
 use winconform_core::facts::IpFamily;
-use winconform_core::way::{FixtureName, StandingFixture};
+use winconform_core::way::{Second, StandingFixture, Trouble};
 
-use super::stands::{served, services};
+use super::stands::{is_of_second, served, services};
 use crate::cluster::{ApplyError, labels};
-
-/// Whether a fixture's Services are looked at in the second family.
-pub(super) fn is_served(name: FixtureName) -> bool {
-    matches!(
-        name,
-        FixtureName::WinWebserver | FixtureName::Churn | FixtureName::WindowsPodProber
-    )
-}
 
 /// Adds the Services of a fixture once more, in this family.
 pub(super) fn add(objects: &mut Vec<Json>, family: IpFamily) {
@@ -34,21 +26,22 @@ pub(super) fn add(objects: &mut Vec<Json>, family: IpFamily) {
 }
 
 /// Adds to what stands of a fixture what of these was applied, which is none where the server has no
-/// addresses of the family for Services.
-pub(super) fn complete(standing: &mut StandingFixture, applied: &[Json]) {
-    let own: Vec<_> = applied.iter().filter(|object| is_one(object)).collect();
-    standing.second = Some(served(&own));
-}
-
-/// Whether an object is one of these Services.
-pub(super) fn is_one(object: &Json) -> bool {
-    !object["metadata"]["labels"][labels::FAMILY].is_null()
+/// addresses of the family for Services; or why one of them could not be.
+pub(super) fn complete(standing: &mut StandingFixture, applied: &[Json], broken: Option<Trouble>) {
+    let own: Vec<_> = applied
+        .iter()
+        .filter(|object| is_of_second(object))
+        .collect();
+    standing.second = Some(match broken {
+        Some(broken) => Second::Broken { broken },
+        None => Second::Served(served(&own)),
+    });
 }
 
 /// Whether the server has no addresses of that family for Services: it refuses the object in these
 /// words (kubernetes, `pkg/registry/core/service/storage/alloc.go`).
 pub(super) fn is_unknown_to(error: &ApplyError, object: &Json) -> bool {
     let of_family = |message: &str| message.contains("not configured on this cluster");
-    is_one(object)
+    is_of_second(object)
         && matches!(error, ApplyError::Refused { status: 422, message, .. } if of_family(message))
 }

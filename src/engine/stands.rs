@@ -7,8 +7,7 @@ use winconform_core::way::{
     Balancer, Served, StandingFixture, StandingPod, Trouble, TroubleKind, lacks_namespace,
 };
 
-use super::second_family;
-use crate::cluster::ApplyError;
+use crate::cluster::{ApplyError, labels};
 
 /// Why nothing stands of what the run has no more use for.
 pub(super) fn ended() -> Trouble {
@@ -35,14 +34,9 @@ pub(super) fn as_trouble(error: ApplyError) -> Trouble {
 
 /// What stands of a fixture: what was applied, and its pods.
 pub(super) fn standing(applied: &[Json], pods: Vec<StandingPod>) -> StandingFixture {
-    let first = |object: &&Json| !second_family::is_one(object);
-    let services: Vec<_> = services(applied).filter(first).collect();
-    let Served {
-        service,
-        name,
-        node_port,
-        headless,
-    } = served(&services);
+    let of_first = |object: &&Json| !is_of_second(object);
+    let services: Vec<_> = services(applied).filter(of_first).collect();
+    let first = served(&services);
     let of_pods = |protocol: &str| {
         let ports = applied.iter().find_map(|object| {
             let spec = match object["kind"].as_str()? {
@@ -58,10 +52,7 @@ pub(super) fn standing(applied: &[Json], pods: Vec<StandingPod>) -> StandingFixt
     };
     let mut services = services.into_iter();
     StandingFixture {
-        service,
-        name,
-        node_port,
-        headless,
+        first,
         port: of_pods("TCP"),
         udp: of_pods("UDP"),
         pods,
@@ -69,6 +60,11 @@ pub(super) fn standing(applied: &[Json], pods: Vec<StandingPod>) -> StandingFixt
         balancer: services.find_map(Balancer::of),
         second: None,
     }
+}
+
+/// Whether an object is a Service in the second family of the cluster's addresses.
+pub(super) fn is_of_second(object: &Json) -> bool {
+    !object["metadata"]["labels"][labels::FAMILY].is_null()
 }
 
 /// The Services among objects.
@@ -104,6 +100,17 @@ pub(super) fn standing_pod(pod: &Json) -> Option<StandingPod> {
         node: text(&pod["spec"]["nodeName"])?,
         addresses: addresses.collect::<Option<_>>()?,
     })
+}
+
+/// How often a pod's containers were started again.
+pub(super) fn restarts(pod: &Json) -> u64 {
+    let statuses = pod["status"]["containerStatuses"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    statuses
+        .filter_map(|status| status["restartCount"].as_u64())
+        .sum()
 }
 
 fn service_address(service: &Json) -> Option<(IpAddr, u16)> {

@@ -51,45 +51,54 @@ impl Vantages {
         };
         // Divides the answers, so nobody who answers may foresee it
         let token = &format!("{:032x}", random());
-        let curl = match gets.is_empty() {
+        let tool = match gets.is_empty() {
             true => None,
-            false => {
-                let tool = self.tool(from, &pod).await?;
-                let (connect, total) = (durations.http_connect, durations.http_total);
-                Some(curl::session(&tool, gets, token, connect, total))
+            false => Some(self.tool(from, &pod).await?),
+        };
+        let (connect, total) = (durations.http_connect, durations.http_total);
+        let curl = |gets| {
+            let tool = tool.as_ref()?;
+            Some(curl::session(tool, gets, token, connect, total))
+        };
+        let fitting = |gets| curl::fitting(gets, self.api.limits().exec_output);
+        let (some, mut other_gets) = gets.split_at(fitting(gets));
+        let (few, other_pings) = pings.split_at(pings.len().min(session::MOST));
+        let os = from.kind.shell().filter(|_| !few.is_empty());
+        let (mut got, mut pinged) = match (curl(some), os) {
+            (None, None) => (Vec::new(), Vec::new()),
+            (Some(curl), None) => {
+                let split = |reply: &_| curl::split(some, token, reply);
+                (self.exec(&pod, &curl, split).await?, Vec::new())
             }
-        };
-        let os = from.kind.shell().filter(|_| !pings.is_empty());
-        let (Some(os), (first, more)) = (os, pings.split_at(pings.len().min(session::MOST))) else {
-            let got = match &curl {
-                None => Vec::new(),
-                Some(curl) => {
-                    let split = |reply: &_| curl::split(gets, token, reply);
-                    self.exec(&pod, curl, split).await?
-                }
-            };
-            return Ok((got, Vec::new()));
-        };
-        let (got, mut pinged) = match &curl {
-            None => {
-                let alone = session::session(os, first, token);
-                let split = |reply: &_| session::split(first, token, reply);
+            (None, Some(os)) => {
+                let alone = session::session(os, few, token);
+                let split = |reply: &_| session::split(few, token, reply);
                 (Vec::new(), self.exec(&pod, &alone, split).await?)
             }
-            Some(curl) => {
-                let both = session::behind(os, curl, first, token);
+            (Some(curl), Some(os)) => {
+                let both = session::behind(os, &curl, few, token);
                 let split = |reply: &_| {
                     let (of_curl, of_pings) = session::apart(token, reply)?;
-                    let got = curl::split(gets, token, &of_curl)?;
-                    Ok((got, session::split(first, token, &of_pings)?))
+                    let got = curl::split(some, token, &of_curl)?;
+                    Ok((got, session::split(few, token, &of_pings)?))
                 };
                 self.exec(&pod, &both, split).await?
             }
         };
-        for some in more.chunks(session::MOST) {
-            let request = session::session(os, some, token);
-            let split = |reply: &_| session::split(some, token, reply);
-            pinged.extend(self.exec(&pod, &request, split).await?);
+        while !other_gets.is_empty()
+            && let (some, others) = other_gets.split_at(fitting(other_gets))
+            && let Some(curl) = curl(some)
+        {
+            let split = |reply: &_| curl::split(some, token, reply);
+            got.extend(self.exec(&pod, &curl, split).await?);
+            other_gets = others;
+        }
+        if let Some(os) = os {
+            for some in other_pings.chunks(session::MOST) {
+                let request = session::session(os, some, token);
+                let split = |reply: &_| session::split(some, token, reply);
+                pinged.extend(self.exec(&pod, &request, split).await?);
+            }
         }
         Ok((got, pinged))
     }

@@ -13,6 +13,7 @@ mod scheduling;
 #[path = "../world/suites.rs"]
 mod suites;
 
+mod cost;
 mod deadline;
 mod faults;
 mod killed;
@@ -33,6 +34,7 @@ fn main() {
         same::trials(),
         together::trials(),
         faults::trials(),
+        cost::trials(),
     ];
     let trials = trials.into_iter().flatten().collect();
     run(&Arguments::from_args(), trials).exit()

@@ -84,9 +84,14 @@ pub(crate) fn within<T>(act: impl AsyncFnOnce(&World) -> T) -> T {
 
 /// The same, in which nothing is left to chance but what follows from a seed.
 pub(crate) fn within_seeded<T>(seed: u64, act: impl AsyncFnOnce(&World) -> T) -> T {
+    within_of(Topology::hybrid(), seed, act)
+}
+
+/// The same, of other nodes.
+pub(crate) fn within_of<T>(topology: Topology, seed: u64, act: impl AsyncFnOnce(&World) -> T) -> T {
     let runtime = made_up_runtime(seed);
     runtime.expect("a runtime starts").block_on(async {
-        let world = World::begin(seed).await;
+        let world = World::begin(seed, topology).await;
         Box::pin(act(&world)).await
     })
 }
@@ -100,7 +105,7 @@ pub(crate) fn trial(
 }
 
 impl World {
-    async fn begin(seed: u64) -> Self {
+    async fn begin(seed: u64, topology: Topology) -> Self {
         let memory = InMemory::begin(EPOCH);
         let made_up = MadeUp::begin(EPOCH, seed, dial(hybrid_sim::connect));
         let options = ServerOptions {
@@ -111,7 +116,7 @@ impl World {
         let options = JoinOptions {
             topology: Topology {
                 load_balancer: true,
-                ..Topology::hybrid()
+                ..topology
             },
             faults: FaultPlan::default(),
             seed,

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::cluster::Facts;
+use super::known::Known;
 use super::network::CniMode;
 
 /// A family of IP addresses.
@@ -39,7 +40,7 @@ impl IpFamily {
     }
 
     /// The family of an address or a network as it is written.
-    fn of_written(text: &str) -> Self {
+    pub(crate) fn of_written(text: &str) -> Self {
         match text.contains(':') {
             true => Self::Ipv6,
             false => Self::Ipv4,
@@ -64,48 +65,107 @@ impl fmt::Display for IpFamily {
     }
 }
 
+/// Whether the pods of a cluster have addresses of a second family.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum SecondFamily {
+    /// No sign of any.
+    None,
+    /// They have, of this one.
+    Is(IpFamily),
+    /// Nobody can tell.
+    Unknown {
+        /// The one it would be: IPv6 unless something says that this is the first.
+        would_be: IpFamily,
+        /// What could not be read, and why.
+        because: String,
+    },
+}
+
+impl SecondFamily {
+    /// The one that checks are planned in: what nobody can tell of has its checks, too, and they come
+    /// to that.
+    pub fn perhaps(&self) -> Option<IpFamily> {
+        match self {
+            Self::None => None,
+            Self::Is(family)
+            | Self::Unknown {
+                would_be: family, ..
+            } => Some(*family),
+        }
+    }
+}
+
 impl Facts {
     /// The second family of a cluster whose pods have two, by its own signs: `spec.podCIDRs` of a
-    /// node, the addresses of the cluster's DNS, or those of pods on Windows nodes. `None` without
-    /// any: that nodes themselves have addresses of both says nothing of pods.
-    pub fn second_family(&self) -> Option<IpFamily> {
-        let nodes = self.nodes.value()?;
+    /// node, the addresses of the cluster's DNS, or those of pods on Windows nodes. That nodes
+    /// themselves have addresses of both says nothing of pods. Without any of these signs it has none,
+    /// if all of them could be read or podCIDRs are of one family: they are what the cluster gives its
+    /// nodes for pods (Kubernetes, IPv4/IPv6 dual-stack, "Configure IPv4/IPv6 dual-stack").
+    pub fn second_family(&self) -> SecondFamily {
+        let unread = |what: &str, because: &str| format!("{what}: {because}");
+        let unknown = |first: Option<IpFamily>, because: String| SecondFamily::Unknown {
+            would_be: first.map_or(IpFamily::Ipv6, IpFamily::other),
+            because,
+        };
+        let nodes = match &self.nodes {
+            Known::Fact { value, .. } => value,
+            Known::Unknown { because } => return unknown(None, unread("nodes", because)),
+        };
         let dns = self.dns.value().and_then(Option::as_ref);
         let of_dns = dns.map(|dns| dns.addresses.as_slice());
-        let lists = nodes.iter().map(|node| node.details.pod_cidrs.as_slice());
-        let lists: Vec<_> = lists.chain(of_dns).collect();
+        let of_nodes = nodes.iter().map(|node| node.details.pod_cidrs.as_slice());
         let families =
             |list: &[String]| list.iter().map(|text| IpFamily::of_written(text)).collect();
-        let lists = lists.into_iter().map(families);
-        let lists: Vec<Vec<IpFamily>> = lists.filter(|list: &Vec<_>| !list.is_empty()).collect();
-        let two = |list: &Vec<IpFamily>| IpFamily::ALL.iter().all(|family| list.contains(family));
-        if let Some(both) = lists.iter().find(|list| two(list)) {
-            return Some(both[0].other());
-        }
-        let workloads = self.workloads.value();
-        let of_pods = workloads.is_some_and(|found| found.windows_families.contains_key(BOTH));
-        if !of_pods {
-            return None;
+        let given: Vec<Vec<_>> = of_nodes.map(families).collect();
+        let given = given.into_iter().filter(|list| !list.is_empty());
+        let given: Vec<_> = given.collect();
+        let lists: Vec<_> = given.iter().cloned().chain(of_dns.map(families)).collect();
+        let two = |list: &&Vec<IpFamily>| IpFamily::ALL.iter().all(|family| list.contains(family));
+        if let Some(both) = lists.iter().find(two) {
+            return SecondFamily::Is(both[0].other());
         }
         let mut addresses = nodes.iter().flat_map(|node| &node.details.addresses);
         let of_node = || {
             let internal = addresses.find(|(kind, _)| kind == "InternalIP");
             internal.map(|(_, address)| IpFamily::of_written(address))
         };
-        let first = lists.first().map(|list| list[0]).or_else(of_node);
-        first.map(IpFamily::other)
+        let of_lists = lists.iter().find_map(|list| list.first().copied());
+        let first = of_lists.or_else(of_node);
+        match (&self.workloads, &self.dns) {
+            (Known::Fact { value: found, .. }, _) if found.windows_families.contains_key(BOTH) => {
+                match first {
+                    Some(first) => SecondFamily::Is(first.other()),
+                    None => unknown(None, "no node tells which of two is the first".to_owned()),
+                }
+            }
+            _ if !given.is_empty() => SecondFamily::None,
+            (Known::Unknown { because }, _) => unknown(first, unread("pods", because)),
+            (_, Known::Unknown { because }) => unknown(first, unread("the cluster's DNS", because)),
+            (Known::Fact { .. }, Known::Fact { .. }) => SecondFamily::None,
+        }
     }
 
     /// Why Windows pods have no addresses of a family, where that is documented: "Overlay (VXLAN)
-    /// networks on Windows do not support dual-stack networking" (Kubernetes, IPv4/IPv6 dual-stack).
-    /// Where the mode is not known their addresses tell.
+    /// networks on Windows do not support dual-stack networking" (Kubernetes, IPv4/IPv6 dual-stack), and
+    /// Calico has no IPv6 there in any mode (Calico, limitations of Calico for Windows). Elsewhere pods
+    /// without one are trouble, as far as they should have it.
     pub fn without_family(&self, family: IpFamily) -> Option<String> {
         let cni = self.cni.value().and_then(Option::as_ref)?;
-        let none = family == IpFamily::Ipv6 && cni.mode == Some(CniMode::Overlay);
         let product = &cni.product;
-        none.then(|| format!("{product} is in mode overlay, in which Windows has no {family}"))
+        match family {
+            IpFamily::Ipv6 if cni.mode == Some(CniMode::Overlay) => Some(format!(
+                "{product} is in mode overlay, in which Windows has no {family}"
+            )),
+            IpFamily::Ipv6 if product == CALICO => {
+                Some(format!("{product} gives Windows no {family}"))
+            }
+            IpFamily::Ipv4 | IpFamily::Ipv6 => None,
+        }
     }
 }
+
+/// A network plugin, as the facts name it.
+const CALICO: &str = "calico";
 
 /// How `windows_families` names pods with addresses of both.
 const BOTH: &str = "ipv4,ipv6";
@@ -113,7 +173,7 @@ const BOTH: &str = "ipv4,ipv6";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::{ClusterDns, Known, NodeDetails, NodeFact, Os, WorkloadsFact};
+    use crate::facts::{ClusterDns, NodeDetails, NodeFact, Os, WorkloadsFact};
 
     fn known<T>(value: T) -> Known<T> {
         Known::Fact {
@@ -126,7 +186,7 @@ mod tests {
         list.iter().map(|&text| text.to_owned()).collect()
     }
 
-    /// A cluster of one node that has these podCIDRs and addresses.
+    /// A cluster of one node that has these podCIDRs and addresses, and neither DNS nor pods.
     fn facts(pod_cidrs: &[&str], addresses: &[&str]) -> Facts {
         let internal = addresses.iter();
         let internal = internal.map(|&at| ("InternalIP".to_owned(), at.to_owned()));
@@ -144,6 +204,8 @@ mod tests {
         };
         Facts {
             nodes: known(vec![node]),
+            dns: known(None),
+            workloads: known(WorkloadsFact::default()),
             ..Facts::default()
         }
     }
@@ -159,41 +221,86 @@ mod tests {
         }
     }
 
+    fn unknown<T>() -> Known<T> {
+        Known::Unknown {
+            because: "forbidden".to_owned(),
+        }
+    }
+
     #[test]
     fn the_second_family_follows_the_first() {
         let (four, six) = ("10.0.0.0/24", "fd00::/64");
-        assert_eq!(
-            facts(&[four, six], &[]).second_family(),
-            Some(IpFamily::Ipv6)
-        );
-        assert_eq!(
-            facts(&[six, four], &[]).second_family(),
-            Some(IpFamily::Ipv4)
-        );
         let mut of_dns = facts(&[], &[]);
         of_dns.dns = known(Some(ClusterDns {
             service: "kube-system/kube-dns".to_owned(),
             addresses: texts(&["10.96.0.10", "fd00::a"]),
             endpoints: Vec::new(),
         }));
-        assert_eq!(of_dns.second_family(), Some(IpFamily::Ipv6));
-        let of_pods = with_pods(facts(&[], &["10.1.0.1"]), BOTH);
-        assert_eq!(of_pods.second_family(), Some(IpFamily::Ipv6));
-        let of_pods = with_pods(facts(&[six], &["10.1.0.1"]), BOTH);
-        assert_eq!(of_pods.second_family(), Some(IpFamily::Ipv4));
+        // One sign is enough, whatever else could not be read
+        let untold = Facts {
+            dns: unknown(),
+            workloads: unknown(),
+            ..facts(&[four, six], &[])
+        };
+        for (facts, second) in [
+            (facts(&[four, six], &[]), IpFamily::Ipv6),
+            (facts(&[six, four], &[]), IpFamily::Ipv4),
+            (untold, IpFamily::Ipv6),
+            (of_dns, IpFamily::Ipv6),
+            (with_pods(facts(&[], &["10.1.0.1"]), BOTH), IpFamily::Ipv6),
+            (
+                with_pods(facts(&[six], &["10.1.0.1"]), BOTH),
+                IpFamily::Ipv4,
+            ),
+        ] {
+            assert_eq!(facts.second_family(), SecondFamily::Is(second), "{facts:?}");
+        }
     }
 
     #[test]
     fn without_a_sign_of_two_there_is_no_second() {
+        let untold = Facts {
+            dns: unknown(),
+            workloads: unknown(),
+            ..facts(&["10.0.0.0/24"], &[])
+        };
         for one in [
             facts(&["10.0.0.0/24"], &["10.1.0.1", "fd01::1"]),
             facts(&["fd00::/64"], &[]),
             with_pods(facts(&["10.0.0.0/24"], &[]), "ipv4"),
-            // Which is the first nobody says
-            with_pods(facts(&[], &[]), BOTH),
-            Facts::default(),
+            facts(&[], &["10.1.0.1"]),
+            untold,
         ] {
-            assert_eq!(one.second_family(), None, "{one:?}");
+            assert_eq!(one.second_family(), SecondFamily::None, "{one:?}");
+        }
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_no_sign_that_there_is_none() {
+        let (four, six) = (IpFamily::Ipv4, IpFamily::Ipv6);
+        let pods = |addresses: &[&str]| Facts {
+            workloads: unknown(),
+            ..facts(&[], addresses)
+        };
+        let dns = Facts {
+            dns: unknown(),
+            ..facts(&[], &[])
+        };
+        let nodes = Facts {
+            nodes: unknown(),
+            ..facts(&[], &[])
+        };
+        let which = with_pods(facts(&[], &[]), BOTH);
+        for (facts, would_be, because) in [
+            (pods(&["10.1.0.1"]), six, "pods: forbidden"),
+            (pods(&["fd01::1"]), four, "pods: forbidden"),
+            (dns, six, "the cluster's DNS: forbidden"),
+            (nodes, six, "nodes: forbidden"),
+            (which, six, "no node tells which of two is the first"),
+        ] {
+            let because = because.to_owned();
+            let unknown = SecondFamily::Unknown { would_be, because };
+            assert_eq!(facts.second_family(), unknown, "{facts:?}");
         }
     }
 }

@@ -12,7 +12,7 @@ mod pull;
 
 pub use build::WindowsBuild;
 pub use cluster::{Facts, Os, Pool, PoolName};
-pub use family::IpFamily;
+pub use family::{IpFamily, SecondFamily};
 pub use known::Known;
 pub use network::{ClusterDns, Cni, CniMode, DnsEndpoint, KubeProxy, Vxlan};
 pub use node::{ConditionFact, NodeDetails, NodeFact};

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use super::check::{Check, Plan};
 use crate::facts::PoolName;
 use crate::way::{
-    ApiPath, ApiRequest, Balancer, Bound, FixtureName, Request, Standing, StandingFixture,
+    ApiPath, ApiRequest, Balancer, Bound, FixtureName, Request, Served, Standing, StandingFixture,
     StandingNode, StandingPod, Test, Verb,
 };
 
@@ -339,10 +339,12 @@ fn everything(own: &Standing, check: &Check) -> Standing {
     let mut standing = own.clone();
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let stands = StandingFixture {
-        service: Some((address, 80)),
-        name: Some("*".to_owned()),
-        node_port: Some(80),
-        headless: Some("*".to_owned()),
+        first: Served {
+            service: Some((address, 80)),
+            name: Some("*".to_owned()),
+            node_port: Some(80),
+            headless: Some("*".to_owned()),
+        },
         port: Some(80),
         udp: Some(80),
         pods: vec![StandingPod {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::check::{Check, CheckId, Plan, PlannedLook, Point};
 use super::points::{at_point, points};
 use crate::config::{Config, Image};
-use crate::facts::{Facts, IpFamily, Known, NodeFact, Os, Pool, PoolName};
+use crate::facts::{Facts, Known, NodeFact, Os, Pool, PoolName, SecondFamily};
 use crate::suite::{Case, Expected, Suites};
 use crate::verdict::{Fate, Scope, SkipReason};
 use crate::way::{
@@ -36,7 +36,7 @@ struct Surroundings<'p> {
     config: &'p Config,
     pools: BTreeMap<PoolName, Pool>,
     /// The family of addresses that the cluster has besides its first.
-    second: Option<IpFamily>,
+    second: SecondFamily,
 }
 
 impl Surroundings<'_> {
@@ -79,7 +79,7 @@ impl Surroundings<'_> {
             true => pools.clone(),
             false => vec![None],
         };
-        points(&case.over, &pools, &to, self.second)
+        points(&case.over, &pools, &to, self.second.perhaps())
             .into_iter()
             .map(|point| self.check_at(case, point))
             .collect()
@@ -100,6 +100,11 @@ impl Surroundings<'_> {
         let family = point.family.filter(|_| point.pool.is_some());
         if let Some(because) = family.and_then(|family| self.facts.without_family(family)) {
             let fate = Fate::Skip(SkipReason::Inapplicable { because });
+            return self.check(case, point, Scope::Within, fate, Vec::new());
+        }
+        if let (Some(_), SecondFamily::Unknown { because, .. }) = (point.family, &self.second) {
+            let what = "whether pods have addresses of two families";
+            let fate = Fate::Broken(unknown(what, because));
             return self.check(case, point, Scope::Within, fate, Vec::new());
         }
         let entry = self.suites.ledger.get(&case.claim);
@@ -351,6 +356,10 @@ impl Surroundings<'_> {
     /// The facts that decide where a case is looked at and what of it is expected.
     fn reads(&self, case: &Case, point: &Point) -> BTreeSet<&'static str> {
         let nodes = (case.over.windows_pools || point.family.is_some()).then_some("nodes");
+        let signs: &[_] = match (&self.second, point.family) {
+            (SecondFamily::Unknown { .. }, Some(_)) => &["dns", "workloads"],
+            _ => &[],
+        };
         let entry = self.suites.ledger.get(&case.claim);
         let scoped = entry.is_some() || !case.exceptions.is_empty();
         let network = !case.over.networks.is_empty()
@@ -377,6 +386,7 @@ impl Surroundings<'_> {
             .chain(network.then_some("cni"))
             .chain(balanced.then_some("load-balancer"))
             .chain(balanced.then_some("provider"))
+            .chain(signs.iter().copied())
             .chain(asked.iter().copied())
             .collect()
     }
@@ -445,7 +455,10 @@ mod tests {
     use std::sync::LazyLock;
 
     use super::*;
-    use crate::facts::{CniMode, ConditionFact, LoadBalancerFact, NodeDetails, WindowsBuild};
+    use crate::facts::{
+        CniMode, ConditionFact, IpFamily, LoadBalancerFact, NodeDetails, WindowsBuild,
+        WorkloadsFact,
+    };
     use crate::suite::SuiteFile;
     use crate::way::{HttpExpect, Test, Workload};
 
@@ -499,6 +512,14 @@ mod tests {
             cluster: fact("uid"),
             nodes: Known::Fact {
                 value: nodes,
+                source: source.clone(),
+            },
+            dns: Known::Fact {
+                value: None,
+                source: source.clone(),
+            },
+            workloads: Known::Fact {
+                value: WorkloadsFact::default(),
                 source,
             },
             ..Facts::default()
@@ -668,7 +689,8 @@ mod tests {
         };
         for (id, fate) in fates(&facts) {
             let broken = matches!(fate, Fate::Broken(_));
-            assert_eq!(broken, over_pools(&id), "{id}: {fate:?}");
+            let needs = over_pools(&id) || id.contains("family=");
+            assert_eq!(broken, needs, "{id}: {fate:?}");
         }
     }
 
@@ -823,11 +845,37 @@ mod tests {
     }
 
     #[test]
-    fn on_overlay_windows_is_not_looked_at_over_ipv6() {
+    fn where_nobody_can_tell_of_a_second_family_its_checks_are_broken() {
+        let first = fates(&facts("v1.37.0", hybrid(true)));
+        let mut facts = facts("v1.37.0", hybrid(true));
+        facts.workloads = Known::Unknown {
+            because: "no answer".to_owned(),
+        };
+        let (second, others): (Vec<_>, Vec<_>) = plan(suites(), &facts, &Config::default())
+            .checks
+            .into_iter()
+            .partition(|check| check.point.family.is_some());
+        let others = others.into_iter();
+        let others: Vec<_> = others
+            .map(|check| (check.id.to_string(), check.fate))
+            .collect();
+        assert_eq!(others, first);
+        assert!(second.len() > 30, "{}", second.len());
+        for check in second {
+            assert!(check.id.as_str().ends_with("family=ipv6]"), "{}", check.id);
+            let said = "whether pods have addresses of two families: pods: no answer";
+            let trouble = Trouble::new(TroubleKind::FactUnknown, said);
+            assert_eq!(check.fate, Fate::Broken(trouble), "{}", check.id);
+            assert!(check.reads.contains("workloads") && check.reads.contains("dns"));
+        }
+    }
+
+    #[test]
+    fn where_windows_is_documented_to_have_no_ipv6_it_is_not_looked_at() {
         let mut facts = dual();
-        let cni = |mode| Known::Fact {
+        let cni = |product: &str, mode| Known::Fact {
             value: Some(crate::facts::Cni {
-                product: "flannel".to_owned(),
+                product: product.to_owned(),
                 mode,
                 vxlan: None,
                 signs: Vec::new(),
@@ -835,21 +883,33 @@ mod tests {
             }),
             source: "/".to_owned(),
         };
-        for (mode, skipped) in [
-            (Some(CniMode::Overlay), true),
-            (Some(CniMode::L2bridge), false),
-            (None, false),
+        let overlay = "flannel is in mode overlay, in which Windows has no IPv6";
+        for (product, mode, because) in [
+            ("flannel", Some(CniMode::Overlay), Some(overlay)),
+            ("flannel", Some(CniMode::L2bridge), None),
+            ("flannel", None, None),
+            (
+                "calico",
+                Some(CniMode::L2bridge),
+                Some("calico gives Windows no IPv6"),
+            ),
         ] {
-            facts.cni = cni(mode);
+            facts.cni = cni(product, mode);
             let plan = plan(suites(), &facts, &Config::default());
             let second = plan
                 .checks
                 .iter()
                 .filter(|check| check.point.family.is_some());
             for check in second.filter(|check| check.point.pool.is_some()) {
-                let because = "flannel is in mode overlay, in which Windows has no IPv6".to_owned();
-                let reason = Fate::Skip(SkipReason::Inapplicable { because });
-                assert_eq!(check.fate == reason, skipped, "{mode:?} {}", check.id);
+                let skipped = match &check.fate {
+                    Fate::Skip(SkipReason::Inapplicable { because })
+                        if because.ends_with("no IPv6") =>
+                    {
+                        Some(&**because)
+                    }
+                    _ => None,
+                };
+                assert_eq!(skipped, because, "{mode:?} {}", check.id);
                 assert!(check.reads.contains("cni") && check.reads.contains("nodes"));
             }
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::event::Started;
 use super::fold::{CheckView, RunView};
-use crate::facts::{Facts, Known};
+use crate::facts::{Facts, Known, SecondFamily};
 use crate::plan::Selected;
 use crate::text::{counted, printable};
 use crate::verdict::Verdict;
@@ -75,8 +75,9 @@ fn places(facts: &Facts) -> String {
         pools => format!("the pools {}", pools.join(", ")),
     };
     match facts.second_family() {
-        None => pools,
-        Some(second) => format!("{pools} and {second} besides"),
+        SecondFamily::Is(second) => format!("{pools} and {second} besides"),
+        // Nothing was told of what nobody knows of
+        SecondFamily::None | SecondFamily::Unknown { .. } => pools,
     }
 }
 

@@ -150,13 +150,13 @@ fn check_axes(
         ),
         (true, false) | (false, true) => {}
     }
-    let from_outside = over.sources.contains(&SourceKind::Outside);
-    if over.families && (from_outside || !test.has_families()) {
-        refuse(
-            "what is looked at here is not there in each family of addresses",
-            "remove `family` from `over`",
-        );
+    if over.families {
+        let controls = controls.iter().filter_map(|(_, control)| control.as_ref());
+        check_families(decoder, node, over, test, controls);
     }
+    let mut refuse = |message: &str, hint: &str| {
+        decoder.report(node, message, Some(hint.to_owned()));
+    };
     if let Test::Ping(_) = test
         && over.sources.iter().any(|source| source.shell().is_none())
     {
@@ -219,6 +219,49 @@ fn check_axes(
             "its fixture stands once per pool, but the case has no pool",
             "add `pool: windows` to `over`",
         );
+    }
+}
+
+/// Each look of a case is made in each family, those of its controls too.
+fn check_families<'c>(
+    decoder: &mut Decoder<'_>,
+    node: &Node,
+    over: &Over,
+    test: &Test,
+    controls: impl Iterator<Item = &'c Control>,
+) {
+    let own = over.sources.iter().map(|source| (*source, test));
+    let of_controls = controls.flat_map(|control| {
+        let sources = match control.source {
+            Some(source) => vec![source],
+            None => over.sources.clone(),
+        };
+        let test = control.test.as_ref().unwrap_or(test);
+        sources.into_iter().map(move |source| (source, test))
+    });
+    let looks: Vec<_> = own.chain(of_controls).collect();
+    let of_one = |(source, test): &(SourceKind, &Test)| {
+        *source == SourceKind::Outside || !test.has_families()
+    };
+    if looks.iter().any(of_one) || !test.has_families() {
+        let message = "what is looked at here is not there in each family of addresses";
+        let hint = "remove `family` from `over`".to_owned();
+        return decoder.report(node, message, Some(hint));
+    }
+    let services = looks
+        .iter()
+        .filter_map(|(source, test)| test.service_of(*source));
+    let mut unserved = services.filter(|fixture| !fixture.is_in_second_family());
+    if let Some(fixture) = unserved.next() {
+        let served = FixtureName::IN_SECOND_FAMILY
+            .map(FixtureName::as_str)
+            .join(", ");
+        let message = format!(
+            "the Service of `{}` has no addresses of a second family",
+            fixture.as_str()
+        );
+        let hint = format!("remove `family` from `over`, or look at a Service of these: {served}");
+        decoder.report(node, message, Some(hint));
     }
 }
 

@@ -81,6 +81,22 @@ fn is_missing(text: &str) -> bool {
     .any(|words| text.to_ascii_lowercase().contains(words))
 }
 
+/// What a transfer may print, in bytes, beside what its path asks to be told: the longest page that is
+/// expected is IIS' own of 703, and its line has 60.
+const ANSWER: usize = 1 << 10;
+
+/// How many of these targets, the first ones, one session may have so that it prints no more than
+/// `most` bytes; one at least. On the way there nothing is bounded: targets go by standard input.
+pub fn fitting(gets: &[HttpGet], most: usize) -> usize {
+    let sizes = gets.iter().map(|get| ANSWER + get.path.len());
+    let printed = sizes.scan(0, |sum, size| {
+        *sum += size;
+        Some(*sum)
+    });
+    let fit = printed.take_while(|sum| *sum <= most).count();
+    fit.max(1).min(gets.len())
+}
+
 /// The exec that gets every target once. `token` must be unpredictable to whoever answers, since
 /// it divides the answers.
 pub fn session(
@@ -222,6 +238,18 @@ mod tests {
             stderr: stderr.to_owned(),
             exit: ExitStatus::Code(code),
         }
+    }
+
+    #[test]
+    fn a_session_has_no_more_targets_than_its_output_has_room_for() {
+        let mut gets = gets(4);
+        assert_eq!(fitting(&[], 0), 0);
+        assert_eq!(fitting(&gets, 0), 1);
+        assert_eq!(fitting(&gets, 3 * (ANSWER + 1)), 3);
+        assert_eq!(fitting(&gets, 1 << 20), 4);
+        // What is sent comes back
+        gets[1].path = format!("/echo?msg={}", "x".repeat(ANSWER));
+        assert_eq!(fitting(&gets, 3 * (ANSWER + 1)), 1);
     }
 
     #[test]

@@ -106,6 +106,20 @@ impl FixtureName {
         Self::ALL.into_iter().find(|name| name.as_str() == word)
     }
 
+    /// The fixtures whose Services are made in the second family of a cluster, too.
+    pub const IN_SECOND_FAMILY: [Self; 3] =
+        [Self::WinWebserver, Self::Churn, Self::WindowsPodProber];
+
+    /// Whether its Services are made in the second family of a cluster, too.
+    pub fn is_in_second_family(self) -> bool {
+        Self::IN_SECOND_FAMILY.contains(&self)
+    }
+
+    /// Whether its pods are on the network of their nodes.
+    pub fn is_on_node(self) -> bool {
+        matches!(self, Self::LinuxNodeProber | Self::WindowsNodeProber)
+    }
+
     /// Whether there is one per Windows pool.
     pub fn per_pool(self) -> bool {
         self.stands() == Stands::PerPool

@@ -39,7 +39,9 @@ pub use fixture::{FixtureKey, FixtureName, Need, SchedFixture};
 pub use http::{Http, HttpAnswer, HttpAsk, HttpExpect, HttpSeen, Target, TargetSeen};
 pub use path::ApiPath;
 pub use ping::{Ping, PingAsk};
-pub use place::{Balancer, Bound, Served, Standing, StandingFixture, StandingNode, StandingPod};
+pub use place::{
+    Balancer, Bound, Second, Served, Standing, StandingFixture, StandingNode, StandingPod,
+};
 pub use placement::{
     AIMED_AT, Ground, Hindrance, KeptOff, NO_IMAGE, NOT_CREATED, PlacedPod, Placement,
     PlacementAsk, PlacementExpect, PlacementSeen, Said, Start, Whereabouts,
@@ -243,6 +245,18 @@ impl Test {
             | Self::Placement(_)
             | Self::Preemption(_)
             | Self::State(_) => false,
+        }
+    }
+
+    /// The fixture whose Service is looked at from this kind of source.
+    pub(crate) fn service_of(&self, source: SourceKind) -> Option<FixtureName> {
+        let Self::Http(look) = self else {
+            return None;
+        };
+        match look.ask.target {
+            Target::ItselfByService => source.prober(),
+            target if target.is_of_a_service() => look.ask.of,
+            _ => None,
         }
     }
 

@@ -16,14 +16,9 @@ use crate::facts::{Facts, IpFamily, NodeFact, Pool, PoolName, WindowsBuild};
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct StandingFixture {
-    /// The Service's virtual address and port, where it has one.
-    pub service: Option<(IpAddr, u16)>,
-    /// The Service's name.
-    pub name: Option<String>,
-    /// The port of the Service on every node.
-    pub node_port: Option<u16>,
-    /// The name of its Service without an address.
-    pub headless: Option<String>,
+    /// How it is served in the cluster's first family.
+    #[serde(flatten)]
+    pub first: Served,
     /// The port its pods serve on.
     pub port: Option<u16>,
     /// The port its pods serve UDP on.
@@ -36,7 +31,37 @@ pub struct StandingFixture {
     pub balancer: Option<Balancer>,
     /// How it is served in the cluster's second family, where the cluster has two.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub second: Option<Served>,
+    pub second: Option<Second>,
+}
+
+/// What stands of a fixture in the cluster's second family.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", untagged)]
+pub enum Second {
+    /// Its Services could not be made; what stands in the first family stands nevertheless.
+    Broken {
+        /// Why not.
+        broken: Trouble,
+    },
+    /// How it is served; records before it could be broken hold this alone.
+    Served(Served),
+}
+
+impl StandingFixture {
+    /// How it is served in a family; the cluster's first where none is named.
+    pub(in crate::way) fn served(&self, family: Option<IpFamily>) -> Result<&Served, Trouble> {
+        match family {
+            None => Ok(&self.first),
+            Some(family) => match &self.second {
+                Some(Second::Served(second)) => Ok(second),
+                Some(Second::Broken { broken }) => Err(broken.clone()),
+                None => {
+                    let detail = format!("nobody has asked for Services in {family}");
+                    Err(Trouble::new(TroubleKind::FixtureFailed, detail))
+                }
+            },
+        }
+    }
 }
 
 /// How Services serve a fixture in one family; nothing of it where the API server gives Services no
@@ -44,7 +69,7 @@ pub struct StandingFixture {
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Served {
-    /// The Service's virtual address and port.
+    /// The Service's virtual address and port, where it has one.
     pub service: Option<(IpAddr, u16)>,
     /// The Service's name.
     pub name: Option<String>,
@@ -185,6 +210,41 @@ impl Standing {
     }
 }
 
+impl Standing {
+    /// Why a pod with a network of its own should have an address of this family: pods get one of each
+    /// family that their node has a range of (Kubernetes, IPv4/IPv6 dual-stack), or others of its pool
+    /// have one. Before Windows Server 2022 HNS gives none (hcsshim, `hcn/hcnglobals.go`).
+    fn due(&self, pod: &StandingPod, family: IpFamily) -> Option<String> {
+        let node = self.node_facts.iter().find(|node| node.name == pod.node);
+        let build = node.and_then(|node| node.build);
+        if family == IpFamily::Ipv6 && build.is_some_and(|build| build < WindowsBuild::SERVER_2022)
+        {
+            return None;
+        }
+        let mut ranges = node.into_iter().flat_map(|node| &node.details.pod_cidrs);
+        let range = ranges.find(|range| IpFamily::of_written(range) == family);
+        if let Some(range) = range {
+            return Some(format!("{} has {range} for its pods", pod.node));
+        }
+        let pool = |name: &str| self.nodes.iter().find(|node| node.name == name);
+        let pool = pool(&pod.node).map(|node| &node.pool)?;
+        let beside = |node: &str| {
+            self.nodes
+                .iter()
+                .any(|own| own.name == node && own.pool == *pool)
+        };
+        let fixtures = self.fixtures.iter();
+        let own = fixtures.filter(|(key, _)| !key.name.is_on_node());
+        let mut others = own.flat_map(|(_, fixture)| &fixture.pods);
+        let has = |other: &&StandingPod| {
+            let mut addresses = other.addresses.iter();
+            beside(&other.node) && addresses.any(|address| IpFamily::of(*address) == family)
+        };
+        let other = others.find(has)?;
+        Some(format!("pod {} on {} has", other.name, other.node))
+    }
+}
+
 /// Where a look is bound to: what stands, and the check's pool.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound<'a> {
@@ -206,8 +266,7 @@ pub struct Bound<'a> {
 
 impl<'a> Bound<'a> {
     /// Bound to what stands, and to nothing else.
-    #[cfg(test)]
-    pub(crate) fn of(standing: &'a Standing) -> Self {
+    pub fn of(standing: &'a Standing) -> Self {
         Self {
             standing,
             from: None,
@@ -229,22 +288,44 @@ impl<'a> Bound<'a> {
     }
 
     /// Why there is nothing to ask over the family that is looked at: the pod that looks has no
-    /// address of it, or none of those that are looked at has one.
-    pub(in crate::way) fn without_family(&self, of: Option<FixtureName>) -> Option<String> {
-        let family = self.family?;
-        let has = |pod: &StandingPod| self.of_family(&pod.addresses).is_some();
+    /// address of it, or none of those that are looked at has one. Trouble where they should have:
+    /// what is asked was not looked at, and no claim is refuted by that.
+    pub(in crate::way) fn without_family(
+        &self,
+        of: Option<FixtureName>,
+    ) -> Result<Option<String>, Trouble> {
+        let Some(family) = self.family else {
+            return Ok(None);
+        };
+        let lacks = |pod: &StandingPod| self.of_family(&pod.addresses).is_none();
+        let told = |lack: String, pods: &[StandingPod], on_node: bool| {
+            let due = |pod| self.standing.due(pod, family);
+            match pods.iter().filter(|_| !on_node).find_map(due) {
+                None => Ok(Some(lack)),
+                Some(why) => {
+                    let detail = format!("{lack}, though {why}");
+                    Err(Trouble::new(TroubleKind::FixtureFailed, detail))
+                }
+            }
+        };
         if let Ok(here) = self.vantage()
-            && !has(here)
+            && lacks(here)
         {
             let StandingPod { name, node, .. } = here;
-            return Some(format!(
-                "pod {name} on {node}, which looks, has no {family} address"
-            ));
+            let lack = format!("pod {name} on {node}, which looks, has no {family} address");
+            let on_node = self.from.is_some_and(|from| !from.kind.is_pod());
+            return told(lack, std::slice::from_ref(here), on_node);
         }
-        let of = of?;
-        let pods = &self.fixture(of).ok()?.pods;
-        let none = !pods.is_empty() && !pods.iter().any(has);
-        none.then(|| format!("the pods of {} have no {family} address", of.as_str()))
+        let Some(of) = of else {
+            return Ok(None);
+        };
+        match self.fixture(of).ok().map(|fixture| &*fixture.pods) {
+            Some(pods @ [_, ..]) if pods.iter().all(lacks) => {
+                let lack = format!("the pods of {} have no {family} address", of.as_str());
+                told(lack, pods, of.is_on_node())
+            }
+            _ => Ok(None),
+        }
     }
 
     /// A fixture that is looked at.

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::config::{Outside, Target as OutsideTarget};
-use crate::facts::{PoolName, WindowsBuild};
+use crate::facts::{IpFamily, NodeDetails, NodeFact, Os, PoolName, WindowsBuild};
 
 fn pool() -> PoolName {
     PoolName::windows(WindowsBuild::SERVER_2022)
@@ -35,10 +35,12 @@ fn standing() -> Standing {
     let at = |name: FixtureName| name.at(Some(&pool()));
     let other = PoolName::windows(WindowsBuild::SERVER_2019);
     let web = StandingFixture {
-        service: Some(([10, 96, 0, 1].into(), 80)),
-        name: Some("web".to_owned()),
-        node_port: Some(30080),
-        headless: Some("web-headless".to_owned()),
+        first: Served {
+            service: Some(([10, 96, 0, 1].into(), 80)),
+            name: Some("web".to_owned()),
+            node_port: Some(30080),
+            headless: Some("web-headless".to_owned()),
+        },
         port: Some(8080),
         udp: Some(8081),
         pods: vec![
@@ -50,7 +52,10 @@ fn standing() -> Standing {
         second: None,
     };
     let prober = StandingFixture {
-        service: Some(([10, 96, 0, 9].into(), 81)),
+        first: Served {
+            service: Some(([10, 96, 0, 9].into(), 81)),
+            ..Served::default()
+        },
         port: Some(8082),
         udp: Some(8081),
         pods: vec![pod("prober", "win-a", "10.0.1.9")],
@@ -65,7 +70,10 @@ fn standing() -> Standing {
         ..StandingFixture::default()
     };
     let alias = StandingFixture {
-        name: Some("web-alias".to_owned()),
+        first: Served {
+            name: Some("web-alias".to_owned()),
+            ..Served::default()
+        },
         ..StandingFixture::default()
     };
     let outside = |host: &str, says: &str| OutsideTarget {
@@ -102,9 +110,13 @@ fn standing() -> Standing {
     }
 }
 
-/// What `of` makes of that run, looked at from the Windows pod.
-fn bound<T>(of: impl FnOnce(&Bound<'_>) -> T) -> T {
-    let (standing, pool) = (standing(), pool());
+/// What `of` makes of a run, looked at from the Windows pod in a family.
+fn bound_in<T>(
+    standing: &Standing,
+    family: Option<IpFamily>,
+    of: impl FnOnce(&Bound<'_>) -> T,
+) -> T {
+    let pool = pool();
     let from = VantageKey {
         kind: SourceKind::WindowsPod,
         pool: Some(pool.clone()),
@@ -112,8 +124,14 @@ fn bound<T>(of: impl FnOnce(&Bound<'_>) -> T) -> T {
     of(&Bound {
         from: Some(&from),
         pool: Some(&pool),
-        ..Bound::of(&standing)
+        family,
+        ..Bound::of(standing)
     })
+}
+
+/// The same of that run, in the first.
+fn bound<T>(of: impl FnOnce(&Bound<'_>) -> T) -> T {
+    bound_in(&standing(), None, of)
 }
 
 fn http(of: FixtureName, target: Target) -> HttpAsk {
@@ -521,7 +539,7 @@ fn what_was_seen_of_trouble_is_kept_within_bounds() {
 
 /// What `of` makes of that run in a second family, once `with` has been done to it.
 fn bound_in_second<T>(with: impl FnOnce(&mut Standing), of: impl FnOnce(&Bound<'_>) -> T) -> T {
-    let (mut standing, pool) = (standing(), pool());
+    let mut standing = standing();
     for (key, fixture) in &mut standing.fixtures {
         let host = key.name == FixtureName::WindowsNodeProber;
         for pod in fixture.pods.iter_mut().filter(|_| !host) {
@@ -532,24 +550,16 @@ fn bound_in_second<T>(with: impl FnOnce(&mut Standing), of: impl FnOnce(&Bound<'
             let second = format!("fd00:{node}::{last}");
             pod.addresses.push(second.parse().expect("an address"));
         }
-        fixture.second = fixture.service.map(|(_, port)| Served {
+        let served = fixture.first.service.map(|(_, port)| Served {
             service: Some(("fd00:96::1".parse().expect("an address"), port)),
             name: Some("web-ipv6".to_owned()),
             node_port: Some(30081),
             headless: Some("web-headless-ipv6".to_owned()),
         });
+        fixture.second = served.map(Second::Served);
     }
     with(&mut standing);
-    let from = VantageKey {
-        kind: SourceKind::WindowsPod,
-        pool: Some(pool.clone()),
-    };
-    of(&Bound {
-        from: Some(&from),
-        pool: Some(&pool),
-        family: Some(crate::facts::IpFamily::Ipv6),
-        ..Bound::of(&standing)
-    })
+    bound_in(&standing, Some(IpFamily::Ipv6), of)
 }
 
 #[test]
@@ -609,7 +619,7 @@ fn where_there_is_no_second_family_nothing_is_asked_and_it_is_said_why() {
     type With<'w> = &'w dyn Fn(&mut Standing);
     let service = |standing: &mut Standing| {
         for fixture in standing.fixtures.values_mut() {
-            fixture.second = Some(Served::default());
+            fixture.second = Some(Second::Served(Served::default()));
         }
     };
     let nodes = |standing: &mut Standing| {
@@ -617,8 +627,17 @@ fn where_there_is_no_second_family_nothing_is_asked_and_it_is_said_why() {
             node.addresses.remove(0);
         }
     };
-    let here = |standing: &mut Standing| without_second(standing, WindowsPodProber, "win");
-    let there = |standing: &mut Standing| without_second(standing, WinWebserver, "win");
+    let nowhere = |standing: &mut Standing| {
+        for name in [WindowsPodProber, WinWebserver, FixtureName::Churn] {
+            without_second(standing, name, "win");
+        }
+    };
+    // HNS of Windows Server 2019 gives none, whatever ranges the node has
+    let there = |standing: &mut Standing| {
+        without_second(standing, WinWebserver, "win");
+        standing.node_facts = Arc::new(["win-a", "win-b"].map(old_node).to_vec());
+    };
+    let here = nowhere;
     let cases: [(Target, With<'_>, &str); 8] = [
         (
             Target::Nodes,
@@ -676,6 +695,63 @@ fn where_there_is_no_second_family_nothing_is_asked_and_it_is_said_why() {
     );
 }
 
+/// A node of Windows Server 2019 with a range of each family for its pods.
+fn old_node(name: &str) -> NodeFact {
+    node_of(name, WindowsBuild::SERVER_2019)
+}
+
+fn node_of(name: &str, build: WindowsBuild) -> NodeFact {
+    NodeFact {
+        name: name.to_owned(),
+        os: Os::Windows,
+        build: Some(build),
+        usable: true,
+        taints: Vec::new(),
+        details: NodeDetails {
+            pod_cidrs: ["10.0.1.0/24", "fd00:1::/64"].map(str::to_owned).to_vec(),
+            ..NodeDetails::default()
+        },
+    }
+}
+
+#[test]
+fn without_an_address_that_it_should_have_a_pod_is_trouble() {
+    use FixtureName::{WinWebserver, WindowsPodProber};
+    type With<'w> = &'w dyn Fn(&mut Standing);
+    let here = |standing: &mut Standing| without_second(standing, WindowsPodProber, "win");
+    let there = |standing: &mut Standing| without_second(standing, WinWebserver, "win");
+    let nowhere = |standing: &mut Standing| {
+        for name in [WindowsPodProber, WinWebserver, FixtureName::Churn] {
+            without_second(standing, name, "win");
+        }
+        let node = node_of("win-a", WindowsBuild::SERVER_2022);
+        standing.node_facts = Arc::new(vec![node]);
+    };
+    let cases: [(With<'_>, &str); 3] = [
+        (
+            &here,
+            "pod prober on win-a, which looks, has no IPv6 address, though pod web-1 on win-a has",
+        ),
+        (
+            &there,
+            "the pods of win-webserver have no IPv6 address, though pod prober on win-a has",
+        ),
+        (
+            &nowhere,
+            "pod prober on win-a, which looks, has no IPv6 address, though win-a has fd00:1::/64 for \
+             its pods",
+        ),
+    ];
+    let of = WinWebserver;
+    for (with, detail) in cases {
+        let trouble = Trouble::new(TroubleKind::FixtureFailed, detail);
+        let asked = bound_in_second(with, |at| Http::request(&http(of, Target::ServiceIp), at));
+        assert_eq!(asked, Err(trouble.clone()));
+        let asked = bound_in_second(with, |at| Udp::request(&UdpAsk { of }, at));
+        assert_eq!(asked, Err(trouble));
+    }
+}
+
 #[test]
 fn one_pod_without_an_address_that_others_have_is_trouble() {
     let ask = http(FixtureName::WinWebserver, Target::ServiceIp);
@@ -687,4 +763,64 @@ fn one_pod_without_an_address_that_others_have_is_trouble() {
         trouble.detail,
         "win-webserver has no IPv6 address for pod web-2 on win-b, as for others"
     );
+}
+
+#[test]
+fn without_its_services_of_the_second_family_a_fixture_stands_in_the_first() {
+    use FixtureName::{WinWebserver, WindowsPodProber};
+    let broken = Trouble::new(TroubleKind::Forbidden, "denied by the house");
+    let with = |standing: &mut Standing| {
+        for fixture in standing.fixtures.values_mut() {
+            let broken = broken.clone();
+            fixture.second = Some(Second::Broken { broken });
+        }
+    };
+    for target in [
+        Target::ServiceIp,
+        Target::FullName,
+        Target::HeadlessName,
+        Target::NodePorts,
+        Target::OwnNodePort,
+        Target::ItselfByService,
+    ] {
+        let ask = http(WinWebserver, target);
+        let second = bound_in_second(with, |at| Http::request(&ask, at));
+        assert_eq!(second, Err(broken.clone()), "{target:?}");
+        let first = bound_in_second(with, |at| {
+            Http::request(
+                &ask,
+                &Bound {
+                    family: None,
+                    ..*at
+                },
+            )
+        });
+        assert!(first.is_ok(), "{target:?}: {first:?}");
+    }
+    for (of, target) in [
+        (WinWebserver, Target::Pods),
+        (WindowsPodProber, Target::Itself),
+    ] {
+        let of_pods = bound_in_second(with, |at| Http::request(&http(of, target), at));
+        assert!(of_pods.is_ok(), "{target:?}: {of_pods:?}");
+    }
+}
+
+#[test]
+fn a_node_of_which_no_address_is_known_is_not_one_without_the_second_family() {
+    let unknown = Trouble::new(TroubleKind::FactUnknown, "the address of node win-a");
+    let of_no_node = |standing: &mut Standing| standing.nodes[0].addresses.clear();
+    let no_node = |standing: &mut Standing| drop(standing.nodes.remove(0));
+    for (target, with) in [
+        (Target::Nodes, &of_no_node as &dyn Fn(&mut Standing)),
+        (Target::NodePorts, &of_no_node),
+        (Target::OwnNodePort, &of_no_node),
+        (Target::OwnNodePort, &no_node),
+    ] {
+        let ask = http(FixtureName::WinWebserver, target);
+        for family in [None, Some(IpFamily::Ipv6)] {
+            let asked = bound_in_second(with, |at| Http::request(&ask, &Bound { family, ..*at }));
+            assert_eq!(asked, Err(unknown.clone()), "{target:?} {family:?}");
+        }
+    }
 }

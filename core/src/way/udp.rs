@@ -83,7 +83,7 @@ impl Way for Udp {
             let of = ask.of.as_str();
             format!("it looks from the only pod of {of}, which does not look at itself")
         };
-        let absent = at.without_family(Some(ask.of));
+        let absent = at.without_family(Some(ask.of))?;
         let absent = absent.or_else(|| targets.is_empty().then(alone));
         let each = targets.into_iter().zip(replies);
         let each = each.map(|((pod, port), reply)| {
@@ -105,7 +105,7 @@ impl Way for Udp {
 
 /// The pods that are sent a datagram, never the one that sends it, each with its port.
 fn targets<'a>(ask: UdpAsk, at: &Bound<'a>) -> Result<Vec<(&'a StandingPod, u16)>, Trouble> {
-    if at.without_family(Some(ask.of)).is_some() {
+    if at.without_family(Some(ask.of))?.is_some() {
         return Ok(Vec::new());
     }
     let fixture = at.fixture(ask.of)?;

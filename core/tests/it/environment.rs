@@ -774,13 +774,9 @@ fn an_unread_cluster_passes_nothing() {
 fn seen(topic: &Topic, facts: &Facts, pool: Option<&PoolName>) -> Result<FactSeen, Trouble> {
     let standing = Standing::default();
     let at = Bound {
-        standing: &standing,
-        from: None,
         pool,
-        to: None,
         build: pool.map(|_| WindowsBuild::SERVER_2022),
-        image: None,
-        family: None,
+        ..Bound::of(&standing)
     };
     Fact::read(topic, &at, &Reply::Facts(Arc::new(facts.clone())))
 }
@@ -878,13 +874,11 @@ fn outcomes(suites: &Suites, facts: &Facts) -> BTreeMap<String, Outcome> {
     let plan = plan(suites, facts, &Config::default());
     let outcome = |check: &winconform_core::plan::Check| {
         let at = Bound {
-            standing: &standing,
-            from: None,
             pool: check.point.pool.as_ref(),
-            to: None,
             build: check.build,
             image: check.image.as_deref(),
             family: check.point.family,
+            ..Bound::of(&standing)
         };
         let test = match &check.fate {
             Fate::Skip(reason) => return (check.kind, Skip, json!(reason)),

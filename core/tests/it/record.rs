@@ -12,7 +12,8 @@ use winconform_core::record::{
 };
 use winconform_core::verdict::{Scope, Verdict};
 use winconform_core::way::{
-    ApiReply, Comparison, FixtureName, HttpReply, Reply, SourceKind, StandingFixture, VantageKey,
+    ApiReply, Comparison, FixtureName, HttpReply, Reply, Second, Served, SourceKind,
+    StandingFixture, Trouble, TroubleKind, VantageKey,
 };
 
 use crate::runs::{self, Recorder, at, difference, facts, looked, plan, planned, saw};
@@ -25,9 +26,12 @@ fn events() -> Vec<Event> {
         status: 200,
         body: json!({"kind": "Pod"}),
     }));
-    let service = Some(("fd00::1".parse().expect("an address"), 80));
+    let first = Served {
+        service: Some(("fd00::1".parse().expect("an address"), 80)),
+        ..Served::default()
+    };
     let outcome = FixtureOutcome::Stands(StandingFixture {
-        service,
+        first,
         ..StandingFixture::default()
     });
     let object = || runs::object("Pod", Some("ns"), "p");
@@ -91,8 +95,8 @@ fn events() -> Vec<Event> {
     ]
 }
 
-fn cut() -> winconform_core::way::Trouble {
-    winconform_core::way::Trouble::new(winconform_core::way::TroubleKind::Unscheduled, "no node")
+fn cut() -> Trouble {
+    Trouble::new(TroubleKind::Unscheduled, "no node")
 }
 
 #[test]
@@ -361,7 +365,23 @@ fn records_of_one_target_and_of_fixtures_without_pods_are_read() {
     );
     let fixture = json!({"service": ["10.96.0.1", 80]});
     let fixture: StandingFixture = serde_json::from_value(fixture).expect("as it was written");
-    assert!(fixture.service.is_some() && fixture.pods.is_empty());
+    assert!(fixture.first.service.is_some() && fixture.pods.is_empty());
+    assert_eq!(fixture.second, None);
+    let second = json!({"name": "web", "second": {"service": null, "name": "web-ipv6"}});
+    let fixture: StandingFixture = serde_json::from_value(second).expect("as it was written");
+    let name = Some("web-ipv6".to_owned());
+    let served = Served {
+        name,
+        ..Served::default()
+    };
+    assert_eq!(fixture.second, Some(Second::Served(served)));
+    let broken = Trouble::new(TroubleKind::Forbidden, "no");
+    let fixture = StandingFixture {
+        second: Some(Second::Broken { broken }),
+        ..StandingFixture::default()
+    };
+    let text = serde_json::to_string(&fixture).expect("JSON");
+    assert_eq!(serde_json::from_str(&text).ok(), Some(fixture), "{text}");
 }
 
 /// What a selection leaves of these checks: the wanted, and the rest.

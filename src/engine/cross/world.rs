@@ -106,7 +106,7 @@ impl World {
         let mut objects =
             manifest::objects(key, RUN, pool, &images, &durations, domain).expect("a manifest");
         let second = self.plan.second_family();
-        let second = second.filter(|_| second_family::is_served(key.name));
+        let second = second.filter(|_| key.name.is_in_second_family());
         if let Some(family) = second {
             second_family::add(&mut objects, family);
         }
@@ -153,7 +153,7 @@ impl World {
         let pods = pods.iter().filter_map(standing_pod).collect();
         let mut stands = standing(&objects, pods);
         if second.is_some() {
-            second_family::complete(&mut stands, &objects);
+            second_family::complete(&mut stands, &objects, None);
         }
         if key.name == FixtureName::LinuxPodProber {
             let pod = PodRef {

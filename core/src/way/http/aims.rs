@@ -6,10 +6,9 @@ use super::Target;
 use super::binding::Binding;
 use super::sample::sample;
 use crate::config::Target as OutsideTarget;
-use crate::facts::IpFamily;
 use crate::way::exchange::{Host, HttpGet};
 use crate::way::fixture::FixtureName;
-use crate::way::place::{Bound, StandingNode, StandingPod};
+use crate::way::place::{Bound, StandingFixture, StandingNode, StandingPod};
 use crate::way::trouble::{Trouble, TroubleKind};
 
 impl Target {
@@ -20,7 +19,7 @@ impl Target {
         at: &Bound<'a>,
     ) -> Result<Aims<'a>, Trouble> {
         if self.has_families()
-            && let Some(absent) = at.without_family(of)
+            && let Some(absent) = at.without_family(of)?
         {
             return Ok(Aims::none(absent));
         }
@@ -38,7 +37,7 @@ impl Target {
         let binding = Binding::of(of, at)?;
         let fixture = binding.fixture;
         if self.is_of_a_service()
-            && let Some(absent) = binding.without_service()
+            && let Some(absent) = without_service(fixture, at)?
         {
             return Ok(Aims::none(absent));
         }
@@ -103,15 +102,9 @@ impl Target {
             Self::OwnNodePort => {
                 let here = &at.vantage()?.node;
                 let mut nodes = at.standing.nodes.iter();
-                let aim = match nodes.find(|node| node.name == *here) {
-                    Some(node) => binding.node_port(node)?,
-                    None => None,
-                };
-                let unknown = || {
-                    let detail = format!("the address of node {here}");
-                    Trouble::new(TroubleKind::FactUnknown, detail)
-                };
-                match (aim, at.family) {
+                let unknown = || unknown("address", here);
+                let node = nodes.find(|node| node.name == *here);
+                match (binding.node_port(node.ok_or_else(unknown)?)?, at.family) {
                     (None, Some(family)) => {
                         Ok(Aims::none(format!("node {here} has no {family} address")))
                     }
@@ -126,10 +119,7 @@ impl Target {
 /// own: who answers so was reached.
 fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>, Trouble> {
     let aim = |node: &StandingNode| {
-        let unknown = |what: &str| {
-            let detail = format!("the {what} of node {}", node.name);
-            Trouble::new(TroubleKind::FactUnknown, detail)
-        };
+        let unknown = |what: &str| unknown(what, &node.name);
         let address = at.of_family(&node.addresses);
         let address = address.ok_or_else(|| unknown("address"))?;
         let port = node.kubelet.ok_or_else(|| unknown("kubelet's port"))?;
@@ -144,9 +134,12 @@ fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>, Trouble> {
             says: None,
         })
     };
-    // Nodes need not have addresses of a second family, though pods have
-    let asked =
-        |node: &&StandingNode| at.family.is_none() || at.of_family(&node.addresses).is_some();
+    // Nodes need not have addresses of a second family, though pods have; one of which no address is
+    // known may have
+    let asked = |node: &&StandingNode| {
+        let of_family = at.of_family(&node.addresses);
+        at.family.is_none() || of_family.is_some() || node.addresses.is_empty()
+    };
     let nodes = sample(&at.standing.run, at.standing.nodes.iter().filter(asked));
     let each: Vec<_> = nodes.into_iter().map(aim).collect::<Result<_, Trouble>>()?;
     match (each.is_empty(), at.family) {
@@ -161,6 +154,14 @@ fn kubelets<'a>(at: &Bound<'a>) -> Result<Aims<'a>, Trouble> {
     }
 }
 
+/// That something of a node is not known.
+pub(super) fn unknown(what: &str, node: &str) -> Trouble {
+    Trouble::new(
+        TroubleKind::FactUnknown,
+        format!("the {what} of node {node}"),
+    )
+}
+
 /// The pod that looks, by its own address or through its Service.
 fn itself<'a>(at: &Bound<'a>, by_service: bool) -> Result<Aims<'a>, Trouble> {
     let lacks = |what: &str| {
@@ -170,13 +171,10 @@ fn itself<'a>(at: &Bound<'a>, by_service: bool) -> Result<Aims<'a>, Trouble> {
     let (prober, pod) = (at.prober()?, at.vantage()?);
     let (address, port, shown) = match by_service {
         true => {
-            let service = match (at.family, &prober.second) {
-                (None, _) => prober.service,
-                (Some(family), Some(second)) if second.service.is_none() => {
-                    return Ok(Aims::none(no_services(family)));
-                }
-                (Some(_), second) => second.as_ref().and_then(|second| second.service),
-            };
+            if let Some(absent) = without_service(prober, at)? {
+                return Ok(Aims::none(absent));
+            }
+            let service = prober.served(at.family)?.service;
             let (address, port) = service.ok_or_else(|| lacks("Service address"))?;
             (address, port, format!("its own Service IP {address}"))
         }
@@ -268,9 +266,14 @@ impl<'a> Aims<'a> {
     }
 }
 
-/// Why nobody has Services in a family.
-pub(super) fn no_services(family: IpFamily) -> String {
-    format!("the API server gives Services no {family} addresses")
+/// Why a fixture has no Service in the second family, where that is looked at and the API server gives
+/// Services no addresses of it.
+fn without_service(fixture: &StandingFixture, at: &Bound<'_>) -> Result<Option<String>, Trouble> {
+    let Some(family) = at.family else {
+        return Ok(None);
+    };
+    let none = fixture.served(at.family)?.service.is_none();
+    Ok(none.then(|| format!("the API server gives Services no {family} addresses")))
 }
 
 /// Whether a body is of a pod: it says its name or one of its addresses, and not as a part of

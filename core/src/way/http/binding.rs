@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::aims::{Aim, Aims, no_services};
+use super::aims::{Aim, Aims, unknown};
 use super::sample::sample;
 use crate::facts::{IpFamily, PoolName};
 use crate::way::exchange::{Host, HttpGet};
@@ -31,13 +31,6 @@ impl<'b, 'a> Binding<'b, 'a> {
             }
             _ => Ok(binding),
         }
-    }
-
-    /// Why it has no Service in the family that is looked at, where that is the API server's doing.
-    pub(super) fn without_service(&self) -> Option<String> {
-        let second = self.fixture.second.as_ref()?;
-        let none = second.service.is_none();
-        self.at.family.filter(|_| none).map(no_services)
     }
 
     pub(super) fn pods(&self, wanted: impl Fn(&StandingPod) -> bool) -> Result<Aims<'a>, Trouble> {
@@ -81,10 +74,7 @@ impl<'b, 'a> Binding<'b, 'a> {
     /// The Service by its name, with its namespace and `below` where that is given.
     pub(super) fn by_name(&self, below: Option<String>) -> Result<Aim<'a>, Trouble> {
         let (_, port) = self.address()?;
-        let name = match self.at.family {
-            None => self.fixture.name.as_ref(),
-            Some(_) => self.second()?.name.as_ref(),
-        };
+        let name = self.served()?.name.as_ref();
         let name = name.ok_or_else(|| self.lacks("Service name"))?;
         let name = match below {
             None => name.clone(),
@@ -96,10 +86,7 @@ impl<'b, 'a> Binding<'b, 'a> {
     /// The Service without an address by its full name, on the port of the pods.
     pub(super) fn headless(&self) -> Result<Aim<'a>, Trouble> {
         let port = self.fixture.port.ok_or_else(|| self.lacks("port"))?;
-        let name = match self.at.family {
-            None => self.fixture.headless.as_ref(),
-            Some(_) => self.second()?.headless.as_ref(),
-        };
+        let name = self.served()?.headless.as_ref();
         let name = name.ok_or_else(|| self.lacks("headless Service"))?;
         let name = self.full(name)?;
         Ok(self.to(name.clone(), Host::Name(name), port))
@@ -109,7 +96,8 @@ impl<'b, 'a> Binding<'b, 'a> {
     pub(super) fn alias(&self) -> Result<Aim<'a>, Trouble> {
         let (_, port) = self.address()?;
         let alias = self.at.fixture(FixtureName::Alias)?;
-        let name = alias.name.as_ref().ok_or_else(|| self.lacks("alias"))?;
+        let name = alias.first.name.as_ref();
+        let name = name.ok_or_else(|| self.lacks("alias"))?;
         let name = self.full(name)?;
         Ok(self.to(name.clone(), Host::Name(name), port))
     }
@@ -147,10 +135,10 @@ impl<'b, 'a> Binding<'b, 'a> {
     /// The node port at a node; `None` where the node has no address of the Service's family.
     pub(super) fn node_port(&self, node: &StandingNode) -> Result<Option<Aim<'a>>, Trouble> {
         let (service, _) = self.address()?;
-        let port = match self.at.family {
-            None => self.fixture.node_port,
-            Some(_) => self.second()?.node_port,
-        };
+        if node.addresses.is_empty() {
+            return Err(unknown("address", &node.name));
+        }
+        let port = self.served()?.node_port;
         let port = port.ok_or_else(|| self.lacks("node port"))?;
         let mut addresses = node.addresses.iter();
         let address = addresses.find(|address| address.is_ipv4() == service.is_ipv4());
@@ -176,17 +164,12 @@ impl<'b, 'a> Binding<'b, 'a> {
     }
 
     pub(super) fn address(&self) -> Result<(IpAddr, u16), Trouble> {
-        let service = match self.at.family {
-            None => self.fixture.service,
-            Some(_) => self.second()?.service,
-        };
+        let service = self.served()?.service;
         service.ok_or_else(|| self.lacks("Service address"))
     }
 
-    /// How it is served in the cluster's second family.
-    fn second(&self) -> Result<&'a Served, Trouble> {
-        let second = self.fixture.second.as_ref();
-        second.ok_or_else(|| self.lacks("Service in the cluster's second family"))
+    fn served(&self) -> Result<&'a Served, Trouble> {
+        self.fixture.served(self.at.family)
     }
 
     pub(super) fn to(&self, shown: String, host: Host, port: u16) -> Aim<'a> {

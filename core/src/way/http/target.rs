@@ -142,7 +142,7 @@ impl Target {
     }
 
     /// Whether it is reached by some fixture's Service, under an address, a name or a node's port.
-    pub(super) fn is_of_a_service(self) -> bool {
+    pub(in crate::way) fn is_of_a_service(self) -> bool {
         match self {
             Self::ServiceIp
             | Self::EveryPodBehindServiceIp

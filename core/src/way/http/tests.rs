@@ -1,7 +1,8 @@
 use super::*;
 use crate::facts::{PoolName, WindowsBuild};
 use crate::way::{
-    Balancer, Difference, Look, SourceKind, Standing, StandingFixture, StandingNode, VantageKey,
+    Balancer, Difference, Look, Served, SourceKind, Standing, StandingFixture, StandingNode,
+    VantageKey,
 };
 
 const MARKER: &str = "Windows Container Web Server";
@@ -374,7 +375,10 @@ fn from_within_only_what_is_passed_by_is_looked_at() {
     let prober = FixtureName::LinuxPodProber.at(None);
     let mut ask = |at: &str, short_cut: bool, kind: SourceKind| {
         let service = StandingFixture {
-            service: Some(([10, 96, 0, 7].into(), 80)),
+            first: Served {
+                service: Some(([10, 96, 0, 7].into(), 80)),
+                ..Served::default()
+            },
             balancer: Some(Balancer {
                 at: at.to_owned(),
                 short_cut,

@@ -153,7 +153,13 @@ mod tests {
             "C:\\Windows\\System32\\ping.exe -n 1 -w 3000 10.0.0.1 && echo @@t 0 0|| echo @@t 0 1"
         );
         let many = vec![IpAddr::from([255; 16]); MOST];
-        let longest = session(Os::Windows, &many, &"f".repeat(32));
+        let curl = ExecRequest {
+            argv: ["C:\\Windows\\System32\\curl.exe", "-q", "-K", "-"]
+                .map(str::to_owned)
+                .to_vec(),
+            stdin: None,
+        };
+        let longest = behind(Os::Windows, &curl, &many, &"f".repeat(32));
         assert!(longest.argv[2].len() < 8191, "{}", longest.argv[2].len());
     }
 

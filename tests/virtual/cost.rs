@@ -1,0 +1,97 @@
+//! What a whole healthy run costs at several pools of Windows: counts, which do not vary.
+
+use std::collections::BTreeMap;
+
+use hybrid_sim::{IpFamilies, NamedTopology, Topology};
+use libtest_mimic::Trial;
+use winconform::cluster::Cluster;
+use winconform::engine::RunOptions;
+use winconform_core::config::{Durations, Limits};
+use winconform_core::plan::Selection;
+use winconform_core::record::Exit;
+
+use crate::world::{Outcome, trial, undisturbed, verdicts, within_of};
+
+/// Execs of one place: one to find curl, one for each look that has to hold, and one for what comes to
+/// stand long after the rest.
+const EXECS: u64 = 4;
+/// The place that is asked for the cluster's DNS suffix, too.
+const TOLD: &str = "prober-linux";
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial("a_second_family_takes_no_more_execs", execs),
+        trial("what_one_exec_cannot_print_goes_by_several", several),
+    ]
+}
+
+fn three_builds(ip_families: IpFamilies) -> Topology {
+    let mut all = NamedTopology::all().iter();
+    let known = all.find(|known| known.name == "three-builds");
+    Topology {
+        ip_families,
+        ..known.expect("it is known").topology()
+    }
+}
+
+/// How many execs went to each place, and what every check came to.
+type Counted = (BTreeMap<String, u64>, BTreeMap<String, String>);
+
+fn counted(ip_families: IpFamilies, limits: Limits) -> Result<Counted, String> {
+    within_of(three_builds(ip_families), 1, async move |world| {
+        let client = world.server.client();
+        let context = "a simulation, no cluster";
+        let cluster = Cluster::behind(client, context, Durations::default(), limits);
+        let mut options = RunOptions {
+            selection: Selection::default(),
+            ..world.settings("r0")
+        };
+        // A load balancer is looked at as often as it takes to come
+        options.config.outside.load_balancers = false;
+        let ran = undisturbed(&cluster, &options).await;
+        ran.came_to(Exit::Conformant)?;
+        let verdicts = verdicts(&ran.view()?).into_iter();
+        let verdicts = verdicts.map(|(id, verdict)| (id, format!("{verdict:?}")));
+        Ok((
+            cluster.api.execs().into_iter().collect(),
+            verdicts.collect(),
+        ))
+    })
+}
+
+fn execs() -> Outcome {
+    let (one, _) = counted(IpFamilies::IPv4, Limits::default())?;
+    let (two, verdicts) = counted(IpFamilies::DualStack, Limits::default())?;
+    let second = verdicts.keys().filter(|id| id.contains("family=ipv6"));
+    if second.count() < 100 {
+        return Err("it is not looked at in two families".to_owned());
+    }
+    let over = |(place, count): &(&String, &u64)| {
+        let told = u64::from(place.ends_with(TOLD));
+        **count > EXECS + told || **count > one.get(*place).copied().unwrap_or_default()
+    };
+    match two.iter().find(over) {
+        None => Ok(()),
+        Some(over) => Err(format!(
+            "{over:?}: {one:?} with one family, {two:?} with two"
+        )),
+    }
+}
+
+/// All is as it is when everything fits.
+fn several() -> Outcome {
+    let narrow = Limits {
+        exec_output: 64 << 10,
+        ..Limits::default()
+    };
+    let (few, usual) = counted(IpFamilies::DualStack, Limits::default())?;
+    let (many, narrow) = counted(IpFamilies::DualStack, narrow)?;
+    if usual != narrow {
+        return Err("verdicts differ".to_owned());
+    }
+    let sum = |execs: &BTreeMap<String, u64>| execs.values().sum::<u64>();
+    match sum(&many) > sum(&few) {
+        true => Ok(()),
+        false => Err(format!("{few:?} and {many:?}")),
+    }
+}
