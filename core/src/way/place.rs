@@ -224,7 +224,14 @@ impl Standing {
         let mut ranges = node.into_iter().flat_map(|node| &node.details.pod_cidrs);
         let range = ranges.find(|range| IpFamily::of_written(range) == family);
         if let Some(range) = range {
-            return Some(format!("{} has {range} for its pods", pod.node));
+            // Kubernetes, IPv4/IPv6 dual-stack, "Windows support"
+            let unless = match build {
+                Some(_) => {
+                    " (unless its network is an overlay, which gives Windows pods one family)"
+                }
+                None => "",
+            };
+            return Some(format!("{} has {range} for its pods{unless}", pod.node));
         }
         let pool = |name: &str| self.nodes.iter().find(|node| node.name == name);
         let pool = pool(&pod.node).map(|node| &node.pool)?;

@@ -739,7 +739,7 @@ fn without_an_address_that_it_should_have_a_pod_is_trouble() {
         (
             &nowhere,
             "pod prober on win-a, which looks, has no IPv6 address, though win-a has fd00:1::/64 for \
-             its pods",
+             its pods (unless its network is an overlay, which gives Windows pods one family)",
         ),
     ];
     let of = WinWebserver;
