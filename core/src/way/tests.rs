@@ -247,6 +247,19 @@ fn an_answer_is_of_whom_it_names_and_else_foreign() {
 }
 
 #[test]
+fn a_page_that_tells_of_no_pod_is_nobodys() {
+    let ask = http(FixtureName::Iis, Target::ServiceIp);
+    let replies = Reply::Get(vec![answered("it is of web-1, IP 10.0.1.1")]);
+    let key = |name: FixtureName| name.at(Some(&pool()));
+    let mut standing = standing();
+    let web = standing.fixtures[&key(FixtureName::WinWebserver)].clone();
+    standing.fixtures.insert(key(FixtureName::Iis), web);
+    let seen = bound_in(&standing, None, |at| Http::read(&ask, at, &replies));
+    let first = &seen.expect("read").targets[0];
+    assert_eq!((first.by.as_deref(), first.foreign), (None, false));
+}
+
+#[test]
 fn each_pod_behind_a_service_must_be_met() {
     let ask = http(FixtureName::WinWebserver, Target::EveryPodBehindServiceIp);
     let unmet = |replies| {
@@ -443,6 +456,73 @@ fn what_takes_time_to_come_right_and_what_must_last() {
     converging.retain(|name| *name != "fact");
     assert_eq!(those(Test::converges), converging);
     assert_eq!(those(Test::must_last), ["state"]);
+}
+
+#[test]
+fn what_has_families_is_in_the_cluster_and_looked_at_over_the_network() {
+    let within = [
+        "http answers",
+        "http fails",
+        "ping fails",
+        "udp answers",
+        "udp fails",
+    ];
+    assert_eq!(those(Test::has_families), within);
+    for (target, families, service) in [
+        (Target::Pods, true, false),
+        (Target::NodePorts, true, true),
+        (Target::FullName, true, true),
+        (Target::Nodes, true, false),
+        (Target::Alias, false, false),
+        (Target::LoadBalancer, false, false),
+        (Target::OutsideNames, false, false),
+    ] {
+        let told = (target.has_families(), target.is_of_a_service());
+        assert_eq!(told, (families, service), "{target:?}");
+    }
+}
+
+#[test]
+fn what_a_server_says_is_fit_for_a_terminal_and_what_it_forbids_is_told_apart() {
+    let reply = |status, body| ApiReply { status, body };
+    let hostile = reply(403, json!({"message": "no\u{1b}[2J"}));
+    assert_eq!(hostile.message(), crate::text::printable("no\u{1b}[2J"));
+    assert_eq!(reply(500, json!({})).message(), "no message");
+    let otherwise = TroubleKind::FixtureFailed;
+    assert_eq!(hostile.refusal(otherwise), TroubleKind::Forbidden);
+    assert_eq!(reply(409, json!({})).refusal(otherwise), otherwise);
+}
+
+#[test]
+fn a_load_balancer_is_passed_by_where_it_has_an_address_and_is_no_proxy() {
+    let of = |ingress| Balancer::of(&json!({"status": {"loadBalancer": {"ingress": [ingress]}}}));
+    for (ingress, at, short_cut) in [
+        (json!({"ip": "192.0.2.1"}), "192.0.2.1", true),
+        (
+            json!({"ip": "192.0.2.1", "ipMode": "VIP"}),
+            "192.0.2.1",
+            true,
+        ),
+        (
+            json!({"ip": "192.0.2.1", "ipMode": "Proxy"}),
+            "192.0.2.1",
+            false,
+        ),
+        (json!({"hostname": "lb.example"}), "lb.example", false),
+        (
+            json!({"ip": "", "hostname": "lb.example"}),
+            "lb.example",
+            false,
+        ),
+    ] {
+        let at = at.to_owned();
+        assert_eq!(
+            of(ingress.clone()),
+            Some(Balancer { at, short_cut }),
+            "{ingress}"
+        );
+    }
+    assert_eq!(Balancer::of(&json!({"status": {}})), None);
 }
 
 #[test]
@@ -804,6 +884,17 @@ fn without_its_services_of_the_second_family_a_fixture_stands_in_the_first() {
         let of_pods = bound_in_second(with, |at| Http::request(&http(of, target), at));
         assert!(of_pods.is_ok(), "{target:?}: {of_pods:?}");
     }
+}
+
+#[test]
+fn without_any_node_there_is_none_to_have_a_family() {
+    let unknown = Trouble::new(TroubleKind::FactUnknown, "no node is known of");
+    let ask = http(FixtureName::WinWebserver, Target::Nodes);
+    let asked = bound_in_second(
+        |standing| standing.nodes.clear(),
+        |at| Http::request(&ask, at),
+    );
+    assert_eq!(asked, Err(unknown));
 }
 
 #[test]

@@ -231,6 +231,17 @@ mod tests {
     }
 
     #[test]
+    fn only_images_are_changed_by_a_run() {
+        let topics = Topic::WORDS.into_iter().filter_map(Topic::parse);
+        let changed: Vec<_> = topics.filter(Topic::is_changed_by_a_run).collect();
+        let images = |topic: &Topic| matches!(topic, Topic::Images(_));
+        assert!(
+            !changed.is_empty() && changed.iter().all(images),
+            "{changed:?}"
+        );
+    }
+
+    #[test]
     fn each_topic_is_asked_for_in_words_of_its_own() {
         let topics = Topic::WORDS.into_iter().filter_map(Topic::parse);
         let words: std::collections::BTreeSet<_> = topics.map(|topic| topic.to_string()).collect();
