@@ -483,6 +483,30 @@ fn what_has_families_is_in_the_cluster_and_looked_at_over_the_network() {
 }
 
 #[test]
+fn a_look_is_at_the_service_of_what_it_asks_for_or_of_its_own_pod() {
+    let of = FixtureName::WinWebserver;
+    let expect = HttpExpect::Reached;
+    for (target, expected) in [
+        (Target::ServiceIp, Some(of)),
+        (Target::ItselfByService, Some(FixtureName::LinuxPodProber)),
+        (Target::Pods, None),
+    ] {
+        let (ask, expect) = (http(of, target), expect.clone());
+        let test = Test::Http(Look { ask, expect });
+        assert_eq!(
+            test.service_of(SourceKind::LinuxPod),
+            expected,
+            "{target:?}"
+        );
+    }
+    for (name, test) in tests() {
+        let of_a_service = matches!(name, "http answers" | "http fails");
+        let service = test.service_of(SourceKind::LinuxPod);
+        assert_eq!(service, Some(of).filter(|_| of_a_service), "{name}");
+    }
+}
+
+#[test]
 fn what_a_server_says_is_fit_for_a_terminal_and_what_it_forbids_is_told_apart() {
     let reply = |status, body| ApiReply { status, body };
     let hostile = reply(403, json!({"message": "no\u{1b}[2J"}));
