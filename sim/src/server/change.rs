@@ -57,7 +57,7 @@ impl State {
         let live = self.live(kind, key)?;
         identify(kind, &key.namespace, &mut body)?;
         shape::check(kind, &body)?;
-        let (old, meta) = (&live.value, &body["metadata"]);
+        let (old, meta) = (live.value(), &body["metadata"]);
         let version = meta["resourceVersion"]
             .as_str()
             .filter(|version| !version.is_empty());
@@ -135,7 +135,7 @@ impl State {
         } = patch;
         if form != Form::Apply {
             let live = self.live(kind, key)?;
-            let body = patch::patched(form, &live.value, body)?;
+            let body = patch::patched(form, live.value(), body)?;
             return Ok((self.replace(kind, key, part, body, dry)?, false));
         }
         let mut configuration = body;
@@ -156,10 +156,10 @@ impl State {
             }
             return Ok((made, true));
         };
-        let uid = live.value["metadata"]["uid"].as_str().unwrap_or_default();
+        let uid = live.value()["metadata"]["uid"].as_str().unwrap_or_default();
         let nobody = patch::Applied::new();
         let applied = self.applied.get(uid).unwrap_or(&nobody);
-        let mut body = patch::apply(&live.value, applied, manager, &configuration)?;
+        let mut body = patch::apply(live.value(), applied, manager, &configuration)?;
         let same = applied.get(manager) == Some(&configuration);
         if !same {
             let entries = body["metadata"]["managedFields"].take();
@@ -179,7 +179,9 @@ impl State {
     }
 
     fn remember(&mut self, object: &Object, manager: &str, configuration: Value) {
-        let uid = object.value["metadata"]["uid"].as_str().unwrap_or_default();
+        let uid = object.value()["metadata"]["uid"]
+            .as_str()
+            .unwrap_or_default();
         let applied = self.applied.entry(uid.to_owned()).or_default();
         applied.insert(manager.to_owned(), configuration);
     }
@@ -188,9 +190,9 @@ impl State {
     pub(super) fn set_status(&mut self, plural: &str, key: &Key, status: Value) {
         let kind = Kind::named(plural);
         if let Some(live) = self.store.get(kind, key)
-            && live.value["status"] != status
+            && live.value()["status"] != status
         {
-            let mut value = live.value.clone();
+            let mut value = live.value().clone();
             value["status"] = status;
             self.put(kind, key, value);
         }
@@ -202,12 +204,12 @@ impl State {
         let Some(live) = self.store.get(kind, key).cloned() else {
             return;
         };
-        let mut value = live.value.clone();
+        let mut value = live.value().clone();
         edit(&mut value);
-        if value == live.value {
+        if value == *live.value() {
             return;
         }
-        if kind.status && value.get("spec") != live.value.get("spec") && kind.plural != "nodes" {
+        if kind.status && value.get("spec") != live.value().get("spec") && kind.plural != "nodes" {
             let generation = value["metadata"]["generation"].as_i64().unwrap_or(0);
             value["metadata"]["generation"] = json!(generation + 1);
         }

@@ -43,7 +43,7 @@ impl State {
     ) -> Result<Deleted, Refusal> {
         let live = self.store.get(kind, key).cloned();
         let live = live.ok_or_else(|| Refusal::not_found(kind, &key.name))?;
-        let meta = &live.value["metadata"];
+        let meta = &live.value()["metadata"];
         for (what, given, field) in [
             ("UID", &deletion.uid, "uid"),
             ("ResourceVersion", &deletion.version, "resourceVersion"),
@@ -59,8 +59,8 @@ impl State {
         if deletion.dry {
             return Ok(Deleted::Gone(live));
         }
-        let grace = grace(kind, &live.value, deletion.grace);
-        let mut value = live.value.clone();
+        let grace = grace(kind, live.value(), deletion.grace);
+        let mut value = live.value().clone();
         match deletion.propagation.as_deref() {
             Some("Foreground") => hold(&mut value, FOREGROUND),
             Some("Orphan") => self.orphan(meta["uid"].as_str().unwrap_or_default()),
@@ -91,7 +91,7 @@ impl State {
 
     /// Removes what is to go and nobody holds any more.
     pub(super) fn finalized(&mut self, kind: &'static Kind, key: &Key) -> Option<Arc<Object>> {
-        let value = &self.store.get(kind, key)?.value;
+        let value = self.store.get(kind, key)?.value();
         let goes = value["metadata"]["deletionTimestamp"].is_string()
             && value["metadata"]["deletionGracePeriodSeconds"]
                 .as_i64()

@@ -17,10 +17,14 @@ use crate::world::Key;
 /// comes later for one of them has to list again.
 const REMEMBERED: usize = 1_000;
 
-/// An object as it is at a version.
+/// How many of the changes of each kind are remembered as values too: watches have told them by then.
+const FRESH: usize = 16;
+
+/// An object as it is at a version: a value, its JSON, or both, each made of the other when somebody
+/// first asks. As JSON alone it takes a tenth of the memory.
 #[derive(Debug)]
 pub(super) struct Object {
-    pub(super) value: Value,
+    value: OnceLock<Value>,
     encoded: OnceLock<Bytes>,
 }
 
@@ -28,22 +32,40 @@ impl Deref for Object {
     type Target = Value;
 
     fn deref(&self) -> &Value {
-        &self.value
+        self.value()
     }
 }
 
 impl Object {
     pub(super) fn new(value: Value) -> Arc<Self> {
         Arc::new(Self {
-            value,
+            value: value.into(),
             encoded: OnceLock::new(),
+        })
+    }
+
+    pub(super) fn value(&self) -> &Value {
+        self.value.get_or_init(|| {
+            let encoded = self.encoded.get().expect("one of both is there");
+            serde_json::from_slice(encoded).expect("it was encoded here")
         })
     }
 
     /// As JSON, shared by all who send it.
     pub(super) fn encoded(&self) -> Bytes {
-        let encode = || Bytes::from(self.value.to_string());
+        let encode = || {
+            let text = self.value().to_string().into_boxed_str();
+            Bytes::from(text.into_boxed_bytes())
+        };
         self.encoded.get_or_init(encode).clone()
+    }
+
+    /// The same as JSON alone.
+    fn at_rest(&self) -> Arc<Self> {
+        Arc::new(Self {
+            value: OnceLock::new(),
+            encoded: self.encoded().into(),
+        })
     }
 }
 
@@ -114,7 +136,7 @@ impl Store {
         self.objects
             .get(plural)?
             .get(key)
-            .map(|object| &object.value)
+            .map(|object| object.value())
     }
 
     /// All of a kind, in the order of their names; of a namespace, unless it is empty.
@@ -175,9 +197,9 @@ impl Store {
         let kept = self.objects.entry(kind.plural).or_default();
         let before = kept.insert(key.clone(), Arc::clone(&object));
         if let Some(before) = &before {
-            self.forget(kind, key, &before.value);
+            self.forget(kind, key, before.value());
         }
-        self.index(kind, key, &object.value);
+        self.index(kind, key, object.value());
         self.tell(kind, key, before, object, false)
     }
 
@@ -185,8 +207,8 @@ impl Store {
     pub(super) fn remove(&mut self, kind: &'static Kind, key: &Key) -> Option<Change> {
         let before = self.objects.get_mut(kind.plural)?.remove(key)?;
         self.version += 1;
-        self.forget(kind, key, &before.value);
-        let mut value = before.value.clone();
+        self.forget(kind, key, before.value());
+        let mut value = before.value().clone();
         value["metadata"]["resourceVersion"] = json!(self.version.to_string());
         Some(self.tell(kind, key, Some(before), Object::new(value), true))
     }
@@ -214,6 +236,20 @@ impl Store {
             self.forgotten.insert(kind.plural, first.version);
         }
         changes.push_back(change.clone());
+        let rests = changes.len().checked_sub(FRESH + 1);
+        if let Some(old) = rests.and_then(|at| changes.get_mut(at)) {
+            let now = old.object.at_rest();
+            // Events are many, and nobody but their readers looks at them again
+            if kind.plural == "events"
+                && let Some(kept) = self.objects.get_mut(kind.plural)
+                && let Some(kept) = kept.get_mut(&old.key)
+                && Arc::ptr_eq(kept, &old.object)
+            {
+                *kept = Arc::clone(&now);
+            }
+            old.object = now;
+            old.before = old.before.as_ref().map(|before| before.at_rest());
+        }
         self.told.send_replace(self.version);
         change
     }
@@ -318,9 +354,9 @@ mod tests {
         let key = Key::new("a", "one");
         store.put(kind, &key, json!({"metadata": {"name": "one"}}));
         let second = store.put(kind, &key, json!({"metadata": {"name": "one"}, "data": {}}));
-        assert_eq!(second.object.value["metadata"]["resourceVersion"], "2");
+        assert_eq!(second.object.value()["metadata"]["resourceVersion"], "2");
         assert_eq!(
-            second.before.expect("it was there").value["metadata"]["resourceVersion"],
+            second.before.expect("it was there").value()["metadata"]["resourceVersion"],
             "1"
         );
         store.remove(kind, &key).expect("it is there");
@@ -338,6 +374,33 @@ mod tests {
         assert!(store.since(kind, 2).is_none() && store.since(kind, 3).is_some());
         // Another kind has had no changes that could be forgotten
         assert!(store.since(Kind::named("secrets"), 0).is_some());
+    }
+
+    #[test]
+    fn what_rests_is_what_it_was() {
+        let mut store = Store::default();
+        let kind = Kind::named("events");
+        let key = |number: usize| Key::new("a", &number.to_string());
+        for number in 0..=FRESH {
+            let event =
+                json!({"metadata": {"name": number.to_string()}, "count": 1.5, "reason": "\"\n"});
+            store.put(kind, &key(number), event);
+        }
+        let is_value = |object: &Object| object.value.get().is_some();
+        let (first, second) = (store.get(kind, &key(0)), store.get(kind, &key(1)));
+        let (first, second) = (first.expect("the first"), second.expect("the second"));
+        assert!(!is_value(first) && is_value(second));
+        let changes = store.since(kind, 0).expect("all are remembered");
+        let values = changes.filter(|change| is_value(&change.object));
+        assert_eq!(values.count(), FRESH);
+        let is = json!({"metadata": {"name": "0", "resourceVersion": "1"}, "count": 1.5, "reason": "\"\n"});
+        assert_eq!(*first.value(), is);
+        // Others are asked for all the time
+        let nodes = Kind::named("nodes");
+        for number in 0..=FRESH {
+            store.put(nodes, &key(number), json!({"metadata": {}}));
+        }
+        assert!(store.all("nodes", "").all(|(_, node)| is_value(node)));
     }
 
     #[test]

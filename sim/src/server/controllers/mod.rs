@@ -79,11 +79,11 @@ pub(super) fn settle(state: &mut State) {
 /// Who has to look at something because of a change.
 pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
     let mut work = BTreeSet::new();
-    let (object, key) = (&change.object.value, &change.key);
+    let (object, key) = (change.object.value(), &change.key);
     let before = change
         .before
         .as_ref()
-        .map_or(&Value::Null, |before| &before.value);
+        .map_or(&Value::Null, |before| before.value());
     let other = |path: &str| before.pointer(path) != object.pointer(path);
     if change.deleted {
         let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
@@ -187,8 +187,8 @@ pub(super) fn is_heard(change: &Change) -> bool {
     let before = change
         .before
         .as_ref()
-        .map(|before| conditions(&before.value));
-    let now = &change.object.value;
+        .map(|before| conditions(before.value()));
+    let now = change.object.value();
     !change.deleted
         && !node::is_silent(now)
         && before.is_some_and(|before| before != conditions(now))

@@ -115,7 +115,7 @@ pub(super) fn create(
     let created = state.create(Kind::named("pods"), &namespace, pod, false);
     match &created {
         Ok(pod) => {
-            let name = pod.value["metadata"]["name"].as_str().unwrap_or_default();
+            let name = pod.value()["metadata"]["name"].as_str().unwrap_or_default();
             let message = format!("Created pod: {name}");
             state.tell(
                 component,

@@ -62,7 +62,7 @@ pub(super) fn tell(state: &mut State, key: &Key) {
     let pods: Vec<&Value> = state
         .store
         .all("pods", &key.namespace)
-        .map(|(_, pod)| &pod.value)
+        .map(|(_, pod)| pod.value())
         .filter(|pod| selects(&service, pod))
         .filter(|pod| !is_over(pod) && pod["status"]["podIP"].is_string())
         .collect();

@@ -117,7 +117,7 @@ impl Scene {
     fn placed(&self) -> impl Iterator<Item = (&Value, &Value)> + '_ {
         self.places.iter().flat_map(|place| {
             let pods = place.pods.iter();
-            pods.map(|pod| (&pod.value, &place.node.value))
+            pods.map(|pod| (pod.value(), place.node.value()))
         })
     }
 }

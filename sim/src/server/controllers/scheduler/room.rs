@@ -154,7 +154,7 @@ mod tests {
             lacks(&large, &full, &[]),
             ["Too many pods", "Insufficient cpu"]
         );
-        assert_eq!(lacks(&large, &full, &[&full.pods[0].value]), nothing);
+        assert_eq!(lacks(&large, &full, &[full.pods[0].value()]), nothing);
         let free = |own: &[&Value]| ports_are_free(&small, &own.iter().copied());
         assert!(!free(&[&large, &small]) && free(&[&large]));
         let gpu = json!({"spec": {"containers": [{"resources": {"requests": {"gpu": "1"}}}]}});

@@ -24,7 +24,7 @@ pub(super) fn best(scene: &Scene, wanted: &Wanted<'_>, fit: &[usize]) -> Option<
     let places = fit.iter().map(|at| &scene.places[*at]);
     let raw: Vec<[f64; 4]> = places
         .map(|place| {
-            let node = &place.node.value;
+            let node = place.node.value();
             [
                 by_node(pod, node),
                 by_pods(scene, pod, node),
