@@ -14,6 +14,12 @@ fn terms<'a>(pod: &'a Value, kind: &str) -> impl Iterator<Item = &'a Value> {
         .flatten()
 }
 
+/// Whether a pod asks anything of other pods.
+pub(super) fn is_asked(pod: &Value) -> bool {
+    let affinity = &pod["spec"]["affinity"];
+    affinity["podAffinity"].is_object() || affinity["podAntiAffinity"].is_object()
+}
+
 /// Whether a pod keeps others away.
 pub(super) fn keeps_away(pod: &Value) -> bool {
     terms(pod, "podAntiAffinity").next().is_some()

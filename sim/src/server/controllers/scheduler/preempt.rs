@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{COMPONENT, Rejection, Scene, Wanted, filter, priority};
+use super::{COMPONENT, Fit, Scene, Wanted, filter, priority};
 use crate::server::controllers::pods::{is_going, set_condition};
 use crate::server::kinds::Kind;
 use crate::server::state::State;
@@ -52,7 +52,7 @@ impl Found {
     }
 }
 
-pub(super) fn find(scene: &Scene, wanted: &Wanted<'_>, looked: &[Result<(), Rejection>]) -> Found {
+pub(super) fn find(scene: &Scene, wanted: &Wanted<'_>, looked: &[Fit]) -> Found {
     let pod = wanted.pod;
     if pod["spec"]["preemptionPolicy"] == "Never" {
         return Found::Not("preemptionPolicy=Never");

@@ -87,7 +87,7 @@ pub(super) fn missing(wanted: &Wanted<'_>, place: &Place, without: &[&Value]) ->
 }
 
 /// The ports of the node that a pod takes.
-fn ports(pod: &Value) -> impl Iterator<Item = (&Value, &str)> {
+pub(super) fn ports(pod: &Value) -> impl Iterator<Item = (&Value, &str)> {
     let containers = pod["spec"]["containers"].as_array();
     let ports = containers
         .into_iter()
