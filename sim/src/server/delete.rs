@@ -119,8 +119,9 @@ impl State {
 
     /// Takes an owner from all that it owns.
     fn orphan(&mut self, uid: &str) {
-        for (plural, key) in self.store.owned_by(uid) {
-            self.edit(plural, &key, |value| {
+        let owned: Vec<_> = self.store.owned_by(uid).cloned().collect();
+        for (plural, key) in &owned {
+            self.edit(plural, key, |value| {
                 if let Some(owners) = value["metadata"]["ownerReferences"].as_array_mut() {
                     owners.retain(|owner| owner["uid"] != uid);
                 }
@@ -142,11 +143,11 @@ impl State {
         if !waits {
             return;
         }
-        let owned = self.store.owned_by(&uid);
+        let owned: Vec<_> = self.store.owned_by(&uid).cloned().collect();
         for (plural, key) in &owned {
             self.discard(plural, key);
         }
-        if self.store.owned_by(&uid).is_empty() {
+        if self.store.owned_by(&uid).next().is_none() {
             self.edit(plural, key, |value| {
                 if let Some(held) = value["metadata"]["finalizers"].as_array_mut() {
                     held.retain(|one| one != FOREGROUND);

@@ -7,7 +7,7 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
 use super::kinds::Kind;
@@ -94,6 +94,8 @@ pub(super) struct Store {
     unbound: BTreeSet<Key>,
     /// Pods by node.
     bound: BTreeMap<String, BTreeSet<Key>>,
+    /// Pods by namespace and by each of their labels.
+    labelled: BTreeMap<(String, String, String), BTreeSet<Key>>,
     changes: BTreeMap<&'static str, VecDeque<Change>>,
     /// The last change of each kind that is remembered no more.
     forgotten: BTreeMap<&'static str, u64>,
@@ -109,6 +111,7 @@ impl Default for Store {
             owned: BTreeMap::new(),
             unbound: BTreeSet::new(),
             bound: BTreeMap::new(),
+            labelled: BTreeMap::new(),
             changes: BTreeMap::new(),
             forgotten: BTreeMap::new(),
             told: watch::channel(0).0,
@@ -172,8 +175,8 @@ impl Store {
     }
 
     /// What an owner owns.
-    pub(super) fn owned_by(&self, uid: &str) -> Vec<(&'static str, Key)> {
-        self.owned.get(uid).into_iter().flatten().cloned().collect()
+    pub(super) fn owned_by(&self, uid: &str) -> impl Iterator<Item = &(&'static str, Key)> {
+        self.owned.get(uid).into_iter().flatten()
     }
 
     pub(super) fn unbound_pods(&self) -> impl Iterator<Item = &Key> {
@@ -187,6 +190,29 @@ impl Store {
         let keys = self.bound.get(node).into_iter().flatten();
         let pods = self.objects.get("pods");
         keys.filter_map(move |key| pods?.get(key))
+    }
+
+    /// The pods of a namespace that have all of some labels, in the order of their names; none without
+    /// any label.
+    pub(super) fn pods_with<'a>(
+        &'a self,
+        namespace: &str,
+        labels: &'a Map<String, Value>,
+    ) -> impl Iterator<Item = &'a Arc<Object>> + use<'a> {
+        let each = labels.iter().map(|(name, value)| {
+            let at = label(namespace, name, value);
+            at.and_then(|at| self.labelled.get(&at))
+        });
+        let least = each.min_by_key(|keys| keys.map_or(0, BTreeSet::len));
+        let pods = self.objects.get("pods");
+        let found = least.flatten().into_iter().flatten();
+        let found = found.filter_map(move |key| pods?.get(key));
+        found.filter(move |pod| {
+            let own = &pod.value()["metadata"]["labels"];
+            labels
+                .iter()
+                .all(|(name, value)| own.get(name) == Some(value))
+        })
     }
 
     /// Puts an object where it is to be; gives it with its new version.
@@ -297,6 +323,9 @@ impl Store {
                 .insert(at.clone());
         }
         if kind.plural == "pods" {
+            for at in labels(key, value) {
+                self.labelled.entry(at).or_default().insert(key.clone());
+            }
             match value["spec"]["nodeName"].as_str() {
                 None | Some("") => drop(self.unbound.insert(key.clone())),
                 Some(node) => {
@@ -323,6 +352,14 @@ impl Store {
             }
         }
         if kind.plural == "pods" {
+            for at in labels(key, value) {
+                if let Some(labelled) = self.labelled.get_mut(&at) {
+                    labelled.remove(key);
+                    if labelled.is_empty() {
+                        self.labelled.remove(&at);
+                    }
+                }
+            }
             self.unbound.remove(key);
             if let Some(bound) = value["spec"]["nodeName"]
                 .as_str()
@@ -332,6 +369,18 @@ impl Store {
             }
         }
     }
+}
+
+/// Where a pod is found by a label.
+fn label(namespace: &str, name: &str, value: &Value) -> Option<(String, String, String)> {
+    let value = value.as_str()?;
+    Some((namespace.to_owned(), name.to_owned(), value.to_owned()))
+}
+
+fn labels(key: &Key, pod: &Value) -> impl Iterator<Item = (String, String, String)> {
+    let labels = pod["metadata"]["labels"].as_object();
+    let all = labels.into_iter().flatten();
+    all.filter_map(|(name, value)| label(&key.namespace, name, value))
 }
 
 /// The UIDs of an object's owners.
@@ -404,6 +453,41 @@ mod tests {
     }
 
     #[test]
+    fn pods_are_found_by_all_of_some_labels() {
+        let mut store = Store::default();
+        let kind = Kind::named("pods");
+        let pod = |labels: Value| json!({"metadata": {"labels": labels}});
+        for (namespace, name, labels) in [
+            ("a", "two", json!({"app": "x", "tier": "back"})),
+            ("a", "one", json!({"app": "x", "tier": "back"})),
+            ("a", "other", json!({"app": "x", "tier": "front"})),
+            ("b", "one", json!({"app": "x", "tier": "back"})),
+        ] {
+            store.put(kind, &Key::new(namespace, name), pod(labels));
+        }
+        let found = |store: &Store, labels: Value| {
+            let labels = labels.as_object().expect("labels");
+            let found = store.pods_with("a", labels);
+            found
+                .map(|pod| pod.value()["metadata"]["resourceVersion"].to_string())
+                .collect::<Vec<_>>()
+        };
+        let both = json!({"app": "x", "tier": "back"});
+        assert_eq!(found(&store, both.clone()), ["\"2\"", "\"1\""]);
+        assert_eq!(found(&store, json!({"app": "x"})).len(), 3);
+        assert!(found(&store, json!({})).is_empty());
+        assert!(found(&store, json!({"app": "x", "tier": "none"})).is_empty());
+        store.put(kind, &Key::new("a", "two"), pod(json!({"app": "y"})));
+        store.remove(kind, &Key::new("a", "one"));
+        assert!(found(&store, both).is_empty());
+        assert_eq!(found(&store, json!({"app": "y"})), ["\"5\""]);
+        store.remove(kind, &Key::new("a", "two"));
+        store.remove(kind, &Key::new("a", "other"));
+        store.remove(kind, &Key::new("b", "one"));
+        assert!(store.labelled.is_empty());
+    }
+
+    #[test]
     fn pods_are_found_by_their_node_and_things_by_their_owner() {
         let mut store = Store::default();
         let kind = Kind::named("pods");
@@ -412,7 +496,7 @@ mod tests {
             json!({"metadata": {"uid": "u", "ownerReferences": [{"uid": "o"}]}, "spec": {}});
         store.put(kind, &key, owned.clone());
         assert_eq!(store.unbound_pods().collect::<Vec<_>>(), [&key]);
-        assert_eq!(store.owned_by("o"), [("pods", key.clone())]);
+        assert!(store.owned_by("o").eq([&("pods", key.clone())]));
         let mut bound = owned;
         bound["spec"]["nodeName"] = json!("n");
         store.put(kind, &key, bound);
@@ -422,7 +506,7 @@ mod tests {
         );
         store.remove(kind, &key);
         assert_eq!(
-            (store.pods_of("n").count(), store.owned_by("o").len()),
+            (store.pods_of("n").count(), store.owned_by("o").count()),
             (0, 0)
         );
     }

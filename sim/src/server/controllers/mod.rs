@@ -87,12 +87,8 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
     let other = |path: &str| before.pointer(path) != object.pointer(path);
     if change.deleted {
         let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
-        work.extend(
-            store
-                .owned_by(uid)
-                .into_iter()
-                .map(|(plural, key)| Work::Owned(plural, key)),
-        );
+        let owned = store.owned_by(uid);
+        work.extend(owned.map(|(plural, key)| Work::Owned(plural, key.clone())));
     } else if owners(object).any(|owner| !store.is_there(owner)) {
         work.insert(Work::Owned(change.plural, key.clone()));
     }
@@ -239,12 +235,9 @@ fn owned_by(kind: &Kind, owner: &Value) -> Value {
 fn made(store: &Store, plural: &str, owner: &Value) -> Vec<(Key, Arc<Object>)> {
     let kind = Kind::named(plural);
     let uid = owner["metadata"]["uid"].as_str().unwrap_or_default();
-    let all = store.owned_by(uid).into_iter();
+    let all = store.owned_by(uid);
     all.filter(|(owned, _)| *owned == plural)
-        .filter_map(|(_, key)| {
-            let object = Arc::clone(store.get(kind, &key)?);
-            Some((key, object))
-        })
+        .filter_map(|(_, key)| Some((key.clone(), Arc::clone(store.get(kind, key)?))))
         .collect()
 }
 
