@@ -111,6 +111,11 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
         let named = Key::new(&key.namespace, owner["name"].as_str().unwrap_or_default());
         match owner["kind"].as_str().unwrap_or_default() {
             "Deployment" => work.insert(Work::Deployment(named)),
+            "ReplicaSet"
+                if !change.deleted && !replicaset::is_touched(store, &named, before, object) =>
+            {
+                continue;
+            }
             "ReplicaSet" => work.insert(Work::ReplicaSet(named)),
             "StatefulSet" => work.insert(Work::StatefulSet(named)),
             "DaemonSet" => work.insert(Work::DaemonSet(named)),

@@ -50,12 +50,11 @@ fn ready_since(pod: &Value) -> Option<Timestamp> {
 
 /// Whether a pod has been ready for so many seconds; else for how long it has still to be, if it is.
 pub(super) fn available(pod: &Value, least: i64) -> Result<(), Option<SignedDuration>> {
-    let since = ready_since(pod);
     if least == 0 && is_ready(pod) {
         return Ok(());
     }
-    let missing =
-        since.map(|since| SignedDuration::from_secs(least) - clock::now().duration_since(since));
+    let missing = ready_since(pod)
+        .map(|since| SignedDuration::from_secs(least) - clock::now().duration_since(since));
     match missing {
         Some(missing) if missing.is_positive() => Err(Some(missing)),
         Some(_) => Ok(()),

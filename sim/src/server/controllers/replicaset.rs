@@ -8,29 +8,48 @@ use super::pods::{self, available, is_going, is_over, is_ready, rank};
 use super::{Work, made, number};
 use crate::server::kinds::Kind;
 use crate::server::state::State;
-use crate::server::store::Object;
+use crate::server::store::{Object, Store};
 use crate::world::Key;
 
 const COMPONENT: &str = "replicaset-controller";
 
+/// Whether a set has to be looked at because of a change of one of its pods. Most changes are none to
+/// it: it counts the pod as before, and it has what it wants.
+pub(super) fn is_touched(store: &Store, set: &Key, before: &Value, pod: &Value) -> bool {
+    let Some(set) = store.value("replicasets", set) else {
+        return true;
+    };
+    let (wanted, has) = (&set["spec"]["replicas"], &set["status"]["replicas"]);
+    let by_time = number(&set["spec"]["minReadySeconds"]) > 0;
+    let counted = |pod: &Value| (is_over(pod), is_going(pod), is_ready(pod));
+    let meta = ["labels", "ownerReferences"];
+    before.is_null()
+        || number(wanted) != number(has)
+        || by_time
+        || counted(before) != counted(pod)
+        || meta
+            .iter()
+            .any(|name| before["metadata"][name] != pod["metadata"][name])
+}
+
 pub(super) fn look(state: &mut State, key: &Key) {
     let kind = Kind::named("replicasets");
-    let Some(set) = state.store.value("replicasets", key).cloned() else {
+    let Some(set) = state.store.get(kind, key).cloned() else {
         return;
     };
-    let template = set["spec"]["template"].clone();
+    let template = &set["spec"]["template"];
+    let mut now = active(state, &set);
     if !is_going(&set) {
         let wanted = number(&set["spec"]["replicas"]);
-        let mut now = active(state, &set);
+        let more = count(&now) - wanted;
         let mut failed = false;
-        for _ in 0..(wanted - count(&now)).max(0) {
+        for _ in more..0 {
             // What fails now is tried again with the next change: nothing else would make it possible
-            if pods::create(state, COMPONENT, (kind, &set), &template, |_| {}).is_err() {
+            if pods::create(state, COMPONENT, (kind, &set), template, |_| {}).is_err() {
                 failed = true;
                 break;
             }
         }
-        let more = count(&now) - wanted;
         if more > 0 && !failed {
             now.sort_by_cached_key(|(_, pod)| rank(pod));
             let more = usize::try_from(more).unwrap_or(0);
@@ -38,12 +57,21 @@ pub(super) fn look(state: &mut State, key: &Key) {
                 pods::delete(state, COMPONENT, (kind, &set), key);
             }
         }
+        if more != 0 {
+            now = active(state, &set);
+        }
     }
-    let active = active(state, &set);
     let least = number(&set["spec"]["minReadySeconds"]);
-    let ready = active.iter().filter(|(_, pod)| is_ready(pod));
-    let mut fit = 0;
-    for (_, pod) in &active {
+    let labels = template["metadata"]["labels"].as_object();
+    let labelled = |pod: &Value| {
+        let own = &pod["metadata"]["labels"];
+        let mut all = labels.into_iter().flatten();
+        all.all(|(name, value)| own[name] == *value)
+    };
+    let (mut ready, mut fit, mut full) = (0, 0, 0);
+    for (_, pod) in &now {
+        ready += i64::from(is_ready(pod));
+        full += i64::from(labelled(pod));
         match available(pod, least) {
             Ok(()) => fit += 1,
             Err(Some(left)) => {
@@ -53,14 +81,9 @@ pub(super) fn look(state: &mut State, key: &Key) {
             Err(None) => {}
         }
     }
-    let labels = template["metadata"]["labels"].as_object();
-    let labelled = |pod: &Value| {
-        let has = |(name, value): (&String, &Value)| pod["metadata"]["labels"][name] == *value;
-        labels.into_iter().flatten().all(has)
-    };
     let status = json!({
-        "replicas": count(&active), "fullyLabeledReplicas": active.iter().filter(|(_, pod)| labelled(pod)).count(),
-        "readyReplicas": ready.count(), "availableReplicas": fit,
+        "replicas": count(&now), "fullyLabeledReplicas": full,
+        "readyReplicas": ready, "availableReplicas": fit,
         "observedGeneration": set["metadata"]["generation"],
     });
     state.set_status("replicasets", key, told(status));
