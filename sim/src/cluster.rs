@@ -20,6 +20,7 @@ use crate::fault::{FaultKind, FaultSet, FaultSwitch};
 use crate::files::Disks;
 use crate::lock::locked;
 use crate::loopback::wall;
+use crate::pods::env::Env;
 use crate::pods::run::PodRun;
 use crate::program::{Turns, View};
 use crate::topology::{NodeSpec, Pool};
@@ -40,6 +41,8 @@ pub(crate) struct Cluster {
     events_under_way: Arc<Semaphore>,
     /// By node, as `nodes`: no node waits for what is asked of another.
     runs: BTreeMap<String, Mutex<BTreeMap<Key, Arc<PodRun>>>>,
+    /// The variables that a container was given last.
+    env: Mutex<Arc<Env>>,
     /// What is in the API server by this simulator.
     pub(crate) traces: Traces,
     pub(crate) tasks: TaskTracker,
@@ -64,6 +67,7 @@ impl Cluster {
         let runs = nodes.keys().map(|name| (name.clone(), Mutex::default()));
         Self {
             runs: runs.collect(),
+            env: Mutex::default(),
             client,
             clock,
             chance: Chance::new(seed),
@@ -107,6 +111,16 @@ impl Cluster {
     pub(crate) fn runs(&self, node: &NodeState) -> MutexGuard<'_, BTreeMap<Key, Arc<PodRun>>> {
         let runs = self.runs.get(&node.name);
         locked(runs.expect("all nodes are there from the beginning"))
+    }
+
+    /// Variables, shared with the container before where it has the same: most of a namespace have, with
+    /// some for each Service.
+    pub(crate) fn shared(&self, env: Env) -> Arc<Env> {
+        let mut last = locked(&self.env);
+        if **last != env {
+            *last = Arc::new(env);
+        }
+        Arc::clone(&last)
     }
 
     /// Until a node can be heard: it has power and has not vanished.

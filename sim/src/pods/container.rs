@@ -211,7 +211,7 @@ impl Slot<'_> {
                     Ok(files) => match start::forbidden(run, spec) {
                         None => {
                             let place = Place {
-                                env: Arc::new(env),
+                                env: cluster.shared(env),
                                 files,
                                 ..run.place(spec, &image)
                             };
