@@ -161,6 +161,7 @@ impl Cluster {
         request: F,
     ) -> impl Future<Output = F::Output> + use<F> {
         let under_way = Arc::clone(&self.events_under_way);
+        let request = Box::pin(request);
         async move {
             // It is never closed
             let _turn = under_way.acquire().await;
@@ -179,7 +180,8 @@ impl Cluster {
     ) -> kube::Result<T> {
         let mut pause = Duration::from_millis(100);
         loop {
-            match self.in_turn(request()).await {
+            // Apart: it is large, and under way for a small part of the time of who waits for it
+            match self.in_turn(Box::pin(request())).await {
                 Err(kube::Error::Api(status)) if is_final(status.code) => {
                     return Err(kube::Error::Api(status));
                 }
@@ -196,6 +198,8 @@ impl Cluster {
     /// Runs a task until it ends or the simulator stops.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let stop = self.stop.clone();
+        // Else there is room for it twice: where it comes from and where it is waited for
+        let task = Box::pin(task);
         self.tasks.spawn(async move {
             tokio::select! {
                 () = stop.cancelled() => {}
