@@ -119,7 +119,8 @@ impl State {
 
     /// Takes an owner from all that it owns.
     fn orphan(&mut self, uid: &str) {
-        let owned: Vec<_> = self.store.owned_by(uid).cloned().collect();
+        let owned = self.store.owned_by(uid).map(|(at, _)| at.clone());
+        let owned: Vec<_> = owned.collect();
         for (plural, key) in &owned {
             self.edit(plural, key, |value| {
                 if let Some(owners) = value["metadata"]["ownerReferences"].as_array_mut() {
@@ -143,7 +144,8 @@ impl State {
         if !waits {
             return;
         }
-        let owned: Vec<_> = self.store.owned_by(&uid).cloned().collect();
+        let owned = self.store.owned_by(&uid).map(|(at, _)| at.clone());
+        let owned: Vec<_> = owned.collect();
         for (plural, key) in &owned {
             self.discard(plural, key);
         }

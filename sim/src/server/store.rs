@@ -10,6 +10,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
+use super::controllers::Standing;
 use super::kinds::Kind;
 use crate::world::Key;
 
@@ -26,6 +27,7 @@ const FRESH: usize = 16;
 pub(super) struct Object {
     value: OnceLock<Value>,
     encoded: OnceLock<Bytes>,
+    standing: OnceLock<Standing>,
 }
 
 impl Deref for Object {
@@ -41,6 +43,7 @@ impl Object {
         Arc::new(Self {
             value: value.into(),
             encoded: OnceLock::new(),
+            standing: OnceLock::new(),
         })
     }
 
@@ -60,11 +63,17 @@ impl Object {
         self.encoded.get_or_init(encode).clone()
     }
 
+    /// How a pod counts for who owns it.
+    pub(super) fn standing(&self) -> Standing {
+        *self.standing.get_or_init(|| Standing::of(self.value()))
+    }
+
     /// The same as JSON alone.
     fn at_rest(&self) -> Arc<Self> {
         Arc::new(Self {
             value: OnceLock::new(),
             encoded: self.encoded().into(),
+            standing: OnceLock::new(),
         })
     }
 }
@@ -81,6 +90,9 @@ pub(super) struct Change {
     pub(super) deleted: bool,
 }
 
+/// What somebody owns.
+type Owned = BTreeMap<(&'static str, Key), Arc<Object>>;
+
 /// All objects.
 #[derive(Debug)]
 pub(super) struct Store {
@@ -89,7 +101,7 @@ pub(super) struct Store {
     /// Where an object of a UID is.
     uids: BTreeMap<String, (&'static str, Key)>,
     /// What is owned, by the owner's UID.
-    owned: BTreeMap<String, BTreeSet<(&'static str, Key)>>,
+    owned: BTreeMap<String, Owned>,
     /// Pods that no node has.
     unbound: BTreeSet<Key>,
     /// Pods by node.
@@ -175,7 +187,10 @@ impl Store {
     }
 
     /// What an owner owns.
-    pub(super) fn owned_by(&self, uid: &str) -> impl Iterator<Item = &(&'static str, Key)> {
+    pub(super) fn owned_by(
+        &self,
+        uid: &str,
+    ) -> impl Iterator<Item = (&(&'static str, Key), &Arc<Object>)> {
         self.owned.get(uid).into_iter().flatten()
     }
 
@@ -225,7 +240,7 @@ impl Store {
         if let Some(before) = &before {
             self.forget(kind, key, before.value());
         }
-        self.index(kind, key, object.value());
+        self.index(kind, key, &object);
         self.tell(kind, key, before, object, false)
     }
 
@@ -311,8 +326,8 @@ impl Store {
         }
     }
 
-    fn index(&mut self, kind: &'static Kind, key: &Key, value: &Value) {
-        let at = (kind.plural, key.clone());
+    fn index(&mut self, kind: &'static Kind, key: &Key, object: &Arc<Object>) {
+        let (at, value) = ((kind.plural, key.clone()), object.value());
         if let Some(uid) = value["metadata"]["uid"].as_str() {
             self.uids.insert(uid.to_owned(), at.clone());
         }
@@ -320,7 +335,7 @@ impl Store {
             self.owned
                 .entry(owner.to_owned())
                 .or_default()
-                .insert(at.clone());
+                .insert(at.clone(), Arc::clone(object));
         }
         if kind.plural == "pods" {
             for at in labels(key, value) {
@@ -496,7 +511,9 @@ mod tests {
             json!({"metadata": {"uid": "u", "ownerReferences": [{"uid": "o"}]}, "spec": {}});
         store.put(kind, &key, owned.clone());
         assert_eq!(store.unbound_pods().collect::<Vec<_>>(), [&key]);
-        assert!(store.owned_by("o").eq([&("pods", key.clone())]));
+        let mut owns = store.owned_by("o").map(|(at, _)| at);
+        assert!(owns.next() == Some(&("pods", key.clone())) && owns.next().is_none());
+        drop(owns);
         let mut bound = owned;
         bound["spec"]["nodeName"] = json!("n");
         store.put(kind, &key, bound);

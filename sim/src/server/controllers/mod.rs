@@ -12,6 +12,7 @@ mod scheduler;
 mod slices;
 mod statefulset;
 
+pub(super) use pods::Standing;
 pub(super) use scheduler::bind;
 
 use std::collections::BTreeSet;
@@ -88,7 +89,7 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
     if change.deleted {
         let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
         let owned = store.owned_by(uid);
-        work.extend(owned.map(|(plural, key)| Work::Owned(plural, key.clone())));
+        work.extend(owned.map(|((plural, key), _)| Work::Owned(plural, key.clone())));
     } else if owners(object).any(|owner| !store.is_there(owner)) {
         work.insert(Work::Owned(change.plural, key.clone()));
     }
@@ -152,7 +153,9 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
         "pods" => {
             if change.deleted || slices::differ(before, object) {
                 work.extend(serving(store, key, object));
-                work.extend(serving(store, key, before));
+                if other("/metadata/labels") {
+                    work.extend(serving(store, key, before));
+                }
             }
             let moved = other("/spec/nodeName") || other("/metadata/labels");
             let is_new = before.is_null();
@@ -238,11 +241,10 @@ fn owned_by(kind: &Kind, owner: &Value) -> Value {
 
 /// What a controller has made of a kind, in the order of their names.
 fn made(store: &Store, plural: &str, owner: &Value) -> Vec<(Key, Arc<Object>)> {
-    let kind = Kind::named(plural);
     let uid = owner["metadata"]["uid"].as_str().unwrap_or_default();
     let all = store.owned_by(uid);
-    all.filter(|(owned, _)| *owned == plural)
-        .filter_map(|(_, key)| Some((key.clone(), Arc::clone(store.get(kind, key)?))))
+    all.filter(|((owned, _), _)| *owned == plural)
+        .map(|((_, key), object)| (key.clone(), Arc::clone(object)))
         .collect()
 }
 

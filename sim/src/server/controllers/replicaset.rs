@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::pods::{self, available, is_going, is_over, is_ready, rank};
+use super::pods::{self, Standing, available, is_going, rank};
 use super::{Work, made, number};
 use crate::server::kinds::Kind;
 use crate::server::state::State;
@@ -21,15 +21,11 @@ pub(super) fn is_touched(store: &Store, set: &Key, before: &Value, pod: &Value) 
     };
     let (wanted, has) = (&set["spec"]["replicas"], &set["status"]["replicas"]);
     let by_time = number(&set["spec"]["minReadySeconds"]) > 0;
-    let counted = |pod: &Value| (is_over(pod), is_going(pod), is_ready(pod));
-    let meta = ["labels", "ownerReferences"];
     before.is_null()
         || number(wanted) != number(has)
         || by_time
-        || counted(before) != counted(pod)
-        || meta
-            .iter()
-            .any(|name| before["metadata"][name] != pod["metadata"][name])
+        || Standing::of(before) != Standing::of(pod)
+        || before["metadata"]["ownerReferences"] != pod["metadata"]["ownerReferences"]
 }
 
 pub(super) fn look(state: &mut State, key: &Key) {
@@ -62,17 +58,24 @@ pub(super) fn look(state: &mut State, key: &Key) {
         }
     }
     let least = number(&set["spec"]["minReadySeconds"]);
-    let labels = template["metadata"]["labels"].as_object();
+    let labels = &template["metadata"]["labels"];
+    let same = pods::hash(labels);
     let labelled = |pod: &Value| {
         let own = &pod["metadata"]["labels"];
-        let mut all = labels.into_iter().flatten();
+        let mut all = labels.as_object().into_iter().flatten();
         all.all(|(name, value)| own[name] == *value)
     };
     let (mut ready, mut fit, mut full) = (0, 0, 0);
     for (_, pod) in &now {
-        ready += i64::from(is_ready(pod));
-        full += i64::from(labelled(pod));
-        match available(pod, least) {
+        let standing = pod.standing();
+        ready += i64::from(standing.ready);
+        full += i64::from(standing.labels == same || labelled(pod));
+        let is_fit = match (standing.ready, least) {
+            (false, _) => Err(None),
+            (true, 0) => Ok(()),
+            _ => available(pod, least),
+        };
+        match is_fit {
             Ok(()) => fit += 1,
             Err(Some(left)) => {
                 let left = std::time::Duration::try_from(left).unwrap_or_default();
@@ -112,10 +115,56 @@ pub(super) fn told(mut status: Value) -> Value {
 /// The pods that count: not over and not on their way out.
 fn active(state: &State, set: &Value) -> Vec<(Key, Arc<Object>)> {
     let mut all = made(&state.store, "pods", set);
-    all.retain(|(_, pod)| !is_over(pod) && !is_going(pod));
+    all.retain(|(_, pod)| pod.standing().active);
     all
 }
 
 fn count<T>(of: &[T]) -> i64 {
     i64::try_from(of.len()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_is_looked_at_for_what_it_counts() {
+        let mut store = Store::default();
+        let key = Key::new("a", "s");
+        let mut set = json!({"metadata": {}, "spec": {"replicas": 1}, "status": {"replicas": 1}});
+        let kind = Kind::named("replicasets");
+        store.put(kind, &key, set.clone());
+        let pod = json!({"metadata": {"labels": {"app": "x"}}, "status": {"phase": "Pending"}});
+        let with = |path: &str, value: Value| {
+            let mut pod = pod.clone();
+            pod[path] = value;
+            pod
+        };
+        let ready =
+            json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]});
+        for (other, touched) in [
+            (with("status", json!({"phase": "Running"})), false),
+            (with("spec", json!({"nodeName": "n"})), false),
+            (with("status", json!({"phase": "Failed"})), true),
+            (with("status", ready), true),
+            (with("metadata", json!({"labels": {"app": "y"}})), true),
+            (
+                with(
+                    "metadata",
+                    json!({"labels": {"app": "x"}, "deletionTimestamp": "now"}),
+                ),
+                true,
+            ),
+        ] {
+            assert_eq!(is_touched(&store, &key, &pod, &other), touched, "{other}");
+            assert_eq!(is_touched(&store, &key, &other, &pod), touched, "{other}");
+        }
+        assert!(is_touched(&store, &key, &Value::Null, &pod), "it is new");
+        set["spec"]["minReadySeconds"] = json!(5);
+        store.put(kind, &key, set.clone());
+        assert!(is_touched(&store, &key, &pod, &pod), "time counts");
+        set["spec"] = json!({"replicas": 2});
+        store.put(kind, &key, set);
+        assert!(is_touched(&store, &key, &pod, &pod), "it lacks one");
+    }
 }
