@@ -152,10 +152,7 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
         "services" => drop(work.insert(Work::Endpoints(key.clone()))),
         "pods" => {
             if change.deleted || slices::differ(before, object) {
-                work.extend(serving(store, key, object));
-                if other("/metadata/labels") {
-                    work.extend(serving(store, key, before));
-                }
+                work.extend(serving(store, key, [object, before]));
             }
             let moved = other("/spec/nodeName") || other("/metadata/labels");
             let is_new = before.is_null();
@@ -206,15 +203,15 @@ fn all<'a>(
     store.all(plural, namespace).map(|(key, _)| key.clone())
 }
 
-/// The Services that select a pod.
+/// The Services that select a pod as it is or as it was.
 fn serving<'a>(
     store: &'a Store,
     key: &'a Key,
-    pod: &'a Value,
+    pods: [&'a Value; 2],
 ) -> impl Iterator<Item = Work> + use<'a> {
     let services = store.all("services", &key.namespace);
     services
-        .filter(move |(_, service)| slices::selects(service, pod))
+        .filter(move |(_, service)| pods.iter().any(|pod| slices::selects(service, pod)))
         .map(|(key, _)| Work::Endpoints(key.clone()))
 }
 
