@@ -440,6 +440,15 @@ mod tests {
     }
 
     #[test]
+    fn variables_are_shared_where_they_are_the_same() {
+        let cluster = cluster();
+        let env = |value: &str| Env::from([("A".to_owned(), value.to_owned())]);
+        let first = cluster.shared(env("1"));
+        assert!(Arc::ptr_eq(&first, &cluster.shared(env("1"))));
+        assert_eq!(*cluster.shared(env("2")), env("2"));
+    }
+
+    #[test]
     fn addresses_are_not_soon_used_again() {
         let mut addresses = Addresses::default();
         assert_eq!(addresses.lease(), Some(4));
