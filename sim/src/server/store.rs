@@ -18,8 +18,9 @@ use crate::world::Key;
 /// comes later for one of them has to list again.
 const REMEMBERED: usize = 1_000;
 
-/// How many of the changes of each kind are remembered as values too: watches have told them by then.
-const FRESH: usize = 16;
+/// How many of the changes of each kind are remembered as values too: by then watches have told what came
+/// of one request, and need not read it again.
+const FRESH: usize = 100;
 
 /// An object as it is at a version: a value, its JSON, or both, each made of the other when somebody
 /// first asks. As JSON alone it takes a tenth of the memory.
