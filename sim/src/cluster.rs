@@ -439,8 +439,8 @@ mod tests {
         assert!(idle.in_turn(quick(())).now_or_never().is_some());
     }
 
-    #[test]
-    fn variables_are_shared_where_they_are_the_same() {
+    #[tokio::test]
+    async fn variables_are_shared_where_they_are_the_same() {
         let cluster = cluster();
         let env = |value: &str| Env::from([("A".to_owned(), value.to_owned())]);
         let first = cluster.shared(env("1"));
