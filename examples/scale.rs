@@ -2,7 +2,7 @@
 //! three pods on each become Ready, and has every pod ask the next one for its name, in a ring,
 //! through exec. All of it is in memory, on one thread, in a time that passes by itself.
 //!
-//! `scale [COUNT]...`, from few to many, by default 100 and 1000 nodes; each in a process of its own.
+//! `scale [COUNT]...`, from few to many, by default 100, 300 and 1000 nodes; each in a process of its own.
 //! Prints processor time and memory of each part, and whether they are flat per node. Ends with 1
 //! where a bound is not kept. Linux alone: it reads /proc.
 
@@ -69,7 +69,7 @@ fn main() -> Result<ExitCode, Trouble> {
         return Ok(ExitCode::SUCCESS);
     }
     let sizes = match arguments.is_empty() {
-        true => vec!["100".to_owned(), "1000".to_owned()],
+        true => ["100", "300", "1000"].map(str::to_owned).to_vec(),
         false => arguments,
     };
     let mut seen = Vec::new();
@@ -87,15 +87,17 @@ fn main() -> Result<ExitCode, Trouble> {
         let [nodes, join, pods, ring, floor, joined, ready, peak] = numbers[..] else {
             return Err(format!("{size} nodes: {}", measured.status).into());
         };
-        println!(
-            "{nodes:>5} nodes: {:.2} s of processor time (join {join:.2}, pods {pods:.2}, ring {ring:.2}); \
-             {peak:.0} MiB (begun {floor:.0}, joined {joined:.0}, ready {ready:.0})",
-            join + pods + ring
-        );
         let all = Cost {
             seconds: join + pods + ring,
             mib: peak,
         };
+        println!(
+            "{nodes:>5} nodes: {:.2} s of processor time (join {join:.2}, pods {pods:.2}, ring {ring:.2}), {:.1} ms a node; \
+             {peak:.0} MiB (begun {floor:.0}, joined {joined:.0}, ready {ready:.0}), {:.2} MiB a node",
+            all.seconds,
+            all.seconds * 1000.0 / nodes,
+            (all.mib - floor) / nodes,
+        );
         let ring = Cost {
             seconds: ring,
             mib: peak - ready,

@@ -20,6 +20,7 @@ use crate::fault::{FaultKind, FaultSet, FaultSwitch};
 use crate::files::Disks;
 use crate::lock::locked;
 use crate::loopback::wall;
+use crate::pods::env::Env;
 use crate::pods::run::PodRun;
 use crate::program::{Turns, View};
 use crate::topology::{NodeSpec, Pool};
@@ -40,6 +41,8 @@ pub(crate) struct Cluster {
     events_under_way: Arc<Semaphore>,
     /// By node, as `nodes`: no node waits for what is asked of another.
     runs: BTreeMap<String, Mutex<BTreeMap<Key, Arc<PodRun>>>>,
+    /// The variables that a container was given last.
+    env: Mutex<Arc<Env>>,
     /// What is in the API server by this simulator.
     pub(crate) traces: Traces,
     pub(crate) tasks: TaskTracker,
@@ -64,6 +67,7 @@ impl Cluster {
         let runs = nodes.keys().map(|name| (name.clone(), Mutex::default()));
         Self {
             runs: runs.collect(),
+            env: Mutex::default(),
             client,
             clock,
             chance: Chance::new(seed),
@@ -109,6 +113,16 @@ impl Cluster {
         locked(runs.expect("all nodes are there from the beginning"))
     }
 
+    /// Variables, shared with the container before where it has the same: most of a namespace have, with
+    /// some for each Service.
+    pub(crate) fn shared(&self, env: Env) -> Arc<Env> {
+        let mut last = locked(&self.env);
+        if **last != env {
+            *last = Arc::new(env);
+        }
+        Arc::clone(&last)
+    }
+
     /// Until a node can be heard: it has power and has not vanished.
     pub(crate) async fn heard(&self, node: &NodeState) {
         let mut faults = self.faults.changes();
@@ -147,6 +161,7 @@ impl Cluster {
         request: F,
     ) -> impl Future<Output = F::Output> + use<F> {
         let under_way = Arc::clone(&self.events_under_way);
+        let request = Box::pin(request);
         async move {
             // It is never closed
             let _turn = under_way.acquire().await;
@@ -165,7 +180,8 @@ impl Cluster {
     ) -> kube::Result<T> {
         let mut pause = Duration::from_millis(100);
         loop {
-            match self.in_turn(request()).await {
+            // Apart: it is large, and under way for a small part of the time of who waits for it
+            match self.in_turn(Box::pin(request())).await {
                 Err(kube::Error::Api(status)) if is_final(status.code) => {
                     return Err(kube::Error::Api(status));
                 }
@@ -182,6 +198,8 @@ impl Cluster {
     /// Runs a task until it ends or the simulator stops.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let stop = self.stop.clone();
+        // Else there is room for it twice: where it comes from and where it is waited for
+        let task = Box::pin(task);
         self.tasks.spawn(async move {
             tokio::select! {
                 () = stop.cancelled() => {}
@@ -419,6 +437,15 @@ mod tests {
         let quick = std::future::ready::<()>;
         assert!(busy.in_turn(quick(())).now_or_never().is_none());
         assert!(idle.in_turn(quick(())).now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn variables_are_shared_where_they_are_the_same() {
+        let cluster = cluster();
+        let env = |value: &str| Env::from([("A".to_owned(), value.to_owned())]);
+        let first = cluster.shared(env("1"));
+        assert!(Arc::ptr_eq(&first, &cluster.shared(env("1"))));
+        assert_eq!(*cluster.shared(env("2")), env("2"));
     }
 
     #[test]

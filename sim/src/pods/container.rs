@@ -211,7 +211,7 @@ impl Slot<'_> {
                     Ok(files) => match start::forbidden(run, spec) {
                         None => {
                             let place = Place {
-                                env: Arc::new(env),
+                                env: cluster.shared(env),
                                 files,
                                 ..run.place(spec, &image)
                             };
@@ -341,7 +341,7 @@ impl Slot<'_> {
         let program = self.run_program(started);
         tokio::pin!(program);
         let hooked = async {
-            match self.post_start().await {
+            match Box::pin(self.post_start()).await {
                 Ok(()) => std::future::pending().await,
                 Err(message) => message,
             }

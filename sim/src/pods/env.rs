@@ -44,7 +44,7 @@ pub(crate) async fn of(
                 .map(|(key, value)| (format!("{prefix}{key}"), text(value))),
         );
     }
-    let links = links(cluster, run);
+    let mut links = links(cluster, run);
     for variable in container.env.iter().flatten() {
         let value = match (&variable.value, &variable.value_from) {
             (Some(value), _) if !value.is_empty() => {
@@ -59,10 +59,9 @@ pub(crate) async fn of(
         };
         env.insert(variable.name.clone(), value);
     }
-    for (name, value) in links {
-        env.entry(name).or_insert(value);
-    }
-    Ok(env)
+    // What the container says itself counts
+    links.extend(env);
+    Ok(links)
 }
 
 /// What `optional` forgives: that the object is not there.

@@ -188,7 +188,8 @@ impl Watch {
                 if self.version.is_none() {
                     self.listed.insert(key.clone());
                 }
-                take(Seen::Is(key, Box::new(pod)));
+                // A copy's lists have room for what is in them; those that were read have it for four and more
+                take(Seen::Is(key, Box::new(pod.clone())));
             }
             "DELETED" if ours(&spec.node_name) => take(Seen::Gone(key, metadata.uid)),
             "BOOKMARK" if self.version.is_none() => {

@@ -65,7 +65,8 @@ async fn lead(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &mut watch::Recei
         }
         loop {
             run.changed.notified().await;
-            reporter.report(cluster, run).await;
+            // Apart, as all that is large and seldom under way in the long life of a pod
+            Box::pin(reporter.report(cluster, run)).await;
         }
     };
     let work = async {
@@ -82,9 +83,9 @@ async fn lead(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &mut watch::Recei
         () = work => {}
     }
     if works {
-        reporter.report(cluster, run).await;
+        Box::pin(reporter.report(cluster, run)).await;
     }
-    delete(cluster, run).await;
+    Box::pin(delete(cluster, run)).await;
 }
 
 /// Runs the pod until nothing of it runs any more.
@@ -142,7 +143,7 @@ async fn boots(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &watch::Receiver
         tokio::select! {
             () = run.ends() => {}
             () = run.node.down() => {}
-            () = prepare(cluster, run, boots) => {}
+            () = Box::pin(prepare(cluster, run, boots)) => {}
         }
         if run.ending.borrow().is_some() && run.book().address.is_none() {
             return;
@@ -186,8 +187,10 @@ async fn prepare(cluster: &Arc<Cluster>, run: &Arc<PodRun>, boots: u32) {
 /// Runs the init containers one after the other, sidecars from their turn on, then the others;
 /// ephemeral ones whenever they come.
 async fn containers(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Receiver<Arc<Pod>>) {
-    let spec = run.pod.spec.clone().unwrap_or_default();
-    let init: Vec<Container> = spec.init_containers.unwrap_or_default();
+    let spec = run.pod.spec.as_ref();
+    let init = spec.and_then(|spec| spec.init_containers.as_deref());
+    let init = init.unwrap_or_default();
+    // Apart, since each place that waits for one would have room for it for as long as the pod lives
     let lead = |container, index, role| {
         let slot = Slot {
             cluster,
@@ -200,13 +203,13 @@ async fn containers(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Rece
             Role::Main => &run.over[init.len() + index],
             _ => &run.over[index],
         };
-        async move {
+        Box::pin(async move {
             let code = slot.lead().await;
             if run.node.power.borrow().up {
                 over.cancel();
             }
             code
-        }
+        })
     };
     let turns: Vec<CancellationToken> = init.iter().map(|_| CancellationToken::new()).collect();
     let done = CancellationToken::new();
@@ -220,7 +223,8 @@ async fn containers(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Rece
                 return;
             }
         }
-        let all = spec.containers.iter().enumerate();
+        let all = spec.map_or(&[][..], |spec| &spec.containers);
+        let all = all.iter().enumerate();
         future::join_all(all.map(|(index, own)| lead(own, index, Role::Main))).await;
     };
     let main = async {
@@ -228,7 +232,8 @@ async fn containers(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Rece
         done.cancel();
         if run.node.power.borrow().up {
             // What is left of it has nothing to be beside
-            run.end(seconds(spec.termination_grace_period_seconds.unwrap_or(30)));
+            let grace = spec.and_then(|spec| spec.termination_grace_period_seconds);
+            run.end(seconds(grace.unwrap_or(30)));
         }
     };
     let sidecars = init.iter().enumerate();
@@ -274,15 +279,17 @@ async fn ephemeral(
     mut seen: watch::Receiver<Arc<Pod>>,
     done: &CancellationToken,
 ) {
-    let lead = |(index, container): (usize, Arc<Container>)| async move {
-        let slot = Slot {
-            cluster,
-            run,
-            spec: &container,
-            index,
-            role: Role::Ephemeral,
-        };
-        slot.lead().await;
+    let lead = |(index, container): (usize, Arc<Container>)| {
+        Box::pin(async move {
+            let slot = Slot {
+                cluster,
+                run,
+                spec: &container,
+                index,
+                role: Role::Ephemeral,
+            };
+            slot.lead().await;
+        })
     };
     let mut running = FuturesUnordered::new();
     loop {

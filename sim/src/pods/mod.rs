@@ -5,7 +5,7 @@ pub(crate) mod admit;
 pub(crate) mod book;
 pub(crate) mod command;
 pub(crate) mod container;
-mod env;
+pub(crate) mod env;
 pub(crate) mod events;
 pub(crate) mod evict;
 #[cfg(test)]

@@ -120,7 +120,7 @@ impl<'a> Looks<'a> {
             }
             self.begun = true;
             let ignored = slot.run.suffers(FaultKind::ProbeIgnored, slot.cluster);
-            let healthy = match check(slot, self.probe).await {
+            let healthy = match Box::pin(check(slot, self.probe)).await {
                 _ if ignored => true,
                 Checked::Healthy => true,
                 Checked::Warned(why) => {

@@ -54,13 +54,18 @@ const ROOT_CA: &str = "kube-root-ca.crt";
 
 /// Mounts all volumes of a pod; ends when all are mounted.
 pub(crate) async fn mount(cluster: &Cluster, run: &Arc<PodRun>) -> Volumes {
-    let spec = run.pod.spec.clone().unwrap_or_default();
     let mut mounted = Volumes::new();
-    for volume in spec.volumes.iter().flatten() {
+    for volume in specs(run) {
         let got = insistently(cluster, run, volume).await;
         mounted.insert(volume.name.clone(), got);
     }
     mounted
+}
+
+fn specs(run: &PodRun) -> impl Iterator<Item = &Spec> {
+    let spec = run.pod.spec.as_ref();
+    let volumes = spec.and_then(|spec| spec.volumes.as_ref());
+    volumes.into_iter().flatten()
 }
 
 /// One volume, however long it takes to have it.
@@ -83,10 +88,9 @@ async fn insistently(cluster: &Cluster, run: &Arc<PodRun>, spec: &Spec) -> Mount
 /// Fills the volumes anew when the kubelet looks after the pod, be it for a change of the pod itself:
 /// `reconciler` remounts what `MarkRemountRequired` has named. Never ends.
 pub(crate) async fn follow(cluster: &Cluster, run: &Arc<PodRun>, seen: &Seen) {
-    let spec = run.pod.spec.clone().unwrap_or_default();
-    let all = spec.volumes.iter().flatten();
-    let filled = all.filter(|volume| is_filled(volume));
-    future::join_all(filled.map(|volume| follow_one(cluster, run, volume, seen.clone()))).await;
+    let filled = specs(run).filter(|volume| is_filled(volume));
+    let each = filled.map(|volume| follow_one(cluster, run, volume, seen.clone()));
+    future::join_all(each.collect::<Vec<_>>()).await;
     future::pending::<()>().await;
 }
 
@@ -117,7 +121,8 @@ async fn follow_one(cluster: &Cluster, run: &Arc<PodRun>, spec: &Spec, mut seen:
         }
         let known = run.volumes.get().and_then(|all| all.get(&spec.name));
         if let Some(known) = known {
-            let now = insistently(cluster, run, spec).await;
+            // Room for it is needed now and then alone
+            let now = Box::pin(insistently(cluster, run, spec)).await;
             known.volume.take(&now.volume);
         }
     }
@@ -126,13 +131,12 @@ async fn follow_one(cluster: &Cluster, run: &Arc<PodRun>, spec: &Spec, mut seen:
 /// Until the pod changes in what makes a kubelet look after it (`pkg/kubelet/config/config.go`,
 /// `checkAndUpdatePod`).
 async fn changed(seen: &mut Seen) {
-    let of = |pod: &Pod| {
-        let meta = &pod.metadata;
-        let (labels, annotations) = (meta.labels.clone(), meta.annotations.clone());
-        (labels, annotations, pod.spec.clone())
+    let before = Arc::clone(&seen.borrow_and_update());
+    let other = |pod: &Arc<Pod>| {
+        let (was, is) = (&before.metadata, &pod.metadata);
+        is.labels != was.labels || is.annotations != was.annotations || pod.spec != before.spec
     };
-    let before = of(&seen.borrow_and_update());
-    if seen.wait_for(|pod| of(pod) != before).await.is_err() {
+    if seen.wait_for(other).await.is_err() {
         future::pending::<()>().await;
     }
 }

@@ -138,8 +138,8 @@ fn priority(state: &State, name: &str, spec: &mut Value) -> Result<(), Refusal> 
         .map(str::to_owned);
     let global = || {
         let classes = state.store.all("priorityclasses", "");
-        let mut global = classes.filter(|(_, class)| class.value["globalDefault"] == true);
-        global.next().map(|(_, class)| &class.value)
+        let mut global = classes.filter(|(_, class)| class.value()["globalDefault"] == true);
+        global.next().map(|(_, class)| class.value())
     };
     let class = match &named {
         None => global(),

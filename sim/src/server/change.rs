@@ -58,7 +58,7 @@ impl State {
         is_named(key, &body)?;
         let live = self.live(kind, key)?;
         shape::check(kind, &body)?;
-        let (old, meta) = (&live.value, &body["metadata"]);
+        let (old, meta) = (live.value(), &body["metadata"]);
         let version = meta["resourceVersion"]
             .as_str()
             .filter(|version| !version.is_empty());
@@ -137,7 +137,7 @@ impl State {
         } = patch;
         if form != Form::Apply {
             let live = self.live(kind, key)?;
-            let body = patch::patched(form, &live.value, body)?;
+            let body = patch::patched(form, live.value(), body)?;
             return Ok((self.replace(kind, key, part, body, dry)?, false));
         }
         let mut configuration = body;
@@ -153,10 +153,10 @@ impl State {
             }
             return Ok((made, true));
         };
-        let uid = live.value["metadata"]["uid"].as_str().unwrap_or_default();
+        let uid = live.value()["metadata"]["uid"].as_str().unwrap_or_default();
         let nobody = patch::Applied::new();
         let applied = self.applied.get(uid).unwrap_or(&nobody);
-        let mut body = patch::apply(&live.value, applied, manager, &configuration)?;
+        let mut body = patch::apply(live.value(), applied, manager, &configuration)?;
         let same = applied.get(manager) == Some(&configuration);
         if !same {
             let entries = body["metadata"]["managedFields"].take();
@@ -176,7 +176,9 @@ impl State {
     }
 
     fn remember(&mut self, object: &Object, manager: &str, configuration: Value) {
-        let uid = object.value["metadata"]["uid"].as_str().unwrap_or_default();
+        let uid = object.value()["metadata"]["uid"]
+            .as_str()
+            .unwrap_or_default();
         let applied = self.applied.entry(uid.to_owned()).or_default();
         applied.insert(manager.to_owned(), configuration);
     }
@@ -185,9 +187,9 @@ impl State {
     pub(super) fn set_status(&mut self, plural: &str, key: &Key, status: Value) {
         let kind = Kind::named(plural);
         if let Some(live) = self.store.get(kind, key)
-            && live.value["status"] != status
+            && live.value()["status"] != status
         {
-            let mut value = live.value.clone();
+            let mut value = live.value().clone();
             value["status"] = status;
             self.put(kind, key, value);
         }
@@ -199,12 +201,12 @@ impl State {
         let Some(live) = self.store.get(kind, key).cloned() else {
             return;
         };
-        let mut value = live.value.clone();
+        let mut value = live.value().clone();
         edit(&mut value);
-        if value == live.value {
+        if value == *live.value() {
             return;
         }
-        if kind.status && value.get("spec") != live.value.get("spec") && kind.plural != "nodes" {
+        if kind.status && value.get("spec") != live.value().get("spec") && kind.plural != "nodes" {
             let generation = value["metadata"]["generation"].as_i64().unwrap_or(0);
             value["metadata"]["generation"] = json!(generation + 1);
         }

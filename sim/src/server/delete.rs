@@ -46,7 +46,7 @@ impl State {
     ) -> Result<Deleted, Refusal> {
         let live = self.store.get(kind, key).cloned();
         let live = live.ok_or_else(|| Refusal::not_found(kind, &key.name))?;
-        let meta = &live.value["metadata"];
+        let meta = &live.value()["metadata"];
         for (what, given, field, happened) in [
             ("UID", &deletion.uid, "uid", "deleted and then recreated"),
             (
@@ -72,8 +72,8 @@ impl State {
         if deletion.dry {
             return Ok(Deleted::Gone(live));
         }
-        let grace = grace(kind, &live.value, deletion.grace);
-        let mut value = live.value.clone();
+        let grace = grace(kind, live.value(), deletion.grace);
+        let mut value = live.value().clone();
         match deletion.propagation.as_deref() {
             Some("Foreground") => hold(&mut value, FOREGROUND),
             Some("Orphan") => self.orphan(meta["uid"].as_str().unwrap_or_default()),
@@ -104,7 +104,7 @@ impl State {
 
     /// Removes what is to go and nobody holds any more.
     pub(super) fn finalized(&mut self, kind: &'static Kind, key: &Key) -> Option<Arc<Object>> {
-        let value = &self.store.get(kind, key)?.value;
+        let value = self.store.get(kind, key)?.value();
         let goes = value["metadata"]["deletionTimestamp"].is_string()
             && value["metadata"]["deletionGracePeriodSeconds"]
                 .as_i64()
@@ -132,8 +132,10 @@ impl State {
 
     /// Takes an owner from all that it owns.
     fn orphan(&mut self, uid: &str) {
-        for (plural, key) in self.store.owned_by(uid) {
-            self.edit(plural, &key, |value| {
+        let owned = self.store.owned_by(uid).map(|(at, _)| at.clone());
+        let owned: Vec<_> = owned.collect();
+        for (plural, key) in &owned {
+            self.edit(plural, key, |value| {
                 if let Some(owners) = value["metadata"]["ownerReferences"].as_array_mut() {
                     owners.retain(|owner| owner["uid"] != uid);
                 }
@@ -155,11 +157,12 @@ impl State {
         if !waits {
             return;
         }
-        let owned = self.store.owned_by(&uid);
+        let owned = self.store.owned_by(&uid).map(|(at, _)| at.clone());
+        let owned: Vec<_> = owned.collect();
         for (plural, key) in &owned {
             self.discard(plural, key);
         }
-        if self.store.owned_by(&uid).is_empty() {
+        if self.store.owned_by(&uid).next().is_none() {
             self.edit(plural, key, |value| {
                 if let Some(held) = value["metadata"]["finalizers"].as_array_mut() {
                     held.retain(|one| one != FOREGROUND);

@@ -222,7 +222,7 @@ impl Server {
                     key.namespace.clone(),
                     key.name.clone(),
                 );
-                (key, object.value.clone())
+                (key, object.value().clone())
             })
         };
         KINDS.iter().flat_map(of).collect()

@@ -214,7 +214,7 @@ fn patch(
 
 fn one(ask: &Ask, object: &Object) -> Answer {
     match ask.subresource == "scale" {
-        true => told(StatusCode::OK, scale_of(&object.value).to_string()),
+        true => told(StatusCode::OK, scale_of(object.value()).to_string()),
         false => told(StatusCode::OK, object.encoded()),
     }
 }
@@ -226,14 +226,14 @@ fn get(state: &State, ask: &Ask, key: &Key, head: &Parts) -> Result<Answer, Refu
     let found = state.store.get(ask.kind, key);
     let found = found.ok_or_else(|| Refusal::not_found(ask.kind, &ask.name))?;
     if accepts(head, "Table") {
-        let rows = [found.value.clone()];
+        let rows = [found.value().clone()];
         return Ok(told(
             StatusCode::OK,
             table::of(ask, &rows, state.store.version()).to_string(),
         ));
     }
     if accepts(head, "PartialObjectMetadata") {
-        return Ok(told(StatusCode::OK, metadata_of(&found.value).to_string()));
+        return Ok(told(StatusCode::OK, metadata_of(found.value()).to_string()));
     }
     Ok(told(StatusCode::OK, found.encoded()))
 }
@@ -246,7 +246,7 @@ pub(super) fn metadata_of(value: &Value) -> Value {
 fn selected(state: &State, ask: &Ask) -> Result<Vec<(Key, std::sync::Arc<Object>)>, Refusal> {
     let selection = Selection::of(ask.kind, &ask.query)?;
     let all = state.store.all(ask.kind.plural, &ask.namespace);
-    let taken = all.filter(|(_, object)| selection.takes(&object.value));
+    let taken = all.filter(|(_, object)| selection.takes(object.value()));
     Ok(taken
         .map(|(key, object)| (key.clone(), std::sync::Arc::clone(object)))
         .collect())
@@ -265,7 +265,7 @@ fn list(state: &State, ask: &Ask, head: &Parts) -> Result<Answer, Refusal> {
     if accepts(head, "Table") {
         let rows: Vec<Value> = items
             .into_iter()
-            .map(|(_, object)| object.value.clone())
+            .map(|(_, object)| object.value().clone())
             .collect();
         return Ok(told(
             StatusCode::OK,
@@ -290,7 +290,7 @@ fn list(state: &State, ask: &Ask, head: &Parts) -> Result<Answer, Refusal> {
             body.put_u8(b',');
         }
         match slim {
-            true => body.put_slice(metadata_of(&object.value).to_string().as_bytes()),
+            true => body.put_slice(metadata_of(object.value()).to_string().as_bytes()),
             false => body.put_slice(&object.encoded()),
         }
     }
@@ -335,7 +335,7 @@ fn deletion_told(ask: &Ask, deleted: &Deleted) -> Bytes {
         Deleted::Goes(object) => object.encoded(),
         Deleted::Gone(object) if RETURNED.contains(&ask.kind.plural) => object.encoded(),
         Deleted::Gone(object) => {
-            let mut details = json!({"name": ask.name, "kind": ask.kind.plural, "uid": object.value["metadata"]["uid"]});
+            let mut details = json!({"name": ask.name, "kind": ask.kind.plural, "uid": object.value()["metadata"]["uid"]});
             if !ask.kind.group.is_empty() {
                 details["group"] = json!(ask.kind.group);
             }
@@ -365,7 +365,7 @@ fn bound(state: &mut State, ask: &Ask, key: &Key, node: &str) -> Result<Answer, 
 fn scale(state: &State, ask: &Ask, key: &Key) -> Result<Value, Refusal> {
     let found = state.store.get(ask.kind, key);
     let found = found.ok_or_else(|| Refusal::not_found(ask.kind, &key.name))?;
-    Ok(scale_of(&found.value))
+    Ok(scale_of(found.value()))
 }
 
 fn scale_of(value: &Value) -> Value {
@@ -395,7 +395,7 @@ fn scaled(
     let found = state.store.get(ask.kind, key);
     let mut value = found
         .ok_or_else(|| Refusal::not_found(ask.kind, &key.name))?
-        .value
+        .value()
         .clone();
     let wanted = scale["spec"]["replicas"]
         .as_i64()

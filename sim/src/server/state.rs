@@ -81,12 +81,12 @@ impl State {
     /// Removes an object and notes who has to look at that.
     pub(super) fn remove(&mut self, kind: &'static Kind, key: &Key) -> Option<Arc<Object>> {
         let change = self.store.remove(kind, key)?;
-        if let Some(uid) = change.object.value["metadata"]["uid"].as_str() {
+        if let Some(uid) = change.object.value()["metadata"]["uid"].as_str() {
             self.applied.remove(uid);
             self.tokens.forget(uid);
         }
         if change.plural == "events" {
-            let event = &change.object.value;
+            let event = change.object.value();
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
             let about = text(&event["involvedObject"]["uid"]);
             self.told

@@ -7,9 +7,10 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
+use super::controllers::Standing;
 use super::kinds::Kind;
 use crate::world::Key;
 
@@ -17,33 +18,64 @@ use crate::world::Key;
 /// comes later for one of them has to list again.
 const REMEMBERED: usize = 1_000;
 
-/// An object as it is at a version.
+/// How many of the changes of each kind are remembered as values too: by then watches have told what came
+/// of one request, and need not read it again.
+const FRESH: usize = 100;
+
+/// An object as it is at a version: a value, its JSON, or both, each made of the other when somebody
+/// first asks. As JSON alone it takes a tenth of the memory.
 #[derive(Debug)]
 pub(super) struct Object {
-    pub(super) value: Value,
+    value: OnceLock<Value>,
     encoded: OnceLock<Bytes>,
+    standing: OnceLock<Standing>,
 }
 
 impl Deref for Object {
     type Target = Value;
 
     fn deref(&self) -> &Value {
-        &self.value
+        self.value()
     }
 }
 
 impl Object {
     pub(super) fn new(value: Value) -> Arc<Self> {
         Arc::new(Self {
-            value,
+            value: value.into(),
             encoded: OnceLock::new(),
+            standing: OnceLock::new(),
+        })
+    }
+
+    pub(super) fn value(&self) -> &Value {
+        self.value.get_or_init(|| {
+            let encoded = self.encoded.get().expect("one of both is there");
+            serde_json::from_slice(encoded).expect("it was encoded here")
         })
     }
 
     /// As JSON, shared by all who send it.
     pub(super) fn encoded(&self) -> Bytes {
-        let encode = || Bytes::from(self.value.to_string());
+        let encode = || {
+            let text = self.value().to_string().into_boxed_str();
+            Bytes::from(text.into_boxed_bytes())
+        };
         self.encoded.get_or_init(encode).clone()
+    }
+
+    /// How a pod counts for who owns it.
+    pub(super) fn standing(&self) -> Standing {
+        *self.standing.get_or_init(|| Standing::of(self.value()))
+    }
+
+    /// The same as JSON alone.
+    fn at_rest(&self) -> Arc<Self> {
+        Arc::new(Self {
+            value: OnceLock::new(),
+            encoded: self.encoded().into(),
+            standing: OnceLock::new(),
+        })
     }
 }
 
@@ -59,6 +91,9 @@ pub(super) struct Change {
     pub(super) deleted: bool,
 }
 
+/// What somebody owns.
+type Owned = BTreeMap<(&'static str, Key), Arc<Object>>;
+
 /// All objects.
 #[derive(Debug)]
 pub(super) struct Store {
@@ -67,11 +102,13 @@ pub(super) struct Store {
     /// Where an object of a UID is.
     uids: BTreeMap<String, (&'static str, Key)>,
     /// What is owned, by the owner's UID.
-    owned: BTreeMap<String, BTreeSet<(&'static str, Key)>>,
+    owned: BTreeMap<String, Owned>,
     /// Pods that no node has.
     unbound: BTreeSet<Key>,
     /// Pods by node.
     bound: BTreeMap<String, BTreeSet<Key>>,
+    /// Pods by namespace and by each of their labels.
+    labelled: BTreeMap<(String, String, String), BTreeSet<Key>>,
     changes: BTreeMap<&'static str, VecDeque<Change>>,
     /// The last change of each kind that is remembered no more.
     forgotten: BTreeMap<&'static str, u64>,
@@ -87,6 +124,7 @@ impl Default for Store {
             owned: BTreeMap::new(),
             unbound: BTreeSet::new(),
             bound: BTreeMap::new(),
+            labelled: BTreeMap::new(),
             changes: BTreeMap::new(),
             forgotten: BTreeMap::new(),
             told: watch::channel(0).0,
@@ -114,7 +152,7 @@ impl Store {
         self.objects
             .get(plural)?
             .get(key)
-            .map(|object| &object.value)
+            .map(|object| object.value())
     }
 
     /// All of a kind, in the order of their names; of a namespace, unless it is empty.
@@ -150,8 +188,11 @@ impl Store {
     }
 
     /// What an owner owns.
-    pub(super) fn owned_by(&self, uid: &str) -> Vec<(&'static str, Key)> {
-        self.owned.get(uid).into_iter().flatten().cloned().collect()
+    pub(super) fn owned_by(
+        &self,
+        uid: &str,
+    ) -> impl Iterator<Item = (&(&'static str, Key), &Arc<Object>)> {
+        self.owned.get(uid).into_iter().flatten()
     }
 
     pub(super) fn unbound_pods(&self) -> impl Iterator<Item = &Key> {
@@ -167,6 +208,29 @@ impl Store {
         keys.filter_map(move |key| pods?.get(key))
     }
 
+    /// The pods of a namespace that have all of some labels, in the order of their names; none without
+    /// any label.
+    pub(super) fn pods_with<'a>(
+        &'a self,
+        namespace: &str,
+        labels: &'a Map<String, Value>,
+    ) -> impl Iterator<Item = &'a Arc<Object>> + use<'a> {
+        let each = labels.iter().map(|(name, value)| {
+            let at = label(namespace, name, value);
+            at.and_then(|at| self.labelled.get(&at))
+        });
+        let least = each.min_by_key(|keys| keys.map_or(0, BTreeSet::len));
+        let pods = self.objects.get("pods");
+        let found = least.flatten().into_iter().flatten();
+        let found = found.filter_map(move |key| pods?.get(key));
+        found.filter(move |pod| {
+            let own = &pod.value()["metadata"]["labels"];
+            labels
+                .iter()
+                .all(|(name, value)| own.get(name) == Some(value))
+        })
+    }
+
     /// Puts an object where it is to be; gives it with its new version.
     pub(super) fn put(&mut self, kind: &'static Kind, key: &Key, mut value: Value) -> Change {
         self.version += 1;
@@ -175,9 +239,9 @@ impl Store {
         let kept = self.objects.entry(kind.plural).or_default();
         let before = kept.insert(key.clone(), Arc::clone(&object));
         if let Some(before) = &before {
-            self.forget(kind, key, &before.value);
+            self.forget(kind, key, before.value());
         }
-        self.index(kind, key, &object.value);
+        self.index(kind, key, &object);
         self.tell(kind, key, before, object, false)
     }
 
@@ -185,8 +249,8 @@ impl Store {
     pub(super) fn remove(&mut self, kind: &'static Kind, key: &Key) -> Option<Change> {
         let before = self.objects.get_mut(kind.plural)?.remove(key)?;
         self.version += 1;
-        self.forget(kind, key, &before.value);
-        let mut value = before.value.clone();
+        self.forget(kind, key, before.value());
+        let mut value = before.value().clone();
         value["metadata"]["resourceVersion"] = json!(self.version.to_string());
         Some(self.tell(kind, key, Some(before), Object::new(value), true))
     }
@@ -214,6 +278,20 @@ impl Store {
             self.forgotten.insert(kind.plural, first.version);
         }
         changes.push_back(change.clone());
+        let rests = changes.len().checked_sub(FRESH + 1);
+        if let Some(old) = rests.and_then(|at| changes.get_mut(at)) {
+            let now = old.object.at_rest();
+            // Events are many, and nobody but their readers looks at them again
+            if kind.plural == "events"
+                && let Some(kept) = self.objects.get_mut(kind.plural)
+                && let Some(kept) = kept.get_mut(&old.key)
+                && Arc::ptr_eq(kept, &old.object)
+            {
+                *kept = Arc::clone(&now);
+            }
+            old.object = now;
+            old.before = old.before.as_ref().map(|before| before.at_rest());
+        }
         self.told.send_replace(self.version);
         change
     }
@@ -249,8 +327,8 @@ impl Store {
         }
     }
 
-    fn index(&mut self, kind: &'static Kind, key: &Key, value: &Value) {
-        let at = (kind.plural, key.clone());
+    fn index(&mut self, kind: &'static Kind, key: &Key, object: &Arc<Object>) {
+        let (at, value) = ((kind.plural, key.clone()), object.value());
         if let Some(uid) = value["metadata"]["uid"].as_str() {
             self.uids.insert(uid.to_owned(), at.clone());
         }
@@ -258,9 +336,12 @@ impl Store {
             self.owned
                 .entry(owner.to_owned())
                 .or_default()
-                .insert(at.clone());
+                .insert(at.clone(), Arc::clone(object));
         }
         if kind.plural == "pods" {
+            for at in labels(key, value) {
+                self.labelled.entry(at).or_default().insert(key.clone());
+            }
             match value["spec"]["nodeName"].as_str() {
                 None | Some("") => drop(self.unbound.insert(key.clone())),
                 Some(node) => {
@@ -287,6 +368,14 @@ impl Store {
             }
         }
         if kind.plural == "pods" {
+            for at in labels(key, value) {
+                if let Some(labelled) = self.labelled.get_mut(&at) {
+                    labelled.remove(key);
+                    if labelled.is_empty() {
+                        self.labelled.remove(&at);
+                    }
+                }
+            }
             self.unbound.remove(key);
             if let Some(bound) = value["spec"]["nodeName"]
                 .as_str()
@@ -296,6 +385,18 @@ impl Store {
             }
         }
     }
+}
+
+/// Where a pod is found by a label.
+fn label(namespace: &str, name: &str, value: &Value) -> Option<(String, String, String)> {
+    let value = value.as_str()?;
+    Some((namespace.to_owned(), name.to_owned(), value.to_owned()))
+}
+
+fn labels(key: &Key, pod: &Value) -> impl Iterator<Item = (String, String, String)> {
+    let labels = pod["metadata"]["labels"].as_object();
+    let all = labels.into_iter().flatten();
+    all.filter_map(|(name, value)| label(&key.namespace, name, value))
 }
 
 /// The UIDs of an object's owners.
@@ -318,9 +419,9 @@ mod tests {
         let key = Key::new("a", "one");
         store.put(kind, &key, json!({"metadata": {"name": "one"}}));
         let second = store.put(kind, &key, json!({"metadata": {"name": "one"}, "data": {}}));
-        assert_eq!(second.object.value["metadata"]["resourceVersion"], "2");
+        assert_eq!(second.object.value()["metadata"]["resourceVersion"], "2");
         assert_eq!(
-            second.before.expect("it was there").value["metadata"]["resourceVersion"],
+            second.before.expect("it was there").value()["metadata"]["resourceVersion"],
             "1"
         );
         store.remove(kind, &key).expect("it is there");
@@ -341,6 +442,68 @@ mod tests {
     }
 
     #[test]
+    fn what_rests_is_what_it_was() {
+        let mut store = Store::default();
+        let kind = Kind::named("events");
+        let key = |number: usize| Key::new("a", &number.to_string());
+        for number in 0..=FRESH {
+            let event =
+                json!({"metadata": {"name": number.to_string()}, "count": 1.5, "reason": "\"\n"});
+            store.put(kind, &key(number), event);
+        }
+        let is_value = |object: &Object| object.value.get().is_some();
+        let (first, second) = (store.get(kind, &key(0)), store.get(kind, &key(1)));
+        let (first, second) = (first.expect("the first"), second.expect("the second"));
+        assert!(!is_value(first) && is_value(second));
+        let changes = store.since(kind, 0).expect("all are remembered");
+        let values = changes.filter(|change| is_value(&change.object));
+        assert_eq!(values.count(), FRESH);
+        let is = json!({"metadata": {"name": "0", "resourceVersion": "1"}, "count": 1.5, "reason": "\"\n"});
+        assert_eq!(*first.value(), is);
+        // Others are asked for all the time
+        let nodes = Kind::named("nodes");
+        for number in 0..=FRESH {
+            store.put(nodes, &key(number), json!({"metadata": {}}));
+        }
+        assert!(store.all("nodes", "").all(|(_, node)| is_value(node)));
+    }
+
+    #[test]
+    fn pods_are_found_by_all_of_some_labels() {
+        let mut store = Store::default();
+        let kind = Kind::named("pods");
+        let pod = |labels: Value| json!({"metadata": {"labels": labels}});
+        for (namespace, name, labels) in [
+            ("a", "two", json!({"app": "x", "tier": "back"})),
+            ("a", "one", json!({"app": "x", "tier": "back"})),
+            ("a", "other", json!({"app": "x", "tier": "front"})),
+            ("b", "one", json!({"app": "x", "tier": "back"})),
+        ] {
+            store.put(kind, &Key::new(namespace, name), pod(labels));
+        }
+        let found = |store: &Store, labels: Value| {
+            let labels = labels.as_object().expect("labels");
+            let found = store.pods_with("a", labels);
+            found
+                .map(|pod| pod.value()["metadata"]["resourceVersion"].to_string())
+                .collect::<Vec<_>>()
+        };
+        let both = json!({"app": "x", "tier": "back"});
+        assert_eq!(found(&store, both.clone()), ["\"2\"", "\"1\""]);
+        assert_eq!(found(&store, json!({"app": "x"})).len(), 3);
+        assert!(found(&store, json!({})).is_empty());
+        assert!(found(&store, json!({"app": "x", "tier": "none"})).is_empty());
+        store.put(kind, &Key::new("a", "two"), pod(json!({"app": "y"})));
+        store.remove(kind, &Key::new("a", "one"));
+        assert!(found(&store, both).is_empty());
+        assert_eq!(found(&store, json!({"app": "y"})), ["\"5\""]);
+        store.remove(kind, &Key::new("a", "two"));
+        store.remove(kind, &Key::new("a", "other"));
+        store.remove(kind, &Key::new("b", "one"));
+        assert!(store.labelled.is_empty());
+    }
+
+    #[test]
     fn pods_are_found_by_their_node_and_things_by_their_owner() {
         let mut store = Store::default();
         let kind = Kind::named("pods");
@@ -349,7 +512,9 @@ mod tests {
             json!({"metadata": {"uid": "u", "ownerReferences": [{"uid": "o"}]}, "spec": {}});
         store.put(kind, &key, owned.clone());
         assert_eq!(store.unbound_pods().collect::<Vec<_>>(), [&key]);
-        assert_eq!(store.owned_by("o"), [("pods", key.clone())]);
+        let mut owns = store.owned_by("o").map(|(at, _)| at);
+        assert!(owns.next() == Some(&("pods", key.clone())) && owns.next().is_none());
+        drop(owns);
         let mut bound = owned;
         bound["spec"]["nodeName"] = json!("n");
         store.put(kind, &key, bound);
@@ -359,7 +524,7 @@ mod tests {
         );
         store.remove(kind, &key);
         assert_eq!(
-            (store.pods_of("n").count(), store.owned_by("o").len()),
+            (store.pods_of("n").count(), store.owned_by("o").count()),
             (0, 0)
         );
     }

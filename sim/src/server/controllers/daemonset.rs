@@ -42,7 +42,7 @@ pub(super) fn look(state: &mut State, key: &Key) {
     let nodes: Vec<(String, bool)> = state
         .store
         .all("nodes", "")
-        .map(|(key, node)| (key.name.clone(), scheduler::takes(&wanted, &node.value)))
+        .map(|(key, node)| (key.name.clone(), scheduler::takes(&wanted, node.value())))
         .collect();
     let mut by_node: BTreeMap<String, Vec<(Key, Arc<Object>)>> = BTreeMap::new();
     for (key, pod) in made(&state.store, "pods", &set) {

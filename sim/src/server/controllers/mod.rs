@@ -12,6 +12,7 @@ mod scheduler;
 mod slices;
 mod statefulset;
 
+pub(super) use pods::Standing;
 pub(super) use scheduler::bind;
 
 use std::collections::BTreeSet;
@@ -79,20 +80,16 @@ pub(super) fn settle(state: &mut State) {
 /// Who has to look at something because of a change.
 pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
     let mut work = BTreeSet::new();
-    let (object, key) = (&change.object.value, &change.key);
+    let (object, key) = (change.object.value(), &change.key);
     let before = change
         .before
         .as_ref()
-        .map_or(&Value::Null, |before| &before.value);
+        .map_or(&Value::Null, |before| before.value());
     let other = |path: &str| before.pointer(path) != object.pointer(path);
     if change.deleted {
         let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
-        work.extend(
-            store
-                .owned_by(uid)
-                .into_iter()
-                .map(|(plural, key)| Work::Owned(plural, key)),
-        );
+        let owned = store.owned_by(uid);
+        work.extend(owned.map(|((plural, key), _)| Work::Owned(plural, key.clone())));
     } else if owners(object).any(|owner| !store.is_there(owner)) {
         work.insert(Work::Owned(change.plural, key.clone()));
     }
@@ -115,6 +112,11 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
         let named = Key::new(&key.namespace, owner["name"].as_str().unwrap_or_default());
         match owner["kind"].as_str().unwrap_or_default() {
             "Deployment" => work.insert(Work::Deployment(named)),
+            "ReplicaSet"
+                if !change.deleted && !replicaset::is_touched(store, &named, before, object) =>
+            {
+                continue;
+            }
             "ReplicaSet" => work.insert(Work::ReplicaSet(named)),
             "StatefulSet" => work.insert(Work::StatefulSet(named)),
             "DaemonSet" => work.insert(Work::DaemonSet(named)),
@@ -150,8 +152,7 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
         "services" => drop(work.insert(Work::Endpoints(key.clone()))),
         "pods" => {
             if change.deleted || slices::differ(before, object) {
-                work.extend(serving(store, key, object));
-                work.extend(serving(store, key, before));
+                work.extend(serving(store, key, [object, before]));
             }
             let moved = other("/spec/nodeName") || other("/metadata/labels");
             let is_new = before.is_null();
@@ -187,8 +188,8 @@ pub(super) fn is_heard(change: &Change) -> bool {
     let before = change
         .before
         .as_ref()
-        .map(|before| conditions(&before.value));
-    let now = &change.object.value;
+        .map(|before| conditions(before.value()));
+    let now = change.object.value();
     !change.deleted
         && !node::is_silent(now)
         && before.is_some_and(|before| before != conditions(now))
@@ -202,15 +203,15 @@ fn all<'a>(
     store.all(plural, namespace).map(|(key, _)| key.clone())
 }
 
-/// The Services that select a pod.
+/// The Services that select a pod as it is or as it was.
 fn serving<'a>(
     store: &'a Store,
     key: &'a Key,
-    pod: &'a Value,
+    pods: [&'a Value; 2],
 ) -> impl Iterator<Item = Work> + use<'a> {
     let services = store.all("services", &key.namespace);
     services
-        .filter(move |(_, service)| slices::selects(service, pod))
+        .filter(move |(_, service)| pods.iter().any(|pod| slices::selects(service, pod)))
         .map(|(key, _)| Work::Endpoints(key.clone()))
 }
 
@@ -237,14 +238,10 @@ fn owned_by(kind: &Kind, owner: &Value) -> Value {
 
 /// What a controller has made of a kind, in the order of their names.
 fn made(store: &Store, plural: &str, owner: &Value) -> Vec<(Key, Arc<Object>)> {
-    let kind = Kind::named(plural);
     let uid = owner["metadata"]["uid"].as_str().unwrap_or_default();
-    let all = store.owned_by(uid).into_iter();
-    all.filter(|(owned, _)| *owned == plural)
-        .filter_map(|(_, key)| {
-            let object = Arc::clone(store.get(kind, &key)?);
-            Some((key, object))
-        })
+    let all = store.owned_by(uid);
+    all.filter(|((owned, _), _)| *owned == plural)
+        .map(|((_, key), object)| (key.clone(), Arc::clone(object)))
         .collect()
 }
 

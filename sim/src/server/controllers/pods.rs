@@ -1,6 +1,7 @@
 //! What controllers ask of pods, and how they make them.
 
 use std::cmp::Reverse;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -13,6 +14,33 @@ use crate::server::refusal::Refusal;
 use crate::server::state::State;
 use crate::server::store::Object;
 use crate::world::Key;
+
+/// How a pod counts for who owns it: asked of all its pods whenever one of them changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::server) struct Standing {
+    /// Neither over nor on its way out.
+    pub(super) active: bool,
+    pub(super) ready: bool,
+    /// Its labels, as [`hash`] has them.
+    pub(super) labels: u64,
+}
+
+impl Standing {
+    pub(in crate::server) fn of(pod: &Value) -> Self {
+        Self {
+            active: !is_over(pod) && !is_going(pod),
+            ready: is_ready(pod),
+            labels: hash(&pod["metadata"]["labels"]),
+        }
+    }
+}
+
+/// The same for equal values, and in practice for them alone.
+pub(super) fn hash(value: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
 
 pub(super) fn is_over(pod: &Value) -> bool {
     matches!(
@@ -50,12 +78,11 @@ fn ready_since(pod: &Value) -> Option<Timestamp> {
 
 /// Whether a pod has been ready for so many seconds; else for how long it has still to be, if it is.
 pub(super) fn available(pod: &Value, least: i64) -> Result<(), Option<SignedDuration>> {
-    let since = ready_since(pod);
     if least == 0 && is_ready(pod) {
         return Ok(());
     }
-    let missing =
-        since.map(|since| SignedDuration::from_secs(least) - clock::now().duration_since(since));
+    let missing = ready_since(pod)
+        .map(|since| SignedDuration::from_secs(least) - clock::now().duration_since(since));
     match missing {
         Some(missing) if missing.is_positive() => Err(Some(missing)),
         Some(_) => Ok(()),
@@ -115,7 +142,7 @@ pub(super) fn create(
     let created = state.create(Kind::named("pods"), &namespace, pod, false);
     match &created {
         Ok(pod) => {
-            let name = pod.value["metadata"]["name"].as_str().unwrap_or_default();
+            let name = pod.value()["metadata"]["name"].as_str().unwrap_or_default();
             let message = format!("Created pod: {name}");
             state.tell(
                 component,

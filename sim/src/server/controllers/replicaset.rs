@@ -4,33 +4,48 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::pods::{self, available, is_going, is_over, is_ready, rank};
+use super::pods::{self, Standing, available, is_going, rank};
 use super::{Work, made, number};
 use crate::server::kinds::Kind;
 use crate::server::state::State;
-use crate::server::store::Object;
+use crate::server::store::{Object, Store};
 use crate::world::Key;
 
 const COMPONENT: &str = "replicaset-controller";
 
+/// Whether a set has to be looked at because of a change of one of its pods. Most changes are none to
+/// it: it counts the pod as before, and it has what it wants.
+pub(super) fn is_touched(store: &Store, set: &Key, before: &Value, pod: &Value) -> bool {
+    let Some(set) = store.value("replicasets", set) else {
+        return true;
+    };
+    let (wanted, has) = (&set["spec"]["replicas"], &set["status"]["replicas"]);
+    let by_time = number(&set["spec"]["minReadySeconds"]) > 0;
+    before.is_null()
+        || number(wanted) != number(has)
+        || by_time
+        || Standing::of(before) != Standing::of(pod)
+        || before["metadata"]["ownerReferences"] != pod["metadata"]["ownerReferences"]
+}
+
 pub(super) fn look(state: &mut State, key: &Key) {
     let kind = Kind::named("replicasets");
-    let Some(set) = state.store.value("replicasets", key).cloned() else {
+    let Some(set) = state.store.get(kind, key).cloned() else {
         return;
     };
-    let template = set["spec"]["template"].clone();
+    let template = &set["spec"]["template"];
+    let mut now = active(state, &set);
     if !is_going(&set) {
         let wanted = number(&set["spec"]["replicas"]);
-        let mut now = active(state, &set);
+        let more = count(&now) - wanted;
         let mut failed = false;
-        for _ in 0..(wanted - count(&now)).max(0) {
+        for _ in more..0 {
             // What fails now is tried again with the next change: nothing else would make it possible
-            if pods::create(state, COMPONENT, (kind, &set), &template, |_| {}).is_err() {
+            if pods::create(state, COMPONENT, (kind, &set), template, |_| {}).is_err() {
                 failed = true;
                 break;
             }
         }
-        let more = count(&now) - wanted;
         if more > 0 && !failed {
             now.sort_by_cached_key(|(_, pod)| rank(pod));
             let more = usize::try_from(more).unwrap_or(0);
@@ -38,13 +53,29 @@ pub(super) fn look(state: &mut State, key: &Key) {
                 pods::delete(state, COMPONENT, (kind, &set), key);
             }
         }
+        if more != 0 {
+            now = active(state, &set);
+        }
     }
-    let active = active(state, &set);
     let least = number(&set["spec"]["minReadySeconds"]);
-    let ready = active.iter().filter(|(_, pod)| is_ready(pod));
-    let mut fit = 0;
-    for (_, pod) in &active {
-        match available(pod, least) {
+    let labels = &template["metadata"]["labels"];
+    let same = pods::hash(labels);
+    let labelled = |pod: &Value| {
+        let own = &pod["metadata"]["labels"];
+        let mut all = labels.as_object().into_iter().flatten();
+        all.all(|(name, value)| own[name] == *value)
+    };
+    let (mut ready, mut fit, mut full) = (0, 0, 0);
+    for (_, pod) in &now {
+        let standing = pod.standing();
+        ready += i64::from(standing.ready);
+        full += i64::from(standing.labels == same || labelled(pod));
+        let is_fit = match (standing.ready, least) {
+            (false, _) => Err(None),
+            (true, 0) => Ok(()),
+            _ => available(pod, least),
+        };
+        match is_fit {
             Ok(()) => fit += 1,
             Err(Some(left)) => {
                 let left = std::time::Duration::try_from(left).unwrap_or_default();
@@ -53,14 +84,9 @@ pub(super) fn look(state: &mut State, key: &Key) {
             Err(None) => {}
         }
     }
-    let labels = template["metadata"]["labels"].as_object();
-    let labelled = |pod: &Value| {
-        let has = |(name, value): (&String, &Value)| pod["metadata"]["labels"][name] == *value;
-        labels.into_iter().flatten().all(has)
-    };
     let status = json!({
-        "replicas": count(&active), "fullyLabeledReplicas": active.iter().filter(|(_, pod)| labelled(pod)).count(),
-        "readyReplicas": ready.count(), "availableReplicas": fit,
+        "replicas": count(&now), "fullyLabeledReplicas": full,
+        "readyReplicas": ready, "availableReplicas": fit,
         "observedGeneration": set["metadata"]["generation"],
     });
     state.set_status("replicasets", key, told(status));
@@ -89,10 +115,56 @@ pub(super) fn told(mut status: Value) -> Value {
 /// The pods that count: not over and not on their way out.
 fn active(state: &State, set: &Value) -> Vec<(Key, Arc<Object>)> {
     let mut all = made(&state.store, "pods", set);
-    all.retain(|(_, pod)| !is_over(pod) && !is_going(pod));
+    all.retain(|(_, pod)| pod.standing().active);
     all
 }
 
 fn count<T>(of: &[T]) -> i64 {
     i64::try_from(of.len()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_is_looked_at_for_what_it_counts() {
+        let mut store = Store::default();
+        let key = Key::new("a", "s");
+        let mut set = json!({"metadata": {}, "spec": {"replicas": 1}, "status": {"replicas": 1}});
+        let kind = Kind::named("replicasets");
+        store.put(kind, &key, set.clone());
+        let pod = json!({"metadata": {"labels": {"app": "x"}}, "status": {"phase": "Pending"}});
+        let with = |path: &str, value: Value| {
+            let mut pod = pod.clone();
+            pod[path] = value;
+            pod
+        };
+        let ready =
+            json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]});
+        for (other, touched) in [
+            (with("status", json!({"phase": "Running"})), false),
+            (with("spec", json!({"nodeName": "n"})), false),
+            (with("status", json!({"phase": "Failed"})), true),
+            (with("status", ready), true),
+            (with("metadata", json!({"labels": {"app": "y"}})), true),
+            (
+                with(
+                    "metadata",
+                    json!({"labels": {"app": "x"}, "deletionTimestamp": "now"}),
+                ),
+                true,
+            ),
+        ] {
+            assert_eq!(is_touched(&store, &key, &pod, &other), touched, "{other}");
+            assert_eq!(is_touched(&store, &key, &other, &pod), touched, "{other}");
+        }
+        assert!(is_touched(&store, &key, &Value::Null, &pod), "it is new");
+        set["spec"]["minReadySeconds"] = json!(5);
+        store.put(kind, &key, set.clone());
+        assert!(is_touched(&store, &key, &pod, &pod), "time counts");
+        set["spec"] = json!({"replicas": 2});
+        store.put(kind, &key, set);
+        assert!(is_touched(&store, &key, &pod, &pod), "it lacks one");
+    }
 }

@@ -55,15 +55,16 @@ pub(super) fn tell(state: &mut State, key: &Key) {
         return;
     };
     let selector = service["spec"]["selector"].as_object();
-    let selects_any = selector.is_some_and(|own| !own.is_empty());
-    if !selects_any || service["spec"]["type"] == "ExternalName" || is_going(&service) {
+    let Some(selector) = selector.filter(|own| !own.is_empty()) else {
+        return;
+    };
+    if service["spec"]["type"] == "ExternalName" || is_going(&service) {
         return;
     }
     let pods: Vec<&Value> = state
         .store
-        .all("pods", &key.namespace)
-        .map(|(_, pod)| &pod.value)
-        .filter(|pod| selects(&service, pod))
+        .pods_with(&key.namespace, selector)
+        .map(|pod| pod.value())
         .filter(|pod| !is_over(pod) && pod["status"]["podIP"].is_string())
         .collect();
     let unready_too = service["spec"]["publishNotReadyAddresses"] == true;

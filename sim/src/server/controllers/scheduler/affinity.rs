@@ -14,6 +14,12 @@ fn terms<'a>(pod: &'a Value, kind: &str) -> impl Iterator<Item = &'a Value> {
         .flatten()
 }
 
+/// Whether a pod asks anything of other pods.
+pub(super) fn is_asked(pod: &Value) -> bool {
+    let affinity = &pod["spec"]["affinity"];
+    affinity["podAffinity"].is_object() || affinity["podAntiAffinity"].is_object()
+}
+
 /// Whether a pod keeps others away.
 pub(super) fn keeps_away(pod: &Value) -> bool {
     terms(pod, "podAntiAffinity").next().is_some()
@@ -80,7 +86,7 @@ pub(super) fn check(
     }
     let aloof = scene.aloof.iter().filter(|(other, _)| stays(other));
     let mut aloof = aloof.flat_map(|(other, there)| {
-        terms(other, "podAntiAffinity").map(move |term| (term, &other.value, &there.value))
+        terms(other, "podAntiAffinity").map(move |term| (term, other.value(), there.value()))
     });
     let unwanted = aloof.any(|(term, other, there)| against(term, other, pod, there));
     match unwanted {

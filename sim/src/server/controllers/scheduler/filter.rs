@@ -13,7 +13,7 @@ pub(super) fn check(
     place: &Place,
     without: &[&Value],
 ) -> Result<(), Rejection> {
-    let (pod, node) = (wanted.pod, &place.node.value);
+    let (pod, node) = (wanted.pod, place.node.value());
     if !named(pod, &place.name) {
         return Err(Rejection::for_good(
             "node(s) didn't satisfy plugin(s) [NodeAffinity]",
@@ -47,7 +47,7 @@ impl Place {
         &'a self,
         without: &'a [&Value],
     ) -> impl Iterator<Item = &'a Value> + Clone {
-        let pods = self.pods.iter().map(|pod| &pod.value);
+        let pods = self.pods.iter().map(|pod| pod.value());
         pods.filter(|pod| !without.iter().any(|gone| std::ptr::eq(*gone, *pod)))
     }
 }

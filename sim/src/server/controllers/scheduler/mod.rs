@@ -14,6 +14,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use self::room::Amounts;
+use self::score::Scores;
 use super::pods::{condition, is_going, set_condition};
 use crate::clock;
 use crate::server::kinds::Kind;
@@ -48,6 +49,9 @@ impl Rejection {
         }
     }
 }
+
+/// What speaks for a node that takes a pod, or why it does not.
+type Fit = Result<Scores, Rejection>;
 
 /// A node with what is on it, without the pods that are over.
 struct Place {
@@ -117,7 +121,7 @@ impl Scene {
     fn placed(&self) -> impl Iterator<Item = (&Value, &Value)> + '_ {
         self.places.iter().flat_map(|place| {
             let pods = place.pods.iter();
-            pods.map(|pod| (&pod.value, &place.node.value))
+            pods.map(|pod| (pod.value(), place.node.value()))
         })
     }
 }
@@ -150,8 +154,9 @@ pub(super) fn look(state: &mut State) {
         return;
     }
     let mut scene = Scene::of(state);
+    let mut last = None;
     for (_, _, key) in waiting {
-        place(state, &mut scene, &key);
+        place(state, &mut scene, &mut last, &key);
     }
 }
 
@@ -159,8 +164,27 @@ fn priority(pod: &Value) -> i64 {
     pod["spec"]["priority"].as_i64().unwrap_or(0)
 }
 
-/// Places a pod, or says why it stays where it is. The scene is kept as it then is.
-fn place(state: &mut State, scene: &mut Scene, key: &Key) {
+/// Whether two pods fare alike on every node: all that filters and scores read of them is the same.
+fn is_like(one: &Value, other: &Value) -> bool {
+    let spec = ["affinity", "nodeSelector", "tolerations", "overhead"];
+    let meta = ["namespace", "labels", "ownerReferences"];
+    spec.iter()
+        .all(|name| one["spec"][name] == other["spec"][name])
+        && meta
+            .iter()
+            .all(|name| one["metadata"][name] == other["metadata"][name])
+        && room::requests(one) == room::requests(other)
+        && room::ports(one).eq(room::ports(other))
+}
+
+/// Places a pod, or says why it stays where it is. The scene is kept as it then is, and what was found
+/// for the `last` pod holds for another like it.
+fn place(
+    state: &mut State,
+    scene: &mut Scene,
+    last: &mut Option<(Arc<Object>, Vec<Fit>)>,
+    key: &Key,
+) {
     let pods = Kind::named("pods");
     let Some(pod) = state.store.get(pods, key).cloned() else {
         return;
@@ -169,16 +193,23 @@ fn place(state: &mut State, scene: &mut Scene, key: &Key) {
         requests: room::requests(&pod),
         pod: &pod,
     };
-    let places = scene.places.iter();
-    let looked: Vec<Result<(), Rejection>> = places
-        .map(|place| filter::check(scene, &wanted, place, &[]))
-        .collect();
-    let taken = looked.iter().enumerate().filter(|(_, taken)| taken.is_ok());
-    let fit: Vec<usize> = taken.map(|(at, _)| at).collect();
-    if let Some(at) = score::best(scene, &wanted, &fit) {
+    let fit = |scene: &Scene, place: &Place| {
+        filter::check(scene, &wanted, place, &[])?;
+        Ok(Scores::of(scene, &wanted, place))
+    };
+    let mut looked = match last.take() {
+        Some((last, looked)) if is_like(&last, &pod) => looked,
+        _ => scene.places.iter().map(|own| fit(scene, own)).collect(),
+    };
+    if let Some(at) = score::best(scene, &pod, &looked) {
         bind(state, key, &scene.places[at].name);
         if let Some(bound) = state.store.get(pods, key) {
             scene.put(at, bound);
+        }
+        // A pod that looks at others makes a difference to them on other nodes too
+        if !affinity::is_asked(&pod) {
+            looked[at] = fit(scene, &scene.places[at]);
+            *last = Some((Arc::clone(&pod), looked));
         }
         return;
     }
@@ -234,7 +265,7 @@ fn scheduled(status: &mut Value, is: &str, message: &str) {
 
 /// `0/8 nodes are available: 2 node(s) had untolerated taint(s), …` (`framework/types.go`,
 /// `FitError`).
-fn refusals(looked: &[Result<(), Rejection>]) -> String {
+fn refusals(looked: &[Fit]) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for taken in looked {
         for reason in taken

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{COMPONENT, Rejection, Scene, Wanted, filter, priority};
+use super::{COMPONENT, Fit, Scene, Wanted, filter, priority};
 use crate::server::controllers::pods::{is_going, set_condition};
 use crate::server::kinds::Kind;
 use crate::server::state::State;
@@ -52,7 +52,7 @@ impl Found {
     }
 }
 
-pub(super) fn find(scene: &Scene, wanted: &Wanted<'_>, looked: &[Result<(), Rejection>]) -> Found {
+pub(super) fn find(scene: &Scene, wanted: &Wanted<'_>, looked: &[Fit]) -> Found {
     let pod = wanted.pod;
     if pod["spec"]["preemptionPolicy"] == "Never" {
         return Found::Not("preemptionPolicy=Never");
@@ -60,7 +60,7 @@ pub(super) fn find(scene: &Scene, wanted: &Wanted<'_>, looked: &[Result<(), Reje
     let lower = |other: &&Value| priority(other) < priority(pod);
     if let Some(node) = pod["status"]["nominatedNodeName"].as_str() {
         let own = scene.at(node).map(|at| &scene.places[at].pods);
-        let own = own.into_iter().flatten().map(|pod| &pod.value);
+        let own = own.into_iter().flatten().map(|pod| pod.value());
         if own.filter(lower).any(is_going) {
             return Found::Not("a terminating pod on the nominated node");
         }
@@ -75,7 +75,7 @@ pub(super) fn find(scene: &Scene, wanted: &Wanted<'_>, looked: &[Result<(), Reje
             unhelpful += 1;
             continue;
         }
-        let own = place.pods.iter().map(|pod| &pod.value);
+        let own = place.pods.iter().map(|pod| pod.value());
         let mut gone: Vec<&Value> = own.filter(lower).collect();
         if gone.is_empty() || filter::check(scene, wanted, place, &gone).is_err() {
             in_vain += 1;

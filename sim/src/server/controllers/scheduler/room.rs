@@ -87,7 +87,7 @@ pub(super) fn missing(wanted: &Wanted<'_>, place: &Place, without: &[&Value]) ->
 }
 
 /// The ports of the node that a pod takes.
-fn ports(pod: &Value) -> impl Iterator<Item = (&Value, &str)> {
+pub(super) fn ports(pod: &Value) -> impl Iterator<Item = (&Value, &str)> {
     let containers = pod["spec"]["containers"].as_array();
     let ports = containers
         .into_iter()
@@ -154,7 +154,7 @@ mod tests {
             lacks(&large, &full, &[]),
             ["Too many pods", "Insufficient cpu"]
         );
-        assert_eq!(lacks(&large, &full, &[&full.pods[0].value]), nothing);
+        assert_eq!(lacks(&large, &full, &[full.pods[0].value()]), nothing);
         let free = |own: &[&Value]| ports_are_free(&small, &own.iter().copied());
         assert!(!free(&[&large, &small]) && free(&[&large]));
         let gpu = json!({"spec": {"containers": [{"resources": {"requests": {"gpu": "1"}}}]}});

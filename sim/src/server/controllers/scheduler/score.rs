@@ -5,37 +5,46 @@ use serde_json::Value;
 use super::affinity::{is_about, is_together};
 use super::filter::term_holds;
 use super::room::Amounts;
-use super::{Place, Scene, Wanted};
+use super::{Fit, Place, Scene, Wanted};
 use crate::server::controllers::node::tolerates;
 
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
-/// Of several, the first in the order of their names: a real scheduler takes one by chance.
-pub(super) fn best(scene: &Scene, wanted: &Wanted<'_>, fit: &[usize]) -> Option<usize> {
-    if let [only] = fit {
-        return Some(*only);
-    }
-    let pod = wanted.pod;
-    let nominated = pod["status"]["nominatedNodeName"].as_str();
-    let nominated = nominated.and_then(|name| scene.at(name));
-    if let Some(at) = nominated.filter(|at| fit.contains(at)) {
-        return Some(at);
-    }
-    let places = fit.iter().map(|at| &scene.places[*at]);
-    let raw: Vec<[f64; 4]> = places
-        .map(|place| {
-            let node = &place.node.value;
-            [
+/// What speaks for a node: each plugin's score, and how much of the node would be left.
+#[derive(Debug)]
+pub(super) struct Scores {
+    /// Of `NodeAffinity`, `InterPodAffinity`, `TaintToleration` and `PodTopologySpread`.
+    raw: [f64; 4],
+    least: f64,
+}
+
+impl Scores {
+    pub(super) fn of(scene: &Scene, wanted: &Wanted<'_>, place: &Place) -> Self {
+        let (pod, node) = (wanted.pod, place.node.value());
+        Self {
+            raw: [
                 by_node(pod, node),
                 by_pods(scene, pod, node),
                 by_taints(pod, node),
                 spread(place, pod),
-            ]
-        })
-        .collect();
+            ],
+            least: least(place, wanted),
+        }
+    }
+}
+
+/// Of several, the first in the order of their names: a real scheduler takes one by chance.
+pub(super) fn best(scene: &Scene, pod: &Value, looked: &[Fit]) -> Option<usize> {
+    let nominated = pod["status"]["nominatedNodeName"].as_str();
+    let nominated = nominated.and_then(|name| scene.at(name));
+    if let Some(at) = nominated.filter(|at| looked[*at].is_ok()) {
+        return Some(at);
+    }
+    let all = looked.iter().enumerate();
+    let fit = all.filter_map(|(at, fit)| Some((at, fit.as_ref().ok()?)));
     let most = |at: usize| {
-        raw.iter()
-            .map(|scores| scores[at].abs())
+        fit.clone()
+            .map(|(_, scores)| scores.raw[at].abs())
             .fold(0.0, f64::max)
     };
     // NodeAffinity 2, InterPodAffinity 2, TaintToleration 3, PodTopologySpread 2
@@ -46,8 +55,8 @@ pub(super) fn best(scene: &Scene, wanted: &Wanted<'_>, fit: &[usize]) -> Option<
         (2.0, most(3)),
     ];
     let mut best: Option<(f64, usize)> = None;
-    for (at, raw) in fit.iter().zip(&raw) {
-        let normal = raw.iter().zip(weights);
+    for (at, scores) in fit {
+        let normal = scores.raw.iter().zip(weights);
         let normal = normal.map(|(score, (weight, most))| {
             if most > 0.0 {
                 weight * 100.0 * score / most
@@ -55,9 +64,9 @@ pub(super) fn best(scene: &Scene, wanted: &Wanted<'_>, fit: &[usize]) -> Option<
                 0.0
             }
         });
-        let score = normal.sum::<f64>() + least(&scene.places[*at], wanted);
+        let score = normal.sum::<f64>() + scores.least;
         if best.is_none_or(|(most, _)| score > most + 1e-9) {
-            best = Some((score, *at));
+            best = Some((score, at));
         }
     }
     best.map(|(_, at)| at)
