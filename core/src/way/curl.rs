@@ -248,6 +248,9 @@ mod tests {
         assert_eq!(fitting(&gets, 3 * (ANSWER + 1)), 3);
         assert_eq!(fitting(&gets, 1 << 20), 4);
         // What is sent comes back
+        gets[0].path = "/ab".to_owned();
+        assert_eq!(fitting(&gets, 2 * (ANSWER + 2)), 2);
+        assert_eq!(fitting(&gets, 2 * (ANSWER + 2) - 1), 1);
         gets[1].path = format!("/echo?msg={}", "x".repeat(ANSWER));
         assert_eq!(fitting(&gets, 3 * (ANSWER + 1)), 1);
     }

@@ -857,6 +857,31 @@ fn without_an_address_that_it_should_have_a_pod_is_trouble() {
 }
 
 #[test]
+fn what_pods_of_another_pool_have_is_due_to_none_of_this_one() {
+    use FixtureName::{Churn, WinWebserver, WindowsPodProber};
+    let with = |standing: &mut Standing| {
+        for name in [WindowsPodProber, WinWebserver, Churn] {
+            without_second(standing, name, "win-a");
+        }
+    };
+    let ask = http(WinWebserver, Target::ServiceIp);
+    let asked = bound_in_second(with, |at| Http::request(&ask, at));
+    assert_eq!(asked, Ok(Request::Get(Vec::new())));
+}
+
+#[test]
+fn fixtures_are_told_apart_by_their_network_and_by_their_families() {
+    let those = |so: fn(FixtureName) -> bool| -> Vec<FixtureName> {
+        let all = FixtureName::ALL.into_iter();
+        all.filter(|name| so(*name)).collect()
+    };
+    let in_second = those(FixtureName::is_in_second_family);
+    assert_eq!(in_second.len(), FixtureName::IN_SECOND_FAMILY.len());
+    let on_node = [FixtureName::LinuxNodeProber, FixtureName::WindowsNodeProber];
+    assert_eq!(those(FixtureName::is_on_node), on_node);
+}
+
+#[test]
 fn one_pod_without_an_address_that_others_have_is_trouble() {
     let ask = http(FixtureName::WinWebserver, Target::ServiceIp);
     let with = |standing: &mut Standing| {
