@@ -100,9 +100,11 @@ impl State {
                     take(&mut body, old, "status");
                 }
                 defaults::set(kind, &mut body);
-                valid::check(kind, &body, Some(old))?;
                 if kind.plural == "services" {
                     services::keep(&mut body, old);
+                }
+                valid::check(kind, &body, Some(old))?;
+                if kind.plural == "services" {
                     services::complete(self, key, &mut body)?;
                 }
             }

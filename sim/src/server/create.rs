@@ -77,8 +77,8 @@ impl State {
     fn name(&mut self, kind: &Kind, body: &mut Value) -> Result<String, Refusal> {
         let meta = &mut body["metadata"];
         if let Some(name) = meta["name"].as_str().filter(|name| !name.is_empty()) {
-            if !is_name(name) {
-                let cause = Cause::invalid("metadata.name", &json!(name), SUBDOMAIN);
+            if let Some(why) = not_a_name(kind, name) {
+                let cause = Cause::invalid("metadata.name", &json!(name), &why);
                 return Err(Refusal::invalid(kind, name, vec![cause]));
             }
             return Ok(name.to_owned());
@@ -86,13 +86,13 @@ impl State {
         let base = meta["generateName"].as_str().unwrap_or_default();
         if base.is_empty() {
             let why = "name or generateName is required";
-            let cause = Cause::missing("metadata.name", why);
+            let cause = Cause::required("metadata.name", why);
             return Err(Refusal::invalid(kind, "", vec![cause]));
         }
         let base: String = base.chars().take(LONGEST_BASE).collect();
         let name = format!("{base}{}", self.letters(5));
-        if !is_name(&name) {
-            let cause = Cause::invalid("metadata.generateName", &json!(base), SUBDOMAIN);
+        if let Some(why) = not_a_name(kind, &name) {
+            let cause = Cause::invalid("metadata.generateName", &json!(base), &why);
             return Err(Refusal::invalid(kind, "", vec![cause]));
         }
         meta["name"] = json!(name);
@@ -153,7 +153,7 @@ pub(super) fn identify(kind: &Kind, namespace: &str, body: &mut Value) -> Result
 }
 
 /// Takes away what is set to nothing, which is as good as not set.
-fn bare(value: &mut Value) {
+pub(super) fn bare(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.retain(|_, value| !value.is_null());
@@ -164,12 +164,22 @@ fn bare(value: &mut Value) {
     }
 }
 
-fn is_name(name: &str) -> bool {
+/// What is wrong with a name, if anything is.
+fn not_a_name(kind: &Kind, name: &str) -> Option<String> {
+    // `IsPathSegmentName`: of roles and bindings, and of events on what has such a name
+    if kind.group == "rbac.authorization.k8s.io" || kind.plural == "events" {
+        let segment = ["/", "%"].into_iter().find(|part| name.contains(part));
+        return match (name, segment) {
+            ("." | "..", _) => Some(format!("may not be '{name}'")),
+            (_, Some(part)) => Some(format!("may not contain '{part}'")),
+            _ => None,
+        };
+    }
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
-    // RBAC's names alone are wider, and those of events on what has such a name
     let ends = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    name.len() <= LONGEST_NAME
-        && name.chars().all(inner)
-        && name.starts_with(ends)
-        && name.ends_with(ends)
+    if name.len() > LONGEST_NAME {
+        return Some(format!("must be no more than {LONGEST_NAME} bytes"));
+    }
+    let is_one = name.chars().all(inner) && name.starts_with(ends) && name.ends_with(ends);
+    (!is_one).then(|| SUBDOMAIN.to_owned())
 }

@@ -16,6 +16,14 @@ pub(super) fn set(kind: &Kind, object: &mut Value) {
             or(status, "phase", || json!("Pending"));
             or(status, "qosClass", || json!(class));
         }
+        // kubernetes 1.37.0, pkg/apis/rbac/v1/defaults.go
+        "rolebindings" | "clusterrolebindings" => {
+            let role = &mut object["roleRef"];
+            if role["apiGroup"] == "" {
+                role["apiGroup"] = Value::Null;
+            }
+            or(role, "apiGroup", || json!("rbac.authorization.k8s.io"));
+        }
         "podtemplates" => pod(&mut object["template"]["spec"]),
         "deployments" => {
             let spec = &mut object["spec"];

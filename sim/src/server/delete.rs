@@ -58,6 +58,12 @@ impl State {
         ] {
             let is = meta[field].as_str().unwrap_or_default();
             if let Some(given) = given.as_deref().filter(|given| *given != is) {
+                if kind.plural == "namespaces" {
+                    let why = format!(
+                        "Precondition failed: {what} in precondition: {given}, {what} in object meta: {is}"
+                    );
+                    return Err(Refusal::conflict(kind, &key.name, &why));
+                }
                 let why = format!(
                     "the {what} in the precondition ({given}) does not match the {what} in record ({is}). \
                      The object might have been {happened}"

@@ -20,7 +20,8 @@
 //! | `kubelet.rs` | exec, attach and logs: at the node |
 //! | `listen.rs` | TLS on loopback, and the same without a socket |
 //!
-//! What it answers otherwise than a real one is listed, with reasons, in `tests/differential`. Left out:
+//! What it answers otherwise than a real one to what is asked there is listed, with reasons, in
+//! `tests/differential`. Left out:
 //! `PodSecurity` and quotas, validation beyond what `valid.rs` says, keeping accounts from granting
 //! more than they have, `continue`, ownership of fields but for applies, `port-forward`, `Endpoints`,
 //! indexed jobs, cron jobs, claims of volumes, and any storage beyond memory.

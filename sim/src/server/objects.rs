@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::ask::{Ask, Verb};
 use super::change::{Part, Patch};
 use super::controllers;
+use super::create::bare;
 use super::delete::{Deleted, Deletion};
 use super::patch::{Form, patched};
 use super::refusal::{Cause, Refusal};
@@ -40,10 +41,10 @@ pub(super) fn answer(
         let cause = Cause::unsupported("dryRun", [given], &["All"]);
         return Err(Refusal::option(options_of(ask.verb), cause));
     }
-    is_known(ask, head, body)?;
     if let Some(answer) = recorded(shared, ask, head, body) {
         return Ok(answer);
     }
+    is_known(ask, head, body)?;
     shared.step(|state| match ask.verb {
         Verb::Create if ask.subresource == "binding" => {
             let target = json(body)?;
@@ -109,13 +110,18 @@ fn options_of(verb: Verb) -> &'static str {
 /// Refuses fields that the kind does not have, where a client wants that.
 fn is_known(ask: &Ask, head: &Parts, body: &Bytes) -> Result<(), Refusal> {
     let of_kind = matches!(ask.subresource.as_str(), "" | "status");
-    if !of_kind || ask.query.first("fieldValidation") != Some("Strict") {
+    // A configuration is of its kind, whatever else may pass
+    let applied = ask.verb == Verb::Patch && form_of(head)? == Form::Apply;
+    let strictly = applied || ask.query.first("fieldValidation") == Some("Strict");
+    if !of_kind || !strictly {
         return Ok(());
     }
-    let body = match ask.verb {
+    let mut body = match ask.verb {
         Verb::Create | Verb::Update | Verb::Patch => json(body)?,
         _ => return Ok(()),
     };
+    // What a patch takes away has no type
+    bare(&mut body);
     // A JSON patch is none of the kind
     if !body.is_object() {
         return Ok(());
@@ -130,10 +136,7 @@ fn is_known(ask: &Ask, head: &Parts, body: &Bytes) -> Result<(), Refusal> {
         .collect();
     let why = format!("strict decoding error: {}", all.join(", "));
     match ask.verb {
-        Verb::Patch if form_of(head)? == Form::Apply => {
-            let key = Key::new(&ask.namespace, &ask.name);
-            Err(Refusal::undeclared(ask.kind, &key, first))
-        }
+        Verb::Patch if applied => Err(Refusal::undeclared(ask.kind, &body["metadata"], first)),
         Verb::Patch => {
             let cause = Cause::invalid("patch", &json!(body.to_string()), &why);
             Err(Refusal::invalid_of("", "", "", vec![cause]))
@@ -189,7 +192,7 @@ fn patch(
 ) -> Result<Answer, Refusal> {
     let form = form_of(head)?;
     if form == Form::Apply && ask.query.first("fieldManager").is_none_or(str::is_empty) {
-        let cause = Cause::missing("fieldManager", "is required for apply patch");
+        let cause = Cause::required("fieldManager", "is required for apply patch");
         return Err(Refusal::option(options_of(ask.verb), cause));
     }
     let body = json(body)?;

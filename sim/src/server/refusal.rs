@@ -5,7 +5,6 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use super::kinds::Kind;
-use crate::world::Key;
 
 /// One thing that is wrong in an object (apimachinery, `field.Error`).
 #[derive(Clone, Debug, PartialEq)]
@@ -25,16 +24,13 @@ impl Cause {
         }
     }
 
-    pub(super) fn required(field: &str) -> Self {
-        Self::new("FieldValueRequired", field, "Required value".to_owned())
-    }
-
-    pub(super) fn missing(field: &str, why: &str) -> Self {
-        Self::new(
-            "FieldValueRequired",
-            field,
-            format!("Required value: {why}"),
-        )
+    /// Without a word more if `why` is empty.
+    pub(super) fn required(field: &str, why: &str) -> Self {
+        let message = match why {
+            "" => "Required value".to_owned(),
+            why => format!("Required value: {why}"),
+        };
+        Self::new("FieldValueRequired", field, message)
     }
 
     pub(super) fn invalid(field: &str, value: &Value, why: &str) -> Self {
@@ -98,14 +94,19 @@ impl Refusal {
     }
 
     /// What is applied and has a field that the kind has not (structured-merge-diff).
-    pub(super) fn undeclared(kind: &Kind, key: &Key, field: &str) -> Self {
+    pub(super) fn undeclared(kind: &Kind, meta: &Value, field: &str) -> Self {
+        let text = |field: &str| meta[field].as_str().unwrap_or_default();
+        let Kind {
+            group,
+            version,
+            name,
+            ..
+        } = kind;
         let message = format!(
-            "failed to create typed patch object ({}/{}; {}, Kind={}): .{field}: field not declared in \
-             schema",
-            key.namespace,
-            key.name,
-            kind.api_version(),
-            kind.name
+            "failed to create typed patch object ({}/{}; {group}/{version}, Kind={name}): .{field}: field \
+             not declared in schema",
+            text("namespace"),
+            text("name"),
         );
         Self::new(500, "", message)
     }

@@ -7,8 +7,9 @@ use super::refusal::Refusal;
 use crate::query::Query;
 
 /// What a list or a watch is narrowed to.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug)]
 pub(super) struct Selection {
+    kind: &'static Kind,
     labels: Vec<Requirement>,
     fields: Vec<Requirement>,
 }
@@ -25,6 +26,8 @@ enum Test {
     NotIn(Vec<String>),
     Exists,
     Lacks,
+    Above(i64),
+    Below(i64),
 }
 
 impl Requirement {
@@ -36,98 +39,184 @@ impl Requirement {
             }
             Test::Exists => value.is_some(),
             Test::Lacks => value.is_none(),
+            Test::Above(than) => number(value).is_some_and(|is| is > *than),
+            Test::Below(than) => number(value).is_some_and(|is| is < *than),
         }
     }
 }
 
+fn number(text: Option<&str>) -> Option<i64> {
+    text?.parse().ok()
+}
+
 impl Selection {
-    pub(super) fn of(kind: &Kind, query: &Query) -> Result<Self, Refusal> {
-        let labels = parse(query.first("labelSelector").unwrap_or_default())?;
-        let text = query.first("fieldSelector").unwrap_or_default();
-        let fields = parse(text)?;
-        for field in &fields {
-            if matches!(field.test, Test::Exists | Test::Lacks) {
-                let key = &field.key;
-                return Err(Refusal::bad(format_args!(
-                    "invalid selector: '{text}'; can't understand '{key}'"
-                )));
-            }
-            let always = ["metadata.name", "metadata.namespace"];
-            if !always
-                .iter()
-                .chain(fields_of(kind))
-                .any(|known| *known == field.key)
-            {
-                return Err(Refusal::bad(format_args!(
-                    "field label not supported: {}",
-                    field.key
-                )));
-            }
-        }
-        Ok(Self { labels, fields })
+    pub(super) fn of(kind: &'static Kind, query: &Query) -> Result<Self, Refusal> {
+        Ok(Self {
+            kind,
+            labels: labels(query.first("labelSelector").unwrap_or_default())?,
+            fields: fields(kind, query.first("fieldSelector").unwrap_or_default())?,
+        })
     }
 
     pub(super) fn takes(&self, object: &Value) -> bool {
         let label = |name: &str| object["metadata"]["labels"][name].as_str();
+        let field = |name: &str| field(self.kind, object, name);
         self.labels.iter().all(|one| one.holds(label(&one.key)))
-            && self.fields.iter().all(|one| {
-                let value = field(object, &one.key);
-                // A field that is not set is empty
-                one.holds(Some(value.as_deref().unwrap_or_default()))
-            })
+            && self
+                .fields
+                .iter()
+                .all(|one| one.holds(Some(&field(&one.key))))
     }
 }
 
 /// What a kind can be selected by besides its name and namespace (kubernetes 1.37.0,
-/// `AddFieldLabelConversionFunc` in `pkg/apis/*/v1/conversion.go`).
-fn fields_of(kind: &Kind) -> &'static [&'static str] {
+/// `AddFieldLabelConversionFunc` in `pkg/apis/*/v1/conversion.go`), where it is, and what it is where it
+/// is not set (the kind's `ToSelectableFields` in `pkg/registry/`).
+type Field = (&'static str, &'static [&'static str], &'static str);
+
+fn fields_of(kind: &Kind) -> &'static [Field] {
     match kind.plural {
         "pods" => &[
-            "spec.nodeName",
-            "spec.restartPolicy",
-            "spec.schedulerName",
-            "spec.serviceAccountName",
-            "spec.hostNetwork",
-            "status.phase",
-            "status.podIP",
-            "status.podIPs",
-            "status.nominatedNodeName",
+            ("spec.nodeName", &["/spec/nodeName"], ""),
+            ("spec.restartPolicy", &["/spec/restartPolicy"], ""),
+            ("spec.schedulerName", &["/spec/schedulerName"], ""),
+            ("spec.serviceAccountName", &["/spec/serviceAccountName"], ""),
+            ("spec.hostNetwork", &["/spec/hostNetwork"], "false"),
+            ("status.phase", &["/status/phase"], ""),
+            ("status.podIP", &["/status/podIP"], ""),
+            ("status.podIPs", &["/status/podIP"], ""),
+            (
+                "status.nominatedNodeName",
+                &["/status/nominatedNodeName"],
+                "",
+            ),
         ],
-        "nodes" => &["spec.unschedulable"],
-        "namespaces" => &["status.phase"],
-        "secrets" => &["type"],
-        "services" => &["spec.clusterIP", "spec.type"],
-        "replicasets" | "replicationcontrollers" => &["status.replicas"],
-        "jobs" => &["status.successful"],
+        "nodes" => &[("spec.unschedulable", &["/spec/unschedulable"], "false")],
+        "namespaces" => &[("status.phase", &["/status/phase"], "")],
+        "secrets" => &[("type", &["/type"], "")],
+        "services" => &[
+            ("spec.clusterIP", &["/spec/clusterIP"], ""),
+            ("spec.type", &["/spec/type"], ""),
+        ],
+        "replicationcontrollers" => &[("status.replicas", &["/status/replicas"], "0")],
+        "jobs" => &[("status.successful", &["/status/succeeded"], "0")],
         "events" => &[
-            "involvedObject.kind",
-            "involvedObject.namespace",
-            "involvedObject.name",
-            "involvedObject.uid",
-            "involvedObject.apiVersion",
-            "involvedObject.resourceVersion",
-            "involvedObject.fieldPath",
-            "reason",
-            "reportingComponent",
-            "source",
-            "type",
+            ("involvedObject.kind", &["/involvedObject/kind"], ""),
+            (
+                "involvedObject.namespace",
+                &["/involvedObject/namespace"],
+                "",
+            ),
+            ("involvedObject.name", &["/involvedObject/name"], ""),
+            ("involvedObject.uid", &["/involvedObject/uid"], ""),
+            (
+                "involvedObject.apiVersion",
+                &["/involvedObject/apiVersion"],
+                "",
+            ),
+            (
+                "involvedObject.resourceVersion",
+                &["/involvedObject/resourceVersion"],
+                "",
+            ),
+            (
+                "involvedObject.fieldPath",
+                &["/involvedObject/fieldPath"],
+                "",
+            ),
+            ("reason", &["/reason"], ""),
+            ("reportingComponent", &["/reportingComponent"], ""),
+            ("source", &["/source/component", "/reportingComponent"], ""),
+            ("type", &["/type"], ""),
         ],
         _ => &[],
     }
 }
 
-/// The value at a path such as `spec.nodeName`.
-fn field(object: &Value, path: &str) -> Option<String> {
-    let value = path.split('.').try_fold(object, |at, name| at.get(name))?;
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
-        _ => None,
-    }
+/// What every kind can be selected by.
+const ALWAYS: [Field; 2] = [
+    ("metadata.name", &["/metadata/name"], ""),
+    ("metadata.namespace", &["/metadata/namespace"], ""),
+];
+
+fn known_field(kind: &Kind, name: &str) -> Option<&'static Field> {
+    let mut all = ALWAYS.iter().chain(fields_of(kind));
+    all.find(|(known, ..)| *known == name)
 }
 
-/// Reads `a=b,c!=d,e in (f,g),!h,i` (apimachinery, `labels.Parse`).
-fn parse(text: &str) -> Result<Vec<Requirement>, Refusal> {
+/// The value that an object is selected by.
+fn field(kind: &Kind, object: &Value, name: &str) -> String {
+    let Some((_, paths, unset)) = known_field(kind, name) else {
+        return String::new();
+    };
+    let set = |path: &&str| match object.pointer(path)? {
+        Value::String(text) => Some(text.clone()).filter(|text| !text.is_empty()),
+        value @ (Value::Bool(_) | Value::Number(_)) => Some(value.to_string()),
+        _ => None,
+    };
+    paths
+        .iter()
+        .find_map(set)
+        .unwrap_or_else(|| (*unset).to_owned())
+}
+
+/// Reads `a=b,c!=d`, where a value may have a comma, a sign or a backslash behind a backslash
+/// (apimachinery, `fields.ParseSelector`).
+fn fields(kind: &Kind, text: &str) -> Result<Vec<Requirement>, Refusal> {
+    let mut terms = vec![String::new()];
+    let mut escaped = false;
+    for c in text.chars() {
+        let ends = c == ',' && !escaped;
+        escaped = c == '\\' && !escaped;
+        match (ends, terms.last_mut()) {
+            (false, Some(term)) => term.push(c),
+            _ => terms.push(String::new()),
+        }
+    }
+    let terms = terms.iter().filter(|term| !term.is_empty());
+    let requirement = |term: &String| {
+        let Some((key, value)) = term.split_once('=') else {
+            return Err(Refusal::bad(format_args!(
+                "invalid selector: '{text}'; can't understand '{term}'"
+            )));
+        };
+        let (is, key, value) = match key.strip_suffix('!') {
+            Some(key) => (false, key, value),
+            None => (true, key, value.strip_prefix('=').unwrap_or(value)),
+        };
+        if known_field(kind, key).is_none() {
+            let always = ALWAYS.map(|(name, ..)| format!("{name:?}")).join(", ");
+            return Err(match fields_of(kind) {
+                [] => Refusal::bad(format_args!(
+                    "{key:?} is not a known field selector: only {always}"
+                )),
+                _ => Refusal::bad(format_args!("field label not supported: {key}")),
+            });
+        }
+        let values = vec![unescaped(value)];
+        Ok(Requirement {
+            key: key.to_owned(),
+            test: if is {
+                Test::In(values)
+            } else {
+                Test::NotIn(values)
+            },
+        })
+    };
+    terms.map(requirement).collect()
+}
+
+fn unescaped(text: &str) -> String {
+    let mut out = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        out.extend(if c == '\\' { chars.next() } else { Some(c) });
+    }
+    out
+}
+
+/// Reads `a=b,c!=d,e in (f,g),!h,i,j>1` (apimachinery, `labels.Parse`).
+fn labels(text: &str) -> Result<Vec<Requirement>, Refusal> {
     let mut depth = 0_i32;
     let pieces = text.split(|c| {
         depth += i32::from(c == '(') - i32::from(c == ')');
@@ -138,41 +227,47 @@ fn parse(text: &str) -> Result<Vec<Requirement>, Refusal> {
 }
 
 fn requirement(piece: &str) -> Result<Requirement, Refusal> {
+    let unreadable = || Refusal::bad(format_args!("unable to parse requirement: {piece:?}"));
+    let (lacks, rest) = match piece.strip_prefix('!') {
+        Some(rest) => (true, rest.trim_start()),
+        None => (false, piece),
+    };
+    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let end = rest.find(|c| !(inner(c) || c == '/')).unwrap_or(rest.len());
+    let (key, rest) = rest.split_at(end);
+    let rest = rest.trim();
+    let value = |text: &str| {
+        let text = text.trim();
+        text.chars().all(inner).then(|| text.to_owned())
+    };
     let set = |text: &str| -> Option<Vec<String>> {
         let inner = text.trim().strip_prefix('(')?.strip_suffix(')')?;
-        Some(inner.split(',').map(|one| one.trim().to_owned()).collect())
+        inner.split(',').map(value).collect()
     };
-    let unreadable = || Refusal::bad(format_args!("unable to parse requirement: {piece:?}"));
-    let one = |value: &str| vec![value.trim().to_owned()];
-    let (key, test) = if let Some((key, values)) = piece.split_once(" notin ") {
-        (key, Test::NotIn(set(values).ok_or_else(unreadable)?))
-    } else if let Some((key, values)) = piece.split_once(" in ") {
-        (key, Test::In(set(values).ok_or_else(unreadable)?))
-    } else if let Some((key, value)) = piece.split_once("!=") {
-        (key, Test::NotIn(one(value)))
-    } else if let Some((key, value)) = piece.split_once("==").or_else(|| piece.split_once('=')) {
-        (key, Test::In(one(value)))
-    } else if let Some(key) = piece.strip_prefix('!') {
-        (key, Test::Lacks)
+    let one = |text: &str| value(text).map(|value| vec![value]);
+    let than = |text: &str| text.trim().parse().ok();
+    let test = if rest.is_empty() {
+        Some(if lacks { Test::Lacks } else { Test::Exists })
+    } else if lacks {
+        None
+    } else if let Some(values) = rest.strip_prefix("notin") {
+        set(values).map(Test::NotIn)
+    } else if let Some(values) = rest.strip_prefix("in") {
+        set(values).map(Test::In)
+    } else if let Some(value) = rest.strip_prefix("!=") {
+        one(value).map(Test::NotIn)
+    } else if let Some(value) = rest.strip_prefix("==").or(rest.strip_prefix('=')) {
+        one(value).map(Test::In)
+    } else if let Some(number) = rest.strip_prefix('>') {
+        than(number).map(Test::Above)
+    } else if let Some(number) = rest.strip_prefix('<') {
+        than(number).map(Test::Below)
     } else {
-        (piece, Test::Exists)
+        None
     };
-    let key = key.trim();
-    let word = |text: &str| {
-        let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':');
-        text.chars().all(inner)
-    };
-    let values = match &test {
-        Test::In(values) | Test::NotIn(values) => values.as_slice(),
-        Test::Exists | Test::Lacks => &[],
-    };
-    if key.is_empty() || !word(key) || !values.iter().all(|value| word(value)) {
-        return Err(unreadable());
-    }
-    Ok(Requirement {
-        key: key.to_owned(),
-        test,
-    })
+    let test = test.filter(|_| !key.is_empty()).ok_or_else(unreadable)?;
+    let key = key.to_owned();
+    Ok(Requirement { key, test })
 }
 
 /// Whether an object's own selector, `matchLabels` and `matchExpressions`, takes these labels; none
@@ -250,6 +345,14 @@ mod tests {
             ("fieldSelector=spec.nodeName=,status.phase=Pending", false),
             ("fieldSelector=metadata.name=x,status.phase!=Failed", true),
             ("fieldSelector=spec.unschedulable=true", true),
+            ("fieldSelector=spec.unschedulable=false", false),
+            ("fieldSelector=spec.hostNetwork==false", true),
+            ("labelSelector=t>0,t<2", true),
+            ("labelSelector=t>1", false),
+            ("labelSelector=a in(b),z notin(b)", true),
+            ("labelSelector=! z", true),
+            ("labelSelector=kubernetes.io/os!=linux", true),
+            ("fieldSelector=metadata.name=a\\,b", false),
         ] {
             let selection = Selection::of(kind(query), &Query::parse(Some(query))).expect(query);
             assert_eq!(selection.takes(&object), takes, "{query}");
@@ -260,6 +363,11 @@ mod tests {
             "labelSelector=a b",
             "labelSelector=((",
             "labelSelector=a=(",
+            "labelSelector=a=b:c",
+            "labelSelector=a>b",
+            "labelSelector=!a=b",
+            "fieldSelector=metadata.name in (a)",
+            "fieldSelector=metadata.name!a",
             "fieldSelector=a",
             "fieldSelector=spec.color=red",
         ] {

@@ -11,86 +11,93 @@ use serde_json::Value;
 use super::kinds::Kind;
 use super::refusal::Refusal;
 
+/// Which fields may be there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fields {
+    Any,
+    Known,
+}
+
 /// Refuses what is of another shape.
 pub(super) fn check(kind: &Kind, value: &Value) -> Result<(), Refusal> {
-    unknown(kind, value, false).map(drop)
+    unknown(kind, value, Fields::Any).map(drop)
 }
 
 /// The fields that the kind does not have, as a server names them.
 pub(super) fn unknown_fields(kind: &Kind, value: &Value) -> Result<Vec<String>, Refusal> {
-    unknown(kind, value, true)
+    unknown(kind, value, Fields::Known)
 }
 
-fn unknown(kind: &Kind, value: &Value, strictly: bool) -> Result<Vec<String>, Refusal> {
+fn unknown(kind: &Kind, value: &Value, fields: Fields) -> Result<Vec<String>, Refusal> {
     let checked = match kind.plural {
-        "configmaps" => read::<core::v1::ConfigMap>(value, strictly),
-        "events" => read::<core::v1::Event>(value, strictly),
-        "limitranges" => read::<core::v1::LimitRange>(value, strictly),
-        "namespaces" => read::<core::v1::Namespace>(value, strictly),
-        "nodes" => read::<core::v1::Node>(value, strictly),
-        "persistentvolumes" => read::<core::v1::PersistentVolume>(value, strictly),
-        "persistentvolumeclaims" => read::<core::v1::PersistentVolumeClaim>(value, strictly),
-        "pods" => read::<core::v1::Pod>(value, strictly),
-        "podtemplates" => read::<core::v1::PodTemplate>(value, strictly),
-        "replicationcontrollers" => read::<core::v1::ReplicationController>(value, strictly),
-        "resourcequotas" => read::<core::v1::ResourceQuota>(value, strictly),
-        "secrets" => read::<core::v1::Secret>(value, strictly),
-        "services" => read::<core::v1::Service>(value, strictly),
-        "clusterroles" => read::<rbac::v1::ClusterRole>(value, strictly),
-        "clusterrolebindings" => read::<rbac::v1::ClusterRoleBinding>(value, strictly),
-        "roles" => read::<rbac::v1::Role>(value, strictly),
-        "rolebindings" => read::<rbac::v1::RoleBinding>(value, strictly),
-        "serviceaccounts" => read::<core::v1::ServiceAccount>(value, strictly),
+        "configmaps" => read::<core::v1::ConfigMap>(value, fields),
+        "events" => read::<core::v1::Event>(value, fields),
+        "limitranges" => read::<core::v1::LimitRange>(value, fields),
+        "namespaces" => read::<core::v1::Namespace>(value, fields),
+        "nodes" => read::<core::v1::Node>(value, fields),
+        "persistentvolumes" => read::<core::v1::PersistentVolume>(value, fields),
+        "persistentvolumeclaims" => read::<core::v1::PersistentVolumeClaim>(value, fields),
+        "pods" => read::<core::v1::Pod>(value, fields),
+        "podtemplates" => read::<core::v1::PodTemplate>(value, fields),
+        "replicationcontrollers" => read::<core::v1::ReplicationController>(value, fields),
+        "resourcequotas" => read::<core::v1::ResourceQuota>(value, fields),
+        "secrets" => read::<core::v1::Secret>(value, fields),
+        "services" => read::<core::v1::Service>(value, fields),
+        "clusterroles" => read::<rbac::v1::ClusterRole>(value, fields),
+        "clusterrolebindings" => read::<rbac::v1::ClusterRoleBinding>(value, fields),
+        "roles" => read::<rbac::v1::Role>(value, fields),
+        "rolebindings" => read::<rbac::v1::RoleBinding>(value, fields),
+        "serviceaccounts" => read::<core::v1::ServiceAccount>(value, fields),
         "mutatingadmissionpolicies" => {
-            read::<admissionregistration::v1::MutatingAdmissionPolicy>(value, strictly)
+            read::<admissionregistration::v1::MutatingAdmissionPolicy>(value, fields)
         }
         "mutatingadmissionpolicybindings" => {
-            read::<admissionregistration::v1::MutatingAdmissionPolicyBinding>(value, strictly)
+            read::<admissionregistration::v1::MutatingAdmissionPolicyBinding>(value, fields)
         }
         "mutatingwebhookconfigurations" => {
-            read::<admissionregistration::v1::MutatingWebhookConfiguration>(value, strictly)
+            read::<admissionregistration::v1::MutatingWebhookConfiguration>(value, fields)
         }
         "validatingadmissionpolicies" => {
-            read::<admissionregistration::v1::ValidatingAdmissionPolicy>(value, strictly)
+            read::<admissionregistration::v1::ValidatingAdmissionPolicy>(value, fields)
         }
         "validatingadmissionpolicybindings" => {
-            read::<admissionregistration::v1::ValidatingAdmissionPolicyBinding>(value, strictly)
+            read::<admissionregistration::v1::ValidatingAdmissionPolicyBinding>(value, fields)
         }
         "validatingwebhookconfigurations" => {
-            read::<admissionregistration::v1::ValidatingWebhookConfiguration>(value, strictly)
+            read::<admissionregistration::v1::ValidatingWebhookConfiguration>(value, fields)
         }
-        "apiservices" => read::<apiregistration::v1::APIService>(value, strictly),
-        "daemonsets" => read::<apps::v1::DaemonSet>(value, strictly),
-        "deployments" => read::<apps::v1::Deployment>(value, strictly),
-        "replicasets" => read::<apps::v1::ReplicaSet>(value, strictly),
-        "statefulsets" => read::<apps::v1::StatefulSet>(value, strictly),
+        "apiservices" => read::<apiregistration::v1::APIService>(value, fields),
+        "daemonsets" => read::<apps::v1::DaemonSet>(value, fields),
+        "deployments" => read::<apps::v1::Deployment>(value, fields),
+        "replicasets" => read::<apps::v1::ReplicaSet>(value, fields),
+        "statefulsets" => read::<apps::v1::StatefulSet>(value, fields),
         "horizontalpodautoscalers" => {
-            read::<autoscaling::v2::HorizontalPodAutoscaler>(value, strictly)
+            read::<autoscaling::v2::HorizontalPodAutoscaler>(value, fields)
         }
-        "cronjobs" => read::<batch::v1::CronJob>(value, strictly),
-        "jobs" => read::<batch::v1::Job>(value, strictly),
-        "leases" => read::<coordination::v1::Lease>(value, strictly),
-        "endpointslices" => read::<discovery::v1::EndpointSlice>(value, strictly),
-        "networkpolicies" => read::<networking::v1::NetworkPolicy>(value, strictly),
-        "runtimeclasses" => read::<node::v1::RuntimeClass>(value, strictly),
-        "poddisruptionbudgets" => read::<policy::v1::PodDisruptionBudget>(value, strictly),
-        "priorityclasses" => read::<scheduling::v1::PriorityClass>(value, strictly),
-        "csidrivers" => read::<storage::v1::CSIDriver>(value, strictly),
-        "csinodes" => read::<storage::v1::CSINode>(value, strictly),
-        "storageclasses" => read::<storage::v1::StorageClass>(value, strictly),
+        "cronjobs" => read::<batch::v1::CronJob>(value, fields),
+        "jobs" => read::<batch::v1::Job>(value, fields),
+        "leases" => read::<coordination::v1::Lease>(value, fields),
+        "endpointslices" => read::<discovery::v1::EndpointSlice>(value, fields),
+        "networkpolicies" => read::<networking::v1::NetworkPolicy>(value, fields),
+        "runtimeclasses" => read::<node::v1::RuntimeClass>(value, fields),
+        "poddisruptionbudgets" => read::<policy::v1::PodDisruptionBudget>(value, fields),
+        "priorityclasses" => read::<scheduling::v1::PriorityClass>(value, fields),
+        "csidrivers" => read::<storage::v1::CSIDriver>(value, fields),
+        "csinodes" => read::<storage::v1::CSINode>(value, fields),
+        "storageclasses" => read::<storage::v1::StorageClass>(value, fields),
         other => return Err(Refusal::unserved(format_args!("what is in {other}"))),
     };
     checked.map_err(|error| Refusal::undecodable(kind, &error))
 }
 
-/// What is lost when a value is read and written again, which is asked for strictly.
+/// What is lost when a value is read and written again, where that matters.
 fn read<'a, K: Deserialize<'a> + Serialize>(
     value: &'a Value,
-    strictly: bool,
+    fields: Fields,
 ) -> Result<Vec<String>, serde_json::Error> {
     let read = K::deserialize(value)?;
     let mut lost = Vec::new();
-    if strictly {
+    if fields == Fields::Known {
         losses("", value, &serde_json::to_value(read)?, &mut lost);
     }
     Ok(lost)

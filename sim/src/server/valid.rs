@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::kinds::Kind;
 use super::refusal::{Cause, Refusal};
 use super::selector;
+use crate::quantity::amount;
 
 /// What a Windows pod cannot have in its security context (`validateWindows`).
 const NOT_OF_WINDOWS: [&str; 11] = [
@@ -40,24 +41,23 @@ const NOT_OF_WINDOWS_CONTAINERS: [&str; 10] = [
 /// What of a container may change while its pod is there: by itself, or by the subresource `resize`.
 const CHANGES_OF_CONTAINERS: [&str; 2] = ["image", "resources"];
 /// The same of a pod's spec.
-const CHANGES_OF_PODS: [&str; 6] = [
+const CHANGES_OF_PODS: [&str; 5] = [
     "activeDeadlineSeconds",
     "terminationGracePeriodSeconds",
     "tolerations",
     "schedulingGates",
-    "nodeSelector",
     "ephemeralContainers",
 ];
 
 /// Refuses what is invalid: of something new, or of what shall be another than it was.
 pub(super) fn check(kind: &Kind, body: &Value, old: Option<&Value>) -> Result<(), Refusal> {
     let mut causes = Vec::new();
-    labels(&body["metadata"]["labels"], &mut causes);
+    labels("metadata.labels", &body["metadata"]["labels"], &mut causes);
     let (spec, was) = (&body["spec"], old.map(|old| &old["spec"]));
     match kind.plural {
         "pods" => {
             pod("spec", spec, &mut causes);
-            if was.is_some_and(|was| fixed(was) != fixed(spec)) {
+            if was.is_some_and(|was| fixed(was, was) != fixed(was, spec)) {
                 let why = "pod updates may not change fields other than `spec.containers[*].image`,\
                            `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\
                            `spec.tolerations` (only additions to existing tolerations),\
@@ -67,17 +67,7 @@ pub(super) fn check(kind: &Kind, body: &Value, old: Option<&Value>) -> Result<()
             }
         }
         "deployments" | "daemonsets" | "replicasets" | "statefulsets" => {
-            let given = &spec["template"]["metadata"]["labels"];
-            if !selector::matches(&spec["selector"], given) {
-                let why = "`selector` does not match template `labels`";
-                let cause = Cause::invalid("spec.template.metadata.labels", given, why);
-                causes.push(cause);
-            }
-            if was.is_some_and(|was| was["selector"] != spec["selector"]) {
-                let cause =
-                    Cause::invalid("spec.selector", &spec["selector"], "field is immutable");
-                causes.push(cause);
-            }
+            selecting(kind, spec, was, &mut causes);
             pod("spec.template.spec", &spec["template"]["spec"], &mut causes);
         }
         "jobs" => {
@@ -89,7 +79,7 @@ pub(super) fn check(kind: &Kind, body: &Value, old: Option<&Value>) -> Result<()
                 // The default of pods is none of theirs
                 Some("Always") | None => {
                     let why = "valid values: \"OnFailure\", \"Never\"";
-                    causes.push(Cause::missing(field, why));
+                    causes.push(Cause::required(field, why));
                 }
                 Some(other) => {
                     let known = ["OnFailure", "Never"];
@@ -100,7 +90,7 @@ pub(super) fn check(kind: &Kind, body: &Value, old: Option<&Value>) -> Result<()
         "services" => {
             let ports = spec["ports"].as_array().is_none_or(Vec::is_empty);
             if ports && spec["type"] != "ExternalName" && spec["clusterIP"] != "None" {
-                causes.push(Cause::required("spec.ports"));
+                causes.push(Cause::required("spec.ports", ""));
             }
         }
         "rolebindings" => role_of(body, &["Role", "ClusterRole"], old, &mut causes),
@@ -114,30 +104,79 @@ pub(super) fn check(kind: &Kind, body: &Value, old: Option<&Value>) -> Result<()
     }
 }
 
-fn labels(labels: &Value, causes: &mut Vec<Cause>) {
-    let words = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let ends = |text: &str| {
-        text.starts_with(|c: char| c.is_ascii_alphanumeric())
-            && text.ends_with(|c: char| c.is_ascii_alphanumeric())
+/// The longest value of a label, and name of its key.
+const LONGEST_LABEL: usize = 63;
+
+fn labels(at: &str, labels: &Value, causes: &mut Vec<Cause>) {
+    let word = |text: &str| {
+        let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let end = |c: char| c.is_ascii_alphanumeric();
+        text.chars().all(inner) && text.starts_with(end) && text.ends_with(end)
     };
-    let is_one = |text: &str| text.len() <= 63 && text.chars().all(words) && ends(text);
+    let long = format!("must be no more than {LONGEST_LABEL} bytes");
     for (key, value) in labels.as_object().into_iter().flatten() {
         let name = key.rsplit_once('/').map_or(key.as_str(), |(_, name)| name);
-        if !is_one(name) {
+        if name.len() > LONGEST_LABEL {
+            causes.push(Cause::invalid(
+                at,
+                &json!(key),
+                &format!("name part {long}"),
+            ));
+        }
+        if !word(name) {
             let why = "name part must consist of alphanumeric characters, '-', '_' or '.', and must \
                        start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  \
                        or '123-abc', regex used for validation is \
                        '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-            causes.push(Cause::invalid("metadata.labels", &json!(key), why));
+            causes.push(Cause::invalid(at, &json!(key), why));
         }
         let text = value.as_str().unwrap_or_default();
-        if !text.is_empty() && !is_one(text) {
+        if text.len() > LONGEST_LABEL {
+            causes.push(Cause::invalid(at, value, &long));
+        }
+        if !text.is_empty() && !word(text) {
             let why = "a valid label must be an empty string or consist of alphanumeric characters, \
                        '-', '_' or '.', and must start and end with an alphanumeric character (e.g. \
                        'MyValue',  or 'my_value',  or '12345', regex used for validation is \
                        '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
-            causes.push(Cause::invalid("metadata.labels", value, why));
+            causes.push(Cause::invalid(at, value, why));
         }
+    }
+}
+
+/// The selector of a workload, and the labels of its pods.
+fn selecting(kind: &Kind, spec: &Value, was: Option<&Value>, causes: &mut Vec<Cause>) {
+    let (own, at) = (&spec["selector"], "spec.selector");
+    let given = &spec["template"]["metadata"]["labels"];
+    let empty = ["matchLabels", "matchExpressions"]
+        .iter()
+        .all(|part| match &own[part] {
+            Value::Object(fields) => fields.is_empty(),
+            Value::Array(items) => items.is_empty(),
+            _ => true,
+        });
+    if !own.is_object() {
+        if kind.plural != "daemonsets" {
+            causes.push(Cause::required(at, ""));
+        }
+    } else if empty {
+        // ReplicaSets say it of Deployments, too
+        let of = match kind.plural {
+            "daemonsets" => "daemonset",
+            "statefulsets" => "statefulset",
+            _ => "deployment",
+        };
+        let why = format!("empty selector is invalid for {of}");
+        causes.push(Cause::invalid(at, own, &why));
+    }
+    if !selector::matches(own, given) {
+        let why = "`selector` does not match template `labels`";
+        causes.push(Cause::invalid("spec.template.metadata.labels", given, why));
+    }
+    // As it is called there
+    labels("spec.template.labels", given, causes);
+    if was.is_some_and(|was| was["selector"] != *own) {
+        causes.push(Cause::invalid(at, own, "field is immutable"));
     }
 }
 
@@ -154,13 +193,13 @@ fn containers<'a>(at: &str, spec: &'a Value) -> Vec<(String, &'a Value)> {
 /// A pod's spec, or that of a template.
 fn pod(at: &str, spec: &Value, causes: &mut Vec<Cause>) {
     if spec["containers"].as_array().is_none_or(Vec::is_empty) {
-        causes.push(Cause::required(&format!("{at}.containers")));
+        causes.push(Cause::required(&format!("{at}.containers"), ""));
     }
     let containers = containers(at, spec);
     for (at, container) in &containers {
         for field in ["name", "image"] {
             if container[field].as_str().is_none_or(str::is_empty) {
-                causes.push(Cause::required(&format!("{at}.{field}")));
+                causes.push(Cause::required(&format!("{at}.{field}"), ""));
             }
         }
     }
@@ -264,11 +303,21 @@ fn host_processes(
     }
 }
 
-/// What of a pod's spec is as it was made.
-fn fixed(spec: &Value) -> Value {
+/// What of a pod's spec stays as it was made: how it is written matters not.
+fn fixed(was: &Value, spec: &Value) -> Value {
+    let gated = was["schedulingGates"]
+        .as_array()
+        .is_some_and(|gates| !gates.is_empty());
     let mut spec = spec.clone();
     if let Some(fields) = spec.as_object_mut() {
         fields.retain(|name, _| !CHANGES_OF_PODS.contains(&name.as_str()));
+        // Where it goes may be said until it goes
+        if gated {
+            fields.remove("nodeSelector");
+            if let Some(affinity) = fields.get_mut("affinity").and_then(Value::as_object_mut) {
+                affinity.remove("nodeAffinity");
+            }
+        }
     }
     for list in ["containers", "initContainers"] {
         let items = spec.get_mut(list).and_then(Value::as_array_mut);
@@ -276,7 +325,34 @@ fn fixed(spec: &Value) -> Value {
             container.retain(|name, _| !CHANGES_OF_CONTAINERS.contains(&name.as_str()));
         }
     }
+    plain(&mut spec);
     spec
+}
+
+/// Takes away what is as good as not said, and writes amounts in one way.
+fn plain(value: &mut Value) {
+    let is_empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    };
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields.iter_mut() {
+                plain(value);
+                if name == "sizeLimit"
+                    && let Some(amount) = value.as_str().and_then(amount)
+                {
+                    *value = json!(amount);
+                }
+            }
+            // An emptyDir says what it is by being there
+            fields.retain(|name, value| name == "emptyDir" || !is_empty(value));
+        }
+        Value::Array(items) => items.iter_mut().for_each(plain),
+        _ => {}
+    }
 }
 
 fn role_of(body: &Value, kinds: &[&str], old: Option<&Value>, causes: &mut Vec<Cause>) {

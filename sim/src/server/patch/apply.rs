@@ -103,7 +103,11 @@ fn set(name: &str, into: &mut Value, configuration: &Value) {
             }
         }
         Value::Array(items) => {
-            let keys = items.first().map_or(&[][..], |item| keys_of(name, item));
+            let held = into.as_array().and_then(|held| held.first());
+            let keys = items
+                .first()
+                .or(held)
+                .map_or(&[][..], |item| keys_of(name, item));
             match into.as_array_mut() {
                 Some(held) if !keys.is_empty() => {
                     for item in items {
