@@ -86,7 +86,7 @@ impl Side {
         token.unwrap_or_else(|| panic!("{code} {told}")).to_owned()
     }
 
-    /// The answer, or the last one if what is waited for does not come.
+    /// The answer, once it is the one that is waited for.
     async fn answer(&self, asked: &Asked) -> Record {
         let token = match &asked.account {
             Some(account) => Some(self.token(account).await),
@@ -97,9 +97,11 @@ impl Side {
         loop {
             let (code, told) = self.once(asked, token.as_deref()).await;
             let is_it = asked.until.is_none_or(|until| until == code);
-            if is_it || timeout_at(deadline, turn.tick()).await.is_err() {
+            if is_it {
                 return record(&asked.name, code, &told);
             }
+            let soon = timeout_at(deadline, turn.tick()).await;
+            assert!(soon.is_ok(), "{}: {code} {told}", asked.name);
         }
     }
 }
