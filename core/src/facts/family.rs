@@ -107,10 +107,7 @@ impl Facts {
             would_be: first.map_or(IpFamily::Ipv6, IpFamily::other),
             because,
         };
-        let nodes = match &self.nodes {
-            Known::Fact { value, .. } => value,
-            Known::Unknown { because } => return unknown(None, unread("nodes", because)),
-        };
+        let nodes = self.nodes.value().map(Vec::as_slice).unwrap_or_default();
         let dns = self.dns.value().and_then(Option::as_ref);
         let of_dns = dns.map(|dns| dns.addresses.as_slice());
         let of_nodes = nodes.iter().map(|node| node.details.pod_cidrs.as_slice());
@@ -131,13 +128,16 @@ impl Facts {
         };
         let of_lists = lists.iter().find_map(|list| list.first().copied());
         let first = of_lists.or_else(of_node);
+        let found = self.workloads.value();
+        let both = found.is_some_and(|found| found.windows_families.contains_key(BOTH));
+        if let (true, Some(first)) = (both, first) {
+            return SecondFamily::Is(first.other());
+        }
+        if let Known::Unknown { because } = &self.nodes {
+            return unknown(first, unread("nodes", because));
+        }
         match (&self.workloads, &self.dns) {
-            (Known::Fact { value: found, .. }, _) if found.windows_families.contains_key(BOTH) => {
-                match first {
-                    Some(first) => SecondFamily::Is(first.other()),
-                    None => unknown(None, "no node tells which of two is the first".to_owned()),
-                }
-            }
+            _ if both => unknown(None, "no node tells which of two is the first".to_owned()),
             _ if !given.is_empty() => SecondFamily::None,
             (Known::Unknown { because }, _) => unknown(first, unread("pods", because)),
             (_, Known::Unknown { because }) => unknown(first, unread("the cluster's DNS", because)),
@@ -221,6 +221,18 @@ mod tests {
         }
     }
 
+    fn with_dns(facts: Facts, addresses: &[&str]) -> Facts {
+        let dns = ClusterDns {
+            service: "kube-system/kube-dns".to_owned(),
+            addresses: texts(addresses),
+            endpoints: Vec::new(),
+        };
+        Facts {
+            dns: known(Some(dns)),
+            ..facts
+        }
+    }
+
     fn unknown<T>() -> Known<T> {
         Known::Unknown {
             because: "forbidden".to_owned(),
@@ -230,12 +242,12 @@ mod tests {
     #[test]
     fn the_second_family_follows_the_first() {
         let (four, six) = ("10.0.0.0/24", "fd00::/64");
-        let mut of_dns = facts(&[], &[]);
-        of_dns.dns = known(Some(ClusterDns {
-            service: "kube-system/kube-dns".to_owned(),
-            addresses: texts(&["10.96.0.10", "fd00::a"]),
-            endpoints: Vec::new(),
-        }));
+        let (four_dns, six_dns) = ("10.96.0.10", "fd00::a");
+        let of_dns = with_dns(facts(&[], &[]), &[four_dns, six_dns]);
+        let nodes_untold = |dns: &[&str]| Facts {
+            nodes: unknown(),
+            ..with_dns(facts(&[], &[]), dns)
+        };
         // One sign is enough, whatever else could not be read
         let untold = Facts {
             dns: unknown(),
@@ -247,6 +259,9 @@ mod tests {
             (facts(&[six, four], &[]), IpFamily::Ipv4),
             (untold, IpFamily::Ipv6),
             (of_dns, IpFamily::Ipv6),
+            (nodes_untold(&[four_dns, six_dns]), IpFamily::Ipv6),
+            (nodes_untold(&[six_dns, four_dns]), IpFamily::Ipv4),
+            (with_pods(nodes_untold(&[six_dns]), BOTH), IpFamily::Ipv4),
             (with_pods(facts(&[], &["10.1.0.1"]), BOTH), IpFamily::Ipv6),
             (
                 with_pods(facts(&[six], &["10.1.0.1"]), BOTH),
@@ -295,7 +310,13 @@ mod tests {
             (pods(&["10.1.0.1"]), six, "pods: forbidden"),
             (pods(&["fd01::1"]), four, "pods: forbidden"),
             (dns, six, "the cluster's DNS: forbidden"),
-            (nodes, six, "nodes: forbidden"),
+            (nodes.clone(), six, "nodes: forbidden"),
+            (
+                with_dns(nodes.clone(), &["fd00::a"]),
+                four,
+                "nodes: forbidden",
+            ),
+            (with_pods(nodes, BOTH), six, "nodes: forbidden"),
             (which, six, "no node tells which of two is the first"),
         ] {
             let because = because.to_owned();
