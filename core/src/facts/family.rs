@@ -98,9 +98,9 @@ impl SecondFamily {
 impl Facts {
     /// The second family of a cluster whose pods have two, by its own signs: `spec.podCIDRs` of a
     /// node, the addresses of the cluster's DNS, or those of pods on Windows nodes. That nodes
-    /// themselves have addresses of both says nothing of pods. Without any of these signs it has none,
-    /// if all of them could be read or podCIDRs are of one family: they are what the cluster gives its
-    /// nodes for pods (Kubernetes, IPv4/IPv6 dual-stack, "Configure IPv4/IPv6 dual-stack").
+    /// themselves have addresses of both says nothing of pods. Without any of these signs it has none
+    /// if pods could be read, and the cluster's DNS or podCIDRs of one family beside them. Where pods
+    /// could not be read it has none only where podCIDRs decide.
     pub fn second_family(&self) -> SecondFamily {
         let unread = |what: &str, because: &str| format!("{what}: {because}");
         let unknown = |first: Option<IpFamily>, because: String| SecondFamily::Unknown {
@@ -111,11 +111,10 @@ impl Facts {
         let dns = self.dns.value().and_then(Option::as_ref);
         let of_dns = dns.map(|dns| dns.addresses.as_slice());
         let of_nodes = nodes.iter().map(|node| node.details.pod_cidrs.as_slice());
+        let of_nodes = of_nodes.filter(|list| !list.is_empty());
         let families =
             |list: &[String]| list.iter().map(|text| IpFamily::of_written(text)).collect();
         let given: Vec<Vec<_>> = of_nodes.map(families).collect();
-        let given = given.into_iter().filter(|list| !list.is_empty());
-        let given: Vec<_> = given.collect();
         let lists: Vec<_> = given.iter().cloned().chain(of_dns.map(families)).collect();
         let two = |list: &&Vec<IpFamily>| IpFamily::ALL.iter().all(|family| list.contains(family));
         if let Some(both) = lists.iter().find(two) {
@@ -138,11 +137,27 @@ impl Facts {
         }
         match (&self.workloads, &self.dns) {
             _ if both => unknown(None, "no node tells which of two is the first".to_owned()),
-            _ if !given.is_empty() => SecondFamily::None,
-            (Known::Unknown { because }, _) => unknown(first, unread("pods", because)),
-            (_, Known::Unknown { because }) => unknown(first, unread("the cluster's DNS", because)),
-            (Known::Fact { .. }, Known::Fact { .. }) => SecondFamily::None,
+            (Known::Unknown { because }, _) => {
+                match self.pod_cidrs_decide() && given.len() == nodes.len() {
+                    true => SecondFamily::None,
+                    false => unknown(first, unread("pods", because)),
+                }
+            }
+            (Known::Fact { .. }, Known::Unknown { because }) if given.is_empty() => {
+                unknown(first, unread("the cluster's DNS", because))
+            }
+            (Known::Fact { .. }, _) => SecondFamily::None,
         }
+    }
+
+    /// Whether pods have addresses of their nodes' podCIDRs and no others: Flannel takes them from there
+    /// (flannel, `pkg/subnet/kube/kube.go`), while plugins that divide networks of their own pass
+    /// podCIDRs by (Calico, "Get started with IP address management"; Azure CNI, Amazon VPC CNI). That the
+    /// cluster's own Services have one family decides nothing: where pods have two, a Service still has
+    /// one unless its `ipFamilyPolicy` asks for more (Kubernetes, IPv4/IPv6 dual-stack).
+    fn pod_cidrs_decide(&self) -> bool {
+        let cni = self.cni.value().and_then(Option::as_ref);
+        cni.is_some_and(|cni| cni.product == FLANNEL)
     }
 
     /// Why Windows pods have no addresses of a family, where that is documented: "Overlay (VXLAN)
@@ -164,8 +179,9 @@ impl Facts {
     }
 }
 
-/// A network plugin, as the facts name it.
+/// Network plugins, as the facts name them.
 const CALICO: &str = "calico";
+const FLANNEL: &str = "flannel";
 
 /// How `windows_families` names pods with addresses of both.
 const BOTH: &str = "ipv4,ipv6";
@@ -173,7 +189,7 @@ const BOTH: &str = "ipv4,ipv6";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::{ClusterDns, NodeDetails, NodeFact, Os, WorkloadsFact};
+    use crate::facts::{ClusterDns, Cni, NodeDetails, NodeFact, Os, WorkloadsFact};
 
     fn known<T>(value: T) -> Known<T> {
         Known::Fact {
@@ -272,11 +288,27 @@ mod tests {
         }
     }
 
-    #[test]
-    fn without_a_sign_of_two_there_is_no_second() {
-        let untold = Facts {
+    /// The same under a network plugin, when neither pods nor the cluster's DNS could be read.
+    fn untold(facts: Facts, product: &str) -> Facts {
+        let cni = Cni {
+            product: product.to_owned(),
+            mode: None,
+            vxlan: None,
+            signs: Vec::new(),
+            unread: Vec::new(),
+        };
+        Facts {
+            cni: known(Some(cni)),
             dns: unknown(),
             workloads: unknown(),
+            ..facts
+        }
+    }
+
+    #[test]
+    fn without_a_sign_of_two_there_is_no_second() {
+        let dns_untold = Facts {
+            dns: unknown(),
             ..facts(&["10.0.0.0/24"], &[])
         };
         for one in [
@@ -284,7 +316,8 @@ mod tests {
             facts(&["fd00::/64"], &[]),
             with_pods(facts(&["10.0.0.0/24"], &[]), "ipv4"),
             facts(&[], &["10.1.0.1"]),
-            untold,
+            dns_untold,
+            untold(facts(&["10.0.0.0/24"], &[]), FLANNEL),
         ] {
             assert_eq!(one.second_family(), SecondFamily::None, "{one:?}");
         }
@@ -305,10 +338,36 @@ mod tests {
             nodes: unknown(),
             ..facts(&[], &[])
         };
+        // Plugins with networks of their own pass podCIDRs by
+        let calico = untold(facts(&["10.0.0.0/24"], &[]), CALICO);
+        let of_none = Facts {
+            cni: known(None),
+            ..calico.clone()
+        };
+        let cni_untold = Facts {
+            cni: unknown(),
+            ..calico.clone()
+        };
+        let dns_of_one = Facts {
+            workloads: unknown(),
+            ..with_dns(facts(&["fd00::/64"], &[]), &["fd00::a"])
+        };
+        let mut some_without = untold(facts(&["10.0.0.0/24"], &[]), FLANNEL);
+        let others = facts(&[], &[]).nodes;
+        if let (Known::Fact { value, .. }, Some(others)) = (&mut some_without.nodes, others.value())
+        {
+            value.extend(others.iter().cloned());
+        }
         let which = with_pods(facts(&[], &[]), BOTH);
         for (facts, would_be, because) in [
             (pods(&["10.1.0.1"]), six, "pods: forbidden"),
             (pods(&["fd01::1"]), four, "pods: forbidden"),
+            (calico, six, "pods: forbidden"),
+            (of_none, six, "pods: forbidden"),
+            (cni_untold, six, "pods: forbidden"),
+            (dns_of_one, four, "pods: forbidden"),
+            (some_without, six, "pods: forbidden"),
+            (untold(facts(&[], &[]), FLANNEL), six, "pods: forbidden"),
             (dns, six, "the cluster's DNS: forbidden"),
             (nodes.clone(), six, "nodes: forbidden"),
             (
