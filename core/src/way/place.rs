@@ -184,9 +184,7 @@ impl Standing {
             fixtures: BTreeMap::new(),
         }
     }
-}
 
-impl Standing {
     /// The namespace of a fixture's pods.
     pub fn namespace_of(&self, fixture: FixtureName) -> &str {
         match fixture {
@@ -209,9 +207,7 @@ impl Standing {
             | FixtureName::Sched(_) => &self.namespace,
         }
     }
-}
 
-impl Standing {
     /// Why a pod with a network of its own should have an address of this family: pods get one of each
     /// family that their node has a range of (Kubernetes, IPv4/IPv6 dual-stack), or others of its pool
     /// have one. Before Windows Server 2022 HNS gives none (hcsshim, `hcn/hcnglobals.go`).
@@ -306,9 +302,10 @@ impl<'a> Bound<'a> {
             return Ok(None);
         };
         let lacks = |pod: &StandingPod| self.of_family(&pod.addresses).is_none();
-        let told = |lack: String, pods: &[StandingPod], on_node: bool| {
+        // Pods on their nodes' networks have what the nodes have
+        let told = |lack: String, with_networks: &[StandingPod]| {
             let due = |pod| self.standing.due(pod, family);
-            match pods.iter().filter(|_| !on_node).find_map(due) {
+            match with_networks.iter().find_map(due) {
                 None => Ok(Some(lack)),
                 Some(why) => {
                     let detail = format!("{lack}, though {why}");
@@ -321,8 +318,10 @@ impl<'a> Bound<'a> {
         {
             let StandingPod { name, node, .. } = here;
             let lack = format!("pod {name} on {node}, which looks, has no {family} address");
-            let on_node = self.from.is_some_and(|from| !from.kind.is_pod());
-            return told(lack, std::slice::from_ref(here), on_node);
+            return match self.from {
+                Some(from) if !from.kind.is_pod() => told(lack, &[]),
+                _ => told(lack, std::slice::from_ref(here)),
+            };
         }
         let Some(of) = of else {
             return Ok(None);
@@ -330,7 +329,10 @@ impl<'a> Bound<'a> {
         match self.fixture(of).ok().map(|fixture| &*fixture.pods) {
             Some(pods @ [_, ..]) if pods.iter().all(lacks) => {
                 let lack = format!("the pods of {} have no {family} address", of.as_str());
-                told(lack, pods, of.is_on_node())
+                match of.is_on_node() {
+                    true => told(lack, &[]),
+                    false => told(lack, pods),
+                }
             }
             _ => Ok(None),
         }

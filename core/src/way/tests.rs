@@ -849,6 +849,28 @@ fn without_an_address_that_it_should_have_a_pod_is_trouble() {
 }
 
 #[test]
+fn pods_on_the_network_of_their_node_are_owed_none_of_its_ranges() {
+    let with = |standing: &mut Standing| {
+        let node = node_of("win-idle", WindowsBuild::SERVER_2022);
+        standing.node_facts = Arc::new(vec![node]);
+    };
+    let node = VantageKey {
+        kind: SourceKind::WindowsNode,
+        pool: Some(pool()),
+    };
+    let from_node = |at: &Bound<'_>| {
+        let from = Some(&node);
+        Bound { from, ..*at }.without_family(None)
+    };
+    let lack = "pod node-prober on win-idle, which looks, has no IPv6 address";
+    let lack = Ok(Some(lack.to_owned()));
+    assert_eq!(bound_in_second(with, from_node), lack);
+    let at_node = |at: &Bound<'_>| at.without_family(Some(FixtureName::WindowsNodeProber));
+    let lack = "the pods of windows-node-prober have no IPv6 address";
+    assert_eq!(bound_in_second(with, at_node), Ok(Some(lack.to_owned())));
+}
+
+#[test]
 fn what_pods_of_another_pool_have_is_due_to_none_of_this_one() {
     use FixtureName::{Churn, WinWebserver, WindowsPodProber};
     let with = |standing: &mut Standing| {
