@@ -26,10 +26,10 @@ fn events() -> Vec<Event> {
         status: 200,
         body: json!({"kind": "Pod"}),
     }));
-    let outcome = FixtureOutcome::Stands(StandingFixture {
+    let outcome = FixtureOutcome::Stands(Box::new(StandingFixture {
         service: Some(("fd00::1".parse().expect("an address"), 80)),
         ..StandingFixture::default()
-    });
+    }));
     let object = || runs::object("Pod", Some("ns"), "p");
     vec![
         Event::RunStarted(runs::started()),
