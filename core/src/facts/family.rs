@@ -338,36 +338,10 @@ mod tests {
             nodes: unknown(),
             ..facts(&[], &[])
         };
-        // Plugins with networks of their own pass podCIDRs by
-        let calico = untold(facts(&["10.0.0.0/24"], &[]), CALICO);
-        let of_none = Facts {
-            cni: known(None),
-            ..calico.clone()
-        };
-        let cni_untold = Facts {
-            cni: unknown(),
-            ..calico.clone()
-        };
-        let dns_of_one = Facts {
-            workloads: unknown(),
-            ..with_dns(facts(&["fd00::/64"], &[]), &["fd00::a"])
-        };
-        let mut some_without = untold(facts(&["10.0.0.0/24"], &[]), FLANNEL);
-        let others = facts(&[], &[]).nodes;
-        if let (Known::Fact { value, .. }, Some(others)) = (&mut some_without.nodes, others.value())
-        {
-            value.extend(others.iter().cloned());
-        }
         let which = with_pods(facts(&[], &[]), BOTH);
         for (facts, would_be, because) in [
             (pods(&["10.1.0.1"]), six, "pods: forbidden"),
             (pods(&["fd01::1"]), four, "pods: forbidden"),
-            (calico, six, "pods: forbidden"),
-            (of_none, six, "pods: forbidden"),
-            (cni_untold, six, "pods: forbidden"),
-            (dns_of_one, four, "pods: forbidden"),
-            (some_without, six, "pods: forbidden"),
-            (untold(facts(&[], &[]), FLANNEL), six, "pods: forbidden"),
             (dns, six, "the cluster's DNS: forbidden"),
             (nodes.clone(), six, "nodes: forbidden"),
             (
@@ -379,6 +353,43 @@ mod tests {
             (which, six, "no node tells which of two is the first"),
         ] {
             let because = because.to_owned();
+            let unknown = SecondFamily::Unknown { would_be, because };
+            assert_eq!(facts.second_family(), unknown, "{facts:?}");
+        }
+    }
+    #[test]
+    fn where_pods_are_unread_pod_cidrs_of_one_family_tell_only_where_they_decide() {
+        let (four, six) = (IpFamily::Ipv4, IpFamily::Ipv6);
+        let of_one = || facts(&["10.0.0.0/24"], &[]);
+        let calico = untold(of_one(), CALICO);
+        let no_plugin = Facts {
+            cni: known(None),
+            ..calico.clone()
+        };
+        let cni_untold = Facts {
+            cni: unknown(),
+            ..calico.clone()
+        };
+        let dns_of_one = Facts {
+            workloads: unknown(),
+            ..with_dns(facts(&["fd00::/64"], &[]), &["fd00::a"])
+        };
+        let mut some_without = untold(of_one(), FLANNEL);
+        if let (Known::Fact { value, .. }, Some(others)) =
+            (&mut some_without.nodes, facts(&[], &[]).nodes.value())
+        {
+            value.extend(others.iter().cloned());
+        }
+        let none_with = untold(facts(&[], &[]), FLANNEL);
+        for (facts, would_be) in [
+            (calico, six),
+            (no_plugin, six),
+            (cni_untold, six),
+            (dns_of_one, four),
+            (some_without, six),
+            (none_with, six),
+        ] {
+            let because = "pods: forbidden".to_owned();
             let unknown = SecondFamily::Unknown { would_be, because };
             assert_eq!(facts.second_family(), unknown, "{facts:?}");
         }
