@@ -281,7 +281,8 @@ impl Executor {
                 // Looks under way keep what stood when they began
                 let standing = Arc::make_mut(&mut self.standing);
                 standing.fixtures.insert(key.clone(), fixture.clone());
-                (FixtureOutcome::Stands(fixture), Input::Stands(key.clone()))
+                let recorded = FixtureOutcome::Stands(Box::new(fixture));
+                (recorded, Input::Stands(key.clone()))
             }
             Err(trouble) => (
                 FixtureOutcome::Failed(trouble.clone()),

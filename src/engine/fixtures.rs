@@ -452,7 +452,7 @@ pub(super) mod tests {
     use crate::transport::pause;
     use serde_json::json;
     use winconform_core::facts::{Os, WindowsBuild};
-    use winconform_core::way::{Second, Served};
+    use winconform_core::way::Served;
 
     const SERVICE: &str = "/api/v1/namespaces/winconform-r1/services/win-webserver-windows-2022";
     const UNBOUND: &str = "/api/v1/namespaces/winconform-host-r1/pods/winconform-unbound";
@@ -501,18 +501,16 @@ pub(super) mod tests {
             (
                 422,
                 "IPv6 is not configured on this cluster",
-                Second::Served(Served::default()),
+                Ok(Served::default()),
             ),
             (
                 403,
                 "denied by the house",
-                Second::Broken {
-                    broken: Trouble::new(
-                        TroubleKind::Forbidden,
-                        "`Service winconform-r1/prober-windows-2022-ipv6` was refused with 403: \
-                         denied by the house",
-                    ),
-                },
+                Err(Trouble::new(
+                    TroubleKind::Forbidden,
+                    "`Service winconform-r1/prober-windows-2022-ipv6` was refused with 403: \
+                     denied by the house",
+                )),
             ),
         ] {
             let fake = Fake::default();
@@ -537,8 +535,10 @@ pub(super) mod tests {
                 });
             });
             let stands = stood.outcome.expect("it stands in the first family");
-            assert_eq!(stands.first.name.as_deref(), Some("prober-windows-2022"));
-            assert_eq!((stands.pods.len(), stands.second), (1, Some(expected)));
+            assert_eq!(stands.name.as_deref(), Some("prober-windows-2022"));
+            let second = (stands.second, stands.second_broken);
+            let expected = (expected.clone().ok(), expected.err());
+            assert_eq!((stands.pods.len(), second), (1, expected));
         }
     }
 

@@ -26,7 +26,7 @@ use crate::transport::Api;
 #[derive(Debug, Default)]
 pub(super) struct Made {
     objects: Vec<Object>,
-    /// Its Services in the second family, on which nothing in the first rests.
+    /// Its Services in the second family, where it has any; nothing in the first rests on them.
     second: Option<Box<Self>>,
     /// The pods that its controllers made and looks are bound to, once it stands.
     pods: OnceLock<Box<Self>>,
@@ -107,7 +107,7 @@ impl Made {
             ..Self::default()
         };
         Self {
-            second: Some(Box::new(of(second))),
+            second: (!second.is_empty()).then(|| Box::new(of(second))),
             ..of(first)
         }
     }
@@ -353,6 +353,24 @@ mod tests {
         let footing = going.footing(&api, Instant::now()).await;
         let said = "Service a/s is being deleted by somebody else during the run";
         assert_eq!(detail(footing.changed), said);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn services_in_the_second_family_are_apart_where_there_are_any() {
+        let fake = Fake::default();
+        put(&fake, 2);
+        assert!(made(&fake).second.is_none());
+
+        let mut service = fake.get(SERVICE).expect("it was put");
+        service["metadata"]["labels"][labels::FAMILY] = json!("ipv6");
+        fake.put(SERVICE, service);
+        let (made, api) = (made(&fake), fake.api());
+        fake.remove(SERVICE);
+        let second = made.footing_of_second(&api, Instant::now()).await;
+        let said = "Service a/s was deleted by somebody else during the run";
+        assert_eq!(detail(second.changed), said);
+        let first = made.footing(&api, Instant::now()).await;
+        assert!(first.changed.is_none() && first.unready.is_none());
     }
 
     #[tokio::test(start_paused = true)]

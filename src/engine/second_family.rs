@@ -7,7 +7,7 @@
 
 use serde_json::{Value as Json, json};
 use winconform_core::facts::IpFamily;
-use winconform_core::way::{Second, StandingFixture, Trouble};
+use winconform_core::way::{StandingFixture, Trouble};
 
 use super::stands::{is_of_second, served, services};
 use crate::cluster::{ApplyError, labels};
@@ -32,10 +32,8 @@ pub(super) fn complete(standing: &mut StandingFixture, applied: &[Json], broken:
         .iter()
         .filter(|object| is_of_second(object))
         .collect();
-    standing.second = Some(match broken {
-        Some(broken) => Second::Broken { broken },
-        None => Second::Served(served(&own)),
-    });
+    standing.second = broken.is_none().then(|| served(&own));
+    standing.second_broken = broken;
 }
 
 /// Whether the server has no addresses of that family for Services: it refuses the object in these

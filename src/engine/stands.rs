@@ -36,7 +36,12 @@ pub(super) fn as_trouble(error: ApplyError) -> Trouble {
 pub(super) fn standing(applied: &[Json], pods: Vec<StandingPod>) -> StandingFixture {
     let of_first = |object: &&Json| !is_of_second(object);
     let services: Vec<_> = services(applied).filter(of_first).collect();
-    let first = served(&services);
+    let Served {
+        service,
+        name,
+        node_port,
+        headless,
+    } = served(&services);
     let of_pods = |protocol: &str| {
         let ports = applied.iter().find_map(|object| {
             let spec = match object["kind"].as_str()? {
@@ -52,13 +57,17 @@ pub(super) fn standing(applied: &[Json], pods: Vec<StandingPod>) -> StandingFixt
     };
     let mut services = services.into_iter();
     StandingFixture {
-        first,
+        service,
+        name,
+        node_port,
+        headless,
         port: of_pods("TCP"),
         udp: of_pods("UDP"),
         pods,
         domain: None,
         balancer: services.find_map(Balancer::of),
         second: None,
+        second_broken: None,
     }
 }
 

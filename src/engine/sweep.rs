@@ -52,7 +52,8 @@ pub(super) async fn sweep(
     let mut brought: Vec<_> = places
         .into_iter()
         .map(|(place, looker)| {
-            let outcome = looker.outcome(own(&got, place).map(Reply::Get));
+            let got = own(&got, place).and_then(|got| got.into_iter().collect());
+            let outcome = looker.outcome(got.map(Reply::Get));
             (looker, outcome)
         })
         .collect();

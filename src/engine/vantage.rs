@@ -1,10 +1,11 @@
 //! Sweeps: one exec from one vantage that serves many looks; from outside, requests of our own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use winconform_core::config::Outside;
+use winconform_core::facts::Os;
 use winconform_core::way::ping::session;
 use winconform_core::way::{
     ExecReply, ExecRequest, Host, HttpGet, HttpReply, PingReply, Trouble, TroubleKind, VantageKey,
@@ -26,6 +27,19 @@ pub(super) struct Vantages {
     tools: Arc<Mutex<BTreeMap<VantageKey, curl::Tool>>>,
 }
 
+/// What each target of a sweep answered.
+pub(super) type Swept = (Vec<Result<HttpReply, Trouble>>, Vec<PingReply>);
+
+/// Where the execs of one sweep go to, and what they are begun with.
+struct Asker {
+    pod: PodRef,
+    /// Where anything is to be got.
+    tool: Option<curl::Tool>,
+    /// Whose shell pings.
+    os: Option<Os>,
+    token: String,
+}
+
 impl Vantages {
     /// The vantages of a run.
     pub(super) fn new(api: Api, run: String, outside: Arc<Outside>) -> Self {
@@ -37,70 +51,102 @@ impl Vantages {
         }
     }
 
-    /// Gets and pings every target once from a vantage.
+    /// Gets and pings every target once from a vantage. What is too much for one exec's output goes by
+    /// several; a get of which that is true alone is trouble of its own.
     pub(super) async fn sweep(
         &self,
         from: &VantageKey,
         gets: &[HttpGet],
         pings: &[IpAddr],
-    ) -> Result<(Vec<HttpReply>, Vec<PingReply>), Trouble> {
+    ) -> Result<Swept, Trouble> {
         let durations = self.api.durations();
         let Some(pod) = prober(&self.run, from) else {
             let got = fetch(gets, self.outside.proxy.as_ref(), durations).await?;
-            return Ok((got, Vec::new()));
+            return Ok((got.into_iter().map(Ok).collect(), Vec::new()));
         };
-        // Divides the answers, so nobody who answers may foresee it
-        let token = &format!("{:032x}", random());
         let tool = match gets.is_empty() {
             true => None,
             false => Some(self.tool(from, &pod).await?),
         };
-        let (connect, total) = (durations.http_connect, durations.http_total);
-        let curl = |gets| {
-            let tool = tool.as_ref()?;
-            Some(curl::session(tool, gets, token, connect, total))
+        let asker = Asker {
+            pod,
+            tool,
+            os: from.kind.shell(),
+            // Divides the answers, so nobody who answers may foresee it
+            token: format!("{:032x}", random()),
         };
-        let fitting = |gets| curl::fitting(gets, self.api.limits().exec_output);
-        let (some, mut other_gets) = gets.split_at(fitting(gets));
-        let (few, other_pings) = pings.split_at(pings.len().min(session::MOST));
-        let os = from.kind.shell().filter(|_| !few.is_empty());
-        let (mut got, mut pinged) = match (curl(some), os) {
-            (None, None) => (Vec::new(), Vec::new()),
-            (Some(curl), None) => {
-                let split = |reply: &_| curl::split(some, token, reply);
-                (self.exec(&pod, &curl, split).await?, Vec::new())
-            }
-            (None, Some(os)) => {
-                let alone = session::session(os, few, token);
-                let split = |reply: &_| session::split(few, token, reply);
-                (Vec::new(), self.exec(&pod, &alone, split).await?)
-            }
-            (Some(curl), Some(os)) => {
-                let both = session::behind(os, &curl, few, token);
-                let split = |reply: &_| {
-                    let (of_curl, of_pings) = session::apart(token, reply)?;
-                    let got = curl::split(some, token, &of_curl)?;
-                    Ok((got, session::split(few, token, &of_pings)?))
-                };
-                self.exec(&pod, &both, split).await?
-            }
-        };
-        while !other_gets.is_empty()
-            && let (some, others) = other_gets.split_at(fitting(other_gets))
-            && let Some(curl) = curl(some)
-        {
-            let split = |reply: &_| curl::split(some, token, reply);
-            got.extend(self.exec(&pod, &curl, split).await?);
-            other_gets = others;
+        let mut ahead = VecDeque::new();
+        let mut rest = gets;
+        while !rest.is_empty() {
+            let (some, others) = rest.split_at(curl::fitting(rest, self.api.limits().exec_output));
+            ahead.push_back(some);
+            rest = others;
         }
-        if let Some(os) = os {
-            for some in other_pings.chunks(session::MOST) {
-                let request = session::session(os, some, token);
-                let split = |reply: &_| session::split(some, token, reply);
-                pinged.extend(self.exec(&pod, &request, split).await?);
+        let mut unpinged = asker.os.map_or(&[][..], |_| pings);
+        let (mut got, mut pinged) = (Vec::new(), Vec::new());
+        while !(ahead.is_empty() && unpinged.is_empty()) {
+            let some = ahead.pop_front().unwrap_or_default();
+            let (few, others) = unpinged.split_at(unpinged.len().min(session::MOST));
+            match self.session(&asker, some, few).await {
+                Ok((answers, echoes)) => {
+                    got.extend(answers.into_iter().map(Ok));
+                    pinged.extend(echoes);
+                    unpinged = others;
+                }
+                // Somebody answers with more than anybody is expected to
+                Err(trouble) if trouble.kind == TroubleKind::OutputTruncated => match some {
+                    [] => return Err(trouble),
+                    [_] => got.push(Err(trouble)),
+                    some => {
+                        let (first, second) = some.split_at(some.len() / 2);
+                        ahead.push_front(second);
+                        ahead.push_front(first);
+                    }
+                },
+                Err(trouble) => return Err(trouble),
             }
         }
         Ok((got, pinged))
+    }
+
+    /// Gets and pings by one exec.
+    async fn session(
+        &self,
+        asker: &Asker,
+        gets: &[HttpGet],
+        pings: &[IpAddr],
+    ) -> Result<(Vec<HttpReply>, Vec<PingReply>), Trouble> {
+        let Asker {
+            pod,
+            tool,
+            os,
+            token,
+        } = asker;
+        let durations = self.api.durations();
+        let (connect, total) = (durations.http_connect, durations.http_total);
+        let tool = tool.as_ref().filter(|_| !gets.is_empty());
+        let curl = tool.map(|tool| curl::session(tool, gets, token, connect, total));
+        match (curl, os.filter(|_| !pings.is_empty())) {
+            (None, None) => Ok((Vec::new(), Vec::new())),
+            (Some(curl), None) => {
+                let split = |reply: &_| Ok((curl::split(gets, token, reply)?, Vec::new()));
+                self.exec(pod, &curl, split).await
+            }
+            (None, Some(os)) => {
+                let alone = session::session(os, pings, token);
+                let split = |reply: &_| Ok((Vec::new(), session::split(pings, token, reply)?));
+                self.exec(pod, &alone, split).await
+            }
+            (Some(curl), Some(os)) => {
+                let both = session::behind(os, &curl, pings, token);
+                let split = |reply: &_| {
+                    let (of_curl, of_pings) = session::apart(token, reply)?;
+                    let got = curl::split(gets, token, &of_curl)?;
+                    Ok((got, session::split(pings, token, &of_pings)?))
+                };
+                self.exec(pod, &both, split).await
+            }
+        }
     }
 
     /// Why what was brought from outside is not the cluster's word: the proxy answers for what

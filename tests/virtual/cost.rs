@@ -10,7 +10,7 @@ use winconform_core::config::{Durations, Limits};
 use winconform_core::plan::Selection;
 use winconform_core::record::Exit;
 
-use crate::world::{Outcome, trial, undisturbed, verdicts, within_of};
+use crate::world::{Outcome, selection, trial, undisturbed, verdicts, within_of};
 
 /// Execs of one place: one to find curl, one for each look that has to hold, and one for what comes to
 /// stand long after the rest.
@@ -22,6 +22,11 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("a_second_family_takes_no_more_execs", execs),
         trial("what_one_exec_cannot_print_goes_by_several", several),
+        trial(
+            "long_foreign_pages_are_wrong_answers_and_break_nothing",
+            foreign,
+        ),
+        trial("a_page_that_no_exec_can_print_breaks_its_own_look", endless),
     ]
 }
 
@@ -38,18 +43,32 @@ fn three_builds(ip_families: IpFamilies) -> Topology {
 type Counted = (BTreeMap<String, u64>, BTreeMap<String, String>);
 
 fn counted(ip_families: IpFamilies, limits: Limits) -> Result<Counted, String> {
+    let selection = Selection::default();
+    came_to(ip_families, limits, selection, None, Exit::Conformant)
+}
+
+fn came_to(
+    ip_families: IpFamilies,
+    limits: Limits,
+    selection: Selection,
+    fault: Option<&'static str>,
+    exit: Exit,
+) -> Result<Counted, String> {
     within_of(three_builds(ip_families), 1, async move |world| {
+        if let Some(fault) = fault {
+            world.joined.faults().set(fault.parse().expect("a fault"));
+        }
         let client = world.server.client();
         let context = "a simulation, no cluster";
         let cluster = Cluster::behind(client, context, Durations::default(), limits);
         let mut options = RunOptions {
-            selection: Selection::default(),
+            selection,
             ..world.settings("r0")
         };
         // A load balancer is looked at as often as it takes to come
         options.config.outside.load_balancers = false;
         let ran = undisturbed(&cluster, &options).await;
-        ran.came_to(Exit::Conformant)?;
+        ran.came_to(exit)?;
         let verdicts = verdicts(&ran.view()?).into_iter();
         let verdicts = verdicts.map(|(id, verdict)| (id, format!("{verdict:?}")));
         Ok((
@@ -93,5 +112,49 @@ fn several() -> Outcome {
     match sum(&many) > sum(&few) {
         true => Ok(()),
         false => Err(format!("{few:?} and {many:?}")),
+    }
+}
+
+/// Looks at Service IPs among others, all of which are made in one sweep.
+const SERVICE_IPS: [&str; 2] = ["net.service-ip-from-pod", "net.pod-to-pod-cross-node"];
+
+/// Those where something captive answers for every Service IP with a page of 8 kB.
+fn of_foreign(exec_output: usize, exit: Exit) -> Result<Counted, String> {
+    let limits = Limits {
+        exec_output,
+        ..Limits::default()
+    };
+    came_to(
+        IpFamilies::IPv4,
+        limits,
+        selection(&SERVICE_IPS),
+        Some("service-answers-wrong"),
+        exit,
+    )
+}
+
+fn foreign() -> Outcome {
+    let (few, whole) = of_foreign(1 << 20, Exit::NotConformant)?;
+    let (many, halves) = of_foreign(20 << 10, Exit::NotConformant)?;
+    let sum = |execs: &BTreeMap<String, u64>| execs.values().sum::<u64>();
+    if sum(&many) <= sum(&few) {
+        return Err(format!("everything fitted: {few:?} and {many:?}"));
+    }
+    if !whole.values().any(|verdict| verdict.contains("Fail")) || whole != halves {
+        return Err(format!("{whole:#?} and {halves:#?}"));
+    }
+    Ok(())
+}
+
+fn endless() -> Outcome {
+    let (_, halves) = of_foreign(20 << 10, Exit::NotConformant)?;
+    let (_, verdicts) = of_foreign(6 << 10, Exit::CouldNotTell)?;
+    let own = |verdict: &str| verdict.replace("Fail", "Broken");
+    let other = halves
+        .iter()
+        .find(|(id, verdict)| verdicts.get(*id) != Some(&own(verdict)));
+    match other {
+        None => Ok(()),
+        Some(other) => Err(format!("{other:?}: {verdicts:#?}")),
     }
 }

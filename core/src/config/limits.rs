@@ -18,7 +18,7 @@ pub struct Limits {
     /// Looks made in one sweep. All that a session was to tell is lost with it, and the first look
     /// waits for the last. Nothing else binds it: curl reads its targets from standard input, not from
     /// a command line, and what is too much for one exec's output goes by several (`curl::fitting`,
-    /// `ping::session::MOST`). From Linux pods 117 looks are made in two families at three Windows
+    /// `ping::session::MOST`; by halves where more comes than was expected). From Linux pods 117 looks are made in two families at three Windows
     /// pools, by 451 requests that send 145 kB and bring 102 kB.
     pub looks_per_sweep: usize,
     /// Times an exec is begun again when its transport failed.

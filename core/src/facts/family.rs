@@ -98,27 +98,23 @@ impl SecondFamily {
 impl Facts {
     /// The second family of a cluster whose pods have two, by its own signs: `spec.podCIDRs` of a
     /// node, the addresses of the cluster's DNS, or those of pods on Windows nodes. That nodes
-    /// themselves have addresses of both says nothing of pods. Without any of these signs it has none,
-    /// if all of them could be read or podCIDRs are of one family: they are what the cluster gives its
-    /// nodes for pods (Kubernetes, IPv4/IPv6 dual-stack, "Configure IPv4/IPv6 dual-stack").
+    /// themselves have addresses of both says nothing of pods. Without any of these signs it has none
+    /// if pods could be read, and the cluster's DNS or podCIDRs of one family beside them. Where pods
+    /// could not be read it has none only where podCIDRs decide.
     pub fn second_family(&self) -> SecondFamily {
         let unread = |what: &str, because: &str| format!("{what}: {because}");
         let unknown = |first: Option<IpFamily>, because: String| SecondFamily::Unknown {
             would_be: first.map_or(IpFamily::Ipv6, IpFamily::other),
             because,
         };
-        let nodes = match &self.nodes {
-            Known::Fact { value, .. } => value,
-            Known::Unknown { because } => return unknown(None, unread("nodes", because)),
-        };
+        let nodes = self.nodes.value().map(Vec::as_slice).unwrap_or_default();
         let dns = self.dns.value().and_then(Option::as_ref);
         let of_dns = dns.map(|dns| dns.addresses.as_slice());
         let of_nodes = nodes.iter().map(|node| node.details.pod_cidrs.as_slice());
+        let of_nodes = of_nodes.filter(|list| !list.is_empty());
         let families =
             |list: &[String]| list.iter().map(|text| IpFamily::of_written(text)).collect();
         let given: Vec<Vec<_>> = of_nodes.map(families).collect();
-        let given = given.into_iter().filter(|list| !list.is_empty());
-        let given: Vec<_> = given.collect();
         let lists: Vec<_> = given.iter().cloned().chain(of_dns.map(families)).collect();
         let two = |list: &&Vec<IpFamily>| IpFamily::ALL.iter().all(|family| list.contains(family));
         if let Some(both) = lists.iter().find(two) {
@@ -131,18 +127,37 @@ impl Facts {
         };
         let of_lists = lists.iter().find_map(|list| list.first().copied());
         let first = of_lists.or_else(of_node);
+        let found = self.workloads.value();
+        let both = found.is_some_and(|found| found.windows_families.contains_key(BOTH));
+        if let (true, Some(first)) = (both, first) {
+            return SecondFamily::Is(first.other());
+        }
+        if let Known::Unknown { because } = &self.nodes {
+            return unknown(first, unread("nodes", because));
+        }
         match (&self.workloads, &self.dns) {
-            (Known::Fact { value: found, .. }, _) if found.windows_families.contains_key(BOTH) => {
-                match first {
-                    Some(first) => SecondFamily::Is(first.other()),
-                    None => unknown(None, "no node tells which of two is the first".to_owned()),
+            _ if both => unknown(None, "no node tells which of two is the first".to_owned()),
+            (Known::Unknown { because }, _) => {
+                match self.pod_cidrs_decide() && given.len() == nodes.len() {
+                    true => SecondFamily::None,
+                    false => unknown(first, unread("pods", because)),
                 }
             }
-            _ if !given.is_empty() => SecondFamily::None,
-            (Known::Unknown { because }, _) => unknown(first, unread("pods", because)),
-            (_, Known::Unknown { because }) => unknown(first, unread("the cluster's DNS", because)),
-            (Known::Fact { .. }, Known::Fact { .. }) => SecondFamily::None,
+            (Known::Fact { .. }, Known::Unknown { because }) if given.is_empty() => {
+                unknown(first, unread("the cluster's DNS", because))
+            }
+            (Known::Fact { .. }, _) => SecondFamily::None,
         }
+    }
+
+    /// Whether pods have addresses of their nodes' podCIDRs and no others: Flannel takes them from there
+    /// (flannel, `pkg/subnet/kube/kube.go`), while plugins that divide networks of their own pass
+    /// podCIDRs by (Calico, "Get started with IP address management"; Azure CNI, Amazon VPC CNI). That the
+    /// cluster's own Services have one family decides nothing: where pods have two, a Service still has
+    /// one unless its `ipFamilyPolicy` asks for more (Kubernetes, IPv4/IPv6 dual-stack).
+    fn pod_cidrs_decide(&self) -> bool {
+        let cni = self.cni.value().and_then(Option::as_ref);
+        cni.is_some_and(|cni| cni.product == FLANNEL)
     }
 
     /// Why Windows pods have no addresses of a family, where that is documented: "Overlay (VXLAN)
@@ -164,8 +179,9 @@ impl Facts {
     }
 }
 
-/// A network plugin, as the facts name it.
+/// Network plugins, as the facts name them.
 const CALICO: &str = "calico";
+const FLANNEL: &str = "flannel";
 
 /// How `windows_families` names pods with addresses of both.
 const BOTH: &str = "ipv4,ipv6";
@@ -173,7 +189,7 @@ const BOTH: &str = "ipv4,ipv6";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::{ClusterDns, NodeDetails, NodeFact, Os, WorkloadsFact};
+    use crate::facts::{ClusterDns, Cni, NodeDetails, NodeFact, Os, WorkloadsFact};
 
     fn known<T>(value: T) -> Known<T> {
         Known::Fact {
@@ -221,6 +237,18 @@ mod tests {
         }
     }
 
+    fn with_dns(facts: Facts, addresses: &[&str]) -> Facts {
+        let dns = ClusterDns {
+            service: "kube-system/kube-dns".to_owned(),
+            addresses: texts(addresses),
+            endpoints: Vec::new(),
+        };
+        Facts {
+            dns: known(Some(dns)),
+            ..facts
+        }
+    }
+
     fn unknown<T>() -> Known<T> {
         Known::Unknown {
             because: "forbidden".to_owned(),
@@ -230,12 +258,12 @@ mod tests {
     #[test]
     fn the_second_family_follows_the_first() {
         let (four, six) = ("10.0.0.0/24", "fd00::/64");
-        let mut of_dns = facts(&[], &[]);
-        of_dns.dns = known(Some(ClusterDns {
-            service: "kube-system/kube-dns".to_owned(),
-            addresses: texts(&["10.96.0.10", "fd00::a"]),
-            endpoints: Vec::new(),
-        }));
+        let (four_dns, six_dns) = ("10.96.0.10", "fd00::a");
+        let of_dns = with_dns(facts(&[], &[]), &[four_dns, six_dns]);
+        let nodes_untold = |dns: &[&str]| Facts {
+            nodes: unknown(),
+            ..with_dns(facts(&[], &[]), dns)
+        };
         // One sign is enough, whatever else could not be read
         let untold = Facts {
             dns: unknown(),
@@ -247,6 +275,9 @@ mod tests {
             (facts(&[six, four], &[]), IpFamily::Ipv4),
             (untold, IpFamily::Ipv6),
             (of_dns, IpFamily::Ipv6),
+            (nodes_untold(&[four_dns, six_dns]), IpFamily::Ipv6),
+            (nodes_untold(&[six_dns, four_dns]), IpFamily::Ipv4),
+            (with_pods(nodes_untold(&[six_dns]), BOTH), IpFamily::Ipv4),
             (with_pods(facts(&[], &["10.1.0.1"]), BOTH), IpFamily::Ipv6),
             (
                 with_pods(facts(&[six], &["10.1.0.1"]), BOTH),
@@ -257,11 +288,27 @@ mod tests {
         }
     }
 
-    #[test]
-    fn without_a_sign_of_two_there_is_no_second() {
-        let untold = Facts {
+    /// The same under a network plugin, when neither pods nor the cluster's DNS could be read.
+    fn untold(facts: Facts, product: &str) -> Facts {
+        let cni = Cni {
+            product: product.to_owned(),
+            mode: None,
+            vxlan: None,
+            signs: Vec::new(),
+            unread: Vec::new(),
+        };
+        Facts {
+            cni: known(Some(cni)),
             dns: unknown(),
             workloads: unknown(),
+            ..facts
+        }
+    }
+
+    #[test]
+    fn without_a_sign_of_two_there_is_no_second() {
+        let dns_untold = Facts {
+            dns: unknown(),
             ..facts(&["10.0.0.0/24"], &[])
         };
         for one in [
@@ -269,7 +316,8 @@ mod tests {
             facts(&["fd00::/64"], &[]),
             with_pods(facts(&["10.0.0.0/24"], &[]), "ipv4"),
             facts(&[], &["10.1.0.1"]),
-            untold,
+            dns_untold,
+            untold(facts(&["10.0.0.0/24"], &[]), FLANNEL),
         ] {
             assert_eq!(one.second_family(), SecondFamily::None, "{one:?}");
         }
@@ -295,10 +343,53 @@ mod tests {
             (pods(&["10.1.0.1"]), six, "pods: forbidden"),
             (pods(&["fd01::1"]), four, "pods: forbidden"),
             (dns, six, "the cluster's DNS: forbidden"),
-            (nodes, six, "nodes: forbidden"),
+            (nodes.clone(), six, "nodes: forbidden"),
+            (
+                with_dns(nodes.clone(), &["fd00::a"]),
+                four,
+                "nodes: forbidden",
+            ),
+            (with_pods(nodes, BOTH), six, "nodes: forbidden"),
             (which, six, "no node tells which of two is the first"),
         ] {
             let because = because.to_owned();
+            let unknown = SecondFamily::Unknown { would_be, because };
+            assert_eq!(facts.second_family(), unknown, "{facts:?}");
+        }
+    }
+    #[test]
+    fn where_pods_are_unread_pod_cidrs_of_one_family_tell_only_where_they_decide() {
+        let (four, six) = (IpFamily::Ipv4, IpFamily::Ipv6);
+        let of_one = || facts(&["10.0.0.0/24"], &[]);
+        let calico = untold(of_one(), CALICO);
+        let no_plugin = Facts {
+            cni: known(None),
+            ..calico.clone()
+        };
+        let cni_untold = Facts {
+            cni: unknown(),
+            ..calico.clone()
+        };
+        let dns_of_one = Facts {
+            workloads: unknown(),
+            ..with_dns(facts(&["fd00::/64"], &[]), &["fd00::a"])
+        };
+        let mut some_without = untold(of_one(), FLANNEL);
+        if let (Known::Fact { value, .. }, Some(others)) =
+            (&mut some_without.nodes, facts(&[], &[]).nodes.value())
+        {
+            value.extend(others.iter().cloned());
+        }
+        let none_with = untold(facts(&[], &[]), FLANNEL);
+        for (facts, would_be) in [
+            (calico, six),
+            (no_plugin, six),
+            (cni_untold, six),
+            (dns_of_one, four),
+            (some_without, six),
+            (none_with, six),
+        ] {
+            let because = "pods: forbidden".to_owned();
             let unknown = SecondFamily::Unknown { would_be, because };
             assert_eq!(facts.second_family(), unknown, "{facts:?}");
         }

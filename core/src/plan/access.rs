@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use super::check::{Check, Plan};
 use crate::facts::PoolName;
 use crate::way::{
-    ApiPath, ApiRequest, Balancer, Bound, FixtureName, Request, Served, Standing, StandingFixture,
+    ApiPath, ApiRequest, Balancer, Bound, FixtureName, Request, Standing, StandingFixture,
     StandingNode, StandingPod, Test, Verb,
 };
 
@@ -339,12 +339,10 @@ fn everything(own: &Standing, check: &Check) -> Standing {
     let mut standing = own.clone();
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let stands = StandingFixture {
-        first: Served {
-            service: Some((address, 80)),
-            name: Some("*".to_owned()),
-            node_port: Some(80),
-            headless: Some("*".to_owned()),
-        },
+        service: Some((address, 80)),
+        name: Some("*".to_owned()),
+        node_port: Some(80),
+        headless: Some("*".to_owned()),
         port: Some(80),
         udp: Some(80),
         pods: vec![StandingPod {
@@ -359,6 +357,7 @@ fn everything(own: &Standing, check: &Check) -> Standing {
             short_cut: true,
         }),
         second: None,
+        second_broken: None,
     };
     standing.nodes = vec![StandingNode {
         name: "*".to_owned(),

@@ -170,7 +170,7 @@ pub struct ObjectName {
 #[serde(rename_all = "kebab-case")]
 pub enum FixtureOutcome {
     /// It stands.
-    Stands(StandingFixture),
+    Stands(Box<StandingFixture>),
     /// It does not.
     Failed(Trouble),
 }

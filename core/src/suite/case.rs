@@ -251,11 +251,13 @@ fn check_families<'c>(
     let services = looks
         .iter()
         .filter_map(|(source, test)| test.service_of(*source));
-    let mut unserved = services.filter(|fixture| !fixture.is_in_second_family());
-    if let Some(fixture) = unserved.next() {
-        let served = FixtureName::IN_SECOND_FAMILY
-            .map(FixtureName::as_str)
-            .join(", ");
+    let unserved: BTreeSet<_> = services
+        .filter(|fixture| !fixture.is_in_second_family())
+        .collect();
+    let served = FixtureName::IN_SECOND_FAMILY
+        .map(FixtureName::as_str)
+        .join(", ");
+    for fixture in unserved {
         let message = format!(
             "the Service of `{}` has no addresses of a second family",
             fixture.as_str()

@@ -81,12 +81,14 @@ fn is_missing(text: &str) -> bool {
     .any(|words| text.to_ascii_lowercase().contains(words))
 }
 
-/// What a transfer may print, in bytes, beside what its path asks to be told: the longest page that is
-/// expected is IIS' own of 703, and its line has 60.
+/// What a transfer is expected to print, in bytes, beside what its path asks to be told: the longest page
+/// is IIS' own of 703, and its line has 60. Nothing bounds what others answer with: older curls know
+/// of too large a file only by what its server says (`max-filesize`; curl before 8.4).
 const ANSWER: usize = 1 << 10;
 
 /// How many of these targets, the first ones, one session may have so that it prints no more than
-/// `most` bytes; one at least. On the way there nothing is bounded: targets go by standard input.
+/// `most` bytes if all answer as is expected; one at least. On the way there nothing is bounded: targets
+/// go by standard input.
 pub fn fitting(gets: &[HttpGet], most: usize) -> usize {
     let sizes = gets.iter().map(|get| ANSWER + get.path.len());
     let printed = sizes.scan(0, |sum, size| {

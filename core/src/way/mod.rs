@@ -39,9 +39,7 @@ pub use fixture::{FixtureKey, FixtureName, Need, SchedFixture};
 pub use http::{Http, HttpAnswer, HttpAsk, HttpExpect, HttpSeen, Target, TargetSeen};
 pub use path::ApiPath;
 pub use ping::{Ping, PingAsk};
-pub use place::{
-    Balancer, Bound, Second, Served, Standing, StandingFixture, StandingNode, StandingPod,
-};
+pub use place::{Balancer, Bound, Served, Standing, StandingFixture, StandingNode, StandingPod};
 pub use placement::{
     AIMED_AT, Ground, Hindrance, KeptOff, NO_IMAGE, NOT_CREATED, PlacedPod, Placement,
     PlacementAsk, PlacementExpect, PlacementSeen, Said, Start, Whereabouts,

@@ -16,9 +16,14 @@ use crate::facts::{Facts, IpFamily, NodeFact, Pool, PoolName, WindowsBuild};
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct StandingFixture {
-    /// How it is served in the cluster's first family.
-    #[serde(flatten)]
-    pub first: Served,
+    /// Its Service's virtual address and port in the cluster's first family, where it has one.
+    pub service: Option<(IpAddr, u16)>,
+    /// That Service's name.
+    pub name: Option<String>,
+    /// The port of that Service on every node.
+    pub node_port: Option<u16>,
+    /// The name of its Service without an address in the first family.
+    pub headless: Option<String>,
     /// The port its pods serve on.
     pub port: Option<u16>,
     /// The port its pods serve UDP on.
@@ -31,35 +36,31 @@ pub struct StandingFixture {
     pub balancer: Option<Balancer>,
     /// How it is served in the cluster's second family, where the cluster has two.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub second: Option<Second>,
-}
-
-/// What stands of a fixture in the cluster's second family.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case", untagged)]
-pub enum Second {
-    /// Its Services could not be made; what stands in the first family stands nevertheless.
-    Broken {
-        /// Why not.
-        broken: Trouble,
-    },
-    /// How it is served; records before it could be broken hold this alone.
-    Served(Served),
+    pub second: Option<Served>,
+    /// Why its Services could not be made in the second family; what stands in the first stands
+    /// nevertheless.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub second_broken: Option<Trouble>,
 }
 
 impl StandingFixture {
     /// How it is served in a family; the cluster's first where none is named.
-    pub(in crate::way) fn served(&self, family: Option<IpFamily>) -> Result<&Served, Trouble> {
-        match family {
-            None => Ok(&self.first),
-            Some(family) => match &self.second {
-                Some(Second::Served(second)) => Ok(second),
-                Some(Second::Broken { broken }) => Err(broken.clone()),
-                None => {
-                    let detail = format!("nobody has asked for Services in {family}");
-                    Err(Trouble::new(TroubleKind::FixtureFailed, detail))
-                }
-            },
+    pub(in crate::way) fn served(&self, family: Option<IpFamily>) -> Result<Served, Trouble> {
+        let Some(family) = family else {
+            return Ok(Served {
+                service: self.service,
+                name: self.name.clone(),
+                node_port: self.node_port,
+                headless: self.headless.clone(),
+            });
+        };
+        match (&self.second, &self.second_broken) {
+            (_, Some(broken)) => Err(broken.clone()),
+            (Some(second), None) => Ok(second.clone()),
+            (None, None) => {
+                let detail = format!("nobody has asked for Services in {family}");
+                Err(Trouble::new(TroubleKind::FixtureFailed, detail))
+            }
         }
     }
 }
@@ -183,9 +184,7 @@ impl Standing {
             fixtures: BTreeMap::new(),
         }
     }
-}
 
-impl Standing {
     /// The namespace of a fixture's pods.
     pub fn namespace_of(&self, fixture: FixtureName) -> &str {
         match fixture {
@@ -208,9 +207,7 @@ impl Standing {
             | FixtureName::Sched(_) => &self.namespace,
         }
     }
-}
 
-impl Standing {
     /// Why a pod with a network of its own should have an address of this family: pods get one of each
     /// family that their node has a range of (Kubernetes, IPv4/IPv6 dual-stack), or others of its pool
     /// have one. Before Windows Server 2022 HNS gives none (hcsshim, `hcn/hcnglobals.go`).
@@ -305,9 +302,10 @@ impl<'a> Bound<'a> {
             return Ok(None);
         };
         let lacks = |pod: &StandingPod| self.of_family(&pod.addresses).is_none();
-        let told = |lack: String, pods: &[StandingPod], on_node: bool| {
+        // Pods on their nodes' networks have what the nodes have
+        let told = |lack: String, with_networks: &[StandingPod]| {
             let due = |pod| self.standing.due(pod, family);
-            match pods.iter().filter(|_| !on_node).find_map(due) {
+            match with_networks.iter().find_map(due) {
                 None => Ok(Some(lack)),
                 Some(why) => {
                     let detail = format!("{lack}, though {why}");
@@ -320,8 +318,10 @@ impl<'a> Bound<'a> {
         {
             let StandingPod { name, node, .. } = here;
             let lack = format!("pod {name} on {node}, which looks, has no {family} address");
-            let on_node = self.from.is_some_and(|from| !from.kind.is_pod());
-            return told(lack, std::slice::from_ref(here), on_node);
+            return match self.from {
+                Some(from) if !from.kind.is_pod() => told(lack, &[]),
+                _ => told(lack, std::slice::from_ref(here)),
+            };
         }
         let Some(of) = of else {
             return Ok(None);
@@ -329,7 +329,10 @@ impl<'a> Bound<'a> {
         match self.fixture(of).ok().map(|fixture| &*fixture.pods) {
             Some(pods @ [_, ..]) if pods.iter().all(lacks) => {
                 let lack = format!("the pods of {} have no {family} address", of.as_str());
-                told(lack, pods, of.is_on_node())
+                match of.is_on_node() {
+                    true => told(lack, &[]),
+                    false => told(lack, pods),
+                }
             }
             _ => Ok(None),
         }

@@ -35,12 +35,10 @@ fn standing() -> Standing {
     let at = |name: FixtureName| name.at(Some(&pool()));
     let other = PoolName::windows(WindowsBuild::SERVER_2019);
     let web = StandingFixture {
-        first: Served {
-            service: Some(([10, 96, 0, 1].into(), 80)),
-            name: Some("web".to_owned()),
-            node_port: Some(30080),
-            headless: Some("web-headless".to_owned()),
-        },
+        service: Some(([10, 96, 0, 1].into(), 80)),
+        name: Some("web".to_owned()),
+        node_port: Some(30080),
+        headless: Some("web-headless".to_owned()),
         port: Some(8080),
         udp: Some(8081),
         pods: vec![
@@ -50,12 +48,10 @@ fn standing() -> Standing {
         domain: None,
         balancer: None,
         second: None,
+        second_broken: None,
     };
     let prober = StandingFixture {
-        first: Served {
-            service: Some(([10, 96, 0, 9].into(), 81)),
-            ..Served::default()
-        },
+        service: Some(([10, 96, 0, 9].into(), 81)),
         port: Some(8082),
         udp: Some(8081),
         pods: vec![pod("prober", "win-a", "10.0.1.9")],
@@ -70,10 +66,7 @@ fn standing() -> Standing {
         ..StandingFixture::default()
     };
     let alias = StandingFixture {
-        first: Served {
-            name: Some("web-alias".to_owned()),
-            ..Served::default()
-        },
+        name: Some("web-alias".to_owned()),
         ..StandingFixture::default()
     };
     let outside = |host: &str, says: &str| OutsideTarget {
@@ -654,13 +647,12 @@ fn bound_in_second<T>(with: impl FnOnce(&mut Standing), of: impl FnOnce(&Bound<'
             let second = format!("fd00:{node}::{last}");
             pod.addresses.push(second.parse().expect("an address"));
         }
-        let served = fixture.first.service.map(|(_, port)| Served {
+        fixture.second = fixture.service.map(|(_, port)| Served {
             service: Some(("fd00:96::1".parse().expect("an address"), port)),
             name: Some("web-ipv6".to_owned()),
             node_port: Some(30081),
             headless: Some("web-headless-ipv6".to_owned()),
         });
-        fixture.second = served.map(Second::Served);
     }
     with(&mut standing);
     bound_in(&standing, Some(IpFamily::Ipv6), of)
@@ -723,7 +715,7 @@ fn where_there_is_no_second_family_nothing_is_asked_and_it_is_said_why() {
     type With<'w> = &'w dyn Fn(&mut Standing);
     let service = |standing: &mut Standing| {
         for fixture in standing.fixtures.values_mut() {
-            fixture.second = Some(Second::Served(Served::default()));
+            fixture.second = Some(Served::default());
         }
     };
     let nodes = |standing: &mut Standing| {
@@ -857,6 +849,28 @@ fn without_an_address_that_it_should_have_a_pod_is_trouble() {
 }
 
 #[test]
+fn pods_on_the_network_of_their_node_are_owed_none_of_its_ranges() {
+    let with = |standing: &mut Standing| {
+        let node = node_of("win-idle", WindowsBuild::SERVER_2022);
+        standing.node_facts = Arc::new(vec![node]);
+    };
+    let node = VantageKey {
+        kind: SourceKind::WindowsNode,
+        pool: Some(pool()),
+    };
+    let from_node = |at: &Bound<'_>| {
+        let from = Some(&node);
+        Bound { from, ..*at }.without_family(None)
+    };
+    let lack = "pod node-prober on win-idle, which looks, has no IPv6 address";
+    let lack = Ok(Some(lack.to_owned()));
+    assert_eq!(bound_in_second(with, from_node), lack);
+    let at_node = |at: &Bound<'_>| at.without_family(Some(FixtureName::WindowsNodeProber));
+    let lack = "the pods of windows-node-prober have no IPv6 address";
+    assert_eq!(bound_in_second(with, at_node), Ok(Some(lack.to_owned())));
+}
+
+#[test]
 fn what_pods_of_another_pool_have_is_due_to_none_of_this_one() {
     use FixtureName::{Churn, WinWebserver, WindowsPodProber};
     let with = |standing: &mut Standing| {
@@ -900,8 +914,8 @@ fn without_its_services_of_the_second_family_a_fixture_stands_in_the_first() {
     let broken = Trouble::new(TroubleKind::Forbidden, "denied by the house");
     let with = |standing: &mut Standing| {
         for fixture in standing.fixtures.values_mut() {
-            let broken = broken.clone();
-            fixture.second = Some(Second::Broken { broken });
+            fixture.second = None;
+            fixture.second_broken = Some(broken.clone());
         }
     };
     for target in [

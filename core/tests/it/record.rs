@@ -12,8 +12,8 @@ use winconform_core::record::{
 };
 use winconform_core::verdict::{Scope, Verdict};
 use winconform_core::way::{
-    ApiReply, Comparison, FixtureName, HttpReply, Reply, Second, Served, SourceKind,
-    StandingFixture, Trouble, TroubleKind, VantageKey,
+    ApiReply, Comparison, FixtureName, HttpReply, Reply, Served, SourceKind, StandingFixture,
+    Trouble, TroubleKind, VantageKey,
 };
 
 use crate::runs::{self, Recorder, at, difference, facts, looked, plan, planned, saw};
@@ -26,14 +26,10 @@ fn events() -> Vec<Event> {
         status: 200,
         body: json!({"kind": "Pod"}),
     }));
-    let first = Served {
+    let outcome = FixtureOutcome::Stands(Box::new(StandingFixture {
         service: Some(("fd00::1".parse().expect("an address"), 80)),
-        ..Served::default()
-    };
-    let outcome = FixtureOutcome::Stands(StandingFixture {
-        first,
         ..StandingFixture::default()
-    });
+    }));
     let object = || runs::object("Pod", Some("ns"), "p");
     vec![
         Event::RunStarted(runs::started()),
@@ -365,7 +361,7 @@ fn records_of_one_target_and_of_fixtures_without_pods_are_read() {
     );
     let fixture = json!({"service": ["10.96.0.1", 80]});
     let fixture: StandingFixture = serde_json::from_value(fixture).expect("as it was written");
-    assert!(fixture.first.service.is_some() && fixture.pods.is_empty());
+    assert!(fixture.service.is_some() && fixture.pods.is_empty());
     assert_eq!(fixture.second, None);
     let second = json!({"name": "web", "second": {"service": null, "name": "web-ipv6"}});
     let fixture: StandingFixture = serde_json::from_value(second).expect("as it was written");
@@ -374,14 +370,40 @@ fn records_of_one_target_and_of_fixtures_without_pods_are_read() {
         name,
         ..Served::default()
     };
-    assert_eq!(fixture.second, Some(Second::Served(served)));
-    let broken = Trouble::new(TroubleKind::Forbidden, "no");
+    assert_eq!(fixture.second, Some(served));
+}
+
+/// What is in a record by these names is read by them, and what is no trouble is not taken for none.
+#[test]
+fn a_fixture_stands_in_the_record_by_the_names_of_its_fields() {
+    let service = Some(("10.96.0.1".parse().expect("an address"), 80));
     let fixture = StandingFixture {
-        second: Some(Second::Broken { broken }),
+        service,
+        node_port: Some(30080),
+        second_broken: Some(Trouble::new(TroubleKind::Forbidden, "no")),
         ..StandingFixture::default()
     };
-    let text = serde_json::to_string(&fixture).expect("JSON");
-    assert_eq!(serde_json::from_str(&text).ok(), Some(fixture), "{text}");
+    let written = json!({
+        "service": ["10.96.0.1", 80],
+        "name": null,
+        "node-port": 30080,
+        "headless": null,
+        "port": null,
+        "udp": null,
+        "pods": [],
+        "domain": null,
+        "balancer": null,
+        "second-broken": {"kind": "forbidden", "detail": "no"},
+    });
+    assert_eq!(serde_json::to_value(&fixture).ok(), Some(written.clone()));
+    let read = serde_json::from_value::<StandingFixture>(written.clone());
+    assert_eq!(read.ok(), Some(fixture));
+    for no_trouble in [json!({"detail": "no"}), json!("no"), json!({})] {
+        let mut written = written.clone();
+        written["second-broken"] = no_trouble;
+        let read = serde_json::from_value::<StandingFixture>(written);
+        assert!(read.is_err(), "{read:?}");
+    }
 }
 
 /// What a selection leaves of these checks: the wanted, and the rest.

@@ -14,8 +14,8 @@ use winconform_core::record::{
 };
 use winconform_core::verdict::{Because, Conclusion, SkipReason, Verdict};
 use winconform_core::way::{
-    Comparison, Difference, FixtureKey, FixtureName, HttpReply, Reply, SourceKind, StandingFixture,
-    Trouble, TroubleKind,
+    Comparison, Difference, FixtureKey, FixtureName, HttpReply, Reply, SourceKind, Trouble,
+    TroubleKind,
 };
 
 /// A record as it is written.
@@ -273,7 +273,7 @@ pub(crate) fn fixture(name: FixtureName) -> FixtureKey {
 
 /// A fixture that stands.
 pub(crate) fn stands(name: FixtureName, took_ms: u64) -> Event {
-    let outcome = FixtureOutcome::Stands(StandingFixture::default());
+    let outcome = FixtureOutcome::Stands(Box::default());
     Event::Fixture {
         key: fixture(name),
         outcome,

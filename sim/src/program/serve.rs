@@ -16,12 +16,12 @@ pub(crate) struct Exchange<'a> {
 }
 
 /// The answerer of the fault `service-answers-wrong`, who would like to be more than read: a colour, a
-/// title, a cleared screen, the end of CDATA, text from right to left, what XML 1.0 cannot hold.
+/// title, a cleared screen, the end of CDATA, text from right to left, what XML 1.0 cannot hold. Its page
+/// is as long as such pages are, some kB.
 pub(crate) fn captive() -> Answer {
-    Answer::html(
-        200,
-        "<html>welcome</html>\u{1b}[31m\u{1b}]0;owned\u{7}\u{1b}[2J]]>\u{202e}\u{8}\u{fffe}\r",
-    )
+    let hostile =
+        "<html>welcome</html>\u{1b}[31m\u{1b}]0;owned\u{7}\u{1b}[2J]]>\u{202e}\u{8}\u{fffe}\r";
+    Answer::html(200, format!("{hostile}{}", "<p>log in</p>".repeat(630)))
 }
 
 /// Anything outside the cluster.

@@ -14,6 +14,7 @@ use serde_json::{Value as Json, json};
 use winconform_core::config::{Config, Durations, Images, Outside};
 use winconform_core::facts::{
     Cni, Facts, Known, LoadBalancerFact, NodeDetails, NodeFact, Os, Pool, PoolName, WindowsBuild,
+    WorkloadsFact,
 };
 use winconform_core::plan::{Check, Fate, Plan, PlannedLook, plan};
 use winconform_core::suite::Suites;
@@ -450,6 +451,10 @@ fn facts(topology: &Topology, memory: &Memory, cni: Option<Cni>) -> Facts {
                 with_address: 1,
                 ..LoadBalancerFact::default()
             },
+            source: source.clone(),
+        },
+        workloads: Known::Fact {
+            value: WorkloadsFact::default(),
             source,
         },
         ..Facts::default()

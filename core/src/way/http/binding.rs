@@ -74,10 +74,10 @@ impl<'b, 'a> Binding<'b, 'a> {
     /// The Service by its name, with its namespace and `below` where that is given.
     pub(super) fn by_name(&self, below: Option<String>) -> Result<Aim<'a>, Trouble> {
         let (_, port) = self.address()?;
-        let name = self.served()?.name.as_ref();
+        let name = self.served()?.name;
         let name = name.ok_or_else(|| self.lacks("Service name"))?;
         let name = match below {
-            None => name.clone(),
+            None => name,
             Some(below) => format!("{name}.{}{below}", self.at.standing.namespace),
         };
         Ok(self.to(name.clone(), Host::Name(name), port))
@@ -86,9 +86,9 @@ impl<'b, 'a> Binding<'b, 'a> {
     /// The Service without an address by its full name, on the port of the pods.
     pub(super) fn headless(&self) -> Result<Aim<'a>, Trouble> {
         let port = self.fixture.port.ok_or_else(|| self.lacks("port"))?;
-        let name = self.served()?.headless.as_ref();
+        let name = self.served()?.headless;
         let name = name.ok_or_else(|| self.lacks("headless Service"))?;
-        let name = self.full(name)?;
+        let name = self.full(&name)?;
         Ok(self.to(name.clone(), Host::Name(name), port))
     }
 
@@ -96,7 +96,7 @@ impl<'b, 'a> Binding<'b, 'a> {
     pub(super) fn alias(&self) -> Result<Aim<'a>, Trouble> {
         let (_, port) = self.address()?;
         let alias = self.at.fixture(FixtureName::Alias)?;
-        let name = alias.first.name.as_ref();
+        let name = alias.name.as_ref();
         let name = name.ok_or_else(|| self.lacks("alias"))?;
         let name = self.full(name)?;
         Ok(self.to(name.clone(), Host::Name(name), port))
@@ -168,7 +168,7 @@ impl<'b, 'a> Binding<'b, 'a> {
         service.ok_or_else(|| self.lacks("Service address"))
     }
 
-    fn served(&self) -> Result<&'a Served, Trouble> {
+    fn served(&self) -> Result<Served, Trouble> {
         self.fixture.served(self.at.family)
     }
 

@@ -1,8 +1,7 @@
 use super::*;
 use crate::facts::{PoolName, WindowsBuild};
 use crate::way::{
-    Balancer, Difference, Look, Served, SourceKind, Standing, StandingFixture, StandingNode,
-    VantageKey,
+    Balancer, Difference, Look, SourceKind, Standing, StandingFixture, StandingNode, VantageKey,
 };
 
 const MARKER: &str = "Windows Container Web Server";
@@ -375,10 +374,7 @@ fn from_within_only_what_is_passed_by_is_looked_at() {
     let prober = FixtureName::LinuxPodProber.at(None);
     let mut ask = |at: &str, short_cut: bool, kind: SourceKind| {
         let service = StandingFixture {
-            first: Served {
-                service: Some(([10, 96, 0, 7].into(), 80)),
-                ..Served::default()
-            },
+            service: Some(([10, 96, 0, 7].into(), 80)),
             balancer: Some(Balancer {
                 at: at.to_owned(),
                 short_cut,
