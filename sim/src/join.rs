@@ -134,7 +134,6 @@ impl Joined {
         }
         cluster.spawn(proxy::serve(Arc::clone(&cluster), outside));
         network::begin(&cluster);
-        pods::watch::begin(&cluster);
         let (tells, contact) = watch::channel(None);
         cluster.spawn(contact::follow(cluster.client.clone(), tells));
         let mut joined = Self {
@@ -149,6 +148,8 @@ impl Joined {
             .run_until_cancelled(Box::pin(register::claim(&joined.cluster)))
             .await;
         claimed.ok_or(JoinError::Interrupted)??;
+        // Nor are pods of such nodes ours to run
+        pods::watch::begin(&joined.cluster);
         let metrics = topology.metrics.then_some(tls);
         if let Err(error) = Box::pin(joined.arrive(halt, &version, metrics)).await {
             // What was registered before the failure goes again; the failure is the news

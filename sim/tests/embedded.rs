@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use hybrid_sim::server::{Server, ServerOptions};
-use hybrid_sim::{FaultPlan, JoinOptions, Topology, join};
+use hybrid_sim::{FaultPlan, JoinError, JoinOptions, Topology, join};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Api;
@@ -33,18 +33,23 @@ fn web() -> Deployment {
     serde_json::from_value(deployment).expect("a deployment")
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn nodes_join_it_and_their_pods_are_placed_run_looked_into_and_removed() {
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let server = Server::start(&ServerOptions::default()).expect("it starts");
-    let options = JoinOptions {
+fn of_two_nodes() -> JoinOptions {
+    JoinOptions {
         topology: Topology::hybrid(),
         faults: FaultPlan::default(),
         seed: 1,
         speed: 100.0,
         prefix: String::new(),
-    };
-    let joined = join(server.client(), options).await.expect("they join");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_join_it_and_their_pods_are_placed_run_looked_into_and_removed() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let server = Server::start(&ServerOptions::default()).expect("it starts");
+    let joined = join(server.client(), of_two_nodes())
+        .await
+        .expect("they join");
     joined.reached().await.expect("kubelets are reached");
     let client = server.client();
     let nodes: Api<Node> = Api::all(client.clone());
@@ -76,6 +81,19 @@ async fn nodes_join_it_and_their_pods_are_placed_run_looked_into_and_removed() {
         .await
         .expect("pods");
     assert_eq!(listed.items.len(), 2);
+    // Another simulator of the same nodes is refused before it runs what is on them
+    let second = join(server.client(), of_two_nodes()).await.err();
+    assert!(
+        matches!(second, Some(JoinError::Alive { .. })),
+        "{second:?}"
+    );
+    let found = pods.list(&ListParams::default().labels("app=web")).await;
+    let versions = |pods: &[Pod]| -> Vec<_> {
+        let version = |pod: &Pod| pod.metadata.resource_version.clone();
+        pods.iter().map(version).collect()
+    };
+    let found = found.expect("pods").items;
+    assert_eq!(versions(&found), versions(&listed.items));
     let name = listed.items[0].metadata.name.as_deref().expect("a name");
     let log = pods.logs(name, &LogParams::default()).await.expect("a log");
     assert!(log.contains("Started HTTP server on port 8080"), "{log}");
