@@ -1,6 +1,7 @@
 //! What the server sets where a client says nothing: kubernetes 1.37.0,
 //! `pkg/apis/*/v1/defaults.go`, as far as anybody here reads it.
 
+use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
 use super::kinds::Kind;
@@ -80,7 +81,10 @@ pub(super) fn set(kind: &Kind, object: &mut Value) {
             }
             or(&mut object["status"], "phase", || json!("Active"));
         }
-        "secrets" => or(object, "type", || json!("Opaque")),
+        "secrets" => {
+            or(object, "type", || json!("Opaque"));
+            encoded(object);
+        }
         "priorityclasses" => or(object, "preemptionPolicy", || json!("PreemptLowerPriority")),
         "networkpolicies" => {
             let types = match object["spec"].get("egress") {
@@ -94,6 +98,22 @@ pub(super) fn set(kind: &Kind, object: &mut Value) {
 }
 
 /// Sets a field that is not there; `within` is an object or nothing, as its shape was looked at.
+/// What a Secret is given as text it has as bytes, in Base64 (`stringData`, which is never read).
+fn encoded(secret: &mut Value) {
+    let text = secret
+        .as_object_mut()
+        .and_then(|fields| fields.remove("stringData"));
+    for (name, text) in text
+        .as_ref()
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+    {
+        let bytes = ByteString(text.as_str().unwrap_or_default().into());
+        secret["data"][name] = json!(bytes);
+    }
+}
+
 fn or(within: &mut Value, field: &str, value: impl FnOnce() -> Value) {
     if within.get(field).is_none_or(Value::is_null) {
         within[field] = value();

@@ -60,6 +60,21 @@ async fn what_is_created_is_there_until_it_is_deleted() {
 }
 
 #[tokio::test]
+async fn a_secret_given_as_text_is_kept_as_bytes() {
+    let scene = Scene::new();
+    let secrets = "/api/v1/namespaces/default/secrets";
+    let given =
+        json!({"metadata": {"name": "a"}, "data": {"x": "eA=="}, "stringData": {"a": "hello"}});
+    let made = scene.create(secrets, given).await;
+    assert_eq!(made["data"], json!({"x": "eA==", "a": "aGVsbG8="}));
+    assert_eq!(made.get("stringData"), None);
+    let patch = json!({"stringData": {"a": "bye"}}).to_string();
+    let path = format!("{secrets}/a");
+    let (code, changed) = scene.send(Method::PATCH, &path, MERGE, patch).await;
+    assert_eq!((code, &changed["data"]["a"]), (200, &json!("Ynll")));
+}
+
+#[tokio::test]
 async fn a_dry_run_leaves_nothing() {
     let scene = Scene::new();
     let path = format!("{MAPS}?dryRun=All");
