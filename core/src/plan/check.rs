@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::claims::{ClaimId, Kind};
 use crate::facts::{IpFamily, PoolName, WindowsBuild};
 use crate::verdict::{Fate, Scope};
-use crate::way::{ContainerKind, FixtureKey, Need, SourceKind, Test, VantageKey, Workload};
+use crate::way::{
+    ContainerKind, FixtureKey, FixtureName, Need, SourceKind, Test, VantageKey, Workload,
+};
 
 /// The name of a check, stable from night to night: `net.service-ip-from-pod[pool=windows-2022]`.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -158,11 +160,17 @@ pub struct PlannedLook {
 }
 
 impl PlannedLook {
-    /// The fixtures it rests on: what it needs, and the prober it looks from, which has to stand.
+    /// The fixtures it rests on: what it needs, and the prober it looks from, which has to stand. That
+    /// of a Windows node goes where the one in a pod is.
     pub fn rests_on(&self) -> impl Iterator<Item = (FixtureKey, Need)> {
         let prober = self.from.as_ref().and_then(VantageKey::prober);
-        let prober = prober.map(|prober| (prober, Need::Stands));
-        self.needs.iter().cloned().chain(prober)
+        let beside = prober
+            .as_ref()
+            .filter(|prober| prober.name == FixtureName::WindowsNodeProber);
+        let beside = beside.map(|prober| FixtureName::WindowsPodProber.at(prober.pool.as_ref()));
+        let probers = prober.into_iter().chain(beside);
+        let probers = probers.map(|prober| (prober, Need::Stands));
+        self.needs.iter().cloned().chain(probers)
     }
 }
 
