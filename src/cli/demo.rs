@@ -56,7 +56,7 @@ pub(super) fn runtime(args: &DemoArgs) -> io::Result<Runtime> {
     match (args.serve, args.pace) {
         (Some(_), _) => Builder::new_multi_thread().enable_all().build(),
         (None, Pace::Real) => Builder::new_current_thread().enable_all().build(),
-        (None, Pace::Fast) => made_up_runtime(args.seed),
+        (None, Pace::Fast) => made_up_runtime(given::seed(args)),
     }
 }
 
@@ -93,13 +93,13 @@ async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8,
         selection,
     } = given;
     let _memory = InMemory::begin(EPOCH);
-    let _made_up = MadeUp::begin(EPOCH, args.seed, dial(hybrid_sim::connect));
+    let _made_up = MadeUp::begin(EPOCH, kind.seed, dial(hybrid_sim::connect));
     let server = Server::start(&kind).map_err(|error| CliError::Usage(error.to_string()))?;
     let load_balancers = topology.load_balancer;
     let nodes = JoinOptions {
         topology,
         faults,
-        seed: args.seed,
+        seed: kind.seed,
         speed: 1.0,
         prefix: String::new(),
     };

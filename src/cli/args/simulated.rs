@@ -26,9 +26,9 @@ pub(in crate::cli) struct DemoArgs {
     /// The version whose API server answers dry runs, as recorded [default: the newest there is]
     #[arg(long, value_name = "VERSION")]
     pub(in crate::cli) kubernetes_version: Option<String>,
-    /// The seed of everything left to chance
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(in crate::cli) seed: u64,
+    /// The seed of everything left to chance [default: 1; with --serve another one each time]
+    #[arg(long, value_name = "N")]
+    pub(in crate::cli) seed: Option<u64>,
     /// How simulated time passes
     #[arg(long, value_enum, default_value = "fast")]
     pub(in crate::cli) pace: Pace,

@@ -45,9 +45,21 @@ pub(super) fn read(args: &DemoArgs) -> Result<Given, CliError> {
     })
 }
 
+/// Clusters that are served are told apart, as by those who go on with a run.
+pub(super) fn seed(args: &DemoArgs) -> u64 {
+    let usual = || {
+        if args.serve.is_some() {
+            rand::random()
+        } else {
+            1
+        }
+    };
+    args.seed.unwrap_or_else(usual)
+}
+
 fn server(args: &DemoArgs, found: &mut Vec<Diagnostic>) -> ServerOptions {
     let mut options = ServerOptions {
-        seed: args.seed,
+        seed: seed(args),
         ..ServerOptions::default()
     };
     if let Some(version) = &args.kubernetes_version {
