@@ -30,7 +30,14 @@ pub(super) fn prepare(folder: &Path) -> Result<PathBuf, CliError> {
     let probe = folder.join(format!(".winconform-{:016x}", rand::random::<u64>()));
     std::fs::File::create_new(&probe).map_err(refuse)?;
     std::fs::remove_file(&probe).map_err(refuse)?;
-    Ok(folder.join("record.jsonl"))
+    let record = folder.join("record.jsonl");
+    if record.is_dir() {
+        return Err(CliError::Usage(format!(
+            "cannot write into `--out {}`: its `record.jsonl` is a folder",
+            folder.display()
+        )));
+    }
+    Ok(record)
 }
 
 /// The reports of an earlier run: whoever picks them up must never take them for this run's.

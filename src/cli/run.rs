@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use winconform_core::record::{RunView, read};
+use winconform_core::record::{Exit, RunView, read};
 use winconform_core::text::{counted, printable};
 
 use super::args::{KeepWhen, ReportFormat, RunArgs};
@@ -62,7 +62,8 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
     let spared = |folder: &&Path| record.is_some_and(|record| out::holds(folder, record));
     let folder = args.out.as_deref().filter(|folder| !spared(folder));
     let finished = reported(&journal, finished, folder, args.format, screen)?;
-    if finished.abandoned {
+    let left = read(&journal.text()).is_ok_and(|view| !view.kept && !view.left().is_empty());
+    if finished.abandoned || left {
         let (command, context) = (cleanup.command(&options.run), printable(&cluster.context));
         screen.complain(&format!(
             "Something may be left. To remove it:\n  {command}\n(of context `{context}`)\n"
@@ -102,6 +103,16 @@ pub(super) fn reported(
 
     // Whatever came of it, what is on record is reported
     let view = read(&journal.text());
+    let nothing = finished
+        .as_ref()
+        .is_ok_and(|finished| finished.exit == Exit::NothingSelected);
+    let folder = match folder {
+        Some(folder) if nothing => {
+            withdraw(folder, screen);
+            None
+        }
+        folder => folder,
+    };
     let mut unwritten = None;
     if let Ok(view) = &view {
         if let Some(folder) = folder {
@@ -121,9 +132,14 @@ pub(super) fn reported(
 
 /// A run that came to nothing has no reports, and an earlier one's must not pass for them.
 fn unbegun(error: CliError, folder: Option<&Path>, screen: &Screen) -> CliError {
-    let Some(folder) = folder else {
-        return error;
-    };
+    if let Some(folder) = folder {
+        withdraw(folder, screen);
+    }
+    error
+}
+
+/// Removes an earlier run's reports, and says so.
+fn withdraw(folder: &Path, screen: &Screen) {
     let withdrawn = out::withdraw(folder);
     if withdrawn.removed {
         let folder = printable(&folder.display().to_string());
@@ -138,7 +154,6 @@ fn unbegun(error: CliError, folder: Option<&Path>, screen: &Screen) -> CliError 
             "`{report}` is of an earlier run, and could not be removed: {why}\n"
         ));
     }
-    error
 }
 
 /// Says what the earlier run may have left in the cluster, which this one does not touch.
