@@ -68,9 +68,9 @@ async fn a_secret_given_as_text_is_kept_as_bytes() {
     let made = scene.create(secrets, given).await;
     assert_eq!(made["data"], json!({"x": "eA==", "a": "aGVsbG8="}));
     assert_eq!(made.get("stringData"), None);
-    let patch = json!({"stringData": {"a": "bye"}}).to_string();
-    let path = format!("{secrets}/a");
-    let (code, changed) = scene.send(Method::PATCH, &path, MERGE, patch).await;
+    let change = json!({"stringData": {"a": "bye"}}).to_string();
+    let secret = format!("{secrets}/a");
+    let (code, changed) = scene.send(Method::PATCH, &secret, MERGE, change).await;
     assert_eq!((code, &changed["data"]["a"]), (200, &json!("Ynll")));
 }
 
