@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::blame::Blame;
 use super::ending::reservations;
@@ -116,6 +117,9 @@ struct Run {
     critical_path_ms: Option<u64>,
     ended: bool,
     repetitions: u32,
+    /// The run that this one went on with, and how many checks that one had settled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resumed: Option<Value>,
     interrupted: Option<String>,
     deadline_ms: Option<u64>,
     profile: &'static str,
@@ -126,6 +130,7 @@ struct Run {
 
 impl Run {
     fn of(view: &RunView) -> Self {
+        let resumed = view.resumed.as_ref();
         Self {
             id: kept(&view.started.run),
             context: kept(&view.started.context),
@@ -137,6 +142,7 @@ impl Run {
             critical_path_ms: critical_path(view).map(|path| path.took_ms),
             ended: view.ended.is_some(),
             repetitions: view.repetitions,
+            resumed: resumed.map(|(run, checks)| json!({"run": kept(run), "checks": checks})),
             interrupted: view.interrupted.as_deref().map(kept),
             deadline_ms: view.deadline,
             profile: view.started.profile.as_str(),

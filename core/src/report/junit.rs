@@ -69,6 +69,7 @@ fn suite(view: &RunView, area: &str) -> TestSuite {
         .map(pools)
         .unwrap_or_default()
         .join(", ");
+    let resumed = view.resumed.as_ref().map_or("", |(run, _)| run.as_str());
     for (name, value) in [
         ("winconform.version", view.started.version.as_str()),
         ("winconform.run", &view.started.run),
@@ -77,6 +78,7 @@ fn suite(view: &RunView, area: &str) -> TestSuite {
         ("winconform.pools", &pools),
         ("winconform.profile", view.started.profile.as_str()),
         ("winconform.selection", &view.started.selection.join(" ")),
+        ("winconform.resumed", resumed),
         ("winconform.exit", exit.as_str()),
         ("winconform.exit-code", &exit.code().to_string()),
     ] {

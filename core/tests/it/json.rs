@@ -37,6 +37,20 @@ fn the_critical_path_is_there_when_it_is_known() {
 }
 
 #[test]
+fn a_run_that_was_gone_on_with_is_named() {
+    let mut resumed = runs::healthy();
+    let report = |view| -> Value { serde_json::from_str(&rendered(&view)).expect("JSON") };
+    assert_eq!(report(resumed.view())["run"]["resumed"], Value::Null);
+    let (run, checks) = ("r7".to_owned(), 3);
+    resumed.push(Event::Resumed { run, checks });
+    let told = &report(resumed.view())["run"]["resumed"];
+    assert_eq!(*told, serde_json::json!({"run": "r7", "checks": 3}));
+    let junit = winconform_core::report::junit::render(&resumed.view()).expect("XML");
+    let property = r#"<property name="winconform.resumed" value="r7"/>"#;
+    assert!(junit.contains(property), "{junit}");
+}
+
+#[test]
 fn counts_and_checks_agree() {
     for view in [
         runs::healthy().view(),
