@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
-use super::controllers::Standing;
+use super::controllers::{Load, Standing};
 use super::kinds::Kind;
 use crate::world::Key;
 
@@ -29,6 +29,7 @@ pub(super) struct Object {
     value: OnceLock<Value>,
     encoded: OnceLock<Bytes>,
     standing: OnceLock<Standing>,
+    load: OnceLock<Option<Load>>,
 }
 
 impl Deref for Object {
@@ -45,6 +46,7 @@ impl Object {
             value: value.into(),
             encoded: OnceLock::new(),
             standing: OnceLock::new(),
+            load: OnceLock::new(),
         })
     }
 
@@ -69,12 +71,18 @@ impl Object {
         *self.standing.get_or_init(|| Standing::of(self.value()))
     }
 
+    /// What a pod takes of its node, if it is not over.
+    pub(super) fn load(&self) -> Option<&Load> {
+        self.load.get_or_init(|| Load::of(self.value())).as_ref()
+    }
+
     /// The same as JSON alone.
     fn at_rest(&self) -> Arc<Self> {
         Arc::new(Self {
             value: OnceLock::new(),
             encoded: self.encoded().into(),
             standing: OnceLock::new(),
+            load: OnceLock::new(),
         })
     }
 }

@@ -63,6 +63,24 @@ struct Place {
     taken: Amounts,
 }
 
+/// What of a pod on a node is read for each pod that is to be placed.
+#[derive(Debug)]
+pub(in crate::server) struct Load {
+    requests: Amounts,
+    /// Whether it keeps others away.
+    aloof: bool,
+}
+
+impl Load {
+    /// `None` of a pod that is over.
+    pub(in crate::server) fn of(pod: &Value) -> Option<Self> {
+        (!super::pods::is_over(pod)).then(|| Self {
+            requests: room::requests(pod),
+            aloof: affinity::keeps_away(pod),
+        })
+    }
+}
+
 /// What is on the nodes at the moment.
 struct Scene {
     /// In the order of their names.
@@ -99,13 +117,13 @@ impl Scene {
 
     /// Has a pod be on a node.
     fn put(&mut self, at: usize, pod: &Arc<Object>) {
-        if super::pods::is_over(pod) {
+        let Some(load) = pod.load() else {
             return;
-        }
+        };
         let place = &mut self.places[at];
         place.pods.push(Arc::clone(pod));
-        room::add(&mut place.taken, &room::requests(pod));
-        if affinity::keeps_away(pod) {
+        room::add(&mut place.taken, &load.requests);
+        if load.aloof {
             self.aloof.push((Arc::clone(pod), Arc::clone(&place.node)));
         }
     }
