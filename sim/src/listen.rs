@@ -30,7 +30,12 @@ pub(crate) async fn serve<F>(
     F: Future<Output = ()>,
 {
     let seats = Arc::new(Semaphore::new(most));
+    let mut told = false;
     loop {
+        if !told && seats.available_permits() == 0 {
+            told = true;
+            tracing::warn!("{most} clients are served, more wait until one of them ends");
+        }
         // It is never closed
         let Ok(seat) = Arc::clone(&seats).acquire_owned().await else {
             return;
