@@ -62,6 +62,16 @@ fn a_fault_that_makes_nothing_fail_is_said_to() {
 }
 
 #[test]
+fn a_fault_that_begins_after_the_end_is_said_to() {
+    let late = "Nothing was broken by clock-wrong@2h: the run had ended by then.";
+    let select = ["--topology", "hybrid", "--select", "env.node-labels"];
+    for (fault, expected) in [("clock-wrong@2h", true), ("clock-wrong@1ms", false)] {
+        let told = text(&demo(&[&select[..], &["--fault", fault]].concat()).stderr);
+        assert_eq!(told.lines().any(|line| line == late), expected, "{told}");
+    }
+}
+
+#[test]
 fn a_fault_is_found() {
     let fault = "kube-proxy-dead=windows-2022";
     let done = demo(&["--topology", "hybrid", "--fault", fault]);
@@ -142,7 +152,7 @@ fn nodes_are_as_many_as_are_wanted() {
         pools.ends_with("linux 5 nodes, windows-2022 4 nodes"),
         "{said}"
     );
-    assert!(told.contains(", 9 nodes and 1 minute, in"), "{told}");
+    assert!(told.contains(", 9 nodes and 1 second, in"), "{told}");
     let done = demo(
         &[
             &["--topology", "single-windows", "--nodes", "1"][..],

@@ -96,6 +96,7 @@ async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8,
     let _made_up = MadeUp::begin(EPOCH, kind.seed, dial(hybrid_sim::connect));
     let server = Server::start(&kind).map_err(|error| CliError::Usage(error.to_string()))?;
     let load_balancers = topology.load_balancer;
+    let planned: Vec<_> = faults.iter().cloned().collect();
     let nodes = JoinOptions {
         topology,
         faults,
@@ -128,18 +129,27 @@ async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8,
         keep: Keep::Never,
     };
     let code = Box::pin(checked(args, &suites, &cluster, &options, screen)).await?;
+    let took = from.elapsed();
+    for late in planned.iter().filter(|fault| fault.from >= took) {
+        screen.complain(&format!(
+            "Nothing was broken by {late}: the run had ended by then.\n"
+        ));
+    }
     if code == 0 && !args.faults.is_empty() {
         screen.complain(&format!(
             "No check failed for what was broken ({}).\n",
             args.faults.join(", ")
         ));
     }
-    let minutes = from.elapsed().as_secs().div_ceil(60).max(1);
+    let time = match took.as_secs() {
+        seconds @ 0..60 => (seconds.max(1), "second"),
+        seconds => (seconds.div_ceil(60), "minute"),
+    };
     screen.complain(&format!(
         "Simulated: a control plane of Kubernetes {}, {} and {}, in {:.1} s. Nothing of it was real.\n",
         kind.version,
         counted(joined.nodes().len(), "node"),
-        counted(usize::try_from(minutes).unwrap_or(usize::MAX), "minute"),
+        counted(usize::try_from(time.0).unwrap_or(usize::MAX), time.1),
         begun.elapsed().as_secs_f64()
     ));
     Ok(code)
