@@ -249,6 +249,8 @@ mod tests {
         assert_eq!(fitting(&gets, 0), 1);
         assert_eq!(fitting(&gets, 3 * (ANSWER + 1)), 3);
         assert_eq!(fitting(&gets, 1 << 20), 4);
+        // IIS' own page and its line, four times
+        assert!(fitting(&gets, 4 * (703 + 60)) < 4);
         // What is sent comes back
         gets[0].path = "/ab".to_owned();
         assert_eq!(fitting(&gets, 2 * (ANSWER + 2)), 2);
