@@ -8,7 +8,7 @@ use winconform::cluster::Cluster;
 use winconform::engine::RunOptions;
 use winconform_core::config::{Durations, Limits};
 use winconform_core::plan::Selection;
-use winconform_core::record::Exit;
+use winconform_core::record::{Exit, critical_path};
 
 use crate::world::{Outcome, selection, trial, undisturbed, verdicts, within_of};
 
@@ -21,6 +21,7 @@ const TOLD: &str = "prober-linux";
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("a_second_family_takes_no_more_execs", execs),
+        trial("time_and_requests_are_within_their_bounds", bounds),
         trial("what_one_exec_cannot_print_goes_by_several", several),
         trial(
             "long_foreign_pages_are_wrong_answers_and_break_nothing",
@@ -76,6 +77,42 @@ fn came_to(
             verdicts.collect(),
         ))
     })
+}
+
+/// Requests that each node more may cost, and the time of a run by its critical path, in hundredths.
+const REQUESTS: u64 = 8;
+const HUNDREDTHS: u128 = 110;
+
+/// How many requests a run makes with so many nodes, if it takes no longer than it may.
+fn requests(nodes: usize) -> Result<u64, String> {
+    let topology = three_builds(IpFamilies::IPv4).of_nodes(nodes);
+    within_of(topology, 1, async move |world| {
+        let mut options = world.whole("r0");
+        options.config.outside.load_balancers = false;
+        let ran = undisturbed(&world.cluster(), &options).await;
+        ran.came_to(Exit::Conformant)?;
+        let view = ran.view()?;
+        let path = critical_path(&view).ok_or("there is no critical path")?;
+        let took = view.last.duration_since(view.began).unsigned_abs();
+        if took.as_millis() * 100 > u128::from(path.took_ms) * HUNDREDTHS {
+            return Err(format!("{took:?}, and {} ms of it is needed", path.took_ms));
+        }
+        let ended = view.ended.as_ref().ok_or("it has no end")?;
+        Ok(ended.requests.iter().map(|(_, count)| count).sum())
+    })
+}
+
+fn bounds() -> Outcome {
+    const FEW: usize = 8;
+    const MANY: usize = 24;
+    let (few, many) = (requests(FEW)?, requests(MANY)?);
+    let more = u64::try_from(MANY - FEW).map_err(|error| error.to_string())? * REQUESTS;
+    match many <= few + more {
+        true => Ok(()),
+        false => Err(format!(
+            "{few} requests with {FEW} nodes, {many} with {MANY}"
+        )),
+    }
 }
 
 fn execs() -> Outcome {

@@ -92,7 +92,13 @@ pub(crate) fn within_of<T>(topology: Topology, seed: u64, act: impl AsyncFnOnce(
     let runtime = made_up_runtime(seed);
     runtime.expect("a runtime starts").block_on(async {
         let world = World::begin(seed, topology).await;
-        Box::pin(act(&world)).await
+        let came_to = Box::pin(act(&world)).await;
+        let unserved = world.server.unserved();
+        assert!(
+            unserved.is_empty(),
+            "the embedded server has nothing at {unserved:?}"
+        );
+        came_to
     })
 }
 
