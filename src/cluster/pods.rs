@@ -80,6 +80,14 @@ pub fn settled(pod: &Json, starts: bool) -> Condition<()> {
     if !starts || ended {
         return Condition::Done(());
     }
+    if !have_begun(pod) {
+        return Condition::NotYet(progress(pod));
+    }
+    Condition::Done(())
+}
+
+/// Whether each of a pod's containers is past the preparations for it, however it fared since.
+pub fn have_begun(pod: &Json) -> bool {
     let expected = pod["spec"]["containers"].as_array().map_or(0, Vec::len);
     let begun = containers(pod).filter(|container| {
         let reason = text(&container["state"]["waiting"]["reason"]);
@@ -88,10 +96,7 @@ pub fn settled(pod: &Json, starts: bool) -> Condition<()> {
         container["state"].is_object()
             && (ran || !waits || !matches!(reason, "" | "ContainerCreating" | "PodInitializing"))
     });
-    if begun.count() < expected {
-        return Condition::NotYet(progress(pod));
-    }
-    Condition::Done(())
+    begun.count() >= expected
 }
 
 /// Why the scheduler finds no node for a pod, while it finds none.

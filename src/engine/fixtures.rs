@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value as Json;
 use tokio::sync::{Mutex, watch};
@@ -22,8 +21,11 @@ use super::journal::Journal;
 use super::made::Made;
 use super::manifest::{self, ManifestError, pool_of};
 use super::second_family;
-use super::stands::{as_trouble, ended, is_of_second, restarts, standing, standing_pod};
-use crate::cluster::pods::{PodWait, settled};
+use super::stands::{
+    as_trouble, ended, is_of_second, never_begun, object_name, restarts, settles_in, standing,
+    standing_pod,
+};
+use crate::cluster::pods::{PodWait, have_begun, settled};
 use crate::cluster::{ApplyError, Condition, Watched, apply, labels, poll_until, wait_for_objects};
 use crate::transport::Api;
 
@@ -377,31 +379,16 @@ impl Fixtures {
     ) -> Result<Vec<StandingPod>, Trouble> {
         let what = format!("pods of {key}");
         let durations = self.api.durations().clone();
-        // Without a readiness probe a pod is Ready while it is about to crash, too
-        let settle = match key.name {
-            FixtureName::WinWebserver | FixtureName::NanoServer => durations.settle,
-            FixtureName::SlowStarter => durations.outlasts_liveness,
-            FixtureName::Namespaces
-            | FixtureName::Iis
-            | FixtureName::LinuxServer
-            | FixtureName::UnboundPods
-            | FixtureName::LinuxPodProber
-            | FixtureName::WindowsPodProber
-            | FixtureName::LinuxNodeProber
-            | FixtureName::WindowsNodeProber
-            | FixtureName::Alias
-            | FixtureName::LoadBalancer
-            | FixtureName::Churn
-            | FixtureName::PolicyDenied
-            | FixtureName::PolicyAllowed
-            | FixtureName::Sched(_) => Duration::ZERO,
-        };
+        let settle = settles_in(key.name, &durations);
         let mut waits = BTreeMap::new();
         let mut ready_since: Option<(Instant, BTreeMap<String, u64>)> = None;
-        wait_for_objects(&mut self.pods, durations.fixture, &what, |pods| {
+        // Whether all that is amiss is that some have not begun
+        let mut preparing = false;
+        let waited = wait_for_objects(&mut self.pods, durations.fixture, &what, |pods| {
             let now = Instant::now();
             let mut ready = BTreeMap::new();
             let mut waiting = Vec::new();
+            preparing = false;
             for (name, pod) in pods.iter().filter(|(_, pod)| belongs(pod, key)) {
                 let wait = waits
                     .entry(name.clone())
@@ -410,8 +397,14 @@ impl Fixtures {
                     Condition::Done(()) => {
                         ready.insert(name.clone(), restarts(pod));
                     }
-                    Condition::NotYet(status) => waiting.push(status),
-                    Condition::Never(trouble) => return Condition::Never(trouble),
+                    Condition::NotYet(status) => {
+                        preparing |= !have_begun(pod);
+                        waiting.push(status);
+                    }
+                    Condition::Never(trouble) => {
+                        preparing = false;
+                        return Condition::Never(trouble);
+                    }
                 }
             }
             let status = format!("{} of {count} Ready; {}", ready.len(), waiting.join("; "));
@@ -431,17 +424,11 @@ impl Fixtures {
             ready_since = Some((since, ready));
             Condition::NotYet(status)
         })
-        .await
-    }
-}
-
-/// An object's kind, namespace and name.
-pub(super) fn object_name(object: &Json) -> ObjectName {
-    let text = |value: &Json| value.as_str().map(str::to_owned);
-    ObjectName {
-        kind: text(&object["kind"]).unwrap_or_default(),
-        namespace: text(&object["metadata"]["namespace"]),
-        name: text(&object["metadata"]["name"]).unwrap_or_default(),
+        .await;
+        match preparing {
+            true => waited.map_err(never_begun),
+            false => waited,
+        }
     }
 }
 

@@ -121,6 +121,11 @@ impl Looker {
                 footing.unready = of_pods.unready;
                 footing.unknown = footing.unknown.or(of_pods.unknown);
             }
+            // What its pods say of themselves counts for nothing once they had to begin anew elsewhere
+            if footing.changed.is_none() && matches!(self.test, Test::State(_)) && !outcome.holds()
+            {
+                footing.changed = made.footing_of_pods(api, since).await.changed;
+            }
             if let Some(trouble) = footing.changed {
                 tell(Changed {
                     key: key.clone(),

@@ -3,7 +3,9 @@
 //! Others may delete what is ours at any time. What a look tells counts only while what it rests
 //! on stands, so it is asked after the look; looks that end together share the answer.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -16,7 +18,7 @@ use winconform_core::way::{
     ApiRequest, FixtureKey, FixtureName, Need, StandingPod, Trouble, TroubleKind,
 };
 
-use super::stands::is_of_second;
+use super::stands::{addresses, is_of_second};
 use crate::cluster::kinds::{DEPLOYMENTS, Kind, PODS, Scope};
 use crate::cluster::pods::readiness;
 use crate::cluster::{Condition, labels, poll_until};
@@ -30,6 +32,8 @@ pub(super) struct Made {
     second: Option<Box<Self>>,
     /// The pods that its controllers made and looks are bound to, once it stands.
     pods: OnceLock<Box<Self>>,
+    /// Where its pods are that looks are bound to, by UID, once it stands.
+    stood: OnceLock<BTreeMap<String, Vec<IpAddr>>>,
     /// When the last look at them began, and what it saw.
     last: Mutex<Option<(Instant, Footing)>>,
     told: AtomicBool,
@@ -54,7 +58,7 @@ enum Wanted {
 /// How the objects of a fixture stand.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Footing {
-    /// One was deleted or replaced, which is never undone.
+    /// One was deleted, replaced, ended for good or moved, which is never undone.
     pub(super) changed: Option<Trouble>,
     /// One is there and not ready.
     pub(super) unready: Option<Trouble>,
@@ -122,6 +126,10 @@ impl Made {
 
     /// Takes note of the pods that came of it.
     pub(super) fn bind(&self, namespace: &str, pods: &[StandingPod]) {
+        let stood = pods
+            .iter()
+            .map(|pod| (pod.uid.clone(), pod.addresses.clone()));
+        let stood: BTreeMap<_, _> = stood.collect();
         let applied = |pod: &StandingPod| self.objects.iter().any(|own| own.uid == *pod.uid);
         let pods = pods.iter().filter(|pod| !applied(pod)).map(|pod| Object {
             shown: format!(
@@ -138,8 +146,10 @@ impl Made {
         // A fixture stands once: whatever is made anew is another
         let _ = self.pods.set(Box::new(Self {
             objects,
+            stood: stood.clone().into(),
             ..Self::default()
         }));
+        let _ = self.stood.set(stood);
     }
 
     /// How the pods stand that looks are bound to, at `since` or later: who fails to answer may
@@ -160,7 +170,16 @@ impl Made {
             }
             _ => {
                 let began = Instant::now();
-                let footing = join_all(self.objects.iter().map(|object| object.footing(api)));
+                let stood = self.stood.get();
+                let of = |object: &Object| {
+                    let addresses = stood.and_then(|all| all.get(object.uid.as_str()?));
+                    addresses.cloned()
+                };
+                let each = self
+                    .objects
+                    .iter()
+                    .map(|object| object.footing(api, of(object)));
+                let footing = join_all(each);
                 let footing: Footing =
                     footing
                         .await
@@ -201,10 +220,11 @@ impl Made {
 }
 
 impl Object {
-    async fn footing(&self, api: &Api) -> Footing {
+    /// How it stands, if it is a pod with the addresses that looks are bound to.
+    async fn footing(&self, api: &Api, addresses: Option<Vec<IpAddr>>) -> Footing {
         match api.send(&ApiRequest::get(self.path.clone())).await {
-            Ok(reply) if reply.status == 200 => self.read(&reply.body),
-            Ok(reply) if reply.status == 404 => self.changed("was deleted"),
+            Ok(reply) if reply.status == 200 => self.read(&reply.body, addresses.as_deref()),
+            Ok(reply) if reply.status == 404 => self.changed("was deleted by somebody else"),
             Ok(reply) => {
                 let kind = reply.refusal(TroubleKind::ApiUnavailable);
                 let said = format!("status {}: {}", reply.status, reply.message());
@@ -214,13 +234,16 @@ impl Object {
         }
     }
 
-    fn read(&self, object: &Json) -> Footing {
+    fn read(&self, object: &Json, addresses: Option<&[IpAddr]>) -> Footing {
         let metadata = &object["metadata"];
         if metadata["uid"] != self.uid {
-            return self.changed("was deleted and made anew");
+            return self.changed("was deleted and made anew by somebody else");
         }
         if !metadata["deletionTimestamp"].is_null() {
-            return self.changed("is being deleted");
+            return self.changed("is being deleted by somebody else");
+        }
+        if let Some(how) = addresses.and_then(|known| moved(object, known)) {
+            return self.changed(&how);
         }
         let unready = match self.wanted {
             Wanted::There => None,
@@ -242,7 +265,7 @@ impl Object {
     }
 
     fn changed(&self, how: &str) -> Footing {
-        let detail = format!("{} {how} by somebody else during the run", self.shown);
+        let detail = format!("{} {how} during the run", self.shown);
         Footing {
             changed: Some(Trouble::new(TroubleKind::FixtureChanged, detail)),
             ..Footing::default()
@@ -256,6 +279,20 @@ impl Object {
             ..Footing::default()
         }
     }
+}
+
+/// Why a pod that stood can stand no more as looks are bound to it: it was ended for good, as by an eviction, or
+/// has other addresses, as after its node was rebooted.
+fn moved(pod: &Json, known: &[IpAddr]) -> Option<String> {
+    let status = &pod["status"];
+    if status["phase"] == "Failed" {
+        let reason = status["reason"].as_str().unwrap_or("no reason given");
+        return Some(format!("was ended ({})", printable(reason)));
+    }
+    let now = addresses(pod).filter(|now| !now.is_empty() && now != known)?;
+    Some(format!(
+        "was given other addresses ({now:?}, not {known:?})"
+    ))
 }
 
 #[cfg(test)]
@@ -402,5 +439,48 @@ mod tests {
             "{trouble}"
         );
         assert!(begun.elapsed() < after * 2, "{:?}", begun.elapsed());
+    }
+
+    /// What is said of a pod that stood at an address once its status is another.
+    async fn of_pod(now: Json) -> Footing {
+        const POD: &str = "/api/v1/namespaces/a/pods/p";
+        let fake = Fake::default();
+        put(&fake, 2);
+        let pod = |status: Json| {
+            json!({"apiVersion": "v1", "kind": "Pod",
+                "metadata": {"namespace": "a", "name": "p"}, "status": status})
+        };
+        let ready = json!([{"type": "Ready", "status": "True"}]);
+        fake.put(
+            POD,
+            pod(json!({"podIPs": [{"ip": "10.0.0.7"}], "conditions": ready})),
+        );
+        let own = fake.get(POD).expect("it was put");
+        let standing = super::super::stands::standing_pod(&json!({
+            "metadata": own["metadata"], "spec": {"nodeName": "n"}, "status": own["status"]}));
+        let made = made(&fake);
+        made.bind("a", &[standing.expect("it runs")]);
+        let mut later = pod(now);
+        later["status"]["conditions"] = ready;
+        fake.put(POD, later);
+        made.footing_of_pods(&fake.api(), Instant::now()).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pod_that_moved_or_was_ended_is_another() {
+        let same = of_pod(json!({"podIPs": [{"ip": "10.0.0.7"}]})).await;
+        assert!(same.changed.is_none() && same.unready.is_none());
+        let untold = of_pod(json!({})).await;
+        assert!(untold.changed.is_none());
+        let moved = of_pod(json!({"podIPs": [{"ip": "10.0.0.8"}]})).await;
+        assert_eq!(
+            detail(moved.changed),
+            "Pod a/p was given other addresses ([10.0.0.8], not [10.0.0.7]) during the run"
+        );
+        let ended = of_pod(json!({"phase": "Failed", "reason": "Evicted"})).await;
+        assert_eq!(
+            detail(ended.changed),
+            "Pod a/p was ended (Evicted) during the run"
+        );
     }
 }

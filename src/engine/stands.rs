@@ -1,10 +1,14 @@
 //! What stands of a fixture, read from the objects as the server has them; pure.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use serde_json::Value as Json;
+use winconform_core::config::Durations;
+use winconform_core::record::ObjectName;
 use winconform_core::way::{
-    Balancer, Served, StandingFixture, StandingPod, Trouble, TroubleKind, lacks_namespace,
+    Balancer, FixtureName, Served, StandingFixture, StandingPod, Trouble, TroubleKind,
+    lacks_namespace,
 };
 
 use crate::cluster::{ApplyError, labels};
@@ -29,6 +33,51 @@ pub(super) fn as_trouble(error: ApplyError) -> Trouble {
         }
         // What the cluster's policies refuse is not for us to judge
         refused => Trouble::new(TroubleKind::Forbidden, refused.to_string()),
+    }
+}
+
+/// An object's kind, namespace and name.
+pub(super) fn object_name(object: &Json) -> ObjectName {
+    let text = |value: &Json| value.as_str().map(str::to_owned);
+    ObjectName {
+        kind: text(&object["kind"]).unwrap_or_default(),
+        namespace: text(&object["metadata"]["namespace"]),
+        name: text(&object["metadata"]["name"]).unwrap_or_default(),
+    }
+}
+
+/// How long a fixture's pods have to stay Ready: without a readiness probe a pod is so while it is about to crash,
+/// too.
+pub(super) fn settles_in(fixture: FixtureName, durations: &Durations) -> Duration {
+    match fixture {
+        FixtureName::WinWebserver | FixtureName::NanoServer => durations.settle,
+        FixtureName::SlowStarter => durations.outlasts_liveness,
+        FixtureName::Namespaces
+        | FixtureName::Iis
+        | FixtureName::LinuxServer
+        | FixtureName::UnboundPods
+        | FixtureName::LinuxPodProber
+        | FixtureName::WindowsPodProber
+        | FixtureName::LinuxNodeProber
+        | FixtureName::WindowsNodeProber
+        | FixtureName::Alias
+        | FixtureName::LoadBalancer
+        | FixtureName::Churn
+        | FixtureName::PolicyDenied
+        | FixtureName::PolicyAllowed
+        | FixtureName::Sched(_) => Duration::ZERO,
+    }
+}
+
+/// Why a fixture does not stand of whose workload nothing was seen, such as of an image that is long in
+/// coming.
+pub(super) fn never_begun(trouble: Trouble) -> Trouble {
+    match trouble.kind {
+        TroubleKind::FixtureFailed => Trouble {
+            kind: TroubleKind::NotApplied,
+            ..trouble
+        },
+        _ => trouble,
     }
 }
 
@@ -101,14 +150,19 @@ fn port(port: &Json) -> Option<u16> {
 /// A pod that runs; `None` while the API does not tell where.
 pub(super) fn standing_pod(pod: &Json) -> Option<StandingPod> {
     let text = |value: &Json| value.as_str().map(str::to_owned);
-    let addresses = pod["status"]["podIPs"].as_array()?.iter();
-    let addresses = addresses.map(|each| each["ip"].as_str()?.parse().ok());
     Some(StandingPod {
         name: text(&pod["metadata"]["name"])?,
         uid: text(&pod["metadata"]["uid"])?,
         node: text(&pod["spec"]["nodeName"])?,
-        addresses: addresses.collect::<Option<_>>()?,
+        addresses: addresses(pod)?,
     })
+}
+
+/// A pod's addresses; `None` while the API tells none, or one that is none.
+pub(super) fn addresses(pod: &Json) -> Option<Vec<IpAddr>> {
+    let addresses = pod["status"]["podIPs"].as_array()?.iter();
+    let addresses = addresses.map(|each| each["ip"].as_str()?.parse().ok());
+    addresses.collect()
 }
 
 /// How often a pod's containers were started again.

@@ -8,6 +8,7 @@ mod admission;
 mod compare;
 pub mod curl;
 mod denied;
+mod disruption;
 mod exchange;
 pub mod fact;
 mod failure;

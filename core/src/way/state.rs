@@ -7,6 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use super::disruption::{disrupted, is_disrupted, lost, lost_container};
 use super::exchange::{ApiRequest, Reply, Request};
 use super::fixture::{FixtureKey, FixtureName};
 use super::place::{Balancer, Bound};
@@ -107,6 +108,9 @@ pub struct PodSeen {
     /// How often its containers were started again.
     #[serde(default)]
     pub restarts: u64,
+    /// The reason given for the end of one of which its node knew no more, as after a reboot.
+    #[serde(default)]
+    pub lost: Option<String>,
     /// Whether its condition Ready is True.
     pub ready: bool,
     /// Whether it is being deleted.
@@ -199,17 +203,25 @@ impl Way for State {
                 return Ok(StateSeen::Balancer(Balancer::of(service)));
             }
         };
-        let pods = items
-            .iter()
+        let (ended, there): (Vec<_>, Vec<_>) = items.iter().partition(|pod| is_disrupted(pod));
+        let pods = there
+            .into_iter()
             .map(|pod| read_pod(pod, at))
             .collect::<Result<Vec<_>, _>>()?;
+        // Those that take the place of pods that the cluster ended may still be on their way
+        if let Some(pod) = ended.first()
+            && !pods.iter().all(|pod| pod.ready)
+        {
+            return Err(disrupted(pod));
+        }
         if pods.is_empty() {
             let detail = format!("{} has no pods: nothing to look at", fixture.as_str());
             return Err(Trouble::new(TroubleKind::NotApplied, detail));
         }
+        // One that crashed says enough, however its siblings are
         match pods.iter().find_map(not_begun) {
-            Some(trouble) => Err(trouble),
-            None => Ok(StateSeen::Pods(pods)),
+            Some(trouble) if !pods.iter().any(has_crashed) => Err(trouble),
+            _ => Ok(StateSeen::Pods(pods)),
         }
     }
 
@@ -222,7 +234,7 @@ impl Way for State {
                 Ok(compare_listed(*expect, seen))
             }
             (StateExpect::Ready { .. } | StateExpect::Steady { .. }, StateSeen::Pods(seen)) => {
-                Ok(compare_ready(*expect, seen))
+                compare_ready(*expect, seen)
             }
             (StateExpect::Addressed, StateSeen::Balancer(seen)) => {
                 Ok(compare_balancer(*expect, seen.as_ref()))
@@ -250,7 +262,13 @@ fn not_begun(pod: &PodSeen) -> Option<Trouble> {
     (!pod.ready).then(|| Trouble::new(kind, format!("{}: {waiting}", pod.name)))
 }
 
-fn compare_ready(expect: StateExpect, pods: &[PodSeen]) -> Comparison {
+/// Whether a pod's container began and ended, and is not up again.
+fn has_crashed(pod: &PodSeen) -> bool {
+    let waiting = pod.waiting.as_deref().unwrap_or_default();
+    !pod.ready && !pod.deleted && (waiting == "CrashLoopBackOff" || waiting.starts_with(ENDED))
+}
+
+fn compare_ready(expect: StateExpect, pods: &[PodSeen]) -> Result<Comparison, Trouble> {
     let ready: Vec<_> = pods.iter().filter(|pod| pod.ready).collect();
     let mut seen = format!("{} of {} Ready", ready.len(), pods.len());
     for pod in pods.iter().filter(|pod| !pod.ready) {
@@ -263,6 +281,10 @@ fn compare_ready(expect: StateExpect, pods: &[PodSeen]) -> Comparison {
     }
     let steady = matches!(expect, StateExpect::Steady { .. });
     let restarted = || pods.iter().filter(|pod| steady && pod.restarts > 0);
+    // Who started those again that a node lost, nobody can tell
+    if let Some(pod) = restarted().find(|pod| pod.lost.is_some()) {
+        return Err(lost(&pod.name));
+    }
     for pod in restarted() {
         let times = counted(usize::try_from(pod.restarts).unwrap_or(usize::MAX), "time");
         let name = printable(&pod.name);
@@ -272,13 +294,15 @@ fn compare_ready(expect: StateExpect, pods: &[PodSeen]) -> Comparison {
         expected: expect.to_string(),
         seen,
     };
-    if ready.len() < usize::from(expect.pods()) || restarted().next().is_some() {
-        Comparison::Refuted(difference)
-    } else if ready.iter().any(|pod| !pod.image_of_build) {
-        Comparison::Otherwise(difference)
-    } else {
-        Comparison::Holds(difference)
-    }
+    Ok(
+        if ready.len() < usize::from(expect.pods()) || restarted().next().is_some() {
+            Comparison::Refuted(difference)
+        } else if ready.iter().any(|pod| !pod.image_of_build) {
+            Comparison::Otherwise(difference)
+        } else {
+            Comparison::Holds(difference)
+        },
+    )
 }
 
 fn compare_listed(expect: StateExpect, pods: &[PodSeen]) -> Comparison {
@@ -381,6 +405,7 @@ fn read_pod(pod: &Json, at: &Bound<'_>) -> Result<PodSeen, Trouble> {
             .iter()
             .filter_map(|status| status["restartCount"].as_u64())
             .sum(),
+        lost: lost_container(pod).map(str::to_owned),
         deleted: !pod["metadata"]["deletionTimestamp"].is_null(),
         ready: list(&pod["status"]["conditions"]).iter().any(is_ready),
         image_of_build: !images.is_empty()
@@ -390,10 +415,13 @@ fn read_pod(pod: &Json, at: &Bound<'_>) -> Result<PodSeen, Trouble> {
     })
 }
 
+/// How what is said of a container's end begins.
+const ENDED: &str = "ended with exit code";
+
 /// How a container ended, of one of its states.
 fn end(state: &Json) -> Option<String> {
     let code = state["terminated"]["exitCode"].as_i64()?;
-    Some(format!("ended with exit code {code}"))
+    Some(format!("{ENDED} {code}"))
 }
 
 /// The endpoints of an EndpointSlice. `ready` that is not said means ready (discovery.k8s.io/v1).
@@ -423,6 +451,7 @@ mod tests {
             node: Some("n".into()),
             address: Some("10.0.0.1".into()),
             restarts: 0,
+            lost: None,
             ready,
             deleted: false,
             images: vec!["i".into()],
@@ -448,6 +477,7 @@ mod tests {
             node: Some("n".into()),
             address: Some("10.0.0.1".into()),
             restarts: 0,
+            lost: None,
             ready: true,
             deleted: false,
             images: vec!["i".into()],
@@ -630,6 +660,70 @@ mod tests {
                 [{"state": {"waiting": {"reason": reason}}}]}});
             assert_eq!(read(pods, &json!([pod])).is_ok(), told, "{reason}");
         }
+    }
+
+    /// What is read of pods that fared so.
+    fn fared(how: &[&str]) -> Result<StateSeen, Trouble> {
+        let pod = |how: &&str| {
+            let waiting = |reason: &str| json!([{"state": {"waiting": {"reason": reason}}}]);
+            let target = json!([{"type": "DisruptionTarget", "status": "True"}]);
+            let status = match *how {
+                "ready" => json!({"conditions": [{"type": "Ready", "status": "True"}]}),
+                "evicted" => json!({"phase": "Failed", "reason": "Evicted", "message": "low"}),
+                "shut down" => json!({"phase": "Failed", "conditions": target}),
+                "ended" => json!({"phase": "Failed", "reason": "PodOSNotSupported"}),
+                waits => json!({"containerStatuses": waiting(waits)}),
+            };
+            json!({"metadata": {"name": how}, "status": status})
+        };
+        let pods: Vec<_> = how.iter().map(pod).collect();
+        read(StateAsk::Pods(FixtureName::WinWebserver), &json!(pods))
+    }
+
+    #[test]
+    fn one_that_crashed_says_more_than_one_that_has_not_begun() {
+        assert!(fared(&["ContainerCreating", "ready"]).is_err());
+        assert!(fared(&["ContainerCreating", "CrashLoopBackOff"]).is_ok());
+    }
+
+    #[test]
+    fn what_the_cluster_ended_counts_only_until_others_are_in_its_place() {
+        for how in ["evicted", "shut down"] {
+            let trouble = fared(&[how, "Pending"]).expect_err("nobody can tell");
+            assert_eq!(trouble.kind, TroubleKind::FixtureChanged);
+            assert!(trouble.detail.contains(how), "{trouble}");
+            let replaced = fared(&[how, "ready"]).expect("the others are Ready");
+            let StateSeen::Pods(pods) = replaced else {
+                panic!("{replaced:?}")
+            };
+            assert_eq!(pods.len(), 1);
+        }
+        assert!(fared(&["ended", "ready"]).is_ok());
+    }
+
+    #[test]
+    fn nobody_can_tell_who_restarted_what_a_node_lost() {
+        let compare = |reason: &str, expect: StateExpect| {
+            let pod = json!({"metadata": {"name": "p"}, "status": {
+                "conditions": [{"type": "Ready", "status": "True"}],
+                "containerStatuses": [{"restartCount": 1, "state": {"running": {}},
+                    "lastState": {"terminated": {"exitCode": 255, "reason": reason}}}]}});
+            let ask = StateAsk::Pods(FixtureName::SlowStarter);
+            let seen = read(ask, &json!([pod])).expect("a pod");
+            State::compare(&expect, &seen)
+        };
+        let (steady, ready) = (
+            StateExpect::Steady { pods: 1 },
+            StateExpect::Ready { pods: 1 },
+        );
+        for lost in ["Unknown", "ContainerStatusUnknown"] {
+            let trouble = compare(lost, steady).expect_err("it may be a reboot");
+            assert_eq!(trouble.kind, TroubleKind::FixtureChanged);
+        }
+        let probed = compare("Error", steady);
+        assert!(matches!(probed, Ok(Comparison::Refuted(_))), "{probed:?}");
+        let up = compare("Unknown", ready);
+        assert!(up.is_ok_and(|compared| !matches!(compared, Comparison::Refuted(_))));
     }
 
     #[test]

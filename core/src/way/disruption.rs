@@ -1,0 +1,42 @@
+//! Pods that end through no fault of what runs in them.
+
+use serde_json::Value as Json;
+
+use super::trouble::{Trouble, TroubleKind};
+use crate::text::printable;
+
+/// Whether the cluster ended a pod for reasons of its own, such as an eviction, a preemption or a node that shut
+/// down (kubernetes.io, "Pod disruption conditions").
+pub(super) fn is_disrupted(pod: &Json) -> bool {
+    let status = &pod["status"];
+    let mut conditions = status["conditions"].as_array().into_iter().flatten();
+    status["phase"] == "Failed"
+        && (status["reason"] == "Evicted"
+            || conditions.any(|own| own["type"] == "DisruptionTarget" && own["status"] == "True"))
+}
+
+/// Why a pod that the cluster ended tells nothing.
+pub(super) fn disrupted(pod: &Json) -> Trouble {
+    let of = |value: &Json| printable(value.as_str().unwrap_or_default());
+    let (reason, message) = (of(&pod["status"]["reason"]), of(&pod["status"]["message"]));
+    let name = of(&pod["metadata"]["name"]);
+    let detail = format!("the cluster ended the pod {name}: {reason} {message}");
+    Trouble::new(TroubleKind::FixtureChanged, detail.trim_end())
+}
+
+/// The reason given for the end of a container of which its node knew no more, as after a reboot (containerd,
+/// `internal/cri/server/restart.go`, `Unknown`; the kubelet, `ContainerStatusUnknown`).
+pub(super) fn lost_container(pod: &Json) -> Option<&str> {
+    let statuses = pod["status"]["containerStatuses"].as_array();
+    statuses.into_iter().flatten().find_map(|status| {
+        let reason = status["lastState"]["terminated"]["reason"].as_str()?;
+        matches!(reason, "Unknown" | "ContainerStatusUnknown").then_some(reason)
+    })
+}
+
+/// Why restarts of a pod tell nothing.
+pub(super) fn lost(pod: &str) -> Trouble {
+    let name = printable(pod);
+    let detail = format!("the node of {name} lost its containers, as in a reboot");
+    Trouble::new(TroubleKind::FixtureChanged, detail)
+}
