@@ -4,6 +4,7 @@
 //! on stands, so it is asked after the look; looks that end together share the answer.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -16,7 +17,7 @@ use winconform_core::way::{
     ApiRequest, FixtureKey, FixtureName, Need, StandingPod, Trouble, TroubleKind,
 };
 
-use super::stands::is_of_second;
+use super::stands::{is_of_second, standing_pod};
 use crate::cluster::kinds::{DEPLOYMENTS, Kind, PODS, Scope};
 use crate::cluster::pods::readiness;
 use crate::cluster::{Condition, labels, poll_until};
@@ -42,6 +43,8 @@ struct Object {
     path: String,
     uid: Json,
     wanted: Wanted,
+    /// Of a pod that stood: where looks meet it.
+    addresses: OnceLock<Vec<IpAddr>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +57,7 @@ enum Wanted {
 /// How the objects of a fixture stand.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Footing {
-    /// One was deleted or replaced, which is never undone.
+    /// One was deleted, replaced or given other addresses, which is never undone.
     pub(super) changed: Option<Trouble>,
     /// One is there and not ready.
     pub(super) unready: Option<Trouble>,
@@ -100,6 +103,7 @@ impl Made {
                 path: kind.object_path(namespace, name),
                 uid: metadata["uid"].clone(),
                 wanted,
+                addresses: OnceLock::new(),
             })
         };
         let of = |objects: Vec<&Json>| Self {
@@ -122,8 +126,14 @@ impl Made {
 
     /// Takes note of the pods that came of it.
     pub(super) fn bind(&self, namespace: &str, pods: &[StandingPod]) {
-        let applied = |pod: &StandingPod| self.objects.iter().any(|own| own.uid == *pod.uid);
-        let pods = pods.iter().filter(|pod| !applied(pod)).map(|pod| Object {
+        let applied = |pod: &&StandingPod| self.objects.iter().find(|own| own.uid == *pod.uid);
+        for pod in pods {
+            if let Some(own) = applied(&pod) {
+                let _ = own.addresses.set(pod.addresses.clone());
+            }
+        }
+        let others = pods.iter().filter(|pod| applied(pod).is_none());
+        let pods = others.map(|pod| Object {
             shown: format!(
                 "{} {}/{}",
                 PODS.kind,
@@ -133,6 +143,7 @@ impl Made {
             path: PODS.object_path(Some(namespace), &pod.name),
             uid: Json::from(pod.uid.clone()),
             wanted: Wanted::PodReady,
+            addresses: OnceLock::from(pod.addresses.clone()),
         });
         let objects: Vec<_> = pods.collect();
         // A fixture stands once: whatever is made anew is another
@@ -222,6 +233,12 @@ impl Object {
         if !metadata["deletionTimestamp"].is_null() {
             return self.changed("is being deleted");
         }
+        if let Some(trouble) = self.moved(object) {
+            return Footing {
+                changed: Some(trouble),
+                ..Footing::default()
+            };
+        }
         let unready = match self.wanted {
             Wanted::There => None,
             Wanted::PodsReady(wanted) => {
@@ -239,6 +256,26 @@ impl Object {
             unready: unready.map(|s| Trouble::new(TroubleKind::FixtureChanged, detail(s))),
             ..Footing::default()
         }
+    }
+
+    /// That a pod has other addresses than when it stood: with its sandbox they go, as when its node
+    /// boots.
+    fn moved(&self, pod: &Json) -> Option<Trouble> {
+        let (stood, now) = (self.addresses.get()?, standing_pod(pod)?.addresses);
+        if now.is_empty() || *stood == now {
+            return None;
+        }
+        let shown = |addresses: &[IpAddr]| {
+            let each: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+            each.join(", ")
+        };
+        let detail = format!(
+            "{} is no longer at {} but at {}: its sandbox was made anew",
+            self.shown,
+            shown(stood),
+            shown(&now)
+        );
+        Some(Trouble::new(TroubleKind::FixtureChanged, detail))
     }
 
     fn changed(&self, how: &str) -> Footing {
@@ -353,6 +390,45 @@ mod tests {
         let footing = going.footing(&api, Instant::now()).await;
         let said = "Service a/s is being deleted by somebody else during the run";
         assert_eq!(detail(footing.changed), said);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pod_that_is_ready_again_elsewhere_is_another() {
+        const POD: &str = "/api/v1/namespaces/a/pods/p";
+        let fake = Fake::default();
+        let put = |addresses: Json| {
+            let ready = json!([{"type": "Ready", "status": "True"}]);
+            let pod = json!({"apiVersion": "v1", "kind": "Pod",
+                "metadata": {"namespace": "a", "name": "p"}, "spec": {"nodeName": "n"},
+                "status": {"conditions": ready, "podIPs": addresses}});
+            fake.put(POD, pod);
+        };
+        put(json!([{"ip": "10.0.0.1"}]));
+        let (api, pod) = (fake.api(), fake.get(POD).expect("it was put"));
+        let applied = Made::of(&key(), std::slice::from_ref(&pod));
+        let of_controller = made(&fake);
+        let stood = standing_pod(&pod).expect("it has an address");
+        applied.bind("a", std::slice::from_ref(&stood));
+        of_controller.bind("a", &[stood]);
+        let footings = async || {
+            let now = Instant::now();
+            let of_controller = of_controller.footing_of_pods(&api, now).await;
+            [applied.footing(&api, now).await, of_controller]
+        };
+        // Until its new sandbox stands it has none
+        for addresses in [json!([{"ip": "10.0.0.1"}]), json!([]), Json::Null] {
+            put(addresses);
+            for footing in footings().await {
+                assert!(footing.changed.is_none() && footing.unready.is_none());
+            }
+            tokio::time::advance(api.durations().look_again).await;
+        }
+        put(json!([{"ip": "10.0.0.2"}]));
+        for footing in footings().await {
+            let said =
+                "Pod a/p is no longer at 10.0.0.1 but at 10.0.0.2: its sandbox was made anew";
+            assert_eq!(detail(footing.changed), said);
+        }
     }
 
     #[tokio::test(start_paused = true)]
