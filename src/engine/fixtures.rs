@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value as Json;
 use tokio::sync::{Mutex, watch};
@@ -22,8 +21,8 @@ use super::journal::Journal;
 use super::made::Made;
 use super::manifest::{self, ManifestError, pool_of};
 use super::second_family;
-use super::stands::{as_trouble, ended, is_of_second, restarts, standing, standing_pod};
-use crate::cluster::pods::{PodWait, settled};
+use super::stands::{as_trouble, ended, is_of_second, restarts, settle, standing, standing_pod};
+use crate::cluster::pods::{PodWait, pulled, settled};
 use crate::cluster::{ApplyError, Condition, Watched, apply, labels, poll_until, wait_for_objects};
 use crate::transport::Api;
 
@@ -377,31 +376,16 @@ impl Fixtures {
     ) -> Result<Vec<StandingPod>, Trouble> {
         let what = format!("pods of {key}");
         let durations = self.api.durations().clone();
-        // Without a readiness probe a pod is Ready while it is about to crash, too
-        let settle = match key.name {
-            FixtureName::WinWebserver | FixtureName::NanoServer => durations.settle,
-            FixtureName::SlowStarter => durations.outlasts_liveness,
-            FixtureName::Namespaces
-            | FixtureName::Iis
-            | FixtureName::LinuxServer
-            | FixtureName::UnboundPods
-            | FixtureName::LinuxPodProber
-            | FixtureName::WindowsPodProber
-            | FixtureName::LinuxNodeProber
-            | FixtureName::WindowsNodeProber
-            | FixtureName::Alias
-            | FixtureName::LoadBalancer
-            | FixtureName::Churn
-            | FixtureName::PolicyDenied
-            | FixtureName::PolicyAllowed
-            | FixtureName::Sched(_) => Duration::ZERO,
-        };
+        let settle = settle(key.name, &durations);
         let mut waits = BTreeMap::new();
         let mut ready_since: Option<(Instant, BTreeMap<String, u64>)> = None;
-        wait_for_objects(&mut self.pods, durations.fixture, &what, |pods| {
+        // How many pods run or have run
+        let mut begun = usize::MAX;
+        let stood = wait_for_objects(&mut self.pods, durations.fixture, &what, |pods| {
             let now = Instant::now();
             let mut ready = BTreeMap::new();
             let mut waiting = Vec::new();
+            begun = 0;
             for (name, pod) in pods.iter().filter(|(_, pod)| belongs(pod, key)) {
                 let wait = waits
                     .entry(name.clone())
@@ -409,9 +393,16 @@ impl Fixtures {
                 match wait.look(pod, now) {
                     Condition::Done(()) => {
                         ready.insert(name.clone(), restarts(pod));
+                        begun += 1;
                     }
-                    Condition::NotYet(status) => waiting.push(status),
-                    Condition::Never(trouble) => return Condition::Never(trouble),
+                    Condition::NotYet(status) => {
+                        begun += usize::from(pulled(pod).is_some());
+                        waiting.push(status);
+                    }
+                    Condition::Never(trouble) => {
+                        begun = usize::MAX;
+                        return Condition::Never(trouble);
+                    }
                 }
             }
             let status = format!("{} of {count} Ready; {}", ready.len(), waiting.join("; "));
@@ -431,7 +422,14 @@ impl Fixtures {
             ready_since = Some((since, ready));
             Condition::NotYet(status)
         })
-        .await
+        .await;
+        // Pods that never ran say nothing of what they would do
+        stood.map_err(|trouble| match trouble.kind {
+            TroubleKind::FixtureFailed if begun < count => {
+                Trouble::new(TroubleKind::NotApplied, trouble.detail)
+            }
+            _ => trouble,
+        })
     }
 }
 
@@ -451,6 +449,7 @@ pub(super) mod tests {
     use crate::cluster::fake::Fake;
     use crate::transport::pause;
     use serde_json::json;
+    use std::time::Duration;
     use winconform_core::facts::{Os, WindowsBuild};
     use winconform_core::way::Served;
 

@@ -1,10 +1,13 @@
 //! What stands of a fixture, read from the objects as the server has them; pure.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use serde_json::Value as Json;
+use winconform_core::config::Durations;
 use winconform_core::way::{
-    Balancer, Served, StandingFixture, StandingPod, Trouble, TroubleKind, lacks_namespace,
+    Balancer, FixtureName, Served, StandingFixture, StandingPod, Trouble, TroubleKind,
+    lacks_namespace,
 };
 
 use crate::cluster::{ApplyError, labels};
@@ -109,6 +112,29 @@ pub(super) fn standing_pod(pod: &Json) -> Option<StandingPod> {
         node: text(&pod["spec"]["nodeName"])?,
         addresses: addresses.collect::<Option<_>>()?,
     })
+}
+
+/// How long pods of a fixture stay Ready before they stand: without a readiness probe a pod is Ready
+/// while it is about to crash, too.
+pub(super) fn settle(name: FixtureName, durations: &Durations) -> Duration {
+    match name {
+        FixtureName::WinWebserver | FixtureName::NanoServer => durations.settle,
+        FixtureName::SlowStarter => durations.outlasts_liveness,
+        FixtureName::Namespaces
+        | FixtureName::Iis
+        | FixtureName::LinuxServer
+        | FixtureName::UnboundPods
+        | FixtureName::LinuxPodProber
+        | FixtureName::WindowsPodProber
+        | FixtureName::LinuxNodeProber
+        | FixtureName::WindowsNodeProber
+        | FixtureName::Alias
+        | FixtureName::LoadBalancer
+        | FixtureName::Churn
+        | FixtureName::PolicyDenied
+        | FixtureName::PolicyAllowed
+        | FixtureName::Sched(_) => Duration::ZERO,
+    }
 }
 
 /// How often a pod's containers were started again.
