@@ -396,14 +396,15 @@ mod tests {
     async fn a_pod_that_is_ready_again_elsewhere_is_another() {
         const POD: &str = "/api/v1/namespaces/a/pods/p";
         let fake = Fake::default();
-        let put = |addresses: Json| {
+        put(&fake, 2);
+        let put_at = |addresses: Json| {
             let ready = json!([{"type": "Ready", "status": "True"}]);
             let pod = json!({"apiVersion": "v1", "kind": "Pod",
                 "metadata": {"namespace": "a", "name": "p"}, "spec": {"nodeName": "n"},
                 "status": {"conditions": ready, "podIPs": addresses}});
             fake.put(POD, pod);
         };
-        put(json!([{"ip": "10.0.0.1"}]));
+        put_at(json!([{"ip": "10.0.0.1"}]));
         let (api, pod) = (fake.api(), fake.get(POD).expect("it was put"));
         let applied = Made::of(&key(), std::slice::from_ref(&pod));
         let of_controller = made(&fake);
@@ -417,13 +418,13 @@ mod tests {
         };
         // Until its new sandbox stands it has none
         for addresses in [json!([{"ip": "10.0.0.1"}]), json!([]), Json::Null] {
-            put(addresses);
+            put_at(addresses);
             for footing in footings().await {
                 assert!(footing.changed.is_none() && footing.unready.is_none());
             }
             tokio::time::advance(api.durations().look_again).await;
         }
-        put(json!([{"ip": "10.0.0.2"}]));
+        put_at(json!([{"ip": "10.0.0.2"}]));
         for footing in footings().await {
             let said =
                 "Pod a/p is no longer at 10.0.0.1 but at 10.0.0.2: its sandbox was made anew";
