@@ -434,6 +434,8 @@ impl Fixtures {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::cluster::fake::Fake;
     use crate::transport::pause;

@@ -1,15 +1,23 @@
-//! Every product fault of the catalogue, and everything that can lie between harness and server.
+//! Product faults, and everything that can lie between harness and server.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hybrid_sim::front::{Front, FrontFault, FrontOptions};
+use hybrid_sim::{ProductFault, Topology};
 use libtest_mimic::Trial;
+use tokio::sync::watch;
 use winconform::engine::RunOptions;
 use winconform_core::plan::Selection;
-use winconform_core::record::RunView;
+use winconform_core::record::{Event, Exit, Line, RunView};
 use winconform_core::verdict::Verdict;
 
+use crate::kubelet::KUBELET;
+use crate::policy::mutating;
 use crate::products::{self, BROKEN_WORLD, HARNESS, PRODUCT, Product, of_the_front};
-use crate::scheduling::{self, POLICIES};
-use crate::world::{Outcome, World, behind, seeds, selection, trial, undisturbed, within};
+use crate::scheduling;
+use crate::world::{
+    Outcome, World, behind, ran, seeds, selection, trial, undisturbed, within, within_of,
+};
 
 /// What takes long, and the term that leaves it out.
 const LONG: [(&str, &str); 3] = [
@@ -19,21 +27,69 @@ const LONG: [(&str, &str); 3] = [
 ];
 
 pub(crate) fn trials() -> Vec<Trial> {
-    // Policies take a server that evaluates them
-    let product = PRODUCT
-        .iter()
-        .filter(|product| !POLICIES.contains(&product.fault))
-        .map(|product| {
-            let name = format!("product::{}", product.fault);
-            trial(name, move || {
-                let view = seen(&[product.fault], Vec::new(), 1, of(product))?;
-                products::shows(&view, product)
-            })
-        });
+    let product = PRODUCT.iter().map(|product| {
+        let name = format!("product::{}", product.fault);
+        trial(name, move || {
+            let view = seen(&[product.fault], Vec::new(), 1, of(product))?;
+            products::shows(&view, product)
+        })
+    });
+    let builds = BUILDS.iter().map(|product| {
+        let name = format!("builds::{}", product.fault);
+        trial(name, move || builds(product))
+    });
     let harness = HARNESS
         .iter()
         .map(|fault| trial(format!("harness::{fault}"), move || harness(fault)));
-    product.chain(harness).collect()
+    let kubelet = KUBELET.iter().map(|product| {
+        trial(format!("kubelet::{}", product.fault), move || {
+            let selection = match product.turns {
+                [] if seeds() == 1 => selection(&OF_EVERY_WAY),
+                _ => of(product),
+            };
+            let view = seen(&[product.fault], Vec::new(), 1, selection)?;
+            products::shows(&view, product)
+        })
+    });
+    let boots = trial("a_node_boots_while_it_is_looked_at", boots);
+    let trials = product.chain(kubelet).chain(builds).chain(harness);
+    trials.chain([boots]).collect()
+}
+
+/// On a cluster of three builds: the samples of which each build has its own.
+const BUILDS: &[Product] = &[
+    Product {
+        fault: "none",
+        turns: &[("sample.iis-2019", Verdict::Pass)],
+        exit: Exit::Conformant,
+    },
+    Product {
+        fault: "crash-loop=windows-2019",
+        turns: &[("sample.iis-2019", Verdict::Fail)],
+        exit: Exit::NotConformant,
+    },
+];
+
+/// Which fixture on Windows it is that stands when the node boots.
+const BOOTS_AT: [usize; 3] = [1, 3, 5];
+
+/// What is looked at where nothing is turned: by every way, what lasts, and what ends.
+const OF_EVERY_WAY: [&str; 10] = [
+    "area=env",
+    "reject.hostPID",
+    "sample.win-webserver",
+    "sample.win-webserver-service",
+    "sample.dotnet-probes",
+    "net.node-to-service-ip",
+    "net.pod-to-pod-ping",
+    "net.pod-to-pod-udp",
+    "net.after-churn",
+    "sched.preemption",
+];
+
+/// All rows of whole runs here.
+pub(crate) fn rows() -> impl Iterator<Item = &'static Product> {
+    PRODUCT.iter().chain(KUBELET).chain(BUILDS)
 }
 
 /// The checks that are looked at while something is broken: all, less the long ones that it does not turn.
@@ -96,6 +152,61 @@ fn harness(fault: &str) -> Outcome {
     }
 }
 
+/// What is looked at on a cluster of three builds: the samples of which there is one of each.
+fn builds(product: &Product) -> Outcome {
+    let topology = Topology::named("three-builds").expect("a named topology");
+    let view = within_of(topology, 1, async |world: &World| {
+        if let Ok(fault) = product.fault.parse::<ProductFault>() {
+            world.joined.faults().set(fault);
+        }
+        world.joined.shown().await;
+        let options = RunOptions {
+            selection: selection(&["sample.iis-2019", "sample.iis-2022"]),
+            ..world.whole("r1")
+        };
+        undisturbed(&world.cluster(), &options).await.view()
+    })?;
+    products::shows(&view, product)
+}
+
+/// A node that boots once what runs there has been looked at, or before: what is then to be seen is not
+/// what stood, and nothing fails for it.
+fn boots() -> Outcome {
+    let mut told = 0;
+    for wanted in BOOTS_AT {
+        let view = within(async |world: &World| {
+            let faults = world.joined.faults().clone();
+            let stand = AtomicUsize::new(0);
+            let listener = Box::new(move |line: &Line| {
+                let Event::Fixture { key, .. } = &line.event else {
+                    return;
+                };
+                let is_there = key
+                    .pool
+                    .as_ref()
+                    .is_some_and(|pool| pool.as_str() == "windows-2022");
+                if is_there && stand.fetch_add(1, Ordering::Relaxed) + 1 == wanted {
+                    faults.set("node-reboots=windows-2022".parse().expect("a fault"));
+                }
+            });
+            let options = RunOptions {
+                selection: selection(&["!sample.dotnet-probes", "!area=sched"]),
+                ..world.whole("r1")
+            };
+            let (_alive, signals) = watch::channel(0);
+            ran(&world.cluster(), &options, signals, listener)
+                .await
+                .view()
+        })?;
+        let tally = products::tally(&view, &[]);
+        told += tally.map_err(|why| format!("{wanted}: {why}"))?.0;
+    }
+    match told {
+        0 => Err("nothing told".to_owned()),
+        _ => Ok(()),
+    }
+}
+
 /// A whole run with this broken, and these faults of the front besides.
 fn seen(
     broken: &[&str],
@@ -113,7 +224,7 @@ fn seen(
         let front = FrontOptions { faults, seed };
         let front = Front::before(world.server.client(), front).await;
         let front = front.map_err(|error| error.to_string())?;
-        let cluster = behind(front.client());
+        let cluster = behind(mutating(front.client(), broken));
         let options = RunOptions {
             selection,
             ..world.whole("r1")

@@ -17,7 +17,10 @@ mod cost;
 mod deadline;
 mod faults;
 mod killed;
+mod kubelet;
+mod policy;
 mod same;
+mod shown;
 mod signals;
 mod together;
 mod world;
@@ -35,6 +38,7 @@ fn main() {
         together::trials(),
         faults::trials(),
         cost::trials(),
+        shown::trials(),
     ];
     let trials = trials.into_iter().flatten().collect();
     run(&Arguments::from_args(), trials).exit()

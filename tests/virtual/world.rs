@@ -172,8 +172,9 @@ impl World {
             .map(|((kind, namespace, name), mut object)| {
                 let _ = object["metadata"]["resourceVersion"].take();
                 if kind == "nodes" {
-                    // Pulled images stay; the kubelet tells that it lives
+                    // Pulled images stay; the kubelet tells that it lives, and since which boot
                     let _ = object["status"]["images"].take();
+                    let _ = object["status"]["nodeInfo"]["bootID"].take();
                     let conditions = object["status"]["conditions"].as_array_mut();
                     for condition in conditions.into_iter().flatten() {
                         let _ = condition["lastHeartbeatTime"].take();

@@ -534,14 +534,19 @@ fn expected<'v>(view: &'v RunView, broken: &[&Product]) -> BTreeMap<&'v str, Ver
     let of = |check: &'v CheckView| {
         let id = check.planned.id.as_str();
         let named = known.iter().find(|(pattern, _)| pattern.covers(id));
-        let usual = match check.planned.kind {
-            Kind::Capability | Kind::Requirement | Kind::Rejection | Kind::Advice => Verdict::Pass,
-            Kind::Limitation => Verdict::KnownLimitation,
-            Kind::Evidence => Verdict::Recorded,
-        };
-        (id, named.map_or(usual, |(_, verdict)| *verdict))
+        let usual = || usual(check.planned.kind);
+        (id, named.map_or_else(usual, |(_, verdict)| *verdict))
     };
     view.checks.values().map(of).collect()
+}
+
+/// What a check of this kind comes to where nothing is broken.
+pub(crate) fn usual(kind: Kind) -> Verdict {
+    match kind {
+        Kind::Capability | Kind::Requirement | Kind::Rejection | Kind::Advice => Verdict::Pass,
+        Kind::Limitation => Verdict::KnownLimitation,
+        Kind::Evidence => Verdict::Recorded,
+    }
 }
 
 /// What every check came to; `None` where it came to nothing.
