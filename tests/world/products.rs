@@ -35,6 +35,8 @@ const POLICY: &str = "net.network-policy";
 const TO_LINUX: &str = "net.pod-to-pod-cross-os/to-linux";
 const TO_NODES: &str = "net.pod-to-node";
 const FROM_LINUX_TO_NODES: &str = "net.pod-to-node/from-linux";
+/// One prober of a pool has no other to look at.
+const BETWEEN_WINDOWS: &str = "net.*/between-windows";
 const NO_NAT: &str = "net.no-nat-in-cluster";
 const FROM_NODE: &str = "net.node-to-service-ip";
 const LOCAL_NODE_PORT: &str = "net.local-nodeport";
@@ -52,12 +54,13 @@ const CHURN_FROM_WINDOWS: &str = "net.after-churn[*source=windows-pod]";
 
 /// What the simulated cluster gives other than a healthy one of its kind: it has no control-plane
 /// nodes, no network plugin that anyone would recognise and no Windows Server 2019.
-const OTHERWISE: [(&str, Verdict); 6] = [
+const OTHERWISE: [(&str, Verdict); 7] = [
     ("env.control-plane-linux", Verdict::Skip),
     ("env.overlay-vni", Verdict::Skip),
     ("sample.iis-2019", Verdict::Skip),
     // It has one Windows node
     ("net.pod-to-pod-cross-node", Verdict::Skip),
+    (BETWEEN_WINDOWS, Verdict::Skip),
     (OVERLAY, Verdict::Skip),
     (POLICY, Verdict::Skip),
 ];
@@ -194,6 +197,7 @@ pub(crate) const PRODUCT: &[Product] = &[
             (POLICY, Verdict::Skip),
             (TO_LINUX, Verdict::Pass),
             (TO_NODES, Verdict::Pass),
+            (BETWEEN_WINDOWS, Verdict::Skip),
             (NO_NAT, Verdict::Pass),
             (UDP, Verdict::Pass),
             (PING_TO_LINUX, Verdict::Pass),
@@ -239,6 +243,7 @@ pub(crate) const PRODUCT: &[Product] = &[
             (POLICY, Verdict::Skip),
             (TO_LINUX, Verdict::Pass),
             (TO_NODES, Verdict::Pass),
+            (BETWEEN_WINDOWS, Verdict::Skip),
             (NO_NAT, Verdict::Pass),
             (UDP, Verdict::Pass),
             (PING_TO_LINUX, Verdict::Pass),
@@ -384,6 +389,7 @@ pub(crate) const PRODUCT: &[Product] = &[
             ("net.node-to-pod", Verdict::Fail),
             ("net.pod-to-pod-cross-os/*", Verdict::Fail),
             (TO_NODES, Verdict::Fail),
+            (BETWEEN_WINDOWS, Verdict::Skip),
             (NO_NAT, Verdict::Fail),
             ("net.service-*source=linux-*", Verdict::Fail),
             ("net.port-mapping[*source=linux-pod]", Verdict::Broken),

@@ -28,7 +28,8 @@ pub enum Target {
     NodePortsOfPool,
     /// The same of the node that is looked from.
     OwnNodePort,
-    /// Each pod's own address, for whom the pod sees: the one that is looked from answers.
+    /// Each pod's own address but that of the one that looks, for whom the pod sees: the one that
+    /// looks.
     SourceSeenByPods,
     /// The kubelet's port of every node, or of a sample of many, which is no fixture's.
     Nodes,
