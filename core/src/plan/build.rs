@@ -959,6 +959,7 @@ mod tests {
             "net.pod-to-pod-udp/between-windows",
             "net.long-payload/between-windows",
             "net.no-nat-in-cluster/between-windows",
+            "net.no-nat-in-cluster/to-windows",
         ] {
             assert!(skipped.contains(needs), "{needs} not in {skipped:?}");
         }

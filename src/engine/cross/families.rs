@@ -146,6 +146,7 @@ const OF_BOTH: &[&str] = &[
     "udp-dropped=windows-2022",
     "mtu-black-hole=windows-2022",
     "source-rewritten=windows-2022",
+    "source-rewritten=linux",
     "vip-sticks=windows-2022",
     "endpoint-stale=windows-2022",
     "dns-suffix-wrong=windows-2022",

@@ -155,6 +155,7 @@ const ROWS: &[Row] = &[
             ),
             ("net.pod-to-pod-udp/to-windows[pool=windows-2022,*", Fail),
             ("net.long-payload/to-windows[pool=windows-2022,*", Fail),
+            ("net.no-nat-in-cluster/to-windows[pool=windows-2022,*", Fail),
             (
                 "net.pod-to-pod-ping/to-windows[pool=windows-2022,source=linux-pod]",
                 Fail,
@@ -374,6 +375,11 @@ const ROWS: &[Row] = &[
                 Fail,
             ),
         ],
+        by_chance: &[],
+    },
+    Row {
+        fault: "source-rewritten=linux",
+        turns: &[("net.no-nat-in-cluster/to-windows[*", Fail)],
         by_chance: &[],
     },
     // The first node of a pool is looked from, and has one of its two pods
