@@ -40,6 +40,7 @@ const BETWEEN_WINDOWS: &str = "net.*/between-windows";
 const NO_NAT: &str = "net.no-nat-in-cluster";
 const FROM_NODE: &str = "net.node-to-service-ip";
 const LOCAL_NODE_PORT: &str = "net.local-nodeport";
+const NODE_PORT_FROM_WINDOWS: &str = "net.service-types/node-port-from-windows";
 const UDP: &str = "net.pod-to-pod-udp";
 const PING_TO_LINUX: &str = "net.pod-to-pod-ping/to-linux";
 const LONG: &str = "net.long-payload";
@@ -295,6 +296,8 @@ pub(crate) const PRODUCT: &[Product] = &[
             ("net.service-balancing[*source=windows-pod]", Verdict::Fail),
             ("net.port-mapping[*source=windows-pod]", Verdict::Fail),
             ("net.dns-*source=windows-pod]", Verdict::Fail),
+            // The other nodes are of Linux
+            (NODE_PORT_FROM_WINDOWS, Verdict::Pass),
             ("net.service-types*source=windows-pod]", Verdict::Fail),
             ("net.service-types/node-port", Verdict::Fail),
             ("net.nodeport-*", Verdict::Fail),
@@ -311,6 +314,7 @@ pub(crate) const PRODUCT: &[Product] = &[
             // By the pods' own addresses, and by nodes'
             ("net.service-types/headless", Verdict::Pass),
             ("net.service-types/node-port", Verdict::Pass),
+            (NODE_PORT_FROM_WINDOWS, Verdict::Pass),
             ("net.service-*", Verdict::Fail),
             ("net.port-mapping", Verdict::Fail),
             (OUTSIDE_NAMES, Verdict::Pass),
@@ -403,6 +407,7 @@ pub(crate) const PRODUCT: &[Product] = &[
                 "net.pod-to-pod-ping/to-windows[*source=linux-pod]",
                 Verdict::Fail,
             ),
+            (NODE_PORT_FROM_WINDOWS, Verdict::Fail),
             ("net.nodeport-*", Verdict::Fail),
             (LOCAL_NODE_PORT, Verdict::Broken),
             ("net.after-churn[*source=linux-pod]", Verdict::Broken),

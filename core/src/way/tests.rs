@@ -160,6 +160,10 @@ fn every_target_is_asked_for_as_it_stands() {
             ],
         ),
         (T::NodePortsOfPool, &["http://192.168.0.1:30080/"]),
+        (
+            T::NodePortsOfOtherNodes,
+            &["http://192.168.0.2:30080/", "http://192.168.0.4:30080/"],
+        ),
         (T::OwnNodePort, &["http://192.168.0.1:30080/"]),
         (
             T::SourceSeenByPods,

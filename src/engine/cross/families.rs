@@ -21,7 +21,7 @@ const ROWS: &[Row] = &[
         turns: &[
             OLD,
             ("net.service-types/headless[*", Pass),
-            ("net.service-types/node-port[*,family=ipv6]", Fail),
+            ("net.service-types/node-port*,family=ipv6]", Fail),
             ("net.nodeport-from-node[*,family=ipv6]", Fail),
             (
                 "net.service-*[pool=windows-2022,source=windows-pod,family=ipv6]",
@@ -57,6 +57,10 @@ const ROWS: &[Row] = &[
             ("net.service-types/headless[*", Pass),
             ("net.service-*[*,source=linux-*,family=ipv6]", Fail),
             ("net.nodeport-from-node[*,family=ipv6]", Fail),
+            (
+                "net.service-types/node-port-from-windows[*,family=ipv6]",
+                Fail,
+            ),
             ("net.port-mapping[*,source=linux-pod,family=ipv6]", Fail),
             ("net.dns-*[*,source=linux-pod,family=ipv6]", Fail),
             ("net.after-churn[*,source=linux-pod,family=ipv6]", Broken),
@@ -99,7 +103,7 @@ const ROWS: &[Row] = &[
             ("net.node-to-pod[pool=windows-2022,*,family=ipv6]", Fail),
             ("net.pod-to-node/*,family=ipv6]", Fail),
             ("net.nodeport-from-node[*,family=ipv6]", Fail),
-            ("net.service-types/node-port[*,family=ipv6]", Fail),
+            ("net.service-types/node-port*,family=ipv6]", Fail),
             (
                 "net.service-balancing[pool=windows-2022,*,family=ipv6]",
                 Fail,

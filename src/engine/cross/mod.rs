@@ -48,7 +48,7 @@ const ROWS: &[Row] = &[
                 "net.service-types/*[pool=windows-2022,source=windows-pod]",
                 Fail,
             ),
-            ("net.service-types/node-port[*", Fail),
+            ("net.service-types/node-port*", Fail),
             ("net.nodeport-*", Fail),
             ("net.node-to-service-ip[pool=windows-2022,*", Broken),
             ("net.local-nodeport[pool=windows-2022,*", Broken),
@@ -66,6 +66,7 @@ const ROWS: &[Row] = &[
             ("net.port-mapping[*source=linux-pod]", Fail),
             ("net.dns-*source=linux-pod]", Fail),
             ("net.service-types/*source=linux-pod]", Fail),
+            ("net.service-types/node-port-from-windows[*", Fail),
             ("net.nodeport-*", Fail),
         ],
         by_chance: &[],
@@ -74,7 +75,7 @@ const ROWS: &[Row] = &[
         fault: "node-port-closed=windows-2022",
         turns: &[
             ("net.nodeport-*", Fail),
-            ("net.service-types/node-port[*", Fail),
+            ("net.service-types/node-port*", Fail),
             ("net.local-nodeport[pool=windows-2022,*", Broken),
         ],
         by_chance: &[],
@@ -83,7 +84,7 @@ const ROWS: &[Row] = &[
         fault: "node-port-closed=linux",
         turns: &[
             ("net.nodeport-*", Fail),
-            ("net.service-types/node-port[*", Fail),
+            ("net.service-types/node-port*", Fail),
         ],
         by_chance: &[],
     },
@@ -126,6 +127,10 @@ const ROWS: &[Row] = &[
                 Fail,
             ),
             ("net.service-types/node-port[*", Fail),
+            (
+                "net.service-types/node-port-from-windows[pool=windows-2022,*",
+                Fail,
+            ),
             ("net.service-types/headless[pool=windows-2022,*", Fail),
             ("net.service-types/external-name[pool=windows-2022,*", Fail),
             ("net.nodeport-from-node[*", Fail),
@@ -176,6 +181,10 @@ const ROWS: &[Row] = &[
                 Fail,
             ),
             ("net.service-types/node-port[*", Fail),
+            (
+                "net.service-types/node-port-from-windows[pool=windows-2022,*",
+                Fail,
+            ),
             ("net.nodeport-from-node[*", Fail),
             ("net.nodeport-external[pool=windows-2022,*", Fail),
             ("net.local-nodeport[pool=windows-2022,*", Broken),
@@ -283,7 +292,7 @@ const ROWS: &[Row] = &[
             // By the pods' own addresses, and by nodes'
             ("net.service-types/headless[*", Pass),
             ("net.service-types/load-balancer[*", Pass),
-            ("net.service-types/node-port[*", Pass),
+            ("net.service-types/node-port*", Pass),
             ("net.service-*", Fail),
             ("net.port-mapping[*", Fail),
             ("net.dns-external[*", Pass),
@@ -440,6 +449,10 @@ const ROWS: &[Row] = &[
                 Fail,
             ),
             ("net.pod-to-node/from-windows[pool=windows-2019,*", Fail),
+            (
+                "net.service-types/node-port-from-windows[pool=windows-2019,*",
+                Fail,
+            ),
         ],
         // Forwarded by nodes of the one to pods of the other, or to those of Linux
         by_chance: &[
@@ -448,7 +461,7 @@ const ROWS: &[Row] = &[
                 Fail,
             ),
             ("net.nodeport-*[pool=windows-2025,*", Fail),
-            ("net.service-types/node-port[pool=windows-2025,*", Fail),
+            ("net.service-types/node-port*[pool=windows-2025,*", Fail),
         ],
     },
 ];

@@ -99,6 +99,10 @@ impl Target {
                 let pool = at.to.or(at.pool);
                 binding.node_ports(|node| Some(&node.pool) == pool)
             }
+            Self::NodePortsOfOtherNodes => {
+                let here = &at.vantage()?.node;
+                binding.node_ports(|node| node.name != *here)
+            }
             Self::OwnNodePort => {
                 let here = &at.vantage()?.node;
                 let mut nodes = at.standing.nodes.iter();
