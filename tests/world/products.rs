@@ -35,9 +35,12 @@ const POLICY: &str = "net.network-policy";
 const TO_LINUX: &str = "net.pod-to-pod-cross-os/to-linux";
 const TO_NODES: &str = "net.pod-to-node";
 const FROM_LINUX_TO_NODES: &str = "net.pod-to-node/from-linux";
+/// One prober of a pool has no other to look at.
+const BETWEEN_WINDOWS: &str = "net.*/between-windows";
 const NO_NAT: &str = "net.no-nat-in-cluster";
 const FROM_NODE: &str = "net.node-to-service-ip";
 const LOCAL_NODE_PORT: &str = "net.local-nodeport";
+const NODE_PORT_FROM_WINDOWS: &str = "net.service-types/node-port-from-windows";
 const UDP: &str = "net.pod-to-pod-udp";
 const PING_TO_LINUX: &str = "net.pod-to-pod-ping/to-linux";
 const LONG: &str = "net.long-payload";
@@ -52,12 +55,13 @@ const CHURN_FROM_WINDOWS: &str = "net.after-churn[*source=windows-pod]";
 
 /// What the simulated cluster gives other than a healthy one of its kind: it has no control-plane
 /// nodes, no network plugin that anyone would recognise and no Windows Server 2019.
-const OTHERWISE: [(&str, Verdict); 6] = [
+const OTHERWISE: [(&str, Verdict); 7] = [
     ("env.control-plane-linux", Verdict::Skip),
     ("env.overlay-vni", Verdict::Skip),
     ("sample.iis-2019", Verdict::Skip),
     // It has one Windows node
     ("net.pod-to-pod-cross-node", Verdict::Skip),
+    (BETWEEN_WINDOWS, Verdict::Skip),
     (OVERLAY, Verdict::Skip),
     (POLICY, Verdict::Skip),
 ];
@@ -194,6 +198,7 @@ pub(crate) const PRODUCT: &[Product] = &[
             (POLICY, Verdict::Skip),
             (TO_LINUX, Verdict::Pass),
             (TO_NODES, Verdict::Pass),
+            (BETWEEN_WINDOWS, Verdict::Skip),
             (NO_NAT, Verdict::Pass),
             (UDP, Verdict::Pass),
             (PING_TO_LINUX, Verdict::Pass),
@@ -239,6 +244,7 @@ pub(crate) const PRODUCT: &[Product] = &[
             (POLICY, Verdict::Skip),
             (TO_LINUX, Verdict::Pass),
             (TO_NODES, Verdict::Pass),
+            (BETWEEN_WINDOWS, Verdict::Skip),
             (NO_NAT, Verdict::Pass),
             (UDP, Verdict::Pass),
             (PING_TO_LINUX, Verdict::Pass),
@@ -290,6 +296,8 @@ pub(crate) const PRODUCT: &[Product] = &[
             ("net.service-balancing[*source=windows-pod]", Verdict::Fail),
             ("net.port-mapping[*source=windows-pod]", Verdict::Fail),
             ("net.dns-*source=windows-pod]", Verdict::Fail),
+            // The other nodes are of Linux
+            (NODE_PORT_FROM_WINDOWS, Verdict::Pass),
             ("net.service-types*source=windows-pod]", Verdict::Fail),
             ("net.service-types/node-port", Verdict::Fail),
             ("net.nodeport-*", Verdict::Fail),
@@ -306,6 +314,7 @@ pub(crate) const PRODUCT: &[Product] = &[
             // By the pods' own addresses, and by nodes'
             ("net.service-types/headless", Verdict::Pass),
             ("net.service-types/node-port", Verdict::Pass),
+            (NODE_PORT_FROM_WINDOWS, Verdict::Pass),
             ("net.service-*", Verdict::Fail),
             ("net.port-mapping", Verdict::Fail),
             (OUTSIDE_NAMES, Verdict::Pass),
@@ -384,6 +393,7 @@ pub(crate) const PRODUCT: &[Product] = &[
             ("net.node-to-pod", Verdict::Fail),
             ("net.pod-to-pod-cross-os/*", Verdict::Fail),
             (TO_NODES, Verdict::Fail),
+            (BETWEEN_WINDOWS, Verdict::Skip),
             (NO_NAT, Verdict::Fail),
             ("net.service-*source=linux-*", Verdict::Fail),
             ("net.port-mapping[*source=linux-pod]", Verdict::Broken),
@@ -397,6 +407,7 @@ pub(crate) const PRODUCT: &[Product] = &[
                 "net.pod-to-pod-ping/to-windows[*source=linux-pod]",
                 Verdict::Fail,
             ),
+            (NODE_PORT_FROM_WINDOWS, Verdict::Fail),
             ("net.nodeport-*", Verdict::Fail),
             (LOCAL_NODE_PORT, Verdict::Broken),
             ("net.after-churn[*source=linux-pod]", Verdict::Broken),

@@ -90,7 +90,13 @@ impl Surroundings<'_> {
             .pool
             .as_ref()
             .and_then(|pool| self.pools.get(pool)?.build);
-        if point.pool.is_some() && build.is_none() {
+        let unreadable =
+            |pool: &PoolName| self.pools.get(pool).is_none_or(|pool| pool.build.is_none());
+        if [&point.pool, &point.to]
+            .into_iter()
+            .flatten()
+            .any(unreadable)
+        {
             let fate = Fate::Broken(unreadable_build());
             return self.check(case, point, Scope::Within, fate, Vec::new());
         }
@@ -950,6 +956,10 @@ mod tests {
         for needs in [
             "net.pod-to-pod-udp/to-linux",
             "net.pod-to-pod-udp/to-windows",
+            "net.pod-to-pod-udp/between-windows",
+            "net.long-payload/between-windows",
+            "net.no-nat-in-cluster/between-windows",
+            "net.no-nat-in-cluster/to-windows",
         ] {
             assert!(skipped.contains(needs), "{needs} not in {skipped:?}");
         }

@@ -249,6 +249,12 @@ impl Standing {
     }
 }
 
+/// Why nobody is asked of a fixture whose only pod is the one that looks.
+pub(in crate::way) fn looks_alone(of: FixtureName) -> String {
+    let of = of.as_str();
+    format!("it looks from the only pod of {of}, which does not look at itself")
+}
+
 /// Where a look is bound to: what stands, and the check's pool.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound<'a> {

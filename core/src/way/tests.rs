@@ -160,6 +160,10 @@ fn every_target_is_asked_for_as_it_stands() {
             ],
         ),
         (T::NodePortsOfPool, &["http://192.168.0.1:30080/"]),
+        (
+            T::NodePortsOfOtherNodes,
+            &["http://192.168.0.2:30080/", "http://192.168.0.4:30080/"],
+        ),
         (T::OwnNodePort, &["http://192.168.0.1:30080/"]),
         (
             T::SourceSeenByPods,
@@ -196,10 +200,28 @@ fn every_target_is_asked_for_as_it_stands() {
 }
 
 #[test]
-fn the_pod_that_looks_sends_itself_no_long_payload() {
-    let ask = http(FixtureName::WindowsPodProber, Target::PodsWithLongPayload);
-    let asked = bound(|at| Http::request(&ask, at));
-    assert_eq!(asked, Ok(Request::Get(Vec::new())));
+fn the_pod_that_looks_asks_itself_nothing() {
+    for target in [Target::PodsWithLongPayload, Target::SourceSeenByPods] {
+        let ask = http(FixtureName::WindowsPodProber, target);
+        let asked = bound(|at| Http::request(&ask, at));
+        assert_eq!(asked, Ok(Request::Get(Vec::new())), "{target:?}");
+        let seen = bound(|at| Http::read(&ask, at, &Reply::Get(Vec::new())));
+        assert_eq!(
+            seen.expect("read").absent.as_deref(),
+            Some("it looks from the only pod of windows-pod-prober, which does not look at itself")
+        );
+        // One that has another pod beside it
+        let mut standing = standing();
+        let key = FixtureName::WindowsPodProber.at(Some(&pool()));
+        let prober = standing.fixtures.get_mut(&key).expect("it stands");
+        prober.pods.push(pod("prober-2", "win-b", "10.0.2.9"));
+        let asked = bound_in(&standing, None, |at| Http::request(&ask, at));
+        let Ok(Request::Get(gets)) = asked else {
+            panic!("{target:?} is asked for over HTTP")
+        };
+        let hosts: Vec<_> = gets.iter().map(|get| get.host.to_string()).collect();
+        assert_eq!(hosts, ["10.0.2.9"], "{target:?}");
+    }
 }
 
 fn answered(body: &str) -> HttpReply {

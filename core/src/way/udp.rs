@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::exchange::{Host, HttpGet, HttpReply, Reply, Request};
 use super::failure::FailureClass;
 use super::fixture::FixtureName;
-use super::place::{Bound, StandingPod};
+use super::place::{Bound, StandingPod, looks_alone};
 use super::reach::{ReachAnswer, ReachExpect, ReachSeen, ReachedTarget, compare};
 use super::trouble::{Trouble, TroubleKind};
 use super::{Comparison, Way};
@@ -79,12 +79,8 @@ impl Way for Udp {
                 "{there} replies to {asked} datagrams"
             )));
         }
-        let alone = || {
-            let of = ask.of.as_str();
-            format!("it looks from the only pod of {of}, which does not look at itself")
-        };
         let absent = at.without_family(Some(ask.of))?;
-        let absent = absent.or_else(|| targets.is_empty().then(alone));
+        let absent = absent.or_else(|| targets.is_empty().then(|| looks_alone(ask.of)));
         let each = targets.into_iter().zip(replies);
         let each = each.map(|((pod, port), reply)| {
             Ok(ReachedTarget {

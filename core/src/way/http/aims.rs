@@ -67,11 +67,11 @@ impl Target {
                 Ok(Aims::of([binding.by_name(Some(below))?]))
             }
             Self::SourceSeenByPods => {
-                let source = std::slice::from_ref(at.vantage()?);
-                let mut aims = binding.pods(|_| true)?;
+                let source = at.vantage()?;
+                let mut aims = binding.pods(|pod| pod.name != source.name)?;
                 for aim in &mut aims.each {
                     "/clientip".clone_into(&mut aim.get.path);
-                    aim.by = source;
+                    aim.by = std::slice::from_ref(source);
                 }
                 Ok(aims)
             }
@@ -98,6 +98,10 @@ impl Target {
             Self::NodePortsOfPool => {
                 let pool = at.to.or(at.pool);
                 binding.node_ports(|node| Some(&node.pool) == pool)
+            }
+            Self::NodePortsOfOtherNodes => {
+                let here = &at.vantage()?.node;
+                binding.node_ports(|node| node.name != *here)
             }
             Self::OwnNodePort => {
                 let here = &at.vantage()?.node;

@@ -7,7 +7,7 @@ use super::sample::sample;
 use crate::facts::{IpFamily, PoolName};
 use crate::way::exchange::{Host, HttpGet};
 use crate::way::fixture::FixtureName;
-use crate::way::place::{Bound, Served, StandingFixture, StandingNode, StandingPod};
+use crate::way::place::{Bound, Served, StandingFixture, StandingNode, StandingPod, looks_alone};
 use crate::way::trouble::{Trouble, TroubleKind};
 
 /// A fixture about to be asked.
@@ -51,12 +51,17 @@ impl<'b, 'a> Binding<'b, 'a> {
             let nodes: std::collections::BTreeSet<_> =
                 self.fixture.pods.iter().map(|pod| &*pod.node).collect();
             let nodes: Vec<_> = nodes.into_iter().collect();
-            let here = self.at.vantage().map_or("nowhere", |pod| &pod.node);
-            format!(
-                "it looks from node {here}, and the pods of {} are on {}",
-                self.of.as_str(),
-                nodes.join(", ")
-            )
+            match (self.at.vantage(), self.fixture.pods.as_slice()) {
+                (Ok(here), [alone]) if here.name == alone.name => looks_alone(self.of),
+                (here, _) => {
+                    let here = here.map_or("nowhere", |pod| &pod.node);
+                    let nodes = nodes.join(", ");
+                    format!(
+                        "it looks from node {here}, and the pods of {} are on {nodes}",
+                        self.of.as_str()
+                    )
+                }
+            }
         });
         Ok(Aims {
             each,

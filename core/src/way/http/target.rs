@@ -26,9 +26,12 @@ pub enum Target {
     NodePorts,
     /// The same of every node of the pool that is looked at.
     NodePortsOfPool,
+    /// The same of every node but the one that is looked from.
+    NodePortsOfOtherNodes,
     /// The same of the node that is looked from.
     OwnNodePort,
-    /// Each pod's own address, for whom the pod sees: the one that is looked from answers.
+    /// Each pod's own address but that of the one that looks, for whom the pod sees: the one that
+    /// looks.
     SourceSeenByPods,
     /// The kubelet's port of every node, or of a sample of many, which is no fixture's.
     Nodes,
@@ -53,7 +56,7 @@ pub enum Target {
 
 impl Target {
     /// Every target.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Pods,
         Self::PodsOnSameNode,
         Self::PodsOnOtherNodes,
@@ -64,6 +67,7 @@ impl Target {
         Self::FullName,
         Self::NodePorts,
         Self::NodePortsOfPool,
+        Self::NodePortsOfOtherNodes,
         Self::OwnNodePort,
         Self::SourceSeenByPods,
         Self::Nodes,
@@ -90,6 +94,7 @@ impl Target {
             Self::FullName => "full-name",
             Self::NodePorts => "node-ports",
             Self::NodePortsOfPool => "node-ports-of-pool",
+            Self::NodePortsOfOtherNodes => "node-ports-of-other-nodes",
             Self::OwnNodePort => "own-node-port",
             Self::SourceSeenByPods => "source-seen-by-pods",
             Self::Nodes => "nodes",
@@ -125,6 +130,7 @@ impl Target {
             | Self::NamespacedName
             | Self::NodePorts
             | Self::NodePortsOfPool
+            | Self::NodePortsOfOtherNodes
             | Self::OwnNodePort
             | Self::SourceSeenByPods
             | Self::Nodes
@@ -152,6 +158,7 @@ impl Target {
             | Self::HeadlessName
             | Self::NodePorts
             | Self::NodePortsOfPool
+            | Self::NodePortsOfOtherNodes
             | Self::OwnNodePort => true,
             Self::Pods
             | Self::PodsOnSameNode
