@@ -8,6 +8,7 @@ use crate::products::Product;
 
 /// What is looked at by exec on Windows. A control of what is known not to work from its nodes is, too.
 const EXECS: &[(&str, Verdict)] = &[
+    ("net.*/between-windows", Verdict::Skip),
     ("net.pod-to-pod-cross-node", Verdict::Skip),
     ("net.overlay-node-pod", Verdict::Skip),
     ("net.network-policy", Verdict::Skip),
@@ -102,6 +103,7 @@ pub(crate) const KUBELET: &[Product] = &[
     Product {
         fault: "pull-slow=windows-2022",
         turns: &[
+            ("net.*/between-windows", Verdict::Skip),
             ("net.service-types/load-balancer", Verdict::Broken),
             ("sample.iis-loadbalancer/answers", Verdict::Broken),
             ("sample.win-webserver", Verdict::Broken),

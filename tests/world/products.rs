@@ -225,6 +225,7 @@ pub(crate) const PRODUCT: &[Product] = &[
             (NANO, Verdict::Fail),
             (OVERLAY, Verdict::Skip),
             (POLICY, Verdict::Skip),
+            (BETWEEN_WINDOWS, Verdict::Skip),
             (FROM_LINUX_TO_NODES, Verdict::Pass),
             (LINUX_TO_NODES_BY_PING, Verdict::Recorded),
             (NET, Verdict::Broken),

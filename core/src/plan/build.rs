@@ -86,17 +86,11 @@ impl Surroundings<'_> {
     }
 
     fn check_at(&self, case: &Case, point: Point) -> Check {
-        let build = point
-            .pool
-            .as_ref()
-            .and_then(|pool| self.pools.get(pool)?.build);
-        let unreadable =
-            |pool: &PoolName| self.pools.get(pool).is_none_or(|pool| pool.build.is_none());
-        if [&point.pool, &point.to]
-            .into_iter()
-            .flatten()
-            .any(unreadable)
-        {
+        let build_of = |pool: &PoolName| self.pools.get(pool)?.build;
+        let build = point.pool.as_ref().and_then(build_of);
+        let unreadable = |pool: &PoolName| build_of(pool).is_none();
+        let named = [&point.pool, &point.to];
+        if named.into_iter().flatten().any(unreadable) {
             let fate = Fate::Broken(unreadable_build());
             return self.check(case, point, Scope::Within, fate, Vec::new());
         }
