@@ -173,7 +173,7 @@ impl Aim<'_> {
                 // A manifest list with every system
                 Some("winconform/agnhost") => (Image::AgnhostWindows, self.build()?),
                 Some("winconform/servercore") => (Image::ServerCore, self.build()?),
-                Some("winconform/servercore-fit") => (Image::ServerCore, fit(self.build()?)),
+                Some("winconform/servercore-fit") => (Image::ServerCore, self.build()?.fitting()),
                 Some("winconform/servercore-unfit") => (Image::ServerCore, unfit(self.build()?)),
                 _ => return Err(self.unknown("an image")),
             };
@@ -197,16 +197,8 @@ impl Aim<'_> {
     }
 }
 
-/// An image that a host runs under process isolation; where it need not be of its own build, that of
-/// another (Microsoft's `version-compatibility.md`, January 2025: Server 2025 runs that of 2022).
-fn fit(host: WindowsBuild) -> WindowsBuild {
-    match host {
-        WindowsBuild::SERVER_2025 => WindowsBuild::SERVER_2022,
-        own => own,
-    }
-}
-
-/// An image that a host does not run under process isolation, by the same table.
+/// An image that a host does not run under process isolation, by the table of
+/// [`WindowsBuild::fitting`].
 fn unfit(host: WindowsBuild) -> WindowsBuild {
     match host {
         WindowsBuild::SERVER_2019 => WindowsBuild::SERVER_2022,

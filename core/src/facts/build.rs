@@ -33,6 +33,16 @@ impl WindowsBuild {
         build: 26100,
     };
 
+    /// Of which build an image runs on such a host under process isolation, too; where there is no other, its own
+    /// (Microsoft's `version-compatibility.md`, January 2025: Server 2025 runs that of 2022).
+    #[must_use]
+    pub fn fitting(self) -> Self {
+        match self {
+            Self::SERVER_2025 => Self::SERVER_2022,
+            own => own,
+        }
+    }
+
     /// Reads `MAJOR.MINOR.BUILD` with nothing after it: a label's value.
     pub fn parse_label(text: &str) -> Option<Self> {
         let mut parts = text.split('.');

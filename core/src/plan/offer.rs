@@ -105,8 +105,7 @@ impl Platform {
         }
     }
 
-    /// Whether a host runs it under process isolation, or may for all that is told. Server 2025 runs
-    /// that of 2022, too (Microsoft's `version-compatibility.md`, January 2025).
+    /// Whether a host runs it under process isolation, or may for all that is told.
     fn runs_on(&self, pool: &Pool, any_build: bool) -> bool {
         let Some(os) = &self.os else {
             return true;
@@ -115,8 +114,7 @@ impl Platform {
             Os::Linux => os == "linux",
             Os::Windows => {
                 let compatible = |image: WindowsBuild, host: WindowsBuild| {
-                    image == host
-                        || (host == WindowsBuild::SERVER_2025 && image == WindowsBuild::SERVER_2022)
+                    [host, host.fitting()].contains(&image)
                 };
                 let fits = match (self.build, pool.build) {
                     (Some(image), Some(host)) => compatible(image, host),

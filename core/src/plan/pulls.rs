@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::build::image_role;
 use super::check::Plan;
 use crate::config::{Image, Images};
-use crate::facts::{Facts, PoolName};
-use crate::way::FixtureName;
+use crate::facts::{Facts, PoolName, WindowsBuild};
+use crate::way::{FixtureName, SchedFixture};
 
 /// What a run pulls in one pool.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -28,7 +28,12 @@ pub fn pulls(plan: &Plan, facts: &Facts, images: &Images) -> BTreeMap<PoolName, 
         // Pods that are only placed do not need what is not to be had
         let role = image_role(key.name)
             .filter(|role| *role != Image::AgnhostWindows || images.has_agnhost(pool.build));
-        let Some(image) = role.and_then(|role| images.of(role, pool.build)) else {
+        let build = match key.name {
+            // The wrong one is refused before it is pulled
+            FixtureName::Sched(SchedFixture::Builds) => pool.build.map(WindowsBuild::fitting),
+            _ => pool.build,
+        };
+        let Some(image) = role.and_then(|role| images.of(role, build)) else {
             continue;
         };
         let of_pool = all.entry(name.clone()).or_default();

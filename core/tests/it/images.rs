@@ -21,7 +21,11 @@ fn facts() -> Facts {
 }
 
 fn pulled(table: &Images, select: &str) -> BTreeMap<PoolName, Pulls> {
-    let (suites, facts, mut found) = (claims::project_suites(), facts(), Vec::new());
+    pulled_on(&facts(), table, select)
+}
+
+fn pulled_on(facts: &Facts, table: &Images, select: &str) -> BTreeMap<PoolName, Pulls> {
+    let (suites, mut found) = (claims::project_suites(), Vec::new());
     let written = Placed {
         value: select.to_owned(),
         at: Place::argument("--select"),
@@ -33,9 +37,9 @@ fn pulled(table: &Images, select: &str) -> BTreeMap<PoolName, Pulls> {
         ..Config::default()
     };
     let selected = selection
-        .apply(plan(&suites, &facts, &config), &facts)
+        .apply(plan(&suites, facts, &config), facts)
         .expect("known");
-    pulls(&selected.plan, &facts, table)
+    pulls(&selected.plan, facts, table)
 }
 
 #[test]
@@ -44,6 +48,19 @@ fn the_images_of_samples() {
     let unasked = BTreeMap::new();
     insta::assert_snapshot!(images::text(&pulled, &unasked));
     insta::assert_snapshot!(images::json(&pulled, &unasked));
+}
+
+#[test]
+fn server_2025_pulls_that_of_2022_where_another_build_is_tried() {
+    let mut facts = facts();
+    if let Known::Fact { value, .. } = &mut facts.nodes {
+        value[3].build = Some(WindowsBuild::SERVER_2025);
+    }
+    let images = Images::default();
+    let pulled = pulled_on(&facts, &images, "sched.build-mismatch");
+    let of_pool = &pulled[&PoolName::windows(WindowsBuild::SERVER_2025)];
+    let names: Vec<_> = of_pool.images.keys().collect();
+    assert_eq!(names, ["mcr.microsoft.com/windows/servercore:ltsc2022"]);
 }
 
 #[test]
