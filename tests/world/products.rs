@@ -66,11 +66,20 @@ const OTHERWISE: [(&str, Verdict); 7] = [
     (POLICY, Verdict::Skip),
 ];
 
-/// What comes of a fault as a load balancer picks nodes.
-const BY_CHANCE: (&str, &str) = (
-    "traffic-cut=windows-2022:linux",
-    "sample.iis-loadbalancer/answers[*source=outside]",
-);
+/// What may come of a fault, by pattern: as a load balancer picks nodes, and as a container ends before or after its
+/// pod is Ready for the first time.
+const BY_CHANCE: &[(&str, &str, &[Verdict])] = &[
+    (
+        "traffic-cut=windows-2022:linux",
+        "sample.iis-loadbalancer/answers[*source=outside]",
+        &[Verdict::Pass, Verdict::Fail, Verdict::Broken],
+    ),
+    (
+        "crash-loop=windows-2022",
+        BETWEEN_WINDOWS,
+        &[Verdict::Skip, Verdict::Broken],
+    ),
+];
 
 /// Something broken, the checks it turns and to what, the first that names one (those of scheduling
 /// stand apart), and what the run then comes to.
@@ -225,7 +234,6 @@ pub(crate) const PRODUCT: &[Product] = &[
             (NANO, Verdict::Fail),
             (OVERLAY, Verdict::Skip),
             (POLICY, Verdict::Skip),
-            (BETWEEN_WINDOWS, Verdict::Skip),
             (FROM_LINUX_TO_NODES, Verdict::Pass),
             (LINUX_TO_NODES_BY_PING, Verdict::Recorded),
             (NET, Verdict::Broken),
@@ -490,9 +498,10 @@ pub(crate) fn of_the_front(faults: &[&str]) -> Vec<FrontFault> {
 pub(crate) fn shows(view: &RunView, product: &Product) -> Result<(), String> {
     let expected = expected(view, &[product]);
     let mut seen = verdicts(view);
-    if product.fault == BY_CHANCE.0 {
-        let pattern = Pattern::parse(BY_CHANCE.1).expect("a pattern of ids");
-        seen.retain(|id, _| !pattern.covers(id));
+    for (_, pattern, any) in BY_CHANCE.iter().filter(|row| row.0 == product.fault) {
+        let pattern = Pattern::parse(pattern).expect("a pattern of ids");
+        let one_of = |verdict: &Option<Verdict>| verdict.is_some_and(|one| any.contains(&one));
+        seen.retain(|id, verdict| !(pattern.covers(id) && one_of(verdict)));
     }
     let exit = winconform_core::record::exit(view);
     let other = |(id, verdict): (&&str, &Option<Verdict>)| {
