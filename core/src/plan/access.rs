@@ -312,14 +312,15 @@ impl Uses {
     fn of_look(&self, test: &Test, at: &Bound<'_>) -> BTreeSet<Access> {
         match test.request(at) {
             Ok(Request::Api(request)) => [Access::of(&request, at.standing)].into(),
-            // From outside nobody is asked for leave
-            Ok(Request::Get(_)) if at.from.is_some_and(|from| from.prober().is_none()) => {
-                BTreeSet::new()
+            Ok(Request::Facts) => BTreeSet::new(),
+            // Made-up surroundings may have nothing to aim at: who looks from a prober does so by exec, who looks
+            // from outside asks nobody for leave
+            Ok(Request::Get(_) | Request::Ping(_)) | Err(_) => {
+                match at.from.is_some_and(|from| from.prober().is_some()) {
+                    true => self.exec.clone(),
+                    false => BTreeSet::new(),
+                }
             }
-            Ok(Request::Get(_) | Request::Ping(_)) => self.exec.clone(),
-            // The facts a check reads are told beside; with everything standing there is nothing
-            // it could not be bound to
-            Ok(Request::Facts) | Err(_) => BTreeSet::new(),
         }
     }
 }
