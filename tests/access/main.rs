@@ -52,7 +52,13 @@ const REJECTIONS: [&str; 4] = [
     "reject.hostPID",
 ];
 /// Verbs whose lack costs less here than `preflight` says.
-const CHEAPER: [Cheaper; 4] = [
+const CHEAPER: [Cheaper; 5] = [
+    Cheaper {
+        verb: "watch",
+        resource: "pods",
+        of: &[],
+        because: "what is Ready by the first list needs no watch",
+    },
     Cheaper {
         verb: "get",
         resource: "leases.coordination.k8s.io",
