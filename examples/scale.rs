@@ -4,7 +4,7 @@
 //!
 //! `scale [COUNT]...`, from few to many, by default 100, 300 and 1000 nodes; each in a process of its own.
 //! Each is measured three times, in turns with the others, and the one that took the least is told: what else
-//! a machine does only adds. Prints processor time and memory of each part, and whether memory is flat
+//! a machine does only adds. Prints processor time and memory of each part, and whether they are flat
 //! per node. Ends with 1 where a bound is not kept. Linux alone: it reads /proc.
 
 #![expect(clippy::print_stdout, reason = "its figures are for whoever runs it")]
@@ -54,10 +54,7 @@ const RING: Cost = Cost {
 /// How often each size is measured.
 const TIMES: usize = 3;
 
-/// Time grows with what the processor's caches hold less of; what is done is counted otherwise.
-const INSTRUCTIONS: &str = "ci/bench/scale judges its instructions";
-
-/// How much more memory a node may take among many.
+/// How much more a node may cost among many.
 const FLAT: f64 = 1.1;
 
 /// Processor time and memory.
@@ -148,9 +145,10 @@ fn judged(seen: &[(f64, Cost, Cost, f64)]) -> ExitCode {
     if many.0 > few.0 {
         let ratio =
             |each: fn(&(f64, Cost, Cost, f64)) -> f64| (each(many) / many.0) / (each(few) / few.0);
-        println!(
-            "processor time a node, many over few: {:.2}; {INSTRUCTIONS}",
-            ratio(|one| one.1.seconds)
+        judge(
+            "processor time a node, many over few",
+            ratio(|one| one.1.seconds),
+            FLAT,
         );
         judge(
             "memory a node, many over few",
@@ -207,13 +205,12 @@ fn options(nodes: usize) -> JoinOptions {
     }
 }
 
-/// Deployments with a Service each, of both systems in turn. Each has a namespace of its own: every pod is
-/// given variables for every Service of its namespace.
+/// Deployments with a Service each, of both systems in turn.
 async fn ready(client: &Client, count: usize) -> Result<Vec<Pod>, Trouble> {
     for (number, begin) in (0..count).step_by(REPLICAS).enumerate() {
         let replicas = REPLICAS.min(count - begin);
         let system = ["linux", "windows"][number % 2];
-        let labels = json!({"app": "block"});
+        let labels = json!({"app": format!("block-{number}")});
         let container = json!({
             "name": "main", "image": "registry.k8s.io/e2e-test-images/agnhost:2.59",
             "args": ["netexec", "--http-port=8080"],
@@ -223,11 +220,7 @@ async fn ready(client: &Client, count: usize) -> Result<Vec<Pod>, Trouble> {
             "os": {"name": system}, "nodeSelector": {"kubernetes.io/os": system},
             "tolerations": [{"key": "os", "operator": "Exists"}], "containers": [container],
         }});
-        let name = block(number);
-        let namespace =
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-        create(client, &namespace).await?;
-        let meta = json!({"name": name, "namespace": name});
+        let meta = json!({"name": format!("block-{number}")});
         create(client, &json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta,
             "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}}))
         .await?;
@@ -238,12 +231,12 @@ async fn ready(client: &Client, count: usize) -> Result<Vec<Pod>, Trouble> {
         )
         .await?;
     }
+    let deployments: Objects<Deployment> = Objects::default_namespaced(client.clone());
     for number in 0..count.div_ceil(REPLICAS) {
-        let name = block(number);
-        let deployments: Objects<Deployment> = Objects::namespaced(client.clone(), &name);
-        await_condition(deployments, &name, is_deployment_completed()).await?;
+        let name = format!("block-{number}");
+        await_condition(deployments.clone(), &name, is_deployment_completed()).await?;
     }
-    let pods: Objects<Pod> = Objects::all(client.clone());
+    let pods: Objects<Pod> = Objects::default_namespaced(client.clone());
     let pods = pods.list(&ListParams::default()).await?.items;
     match pods.len() == count && pods.iter().all(is_ready) {
         true => Ok(pods),
@@ -251,19 +244,13 @@ async fn ready(client: &Client, count: usize) -> Result<Vec<Pod>, Trouble> {
     }
 }
 
-fn block(number: usize) -> String {
-    format!("block-{number}")
-}
-
 async fn create(client: &Client, object: &Value) -> Result<(), Trouble> {
     let object: DynamicObject = serde_json::from_value(object.clone())?;
     let types = object.types.as_ref().ok_or("no kind")?;
     let kind = kube::core::GroupVersionKind::try_from(types)?;
     let resource = kube::core::ApiResource::from_gvk(&kind);
-    let objects: Objects<DynamicObject> = match &object.metadata.namespace {
-        Some(namespace) => Objects::namespaced_with(client.clone(), namespace, &resource),
-        None => Objects::all_with(client.clone(), &resource),
-    };
+    let objects: Objects<DynamicObject> =
+        Objects::default_namespaced_with(client.clone(), &resource);
     objects.create(&PostParams::default(), &object).await?;
     Ok(())
 }
