@@ -3,7 +3,6 @@
 //! Others may delete what is ours at any time. What a look tells counts only while what it rests
 //! on stands, so it is asked after the look; looks that end together share the answer.
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,8 +31,6 @@ pub(super) struct Made {
     second: Option<Box<Self>>,
     /// The pods that its controllers made and looks are bound to, once it stands.
     pods: OnceLock<Box<Self>>,
-    /// Where its pods are that looks are bound to, by UID, once it stands.
-    stood: OnceLock<BTreeMap<String, Vec<IpAddr>>>,
     /// When the last look at them began, and what it saw.
     last: Mutex<Option<(Instant, Footing)>>,
     told: AtomicBool,
@@ -46,6 +43,8 @@ struct Object {
     path: String,
     uid: Json,
     wanted: Wanted,
+    /// Of a pod that looks are bound to, where it stood.
+    stood: OnceLock<Vec<IpAddr>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -104,6 +103,7 @@ impl Made {
                 path: kind.object_path(namespace, name),
                 uid: metadata["uid"].clone(),
                 wanted,
+                stood: OnceLock::new(),
             })
         };
         let of = |objects: Vec<&Json>| Self {
@@ -126,30 +126,26 @@ impl Made {
 
     /// Takes note of the pods that came of it.
     pub(super) fn bind(&self, namespace: &str, pods: &[StandingPod]) {
-        let stood = pods
-            .iter()
-            .map(|pod| (pod.uid.clone(), pod.addresses.clone()));
-        let stood: BTreeMap<_, _> = stood.collect();
-        let applied = |pod: &StandingPod| self.objects.iter().any(|own| own.uid == *pod.uid);
-        let pods = pods.iter().filter(|pod| !applied(pod)).map(|pod| Object {
-            shown: format!(
-                "{} {}/{}",
-                PODS.kind,
-                printable(namespace),
-                printable(&pod.name)
-            ),
-            path: PODS.object_path(Some(namespace), &pod.name),
-            uid: Json::from(pod.uid.clone()),
-            wanted: Wanted::PodReady,
-        });
-        let objects: Vec<_> = pods.collect();
-        // A fixture stands once: whatever is made anew is another
+        let mut objects = Vec::new();
+        for pod in pods {
+            // A fixture stands once: whatever is made anew is another
+            if let Some(applied) = self.objects.iter().find(|own| own.uid == *pod.uid) {
+                let _ = applied.stood.set(pod.addresses.clone());
+                continue;
+            }
+            let (space, name) = (printable(namespace), printable(&pod.name));
+            objects.push(Object {
+                shown: format!("{} {space}/{name}", PODS.kind),
+                path: PODS.object_path(Some(namespace), &pod.name),
+                uid: Json::from(pod.uid.clone()),
+                wanted: Wanted::PodReady,
+                stood: pod.addresses.clone().into(),
+            });
+        }
         let _ = self.pods.set(Box::new(Self {
             objects,
-            stood: stood.clone().into(),
             ..Self::default()
         }));
-        let _ = self.stood.set(stood);
     }
 
     /// How the pods stand that looks are bound to, at `since` or later: who fails to answer may
@@ -170,16 +166,7 @@ impl Made {
             }
             _ => {
                 let began = Instant::now();
-                let stood = self.stood.get();
-                let of = |object: &Object| {
-                    let addresses = stood.and_then(|all| all.get(object.uid.as_str()?));
-                    addresses.cloned()
-                };
-                let each = self
-                    .objects
-                    .iter()
-                    .map(|object| object.footing(api, of(object)));
-                let footing = join_all(each);
+                let footing = join_all(self.objects.iter().map(|object| object.footing(api)));
                 let footing: Footing =
                     footing
                         .await
@@ -220,10 +207,9 @@ impl Made {
 }
 
 impl Object {
-    /// How it stands, if it is a pod with the addresses that looks are bound to.
-    async fn footing(&self, api: &Api, addresses: Option<Vec<IpAddr>>) -> Footing {
+    async fn footing(&self, api: &Api) -> Footing {
         match api.send(&ApiRequest::get(self.path.clone())).await {
-            Ok(reply) if reply.status == 200 => self.read(&reply.body, addresses.as_deref()),
+            Ok(reply) if reply.status == 200 => self.read(&reply.body),
             Ok(reply) if reply.status == 404 => self.changed("was deleted by somebody else"),
             Ok(reply) => {
                 let kind = reply.refusal(TroubleKind::ApiUnavailable);
@@ -234,7 +220,7 @@ impl Object {
         }
     }
 
-    fn read(&self, object: &Json, addresses: Option<&[IpAddr]>) -> Footing {
+    fn read(&self, object: &Json) -> Footing {
         let metadata = &object["metadata"];
         if metadata["uid"] != self.uid {
             return self.changed("was deleted and made anew by somebody else");
@@ -242,7 +228,7 @@ impl Object {
         if !metadata["deletionTimestamp"].is_null() {
             return self.changed("is being deleted by somebody else");
         }
-        if let Some(how) = addresses.and_then(|known| moved(object, known)) {
+        if let Some(how) = self.stood.get().and_then(|known| moved(object, known)) {
             return self.changed(&how);
         }
         let unready = match self.wanted {
