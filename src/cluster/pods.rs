@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value as Json;
 use tokio::time::Instant;
 use winconform_core::text::printable;
-use winconform_core::way::{NO_IMAGE, NOT_CREATED, StartFailure, Trouble, TroubleKind};
+use winconform_core::way::{NO_IMAGE, NOT_CREATED, PREPARING, StartFailure, Trouble, TroubleKind};
 
 use super::status::{condition, containers, is, text};
 use super::wait::Condition;
@@ -94,7 +94,7 @@ pub fn have_begun(pod: &Json) -> bool {
         let waits = container["state"]["waiting"].is_object();
         let ran = container["lastState"]["terminated"].is_object();
         container["state"].is_object()
-            && (ran || !waits || !matches!(reason, "" | "ContainerCreating" | "PodInitializing"))
+            && (ran || !waits || !(reason.is_empty() || PREPARING.contains(&reason)))
     });
     begun.count() >= expected
 }

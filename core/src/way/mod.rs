@@ -42,7 +42,7 @@ pub use path::ApiPath;
 pub use ping::{Ping, PingAsk};
 pub use place::{Balancer, Bound, Served, Standing, StandingFixture, StandingNode, StandingPod};
 pub use placement::{
-    AIMED_AT, Ground, Hindrance, KeptOff, NO_IMAGE, NOT_CREATED, PlacedPod, Placement,
+    AIMED_AT, Ground, Hindrance, KeptOff, NO_IMAGE, NOT_CREATED, PREPARING, PlacedPod, Placement,
     PlacementAsk, PlacementExpect, PlacementSeen, Said, Start, Whereabouts,
 };
 pub use preemption::{Preemption, PreemptionAsk, PreemptionExpect, PreemptionSeen};

@@ -11,7 +11,7 @@ use super::disruption::{disrupted, is_disrupted, lost, lost_container};
 use super::exchange::{ApiRequest, Reply, Request};
 use super::fixture::{FixtureKey, FixtureName};
 use super::place::{Balancer, Bound};
-use super::placement::NO_IMAGE;
+use super::placement::{NO_IMAGE, PREPARING};
 use super::trouble::{Trouble, TroubleKind};
 use super::{Comparison, Difference, Way};
 use crate::text::{counted, printable};
@@ -255,7 +255,7 @@ fn not_begun(pod: &PodSeen) -> Option<Trouble> {
     }
     let kind = match pod.waiting.as_deref()? {
         reason if NO_IMAGE.contains(&reason) => TroubleKind::ImagePull,
-        "ContainerCreating" | "PodInitializing" => TroubleKind::NotApplied,
+        reason if PREPARING.contains(&reason) => TroubleKind::NotApplied,
         _ => return None,
     };
     let waiting = pod.waiting.as_deref().unwrap_or_default();

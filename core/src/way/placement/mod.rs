@@ -16,7 +16,7 @@ use serde_json::Value as Json;
 
 pub use pod::PlacedPod;
 pub use said::{Hindrance, KeptOff, Said};
-pub use start::{NO_IMAGE, NOT_CREATED, Start};
+pub use start::{NO_IMAGE, NOT_CREATED, PREPARING, Start};
 
 use self::tolerate::tolerates;
 use super::exchange::{ApiRequest, Reply, Request};

@@ -126,6 +126,9 @@ impl Start {
 /// Reasons with which a container ends that never ran (`kuberuntime`, `ErrRunContainer`; Docker's).
 const NEVER_RAN: [&str; 2] = ["StartError", "ContainerCannotRun"];
 
+/// Reasons of a container that waits and has not begun (the kubelet, `pkg/kubelet/kubelet_pods.go`).
+pub const PREPARING: [&str; 2] = ["ContainerCreating", "PodInitializing"];
+
 /// Waiting reasons of `pkg/kubelet/images`: the image does not come.
 pub const NO_IMAGE: [&str; 7] = [
     "ErrImagePull",
