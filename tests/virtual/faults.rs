@@ -58,16 +58,16 @@ pub(crate) fn trials() -> Vec<Trial> {
 
 /// On a cluster of three builds: the samples of which each build has its own.
 const BUILDS: &[Product] = &[
-    Product {
-        fault: "none",
-        turns: &[("sample.iis-2019", Verdict::Pass)],
-        exit: Exit::Conformant,
-    },
-    Product {
-        fault: "crash-loop=windows-2019",
-        turns: &[("sample.iis-2019", Verdict::Fail)],
-        exit: Exit::NotConformant,
-    },
+    Product::row(
+        "none",
+        &[("sample.iis-2019", Verdict::Pass)],
+        Exit::Conformant,
+    ),
+    Product::row(
+        "crash-loop=windows-2019",
+        &[("sample.iis-2019", Verdict::Fail)],
+        Exit::NotConformant,
+    ),
 ];
 
 /// Which fixture on Windows it is that stands when the node boots.

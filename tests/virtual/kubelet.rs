@@ -37,55 +37,19 @@ const NOTHING_STARTS: &[(&str, Verdict)] = &[
 /// Those that turn nothing are about what no case is about, or what a check is to bear.
 pub(crate) const KUBELET: &[Product] = &[
     // No case asks for the time of a node
-    Product {
-        fault: "clock-wrong=windows-2022",
-        turns: &[],
-        exit: Exit::Conformant,
-    },
+    Product::row("clock-wrong=windows-2022", &[], Exit::Conformant),
     // What is read is no language's
-    Product {
-        fault: "tools-localised=windows-2022",
-        turns: &[],
-        exit: Exit::Conformant,
-    },
+    Product::row("tools-localised=windows-2022", &[], Exit::Conformant),
     // No case is about how containers are probed, end and are told to, or what they print: what a run
     // starts becomes Ready, and is deleted, all the same
-    Product {
-        fault: "probe-ignored=windows-2022",
-        turns: &[],
-        exit: Exit::Conformant,
-    },
-    Product {
-        fault: "pre-stop-skipped=windows-2022",
-        turns: &[],
-        exit: Exit::Conformant,
-    },
-    Product {
-        fault: "grace-ignored=windows-2022",
-        turns: &[],
-        exit: Exit::Conformant,
-    },
-    Product {
-        fault: "exit-code-lost=windows-2022",
-        turns: &[],
-        exit: Exit::Conformant,
-    },
-    Product {
-        fault: "logs-empty=windows-2022",
-        turns: &[],
-        exit: Exit::Conformant,
-    },
-    Product {
-        fault: "logs-cut=windows-2022",
-        turns: &[],
-        exit: Exit::Conformant,
-    },
+    Product::row("probe-ignored=windows-2022", &[], Exit::Conformant),
+    Product::row("pre-stop-skipped=windows-2022", &[], Exit::Conformant),
+    Product::row("grace-ignored=windows-2022", &[], Exit::Conformant),
+    Product::row("exit-code-lost=windows-2022", &[], Exit::Conformant),
+    Product::row("logs-empty=windows-2022", &[], Exit::Conformant),
+    Product::row("logs-cut=windows-2022", &[], Exit::Conformant),
     // Before anything of ours runs there
-    Product {
-        fault: "node-reboots=windows-2022",
-        turns: &[],
-        exit: Exit::Conformant,
-    },
+    Product::row("node-reboots=windows-2022", &[], Exit::Conformant),
     // It is tainted, and takes nothing
     Product {
         fault: "memory-pressure=windows-2022",
@@ -131,16 +95,16 @@ pub(crate) const KUBELET: &[Product] = &[
         ],
         exit: Exit::CouldNotTell,
     },
-    Product {
-        fault: "image-build-wrong=windows-2022",
-        turns: NOTHING_STARTS,
-        exit: Exit::CouldNotTell,
-    },
-    Product {
-        fault: "pause-image-wrong=windows-2022",
-        turns: NOTHING_STARTS,
-        exit: Exit::CouldNotTell,
-    },
+    Product::row(
+        "image-build-wrong=windows-2022",
+        NOTHING_STARTS,
+        Exit::CouldNotTell,
+    ),
+    Product::row(
+        "pause-image-wrong=windows-2022",
+        NOTHING_STARTS,
+        Exit::CouldNotTell,
+    ),
     // All but the control of those that run elsewhere select their node
     Product {
         fault: "network-needs-selector=windows-2022",
@@ -159,19 +123,11 @@ pub(crate) const KUBELET: &[Product] = &[
         ],
         exit: Exit::CouldNotTell,
     },
-    Product {
-        fault: "exec-refused=windows-2022",
-        turns: EXECS,
-        exit: Exit::CouldNotTell,
-    },
-    Product {
-        fault: "exec-output-lost=windows-2022",
-        turns: EXECS,
-        exit: Exit::CouldNotTell,
-    },
-    Product {
-        fault: "exec-rpc-unavailable=windows-2022",
-        turns: EXECS,
-        exit: Exit::CouldNotTell,
-    },
+    Product::row("exec-refused=windows-2022", EXECS, Exit::CouldNotTell),
+    Product::row("exec-output-lost=windows-2022", EXECS, Exit::CouldNotTell),
+    Product::row(
+        "exec-rpc-unavailable=windows-2022",
+        EXECS,
+        Exit::CouldNotTell,
+    ),
 ];

@@ -92,13 +92,20 @@ pub(crate) struct Product {
     pub(crate) exit: Exit,
 }
 
+impl Product {
+    /// One that is written in a line.
+    pub(crate) const fn row(
+        fault: &'static str,
+        turns: &'static [(&'static str, Verdict)],
+        exit: Exit,
+    ) -> Self {
+        Self { fault, turns, exit }
+    }
+}
+
 /// Every product fault that is tried.
 pub(crate) const PRODUCT: &[Product] = &[
-    Product {
-        fault: "none",
-        turns: &[],
-        exit: Exit::Conformant,
-    },
+    Product::row("none", &[], Exit::Conformant),
     Product {
         fault: "node-label-wrong=windows-2022",
         // The RuntimeClass selects the build
@@ -130,11 +137,11 @@ pub(crate) const PRODUCT: &[Product] = &[
         ],
         exit: Exit::NotConformant,
     },
-    Product {
-        fault: "kubelet-skewed=windows-2022",
-        turns: &[("env.version-skew", Verdict::Fail)],
-        exit: Exit::NotConformant,
-    },
+    Product::row(
+        "kubelet-skewed=windows-2022",
+        &[("env.version-skew", Verdict::Fail)],
+        Exit::NotConformant,
+    ),
     Product {
         fault: "runtime-docker=windows-2022",
         // Its handlers are not known
@@ -154,11 +161,11 @@ pub(crate) const PRODUCT: &[Product] = &[
         ],
         exit: Exit::NotConformant,
     },
-    Product {
-        fault: "untainted=windows-2022",
-        turns: &[("env.windows-taint", Verdict::Warn)],
-        exit: Exit::Conformant,
-    },
+    Product::row(
+        "untainted=windows-2022",
+        &[("env.windows-taint", Verdict::Warn)],
+        Exit::Conformant,
+    ),
     Product {
         fault: "node-not-ready=windows-2022",
         turns: &[
@@ -178,23 +185,23 @@ pub(crate) const PRODUCT: &[Product] = &[
         ],
         exit: Exit::NotConformant,
     },
-    Product {
-        fault: "admission-allows=spec.hostPID",
-        turns: &[(REJECT, Verdict::Fail)],
-        exit: Exit::NotConformant,
-    },
-    Product {
-        fault: "admission-drops=spec.hostPID",
-        turns: &[(REJECT, Verdict::Fail)],
-        exit: Exit::NotConformant,
-    },
+    Product::row(
+        "admission-allows=spec.hostPID",
+        &[(REJECT, Verdict::Fail)],
+        Exit::NotConformant,
+    ),
+    Product::row(
+        "admission-drops=spec.hostPID",
+        &[(REJECT, Verdict::Fail)],
+        Exit::NotConformant,
+    ),
     // A webhook that adds a forbidden field makes the control speak. The front alters what is
     // created by POST; what is applied by PATCH reaches the server as it is
-    Product {
-        fault: "admission-injects=spec.hostIPC:true",
-        turns: &[(REJECT, Verdict::Broken)],
-        exit: Exit::CouldNotTell,
-    },
+    Product::row(
+        "admission-injects=spec.hostIPC:true",
+        &[(REJECT, Verdict::Broken)],
+        Exit::CouldNotTell,
+    ),
     Product {
         fault: "servercore-crashes=windows-2022",
         turns: &[
@@ -361,16 +368,16 @@ pub(crate) const PRODUCT: &[Product] = &[
         ],
         exit: Exit::NotConformant,
     },
-    Product {
-        fault: "node-service-ip-answers=windows-2022",
-        turns: &[(FROM_NODE, Verdict::LimitationLifted)],
-        exit: Exit::Conformant,
-    },
-    Product {
-        fault: "local-node-port-answers=windows-2022",
-        turns: &[(LOCAL_NODE_PORT, Verdict::LimitationLifted)],
-        exit: Exit::Conformant,
-    },
+    Product::row(
+        "node-service-ip-answers=windows-2022",
+        &[(FROM_NODE, Verdict::LimitationLifted)],
+        Exit::Conformant,
+    ),
+    Product::row(
+        "local-node-port-answers=windows-2022",
+        &[(LOCAL_NODE_PORT, Verdict::LimitationLifted)],
+        Exit::Conformant,
+    ),
     Product {
         fault: "dns-suffix-wrong=windows-2022",
         turns: &[(
@@ -387,11 +394,11 @@ pub(crate) const PRODUCT: &[Product] = &[
         ],
         exit: Exit::NotConformant,
     },
-    Product {
-        fault: "endpoint-stale=windows-2022",
-        turns: &[(CHURN_FROM_WINDOWS, Verdict::Fail)],
-        exit: Exit::NotConformant,
-    },
+    Product::row(
+        "endpoint-stale=windows-2022",
+        &[(CHURN_FROM_WINDOWS, Verdict::Fail)],
+        Exit::NotConformant,
+    ),
     Product {
         fault: "traffic-cut=windows-2022:linux",
         turns: &[
@@ -423,41 +430,17 @@ pub(crate) const PRODUCT: &[Product] = &[
         ],
         exit: Exit::NotConformant,
     },
-    Product {
-        fault: "node-service-ip-resets=windows-2022",
-        turns: &[(FROM_NODE, Verdict::Fail)],
-        exit: Exit::NotConformant,
-    },
-    Product {
-        fault: "taint-ignored=windows-2022",
-        turns: &[],
-        exit: Exit::NotConformant,
-    },
-    Product {
-        fault: "requests-ignored=windows-2022",
-        turns: &[],
-        exit: Exit::NotConformant,
-    },
-    Product {
-        fault: "any-build-runs=windows-2022",
-        turns: &[],
-        exit: Exit::Conformant,
-    },
-    Product {
-        fault: "platform-unasked=linux",
-        turns: &[],
-        exit: Exit::NotConformant,
-    },
-    Product {
-        fault: OS_SELECTS,
-        turns: &[],
-        exit: Exit::NotConformant,
-    },
-    Product {
-        fault: NEVER_PREEMPTS,
-        turns: &[],
-        exit: Exit::NotConformant,
-    },
+    Product::row(
+        "node-service-ip-resets=windows-2022",
+        &[(FROM_NODE, Verdict::Fail)],
+        Exit::NotConformant,
+    ),
+    Product::row("taint-ignored=windows-2022", &[], Exit::NotConformant),
+    Product::row("requests-ignored=windows-2022", &[], Exit::NotConformant),
+    Product::row("any-build-runs=windows-2022", &[], Exit::Conformant),
+    Product::row("platform-unasked=linux", &[], Exit::NotConformant),
+    Product::row(OS_SELECTS, &[], Exit::NotConformant),
+    Product::row(NEVER_PREEMPTS, &[], Exit::NotConformant),
 ];
 
 /// Harness faults, each at a fifth of all requests it can hit.
