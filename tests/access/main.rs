@@ -57,7 +57,7 @@ const CHEAPER: [Cheaper; 5] = [
         verb: "watch",
         resource: "pods",
         of: &[],
-        because: "what is Ready by the first list needs no watch",
+        because: "what is Ready by the list between two refusals needs no watch",
     },
     Cheaper {
         verb: "get",
