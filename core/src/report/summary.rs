@@ -32,7 +32,7 @@ pub(super) fn tally(view: &RunView) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, word)| match word.as_str() {
             "known limitation" => counted(count, &word),
-            "limitation lifted" if count > 1 => format!("{count} limitations lifted"),
+            "limitation lifted" => format!("{} lifted", counted(count, "limitation")),
             _ => format!("{count} {word}"),
         })
         .collect();
