@@ -96,7 +96,7 @@ async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8,
     let _made_up = MadeUp::begin(EPOCH, kind.seed, dial(hybrid_sim::connect));
     let server = Server::start(&kind).map_err(|error| CliError::Usage(error.to_string()))?;
     let load_balancers = topology.load_balancer;
-    let planned: Vec<_> = faults.iter().cloned().collect();
+    let planned = faults.clone();
     let nodes = JoinOptions {
         topology,
         faults,
