@@ -229,7 +229,11 @@ fn key(request: &ApiRequest) -> String {
 }
 
 fn standing() -> Standing {
-    let key = |name| FixtureKey { name, pool: None };
+    let key = |name| FixtureKey {
+        name,
+        pool: None,
+        node: None,
+    };
     let names = [FixtureName::Namespaces, FixtureName::UnboundPods];
     Standing {
         run: RUN.to_owned(),

@@ -533,7 +533,11 @@ fn untouched(id: &str) -> bool {
 
 /// How many dry runs there are that differ from each other.
 fn distinct(facts: &Facts) -> u64 {
-    let key = |name| FixtureKey { name, pool: None };
+    let key = |name| FixtureKey {
+        name,
+        pool: None,
+        node: None,
+    };
     let names = [FixtureName::Namespaces, FixtureName::UnboundPods];
     let standing = Standing {
         fixtures: names

@@ -10,6 +10,8 @@ pub const RUN: &str = "winconform/run";
 pub const FIXTURE: &str = "winconform/fixture";
 /// The pool an object belongs to.
 pub const POOL: &str = "winconform/pool";
+/// The ordinal of the node, in its pool, that an object belongs to.
+pub const NODE: &str = "winconform/node";
 
 /// The family of addresses that a Service has, where it is the cluster's second.
 pub const FAMILY: &str = "winconform/family";

@@ -259,10 +259,7 @@ mod tests {
         pools: &BTreeMap<PoolName, Pool>,
         nodes: &[NodeFact],
     ) -> Result<Vec<Json>, ManifestError> {
-        let key = FixtureKey {
-            name: FixtureName::Sched(fixture),
-            pool: Some(PoolName::windows(build)),
-        };
+        let key = FixtureName::Sched(fixture).at(Some(&PoolName::windows(build)));
         let (images, durations) = (Images::default(), Durations::default());
         let mut objects = manifest::objects(&key, "r1", None, &images, &durations, None)?;
         let ground = Ground {

@@ -221,6 +221,7 @@ impl Seen {
         let from = VantageKey {
             kind: SourceKind::WindowsNode,
             pool: key.pool.clone(),
+            node: None,
         };
         let Some(pod) = prober(run, &from) else {
             return Vec::new();

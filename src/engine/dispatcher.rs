@@ -210,7 +210,6 @@ impl Dispatcher {
     /// Begins what can begin; gives when the first vantage has waited long enough for more.
     fn begin_rounds(&mut self, now: Duration, commands: &mut Vec<Command>) -> Option<Duration> {
         let (unseen, unheld) = (self.unseen(), unheld(&self.checks, now));
-        let patience = self.durations.gather;
         let mut gathered: Option<Duration> = None;
         for index in 0..self.checks.len() {
             let due = match self.checks[index].stage {
@@ -227,6 +226,10 @@ impl Dispatcher {
                 }
                 Readiness::Ready => {
                     let state = &self.checks[index];
+                    let patience = match state.check.point.node {
+                        None => self.durations.gather,
+                        Some(_) => self.durations.gather_per_node,
+                    };
                     let until = match due {
                         None => self.gathering.until(now, &state.check, &unseen, patience),
                         Some(at) => Some(at + patience).filter(|end| {

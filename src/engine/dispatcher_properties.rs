@@ -78,11 +78,13 @@ fn http(kind: SourceKind, pool: &PoolName) -> PlannedLook {
     let key = FixtureKey {
         name: FixtureName::WinWebserver,
         pool: Some(pool.clone()),
+        node: None,
     };
     PlannedLook {
         name: "look".to_owned(),
         from: Some(VantageKey {
             kind,
+            node: None,
             pool: match kind {
                 SourceKind::LinuxPod | SourceKind::LinuxNode => Some(PoolName::linux()),
                 SourceKind::WindowsPod | SourceKind::WindowsNode => Some(pool.clone()),
@@ -108,6 +110,7 @@ fn admission() -> PlannedLook {
     let key = FixtureKey {
         name: FixtureName::Namespaces,
         pool: None,
+        node: None,
     };
     PlannedLook {
         name: "look".to_owned(),
@@ -127,6 +130,7 @@ fn pods(pool: &PoolName) -> PlannedLook {
     let key = FixtureKey {
         name: FixtureName::WinWebserver,
         pool: Some(pool.clone()),
+        node: None,
     };
     PlannedLook {
         name: "look".to_owned(),

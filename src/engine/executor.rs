@@ -322,6 +322,7 @@ impl Executor {
             from: look.from.clone(),
             pool: check.point.pool.clone(),
             to: check.point.to.clone(),
+            node: look.at_node(),
             build: check.build,
             image: check.image.clone(),
             family: check.point.family,

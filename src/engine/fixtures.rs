@@ -210,6 +210,9 @@ impl Fixtures {
                     Ok(standing) => standing,
                     Err(trouble) => return Condition::Never(trouble),
                 };
+                if made.is(&standing.pods) {
+                    return Condition::Done(standing);
+                }
                 let footing = made.footing(api, Instant::now()).await;
                 let not_yet = footing.unknown.or(footing.unready);
                 match (footing.changed, not_yet) {
@@ -232,9 +235,10 @@ impl Fixtures {
         work: impl Future<Output = Result<T, Trouble>>,
     ) -> Result<T, Trouble> {
         let api = &self.api;
+        let mut watched = self.pods.clone();
         let done = tokio::select! {
             done = work => done,
-            trouble = made.changed(api) => return Err(trouble),
+            trouble = made.changed(api, &mut watched) => return Err(trouble),
             trouble = hindered(api, key, applied, &self.pods) => Err(trouble),
         };
         match done {
@@ -287,6 +291,7 @@ impl Fixtures {
             | FixtureName::PolicyDenied
             | FixtureName::PolicyAllowed
             | FixtureName::WindowsPodProber
+            | FixtureName::Ring
             | FixtureName::LinuxNodeProber
             | FixtureName::WindowsNodeProber => {
                 let pods = self.wait_for_pods(key, 1).await?;

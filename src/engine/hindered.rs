@@ -70,7 +70,10 @@ pub(super) fn belongs(pod: &Json, key: &FixtureKey) -> bool {
 pub(super) fn is_of(pod: &Json, key: &FixtureKey) -> bool {
     let pool = key.pool.as_ref().map_or("", |pool| pool.as_str());
     let labels = &pod["metadata"]["labels"];
-    labels[labels::FIXTURE] == key.name.as_str() && labels[labels::POOL] == pool
+    let node = key.node.map(|node| node.to_string());
+    labels[labels::FIXTURE] == key.name.as_str()
+        && labels[labels::POOL] == pool
+        && labels[labels::NODE].as_str() == node.as_deref()
 }
 
 /// What nobody could ask for hinders nothing: the wait for the fixture itself goes on.
@@ -112,10 +115,7 @@ mod tests {
     const EVENTS: &str = "GET /api/v1/namespaces/a/events ";
 
     fn key() -> FixtureKey {
-        FixtureKey {
-            name: FixtureName::Iis,
-            pool: Some(PoolName::windows(WindowsBuild::SERVER_2022)),
-        }
+        FixtureName::Iis.at(Some(&PoolName::windows(WindowsBuild::SERVER_2022)))
     }
 
     fn deployment(conditions: &Json) -> Json {

@@ -3,6 +3,7 @@
 //! Others may delete what is ours at any time. What a look tells counts only while what it rests
 //! on stands, so it is asked after the look; looks that end together share the answer.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use futures::future::join_all;
 use serde_json::Value as Json;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 use winconform_core::text::printable;
 use winconform_core::way::{
@@ -20,8 +21,11 @@ use winconform_core::way::{
 use super::stands::{addresses, is_of_second};
 use crate::cluster::kinds::{DEPLOYMENTS, Kind, PODS, Scope};
 use crate::cluster::pods::readiness;
-use crate::cluster::{Condition, labels, poll_until};
+use crate::cluster::{Condition, Watched, labels, poll_until, wait_for_objects};
 use crate::transport::Api;
+
+/// What came of one that is no longer there.
+const DELETED: &str = "was deleted by somebody else";
 
 /// The objects of one application of a fixture.
 #[derive(Debug, Default)]
@@ -41,6 +45,8 @@ struct Object {
     /// Kind, namespace and name.
     shown: String,
     path: String,
+    /// Where a watch has it: `namespace/name`.
+    at: String,
     uid: Json,
     wanted: Wanted,
     /// Of a pod that looks are bound to, where it stood.
@@ -101,6 +107,7 @@ impl Made {
             Some(Object {
                 shown: format!("{} {in_namespace}/{}", kind.kind, printable(name)),
                 path: kind.object_path(namespace, name),
+                at: format!("{}/{name}", namespace.unwrap_or_default()),
                 uid: metadata["uid"].clone(),
                 wanted,
                 stood: OnceLock::new(),
@@ -137,6 +144,7 @@ impl Made {
             objects.push(Object {
                 shown: format!("{} {space}/{name}", PODS.kind),
                 path: PODS.object_path(Some(namespace), &pod.name),
+                at: format!("{namespace}/{}", pod.name),
                 uid: Json::from(pod.uid.clone()),
                 wanted: Wanted::PodReady,
                 stood: pod.addresses.clone().into(),
@@ -182,8 +190,24 @@ impl Made {
         }
     }
 
-    /// Returns when one was deleted or replaced; never otherwise.
-    pub(super) async fn changed(&self, api: &Api) -> Trouble {
+    /// Whether pods are all that it is.
+    pub(super) fn is_of_pods_alone(&self) -> bool {
+        let mut objects = self.objects.iter();
+        !self.objects.is_empty() && objects.all(|object| matches!(object.wanted, Wanted::PodReady))
+    }
+
+    /// Whether pods are all that it is, and these are they.
+    pub(super) fn is(&self, pods: &[StandingPod]) -> bool {
+        let stands = |object: &Object| pods.iter().any(|pod| object.uid == *pod.uid);
+        self.is_of_pods_alone() && self.objects.iter().all(stands)
+    }
+
+    /// Returns when one was deleted or replaced; never otherwise. Where pods are all that it is their
+    /// watch tells.
+    pub(super) async fn changed(&self, api: &Api, pods: &mut watch::Receiver<Watched>) -> Trouble {
+        if self.is_of_pods_alone() {
+            return self.changed_as_watched(api, pods).await;
+        }
         let durations = api.durations();
         let ask = async || match self.footing(api, Instant::now()).await.changed {
             Some(trouble) => Condition::<Infallible>::Never(trouble),
@@ -200,6 +224,34 @@ impl Made {
         }
     }
 
+    async fn changed_as_watched(&self, api: &Api, pods: &mut watch::Receiver<Watched>) -> Trouble {
+        let mut seen = BTreeSet::new();
+        let (what, limit) = ("a change of a fixture", api.durations().fixture);
+        let changed = wait_for_objects(pods, limit, what, |pods| {
+            for object in &self.objects {
+                let footing = match pods.get(&object.at) {
+                    Some(pod)
+                        if seen.contains(&object.at) || pod["metadata"]["uid"] == object.uid =>
+                    {
+                        seen.insert(object.at.clone());
+                        object.read(pod)
+                    }
+                    None if seen.contains(&object.at) => object.changed(DELETED),
+                    // An earlier one of its name, or none yet
+                    Some(_) | None => Footing::default(),
+                };
+                if let Some(trouble) = footing.changed {
+                    return Condition::<Infallible>::Never(trouble);
+                }
+            }
+            Condition::NotYet("as it was made".to_owned())
+        });
+        match changed.await {
+            Err(trouble) if trouble.kind == TroubleKind::FixtureChanged => trouble,
+            Ok(_) | Err(_) => std::future::pending().await,
+        }
+    }
+
     /// Whether nobody has told of its change before.
     pub(super) fn is_news(&self) -> bool {
         !self.told.swap(true, Ordering::Relaxed)
@@ -210,7 +262,7 @@ impl Object {
     async fn footing(&self, api: &Api) -> Footing {
         match api.send(&ApiRequest::get(self.path.clone())).await {
             Ok(reply) if reply.status == 200 => self.read(&reply.body),
-            Ok(reply) if reply.status == 404 => self.changed("was deleted by somebody else"),
+            Ok(reply) if reply.status == 404 => self.changed(DELETED),
             Ok(reply) => {
                 let kind = reply.refusal(TroubleKind::ApiUnavailable);
                 let said = format!("status {}: {}", reply.status, reply.message());
@@ -292,10 +344,7 @@ mod tests {
     const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/a/deployments/d";
 
     fn key() -> FixtureKey {
-        FixtureKey {
-            name: FixtureName::WinWebserver,
-            pool: Some(PoolName::windows(WindowsBuild::SERVER_2022)),
-        }
+        FixtureName::WinWebserver.at(Some(&PoolName::windows(WindowsBuild::SERVER_2022)))
     }
 
     /// A Service, and a Deployment of which so many pods are Ready.
@@ -416,7 +465,8 @@ mod tests {
         let (made, api) = (made(&fake), fake.api());
         let begun = Instant::now();
         let after = api.durations().converge;
-        let (trouble, ()) = tokio::join!(made.changed(&api), async {
+        let (_send, mut pods) = watch::channel(Watched::default());
+        let (trouble, ()) = tokio::join!(made.changed(&api, &mut pods), async {
             crate::transport::pause(after).await;
             fake.remove(DEPLOYMENT);
         });
@@ -425,6 +475,40 @@ mod tests {
             "{trouble}"
         );
         assert!(begun.elapsed() < after * 2, "{:?}", begun.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_pods_alone_their_watch_tells_and_nobody_is_asked() {
+        let fake = Fake::default();
+        let pod = |uid: &str| {
+            json!({"apiVersion": "v1", "kind": "Pod",
+                "metadata": {"namespace": "a", "name": "p", "uid": uid}})
+        };
+        let made = Made::of(&FixtureName::Ring.at(None), &[pod("own")]);
+        for (others, said) in [
+            (vec![], "was deleted by somebody else"),
+            (vec![pod("another")], "was deleted and made anew"),
+        ] {
+            let watched = |pods: &[Json]| Watched {
+                objects: Arc::new(
+                    pods.iter()
+                        .map(|pod| ("a/p".to_owned(), pod.clone()))
+                        .collect(),
+                ),
+                refused: None,
+            };
+            // One of an earlier application, none, its own, and then what came of it
+            let (send, mut pods) = watch::channel(watched(&[pod("earlier")]));
+            let api = fake.api();
+            let (trouble, ()) = tokio::join!(made.changed(&api, &mut pods), async {
+                for now in [&[][..], &[pod("own")], &others] {
+                    crate::transport::pause(api.durations().look_again).await;
+                    send.send_replace(watched(now));
+                }
+            });
+            assert!(trouble.detail.contains(said), "{trouble}");
+        }
+        assert_eq!(fake.log(), Vec::<String>::new());
     }
 
     /// What is said of a pod that stood at an address once its status is another.

@@ -98,7 +98,9 @@ pub(super) fn objects(
     domain: Option<&str>,
 ) -> Result<Vec<Json>, ManifestError> {
     let mut objects = match (key.name, pool) {
-        (FixtureName::WindowsPodProber, Some(pool)) if !images.has_agnhost(pool.build) => {
+        (FixtureName::WindowsPodProber | FixtureName::Ring, Some(pool))
+            if !images.has_agnhost(pool.build) =>
+        {
             parsed(key.name, WITHOUT_AGNHOST)?
         }
         _ => as_written(key.name)?,
@@ -124,7 +126,10 @@ pub(super) fn objects(
             spec["runtimeClassName"] = json!(cluster_name(plain, key, run));
         }
         if let Some(pool) = pool {
-            place(spec, pool);
+            match key.node {
+                None => place(spec, pool),
+                Some(node) => place(spec, &alone(pool, pool.node(node))),
+            }
             beside(spec, key, run);
             let role = image_role(key.name).and_then(|role| images.of(role, pool.build));
             image(
@@ -169,14 +174,18 @@ pub(super) fn pulling(
     let spec = &mut pod["spec"];
     spec["priorityClassName"] = json!(namespace(run));
     spec["activeDeadlineSeconds"] = json!(durations.pod_deadline.as_secs());
-    let alone = Pool {
-        nodes: vec![wanted.node.clone()],
-        ..pool.clone()
-    };
-    place(spec, &alone);
+    place(spec, &alone(pool, Some(&wanted.node)));
     image(spec, &wanted.image);
     pull(spec, images);
     Ok(pod)
+}
+
+/// A pool of which this node is all.
+fn alone(pool: &Pool, node: Option<&String>) -> Pool {
+    Pool {
+        nodes: node.cloned().into_iter().collect(),
+        ..pool.clone()
+    }
 }
 
 /// The kinds of a fixture's objects, each once.
@@ -198,6 +207,7 @@ fn as_written(name: FixtureName) -> Result<Vec<Json>, ManifestError> {
         FixtureName::WindowsPodProber => include_str!("../../manifests/probers/windows-pod.yaml"),
         FixtureName::LinuxNodeProber => include_str!("../../manifests/probers/linux-node.yaml"),
         FixtureName::WindowsNodeProber => include_str!("../../manifests/probers/windows-node.yaml"),
+        FixtureName::Ring => include_str!("../../manifests/probers/ring.yaml"),
         FixtureName::Alias => include_str!("../../manifests/alias.yaml"),
         FixtureName::LoadBalancer => include_str!("../../manifests/load-balancer.yaml"),
         FixtureName::Churn => include_str!("../../manifests/churn.yaml"),
@@ -263,6 +273,7 @@ fn labels_of(key: &FixtureKey, run: &str) -> Vec<(&'static str, String)> {
             .as_ref()
             .map(|pool| (labels::POOL, pool.to_string())),
     );
+    all.extend(key.node.map(|node| (labels::NODE, node.to_string())));
     all
 }
 
@@ -279,6 +290,7 @@ pub(super) fn name(plain: &str, key: &FixtureKey) -> String {
         | FixtureName::UnboundPods
         | FixtureName::LinuxPodProber
         | FixtureName::WindowsPodProber
+        | FixtureName::Ring
         | FixtureName::Alias
         | FixtureName::LoadBalancer
         | FixtureName::Churn
@@ -286,9 +298,14 @@ pub(super) fn name(plain: &str, key: &FixtureKey) -> String {
         | FixtureName::PolicyAllowed
         | FixtureName::Sched(_) => "",
     };
-    match &key.pool {
+    let name = match &key.pool {
         Some(pool) => format!("{plain}{kind}-{pool}"),
         None => plain.to_owned(),
+    };
+    // In front: of a name, Windows keeps the beginning (its NetBIOS name)
+    match key.node {
+        Some(node) => format!("n{node}-{name}"),
+        None => name,
     }
 }
 
@@ -537,10 +554,7 @@ mod tests {
     #[test]
     fn a_runtime_whose_handlers_nobody_knows_has_no_class() {
         let build = WindowsBuild::SERVER_2019;
-        let key = FixtureKey {
-            name: FixtureName::Iis,
-            pool: Some(PoolName::windows(build)),
-        };
+        let key = FixtureName::Iis.at(Some(&PoolName::windows(build)));
         for runtimes in [
             vec!["docker://20.10.9"],
             vec!["containerd://2", "x"],
@@ -574,10 +588,7 @@ mod tests {
             FixtureName::SlowStarter,
             FixtureName::NanoServer,
         ] {
-            let key = FixtureKey {
-                name,
-                pool: Some(PoolName::windows(WindowsBuild::SERVER_2019)),
-            };
+            let key = name.at(Some(&PoolName::windows(WindowsBuild::SERVER_2019)));
             for object in objects_of(name) {
                 // Nor is a headless Service looked for by the sample's name
                 let beside =
@@ -595,10 +606,7 @@ mod tests {
             (FixtureName::NanoServer, "winconform-r1"),
             (FixtureName::WindowsNodeProber, "winconform-host-r1"),
         ] {
-            let key = FixtureKey {
-                name,
-                pool: Some(PoolName::windows(WindowsBuild::SERVER_2019)),
-            };
+            let key = name.at(Some(&PoolName::windows(WindowsBuild::SERVER_2019)));
             let pull = Pull {
                 node: "win-b".to_owned(),
                 image: "example.com/image:1".to_owned(),
@@ -710,6 +718,7 @@ mod tests {
             };
             let from = VantageKey {
                 kind,
+                node: None,
                 pool: fixture.at(Some(&PoolName::windows(build))).pool,
             };
             let applied = &objects_of(fixture)[0]["metadata"];

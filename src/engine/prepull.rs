@@ -164,8 +164,11 @@ fn by_pod(wanted: &BTreeMap<PoolName, Pulls>) -> Left {
                     node: node.clone(),
                     image: image.clone(),
                 };
-                let pool = Some(pool.clone());
-                let key = FixtureKey { name, pool };
+                let key = FixtureKey {
+                    name,
+                    pool: Some(pool.clone()),
+                    node: None,
+                };
                 left.insert(
                     format!("pull-{}", left.len()),
                     (Wanted { pull, key }, false),

@@ -250,6 +250,7 @@ mod tests {
         VantageKey {
             kind: SourceKind::LinuxPod,
             pool: None,
+            node: None,
         }
     }
 

@@ -58,6 +58,7 @@ pub(super) fn settles_in(fixture: FixtureName, durations: &Durations) -> Duratio
         | FixtureName::UnboundPods
         | FixtureName::LinuxPodProber
         | FixtureName::WindowsPodProber
+        | FixtureName::Ring
         | FixtureName::LinuxNodeProber
         | FixtureName::WindowsNodeProber
         | FixtureName::Alias

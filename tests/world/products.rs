@@ -66,6 +66,12 @@ const OTHERWISE: [(&str, Verdict); 7] = [
     (POLICY, Verdict::Skip),
 ];
 
+/// One usable node of a pool, or none, is no ring, whatever is broken.
+const NO_RING: [(&str, Verdict); 2] = [
+    ("net.*/ring", Verdict::Skip),
+    ("net.*/each-node", Verdict::Skip),
+];
+
 /// What may come of a fault, by pattern: as a load balancer picks nodes, and as a container ends before or after its
 /// pod is Ready for the first time.
 const BY_CHANCE: &[(&str, &str, &[Verdict])] = &[
@@ -530,7 +536,8 @@ fn expected<'v>(view: &'v RunView, broken: &[&Product]) -> BTreeMap<&'v str, Ver
         let apart = scheduling::turns(product.fault);
         product.turns.iter().chain(apart)
     });
-    let known = turned.chain(&OTHERWISE).map(|(name, verdict)| {
+    let all = NO_RING.iter().chain(turned).chain(&OTHERWISE);
+    let known = all.map(|(name, verdict)| {
         let pattern = Pattern::parse(name).expect("a pattern of ids");
         (pattern, *verdict)
     });

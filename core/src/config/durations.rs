@@ -44,6 +44,8 @@ pub struct Durations {
     /// How long a place to look from waits, once it could look at something, for all that it will
     /// look at to stand: each session costs more than its looks.
     pub gather: Duration,
+    /// The same of a place of which each node of a pool has one: their sessions are many.
+    pub gather_per_node: Duration,
     /// How long a look over the network may take to come right, from its fixtures' standing.
     pub converge: Duration,
     /// How long a load balancer may take to give a Service an address, and then to answer there:
@@ -99,6 +101,7 @@ impl Default for Durations {
             stays_ready: seconds(5),
             unscheduled: seconds(30),
             gather: seconds(60),
+            gather_per_node: seconds(90),
             converge: seconds(60),
             balancer: seconds(5 * 60),
             look_again: Duration::from_millis(500),

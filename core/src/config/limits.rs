@@ -9,6 +9,8 @@ pub struct Limits {
     pub attempts: u32,
     /// Consecutive good rounds of a check over the network before it counts.
     pub hold_rounds: u32,
+    /// Nodes of a Windows pool that are each looked from.
+    pub nodes_looked_from: usize,
     /// Bytes kept of one answer of the API server; more is trouble, not truncation.
     pub api_body: usize,
     /// Bytes kept of one exec's output stream.
@@ -31,6 +33,7 @@ impl Default for Limits {
             api_in_flight: 16,
             attempts: 2,
             hold_rounds: 2,
+            nodes_looked_from: 16,
             api_body: 64 << 20,
             exec_output: 1 << 20,
             recorded_reply: 4 << 10,

@@ -114,6 +114,9 @@ fn valid(written: Written) -> Config {
     }
     limits.attempts = set.attempts.unwrap_or(limits.attempts);
     limits.hold_rounds = set.hold_rounds.unwrap_or(limits.hold_rounds);
+    if let Some(nodes) = set.nodes_looked_from {
+        limits.nodes_looked_from = nodes as usize;
+    }
     let waiver = |written: WrittenWaiver| Waiver {
         check: written.check,
         reason: written.reason,
@@ -209,14 +212,15 @@ fn read_duration(
 
 fn read_limits(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenLimits> {
     let mut fields = decoder.fields(node, "`limits`")?;
-    let mut read = |key, most| {
+    let mut read = |key, (least, most)| {
         let node = fields.filled(key)?;
-        decoder.whole(node, &format!("`{key}`"), (1, most))
+        decoder.whole(node, &format!("`{key}`"), (least, most))
     };
     let written = WrittenLimits {
-        api_in_flight: read("api-in-flight", 256),
-        attempts: read("attempts", 10),
-        hold_rounds: read("hold-rounds", 20),
+        api_in_flight: read("api-in-flight", (1, 256)),
+        attempts: read("attempts", (1, 10)),
+        hold_rounds: read("hold-rounds", (1, 20)),
+        nodes_looked_from: read("nodes-looked-from", (2, 64)),
     };
     fields.finish(decoder);
     Some(written)

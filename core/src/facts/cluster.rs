@@ -78,7 +78,27 @@ pub struct Pool {
     pub runtimes: BTreeSet<String>,
 }
 
+/// A node's place in its pool, from 1: among its usable nodes in the order of their names.
+pub type NodeOrdinal = u16;
+
 impl Pool {
+    /// Its usable nodes that are each looked from: all, or of more than `most` so many, evenly spread
+    /// over their order, which are the same ones every night. One alone has none to look at.
+    pub fn ring(&self, most: usize) -> Vec<NodeOrdinal> {
+        let all = self.nodes.len();
+        if all < 2 {
+            return Vec::new();
+        }
+        let so_many = all.min(most);
+        let picked = (0..so_many).map(|nth| nth * all / so_many + 1);
+        picked.filter_map(|nth| nth.try_into().ok()).collect()
+    }
+
+    /// The usable node at a place.
+    pub fn node(&self, ordinal: NodeOrdinal) -> Option<&String> {
+        self.nodes.get(usize::from(ordinal).checked_sub(1)?)
+    }
+
     /// The handler of a RuntimeClass by which its nodes run containers as they do without one;
     /// `None` where no such handler is known. containerd's on Windows is this one
     /// (containerd `pkg/cri/config/config_windows.go`); other runtimes have none in common.
@@ -186,6 +206,33 @@ impl Facts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_ring_is_of_all_nodes_or_evenly_spread() {
+        let pool = |nodes: usize| Pool {
+            os: Os::Windows,
+            build: None,
+            nodes: (1..=nodes)
+                .map(|number| format!("win-{number:02}"))
+                .collect(),
+            unusable: Vec::new(),
+            taints: Vec::new(),
+            runtimes: BTreeSet::new(),
+        };
+        for (nodes, most, ring) in [
+            (0, 16, vec![]),
+            (1, 16, vec![]),
+            (2, 16, vec![1, 2]),
+            (3, 3, vec![1, 2, 3]),
+            (10, 4, vec![1, 3, 6, 8]),
+            (5, 4, vec![1, 2, 3, 4]),
+        ] {
+            assert_eq!(pool(nodes).ring(most), ring, "{nodes}");
+        }
+        let three = pool(3);
+        assert_eq!(three.node(3).map(String::as_str), Some("win-03"));
+        assert_eq!((three.node(0), three.node(4)), (None, None));
+    }
 
     #[test]
     fn vendor_suffixes_do_not_hide_the_version() {

@@ -11,7 +11,7 @@ pub mod products;
 mod pull;
 
 pub use build::WindowsBuild;
-pub use cluster::{Facts, Os, Pool, PoolName};
+pub use cluster::{Facts, NodeOrdinal, Os, Pool, PoolName};
 pub use family::{IpFamily, SecondFamily};
 pub use known::Known;
 pub use network::{ClusterDns, Cni, CniMode, DnsEndpoint, KubeProxy, Vxlan};

@@ -268,6 +268,7 @@ impl Uses {
                 from: look.from.as_ref(),
                 pool: check.point.pool.as_ref(),
                 to: check.point.to.as_ref(),
+                node: look.at_node(),
                 build: check.build,
                 image: check.image.as_deref(),
                 family: check.point.family,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::check::{Check, CheckId, Plan, PlannedLook, Point};
 use super::points::{at_point, points};
 use crate::config::{Config, Image};
-use crate::facts::{Facts, Known, NodeFact, Os, Pool, PoolName, SecondFamily};
+use crate::facts::{Facts, Known, NodeFact, NodeOrdinal, Os, Pool, PoolName, SecondFamily};
 use crate::suite::{Case, Expected, Suites};
 use crate::verdict::{Fate, Scope, SkipReason};
 use crate::way::{
@@ -79,7 +79,8 @@ impl Surroundings<'_> {
             true => pools.clone(),
             false => vec![None],
         };
-        points(&case.over, &pools, &to, self.second.perhaps())
+        let ring = |pool: &PoolName| self.ring(pool);
+        points(&case.over, &pools, &to, self.second.perhaps(), ring)
             .into_iter()
             .map(|point| self.check_at(case, point))
             .collect()
@@ -107,6 +108,10 @@ impl Surroundings<'_> {
             let fate = Fate::Broken(unknown(what, because));
             return self.check(case, point, Scope::Within, fate, Vec::new());
         }
+        if let Some(because) = self.lacks_ring(case, &point) {
+            let fate = Fate::Skip(SkipReason::Inapplicable { because });
+            return self.check(case, point, Scope::Within, fate, Vec::new());
+        }
         let entry = self.suites.ledger.get(&case.claim);
         let scope = match entry {
             None => Scope::Within,
@@ -125,7 +130,7 @@ impl Surroundings<'_> {
             (Scope::Within, Some(entry)) => test.expecting(&entry.signature),
             (Scope::Within | Scope::AsCapability, _) => None,
         };
-        let mut looks = vec![Self::look(
+        let mut looks = vec![self.look(
             "look",
             point.source,
             own.unwrap_or_else(|| test.clone()),
@@ -142,7 +147,7 @@ impl Surroundings<'_> {
                 .source
                 .or(point.source)
                 .filter(|_| test.needs_source());
-            looks.push(Self::look(&control.name, source, test, &point));
+            looks.push(self.look(&control.name, source, test, &point));
         }
         if let Some(reason) = looks.iter().find_map(|look| self.hindrance(look)) {
             return self.check(case, point, scope, Fate::Skip(reason), Vec::new());
@@ -153,9 +158,40 @@ impl Surroundings<'_> {
         }
     }
 
-    fn look(name: &str, source: Option<SourceKind>, test: Test, point: &Point) -> PlannedLook {
+    /// The nodes of a pool that are each looked from.
+    fn ring(&self, pool: &PoolName) -> Vec<NodeOrdinal> {
+        let pool = self.pools.get(pool);
+        pool.map_or_else(Vec::new, |pool| {
+            pool.ring(self.config.limits.nodes_looked_from)
+        })
+    }
+
+    /// Why a case that looks from each node of a pool does not: there is one alone.
+    fn lacks_ring(&self, case: &Case, point: &Point) -> Option<String> {
+        let pool = point.pool.as_ref().filter(|_| case.over.each_node)?;
+        let one_alone = self.pools.get(pool)?.nodes.len() == 1;
+        (one_alone && point.node.is_none())
+            .then(|| format!("{pool} has one usable node, which its prober looks from"))
+    }
+
+    /// Of the nodes that are each looked from, the one that a node looks at: the next, and at last the
+    /// first.
+    fn next_node(&self, point: &Point) -> Option<NodeOrdinal> {
+        let ring = self.ring(point.pool.as_ref()?);
+        let here = ring.iter().position(|node| Some(*node) == point.node)?;
+        ring.get((here + 1) % ring.len()).copied()
+    }
+
+    fn look(
+        &self,
+        name: &str,
+        source: Option<SourceKind>,
+        test: Test,
+        point: &Point,
+    ) -> PlannedLook {
         let of = point.to.as_ref().or(point.pool.as_ref());
-        let key = |(name, need): (FixtureName, Need)| (name.at(of), need);
+        let next = self.next_node(point);
+        let key = |(name, need): (FixtureName, Need)| (name.at(of).on(next), need);
         let from = source.map(|kind| VantageKey {
             kind,
             pool: match (kind, &point.pool) {
@@ -171,6 +207,7 @@ impl Surroundings<'_> {
                     _,
                 ) => Some(PoolName::linux()),
             },
+            node: point.node.filter(|_| kind == SourceKind::WindowsPod),
         });
         PlannedLook {
             name: name.to_owned(),
@@ -229,9 +266,9 @@ impl Surroundings<'_> {
     fn lacks_agnhost(&self, look: &PlannedLook) -> Option<SkipReason> {
         let (here, there) = match &look.test {
             // Its /dial sends the datagram
-            Test::Udp(udp) => (true, udp.ask.of == FixtureName::WindowsPodProber),
+            Test::Udp(udp) => (true, is_prober(udp.ask.of)),
             Test::Http(http) => {
-                let of = http.ask.of == Some(FixtureName::WindowsPodProber);
+                let of = http.ask.of.is_some_and(is_prober);
                 (
                     matches!(http.ask.target, Target::Itself | Target::ItselfByService),
                     of,
@@ -252,7 +289,7 @@ impl Surroundings<'_> {
         // Servers of agnhost's alone, whatever is asked of them
         let serves = |name: FixtureName| match name {
             FixtureName::Churn | FixtureName::PolicyDenied | FixtureName::PolicyAllowed => true,
-            FixtureName::WindowsPodProber => there,
+            FixtureName::WindowsPodProber | FixtureName::Ring => there,
             _ => false,
         };
         let of = needs.find(|key| serves(key.name));
@@ -412,6 +449,11 @@ fn sample(test: &Test) -> Option<Image> {
     }
 }
 
+/// Whether a fixture is a prober in a Windows pod.
+fn is_prober(fixture: FixtureName) -> bool {
+    matches!(fixture, FixtureName::WindowsPodProber | FixtureName::Ring)
+}
+
 /// The role of the image a fixture's pods run, for those that have pods.
 pub fn image_role(fixture: FixtureName) -> Option<Image> {
     match fixture {
@@ -427,7 +469,7 @@ pub fn image_role(fixture: FixtureName) -> Option<Image> {
         }
         FixtureName::WindowsNodeProber => Some(Image::HostProcess),
         FixtureName::Sched(fixture) if fixture.starts() => Some(Image::ServerCore),
-        FixtureName::WindowsPodProber => Some(Image::WindowsProber),
+        FixtureName::WindowsPodProber | FixtureName::Ring => Some(Image::WindowsProber),
         FixtureName::Churn
         | FixtureName::PolicyDenied
         | FixtureName::PolicyAllowed

@@ -1,12 +1,13 @@
 //! One case at one point.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::claims::{ClaimId, Kind};
-use crate::facts::{IpFamily, PoolName, WindowsBuild};
+use crate::facts::{IpFamily, NodeOrdinal, PoolName, WindowsBuild};
 use crate::verdict::{Fate, Scope};
 use crate::way::{
     ContainerKind, FixtureKey, FixtureName, Need, SourceKind, Test, VantageKey, Workload,
@@ -51,6 +52,9 @@ pub struct Point {
     pub source: Option<SourceKind>,
     /// The Windows pool that is looked at, where that is another axis.
     pub to: Option<PoolName>,
+    /// The node of the pool that is looked from, where each is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<NodeOrdinal>,
     /// The kind of object that is sent.
     pub workload: Option<Workload>,
     /// The list of containers.
@@ -71,6 +75,8 @@ pub enum Axis {
     Source,
     /// The Windows pool that is looked at.
     To,
+    /// The node of the pool that is looked from.
+    Node,
     /// The kind of object that is sent.
     Workload,
     /// The list of containers.
@@ -83,10 +89,11 @@ pub enum Axis {
 
 impl Axis {
     /// Every axis.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Pool,
         Self::Source,
         Self::To,
+        Self::Node,
         Self::Workload,
         Self::Container,
         Self::Value,
@@ -99,6 +106,7 @@ impl Axis {
             Self::Pool => "pool",
             Self::Source => "source",
             Self::To => "to",
+            Self::Node => "node",
             Self::Workload => "workload",
             Self::Container => "container",
             Self::Value => "value",
@@ -114,8 +122,9 @@ impl Axis {
 
 impl Point {
     /// Its value on an axis.
-    pub fn on(&self, axis: Axis) -> Option<&str> {
-        match axis {
+    pub fn on(&self, axis: Axis) -> Option<Cow<'_, str>> {
+        let word = match axis {
+            Axis::Node => return self.node.map(|node| node.to_string().into()),
             Axis::Pool => self.pool.as_ref().map(PoolName::as_str),
             Axis::Source => self.source.map(SourceKind::as_str),
             Axis::To => self.to.as_ref().map(PoolName::as_str),
@@ -123,11 +132,12 @@ impl Point {
             Axis::Container => self.container.map(ContainerKind::as_str),
             Axis::Value => self.value.as_deref(),
             Axis::Family => self.family.map(IpFamily::as_str),
-        }
+        };
+        word.map(Cow::Borrowed)
     }
 
     /// Its values, each with its axis.
-    pub fn values(&self) -> impl Iterator<Item = (Axis, &str)> {
+    pub fn values(&self) -> impl Iterator<Item = (Axis, Cow<'_, str>)> {
         let of = |axis| Some((axis, self.on(axis)?));
         Axis::ALL.into_iter().filter_map(of)
     }
@@ -160,6 +170,11 @@ pub struct PlannedLook {
 }
 
 impl PlannedLook {
+    /// The node whose prober it looks at, where each is.
+    pub fn at_node(&self) -> Option<NodeOrdinal> {
+        self.needs.iter().find_map(|(key, _)| key.node)
+    }
+
     /// The fixtures it rests on: what it needs, and the prober it looks from, which has to stand. That
     /// of a Windows node goes where the one in a pod is.
     pub fn rests_on(&self) -> impl Iterator<Item = (FixtureKey, Need)> {

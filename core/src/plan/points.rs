@@ -1,17 +1,19 @@
 //! The points a case is repeated over, and its look at one of them.
 
 use super::check::Point;
-use crate::facts::{IpFamily, PoolName};
+use crate::facts::{IpFamily, NodeOrdinal, PoolName};
 use crate::suite::Over;
 use crate::way::{AdmissionExpect, ContainerKind, Look, Test, Workload};
 
 /// Every point of a case; `pools` are those of its cluster, `to` those that are looked at from
-/// each, `second` the family that its cluster has besides its first.
+/// each, `second` the family that its cluster has besides its first; `ring` tells the nodes of a pool
+/// that are each looked from.
 pub(super) fn points(
     over: &Over,
     pools: &[Option<PoolName>],
     to: &[Option<PoolName>],
     second: Option<IpFamily>,
+    ring: impl Fn(&PoolName) -> Vec<NodeOrdinal>,
 ) -> Vec<Point> {
     let sources = axis(over.sources.iter().copied());
     let workloads = axis(over.workloads.iter().copied());
@@ -23,7 +25,12 @@ pub(super) fn points(
         .iter()
         .flat_map(|pool| to.iter().map(move |to| (pool, to)));
     for (pool, to) in pairs {
-        for source in &sources {
+        let each = pool.as_ref().filter(|_| over.each_node);
+        let nodes = axis(each.map(&ring).into_iter().flatten());
+        let places = sources
+            .iter()
+            .flat_map(|source| nodes.iter().map(move |node| (source, node)));
+        for (source, node) in places {
             for workload in &workloads {
                 for container in &containers {
                     // Only pods that are there take ephemeral containers, no template has any
@@ -37,6 +44,7 @@ pub(super) fn points(
                             pool: pool.clone(),
                             source: *source,
                             to: to.clone(),
+                            node: *node,
                             workload: *workload,
                             container: *container,
                             value: value.clone(),

@@ -222,8 +222,9 @@ impl Term {
                 // Not those that only a case names
                 let there = facts.pools();
                 let values = plan.checks.iter().filter_map(|check| check.point.on(*axis));
-                let values: BTreeSet<_> = values.filter(|name| there.contains_key(*name)).collect();
-                let known: Vec<_> = values.into_iter().collect();
+                let values: BTreeSet<_> =
+                    values.filter(|name| there.contains_key(&**name)).collect();
+                let known: Vec<_> = values.iter().map(|name| &**name).collect();
                 if known.is_empty() {
                     let message =
                         format!("the cluster has no Windows pool, so none is `{pattern}`");
@@ -268,6 +269,7 @@ impl What {
                     None => case.over.windows_pools,
                 },
                 Axis::To => case.over.to_windows_pools,
+                Axis::Node => case.over.each_node,
                 Axis::Source | Axis::Workload | Axis::Container | Axis::Value | Axis::Family => {
                     values_of(case, *axis)
                         .into_iter()
@@ -285,7 +287,7 @@ impl What {
             Self::Id(pattern) => Hit::certain(pattern.covers(check.id.as_str())),
             Self::Area(_) | Self::Kind(_) => self.hit_claim(&check.claim, check.kind),
             Self::Axis(axis, pattern) => match check.point.on(*axis) {
-                Some(value) => Hit::certain(pattern.matches(value)),
+                Some(value) => Hit::certain(pattern.matches(&value)),
                 None => Hit::possible(stands_for_all),
             },
         }
@@ -322,7 +324,7 @@ fn case_id(claim: &ClaimId, case: Option<&str>) -> String {
 /// The values of an axis that are known before any cluster is.
 fn known_values(axis: Axis, suites: &Suites) -> Option<Vec<&str>> {
     match axis {
-        Axis::Pool | Axis::To => None,
+        Axis::Pool | Axis::To | Axis::Node => None,
         Axis::Source => Some(SourceKind::ALL.map(SourceKind::as_str).into()),
         Axis::Family => Some(IpFamily::ALL.map(IpFamily::as_str).into()),
         Axis::Workload | Axis::Container | Axis::Value => {
@@ -341,7 +343,7 @@ fn values_of(case: &Case, axis: Axis) -> Vec<&str> {
         Axis::Container => over.containers.iter().map(|one| one.as_str()).collect(),
         Axis::Value => over.values.keys().map(String::as_str).collect(),
         Axis::Family if over.families => IpFamily::ALL.map(IpFamily::as_str).into(),
-        Axis::Pool | Axis::To | Axis::Family => Vec::new(),
+        Axis::Pool | Axis::To | Axis::Node | Axis::Family => Vec::new(),
     }
 }
 

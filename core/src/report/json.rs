@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::blame::Blame;
 use super::ending::reservations;
 use super::finding::{Finding, word};
+use super::places;
 use super::summary::took_ms;
 use super::suspects::{suspects, unoffered};
 use super::waivers::state_word;
@@ -284,6 +285,10 @@ struct Point {
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     workload: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     container: Option<&'static str>,
@@ -314,6 +319,8 @@ impl Check {
                 pool: planned.point.pool.as_ref().map(|pool| kept(pool.as_str())),
                 source: planned.point.source.map(crate::way::SourceKind::as_str),
                 to: planned.point.to.as_ref().map(|pool| kept(pool.as_str())),
+                node: planned.point.node,
+                node_name: places::node(view, &planned.point).as_deref().map(kept),
                 workload: planned.point.workload.map(crate::way::Workload::as_str),
                 container: planned
                     .point

@@ -14,6 +14,7 @@ use quick_junit::{
 use super::ending::reservations;
 use super::excerpt::{self, Excerpt};
 use super::finding::{Finding, times, word};
+use super::places::looked_from;
 use super::summary::{pools, server, took_ms};
 use super::suspects::suspects;
 use super::waivers::{Idle, idle, raised, waived};
@@ -76,6 +77,7 @@ fn suite(view: &RunView, area: &str) -> TestSuite {
         ("winconform.context", &view.started.context),
         ("winconform.server", &server(view.facts.as_ref())),
         ("winconform.pools", &pools),
+        ("winconform.looked-from", &looked_from(view).join(", ")),
         ("winconform.profile", view.started.profile.as_str()),
         ("winconform.selection", &view.started.selection.join(" ")),
         ("winconform.resumed", resumed),

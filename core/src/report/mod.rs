@@ -14,6 +14,7 @@ pub mod images;
 pub mod json;
 pub mod junit;
 mod layout;
+mod places;
 pub mod plan;
 pub mod preflight;
 mod progress;

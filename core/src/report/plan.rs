@@ -1,5 +1,6 @@
 //! A plan for programs.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -27,7 +28,7 @@ struct Check<'p> {
     claim: &'p str,
     kind: &'static str,
     title: &'p str,
-    point: BTreeMap<&'static str, &'p str>,
+    point: BTreeMap<&'static str, Cow<'p, str>>,
     fate: &'static str,
     because: Option<String>,
     looks: Vec<Look<'p>>,

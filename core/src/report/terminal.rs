@@ -8,6 +8,7 @@ use super::excerpt::{self, Excerpt};
 use super::finding::{Finding, UNFINISHED, in_words, times, word};
 use super::folded::{Row, rows};
 use super::layout::{NARROWEST, columns, fit, pad, wrap};
+use super::places::{looked_from, node};
 use super::style::Style;
 use super::summary::{path, pools, seconds, server, tally};
 use super::suspects::{suspects, unoffered};
@@ -127,6 +128,10 @@ impl Page {
         self.field(0, "server", &server(view.facts.as_ref()));
         let pools = view.facts.as_ref().map(pools).unwrap_or_default();
         self.field(0, "pools", &pools.join(", "));
+        let looked_from = looked_from(view);
+        if !looked_from.is_empty() {
+            self.field(0, "looked from", &looked_from.join(", "));
+        }
     }
 
     /// Every check by area; many that say the same on one line.
@@ -234,6 +239,9 @@ impl Page {
             "claim",
             &format!("{} ({}): {title}", finding.claim, check.planned.kind),
         );
+        if let Some(node) = node(view, &check.planned.point) {
+            self.field(4, "from node", &printable(&node));
+        }
         let sides = [
             ("cause", finding.cause),
             ("expected", finding.expected),

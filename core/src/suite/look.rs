@@ -224,7 +224,7 @@ const UNREACHED: [FailureClass; 5] = [
 ];
 
 /// The fixtures that answer HTTP.
-const SERVING: [FixtureName; 8] = [
+const SERVING: [FixtureName; 9] = [
     FixtureName::WinWebserver,
     FixtureName::Iis,
     FixtureName::Churn,
@@ -233,13 +233,15 @@ const SERVING: [FixtureName; 8] = [
     FixtureName::LinuxServer,
     FixtureName::LinuxPodProber,
     FixtureName::WindowsPodProber,
+    FixtureName::Ring,
 ];
 
 /// Those that answer datagrams.
-const SERVING_UDP: [FixtureName; 3] = [
+const SERVING_UDP: [FixtureName; 4] = [
     FixtureName::LinuxServer,
     FixtureName::LinuxPodProber,
     FixtureName::WindowsPodProber,
+    FixtureName::Ring,
 ];
 
 /// The fixtures whose Service is looked at.

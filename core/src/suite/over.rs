@@ -17,6 +17,8 @@ pub struct Over {
     pub only_pool: Option<PoolName>,
     /// From every Windows pool to every Windows pool, its own included.
     pub to_windows_pools: bool,
+    /// From each node of a pool, or of a pool of many from a sample.
+    pub each_node: bool,
     /// In the second family of addresses, too, where the cluster has two.
     pub families: bool,
     /// On clusters with one of these network plugins alone, as the facts name them; on all without
@@ -37,6 +39,7 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
     let mut fields = decoder.fields(node, "`over`")?;
     let pool = fields.optional("pool");
     let to = fields.optional("to");
+    let node = fields.optional("node");
     let network = fields.optional("network");
     let source = fields.optional("source");
     let workload = fields.optional("workload");
@@ -61,6 +64,16 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
         let message = "`to` is the pool that is looked at from another one";
         decoder.report(node, message, Some("add `pool: windows`".to_owned()));
     }
+    let each_node = match node {
+        None => Some(false),
+        Some(node) => decoder.word(node, "axis of nodes", &[EACH_NODE], |word| {
+            (word == EACH_NODE).then_some(true)
+        }),
+    };
+    if let (Some(node), None) = (node, pool) {
+        let message = "`node` is each node of a pool";
+        decoder.report(node, message, Some("add `pool: windows`".to_owned()));
+    }
     let networks = match network {
         None => Some(Vec::new()),
         Some(node) => read_networks(decoder, node),
@@ -79,6 +92,16 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
         &Workload::ALL,
         Workload::as_str,
     );
+    if let (Some(node), Some(sources)) = (node, &sources)
+        && sources[..] != [SourceKind::WindowsPod]
+    {
+        let message = "each node of a Windows pool is looked from by a pod of ours";
+        decoder.report(
+            node,
+            message,
+            Some("write `source: [windows-pod]`".to_owned()),
+        );
+    }
     let all = &ContainerKind::ALL;
     let containers = read_axis(decoder, container, "container", all, ContainerKind::as_str);
     let values = match value {
@@ -96,6 +119,7 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
         windows_pools,
         only_pool,
         to_windows_pools: to_windows_pools?,
+        each_node: each_node?,
         families: families?,
         networks: networks?,
         sources: sources?,
@@ -162,6 +186,9 @@ fn read_pools(decoder: &mut Decoder<'_>, node: &Node) -> Option<(bool, Option<Po
 
 /// The word for every Windows pool.
 const ALL_POOLS: &str = "windows";
+
+/// The word for every node of a pool.
+const EACH_NODE: &str = "each";
 
 /// The word for every family that a cluster has.
 const ALL_FAMILIES: &str = "all";

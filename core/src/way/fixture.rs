@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::facts::PoolName;
+use crate::facts::{NodeOrdinal, PoolName};
 
 /// Something that must stand before a check; closed.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -32,6 +32,8 @@ pub enum FixtureName {
     LinuxNodeProber,
     /// A prober that is a Windows node.
     WindowsNodeProber,
+    /// A prober in a pod on one node of a Windows pool, of which each node has one: a ring.
+    Ring,
     /// A Service that stands for the name of win-webserver's.
     Alias,
     /// A Service of type LoadBalancer in front of IIS' pods.
@@ -49,7 +51,7 @@ pub enum FixtureName {
 
 impl FixtureName {
     /// Every fixture.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::Namespaces,
         Self::WinWebserver,
         Self::Iis,
@@ -61,6 +63,7 @@ impl FixtureName {
         Self::WindowsPodProber,
         Self::LinuxNodeProber,
         Self::WindowsNodeProber,
+        Self::Ring,
         Self::Alias,
         Self::LoadBalancer,
         Self::Churn,
@@ -92,6 +95,7 @@ impl FixtureName {
             Self::WindowsPodProber => "windows-pod-prober",
             Self::LinuxNodeProber => "linux-node-prober",
             Self::WindowsNodeProber => "windows-node-prober",
+            Self::Ring => "ring",
             Self::Alias => "alias",
             Self::LoadBalancer => "load-balancer",
             Self::Churn => "churn",
@@ -132,7 +136,11 @@ impl FixtureName {
             Stands::OnLinux => Some(PoolName::linux()),
             Stands::Apart => None,
         };
-        FixtureKey { name: self, pool }
+        FixtureKey {
+            name: self,
+            pool,
+            node: None,
+        }
     }
 
     fn stands(self) -> Stands {
@@ -143,6 +151,7 @@ impl FixtureName {
             | Self::NanoServer
             | Self::WindowsPodProber
             | Self::WindowsNodeProber
+            | Self::Ring
             | Self::Alias
             | Self::LoadBalancer
             | Self::Churn
@@ -174,6 +183,9 @@ pub struct FixtureKey {
     pub name: FixtureName,
     /// Where, for those that stand once per pool.
     pub pool: Option<PoolName>,
+    /// On which of its nodes, for those that stand once per node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<NodeOrdinal>,
 }
 
 impl fmt::Display for FixtureKey {
@@ -182,11 +194,22 @@ impl fmt::Display for FixtureKey {
         match &self.pool {
             Some(pool) => write!(f, " in {pool}"),
             None => Ok(()),
+        }?;
+        match self.node {
+            Some(node) => write!(f, ", node {node}"),
+            None => Ok(()),
         }
     }
 }
 
 impl FixtureKey {
+    /// The fixture of its name on a node of its pool, for those of which there is one.
+    #[must_use]
+    pub fn on(self, node: Option<NodeOrdinal>) -> Self {
+        let node = node.filter(|_| self.name == FixtureName::Ring);
+        Self { node, ..self }
+    }
+
     /// The name of the Deployment and of the Service of a sample: [`as_str`](FixtureName::as_str)
     /// with the pool.
     pub fn object_name(&self) -> String {

@@ -10,7 +10,7 @@ use super::fixture::{FixtureKey, FixtureName};
 use super::trouble::{Trouble, TroubleKind};
 use super::vantage::VantageKey;
 use crate::config::Outside;
-use crate::facts::{Facts, IpFamily, NodeFact, Pool, PoolName, WindowsBuild};
+use crate::facts::{Facts, IpFamily, NodeFact, NodeOrdinal, Pool, PoolName, WindowsBuild};
 
 /// A fixture that stands. Records before schema 3 hold the Service's address alone.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -199,6 +199,7 @@ impl Standing {
             | FixtureName::LinuxServer
             | FixtureName::LinuxPodProber
             | FixtureName::WindowsPodProber
+            | FixtureName::Ring
             | FixtureName::Alias
             | FixtureName::LoadBalancer
             | FixtureName::Churn
@@ -266,6 +267,8 @@ pub struct Bound<'a> {
     pub pool: Option<&'a PoolName>,
     /// The pool whose fixture is looked at, where that is another axis of the point.
     pub to: Option<&'a PoolName>,
+    /// The node whose prober is looked at, where each is.
+    pub node: Option<NodeOrdinal>,
     /// That pool's build.
     pub build: Option<WindowsBuild>,
     /// The image the pool's sample should run.
@@ -282,6 +285,7 @@ impl<'a> Bound<'a> {
             from: None,
             pool: None,
             to: None,
+            node: None,
             build: None,
             image: None,
             family: None,
@@ -346,7 +350,7 @@ impl<'a> Bound<'a> {
 
     /// A fixture that is looked at.
     pub fn fixture(&self, name: FixtureName) -> Result<&'a StandingFixture, Trouble> {
-        self.standing(&name.at(self.to.or(self.pool)))
+        self.standing(&name.at(self.to.or(self.pool)).on(self.node))
     }
 
     /// The prober that is looked from.

@@ -176,6 +176,7 @@ impl Way for State {
                 let key = FixtureKey {
                     name: *fixture,
                     pool: at.pool.cloned(),
+                    node: None,
                 };
                 format!(
                     "/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices\

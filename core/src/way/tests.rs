@@ -113,6 +113,7 @@ fn bound_in<T>(
     let from = VantageKey {
         kind: SourceKind::WindowsPod,
         pool: Some(pool.clone()),
+        node: None,
     };
     of(&Bound {
         from: Some(&from),
@@ -879,6 +880,7 @@ fn pods_on_the_network_of_their_node_are_owed_none_of_its_ranges() {
     let node = VantageKey {
         kind: SourceKind::WindowsNode,
         pool: Some(pool()),
+        node: None,
     };
     let from_node = |at: &Bound<'_>| {
         let from = Some(&node);

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::fixture::{FixtureKey, FixtureName};
-use crate::facts::{Os, PoolName};
+use crate::facts::{NodeOrdinal, Os, PoolName};
 
 /// A kind of place to look from.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -84,14 +84,23 @@ pub struct VantageKey {
     pub kind: SourceKind,
     /// The pool it is in; none outside.
     pub pool: Option<PoolName>,
+    /// The node of that pool, where each is looked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<NodeOrdinal>,
 }
 
 impl VantageKey {
     /// The fixture that is this vantage; outside there is none.
     pub fn prober(&self) -> Option<FixtureKey> {
-        let name = self.kind.prober()?;
-        let pool = self.pool.clone();
-        Some(FixtureKey { name, pool })
+        let name = match self.node {
+            Some(_) => FixtureName::Ring,
+            None => self.kind.prober()?,
+        };
+        Some(FixtureKey {
+            name,
+            pool: self.pool.clone(),
+            node: self.node,
+        })
     }
 }
 
@@ -100,6 +109,10 @@ impl fmt::Display for VantageKey {
         match &self.pool {
             Some(pool) => write!(f, "{} in {pool}", self.kind.as_str()),
             None => f.write_str(self.kind.as_str()),
+        }?;
+        match self.node {
+            Some(node) => write!(f, ", node {node}"),
+            None => Ok(()),
         }
     }
 }

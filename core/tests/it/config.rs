@@ -185,7 +185,7 @@ fn bounds_are_as_the_schema_says() {
             checked += 1;
         }
     }
-    assert_eq!(checked, 10);
+    assert_eq!(checked, 11);
 }
 
 #[test]

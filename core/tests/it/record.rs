@@ -75,6 +75,7 @@ fn events() -> Vec<Event> {
             what: Activity::Sweep(VantageKey {
                 kind: SourceKind::LinuxPod,
                 pool: None,
+                node: None,
             }),
             began_ms: 1,
             took_ms: 2,

@@ -268,7 +268,11 @@ pub(crate) fn fixture(name: FixtureName) -> FixtureKey {
     let pool = name
         .per_pool()
         .then(|| PoolName::windows(WindowsBuild::SERVER_2022));
-    FixtureKey { name, pool }
+    FixtureKey {
+        name,
+        pool,
+        node: None,
+    }
 }
 
 /// A fixture that stands.

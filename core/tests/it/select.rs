@@ -125,7 +125,7 @@ fn what_is_unknown_is_refused_with_the_nearest() {
         ("source=linux-nod", "did you mean `linux-node`?"),
         (
             "pol=windows-2022",
-            "did you mean `pool`? known are: area, kind, pool, source, to, workload, container, value",
+            "did you mean `pool`? known are: area, kind, pool, source, to, node, workload, container, value",
         ),
         ("reject.*[pool=windows-2022*", ""),
         ("", "1 to 200 characters"),

@@ -24,7 +24,7 @@ const ROWS: &[Row] = &[
             ("net.service-types/node-port*,family=ipv6]", Fail),
             ("net.nodeport-from-node[*,family=ipv6]", Fail),
             (
-                "net.service-*[pool=windows-2022,source=windows-pod,family=ipv6]",
+                "net.service-*[pool=windows-2022,source=windows-pod,*family=ipv6]",
                 Fail,
             ),
             (
@@ -32,7 +32,7 @@ const ROWS: &[Row] = &[
                 Fail,
             ),
             (
-                "net.dns-*[pool=windows-2022,source=windows-pod,family=ipv6]",
+                "net.dns-*[pool=windows-2022,source=windows-pod,*family=ipv6]",
                 Fail,
             ),
             (
@@ -75,6 +75,7 @@ const ROWS: &[Row] = &[
             TO_OLD,
             WITHIN_2022,
             ("net.*/between-windows[*to=windows-2022,family=ipv6]", Fail),
+            ("net.*/ring[pool=windows-2022,*family=ipv6]", Fail),
             (
                 "net.pod-to-pod-cross-node[*windows-2022,*,family=ipv6]",
                 Fail,
@@ -125,11 +126,11 @@ const ROWS: &[Row] = &[
         ],
         by_chance: &[
             (
-                "net.service-*[pool=windows-2022,source=windows-pod,family=ipv6]",
+                "net.service-*[pool=windows-2022,source=windows-pod,*family=ipv6]",
                 Fail,
             ),
             (
-                "net.dns-*[pool=windows-2022,source=windows-pod,family=ipv6]",
+                "net.dns-*[pool=windows-2022,source=windows-pod,*family=ipv6]",
                 Fail,
             ),
             (

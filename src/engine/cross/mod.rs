@@ -32,7 +32,7 @@ const ROWS: &[Row] = &[
         fault: "kube-proxy-dead=windows-2022",
         turns: &[
             (
-                "net.service-ip-from-pod[pool=windows-2022,source=windows-pod]",
+                "net.service-ip-from-pod*[pool=windows-2022,source=windows-pod*",
                 Fail,
             ),
             (
@@ -43,7 +43,7 @@ const ROWS: &[Row] = &[
                 "net.port-mapping[pool=windows-2022,source=windows-pod]",
                 Fail,
             ),
-            ("net.dns-*[pool=windows-2022,source=windows-pod]", Fail),
+            ("net.dns-*[pool=windows-2022,source=windows-pod*", Fail),
             (
                 "net.service-types/*[pool=windows-2022,source=windows-pod]",
                 Fail,
@@ -201,7 +201,7 @@ const ROWS: &[Row] = &[
     Row {
         fault: "dns-down=windows-2022",
         turns: &[
-            ("net.dns-*[pool=windows-2022,source=windows-pod]", Fail),
+            ("net.dns-*[pool=windows-2022,source=windows-pod*", Fail),
             (HEADLESS_OF_2022, Fail),
             (ALIAS_OF_2022, Fail),
         ],
@@ -238,7 +238,7 @@ const ROWS: &[Row] = &[
         fault: "dns-wrong-address=windows-2022",
         turns: &[
             (
-                "net.dns-service[pool=windows-2022,source=windows-pod]",
+                "net.dns-service*[pool=windows-2022,source=windows-pod*",
                 Fail,
             ),
             (
@@ -330,9 +330,9 @@ const ROWS: &[Row] = &[
     Row {
         fault: "captive-proxy=windows-2022",
         turns: &[
-            ("net.outbound[pool=windows-2022,*", Fail),
-            ("net.dns-external[pool=windows-2022,*", Broken),
             ("net.outbound-icmp[pool=windows-2022,*", Broken),
+            ("net.outbound*[pool=windows-2022,*", Fail),
+            ("net.dns-external[pool=windows-2022,*", Broken),
         ],
         by_chance: &[],
     },
@@ -354,6 +354,7 @@ const ROWS: &[Row] = &[
         turns: &[
             WITHIN_2022,
             ("net.pod-to-pod-udp/to-linux[pool=windows-2022,*", Fail),
+            ("net.pod-to-pod-udp/ring[pool=windows-2022,*", Fail),
             (
                 "net.pod-to-pod-udp/between-windows[pool=windows-2022,*",
                 Fail,
@@ -420,6 +421,10 @@ const ROWS: &[Row] = &[
                 Fail,
             ),
             (
+                "net.*/each-node[pool=windows-2022,source=windows-pod,node=1]",
+                Fail,
+            ),
+            (
                 "net.dns-service[pool=windows-2022,source=windows-pod]",
                 Fail,
             ),
@@ -435,6 +440,53 @@ const ROWS: &[Row] = &[
             ("net.node-to-service-ip[pool=windows-2022,*", Broken),
             ("net.local-nodeport[pool=windows-2022,*", Broken),
             ("net.nodeport-*[pool=windows-2022,*", Fail),
+        ],
+    },
+    // The pool's prober is on its first node: that the second is not as it should be is seen from there
+    // alone
+    Row {
+        fault: "kube-proxy-dead=node/windows-2022-b",
+        turns: &[
+            (
+                "net.service-ip-from-pod/each-node[pool=windows-2022,*node=2]",
+                Fail,
+            ),
+            ("net.dns-service/each-node[pool=windows-2022,*node=2]", Fail),
+            ("net.service-types/node-port*", Fail),
+            ("net.nodeport-*", Fail),
+        ],
+        by_chance: &[("net.local-nodeport[pool=windows-2022,*", Broken)],
+    },
+    Row {
+        fault: "captive-proxy=node/windows-2022-b",
+        turns: &[("net.outbound/each-node[pool=windows-2022,*node=2]", Fail)],
+        by_chance: &[],
+    },
+    Row {
+        fault: "udp-dropped=node/windows-2022-b",
+        turns: &[("net.pod-to-pod-udp/ring[pool=windows-2022,*node=2]", Fail)],
+        by_chance: &[],
+    },
+    Row {
+        fault: "source-rewritten=node/windows-2022-b",
+        turns: &[(
+            "net.no-nat-in-cluster/ring[pool=windows-2022,*node=2]",
+            Fail,
+        )],
+        by_chance: &[],
+    },
+    Row {
+        fault: "traffic-cut-one-way=node/windows-2022-b:node/windows-2022-a",
+        turns: &[("net.*/ring[pool=windows-2022,*node=2]", Fail)],
+        by_chance: &[
+            ("net.*/each-node[pool=windows-2022,*node=2]", Fail),
+            ("net.local-nodeport[pool=windows-2022,*", Broken),
+            ("net.nodeport-*[pool=windows-2022,*", Fail),
+            ("net.service-types/node-port*[pool=windows-2022,*", Fail),
+            (
+                "sample.iis-loadbalancer/answers[pool=windows-2022,source=outside]",
+                Fail,
+            ),
         ],
     },
     Row {
@@ -655,12 +707,20 @@ fn one_node_of_a_pool_has_no_other() {
         .map(|(id, verdict, _)| (id, verdict))
         .collect();
     let within = "[pool=windows-2022,source=windows-pod,to=windows-2022]";
+    let each = "[pool=windows-2022,source=windows-pod]";
     let expected = [
+        format!("net.dns-service/each-node{each}"),
         format!("net.long-payload/between-windows{within}"),
+        format!("net.long-payload/ring{each}"),
         format!("net.no-nat-in-cluster/between-windows{within}"),
+        format!("net.no-nat-in-cluster/ring{each}"),
+        format!("net.outbound/each-node{each}"),
         "net.overlay-node-pod[pool=windows-2022,source=windows-node]".to_owned(),
+        format!("net.pod-to-pod-cross-node/ring{each}"),
         format!("net.pod-to-pod-cross-node{within}"),
         format!("net.pod-to-pod-udp/between-windows{within}"),
+        format!("net.pod-to-pod-udp/ring{each}"),
+        format!("net.service-ip-from-pod/each-node{each}"),
     ];
     assert_eq!(skipped, expected.map(|id| (id, Verdict::Skip)));
 }

@@ -183,9 +183,13 @@ impl World {
 
     /// Runs a pod on one of the pool's nodes, as a kubelet would report it.
     fn place(&mut self, pod: &Json, at: usize, pool: Option<&Pool>) -> Option<Json> {
-        let nodes = &pool?.nodes;
+        pool?;
         let mut pod = pod.clone();
-        pod["spec"]["nodeName"] = json!(nodes[at % nodes.len()]);
+        let required = "requiredDuringSchedulingIgnoredDuringExecution";
+        let terms = &pod["spec"]["affinity"]["nodeAffinity"][required]["nodeSelectorTerms"];
+        let terms = terms.as_array().expect("it is placed");
+        let node = terms[at % terms.len()]["matchFields"][0]["values"][0].clone();
+        pod["spec"]["nodeName"] = node;
         self.memory.apply(&pod).expect("a pod");
         let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
         let (namespace, name) = (
@@ -342,6 +346,7 @@ impl World {
             from: look.from.as_ref(),
             pool: check.point.pool.as_ref(),
             to: check.point.to.as_ref(),
+            node: look.at_node(),
             build: check.build,
             image: check.image.as_deref(),
             family: check.point.family,

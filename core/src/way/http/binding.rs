@@ -196,6 +196,7 @@ impl<'b, 'a> Binding<'b, 'a> {
             FixtureName::LinuxServer
             | FixtureName::LinuxPodProber
             | FixtureName::WindowsPodProber
+            | FixtureName::Ring
             | FixtureName::Churn
             | FixtureName::PolicyDenied
             | FixtureName::PolicyAllowed => "/hostname",

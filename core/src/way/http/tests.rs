@@ -388,7 +388,11 @@ fn from_within_only_what_is_passed_by_is_looked_at() {
         standing
             .fixtures
             .insert(prober.clone(), StandingFixture::default());
-        let from = VantageKey { kind, pool: None };
+        let from = VantageKey {
+            kind,
+            pool: None,
+            node: None,
+        };
         let at = Bound {
             from: Some(&from),
             pool: Some(&pool),
