@@ -19,13 +19,15 @@ use winconform::cluster::{connect, remove_run};
 use winconform::engine::{Journal, run};
 use winconform_core::config::{Limits, Outside};
 use winconform_core::record::{RunView, read};
-use winconform_core::verdict::Verdict;
 
-use products::{BROKEN_WORLD, HARNESS, PRODUCT, Product, described, of_the_front, verdicts};
+use harness::{Told, seeds, seeds_of_a_broken_world};
+use products::{BROKEN_WORLD, HARNESS, PRODUCT, Product, described, of_the_front};
 use world::{Outcome, Trials, World, durations, options};
 
 #[path = "world/fronted.rs"]
 mod fronted;
+#[path = "world/harness.rs"]
+mod harness;
 #[path = "world/policy.rs"]
 mod policy;
 #[path = "world/products.rs"]
@@ -47,9 +49,6 @@ const EXECS: u64 = 4;
 /// Runs at once while harness faults are tried.
 const AT_ONCE: usize = 4;
 static RUNS: Semaphore = Semaphore::const_new(AT_ONCE);
-/// How much may be left untold at most, as one part of so many, from so many runs on: of a few, one
-/// may be lost whole.
-const BOUNDS: [(usize, usize); 2] = [(8, 4), (3, 2)];
 /// What is broken at the nodes, as long as any trial looks at it.
 static SCENE: Mutex<Weak<Scene>> = Mutex::const_new(Weak::new());
 static SCENE_LEFT: Notify = Notify::const_new();
@@ -64,10 +63,6 @@ impl Drop for Scene {
 }
 
 fn main() {
-    let seeds = std::env::var("WINCONFORM_TEST_SEEDS")
-        .ok()
-        .and_then(|n| n.parse().ok());
-    let seeds: u64 = seeds.unwrap_or(8);
     // Those that need the nodes as they are now take turns by themselves
     let mut trials = Trials::new("faults-").at_once(HARNESS.len());
     for product in PRODUCT {
@@ -81,14 +76,14 @@ fn main() {
     for fault in HARNESS {
         let name = format!("harness::{fault}");
         trials.add(name, async move |world: &World| {
-            world.harness(fault, seeds, &[]).await
+            world.harness(fault, seeds(), &[]).await
         });
     }
     for fault in HARNESS {
         let name = format!("harness_in_a_broken_world::{fault}");
-        let few = seeds.div_ceil(5);
         trials.add(name, async move |world: &World| {
-            world.harness(fault, few, &BROKEN_WORLD).await
+            let seeds = seeds_of_a_broken_world();
+            world.harness(fault, seeds, &BROKEN_WORLD).await
         });
     }
     trials.run()
@@ -200,7 +195,7 @@ impl World {
     }
 
     /// Under a harness fault no check of a healthy cluster fails, and none that is broken passes.
-    async fn harness(&self, fault: &str, seeds: u64, broken: &[&'static str]) -> Outcome {
+    async fn harness(&self, fault: &'static str, seeds: u64, broken: &[&'static str]) -> Outcome {
         let _scene = self.scene(broken).await;
         let mut before = of_the_front(broken);
         before.insert(0, fault.parse().expect("a fault of the front"));
@@ -216,32 +211,10 @@ impl World {
             }
         });
         let views = futures::future::join_all(runs).await;
-        let (mut told, mut untold) = (0, 0);
+        let mut told = Told::under(fault);
         for (seed, view) in &views {
-            let tally = products::tally(view, &products);
-            let (right, silent) = tally.map_err(|wrong| format!("seed {seed}: {wrong}"))?;
-            told += right;
-            untold += silent;
+            told.add(*seed, view, &products)?;
         }
-        println!(
-            "{fault}: {} runs, {told} verdicts right, {untold} untold, none wrong",
-            views.len()
-        );
-        // Patience that always gives up would be right too, and useless; a run or two say little
-        let bound = BOUNDS.iter().find(|(runs, _)| views.len() >= *runs);
-        if bound.is_some_and(|(_, part)| untold * part > told + untold) {
-            let left = |(_, view): &&(u64, RunView)| {
-                let broken = |it: &&Option<Verdict>| matches!(it, None | Some(Verdict::Broken));
-                verdicts(view).values().filter(broken).count()
-            };
-            let most = views.iter().max_by_key(left);
-            let what = most.map(|(_, view)| described(view)).unwrap_or_default();
-            Err(format!(
-                "{untold} of {} untold; most of them here:\n{what}",
-                told + untold
-            ))
-        } else {
-            Ok(())
-        }
+        told.enough()
     }
 }

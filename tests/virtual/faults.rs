@@ -11,12 +11,14 @@ use winconform_core::plan::Selection;
 use winconform_core::record::{Event, Exit, Line, RunView};
 use winconform_core::verdict::Verdict;
 
+use crate::harness::{Told, seeds, seeds_of_a_broken_world};
 use crate::kubelet::KUBELET;
 use crate::policy::mutating;
 use crate::products::{self, BROKEN_WORLD, HARNESS, PRODUCT, Product, of_the_front};
 use crate::scheduling;
 use crate::world::{
-    Outcome, World, behind, ran, seeds, selection, trial, undisturbed, within, within_of,
+    Outcome, World, behind, of_all_or, ran, selection, trial, undisturbed, within, within_of,
+    within_seeded,
 };
 
 /// What takes long, and the term that leaves it out.
@@ -38,13 +40,20 @@ pub(crate) fn trials() -> Vec<Trial> {
         let name = format!("builds::{}", product.fault);
         trial(name, move || builds(product))
     });
-    let harness = HARNESS
-        .iter()
-        .map(|fault| trial(format!("harness::{fault}"), move || harness(fault)));
+    let harness = HARNESS.into_iter().flat_map(|fault| {
+        [
+            trial(format!("harness::{fault}"), move || {
+                harness(fault, seeds(), &[])
+            }),
+            trial(format!("harness_in_a_broken_world::{fault}"), move || {
+                harness(fault, seeds_of_a_broken_world(), &BROKEN_WORLD)
+            }),
+        ]
+    });
     let kubelet = KUBELET.iter().map(|product| {
         trial(format!("kubelet::{}", product.fault), move || {
             let selection = match product.turns {
-                [] if seeds() == 1 => selection(&OF_EVERY_WAY),
+                [] => of_all_or(&OF_EVERY_WAY),
                 _ => of(product),
             };
             let view = seen(&[product.fault], Vec::new(), 1, selection)?;
@@ -87,6 +96,15 @@ const OF_EVERY_WAY: [&str; 10] = [
     "sched.preemption",
 ];
 
+/// What is looked at through what lies between harness and server: some by every way.
+const OF_HARNESS: [&str; 5] = [
+    "area=env",
+    "reject.hostPID",
+    "sample.win-webserver",
+    "net.service-ip-from-pod",
+    "net.node-to-service-ip",
+];
+
 /// All rows of whole runs here.
 pub(crate) fn rows() -> impl Iterator<Item = &'static Product> {
     PRODUCT.iter().chain(KUBELET).chain(BUILDS)
@@ -102,54 +120,27 @@ fn of(product: &Product) -> Selection {
     };
     let left_out = LONG.into_iter().filter(|(name, _)| !turns(name));
     let left_out: Vec<_> = left_out.map(|(_, term)| term).collect();
-    match seeds() {
-        1 => selection(&left_out),
-        _ => Selection::default(),
-    }
-}
-
-/// The checks that are looked at through what lies between harness and server: some of every way.
-fn of_harness() -> Selection {
-    const SOME: [&str; 5] = [
-        "area=env",
-        "reject.hostPID",
-        "sample.win-webserver",
-        "net.service-ip-from-pod",
-        "net.node-to-service-ip",
-    ];
-    match seeds() {
-        1 => selection(&SOME),
-        _ => Selection::default(),
-    }
+    of_all_or(&left_out)
 }
 
 /// Under a harness fault no check of a healthy cluster fails, and none that is broken passes.
-fn harness(fault: &str) -> Outcome {
-    let (mut told, mut untold) = (0, 0);
-    for seed in 0..=seeds() {
-        // The first cluster is healthy, the last is not
-        let is_broken = seed == seeds() || seed % 5 == 4;
-        let broken: &[&str] = if is_broken { &BROKEN_WORLD } else { &[] };
-        let products: Vec<&Product> = PRODUCT
-            .iter()
-            .filter(|product| broken.contains(&product.fault))
-            .collect();
+fn harness(fault: &'static str, seeds: u64, broken: &[&str]) -> Outcome {
+    let products = PRODUCT
+        .iter()
+        .filter(|product| broken.contains(&product.fault));
+    let products: Vec<_> = products.collect();
+    let mut told = Told::under(fault);
+    for seed in 0..seeds {
         let fault = fault.parse().expect("a fault of the front");
-        let view = seen(broken, vec![fault], seed, of_harness())?;
-        let tally = products::tally(&view, &products);
-        let (right, silent) = tally.map_err(|wrong| format!("seed {seed}: {wrong}"))?;
-        let fails = view.checks.values().filter_map(|it| it.conclusion.as_ref());
-        let fails = fails.filter(|told| told.verdict == Verdict::Fail).count();
-        if is_broken && fails == 0 {
+        let view = seen(broken, vec![fault], seed, of_all_or(&OF_HARNESS))?;
+        told.add(seed, &view, &products)?;
+        let mut conclusions = view.checks.values().filter_map(|it| it.conclusion.as_ref());
+        let fails = conclusions.any(|told| told.verdict == Verdict::Fail);
+        if !broken.is_empty() && !fails {
             return Err(format!("seed {seed}: nothing broken is told"));
         }
-        told += right;
-        untold += silent;
     }
-    match told {
-        0 => Err(format!("all {untold} untold")),
-        _ => Ok(()),
-    }
+    told.enough()
 }
 
 /// What is looked at on a cluster of three builds: the samples of which there is one of each.
@@ -215,7 +206,7 @@ fn seen(
     selection: Selection,
 ) -> Result<RunView, String> {
     faults.extend(of_the_front(broken));
-    within(async |world: &World| {
+    within_seeded(seed, async |world: &World| {
         for fault in broken.iter().filter_map(|fault| fault.parse().ok()) {
             world.joined.faults().set(fault);
         }

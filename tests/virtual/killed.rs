@@ -18,14 +18,14 @@ use winconform_core::record::{Exit, read};
 use winconform_core::verdict::Verdict;
 
 use crate::world::{
-    Outcome, Ran, World, behind, mortal, ran, selection, trial, unbroken, unbroken_of, undisturbed,
+    Outcome, Ran, World, behind, mortal, of_all_or, ran, trial, unbroken, unbroken_of, undisturbed,
     verdicts, within,
 };
 
 /// Trials that share the events of a run.
 const PARTS: u64 = 2;
 
-/// Checks that are concluded one after the other.
+/// Checks that are concluded one after the other, and that pull nothing for Windows.
 const SHORT: [&str; 3] = [
     "env.windows-build-label",
     "reject.hostPID[workload=pod]",
@@ -88,10 +88,9 @@ async fn at_event(world: &World, options: &RunOptions, at: u64) -> Option<String
     Some(lines(&text, at + 1).to_owned())
 }
 
-/// Goes on with the record of a run that was killed at every event. It pulls nothing for Windows, which
-/// makes it short.
+/// Goes on with the record of a run that was killed at every event.
 fn resumed() -> Outcome {
-    let selection = selection(&SHORT);
+    let selection = of_all_or(&SHORT);
     let whole = unbroken_of(&selection);
     let expected = verdicts(&whole.view()?);
     let mut settled = BTreeSet::new();

@@ -21,6 +21,7 @@ use winconform_core::record::{Exit, Line, RunView, read};
 use winconform_core::suite::Suites;
 use winconform_core::verdict::Verdict;
 
+use crate::harness::asked;
 use crate::{products, runs, suites};
 
 /// What a trial comes to.
@@ -42,11 +43,16 @@ const FEW: [&str; 2] = [
 /// The suites without what depends on the moment.
 pub(crate) static SUITES: LazyLock<Suites> = LazyLock::new(suites::of_whole_runs);
 
-/// Those, or all for more than one seed.
-static SELECTED: LazyLock<Selection> = LazyLock::new(|| match seeds() {
-    1 => selection(&FEW),
-    _ => Selection::default(),
-});
+/// What is tried at every event.
+static SELECTED: LazyLock<Selection> = LazyLock::new(|| of_all_or(&FEW));
+
+/// All checks where more than one seed is asked for, else those of these names.
+pub(crate) fn of_all_or(names: &[&str]) -> Selection {
+    match asked() {
+        None | Some(..=1) => selection(names),
+        Some(_) => Selection::default(),
+    }
+}
 
 /// The checks of these names.
 pub(crate) fn selection(names: &[&str]) -> Selection {
@@ -59,12 +65,6 @@ pub(crate) fn selection(names: &[&str]) -> Selection {
     let selection = Selection::read(&written.collect::<Vec<_>>(), &SUITES, &mut found);
     assert_eq!(found, [], "there are checks of these names");
     selection
-}
-
-/// How many seeds are tried.
-pub(crate) fn seeds() -> u64 {
-    let set = std::env::var("WINCONFORM_TEST_SEEDS").ok();
-    set.and_then(|seeds| seeds.parse().ok()).unwrap_or(1)
 }
 
 /// A cluster without anything of ours.
