@@ -152,7 +152,7 @@ kinds! {
         "lookup from=PLACE name=short|partial|full",
     ]
     PartialNamesResolve "partial-names-resolve" WindowsNodes
-        "its Windows pods have a whole search list for names with dots, which is documented not to be" [
+        "its Windows pods complete names with dots, too, which is documented not to work" [
         "lookup from=PLACE name=partial",
     ]
     DnsSlow "dns-slow" Nodes
