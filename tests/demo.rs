@@ -131,7 +131,7 @@ fn of_two_families_the_broken_one_is_found() {
     assert_eq!(healthy.status.code(), Some(0), "{said}");
     let passed = told("pass");
     assert!(second(&passed) > 20, "{passed:?}");
-    assert_eq!(second(&told("known-limitation")), 2, "{said}");
+    assert_eq!(second(&told("known-limitation")), 3, "{said}");
     let broken = demo(&[&given[..], &["--fault", "ipv6-proxy-dead=windows-2022"]].concat());
     let said = text(&broken.stdout);
     assert_eq!(broken.status.code(), Some(10), "{said}");

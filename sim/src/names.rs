@@ -157,7 +157,7 @@ pub(crate) fn settings(world: &World, from: &Origin) -> Settings {
         (_, true, _) => nodes_own(),
     };
     complete(&mut settings, told);
-    if os == Some(Os::Windows) {
+    if os == Some(Os::Windows) && !world.suffers(FaultKind::PartialNamesResolve, &pod.node) {
         // dns-pod-service.md: on Windows there is only one DNS suffix, that of the pod's namespace
         settings.searches.truncate(1);
     }
@@ -352,8 +352,12 @@ fn candidates(settings: &Settings, os: Os, query: &Query<'_>) -> Vec<String> {
         .map(|suffix| format!("{name}.{suffix}"));
     let as_it_is = std::iter::once(name.clone());
     match (query.by, os) {
-        // dns-pod-service.md: Windows takes a name with a dot for complete
-        (Resolver::System | Resolver::Go, Os::Windows) if dots > 0 => vec![name],
+        // dns-pod-service.md: Windows takes a name with a dot for complete. With more suffixes than
+        // one, which only the fault `partial-names-resolve` gives it, it goes on to them
+        (Resolver::System | Resolver::Go, Os::Windows) if dots > 0 => {
+            let completed = completed.filter(|_| settings.searches.len() > 1);
+            as_it_is.chain(completed).collect()
+        }
         // resolv.conf(5): with as many dots the name is first taken as it is
         (by, Os::Linux) if by != Resolver::Bind && dots >= settings.ndots => {
             as_it_is.chain(completed).collect()

@@ -46,6 +46,7 @@ const PING_TO_LINUX: &str = "net.pod-to-pod-ping/to-linux";
 const LONG: &str = "net.long-payload";
 const OUT: &str = "net.outbound";
 const OUT_BY_PING: &str = "net.outbound-icmp";
+const PARTIAL_NAME: &str = "net.dns-search/namespaced-name-from-windows";
 const OUTSIDE_NAMES: &str = "net.dns-external";
 const NODES_BY_PING: &str = "net.icmp-node";
 const LINUX_TO_NODES_BY_PING: &str = "net.icmp-node/from-linux";
@@ -317,6 +318,7 @@ pub(crate) const PRODUCT: &[Product] = &[
             ),
             ("net.service-balancing[*source=windows-pod]", Verdict::Fail),
             ("net.port-mapping[*source=windows-pod]", Verdict::Fail),
+            (PARTIAL_NAME, Verdict::Broken),
             ("net.dns-*source=windows-pod]", Verdict::Fail),
             // The other nodes are of Linux
             (NODE_PORT_FROM_WINDOWS, Verdict::Pass),
@@ -340,6 +342,7 @@ pub(crate) const PRODUCT: &[Product] = &[
             ("net.service-*", Verdict::Fail),
             ("net.port-mapping", Verdict::Fail),
             (OUTSIDE_NAMES, Verdict::Pass),
+            (PARTIAL_NAME, Verdict::Broken),
             ("net.dns-*", Verdict::Fail),
             (LOCAL_NODE_PORT, Verdict::Broken),
             (FROM_NODE, Verdict::Broken),
@@ -392,6 +395,11 @@ pub(crate) const PRODUCT: &[Product] = &[
         )],
         exit: Exit::NotConformant,
     },
+    Product::row(
+        "partial-names-resolve=windows-2022",
+        &[(PARTIAL_NAME, Verdict::LimitationLifted)],
+        Exit::Conformant,
+    ),
     Product {
         fault: "vip-sticks=windows-2022",
         turns: &[
@@ -419,6 +427,7 @@ pub(crate) const PRODUCT: &[Product] = &[
             (NO_NAT, Verdict::Fail),
             ("net.service-*source=linux-*", Verdict::Fail),
             ("net.port-mapping[*source=linux-pod]", Verdict::Broken),
+            (PARTIAL_NAME, Verdict::Broken),
             ("net.dns-*", Verdict::Fail),
             ("net.service-types/headless", Verdict::Fail),
             ("net.service-types/external-name", Verdict::Fail),

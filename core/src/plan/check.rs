@@ -196,7 +196,7 @@ pub struct Check {
     pub id: CheckId,
     /// The claim.
     pub claim: ClaimId,
-    /// What kind of claim it is.
+    /// What it is judged as.
     pub kind: Kind,
     /// What is looked at, in words.
     pub title: String,

@@ -141,7 +141,7 @@ pub struct PlannedCheck {
     pub id: CheckId,
     /// The claim.
     pub claim: ClaimId,
-    /// What kind of claim.
+    /// What it is judged as: mostly the kind of its claim.
     pub kind: Kind,
     /// What is looked at, in words.
     pub title: String,

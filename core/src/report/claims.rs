@@ -111,7 +111,7 @@ pub fn explain(suites: &Suites, id: &str) -> Result<String, Unknown> {
     if !is_implemented(suites, claim) {
         text.push_str("\nnot implemented: no case checks it yet\n");
     }
-    if let Some(entry) = suites.ledger.get(&claim.id) {
+    for entry in suites.ledger.of_claim(&claim.id) {
         explain_entry(&mut text, entry);
     }
     Ok(text)
@@ -350,6 +350,9 @@ fn explain_look(out: &mut String, test: &Test) {
 
 fn explain_entry(text: &mut String, entry: &LedgerEntry) {
     text.push_str("\nknown limitation\n");
+    if let Some(case) = &entry.case {
+        field(text, "case", &case.value);
+    }
     let builds: Vec<_> = entry.builds.iter().map(ToString::to_string).collect();
     let builds = if builds.is_empty() {
         "every build".to_owned()

@@ -16,7 +16,7 @@ use crate::way::{FixtureName, Signature, SourceKind, Test};
 pub struct Case {
     /// The claim.
     pub claim: ClaimId,
-    /// What kind of claim it is.
+    /// What it is judged as: a limitation where the ledger names it, else of its claim's kind.
     pub kind: Kind,
     /// Tells the cases of one claim apart; only such claims' cases have it.
     pub name: Option<String>,
@@ -82,22 +82,23 @@ pub(super) fn read_case(decoder: &mut Decoder<'_>, node: &Node, known: &Known<'_
         check_axes(decoder, over_node.unwrap_or(node), over, test, &controls);
         check_controls(decoder, over, test, &controls);
     }
-    if let (Some(claim), Some([])) = (claim, written) {
-        check_controlled(decoder, controls_node.unwrap_or(node), claim.kind);
+    let listed = claim.map(|claim| {
+        let name = name.as_ref().and_then(Option::as_deref);
+        (claim, known.listed(&claim.id, name))
+    });
+    let kind = listed.as_ref().map(|(claim, listed)| match listed {
+        Listed::Entry(_) => Kind::Limitation,
+        Listed::Unread | Listed::Not => claim.kind,
+    });
+    if let (Some(kind), Some([])) = (kind, written) {
+        check_controlled(decoder, controls_node.unwrap_or(node), kind);
     }
-    if let (Some(claim), Some(test)) = (claim, &test) {
-        check_ledger(
-            decoder,
-            claim_node.unwrap_or(node),
-            claim,
-            test,
-            &known.ledger(&claim.id),
-        );
+    if let (Some((claim, listed)), Some(test)) = (&listed, &test) {
+        check_ledger(decoder, claim_node.unwrap_or(node), claim, test, listed);
     }
-    let claim = claim?;
     Some(Case {
-        claim: claim.id.clone(),
-        kind: claim.kind,
+        claim: claim?.id.clone(),
+        kind: kind?,
         name: name?,
         title: title?,
         over: over?,
@@ -332,9 +333,6 @@ fn check_ledger(
     test: &Test,
     listed: &Listed<'_>,
 ) {
-    if claim.kind != Kind::Limitation {
-        return;
-    }
     let (message, hint) = match listed {
         Listed::Entry(entry) if test.expecting(&entry.signature).is_none() => (
             format!(
@@ -351,11 +349,11 @@ fn check_ledger(
                 }
             },
         ),
-        Listed::Not => (
+        Listed::Not if claim.kind == Kind::Limitation => (
             format!("limitation `{}` has no entry in the ledger", claim.id),
             "add it to limitations.yaml with scope, outside, signature, reason and source",
         ),
-        Listed::Entry(_) | Listed::Unread => return,
+        Listed::Entry(_) | Listed::Unread | Listed::Not => return,
     };
     decoder.report(node, message, Some(hint.to_owned()));
 }

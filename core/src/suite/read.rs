@@ -1,6 +1,6 @@
 //! All suite files read together; all their problems reported together.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use sha2::{Digest, Sha256};
 
@@ -8,9 +8,9 @@ use super::admission::read_exceptions;
 use super::case::{Case, read_case};
 use crate::claims::{Catalogue, Claim, ClaimId};
 use crate::document::{
-    Decoder, Diagnostic, Diagnostics, Node, Unread, hexadecimal, nearest, parse,
+    Decoder, Diagnostic, Diagnostics, Node, Unread, did_you_mean, hexadecimal, nearest, parse,
 };
-use crate::verdict::{LedgerEntry, read_ledger};
+use crate::verdict::{Ledger, LedgerEntry, read_ledger};
 
 /// One file of a suites folder.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -29,7 +29,7 @@ pub struct Suites {
     /// All claims.
     pub claims: Catalogue,
     /// The known limitations.
-    pub ledger: BTreeMap<ClaimId, LedgerEntry>,
+    pub ledger: Ledger,
     /// The cases, in the order of their claims.
     pub cases: Vec<Case>,
     /// SHA-256 over paths and texts, in hexadecimal.
@@ -39,11 +39,11 @@ pub struct Suites {
 /// What a case may refer to.
 pub(super) struct Known<'k> {
     claims: &'k Catalogue,
-    ledger: &'k BTreeMap<ClaimId, LedgerEntry>,
+    ledger: &'k Ledger,
     unread: &'k Unread,
 }
 
-/// What the ledger says of a claim.
+/// What the ledger says of a case.
 pub(super) enum Listed<'k> {
     /// This.
     Entry(&'k LedgerEntry),
@@ -69,9 +69,9 @@ impl Known<'_> {
         found
     }
 
-    /// The ledger's entry of a claim.
-    pub(super) fn ledger(&self, claim: &ClaimId) -> Listed<'_> {
-        match self.ledger.get(claim) {
+    /// The ledger's entry of a case.
+    pub(super) fn listed(&self, claim: &ClaimId, name: Option<&str>) -> Listed<'_> {
+        match self.ledger.of_case(claim, name) {
             Some(entry) => Listed::Entry(entry),
             None if self.unread.may_hold(claim.as_str()) => Listed::Unread,
             None => Listed::Not,
@@ -91,18 +91,20 @@ impl Suites {
         };
         let (ledger, unread) = match file(&files, "limitations.yaml", &mut found) {
             Some(file) => read_ledger(&file.shown, &file.text, &claims, &mut found),
-            None => (BTreeMap::new(), Unread::whole()),
+            None => (Ledger::default(), Unread::whole()),
         };
         let known = Known {
             claims: &claims,
             ledger: &ledger,
             unread: &unread,
         };
-        let mut cases = Vec::new();
+        let (mut cases, mut unread_cases) = (Vec::new(), Unread::default());
         for file in &files {
             match file.path.as_str() {
                 "claims.yaml" | "limitations.yaml" => {}
-                path if path.contains('/') => read_cases(file, &known, &mut cases, &mut found),
+                path if path.contains('/') => {
+                    read_cases(file, &known, &mut cases, &mut unread_cases, &mut found);
+                }
                 _ => found.push(Diagnostic {
                     file: file.shown.clone(),
                     line: 0,
@@ -112,6 +114,7 @@ impl Suites {
                 }),
             }
         }
+        report_unknown_cases(&ledger, &cases, &unread_cases, &mut found);
         cases.sort_by(|a: &Case, b| (&a.claim, &a.name).cmp(&(&b.claim, &b.name)));
         Diagnostics::check(found)?;
         Ok(Self {
@@ -125,6 +128,11 @@ impl Suites {
     /// The cases of a claim.
     pub fn cases_of(&self, claim: &ClaimId) -> impl Iterator<Item = &Case> {
         self.cases.iter().filter(move |case| case.claim == *claim)
+    }
+
+    /// The ledger's entry of a case, which is a limitation then.
+    pub fn limitation(&self, case: &Case) -> Option<&LedgerEntry> {
+        self.ledger.of_case(&case.claim, case.name.as_deref())
     }
 }
 
@@ -150,11 +158,13 @@ fn read_cases(
     file: &SuiteFile,
     known: &Known<'_>,
     cases: &mut Vec<Case>,
+    unread: &mut Unread,
     found: &mut Vec<Diagnostic>,
 ) {
     let root = match parse(&file.shown, &file.text) {
         Ok(root) => root,
         Err(error) => {
+            *unread = Unread::whole();
             found.push(error);
             return;
         }
@@ -176,6 +186,7 @@ fn read_cases(
             .collect();
         for item in items {
             let Some(mut case) = read_case(&mut decoder, item, known) else {
+                unread.note(item, "claim");
                 continue;
             };
             case.exceptions.splice(0..0, common.iter().cloned());
@@ -194,6 +205,31 @@ fn read_cases(
         }
     }
     found.extend(decoder.finish());
+}
+
+/// Reports entries of the ledger for cases that are not there.
+fn report_unknown_cases(
+    ledger: &Ledger,
+    cases: &[Case],
+    unread: &Unread,
+    found: &mut Vec<Diagnostic>,
+) {
+    for entry in ledger.entries() {
+        let Some(named) = &entry.case else { continue };
+        let own = cases.iter().filter(|case| case.claim == entry.claim);
+        let names: Vec<_> = own.filter_map(|case| case.name.as_deref()).collect();
+        let (claim, name) = (&entry.claim, named.value.as_str());
+        // Whatever hides it is reported in its place
+        if names.contains(&name) || unread.may_hold(claim.as_str()) {
+            continue;
+        }
+        let hint = match names.as_slice() {
+            [] => "none of its cases has a `name`: give it one, or remove the entry".to_owned(),
+            names => did_you_mean(name, names),
+        };
+        let message = format!("claim `{claim}` has no case `{name}`");
+        found.push(named.at.problem(message, Some(hint)));
+    }
 }
 
 fn digest(files: &[SuiteFile]) -> String {

@@ -1,14 +1,13 @@
 //! The ledger of known limitations: where each holds, how its failure looks, and why.
 
-use std::collections::btree_map::Entry::{Occupied, Vacant};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use semver::VersionReq;
 
 use super::fate::Fate;
 use super::judge::{Scope, SkipReason};
 use crate::claims::{Catalogue, ClaimId, Kind};
-use crate::document::{Decoder, Diagnostic, Node, Unread, nearest, parse};
+use crate::document::{Decoder, Diagnostic, Node, Placed, Unread, nearest, parse};
 use crate::facts::{CniMode, Facts, Known, WindowsBuild};
 use crate::way::{FailureClass, Signature, StartFailure, Trouble, TroubleKind};
 
@@ -26,6 +25,8 @@ pub enum Outside {
 pub struct LedgerEntry {
     /// The claim.
     pub claim: ClaimId,
+    /// The one case of a claim that holds otherwise; `None` for all of a limitation.
+    pub case: Option<Placed<String>>,
     /// The builds it holds for; empty for all.
     pub builds: BTreeSet<WindowsBuild>,
     /// The Kubernetes versions it holds for.
@@ -40,6 +41,32 @@ pub struct LedgerEntry {
     pub reason: String,
     /// Who says so.
     pub source: String,
+}
+
+/// The known limitations.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ledger {
+    entries: Vec<LedgerEntry>,
+}
+
+impl Ledger {
+    /// Every entry, in the order of the file.
+    pub fn entries(&self) -> impl Iterator<Item = &LedgerEntry> {
+        self.entries.iter()
+    }
+
+    /// The entries of a claim: one of a limitation, and one for each limited case of another claim.
+    pub fn of_claim(&self, claim: &ClaimId) -> impl Iterator<Item = &LedgerEntry> {
+        self.entries().filter(move |entry| entry.claim == *claim)
+    }
+
+    /// The entry of a case: that of its claim, or its own.
+    pub fn of_case(&self, claim: &ClaimId, name: Option<&str>) -> Option<&LedgerEntry> {
+        self.of_claim(claim).find(|entry| match &entry.case {
+            None => true,
+            Some(case) => Some(case.value.as_str()) == name,
+        })
+    }
 }
 
 /// A network plugin in a mode.
@@ -121,8 +148,8 @@ pub fn read_ledger(
     text: &str,
     claims: &Catalogue,
     found: &mut Vec<Diagnostic>,
-) -> (BTreeMap<ClaimId, LedgerEntry>, Unread) {
-    let mut ledger = BTreeMap::new();
+) -> (Ledger, Unread) {
+    let mut ledger = Ledger::default();
     let mut unread = Unread::default();
     let root = match parse(file, text) {
         Ok(root) => root,
@@ -139,16 +166,20 @@ pub fn read_ledger(
         for item in items.unwrap_or_default() {
             match read_entry(&mut decoder, item, claims) {
                 None => unread.note(item, "claim"),
-                Some(entry) => match ledger.entry(entry.claim.clone()) {
-                    Vacant(place) => {
-                        place.insert(entry);
+                Some(entry) => {
+                    let name = entry.case.as_ref().map(|case| case.value.as_str());
+                    if ledger.of_case(&entry.claim, name).is_none() {
+                        ledger.entries.push(entry);
+                        continue;
                     }
-                    Occupied(_) => {
-                        let message = format!("limitation `{}` stands here twice", entry.claim);
-                        let hint = "a claim has one entry: make one of both".to_owned();
-                        decoder.report(item, message, Some(hint));
-                    }
-                },
+                    let (of, what) = match name {
+                        None => (entry.claim.to_string(), "claim"),
+                        Some(name) => (format!("{}/{name}", entry.claim), "case"),
+                    };
+                    let message = format!("limitation `{of}` stands here twice");
+                    let hint = format!("a {what} has one entry: make one of both");
+                    decoder.report(item, message, Some(hint));
+                }
             }
         }
         if items.is_none() {
@@ -164,13 +195,21 @@ pub fn read_ledger(
 fn read_entry(decoder: &mut Decoder<'_>, node: &Node, claims: &Catalogue) -> Option<LedgerEntry> {
     let mut fields = decoder.fields(node, "a limitation")?;
     let claim = fields.required(decoder, "claim");
+    let case = fields.optional("case");
     let scope = fields.required(decoder, "scope");
     let outside = fields.required(decoder, "outside");
     let signature = fields.required(decoder, "signature");
     let reason = fields.required(decoder, "reason");
     let source = fields.required(decoder, "source");
     fields.finish(decoder);
-    let claim = claim.and_then(|node| read_claim(decoder, node, claims));
+    let claim = claim.and_then(|node| read_claim(decoder, node, case, claims));
+    let case = match case {
+        None => Some(None),
+        Some(node) => decoder.text(node, "`case`").map(|name| {
+            let (value, at) = (name.to_owned(), decoder.place(node));
+            Some(Placed { value, at })
+        }),
+    };
     let scope = scope.and_then(|node| read_scope(decoder, node));
     let outside = outside.and_then(|node| {
         decoder.word(
@@ -190,6 +229,7 @@ fn read_entry(decoder: &mut Decoder<'_>, node: &Node, claims: &Catalogue) -> Opt
     let (builds, kubernetes, network) = scope?;
     Some(LedgerEntry {
         claim: claim?,
+        case: case?,
         builds,
         kubernetes,
         network,
@@ -200,36 +240,60 @@ fn read_entry(decoder: &mut Decoder<'_>, node: &Node, claims: &Catalogue) -> Opt
     })
 }
 
-fn read_claim(decoder: &mut Decoder<'_>, node: &Node, claims: &Catalogue) -> Option<ClaimId> {
-    let known: Vec<_> = claims
-        .iter()
-        .filter(|claim| claim.kind == Kind::Limitation)
-        .map(|claim| claim.id.as_str())
-        .collect();
-    let parse = |word: &str| {
-        claims
-            .find(word)
-            .map(|claim| (claim.id.clone(), claim.kind))
+/// The claim of an entry: a limitation, or one of which a case is limited.
+fn read_claim(
+    decoder: &mut Decoder<'_>,
+    node: &Node,
+    case: Option<&Node>,
+    claims: &Catalogue,
+) -> Option<ClaimId> {
+    let may_have_entry = |kind: Kind| match case {
+        None => kind == Kind::Limitation,
+        Some(_) => is_limited_by_case(kind),
     };
     let text = decoder.text(node, "`claim`")?.to_owned();
-    match parse(&text) {
-        Some((id, Kind::Limitation)) => Some(id),
-        Some((id, kind)) => {
-            let message = format!("claim `{id}` is of kind {kind}, not limitation");
-            let hint = "remove the entry, or change the claim's kind".to_owned();
-            decoder.report(node, message, Some(hint));
-            None
-        }
+    let Some(claim) = claims.find(&text) else {
         // Whatever hides it is reported in its place
-        None if claims.may_hold(&text) => None,
-        None => {
-            let hint = match nearest(&text, known) {
+        if !claims.may_hold(&text) {
+            let known = claims.iter().filter(|claim| may_have_entry(claim.kind));
+            let hint = match nearest(&text, known.map(|claim| claim.id.as_str())) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => "limitations stand in claims.yaml first".to_owned(),
+                None => "claims stand in claims.yaml first".to_owned(),
             };
             decoder.report(node, format!("unknown claim `{text}`"), Some(hint));
-            None
         }
+        return None;
+    };
+    let (id, kind) = (&claim.id, claim.kind);
+    if may_have_entry(kind) {
+        return Some(id.clone());
+    }
+    let (at, message, hint) = match (case, kind) {
+        (Some(case), Kind::Limitation) => (
+            case,
+            format!("claim `{id}` is a limitation, and so are all its cases"),
+            "remove `case`",
+        ),
+        (None, _) if is_limited_by_case(kind) => (
+            node,
+            format!("claim `{id}` is of kind {kind}, not limitation"),
+            "name the one `case` that is limited, remove the entry, or change the claim's kind",
+        ),
+        _ => (
+            node,
+            format!("claim `{id}` is of kind {kind}, not limitation"),
+            "remove the entry, or change the claim's kind",
+        ),
+    };
+    decoder.report(at, message, Some(hint.to_owned()));
+    None
+}
+
+/// Whether claims of a kind say that something works, as it may not in one of their cases.
+fn is_limited_by_case(kind: Kind) -> bool {
+    match kind {
+        Kind::Capability | Kind::Requirement => true,
+        Kind::Rejection | Kind::Limitation | Kind::Advice | Kind::Evidence => false,
     }
 }
 
@@ -317,39 +381,79 @@ mod tests {
     const CLAIMS: &str = "claims:
       - {id: net.no-ping, kind: limitation, from: [docs], claim: a}
       - {id: net.no-pinh, kind: capability, from: [docs], claim: b}
+      - {id: net.advice, kind: advice, from: [docs], claim: d}
       - {id: net.lost, kind: nonsense, from: [docs], claim: c}
 ";
 
-    /// The hints of what is reported of a ledger whose only entry is for this claim.
-    fn hints(claim: &str) -> Vec<Option<String>> {
-        let claims = Catalogue::read("claims.yaml", CLAIMS, &mut Vec::new());
-        let text = format!(
-            "limitations:
-  - claim: {claim}
+    /// The ledger with an entry for each claim, or case of it, and the hints of what is reported.
+    fn read(claims: &[&str]) -> (Ledger, Vec<Option<String>>) {
+        let known = Catalogue::read("claims.yaml", CLAIMS, &mut Vec::new());
+        let entry = |claim: &&str| {
+            let named = claim.replace('/', "\n    case: ");
+            format!(
+                "  - claim: {named}
     scope: {{kubernetes: '*'}}
     outside: skip
     signature: {{failure: [timeout]}}
-    reason: a
+    reason: {claim}
     source: b
 "
-        );
+            )
+        };
+        let entries: String = claims.iter().map(entry).collect();
+        let text = format!("limitations:\n{entries}");
         let mut found = Vec::new();
-        let (ledger, _) = read_ledger("limitations.yaml", &text, &claims, &mut found);
-        assert_eq!(ledger.is_empty(), claim != "net.no-ping");
-        found.into_iter().map(|one| one.hint).collect()
+        let (ledger, _) = read_ledger("limitations.yaml", &text, &known, &mut found);
+        (ledger, found.into_iter().map(|one| one.hint).collect())
+    }
+
+    /// The hints of what is reported of a ledger whose only entry is for this claim, which is not
+    /// kept then.
+    fn hints(claim: &str) -> Vec<Option<String>> {
+        let (ledger, hints) = read(&[claim]);
+        assert!(ledger.entries().next().is_none(), "{claim}");
+        hints
     }
 
     #[test]
     fn an_entry_is_for_a_limitation_that_is_claimed() {
-        assert_eq!(hints("net.no-ping"), []);
-        // Nearer to the capability, which is nothing to be limited
+        assert_eq!(read(&["net.no-ping"]).1, []);
+        // Nearer to the capability, which is nothing to be limited as a whole
         let near = Some("did you mean `net.no-ping`?".to_owned());
         assert_eq!(hints("net.no-pinhh"), [near]);
-        let other = Some("remove the entry, or change the claim's kind".to_owned());
-        assert_eq!(hints("net.no-pinh"), [other]);
-        let none = Some("limitations stand in claims.yaml first".to_owned());
+        let other = "name the one `case` that is limited, remove the entry, or change the claim's \
+                     kind";
+        assert_eq!(hints("net.no-pinh"), [Some(other.to_owned())]);
+        let none = Some("claims stand in claims.yaml first".to_owned());
         assert_eq!(hints("storage.unheard-of"), [none]);
         // What is wrong with the claim itself is told of the claims
         assert_eq!(hints("net.lost"), []);
+    }
+
+    #[test]
+    fn an_entry_may_be_for_a_case_of_what_is_to_work() {
+        let near = Some("did you mean `net.no-pinh`?".to_owned());
+        assert_eq!(hints("net.no-pingh/a"), [near]);
+        assert_eq!(hints("net.no-ping/a"), [Some("remove `case`".to_owned())]);
+        let other = Some("remove the entry, or change the claim's kind".to_owned());
+        assert_eq!(hints("net.advice/a"), [other]);
+        let (ledger, hints) = read(&["net.no-ping", "net.no-pinh/a", "net.no-pinh/b"]);
+        assert_eq!(hints, []);
+        let reason = |claim: &str, case: Option<&str>| {
+            let claim = ClaimId::parse(claim).expect("an id");
+            let entry = ledger.of_case(&claim, case);
+            entry.map_or("none", |entry| entry.reason.as_str())
+        };
+        for case in [None, Some("a"), Some("b"), Some("c")] {
+            let own = match case {
+                Some("a") => "net.no-pinh/a",
+                Some("b") => "net.no-pinh/b",
+                _ => "none",
+            };
+            assert_eq!(reason("net.no-pinh", case), own);
+            assert_eq!(reason("net.no-ping", case), "net.no-ping");
+        }
+        let twice = Some("a case has one entry: make one of both".to_owned());
+        assert_eq!(read(&["net.no-pinh/a", "net.no-pinh/a"]).1, [twice]);
     }
 }

@@ -1,7 +1,9 @@
 //! What is said of the suites before any run, from the project's own suites.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
+use winconform_core::claims::{ClaimId, Kind};
 use winconform_core::config::Config;
 use winconform_core::facts::{Facts, Known, WindowsBuild};
 use winconform_core::plan::{Selection, plan};
@@ -107,6 +109,29 @@ fn the_projects_own_suites_are_listed_and_explained() {
         assert!(text.contains(claim.id.as_str()));
         assert!(explain(&suites, claim.id.as_str()).is_ok());
     }
+}
+
+#[test]
+fn one_case_of_a_capability_may_be_a_limitation() {
+    let suites = project_suites();
+    let claim = ClaimId::parse("net.dns-search").expect("an id");
+    let plan = plan(&suites, &runs::facts(), &Config::default());
+    let own = plan.checks.iter().filter(|check| check.claim == claim);
+    let seen: BTreeSet<_> = own
+        .map(|check| {
+            let case = check.id.as_str().split(['/', '[']).nth(1);
+            (case.unwrap_or_default(), check.kind)
+        })
+        .collect();
+    let expected = [
+        ("namespaced-name", Kind::Capability),
+        ("namespaced-name-from-windows", Kind::Limitation),
+        ("short-name", Kind::Capability),
+    ];
+    assert_eq!(seen, expected.into());
+    let text = explain(&suites, claim.as_str()).expect("a claim");
+    let entry = "\nknown limitation\n  case       namespaced-name-from-windows\n";
+    assert!(text.contains(entry), "{text}");
 }
 
 /// The project's own suites.

@@ -149,7 +149,11 @@ kinds! {
     ]
     DnsWrongAddress "dns-wrong-address" Nodes
         "names of Services resolve to an address that is not theirs" [
-        "lookup from=PLACE name=short|full",
+        "lookup from=PLACE name=short|partial|full",
+    ]
+    PartialNamesResolve "partial-names-resolve" WindowsNodes
+        "its Windows pods complete names with dots, too, which is documented not to work" [
+        "lookup from=PLACE name=partial",
     ]
     DnsSlow "dns-slow" Nodes
         "each answer of the cluster's DNS takes four seconds" [

@@ -14,10 +14,12 @@ use crate::topology::{NodeSpec, Os, Pool, Topology};
 const NAMED: usize = 8;
 
 /// Kinds that cannot both be seen at one place: what one lets nobody have, the other alters.
-const CONTRARY: [(FaultKind, FaultKind); 11] = [
+const CONTRARY: [(FaultKind, FaultKind); 13] = [
     (FaultKind::KubeProxyDead, FaultKind::Ipv6ProxyDead),
     (FaultKind::DnsDown, FaultKind::DnsSlow),
     (FaultKind::DnsDown, FaultKind::DnsWrongAddress),
+    (FaultKind::DnsDown, FaultKind::PartialNamesResolve),
+    (FaultKind::DnsSuffixWrong, FaultKind::PartialNamesResolve),
     (FaultKind::PolicyIgnored, FaultKind::PolicyClosed),
     (FaultKind::PingDropped, FaultKind::OutboundPingAnswers),
     (
@@ -323,6 +325,10 @@ mod tests {
         contradicts(["pull-slow=namespace/a", "pull-fails"], " in namespace `a`");
         contradicts(
             ["ping-dropped", "outbound-ping-answers"],
+            " on node/x-windows-2022-a",
+        );
+        contradicts(
+            ["dns-suffix-wrong", "partial-names-resolve=windows-2022"],
             " on node/x-windows-2022-a",
         );
         contradicts(["dns-down@1m..2m", "dns-slow"], "");

@@ -323,9 +323,11 @@ fn observe(memory: &Memory) -> Observed {
             );
         }
         let short = format!("web-{}", Pool::Linux);
-        let full = format!("{short}.{NAMESPACE}.svc.cluster.local");
+        let partial = format!("{short}.{NAMESPACE}");
+        let full = format!("{partial}.svc.cluster.local");
         for (kind, name) in [
             ("short", short.as_str()),
+            ("partial", partial.as_str()),
             ("full", full.as_str()),
             ("outside", "www.example.com"),
         ] {

@@ -14,6 +14,9 @@ const SECOND: &str = ",family=ipv6]";
 const OLD: (&str, Verdict) = ("*[pool=windows-2019,*family=ipv6]", Skip);
 const TO_OLD: (&str, Verdict) = ("*to=windows-2019,family=ipv6]", Skip);
 
+const PARTIAL_IN_SECOND: &str =
+    "net.dns-search/namespaced-name-from-windows[pool=windows-2022,*,family=ipv6]";
+
 const ROWS: &[Row] = &[
     // Its NodePorts are dead, too, and every Service has one on every node
     Row {
@@ -31,6 +34,7 @@ const ROWS: &[Row] = &[
                 "net.port-mapping[pool=windows-2022,source=windows-pod,family=ipv6]",
                 Fail,
             ),
+            (PARTIAL_IN_SECOND, Broken),
             (
                 "net.dns-*[pool=windows-2022,source=windows-pod,*family=ipv6]",
                 Fail,
@@ -125,6 +129,7 @@ const ROWS: &[Row] = &[
             ("net.after-churn[pool=windows-2022,*,family=ipv6]", Broken),
         ],
         by_chance: &[
+            (PARTIAL_IN_SECOND, Broken),
             (
                 "net.service-*[pool=windows-2022,source=windows-pod,*family=ipv6]",
                 Fail,
@@ -155,6 +160,7 @@ const OF_BOTH: &[&str] = &[
     "vip-sticks=windows-2022",
     "endpoint-stale=windows-2022",
     "dns-suffix-wrong=windows-2022",
+    "partial-names-resolve=windows-2022",
 ];
 
 /// Which pod of two a Service leads to is chance, and one is cut off.

@@ -43,6 +43,7 @@ const ROWS: &[Row] = &[
                 "net.port-mapping[pool=windows-2022,source=windows-pod]",
                 Fail,
             ),
+            (PARTIAL_OF_2022, Broken),
             ("net.dns-*[pool=windows-2022,source=windows-pod*", Fail),
             (
                 "net.service-types/*[pool=windows-2022,source=windows-pod]",
@@ -121,6 +122,7 @@ const ROWS: &[Row] = &[
                 Fail,
             ),
             ("net.port-mapping[pool=windows-2022,source=linux-*", Broken),
+            (PARTIAL_OF_2022, Broken),
             ("net.dns-*[pool=windows-2022,*", Fail),
             (
                 "net.service-types/cluster-ip[pool=windows-2022,source=linux-pod]",
@@ -201,6 +203,7 @@ const ROWS: &[Row] = &[
     Row {
         fault: "dns-down=windows-2022",
         turns: &[
+            (PARTIAL_OF_2022, Broken),
             ("net.dns-*[pool=windows-2022,source=windows-pod*", Fail),
             (HEADLESS_OF_2022, Fail),
             (ALIAS_OF_2022, Fail),
@@ -235,8 +238,14 @@ const ROWS: &[Row] = &[
         by_chance: &[],
     },
     Row {
+        fault: "partial-names-resolve=windows-2022",
+        turns: &[(PARTIAL_OF_2022, LimitationLifted)],
+        by_chance: &[],
+    },
+    Row {
         fault: "dns-wrong-address=windows-2022",
         turns: &[
+            (PARTIAL_OF_2022, Broken),
             (
                 "net.dns-service*[pool=windows-2022,source=windows-pod*",
                 Fail,
@@ -296,6 +305,7 @@ const ROWS: &[Row] = &[
             ("net.service-*", Fail),
             ("net.port-mapping[*", Fail),
             ("net.dns-external[*", Pass),
+            ("net.dns-search/namespaced-name-from-windows[*", Broken),
             ("net.dns-*", Fail),
             ("net.node-to-service-ip[*", Broken),
             ("net.local-nodeport[*", Broken),
@@ -428,6 +438,7 @@ const ROWS: &[Row] = &[
                 "net.dns-service[pool=windows-2022,source=windows-pod]",
                 Fail,
             ),
+            (PARTIAL_OF_2022, Broken),
             (
                 "net.dns-search/*[pool=windows-2022,source=windows-pod]",
                 Fail,
@@ -524,6 +535,8 @@ const WITHIN_2022: (&str, Verdict) = (
     Verdict::Skip,
 );
 
+const PARTIAL_OF_2022: &str =
+    "net.dns-search/namespaced-name-from-windows[pool=windows-2022,source=windows-pod]";
 const CHURN_OF_2022: &str = "net.after-churn[pool=windows-2022,source=windows-pod]";
 const CHURN_TO_LINUX: &str = "net.after-churn[*source=linux-pod]";
 const HEADLESS_OF_2022: &str = "net.service-types/headless[pool=windows-2022,source=windows-pod]";

@@ -227,6 +227,8 @@ fn classify(code: u16, text: &str) -> Option<FailureClass> {
         6 => Some(FailureClass::Dns),
         7 | 28 if says(&["unreachable", "no route to host"]) => Some(FailureClass::NoRoute),
         7 if says(&["refused"]) => Some(FailureClass::Refused),
+        // The phase that took too long (lib/multi.c)
+        28 if says(&["resolving timed out"]) => Some(FailureClass::Dns),
         // `Operation timed out after 8000 milliseconds with 0 bytes received`: it was connected
         28 if says(&["bytes received"]) => Some(FailureClass::NoAnswer),
         7 | 28 if says(&["timed out", "timeout was reached"]) => Some(FailureClass::Timeout),

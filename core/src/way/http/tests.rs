@@ -78,6 +78,11 @@ fn published_texts_are_classed() {
             FailureClass::Dns,
         ),
         (
+            28,
+            "Resolving timed out after 4001 milliseconds",
+            FailureClass::Dns,
+        ),
+        (
             7,
             "Failed to connect to 10.0.0.1 port 80 after 2041 ms: Connection refused",
             FailureClass::Refused,

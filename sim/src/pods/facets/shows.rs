@@ -27,6 +27,7 @@ pub(crate) fn shows(kind: FaultKind) -> Shows {
         | Kind::DnsDown
         | Kind::DnsSuffixWrong
         | Kind::DnsWrongAddress
+        | Kind::PartialNamesResolve
         | Kind::DnsSlow
         | Kind::VipSticks
         | Kind::EndpointStale
