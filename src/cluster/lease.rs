@@ -269,11 +269,15 @@ impl Keeper {
         stop: CancellationToken,
     ) -> Mark {
         let mut renewed = Instant::now();
+        let mut asked = renewed;
         loop {
+            // An answer that did not come has taken the pause's time already
+            let rest = self.renewal.saturating_sub(asked.elapsed());
             tokio::select! {
                 () = stop.cancelled() => return mark,
-                () = pause(self.renewal) => {}
+                () = pause(rest) => {}
             }
+            asked = Instant::now();
             let lost = match self.renew_once(&mark).await {
                 Ok(Ok(next)) => {
                     (mark, renewed) = (next, Instant::now());

@@ -6,7 +6,7 @@ use super::check::{Check, CheckId, Plan, PlannedLook, Point};
 use super::points::{at_point, points};
 use crate::config::{Config, Image};
 use crate::facts::{Facts, Known, NodeFact, NodeOrdinal, Os, Pool, PoolName, SecondFamily};
-use crate::suite::{Case, Expected, Suites};
+use crate::suite::{Across, Case, Expected, Suites};
 use crate::verdict::{Fate, Scope, SkipReason};
 use crate::way::{
     Denied, FixtureName, Need, SourceKind, Target, Test, Trouble, TroubleKind, VantageKey,
@@ -75,9 +75,9 @@ impl Surroundings<'_> {
             };
             return vec![self.check(case, point, Scope::Within, fate, Vec::new())];
         }
-        let to = match case.over.to_windows_pools {
-            true => pools.clone(),
-            false => vec![None],
+        let to = match case.over.across {
+            Across::Pools => pools.clone(),
+            Across::Pool | Across::Nodes => vec![None],
         };
         let ring = |pool: &PoolName| self.ring(pool);
         points(&case.over, &pools, &to, self.second.perhaps(), ring)
@@ -168,7 +168,8 @@ impl Surroundings<'_> {
 
     /// Why a case that looks from each node of a pool does not: there is one alone.
     fn lacks_ring(&self, case: &Case, point: &Point) -> Option<String> {
-        let pool = point.pool.as_ref().filter(|_| case.over.each_node)?;
+        let each = case.over.across == Across::Nodes;
+        let pool = point.pool.as_ref().filter(|_| each)?;
         let one_alone = self.pools.get(pool)?.nodes.len() == 1;
         (one_alone && point.node.is_none())
             .then(|| format!("{pool} has one usable node, which its prober looks from"))

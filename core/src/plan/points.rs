@@ -2,7 +2,7 @@
 
 use super::check::Point;
 use crate::facts::{IpFamily, NodeOrdinal, PoolName};
-use crate::suite::Over;
+use crate::suite::{Across, Over};
 use crate::way::{AdmissionExpect, ContainerKind, Look, Test, Workload};
 
 /// Every point of a case; `pools` are those of its cluster, `to` those that are looked at from
@@ -25,7 +25,7 @@ pub(super) fn points(
         .iter()
         .flat_map(|pool| to.iter().map(move |to| (pool, to)));
     for (pool, to) in pairs {
-        let each = pool.as_ref().filter(|_| over.each_node);
+        let each = pool.as_ref().filter(|_| over.across == Across::Nodes);
         let nodes = axis(each.map(&ring).into_iter().flatten());
         let places = sources
             .iter()

@@ -8,7 +8,7 @@ use crate::claims::{Claim, ClaimId, Kind, Pattern};
 use crate::config::Waiver;
 use crate::document::{Diagnostic, Diagnostics, Place, Placed, did_you_mean, nearest};
 use crate::facts::{Facts, IpFamily, Known};
-use crate::suite::{Case, Suites};
+use crate::suite::{Across, Case, Suites};
 use crate::verdict::Fate;
 use crate::way::{SourceKind, Test};
 
@@ -268,8 +268,8 @@ impl What {
                     Some(only) => pattern.matches(only.as_str()),
                     None => case.over.windows_pools,
                 },
-                Axis::To => case.over.to_windows_pools,
-                Axis::Node => case.over.each_node,
+                Axis::To => case.over.across == Across::Pools,
+                Axis::Node => case.over.across == Across::Nodes,
                 Axis::Source | Axis::Workload | Axis::Container | Axis::Value | Axis::Family => {
                     values_of(case, *axis)
                         .into_iter()

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::facts::{NodeOrdinal, PoolName};
+use crate::facts::{Facts, NodeOrdinal, PoolName};
 use crate::plan::Point;
 use crate::record::RunView;
 use crate::text::{counted, printable};
@@ -16,7 +16,7 @@ pub(super) fn node(view: &RunView, point: &Point) -> Option<String> {
 /// Of each pool that should be looked from node by node, of how many something is known; with their
 /// names where that is not all: `windows-2022 2 of 3 nodes (win-a, win-c)`. Printable.
 pub(super) fn looked_from(view: &RunView) -> Vec<String> {
-    let pools = view.facts.as_ref().map(|facts| facts.pools());
+    let pools = view.facts.as_ref().map(Facts::pools);
     let pools = pools.unwrap_or_default();
     let mut looked = BTreeMap::<&PoolName, BTreeSet<NodeOrdinal>>::new();
     for check in view.checks.values() {

@@ -12,5 +12,5 @@ mod read;
 pub use admission::{Exception, Expected, Gate, Then};
 pub use case::Case;
 pub use control::{Control, Without};
-pub use over::Over;
+pub use over::{Across, Over};
 pub use read::{SuiteFile, Suites};

@@ -15,10 +15,8 @@ pub struct Over {
     pub windows_pools: bool,
     /// Of those, this one alone.
     pub only_pool: Option<PoolName>,
-    /// From every Windows pool to every Windows pool, its own included.
-    pub to_windows_pools: bool,
-    /// From each node of a pool, or of a pool of many from a sample.
-    pub each_node: bool,
+    /// What is looked at from each pool.
+    pub across: Across,
     /// In the second family of addresses, too, where the cluster has two.
     pub families: bool,
     /// On clusters with one of these network plugins alone, as the facts name them; on all without
@@ -32,6 +30,18 @@ pub struct Over {
     pub containers: Vec<ContainerKind>,
     /// These values of the field, by name.
     pub values: BTreeMap<String, serde_json::Value>,
+}
+
+/// What is looked at from each pool, and from where in it.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Across {
+    /// From one place, the pool itself or what is of no pool.
+    #[default]
+    Pool,
+    /// From one place, every Windows pool, its own included.
+    Pools,
+    /// From each node, or of a pool of many from a sample.
+    Nodes,
 }
 
 /// Reads the axes; problems are reported to the decoder.
@@ -51,29 +61,7 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
         None => Some((false, None)),
         Some(node) => read_pools(decoder, node),
     };
-    let to_windows_pools = match to {
-        None => Some(false),
-        Some(node) => decoder.word(
-            node,
-            "axis of pools that are looked at",
-            &[ALL_POOLS],
-            |word| (word == ALL_POOLS).then_some(true),
-        ),
-    };
-    if let (Some(node), None) = (to, pool) {
-        let message = "`to` is the pool that is looked at from another one";
-        decoder.report(node, message, Some("add `pool: windows`".to_owned()));
-    }
-    let each_node = match node {
-        None => Some(false),
-        Some(node) => decoder.word(node, "axis of nodes", &[EACH_NODE], |word| {
-            (word == EACH_NODE).then_some(true)
-        }),
-    };
-    if let (Some(node), None) = (node, pool) {
-        let message = "`node` is each node of a pool";
-        decoder.report(node, message, Some("add `pool: windows`".to_owned()));
-    }
+    let across = read_across(decoder, pool, [to, node]);
     let networks = match network {
         None => Some(Vec::new()),
         Some(node) => read_networks(decoder, node),
@@ -118,8 +106,7 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
     Some(Over {
         windows_pools,
         only_pool,
-        to_windows_pools: to_windows_pools?,
-        each_node: each_node?,
+        across: across?,
         families: families?,
         networks: networks?,
         sources: sources?,
@@ -154,6 +141,37 @@ impl Over {
         let because = format!("{plugin}, and it is known of {known} alone");
         Some(Fate::Skip(SkipReason::Inapplicable { because }))
     }
+}
+
+/// `to: windows` or `node: each`, which no case has both of.
+fn read_across(
+    decoder: &mut Decoder<'_>,
+    pool: Option<&Node>,
+    [to, node]: [Option<&Node>; 2],
+) -> Option<Across> {
+    let (written, axis, known, across, message) = match (to, node) {
+        (None, None) => return Some(Across::Pool),
+        (Some(_), Some(node)) => {
+            let message = "each node looks at its own pool: `to` and `node` do not go together";
+            decoder.report(node, message, Some("remove one of them".to_owned()));
+            return None;
+        }
+        (Some(to), None) => {
+            let message = "`to` is the pool that is looked at from another one";
+            let axis = "axis of pools that are looked at";
+            (to, axis, ALL_POOLS, Across::Pools, message)
+        }
+        (None, Some(node)) => {
+            let message = "`node` is each node of a pool";
+            (node, "axis of nodes", EACH_NODE, Across::Nodes, message)
+        }
+    };
+    if pool.is_none() {
+        decoder.report(written, message, Some("add `pool: windows`".to_owned()));
+    }
+    decoder.word(written, axis, &[known], |word| {
+        (word == known).then_some(across)
+    })
 }
 
 /// Products as the facts name network plugins.

@@ -217,15 +217,15 @@ fn report_unknown_cases(
     for entry in ledger.entries() {
         let Some(named) = &entry.case else { continue };
         let own = cases.iter().filter(|case| case.claim == entry.claim);
-        let names: Vec<_> = own.filter_map(|case| case.name.as_deref()).collect();
+        let known: Vec<_> = own.filter_map(|case| case.name.as_deref()).collect();
         let (claim, name) = (&entry.claim, named.value.as_str());
         // Whatever hides it is reported in its place
-        if names.contains(&name) || unread.may_hold(claim.as_str()) {
+        if known.contains(&name) || unread.may_hold(claim.as_str()) {
             continue;
         }
-        let hint = match names.as_slice() {
+        let hint = match known.as_slice() {
             [] => "none of its cases has a `name`: give it one, or remove the entry".to_owned(),
-            names => did_you_mean(name, names),
+            known => did_you_mean(name, known),
         };
         let message = format!("claim `{claim}` has no case `{name}`");
         found.push(named.at.problem(message, Some(hint)));
