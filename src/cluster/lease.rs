@@ -268,14 +268,12 @@ impl Keeper {
         state: watch::Sender<LeaseState>,
         stop: CancellationToken,
     ) -> Mark {
-        let mut renewed = Instant::now();
-        let mut asked = renewed;
+        let (mut renewed, mut asked) = (Instant::now(), Instant::now());
         loop {
-            // An answer that did not come has taken the pause's time already
-            let rest = self.renewal.saturating_sub(asked.elapsed());
             tokio::select! {
                 () = stop.cancelled() => return mark,
-                () = pause(rest) => {}
+                // An answer that did not come has taken some of it already
+                () = pause(self.renewal.saturating_sub(asked.elapsed())) => {}
             }
             asked = Instant::now();
             let lost = match self.renew_once(&mark).await {

@@ -5,12 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::check::{Check, CheckId, Plan, PlannedLook, Point};
 use super::points::{at_point, points};
 use crate::config::{Config, Image};
-use crate::facts::{Facts, Known, NodeFact, NodeOrdinal, Os, Pool, PoolName, SecondFamily};
+use crate::facts::{Facts, Known, NodeOrdinal, Os, Pool, PoolName, SecondFamily};
 use crate::suite::{Across, Case, Expected, Suites};
 use crate::verdict::{Fate, Scope, SkipReason};
-use crate::way::{
-    Denied, FixtureName, Need, SourceKind, Target, Test, Trouble, TroubleKind, VantageKey,
-};
+use crate::way::{Denied, FixtureName, Need, SourceKind, Test, Trouble, TroubleKind, VantageKey};
 
 /// Plans every case of the suites on a cluster: one check per point, each to be looked at or with
 /// its reason why not. No case vanishes: one without any point is a skipped check.
@@ -30,11 +28,12 @@ pub fn plan(suites: &Suites, facts: &Facts, config: &Config) -> Plan {
     Plan { checks }
 }
 
-struct Surroundings<'p> {
+/// What a plan is made of.
+pub(super) struct Surroundings<'p> {
     suites: &'p Suites,
-    facts: &'p Facts,
-    config: &'p Config,
-    pools: BTreeMap<PoolName, Pool>,
+    pub(super) facts: &'p Facts,
+    pub(super) config: &'p Config,
+    pub(super) pools: BTreeMap<PoolName, Pool>,
     /// The family of addresses that the cluster has besides its first.
     second: SecondFamily,
 }
@@ -219,150 +218,6 @@ impl Surroundings<'_> {
         }
     }
 
-    /// Why a look cannot be: nobody has asked for it, or what it needs has no place to stand, or no
-    /// image.
-    fn hindrance(&self, look: &PlannedLook) -> Option<SkipReason> {
-        if let Some(because) = self.not_asked(look) {
-            let because = because.to_owned();
-            return Some(SkipReason::NotAsked { because });
-        }
-        look.rests_on()
-            .filter_map(|(key, _)| Some((key.name, key.pool?)))
-            .find_map(|(fixture, name)| {
-                let pool = self.pools.get(&name).filter(|pool| !pool.nodes.is_empty());
-                let Some(pool) = pool else {
-                    return Some(self.no_usable(&name));
-                };
-                let linux = self.pools.get(&PoolName::linux());
-                if matches!(fixture, FixtureName::Sched(own) if own.needs_linux())
-                    && linux.is_none_or(|linux| linux.nodes.is_empty())
-                {
-                    return Some(self.no_usable(&PoolName::linux()));
-                }
-                let image = self.config.images.of(image_role(fixture)?, pool.build);
-                image.is_none().then(|| SkipReason::NoImage {
-                    pool: name.to_string(),
-                })
-            })
-            .or_else(|| self.lacks_agnhost(look))
-    }
-
-    /// That no node of a pool can be used, and why those are not that it has.
-    fn no_usable(&self, pool: &PoolName) -> SkipReason {
-        let own = self.pools.get(pool).map(|pool| &pool.unusable[..]);
-        let own = own.unwrap_or_default();
-        let nodes = self.facts.nodes.value().into_iter().flatten();
-        let nodes = nodes.filter(|node| own.contains(&node.name));
-        let mut why: Vec<_> = nodes.take(NAMED).map(NodeFact::unusable_for).collect();
-        if own.len() > NAMED {
-            why.push(format!("and {} more", own.len() - NAMED));
-        }
-        SkipReason::NoUsableNode {
-            of: pool.to_string(),
-            why,
-        }
-    }
-
-    /// The pool in which agnhost would have to send or serve and is not to be had.
-    fn lacks_agnhost(&self, look: &PlannedLook) -> Option<SkipReason> {
-        let (here, there) = match &look.test {
-            // Its /dial sends the datagram
-            Test::Udp(udp) => (true, is_prober(udp.ask.of)),
-            Test::Http(http) => {
-                let of = http.ask.of.is_some_and(is_prober);
-                (
-                    matches!(http.ask.target, Target::Itself | Target::ItselfByService),
-                    of,
-                )
-            }
-            Test::Admission(_)
-            | Test::Fact(_)
-            | Test::Ping(_)
-            | Test::Placement(_)
-            | Test::Preemption(_)
-            | Test::State(_) => (false, false),
-        };
-        let from = look
-            .from
-            .as_ref()
-            .filter(|from| here && from.kind == SourceKind::WindowsPod);
-        let mut needs = look.needs.iter().map(|(key, _)| key);
-        // Servers of agnhost's alone, whatever is asked of them
-        let serves = |name: FixtureName| match name {
-            FixtureName::Churn | FixtureName::PolicyDenied | FixtureName::PolicyAllowed => true,
-            FixtureName::WindowsPodProber | FixtureName::Ring => there,
-            _ => false,
-        };
-        let of = needs.find(|key| serves(key.name));
-        let pools = from.and_then(|from| from.pool.as_ref()).into_iter();
-        let mut pools = pools.chain(of.and_then(|key| key.pool.as_ref()));
-        let lacks = |name: &&PoolName| {
-            let pool = self.pools.get(*name);
-            pool.is_some_and(|pool| !self.config.images.has_agnhost(pool.build))
-        };
-        let pool = pools.find(lacks)?.to_string();
-        Some(SkipReason::NoAgnhost { pool })
-    }
-
-    /// What becomes of a look that needs a load balancer where there is none, or nobody can tell.
-    fn lacks_balancer(&self, look: &PlannedLook) -> Option<Fate> {
-        let mut needs = look.needs.iter().map(|(key, _)| key.name);
-        needs.find(|name| *name == FixtureName::LoadBalancer)?;
-        let known = match &self.facts.load_balancer {
-            Known::Fact { value, .. } => value,
-            Known::Unknown { because } => {
-                return Some(Fate::Broken(unknown(
-                    "the cluster's load balancer",
-                    because,
-                )));
-            }
-        };
-        let cloud = self.facts.provider.value().and_then(Option::as_deref);
-        let there = known.with_address > 0
-            || !known.products.is_empty()
-            || cloud.is_some_and(|cloud| CLOUDS.contains(&cloud));
-        match known.unread.first() {
-            _ if there => None,
-            Some(unread) => Some(Fate::Broken(unknown("the cluster's load balancer", unread))),
-            None => {
-                let because =
-                    "there is no sign of a load balancer: none that is known, no cloud's, \
-                               and no Service that has an address of one"
-                        .to_owned();
-                Some(Fate::Skip(SkipReason::Inapplicable { because }))
-            }
-        }
-    }
-
-    /// What the configuration says of a look that has to do with the outside and is not wanted.
-    fn not_asked(&self, look: &PlannedLook) -> Option<&'static str> {
-        let outside = &self.config.outside;
-        let from_outside = look.from.as_ref().map(|from| from.kind) == Some(SourceKind::Outside);
-        if look
-            .needs
-            .iter()
-            .any(|(key, _)| key.name == FixtureName::LoadBalancer)
-            && !outside.load_balancers
-        {
-            return Some(
-                "the configuration does not say that Services of type LoadBalancer are made \
-                 (`outside: {load-balancers: true}`), whose addresses may be public",
-            );
-        }
-        if from_outside && !outside.reaches_nodes {
-            return Some(
-                "the configuration does not say that nodes are reached from where this runs \
-                 (`outside: {reaches-nodes: true}`)",
-            );
-        }
-        let target = look.test.outside()?;
-        if !self.config.profile.rules().way_out {
-            return Some("with this profile nothing outside the cluster is looked at");
-        }
-        let none = target.set(outside).is_empty();
-        none.then_some("the configuration names nothing outside the cluster (`outside`)")
-    }
-
     fn check(
         &self,
         case: &Case,
@@ -430,12 +285,6 @@ impl Surroundings<'_> {
     }
 }
 
-/// So many nodes of a pool that cannot be used are named.
-const NAMED: usize = 3;
-
-/// Clusters of these providers have a load balancer without any sign of it.
-const CLOUDS: [&str; 3] = ["aks", "eks", "gke"];
-
 /// The role of the image that the pods a test asks for should run.
 fn sample(test: &Test) -> Option<Image> {
     match test {
@@ -448,11 +297,6 @@ fn sample(test: &Test) -> Option<Image> {
         | Test::Preemption(_)
         | Test::Udp(_) => None,
     }
-}
-
-/// Whether a fixture is a prober in a Windows pod.
-fn is_prober(fixture: FixtureName) -> bool {
-    matches!(fixture, FixtureName::WindowsPodProber | FixtureName::Ring)
 }
 
 /// The role of the image a fixture's pods run, for those that have pods.
@@ -483,7 +327,7 @@ fn unreadable_build() -> Trouble {
     unknown("the build of the pool's nodes", because)
 }
 
-fn unknown(what: &str, because: &str) -> Trouble {
+pub(super) fn unknown(what: &str, because: &str) -> Trouble {
     let kind = match Denied::quoted(because) {
         Some(_) => TroubleKind::Forbidden,
         None => TroubleKind::FactUnknown,
@@ -499,7 +343,7 @@ mod tests {
 
     use super::*;
     use crate::facts::{
-        CniMode, ConditionFact, IpFamily, LoadBalancerFact, NodeDetails, WindowsBuild,
+        CniMode, ConditionFact, IpFamily, LoadBalancerFact, NodeDetails, NodeFact, WindowsBuild,
         WorkloadsFact,
     };
     use crate::suite::SuiteFile;

@@ -3,6 +3,7 @@
 mod access;
 mod build;
 mod check;
+mod hindrance;
 mod offer;
 mod points;
 mod pulls;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::blame::Blame;
 use super::ending::reservations;
 use super::finding::{Finding, word};
-use super::places;
+use super::places::Point;
 use super::summary::took_ms;
 use super::suspects::{suspects, unoffered};
 use super::waivers::state_word;
@@ -279,27 +279,6 @@ struct Check {
 
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
-struct Point {
-    pool: Option<String>,
-    source: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    to: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    node: Option<u16>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    node_name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    workload: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    container: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    value: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    family: Option<&'static str>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "kebab-case")]
 struct Because {
     expected: Option<String>,
     seen: Option<String>,
@@ -315,20 +294,7 @@ impl Check {
             claim: planned.claim.to_string(),
             kind: planned.kind.as_str(),
             title: kept(&planned.title),
-            point: Point {
-                pool: planned.point.pool.as_ref().map(|pool| kept(pool.as_str())),
-                source: planned.point.source.map(crate::way::SourceKind::as_str),
-                to: planned.point.to.as_ref().map(|pool| kept(pool.as_str())),
-                node: planned.point.node,
-                node_name: places::node(view, &planned.point).as_deref().map(kept),
-                workload: planned.point.workload.map(crate::way::Workload::as_str),
-                container: planned
-                    .point
-                    .container
-                    .map(crate::way::ContainerKind::as_str),
-                value: planned.point.value.as_deref().map(kept),
-                family: planned.point.family.map(crate::facts::IpFamily::as_str),
-            },
+            point: Point::of(view, &planned.point),
             verdict: word(finding.verdict),
             flaky: check
                 .conclusion
@@ -445,7 +411,7 @@ impl TearDown {
 }
 
 /// Text as recorded as far as it is kept; how long it was is said when it is cut.
-fn kept(text: &str) -> String {
+pub(super) fn kept(text: &str) -> String {
     let mut kept = text.to_owned();
     if bound(&mut kept, KEPT) {
         let _ = write!(kept, "… ({} bytes in all)", text.len());

@@ -1,14 +1,56 @@
-//! The nodes that are looked from one by one.
+//! Where checks look from and at, and of how many nodes that is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::facts::{Facts, NodeOrdinal, PoolName};
-use crate::plan::Point;
+use serde::Serialize;
+
+use super::json::kept;
+use crate::facts::{Facts, IpFamily, NodeOrdinal, PoolName};
+use crate::plan;
 use crate::record::RunView;
 use crate::text::{counted, printable};
+use crate::way::{ContainerKind, SourceKind, Workload};
+
+/// Where a check is and looks from, in reports for programs.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct Point {
+    pool: Option<String>,
+    source: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workload: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    container: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    family: Option<&'static str>,
+}
+
+impl Point {
+    pub(super) fn of(view: &RunView, point: &plan::Point) -> Self {
+        Self {
+            pool: point.pool.as_ref().map(|pool| kept(pool.as_str())),
+            source: point.source.map(SourceKind::as_str),
+            to: point.to.as_ref().map(|pool| kept(pool.as_str())),
+            node: point.node,
+            node_name: node(view, point).as_deref().map(kept),
+            workload: point.workload.map(Workload::as_str),
+            container: point.container.map(ContainerKind::as_str),
+            value: point.value.as_deref().map(kept),
+            family: point.family.map(IpFamily::as_str),
+        }
+    }
+}
 
 /// The name of the node that a check looks from, where each of its pool does. Foreign text.
-pub(super) fn node(view: &RunView, point: &Point) -> Option<String> {
+pub(super) fn node(view: &RunView, point: &plan::Point) -> Option<String> {
     let (pool, node) = (point.pool.as_ref()?, point.node?);
     view.facts.as_ref()?.pools().get(pool)?.node(node).cloned()
 }

@@ -383,7 +383,29 @@ pub(crate) fn healthy() -> Recorder {
     recorder
 }
 
-/// The same, with how long it took and what waited for what.
+/// A run that looked from both usable nodes of a pool of three: from one it failed, from the other
+/// nothing could be seen.
+pub(crate) fn from_each_node() -> Recorder {
+    let from = |node| {
+        let point = Point {
+            node: Some(node),
+            ..at(Some(SourceKind::WindowsPod))
+        };
+        let title = "the Service's virtual IP answers from a pod on each node";
+        planned("net.service-ip-from-pod", Kind::Capability, point, title)
+    };
+    let plan = [from(1), from(2)];
+    let mut recorder = begun(&plan);
+    let failed = saw(Verdict::Fail, "200 with `Windows`", "timeout: curl: (28)");
+    let trouble = Trouble::new(TroubleKind::ExecTransport, "the stream was cut");
+    let broken = conclusion(Verdict::Broken, Because::Trouble(trouble));
+    recorder.judged(&plan[0], &[], failed);
+    recorder.judged(&plan[1], &[], broken);
+    recorder.push(torn_down()).push(ended(Exit::NotConformant));
+    recorder
+}
+
+/// The same as the healthy one, with how long it took and what waited for what.
 pub(crate) fn healthy_with_spans() -> Recorder {
     let plan = plan();
     let mut recorder = begun(&plan);

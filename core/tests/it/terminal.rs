@@ -32,6 +32,21 @@ fn the_critical_path_is_told_beside_the_tear_down() {
 }
 
 #[test]
+fn of_nodes_that_are_each_looked_from_it_tells_which_and_how_many() {
+    let view = runs::from_each_node().view();
+    let text = rendered(&view, 100);
+    let lines: Vec<_> = text.lines().map(str::trim).collect();
+    let told = "looked from windows-2022 1 of 3 nodes (win-0)";
+    assert!(lines.contains(&told), "{text}");
+    assert!(lines.contains(&"from node   win-0"), "{text}");
+    let json = winconform_core::report::json::render(&view);
+    assert!(json.contains(r#""node-name": "win-0""#), "{json}");
+    let junit = winconform_core::report::junit::render(&view).expect("a report");
+    let property = r#"name="winconform.looked-from" value="windows-2022 1 of 3 nodes (win-0)""#;
+    assert!(junit.contains(property), "{junit}");
+}
+
+#[test]
 fn healthy_and_narrow() {
     insta::assert_snapshot!(rendered(&runs::healthy().view(), 60));
 }

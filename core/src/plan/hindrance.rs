@@ -1,0 +1,164 @@
+//! Why a look cannot be: what it needs is nowhere to be had, or nobody has asked for it.
+
+use super::build::{Surroundings, image_role, unknown};
+use super::check::PlannedLook;
+use crate::facts::{Known, NodeFact, PoolName};
+use crate::verdict::{Fate, SkipReason};
+use crate::way::{FixtureName, SourceKind, Target, Test};
+
+/// So many nodes of a pool that cannot be used are named.
+const NAMED: usize = 3;
+
+/// Clusters of these providers have a load balancer without any sign of it.
+const CLOUDS: [&str; 3] = ["aks", "eks", "gke"];
+
+impl Surroundings<'_> {
+    /// Why a look cannot be: nobody has asked for it, or what it needs has no place to stand, or no
+    /// image.
+    pub(super) fn hindrance(&self, look: &PlannedLook) -> Option<SkipReason> {
+        if let Some(because) = self.not_asked(look) {
+            let because = because.to_owned();
+            return Some(SkipReason::NotAsked { because });
+        }
+        look.rests_on()
+            .filter_map(|(key, _)| Some((key.name, key.pool?)))
+            .find_map(|(fixture, name)| {
+                let pool = self.pools.get(&name).filter(|pool| !pool.nodes.is_empty());
+                let Some(pool) = pool else {
+                    return Some(self.no_usable(&name));
+                };
+                let linux = self.pools.get(&PoolName::linux());
+                if matches!(fixture, FixtureName::Sched(own) if own.needs_linux())
+                    && linux.is_none_or(|linux| linux.nodes.is_empty())
+                {
+                    return Some(self.no_usable(&PoolName::linux()));
+                }
+                let image = self.config.images.of(image_role(fixture)?, pool.build);
+                image.is_none().then(|| SkipReason::NoImage {
+                    pool: name.to_string(),
+                })
+            })
+            .or_else(|| self.lacks_agnhost(look))
+    }
+
+    /// That no node of a pool can be used, and why those are not that it has.
+    fn no_usable(&self, pool: &PoolName) -> SkipReason {
+        let own = self.pools.get(pool).map(|pool| &pool.unusable[..]);
+        let own = own.unwrap_or_default();
+        let nodes = self.facts.nodes.value().into_iter().flatten();
+        let nodes = nodes.filter(|node| own.contains(&node.name));
+        let mut why: Vec<_> = nodes.take(NAMED).map(NodeFact::unusable_for).collect();
+        if own.len() > NAMED {
+            why.push(format!("and {} more", own.len() - NAMED));
+        }
+        SkipReason::NoUsableNode {
+            of: pool.to_string(),
+            why,
+        }
+    }
+
+    /// The pool in which agnhost would have to send or serve and is not to be had.
+    fn lacks_agnhost(&self, look: &PlannedLook) -> Option<SkipReason> {
+        let (here, there) = match &look.test {
+            // Its /dial sends the datagram
+            Test::Udp(udp) => (true, is_prober(udp.ask.of)),
+            Test::Http(http) => {
+                let of = http.ask.of.is_some_and(is_prober);
+                (
+                    matches!(http.ask.target, Target::Itself | Target::ItselfByService),
+                    of,
+                )
+            }
+            Test::Admission(_)
+            | Test::Fact(_)
+            | Test::Ping(_)
+            | Test::Placement(_)
+            | Test::Preemption(_)
+            | Test::State(_) => (false, false),
+        };
+        let from = look
+            .from
+            .as_ref()
+            .filter(|from| here && from.kind == SourceKind::WindowsPod);
+        let mut needs = look.needs.iter().map(|(key, _)| key);
+        // Servers of agnhost's alone, whatever is asked of them
+        let serves = |name: FixtureName| match name {
+            FixtureName::Churn | FixtureName::PolicyDenied | FixtureName::PolicyAllowed => true,
+            FixtureName::WindowsPodProber | FixtureName::Ring => there,
+            _ => false,
+        };
+        let of = needs.find(|key| serves(key.name));
+        let pools = from.and_then(|from| from.pool.as_ref()).into_iter();
+        let mut pools = pools.chain(of.and_then(|key| key.pool.as_ref()));
+        let lacks = |name: &&PoolName| {
+            let pool = self.pools.get(*name);
+            pool.is_some_and(|pool| !self.config.images.has_agnhost(pool.build))
+        };
+        let pool = pools.find(lacks)?.to_string();
+        Some(SkipReason::NoAgnhost { pool })
+    }
+
+    /// What becomes of a look that needs a load balancer where there is none, or nobody can tell.
+    pub(super) fn lacks_balancer(&self, look: &PlannedLook) -> Option<Fate> {
+        let mut needs = look.needs.iter().map(|(key, _)| key.name);
+        needs.find(|name| *name == FixtureName::LoadBalancer)?;
+        let known = match &self.facts.load_balancer {
+            Known::Fact { value, .. } => value,
+            Known::Unknown { because } => {
+                return Some(Fate::Broken(unknown(
+                    "the cluster's load balancer",
+                    because,
+                )));
+            }
+        };
+        let cloud = self.facts.provider.value().and_then(Option::as_deref);
+        let there = known.with_address > 0
+            || !known.products.is_empty()
+            || cloud.is_some_and(|cloud| CLOUDS.contains(&cloud));
+        match known.unread.first() {
+            _ if there => None,
+            Some(unread) => Some(Fate::Broken(unknown("the cluster's load balancer", unread))),
+            None => {
+                let because =
+                    "there is no sign of a load balancer: none that is known, no cloud's, \
+                               and no Service that has an address of one"
+                        .to_owned();
+                Some(Fate::Skip(SkipReason::Inapplicable { because }))
+            }
+        }
+    }
+
+    /// What the configuration says of a look that has to do with the outside and is not wanted.
+    fn not_asked(&self, look: &PlannedLook) -> Option<&'static str> {
+        let outside = &self.config.outside;
+        let from_outside = look.from.as_ref().map(|from| from.kind) == Some(SourceKind::Outside);
+        if look
+            .needs
+            .iter()
+            .any(|(key, _)| key.name == FixtureName::LoadBalancer)
+            && !outside.load_balancers
+        {
+            return Some(
+                "the configuration does not say that Services of type LoadBalancer are made \
+                 (`outside: {load-balancers: true}`), whose addresses may be public",
+            );
+        }
+        if from_outside && !outside.reaches_nodes {
+            return Some(
+                "the configuration does not say that nodes are reached from where this runs \
+                 (`outside: {reaches-nodes: true}`)",
+            );
+        }
+        let target = look.test.outside()?;
+        if !self.config.profile.rules().way_out {
+            return Some("with this profile nothing outside the cluster is looked at");
+        }
+        let none = target.set(outside).is_empty();
+        none.then_some("the configuration names nothing outside the cluster (`outside`)")
+    }
+}
+
+/// Whether a fixture is a prober in a Windows pod.
+fn is_prober(fixture: FixtureName) -> bool {
+    matches!(fixture, FixtureName::WindowsPodProber | FixtureName::Ring)
+}
