@@ -1,0 +1,80 @@
+//! An object, as a value and as JSON.
+
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::controllers::{Load, Standing};
+
+/// An object as it is at a version: a value, its JSON, or both, each made of the other when somebody
+/// first asks. As JSON alone it takes a tenth of the memory.
+#[derive(Debug)]
+pub(super) struct Object {
+    value: OnceLock<Value>,
+    encoded: OnceLock<Bytes>,
+    standing: OnceLock<Standing>,
+    load: OnceLock<Option<Load>>,
+}
+
+impl Deref for Object {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        self.value()
+    }
+}
+
+impl Object {
+    pub(super) fn new(value: Value) -> Arc<Self> {
+        Arc::new(Self {
+            value: value.into(),
+            encoded: OnceLock::new(),
+            standing: OnceLock::new(),
+            load: OnceLock::new(),
+        })
+    }
+
+    pub(super) fn value(&self) -> &Value {
+        self.value.get_or_init(|| {
+            let encoded = self.encoded.get().expect("one of both is there");
+            serde_json::from_slice(encoded).expect("it was encoded here")
+        })
+    }
+
+    /// As JSON, shared by all who send it.
+    pub(super) fn encoded(&self) -> Bytes {
+        let encode = || {
+            let text = self.value().to_string().into_boxed_str();
+            Bytes::from(text.into_boxed_bytes())
+        };
+        self.encoded.get_or_init(encode).clone()
+    }
+
+    /// How a pod counts for who owns it.
+    pub(super) fn standing(&self) -> Standing {
+        *self.standing.get_or_init(|| Standing::of(self.value()))
+    }
+
+    /// What a pod takes of its node, if it is not over.
+    pub(super) fn load(&self) -> Option<&Load> {
+        self.load.get_or_init(|| Load::of(self.value())).as_ref()
+    }
+
+    /// Whether it is JSON alone.
+    #[cfg(test)]
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.value.get().is_none()
+    }
+
+    /// The same as JSON alone.
+    pub(super) fn at_rest(&self) -> Arc<Self> {
+        Arc::new(Self {
+            value: OnceLock::new(),
+            encoded: self.encoded().into(),
+            standing: OnceLock::new(),
+            load: OnceLock::new(),
+        })
+    }
+}
