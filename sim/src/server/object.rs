@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::controllers::{Load, Standing};
+use super::controllers::{Load, Room, Standing};
 
 /// An object as it is at a version: a value, its JSON, or both, each made of the other when somebody
 /// first asks. As JSON alone it takes a tenth of the memory.
@@ -16,6 +16,7 @@ pub(super) struct Object {
     encoded: OnceLock<Bytes>,
     standing: OnceLock<Standing>,
     load: OnceLock<Option<Load>>,
+    room: OnceLock<Room>,
 }
 
 impl Deref for Object {
@@ -33,6 +34,7 @@ impl Object {
             encoded: OnceLock::new(),
             standing: OnceLock::new(),
             load: OnceLock::new(),
+            room: OnceLock::new(),
         })
     }
 
@@ -62,6 +64,11 @@ impl Object {
         self.load.get_or_init(|| Load::of(self.value())).as_ref()
     }
 
+    /// What a node has for pods.
+    pub(super) fn room(&self) -> &Room {
+        self.room.get_or_init(|| Room::of(self.value()))
+    }
+
     /// Whether it is JSON alone.
     #[cfg(test)]
     pub(super) fn is_at_rest(&self) -> bool {
@@ -75,6 +82,7 @@ impl Object {
             encoded: self.encoded().into(),
             standing: OnceLock::new(),
             load: OnceLock::new(),
+            room: OnceLock::new(),
         })
     }
 }

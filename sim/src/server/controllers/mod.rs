@@ -13,7 +13,7 @@ mod slices;
 mod statefulset;
 
 pub(super) use pods::Standing;
-pub(super) use scheduler::{Load, bind};
+pub(super) use scheduler::{Load, Room, bind};
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
