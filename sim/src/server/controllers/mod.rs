@@ -111,7 +111,8 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
         match owner["kind"].as_str().unwrap_or_default() {
             "Deployment" => work.insert(Work::Deployment(named)),
             "ReplicaSet"
-                if !change.deleted && !replicaset::is_touched(store, &named, before, object) =>
+                if !change.deleted
+                    && !replicaset::is_touched(store, &named, was, &change.object) =>
             {
                 continue;
             }
