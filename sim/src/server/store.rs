@@ -19,9 +19,9 @@ use crate::world::Key;
 /// comes later for one of them has to list again.
 const REMEMBERED: usize = 1_000;
 
-/// How many of the changes of each kind are remembered as values too: by then watches have told what came
-/// of one request, and need not read it again.
-const FRESH: usize = 100;
+/// How many of the changes of each kind are remembered as values too. What was replaced is given back
+/// while it is still in the processor's caches, and its memory is what the next change takes.
+const FRESH: usize = 4;
 
 /// A change of an object; without what was before it was created, without what is now deleted.
 #[derive(Clone, Debug)]
