@@ -20,7 +20,7 @@ use crate::fault::{FaultKind, FaultSet, FaultSwitch};
 use crate::files::Disks;
 use crate::lock::locked;
 use crate::loopback::wall;
-use crate::pods::env::Env;
+use crate::pods::env::{Env, Links};
 use crate::pods::run::PodRun;
 use crate::program::{Turns, View};
 use crate::topology::{NodeSpec, Pool};
@@ -43,6 +43,7 @@ pub(crate) struct Cluster {
     runs: BTreeMap<String, Mutex<BTreeMap<Key, Arc<PodRun>>>>,
     /// The variables that a container was given last.
     env: Mutex<Arc<Env>>,
+    pub(crate) links: Mutex<Links>,
     /// What is in the API server by this simulator.
     pub(crate) traces: Traces,
     pub(crate) tasks: TaskTracker,
@@ -68,6 +69,7 @@ impl Cluster {
         Self {
             runs: runs.collect(),
             env: Mutex::default(),
+            links: Mutex::default(),
             client,
             clock,
             chance: Chance::new(seed),

@@ -211,7 +211,7 @@ impl Slot<'_> {
                     Ok(files) => match start::forbidden(run, spec) {
                         None => {
                             let place = Place {
-                                env: cluster.shared(env),
+                                env,
                                 files,
                                 ..run.place(spec, &image)
                             };

@@ -1,8 +1,9 @@
 //! The variables of a container (kubernetes 1.37.0, `pkg/kubelet/kubelet_pods.go`,
 //! `makeEnvironmentVariables`): what its spec says, and the links to Services.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Container, EnvVarSource};
 
@@ -10,9 +11,10 @@ use super::command;
 use super::refer::{self, Data, Missing};
 use super::run::PodRun;
 use crate::cluster::Cluster;
+use crate::lock::locked;
 use crate::network::Protocol;
 use crate::node;
-use crate::world::{Key, ServicePort};
+use crate::world::{Key, ServicePort, Services};
 
 /// Variables by name.
 pub(crate) type Env = BTreeMap<String, String>;
@@ -22,7 +24,7 @@ pub(crate) async fn of(
     cluster: &Cluster,
     run: &PodRun,
     container: &Container,
-) -> Result<Env, Missing> {
+) -> Result<Arc<Env>, Missing> {
     let mut env = Env::new();
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     for source in container.env_from.iter().flatten() {
@@ -44,7 +46,13 @@ pub(crate) async fn of(
                 .map(|(key, value)| (format!("{prefix}{key}"), text(value))),
         );
     }
-    let mut links = links(cluster, run);
+    let links = {
+        let spec = run.pod.spec.as_ref();
+        let all = spec.and_then(|spec| spec.enable_service_links);
+        let own = Some(&*run.key.namespace).filter(|_| all.unwrap_or(true));
+        let world = cluster.world();
+        locked(&cluster.links).of(&world.services, own)
+    };
     for variable in container.env.iter().flatten() {
         let value = match (&variable.value, &variable.value_from) {
             (Some(value), _) if !value.is_empty() => {
@@ -59,9 +67,13 @@ pub(crate) async fn of(
         };
         env.insert(variable.name.clone(), value);
     }
+    if env.is_empty() {
+        return Ok(links);
+    }
     // What the container says itself counts
-    links.extend(env);
-    Ok(links)
+    let mut whole = Env::clone(&links);
+    whole.extend(env);
+    Ok(cluster.shared(whole))
 }
 
 /// What `optional` forgives: that the object is not there.
@@ -112,19 +124,33 @@ async fn from(
     }
 }
 
+/// The links to Services, kept until one of these changes: all pods of a namespace have the same.
+#[derive(Default)]
+pub(crate) struct Links {
+    version: u64,
+    /// By namespace; by none of pods that do without its Services.
+    known: HashMap<Option<String>, Arc<Env>>,
+}
+
+impl Links {
+    fn of(&mut self, services: &Services, namespace: Option<&str>) -> Arc<Env> {
+        if self.version != services.version() {
+            self.version = services.version();
+            self.known.clear();
+        }
+        let known = self.known.entry(namespace.map(str::to_owned));
+        Arc::clone(known.or_insert_with(|| links(services, namespace).into()))
+    }
+}
+
 /// `getServiceEnvVarMap`: the API server for everybody, and the namespace's Services unless the pod
 /// does without.
-fn links(cluster: &Cluster, run: &PodRun) -> Env {
-    let spec = run.pod.spec.as_ref();
-    let all = spec
-        .and_then(|spec| spec.enable_service_links)
-        .unwrap_or(true);
-    let world = cluster.world();
+fn links(services: &Services, namespace: Option<&str>) -> Env {
     let master = Key::new("default", "kubernetes");
     let mut env = Env::new();
-    let api = world.services.get(&master).map(|own| (&master, own));
-    let own = world.services.within(&run.key.namespace).filter(|_| all);
-    for (key, service) in api.into_iter().chain(own) {
+    let api = services.get(&master).map(|own| (&master, own));
+    let own = namespace.map(|namespace| services.within(namespace));
+    for (key, service) in api.into_iter().chain(own.into_iter().flatten()) {
         if let Some(address) = service.addresses.first() {
             env.extend(links_to(&key.name, *address, &service.ports));
         }
@@ -167,6 +193,7 @@ fn links_to(service: &str, address: IpAddr, ports: &[ServicePort]) -> Env {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::Service;
 
     #[test]
     fn links_to_a_service() {
@@ -190,6 +217,29 @@ mod tests {
             assert_eq!(env.get(name).map(String::as_str), Some(value), "{name}");
         }
         assert_eq!(env.len(), 12);
+    }
+
+    #[test]
+    fn links_are_kept_until_a_service_changes() {
+        let service = |last: u8| Service {
+            addresses: vec![[10, 96, 0, last].into()],
+            ..Service::default()
+        };
+        let mut services = Services::default();
+        let mut links = Links::default();
+        services.insert(Key::new("default", "kubernetes"), service(1));
+        services.insert(Key::new("a", "one"), service(2));
+        let first = links.of(&services, Some("a"));
+        assert!(first.contains_key("ONE_SERVICE_HOST"));
+        assert!(Arc::ptr_eq(&first, &links.of(&services, Some("a"))));
+        for other in [Some("b"), None] {
+            let names: Vec<String> = links.of(&services, other).keys().cloned().collect();
+            assert_eq!(names, ["KUBERNETES_SERVICE_HOST"]);
+        }
+        services.insert(Key::new("a", "two"), service(3));
+        assert_eq!(links.of(&services, Some("a")).len(), 3);
+        services.remove(&Key::new("a", "one"));
+        assert_eq!(links.of(&services, Some("a")).len(), 2);
     }
 
     #[test]

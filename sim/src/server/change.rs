@@ -236,6 +236,9 @@ fn take(into: &mut Value, from: &Value, field: &str) {
     let Some(fields) = into.as_object_mut() else {
         return;
     };
+    if fields.get(field) == from.get(field) {
+        return;
+    }
     match from.get(field) {
         Some(value) => drop(fields.insert(field.to_owned(), value.clone())),
         None => drop(fields.remove(field)),

@@ -249,7 +249,7 @@ pub(super) fn metadata_of(value: &Value) -> Value {
 fn selected(state: &State, ask: &Ask) -> Result<Vec<(Key, std::sync::Arc<Object>)>, Refusal> {
     let selection = Selection::of(ask.kind, &ask.query)?;
     let all = state.store.all(ask.kind.plural, &ask.namespace);
-    let taken = all.filter(|(_, object)| selection.takes(object.value()));
+    let taken = all.filter(|(key, object)| selection.takes(key, object));
     Ok(taken
         .map(|(key, object)| (key.clone(), std::sync::Arc::clone(object)))
         .collect())
@@ -293,7 +293,7 @@ fn list(state: &State, ask: &Ask, head: &Parts) -> Result<Answer, Refusal> {
             body.put_u8(b',');
         }
         match slim {
-            true => body.put_slice(metadata_of(object.value()).to_string().as_bytes()),
+            true => body.put_slice(metadata_of(&object.read()).to_string().as_bytes()),
             false => body.put_slice(&object.encoded()),
         }
     }

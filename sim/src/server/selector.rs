@@ -3,8 +3,10 @@
 use serde_json::Value;
 
 use super::kinds::Kind;
+use super::object::Object;
 use super::refusal::Refusal;
 use crate::query::Query;
+use crate::world::Key;
 
 /// What a list or a watch is narrowed to.
 #[derive(Clone, Debug)]
@@ -58,13 +60,31 @@ impl Selection {
         })
     }
 
-    pub(super) fn takes(&self, object: &Value) -> bool {
-        let label = |name: &str| object["metadata"]["labels"][name].as_str();
-        let field = |name: &str| field(self.kind, object, name);
+    /// Whether it takes an object: one that rests is not read for its name or its node.
+    pub(super) fn takes(&self, key: &Key, object: &Object) -> bool {
+        let known = |name: &str| match name {
+            "metadata.name" => Some(key.name.as_str()),
+            "metadata.namespace" => Some(key.namespace.as_str()),
+            "spec.nodeName" => Some(object.node()),
+            _ => None,
+        };
+        let mut unread = Vec::new();
+        for one in &self.fields {
+            match known(&one.key) {
+                Some(value) if !one.holds(Some(value)) => return false,
+                Some(_) => {}
+                None => unread.push(one),
+            }
+        }
+        if unread.is_empty() && self.labels.is_empty() {
+            return true;
+        }
+        let value = object.read();
+        let label = |name: &str| value["metadata"]["labels"][name].as_str();
+        let field = |name: &str| field(self.kind, &value, name);
         self.labels.iter().all(|one| one.holds(label(&one.key)))
-            && self
-                .fields
-                .iter()
+            && unread
+                .into_iter()
                 .all(|one| one.holds(Some(&field(&one.key))))
     }
 }
@@ -355,7 +375,12 @@ mod tests {
             ("fieldSelector=metadata.name=a\\,b", false),
         ] {
             let selection = Selection::of(kind(query), &Query::parse(Some(query))).expect(query);
-            assert_eq!(selection.takes(&object), takes, "{query}");
+            let key = Key::new("", "x");
+            let kept = Object::new(object.clone());
+            assert_eq!(selection.takes(&key, &kept), takes, "{query}");
+            let rests = kept.at_rest();
+            assert_eq!(selection.takes(&key, &rests), takes, "{query}");
+            assert!(rests.is_at_rest(), "{query}");
         }
         for query in [
             "labelSelector=a in b",

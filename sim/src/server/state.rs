@@ -1,6 +1,6 @@
 //! What the server knows, and what controllers still have to look at.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,13 +37,13 @@ pub(super) struct State {
     /// What is to be looked at later.
     pub(super) due: BTreeSet<(Instant, Work)>,
     /// How often each is among that.
-    awaited: BTreeMap<Work, usize>,
+    awaited: HashMap<Work, usize>,
     /// When each node's lease was last renewed, by our own clock.
-    pub(super) renewed: BTreeMap<String, Instant>,
+    pub(super) renewed: HashMap<String, Instant>,
     /// Since when nodes are not there that have pods.
     pub(super) gone_nodes: BTreeMap<String, Instant>,
     /// The events that were told, by what they are about and what they say.
-    told: BTreeMap<(String, String, String), Key>,
+    told: HashMap<(String, String, String), Key>,
     /// What clients trust the server by, as PEM.
     pub(super) authority: String,
     /// Whose tokens are whose.
@@ -61,10 +61,10 @@ impl State {
             families: IpFamilies::default(),
             work: BTreeSet::new(),
             due: BTreeSet::new(),
-            awaited: BTreeMap::new(),
-            renewed: BTreeMap::new(),
+            awaited: HashMap::new(),
+            renewed: HashMap::new(),
             gone_nodes: BTreeMap::new(),
-            told: BTreeMap::new(),
+            told: HashMap::new(),
             authority,
             tokens: Tokens::new(),
             chance: ChaCha8Rng::seed_from_u64(seed),

@@ -2,15 +2,16 @@
 //!
 //! An object is never changed in place: whoever has it, has it as it was, encoded at most once.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::Deref;
-use std::sync::{Arc, OnceLock};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
 
-use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
-use super::controllers::{Load, Standing};
+pub(super) use super::index::owners;
+pub(super) use super::object::Object;
+
+use super::index::Index;
 use super::kinds::Kind;
 use crate::world::Key;
 
@@ -18,74 +19,9 @@ use crate::world::Key;
 /// comes later for one of them has to list again.
 const REMEMBERED: usize = 1_000;
 
-/// How many of the changes of each kind are remembered as values too: by then watches have told what came
-/// of one request, and need not read it again.
-const FRESH: usize = 100;
-
-/// An object as it is at a version: a value, its JSON, or both, each made of the other when somebody
-/// first asks. As JSON alone it takes a tenth of the memory.
-#[derive(Debug)]
-pub(super) struct Object {
-    value: OnceLock<Value>,
-    encoded: OnceLock<Bytes>,
-    standing: OnceLock<Standing>,
-    load: OnceLock<Option<Load>>,
-}
-
-impl Deref for Object {
-    type Target = Value;
-
-    fn deref(&self) -> &Value {
-        self.value()
-    }
-}
-
-impl Object {
-    pub(super) fn new(value: Value) -> Arc<Self> {
-        Arc::new(Self {
-            value: value.into(),
-            encoded: OnceLock::new(),
-            standing: OnceLock::new(),
-            load: OnceLock::new(),
-        })
-    }
-
-    pub(super) fn value(&self) -> &Value {
-        self.value.get_or_init(|| {
-            let encoded = self.encoded.get().expect("one of both is there");
-            serde_json::from_slice(encoded).expect("it was encoded here")
-        })
-    }
-
-    /// As JSON, shared by all who send it.
-    pub(super) fn encoded(&self) -> Bytes {
-        let encode = || {
-            let text = self.value().to_string().into_boxed_str();
-            Bytes::from(text.into_boxed_bytes())
-        };
-        self.encoded.get_or_init(encode).clone()
-    }
-
-    /// How a pod counts for who owns it.
-    pub(super) fn standing(&self) -> Standing {
-        *self.standing.get_or_init(|| Standing::of(self.value()))
-    }
-
-    /// What a pod takes of its node, if it is not over.
-    pub(super) fn load(&self) -> Option<&Load> {
-        self.load.get_or_init(|| Load::of(self.value())).as_ref()
-    }
-
-    /// The same as JSON alone.
-    fn at_rest(&self) -> Arc<Self> {
-        Arc::new(Self {
-            value: OnceLock::new(),
-            encoded: self.encoded().into(),
-            standing: OnceLock::new(),
-            load: OnceLock::new(),
-        })
-    }
-}
+/// How many of the changes of each kind are remembered as values too. What was replaced is given back
+/// while it is still in the processor's caches, and its memory is what the next change takes.
+const FRESH: usize = 4;
 
 /// A change of an object; without what was before it was created, without what is now deleted.
 #[derive(Clone, Debug)]
@@ -99,24 +35,37 @@ pub(super) struct Change {
     pub(super) deleted: bool,
 }
 
-/// What somebody owns.
-type Owned = BTreeMap<(&'static str, Key), Arc<Object>>;
+/// All objects of a kind. Among many an order is slow to search: that is for lists alone.
+#[derive(Debug, Default)]
+struct Kept {
+    objects: HashMap<Arc<Key>, Arc<Object>>,
+    order: BTreeSet<Arc<Key>>,
+}
+
+impl Kept {
+    /// Has an object at a name; gives the one that was there.
+    fn put(&mut self, key: &Key, object: Arc<Object>) -> Option<Arc<Object>> {
+        if let Some(kept) = self.objects.get_mut(key) {
+            return Some(std::mem::replace(kept, object));
+        }
+        let key = Arc::new(key.clone());
+        self.order.insert(Arc::clone(&key));
+        self.objects.insert(key, object)
+    }
+
+    fn remove(&mut self, key: &Key) -> Option<Arc<Object>> {
+        let removed = self.objects.remove(key)?;
+        self.order.remove(key);
+        Some(removed)
+    }
+}
 
 /// All objects.
 #[derive(Debug)]
 pub(super) struct Store {
     version: u64,
-    objects: BTreeMap<&'static str, BTreeMap<Key, Arc<Object>>>,
-    /// Where an object of a UID is.
-    uids: BTreeMap<String, (&'static str, Key)>,
-    /// What is owned, by the owner's UID.
-    owned: BTreeMap<String, Owned>,
-    /// Pods that no node has.
-    unbound: BTreeSet<Key>,
-    /// Pods by node.
-    bound: BTreeMap<String, BTreeSet<Key>>,
-    /// Pods by namespace and by each of their labels.
-    labelled: BTreeMap<(String, String, String), BTreeSet<Key>>,
+    objects: BTreeMap<&'static str, Kept>,
+    index: Index,
     changes: BTreeMap<&'static str, VecDeque<Change>>,
     /// The last change of each kind that is remembered no more.
     forgotten: BTreeMap<&'static str, u64>,
@@ -128,11 +77,7 @@ impl Default for Store {
         Self {
             version: 0,
             objects: BTreeMap::new(),
-            uids: BTreeMap::new(),
-            owned: BTreeMap::new(),
-            unbound: BTreeSet::new(),
-            bound: BTreeMap::new(),
-            labelled: BTreeMap::new(),
+            index: Index::default(),
             changes: BTreeMap::new(),
             forgotten: BTreeMap::new(),
             told: watch::channel(0).0,
@@ -152,15 +97,13 @@ impl Store {
     }
 
     pub(super) fn get(&self, kind: &Kind, key: &Key) -> Option<&Arc<Object>> {
-        self.objects.get(kind.plural)?.get(key)
+        self.objects.get(kind.plural)?.objects.get(key)
     }
 
     /// What controllers read: the value at a name, or nothing.
     pub(super) fn value(&self, plural: &str, key: &Key) -> Option<&Value> {
-        self.objects
-            .get(plural)?
-            .get(key)
-            .map(|object| object.value())
+        let object = self.objects.get(plural)?.objects.get(key)?;
+        Some(object.value())
     }
 
     /// All of a kind, in the order of their names; of a namespace, unless it is empty.
@@ -172,7 +115,10 @@ impl Store {
         let kept = self.objects.get(plural);
         let from = Key::new(namespace, "");
         kept.into_iter()
-            .flat_map(move |objects| objects.range(from.clone()..))
+            .flat_map(move |kept| {
+                let keys = kept.order.range::<Key, _>(from.clone()..);
+                keys.filter_map(move |key| Some((&**key, kept.objects.get(&**key)?)))
+            })
             .take_while(move |(key, _)| namespace.is_empty() || key.namespace == namespace)
     }
 
@@ -187,12 +133,12 @@ impl Store {
     }
 
     pub(super) fn is_there(&self, uid: &str) -> bool {
-        self.uids.contains_key(uid)
+        self.index.place_of(uid).is_some()
     }
 
     /// Where an object of a UID is.
     pub(super) fn place_of(&self, uid: &str) -> Option<(&'static str, Key)> {
-        self.uids.get(uid).cloned()
+        self.index.place_of(uid).cloned()
     }
 
     /// What an owner owns.
@@ -200,20 +146,20 @@ impl Store {
         &self,
         uid: &str,
     ) -> impl Iterator<Item = (&(&'static str, Key), &Arc<Object>)> {
-        self.owned.get(uid).into_iter().flatten()
+        self.index.owned_by(uid)
     }
 
     pub(super) fn unbound_pods(&self) -> impl Iterator<Item = &Key> {
-        self.unbound.iter()
+        self.index.unbound_pods()
     }
 
     pub(super) fn pods_of<'a>(
         &'a self,
         node: &str,
     ) -> impl Iterator<Item = &'a Arc<Object>> + use<'a> {
-        let keys = self.bound.get(node).into_iter().flatten();
         let pods = self.objects.get("pods");
-        keys.filter_map(move |key| pods?.get(key))
+        let keys = self.index.pods_of(node);
+        keys.filter_map(move |key| pods?.objects.get(key))
     }
 
     /// The pods of a namespace that have all of some labels, in the order of their names; none without
@@ -223,20 +169,22 @@ impl Store {
         namespace: &str,
         labels: &'a Map<String, Value>,
     ) -> impl Iterator<Item = &'a Arc<Object>> + use<'a> {
-        let each = labels.iter().map(|(name, value)| {
-            let at = label(namespace, name, value);
-            at.and_then(|at| self.labelled.get(&at))
-        });
-        let least = each.min_by_key(|keys| keys.map_or(0, BTreeSet::len));
         let pods = self.objects.get("pods");
-        let found = least.flatten().into_iter().flatten();
-        let found = found.filter_map(move |key| pods?.get(key));
-        found.filter(move |pod| {
-            let own = &pod.value()["metadata"]["labels"];
-            labels
-                .iter()
-                .all(|(name, value)| own.get(name) == Some(value))
-        })
+        let found = self.index.pods_near(namespace, labels);
+        let found = found.filter_map(move |key| pods?.objects.get(key));
+        // One label is what they were found by
+        found.filter(move |pod| labels.len() == 1 || has_all(pod, labels))
+    }
+
+    /// The Services that may select a pod, by its labels; some of them twice.
+    pub(super) fn services_near(
+        &self,
+        key: &Key,
+        pod: &Value,
+    ) -> impl Iterator<Item = (&Key, &Arc<Object>)> {
+        let services = self.objects.get("services");
+        let near = self.index.services_near(key, pod);
+        near.filter_map(move |key| Some((key, services?.objects.get(key)?)))
     }
 
     /// Puts an object where it is to be; gives it with its new version.
@@ -245,11 +193,9 @@ impl Store {
         value["metadata"]["resourceVersion"] = json!(self.version.to_string());
         let object = Object::new(value);
         let kept = self.objects.entry(kind.plural).or_default();
-        let before = kept.insert(key.clone(), Arc::clone(&object));
-        if let Some(before) = &before {
-            self.forget(kind, key, before.value());
-        }
-        self.index(kind, key, &object);
+        let before = kept.put(key, Arc::clone(&object));
+        let was = before.as_ref().map(|before| before.value());
+        self.index.put(kind, key, was, &object);
         self.tell(kind, key, before, object, false)
     }
 
@@ -257,7 +203,7 @@ impl Store {
     pub(super) fn remove(&mut self, kind: &'static Kind, key: &Key) -> Option<Change> {
         let before = self.objects.get_mut(kind.plural)?.remove(key)?;
         self.version += 1;
-        self.forget(kind, key, before.value());
+        self.index.remove(kind, key, before.value());
         let mut value = before.value().clone();
         value["metadata"]["resourceVersion"] = json!(self.version.to_string());
         Some(self.tell(kind, key, Some(before), Object::new(value), true))
@@ -292,7 +238,7 @@ impl Store {
             // Events are many, and nobody but their readers looks at them again
             if kind.plural == "events"
                 && let Some(kept) = self.objects.get_mut(kind.plural)
-                && let Some(kept) = kept.get_mut(&old.key)
+                && let Some(kept) = kept.objects.get_mut(&old.key)
                 && Arc::ptr_eq(kept, &old.object)
             {
                 *kept = Arc::clone(&now);
@@ -334,86 +280,12 @@ impl Store {
             }
         }
     }
-
-    fn index(&mut self, kind: &'static Kind, key: &Key, object: &Arc<Object>) {
-        let (at, value) = ((kind.plural, key.clone()), object.value());
-        if let Some(uid) = value["metadata"]["uid"].as_str() {
-            self.uids.insert(uid.to_owned(), at.clone());
-        }
-        for owner in owners(value) {
-            self.owned
-                .entry(owner.to_owned())
-                .or_default()
-                .insert(at.clone(), Arc::clone(object));
-        }
-        if kind.plural == "pods" {
-            for at in labels(key, value) {
-                self.labelled.entry(at).or_default().insert(key.clone());
-            }
-            match value["spec"]["nodeName"].as_str() {
-                None | Some("") => drop(self.unbound.insert(key.clone())),
-                Some(node) => {
-                    self.bound
-                        .entry(node.to_owned())
-                        .or_default()
-                        .insert(key.clone());
-                }
-            }
-        }
-    }
-
-    fn forget(&mut self, kind: &'static Kind, key: &Key, value: &Value) {
-        if let Some(uid) = value["metadata"]["uid"].as_str() {
-            self.uids.remove(uid);
-        }
-        let at = (kind.plural, key.clone());
-        for owner in owners(value) {
-            if let Some(owned) = self.owned.get_mut(owner) {
-                owned.remove(&at);
-                if owned.is_empty() {
-                    self.owned.remove(owner);
-                }
-            }
-        }
-        if kind.plural == "pods" {
-            for at in labels(key, value) {
-                if let Some(labelled) = self.labelled.get_mut(&at) {
-                    labelled.remove(key);
-                    if labelled.is_empty() {
-                        self.labelled.remove(&at);
-                    }
-                }
-            }
-            self.unbound.remove(key);
-            if let Some(bound) = value["spec"]["nodeName"]
-                .as_str()
-                .and_then(|node| self.bound.get_mut(node))
-            {
-                bound.remove(key);
-            }
-        }
-    }
 }
 
-/// Where a pod is found by a label.
-fn label(namespace: &str, name: &str, value: &Value) -> Option<(String, String, String)> {
-    let value = value.as_str()?;
-    Some((namespace.to_owned(), name.to_owned(), value.to_owned()))
-}
-
-fn labels(key: &Key, pod: &Value) -> impl Iterator<Item = (String, String, String)> {
-    let labels = pod["metadata"]["labels"].as_object();
-    let all = labels.into_iter().flatten();
-    all.filter_map(|(name, value)| label(&key.namespace, name, value))
-}
-
-/// The UIDs of an object's owners.
-pub(super) fn owners(value: &Value) -> impl Iterator<Item = &str> {
-    let references = value["metadata"]["ownerReferences"].as_array();
-    references
-        .into_iter()
-        .flatten()
-        .filter_map(|owner| owner["uid"].as_str())
+fn has_all(pod: &Value, labels: &Map<String, Value>) -> bool {
+    let own = &pod["metadata"]["labels"];
+    let mut all = labels.iter();
+    all.all(|(name, value)| own.get(name) == Some(value))
 }
 
 #[cfg(test)]
@@ -450,6 +322,26 @@ mod tests {
     }
 
     #[test]
+    fn objects_are_in_the_order_of_their_names() {
+        let mut store = Store::default();
+        let kind = Kind::named("configmaps");
+        for (namespace, name) in [("b", "one"), ("a", "two"), ("a", "one"), ("a", "two")] {
+            store.put(kind, &Key::new(namespace, name), json!({"metadata": {}}));
+        }
+        let listed = |store: &Store, namespace| {
+            let all = store.all("configmaps", namespace);
+            all.map(|(key, object)| format!("{key} {}", object["metadata"]["resourceVersion"]))
+                .collect::<Vec<_>>()
+        };
+        let all = ["a/one \"3\"", "a/two \"4\"", "b/one \"1\""];
+        assert_eq!(listed(&store, ""), all);
+        assert_eq!(listed(&store, "a"), all[..2]);
+        store.remove(kind, &Key::new("a", "one"));
+        assert_eq!(listed(&store, ""), all[1..]);
+        assert!(store.remove(kind, &Key::new("a", "one")).is_none());
+    }
+
+    #[test]
     fn what_rests_is_what_it_was() {
         let mut store = Store::default();
         let kind = Kind::named("events");
@@ -459,7 +351,7 @@ mod tests {
                 json!({"metadata": {"name": number.to_string()}, "count": 1.5, "reason": "\"\n"});
             store.put(kind, &key(number), event);
         }
-        let is_value = |object: &Object| object.value.get().is_some();
+        let is_value = |object: &Object| !object.is_at_rest();
         let (first, second) = (store.get(kind, &key(0)), store.get(kind, &key(1)));
         let (first, second) = (first.expect("the first"), second.expect("the second"));
         assert!(!is_value(first) && is_value(second));
@@ -508,7 +400,39 @@ mod tests {
         store.remove(kind, &Key::new("a", "two"));
         store.remove(kind, &Key::new("a", "other"));
         store.remove(kind, &Key::new("b", "one"));
-        assert!(store.labelled.is_empty());
+        assert!(!store.index.has_labels());
+    }
+
+    #[test]
+    fn services_are_found_by_what_they_select() {
+        let mut store = Store::default();
+        let kind = Kind::named("services");
+        let service = |selector: Value| json!({"metadata": {}, "spec": {"selector": selector}});
+        let key = |name: &str| Key::new("a", name);
+        store.put(
+            kind,
+            &key("one"),
+            service(json!({"app": "x", "tier": "back"})),
+        );
+        store.put(kind, &key("two"), service(json!({"tier": "back"})));
+        store.put(kind, &key("none"), service(json!({})));
+        store.put(kind, &Key::new("b", "one"), service(json!({"app": "x"})));
+        let near = |store: &Store, labels: Value| {
+            let pod = json!({"metadata": {"labels": labels}});
+            let own = key("pod");
+            let near = store.services_near(&own, &pod);
+            near.map(|(key, _)| key.name.clone()).collect::<Vec<_>>()
+        };
+        let pod = || json!({"app": "x", "tier": "back"});
+        assert_eq!(near(&store, pod()), ["one", "two"]);
+        assert_eq!(near(&store, json!({"tier": "back"})), ["two"]);
+        store.put(kind, &key("one"), service(json!({"app": "y"})));
+        store.remove(kind, &key("two"));
+        assert!(near(&store, pod()).is_empty());
+        assert_eq!(near(&store, json!({"app": "y"})), ["one"]);
+        store.remove(kind, &key("one"));
+        store.remove(kind, &Key::new("b", "one"));
+        assert!(!store.index.has_labels());
     }
 
     #[test]

@@ -106,7 +106,7 @@ pub(super) fn answer(
         }
         _ => {
             let all = state.store.all(watch.ask.kind.plural, &watch.ask.namespace);
-            let taken = all.filter(|(_, object)| watch.selection.takes(object.value()));
+            let taken = all.filter(|(key, object)| watch.selection.takes(key, object));
             let taken: Vec<Arc<Object>> = taken.map(|(_, object)| Arc::clone(object)).collect();
             for object in &taken {
                 watch.tell("ADDED", object);
@@ -187,7 +187,7 @@ impl Watch {
         if change.plural != ask.kind.plural || elsewhere {
             return;
         }
-        let takes = |object: &Arc<Object>| self.selection.takes(object.value());
+        let takes = |object: &Arc<Object>| self.selection.takes(&change.key, object);
         let before = change.before.as_ref().is_some_and(takes);
         let now = !change.deleted && takes(&change.object);
         match (before, now) {
@@ -201,7 +201,7 @@ impl Watch {
     fn tell(&mut self, kind: &str, object: &Arc<Object>) {
         let object = match self.form {
             Form::Whole => object.encoded(),
-            Form::Metadata => metadata_of(object.value()).to_string().into(),
+            Form::Metadata => metadata_of(&object.read()).to_string().into(),
             Form::Table => {
                 let table = table::of(&self.ask, std::slice::from_ref(object.value()), self.at);
                 table.to_string().into()

@@ -247,6 +247,8 @@ struct ServiceMaps {
     /// When each was first seen, and how many there have been.
     arrived: HashMap<Key, u64>,
     arrivals: u64,
+    /// How often any has changed.
+    version: u64,
     /// The first address that the cluster's DNS had last.
     dns: Option<IpAddr>,
 }
@@ -259,6 +261,7 @@ impl Services {
         let arrived = arrived.unwrap_or(maps.arrivals);
         maps.arrived.insert(key.clone(), arrived);
         maps.arrivals = maps.arrivals.max(arrived + 1);
+        maps.version += 1;
         for address in service.addresses.iter().chain(&service.external) {
             maps.by_address.insert(*address, key.clone());
         }
@@ -277,6 +280,7 @@ impl Services {
     pub(crate) fn remove(&mut self, key: &Key) {
         let maps = Arc::make_mut(&mut self.maps);
         if let Some(service) = maps.all.remove(key) {
+            maps.version += 1;
             for address in service.addresses.iter().chain(&service.external) {
                 if maps.by_address.get(address) == Some(key) {
                     maps.by_address.remove(address);
@@ -295,6 +299,11 @@ impl Services {
     /// once, when they are set up.
     pub(crate) fn dns(&self) -> Option<IpAddr> {
         self.maps.dns
+    }
+
+    /// A number that is another after every change.
+    pub(crate) fn version(&self) -> u64 {
+        self.maps.version
     }
 
     /// Those of a namespace.

@@ -21,7 +21,8 @@ const HASH: &str = "pod-template-hash";
 const REVISION: &str = "deployment.kubernetes.io/revision";
 
 pub(super) fn look(state: &mut State, key: &Key) {
-    let Some(deployment) = state.store.value("deployments", key).cloned() else {
+    let kind = Kind::named("deployments");
+    let Some(deployment) = state.store.get(kind, key).cloned() else {
         return;
     };
     if is_going(&deployment) {
@@ -85,14 +86,21 @@ fn newest(state: &mut State, key: &Key, deployment: &Value) -> Option<Key> {
             return None;
         }
     } else {
-        state.edit("replicasets", &named, |set| {
-            set["metadata"]["annotations"][REVISION] = json!(number.to_string());
+        number_it(state, "replicasets", &named, number);
+    }
+    number_it(state, "deployments", key, number);
+    Some(named)
+}
+
+/// Writes a revision down where another is, or none: on most looks it is there.
+fn number_it(state: &mut State, plural: &str, key: &Key, number: i64) {
+    let number = number.to_string();
+    let live = state.store.value(plural, key);
+    if live.is_some_and(|live| live["metadata"]["annotations"][REVISION] != number) {
+        state.edit(plural, key, |value| {
+            value["metadata"]["annotations"][REVISION] = json!(number);
         });
     }
-    state.edit("deployments", key, |deployment| {
-        deployment["metadata"]["annotations"][REVISION] = json!(number.to_string());
-    });
-    Some(named)
 }
 
 /// A number of pods, or so many of a hundred; `up` says how halves are rounded.
@@ -242,7 +250,8 @@ fn tidy(state: &mut State, deployment: &Value, newest: &Key) {
 }
 
 fn tell(state: &mut State, key: &Key, newest: &Key) {
-    let Some(deployment) = state.store.value("deployments", key).cloned() else {
+    let kind = Kind::named("deployments");
+    let Some(deployment) = state.store.get(kind, key).cloned() else {
         return;
     };
     let all = sets(state, &deployment);

@@ -13,7 +13,7 @@ mod slices;
 mod statefulset;
 
 pub(super) use pods::Standing;
-pub(super) use scheduler::{Load, bind};
+pub(super) use scheduler::{Load, Room, bind};
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use super::store::{Change, Object, Store, owners};
 use crate::world::Key;
 
 /// What is to be looked at.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Work {
     Namespace(String),
     Node(String),
@@ -81,10 +81,8 @@ pub(super) fn settle(state: &mut State) {
 pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
     let mut work = BTreeSet::new();
     let (object, key) = (change.object.value(), &change.key);
-    let before = change
-        .before
-        .as_ref()
-        .map_or(&Value::Null, |before| before.value());
+    let was = change.before.as_deref();
+    let before = was.map_or(&Value::Null, Object::value);
     let other = |path: &str| before.pointer(path) != object.pointer(path);
     if change.deleted {
         let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
@@ -113,7 +111,8 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
         match owner["kind"].as_str().unwrap_or_default() {
             "Deployment" => work.insert(Work::Deployment(named)),
             "ReplicaSet"
-                if !change.deleted && !replicaset::is_touched(store, &named, before, object) =>
+                if !change.deleted
+                    && !replicaset::is_touched(store, &named, was, &change.object) =>
             {
                 continue;
             }
@@ -184,15 +183,12 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
 
 /// Whether a node has told something of itself.
 pub(super) fn is_heard(change: &Change) -> bool {
-    let conditions = |value: &Value| value["status"]["conditions"].clone();
-    let before = change
-        .before
-        .as_ref()
-        .map(|before| conditions(before.value()));
-    let now = change.object.value();
-    !change.deleted
-        && !node::is_silent(now)
-        && before.is_some_and(|before| before != conditions(now))
+    fn conditions(object: &Object) -> &Value {
+        &object.value()["status"]["conditions"]
+    }
+    let now = &change.object;
+    let differ = |before: &Arc<Object>| conditions(before) != conditions(now);
+    !change.deleted && !node::is_silent(now.value()) && change.before.as_ref().is_some_and(differ)
 }
 
 fn all<'a>(
@@ -209,10 +205,11 @@ fn serving<'a>(
     key: &'a Key,
     pods: [&'a Value; 2],
 ) -> impl Iterator<Item = Work> + use<'a> {
-    let services = store.all("services", &key.namespace);
-    services
-        .filter(move |(_, service)| pods.iter().any(|pod| slices::selects(service, pod)))
-        .map(|(key, _)| Work::Endpoints(key.clone()))
+    let each = pods.into_iter().flat_map(move |pod| {
+        let near = store.services_near(key, pod);
+        near.filter(move |(_, service)| slices::selects(service, pod))
+    });
+    each.map(|(key, _)| Work::Endpoints(key.clone()))
 }
 
 /// The garbage collector: what had owners and has none any more goes.

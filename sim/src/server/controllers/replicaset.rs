@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::pods::{self, Standing, available, is_going, rank};
+use super::pods::{self, available, is_going, rank};
 use super::{Work, made, number};
 use crate::server::kinds::Kind;
 use crate::server::state::State;
@@ -15,16 +15,18 @@ const COMPONENT: &str = "replicaset-controller";
 
 /// Whether a set has to be looked at because of a change of one of its pods. Most changes are none to
 /// it: it counts the pod as before, and it has what it wants.
-pub(super) fn is_touched(store: &Store, set: &Key, before: &Value, pod: &Value) -> bool {
+pub(super) fn is_touched(store: &Store, set: &Key, before: Option<&Object>, pod: &Object) -> bool {
+    let Some(before) = before else {
+        return true;
+    };
     let Some(set) = store.value("replicasets", set) else {
         return true;
     };
     let (wanted, has) = (&set["spec"]["replicas"], &set["status"]["replicas"]);
     let by_time = number(&set["spec"]["minReadySeconds"]) > 0;
-    before.is_null()
-        || number(wanted) != number(has)
+    number(wanted) != number(has)
         || by_time
-        || Standing::of(before) != Standing::of(pod)
+        || before.standing() != pod.standing()
         || before["metadata"]["ownerReferences"] != pod["metadata"]["ownerReferences"]
 }
 
@@ -47,9 +49,11 @@ pub(super) fn look(state: &mut State, key: &Key) {
             }
         }
         if more > 0 && !failed {
-            now.sort_by_cached_key(|(_, pod)| rank(pod));
+            let mut own = made(&state.store, "pods", &set);
+            own.retain(|(_, pod)| pod.standing().active);
+            own.sort_by_cached_key(|(_, pod)| rank(pod));
             let more = usize::try_from(more).unwrap_or(0);
-            for (key, _) in now.iter().take(more) {
+            for (key, _) in own.iter().take(more) {
                 pods::delete(state, COMPONENT, (kind, &set), key);
             }
         }
@@ -66,7 +70,7 @@ pub(super) fn look(state: &mut State, key: &Key) {
         all.all(|(name, value)| own[name] == *value)
     };
     let (mut ready, mut fit, mut full) = (0, 0, 0);
-    for (_, pod) in &now {
+    for pod in &now {
         let standing = pod.standing();
         ready += i64::from(standing.ready);
         full += i64::from(standing.labels == same || labelled(pod));
@@ -113,10 +117,11 @@ pub(super) fn told(mut status: Value) -> Value {
 }
 
 /// The pods that count: not over and not on their way out.
-fn active(state: &State, set: &Value) -> Vec<(Key, Arc<Object>)> {
-    let mut all = made(&state.store, "pods", set);
-    all.retain(|(_, pod)| pod.standing().active);
-    all
+fn active(state: &State, set: &Value) -> Vec<Arc<Object>> {
+    let uid = set["metadata"]["uid"].as_str().unwrap_or_default();
+    let owned = state.store.owned_by(uid);
+    let pods = owned.filter(|((plural, _), pod)| *plural == "pods" && pod.standing().active);
+    pods.map(|(_, pod)| Arc::clone(pod)).collect()
 }
 
 fn count<T>(of: &[T]) -> i64 {
@@ -140,6 +145,10 @@ mod tests {
             pod[path] = value;
             pod
         };
+        let is = |store: &Store, before: Option<&Value>, pod: &Value| {
+            let before = before.map(|before| Object::new(before.clone()));
+            is_touched(store, &key, before.as_deref(), &Object::new(pod.clone()))
+        };
         let ready =
             json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]});
         for (other, touched) in [
@@ -156,15 +165,15 @@ mod tests {
                 true,
             ),
         ] {
-            assert_eq!(is_touched(&store, &key, &pod, &other), touched, "{other}");
-            assert_eq!(is_touched(&store, &key, &other, &pod), touched, "{other}");
+            assert_eq!(is(&store, Some(&pod), &other), touched, "{other}");
+            assert_eq!(is(&store, Some(&other), &pod), touched, "{other}");
         }
-        assert!(is_touched(&store, &key, &Value::Null, &pod), "it is new");
+        assert!(is(&store, None, &pod), "it is new");
         set["spec"]["minReadySeconds"] = json!(5);
         store.put(kind, &key, set.clone());
-        assert!(is_touched(&store, &key, &pod, &pod), "time counts");
+        assert!(is(&store, Some(&pod), &pod), "time counts");
         set["spec"] = json!({"replicas": 2});
         store.put(kind, &key, set);
-        assert!(is_touched(&store, &key, &pod, &pod), "it lacks one");
+        assert!(is(&store, Some(&pod), &pod), "it lacks one");
     }
 }

@@ -19,11 +19,13 @@ pub(super) fn check(
             "node(s) didn't satisfy plugin(s) [NodeAffinity]",
         ));
     }
-    if node["spec"]["unschedulable"] == true && !tolerated(pod, &unschedulable()) {
-        return Err(Rejection::for_good("node(s) were unschedulable"));
-    }
-    if untolerated(pod, node) {
-        return Err(Rejection::for_good("node(s) had untolerated taint(s)"));
+    if !place.node.room().open {
+        if node["spec"]["unschedulable"] == true && !tolerated(pod, &unschedulable()) {
+            return Err(Rejection::for_good("node(s) were unschedulable"));
+        }
+        if untolerated(pod, node) {
+            return Err(Rejection::for_good("node(s) had untolerated taint(s)"));
+        }
     }
     if !selected(pod, node) {
         return Err(Rejection::for_good(

@@ -58,7 +58,6 @@ struct Place {
     name: String,
     node: Arc<Object>,
     pods: Vec<Arc<Object>>,
-    allocatable: Amounts,
     /// What its pods ask for together.
     taken: Amounts,
 }
@@ -69,6 +68,12 @@ pub(in crate::server) struct Load {
     requests: Amounts,
     /// Whether it keeps others away.
     aloof: bool,
+    owner: Option<Box<str>>,
+}
+
+/// The UID of a pod's first owner.
+fn owner(pod: &Value) -> Option<&str> {
+    pod["metadata"]["ownerReferences"][0]["uid"].as_str()
 }
 
 impl Load {
@@ -77,7 +82,26 @@ impl Load {
         (!super::pods::is_over(pod)).then(|| Self {
             requests: room::requests(pod),
             aloof: affinity::keeps_away(pod),
+            owner: owner(pod).map(Into::into),
         })
+    }
+}
+
+/// What of a node is read for each pod that is to be placed.
+#[derive(Debug)]
+pub(in crate::server) struct Room {
+    allocatable: Amounts,
+    /// Whether it keeps no pod away, by a taint or by being closed.
+    open: bool,
+}
+
+impl Room {
+    pub(in crate::server) fn of(node: &Value) -> Self {
+        let taints = node["spec"]["taints"].as_array();
+        Self {
+            allocatable: room::allocatable(node),
+            open: node["spec"]["unschedulable"] != true && taints.is_none_or(Vec::is_empty),
+        }
     }
 }
 
@@ -98,7 +122,6 @@ impl Scene {
             places: nodes
                 .map(|(name, node)| Place {
                     name,
-                    allocatable: room::allocatable(&node),
                     node,
                     pods: Vec::new(),
                     taken: Amounts::new(),

@@ -73,7 +73,7 @@ pub(super) fn missing(wanted: &Wanted<'_>, place: &Place, without: &[&Value]) ->
     let mut missing = Vec::new();
     #[expect(clippy::cast_precision_loss, reason = "a count of pods")]
     let places = (place.pods.len() - without.len() + 1) as f64;
-    let has = &place.allocatable;
+    let has = &place.node.room().allocatable;
     if has.get("pods").is_none_or(|most| places > *most) {
         missing.push("Too many pods".to_owned());
     }
@@ -139,7 +139,6 @@ mod tests {
                 name: "a".to_owned(),
                 node: Object::new(node.clone()),
                 pods: pods.iter().map(|pod| Object::new((*pod).clone())).collect(),
-                allocatable: allocatable(&node),
                 taken,
             }
         };

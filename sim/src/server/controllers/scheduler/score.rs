@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::affinity::{is_about, is_together};
 use super::filter::term_holds;
 use super::room::Amounts;
-use super::{Fit, Place, Scene, Wanted};
+use super::{Fit, Place, Scene, Wanted, owner};
 use crate::server::controllers::node::tolerates;
 
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
@@ -25,7 +25,7 @@ impl Scores {
             raw: [
                 by_node(pod, node),
                 by_pods(scene, pod, node),
-                by_taints(pod, node),
+                by_taints(pod, place),
                 spread(place, pod),
             ],
             least: least(place, wanted),
@@ -42,18 +42,13 @@ pub(super) fn best(scene: &Scene, pod: &Value, looked: &[Fit]) -> Option<usize> 
     }
     let all = looked.iter().enumerate();
     let fit = all.filter_map(|(at, fit)| Some((at, fit.as_ref().ok()?)));
-    let most = |at: usize| {
-        fit.clone()
-            .map(|(_, scores)| scores.raw[at].abs())
-            .fold(0.0, f64::max)
-    };
     // NodeAffinity 2, InterPodAffinity 2, TaintToleration 3, PodTopologySpread 2
-    let weights = [
-        (2.0, most(0)),
-        (2.0, most(1)),
-        (3.0, most(2)),
-        (2.0, most(3)),
-    ];
+    let mut weights = [2.0, 2.0, 3.0, 2.0].map(|weight| (weight, 0.0));
+    for (_, scores) in fit.clone() {
+        for ((_, most), score) in weights.iter_mut().zip(scores.raw) {
+            *most = f64::max(*most, score.abs());
+        }
+    }
     let mut best: Option<(f64, usize)> = None;
     for (at, scores) in fit {
         let normal = scores.raw.iter().zip(weights);
@@ -103,8 +98,11 @@ fn by_pods(scene: &Scene, pod: &Value, node: &Value) -> f64 {
 }
 
 /// Taints that only ask.
-fn by_taints(pod: &Value, node: &Value) -> f64 {
-    let taints = node["spec"]["taints"].as_array();
+fn by_taints(pod: &Value, place: &Place) -> f64 {
+    if place.node.room().open {
+        return 0.0;
+    }
+    let taints = place.node["spec"]["taints"].as_array();
     let soft = taints
         .into_iter()
         .flatten()
@@ -123,12 +121,11 @@ fn by_taints(pod: &Value, node: &Value) -> f64 {
 
 /// Pods of one owner spread over the nodes (`plugins/podtopologyspread`, `systemDefaultConstraints`).
 fn spread(place: &Place, pod: &Value) -> f64 {
-    let owner = &pod["metadata"]["ownerReferences"][0]["uid"];
-    if owner.is_null() {
+    let Some(owner) = owner(pod) else {
         return 0.0;
-    }
-    let same = place.pods.iter();
-    let same = same.filter(|other| other["metadata"]["ownerReferences"][0]["uid"] == *owner);
+    };
+    let loads = place.pods.iter().filter_map(|other| other.load());
+    let same = loads.filter(|load| load.owner.as_deref() == Some(owner));
     #[expect(clippy::cast_precision_loss, reason = "a count of pods")]
     let count = same.count() as f64;
     -count
@@ -138,7 +135,7 @@ fn spread(place: &Place, pod: &Value) -> f64 {
 fn least(place: &Place, wanted: &Wanted<'_>) -> f64 {
     let left = ["cpu", "memory"].map(|what| {
         let of = |amounts: &Amounts| amounts.get(what).copied().unwrap_or(0.0);
-        let all = of(&place.allocatable);
+        let all = of(&place.node.room().allocatable);
         // What asks for nothing counts as a little (`pkg/scheduler/util/pod_resources.go`)
         let used = of(&place.taken) + of(&wanted.requests);
         if all > 0.0 {
