@@ -177,7 +177,18 @@ impl Dispatcher {
         if !due || worth.peek().is_none() {
             return false;
         }
-        worth.for_each(|state| state.repeat(now + self.durations.look_again));
+        let mut looked_at = BTreeSet::new();
+        for state in worth {
+            state.repeat(now + self.durations.look_again);
+            if let Some(churned) = state.churned() {
+                // It is to come right anew
+                state.begin_anew();
+                looked_at.insert(churned);
+            }
+        }
+        for churned in looked_at {
+            self.fixtures.insert(churned, FixtureState::Unapplied);
+        }
         self.repetition = self.repetition.saturating_add(1);
         commands.push(Command::Repeat(self.repetition));
         true

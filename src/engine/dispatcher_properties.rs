@@ -1,6 +1,6 @@
 //! What holds for the dispatcher whatever happens in whatever order.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -618,6 +618,42 @@ fn late(checks: Vec<Check>) -> Dispatcher {
         }
     }
     dispatcher
+}
+
+#[test]
+fn backends_come_and_go_again_in_each_repetition() {
+    let mut churned = check(0, 3);
+    churned.looks[0].needs[0].0.name = FixtureName::Churn;
+    let churn = churned.looks[0].needs[0].0.clone();
+    let plan = Plan {
+        checks: vec![churned, check(1, 10)],
+    };
+    let (durations, limits) = (Durations::default(), Limits::default());
+    let mut dispatcher = Dispatcher::new(plan, Repeat::Times(3), &durations, &limits);
+    let (mut now, mut applied) = (Duration::ZERO, BTreeMap::<_, usize>::new());
+    let mut open = VecDeque::from(dispatcher.step(now, Input::Started));
+    while let Some(command) = open.pop_front() {
+        let input = match command {
+            Command::Apply(key) => {
+                *applied.entry(key.clone()).or_default() += 1;
+                Input::Stands(key)
+            }
+            Command::Sweep(from, looks) => {
+                let looks = looks.into_iter();
+                let looks = looks.map(|look| (look, outcome(Turn::Holds)));
+                Input::Swept(from, looks.collect())
+            }
+            Command::WakeAt(at) => {
+                now = now.max(at);
+                Input::Woken
+            }
+            Command::TearDown => break,
+            _ => continue,
+        };
+        open.extend(dispatcher.step(now, input));
+    }
+    assert_eq!(applied.remove(&churn), Some(3));
+    assert!(applied.values().all(|times| *times == 1), "{applied:?}");
 }
 
 #[test]

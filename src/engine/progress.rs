@@ -78,6 +78,12 @@ impl CheckState {
         all.any(|(key, _)| key == *fixture)
     }
 
+    /// The fixture it looks at whose backends come and go.
+    pub(super) fn churned(&self) -> Option<FixtureKey> {
+        let mut all = self.check.looks.iter().flat_map(PlannedLook::rests_on);
+        all.find_map(|(key, _)| (key.name == FixtureName::Churn).then_some(key))
+    }
+
     /// Forgets what was seen of a fixture that is to be made anew, which may take its time to come
     /// right as the first one did.
     pub(super) fn begin_anew(&mut self) {

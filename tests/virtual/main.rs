@@ -22,6 +22,7 @@ mod faults;
 mod killed;
 mod kubelet;
 mod policy;
+mod repeated;
 mod same;
 mod shown;
 mod signals;
@@ -37,6 +38,7 @@ fn main() {
         killed::trials(),
         signals::trials(),
         deadline::trials(),
+        repeated::trials(),
         same::trials(),
         together::trials(),
         faults::trials(),
