@@ -102,7 +102,7 @@ pub(super) struct ConfigArgs {
 #[derive(Args, Debug)]
 pub(super) struct SelectArgs {
     /// Only these checks; may be repeated: an id or pattern (`net.*[pool=windows-2022*`), area=net,
-    /// kind=rejection, pool=windows-2022, source=linux-pod, workload=job; a leading `!` takes out.
+    /// kind=rejection, pool=windows-2022, node=2, source=linux-pod, workload=job; a leading `!` takes out.
     /// In the place of `select` in the config file
     #[arg(long, value_name = "EXPR")]
     pub(super) select: Vec<String>,

@@ -211,11 +211,14 @@ impl Seen {
         on: &BTreeSet<&str>,
     ) -> Vec<Evidence> {
         let prober_key = FixtureName::WindowsNodeProber.at(key.pool.as_ref());
-        let stands = view
-            .fixtures
-            .get(&prober_key)
-            .is_some_and(|(outcome, _)| matches!(outcome, FixtureOutcome::Stands(_)));
-        if !stands {
+        // Of another node it would tell nothing
+        let is_there = match view.fixtures.get(&prober_key) {
+            Some((FixtureOutcome::Stands(prober), _)) => {
+                prober.pods.iter().any(|pod| on.contains(&*pod.node))
+            }
+            Some((FixtureOutcome::Failed(_), _)) | None => false,
+        };
+        if !is_there {
             return Vec::new();
         }
         let from = VantageKey {

@@ -316,6 +316,9 @@ impl Dispatcher {
 
     fn sweep(&mut self, commands: &mut Vec<Command>) {
         for (from, queue) in &mut self.sweep_queue {
+            if self.sweeping.len() >= self.limits.sweeps_in_flight {
+                break;
+            }
             if queue.is_empty() || self.sweeping.contains(from) {
                 continue;
             }

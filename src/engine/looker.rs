@@ -322,6 +322,27 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn of_who_looks_from_each_node_is_asked_only_after_a_failure() {
+        for (comparison, told) in [
+            (Comparison::Holds(difference()), (None, 0)),
+            (
+                Comparison::Refuted(difference()),
+                (Some(TroubleKind::FixtureChanged), 1),
+            ),
+        ] {
+            let fake = Fake::default();
+            put(&fake, "True");
+            let mut gone = looker(&fake, http(), Need::Stands);
+            gone.rests[0].key = FixtureName::Ring.at(None).on(Some(1));
+            fake.remove(POD);
+            let before = fake.log().len();
+            let holds = told.0.is_none();
+            assert_eq!(confirmed(&fake, &gone, brought(comparison)).await, told);
+            assert_eq!(fake.log().len() == before, holds);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn why_a_look_failed_is_that_its_vantage_is_gone() {
         let fake = Fake::default();
         put(&fake, "True");

@@ -22,7 +22,7 @@ use super::stands::{addresses, is_of_second};
 use crate::cluster::kinds::{DEPLOYMENTS, Kind, PODS, Scope};
 use crate::cluster::pods::readiness;
 use crate::cluster::{Condition, Watched, labels, poll_until, wait_for_objects};
-use crate::transport::Api;
+use crate::transport::{Api, pause};
 
 /// What came of one that is no longer there.
 const DELETED: &str = "was deleted by somebody else";
@@ -205,10 +205,21 @@ impl Made {
     /// Returns when one was deleted or replaced; never otherwise. Where pods are all that it is their
     /// watch tells.
     pub(super) async fn changed(&self, api: &Api, pods: &mut watch::Receiver<Watched>) -> Trouble {
-        if self.is_of_pods_alone() {
-            return self.changed_as_watched(api, pods).await;
-        }
         let durations = api.durations();
+        if self.is_of_pods_alone() {
+            // What was gone before the watch had it is in no watch
+            let unseen = async {
+                pause(durations.unscheduled).await;
+                match self.footing(api, Instant::now()).await.changed {
+                    Some(trouble) => trouble,
+                    None => std::future::pending().await,
+                }
+            };
+            return tokio::select! {
+                trouble = self.changed_as_watched(api, pods) => trouble,
+                trouble = unseen => trouble,
+            };
+        }
         let ask = async || match self.footing(api, Instant::now()).await.changed {
             Some(trouble) => Condition::<Infallible>::Never(trouble),
             None => Condition::NotYet("as it was made".to_owned()),
@@ -467,7 +478,7 @@ mod tests {
         let after = api.durations().converge;
         let (_send, mut pods) = watch::channel(Watched::default());
         let (trouble, ()) = tokio::join!(made.changed(&api, &mut pods), async {
-            crate::transport::pause(after).await;
+            pause(after).await;
             fake.remove(DEPLOYMENT);
         });
         assert!(
@@ -502,13 +513,27 @@ mod tests {
             let api = fake.api();
             let (trouble, ()) = tokio::join!(made.changed(&api, &mut pods), async {
                 for now in [&[][..], &[pod("own")], &others] {
-                    crate::transport::pause(api.durations().look_again).await;
+                    pause(api.durations().look_again).await;
                     send.send_replace(watched(now));
                 }
             });
             assert!(trouble.detail.contains(said), "{trouble}");
         }
         assert_eq!(fake.log(), Vec::<String>::new());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pod_that_no_watch_has_shown_is_asked_for_in_time() {
+        let (fake, begun) = (Fake::default(), Instant::now());
+        let pod = json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"namespace": "a", "name": "p", "uid": "own"}});
+        let made = Made::of(&FixtureName::Ring.at(None), &[pod]);
+        let (_send, mut pods) = watch::channel(Watched::default());
+        let api = fake.api();
+        let trouble = made.changed(&api, &mut pods).await;
+        assert!(trouble.detail.contains(DELETED), "{trouble}");
+        let limit = api.durations().unscheduled * 2;
+        assert!(begun.elapsed() < limit, "{:?}", begun.elapsed());
     }
 
     /// What is said of a pod that stood at an address once its status is another.

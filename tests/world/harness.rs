@@ -30,7 +30,7 @@ pub(crate) fn seeds_of_a_broken_world() -> u64 {
 pub(crate) struct Told {
     fault: &'static str,
     runs: usize,
-    right: usize,
+    pub(crate) right: usize,
     untold: usize,
     /// How much was left untold at most, and the report of that run.
     most: (usize, String),

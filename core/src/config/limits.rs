@@ -5,6 +5,8 @@
 pub struct Limits {
     /// API requests of looks under way at once.
     pub api_in_flight: usize,
+    /// Places that are looked from at once.
+    pub sweeps_in_flight: usize,
     /// Attempts of a check whose verdict would be news.
     pub attempts: u32,
     /// Consecutive good rounds of a check over the network before it counts.
@@ -31,6 +33,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             api_in_flight: 16,
+            sweeps_in_flight: 32,
             attempts: 2,
             hold_rounds: 2,
             nodes_looked_from: 16,

@@ -78,25 +78,40 @@ pub struct Pool {
     pub runtimes: BTreeSet<String>,
 }
 
-/// A node's place in its pool, from 1: among its usable nodes in the order of their names.
+/// A node's place in its pool, from 1: among all of its nodes, usable or not, in the order of their
+/// names.
 pub type NodeOrdinal = u16;
 
 impl Pool {
-    /// Its usable nodes that are each looked from: all, or of more than `most` so many, evenly spread
-    /// over their order, which are the same ones every night. One alone has none to look at.
+    /// Its usable nodes that are each looked from: all, or in a pool of more than `most` nodes those of
+    /// so many places, evenly spread, which are the same every night. One alone has none to look at.
     pub fn ring(&self, most: usize) -> Vec<NodeOrdinal> {
-        let all = self.nodes.len();
-        if all < 2 {
-            return Vec::new();
+        let all = self.in_order();
+        let places = all.len().min(most);
+        let spread: BTreeSet<_> = (0..places).map(|nth| nth * all.len() / places).collect();
+        let usable = (0..all.len()).filter(|place| self.nodes.contains(all[*place]));
+        let (mut ring, others): (Vec<_>, Vec<_>) = usable.partition(|place| spread.contains(place));
+        ring.extend(others.into_iter().take(2_usize.saturating_sub(ring.len())));
+        ring.sort_unstable();
+        match ring.len() {
+            0 | 1 => Vec::new(),
+            _ => ring
+                .into_iter()
+                .filter_map(|place| (place + 1).try_into().ok())
+                .collect(),
         }
-        let so_many = all.min(most);
-        let picked = (0..so_many).map(|nth| nth * all / so_many + 1);
-        picked.filter_map(|nth| nth.try_into().ok()).collect()
     }
 
-    /// The usable node at a place.
+    /// The node at a place.
     pub fn node(&self, ordinal: NodeOrdinal) -> Option<&String> {
-        self.nodes.get(usize::from(ordinal).checked_sub(1)?)
+        let place = usize::from(ordinal).checked_sub(1)?;
+        self.in_order().get(place).copied()
+    }
+
+    fn in_order(&self) -> Vec<&String> {
+        let mut all: Vec<_> = self.nodes.iter().chain(&self.unusable).collect();
+        all.sort_unstable();
+        all
     }
 
     /// The handler of a RuntimeClass by which its nodes run containers as they do without one;
@@ -229,9 +244,18 @@ mod tests {
         ] {
             assert_eq!(pool(nodes).ring(most), ring, "{nodes}");
         }
-        let three = pool(3);
+        let mut three = pool(3);
         assert_eq!(three.node(3).map(String::as_str), Some("win-03"));
         assert_eq!((three.node(0), three.node(4)), (None, None));
+        // One that cannot be used keeps its place, and the others theirs
+        three.unusable.push(three.nodes.remove(0));
+        assert_eq!(three.ring(16), [2, 3]);
+        assert_eq!(three.node(1).map(String::as_str), Some("win-01"));
+        let mut many = pool(10);
+        many.unusable = many.nodes.drain(..8).collect();
+        assert_eq!(many.ring(4), [9, 10]);
+        many.unusable.extend(many.nodes.pop());
+        assert!(many.ring(4).is_empty());
     }
 
     #[test]

@@ -232,6 +232,19 @@ impl Term {
                 }
                 is_known(axis.as_str(), pattern, &known, &self.at).err()
             }
+            What::Axis(Axis::Node, pattern) => {
+                let values = plan.checks.iter().filter_map(|check| check.point.node);
+                let values: BTreeSet<_> = values.collect();
+                let known: Vec<_> = values.iter().map(ToString::to_string).collect();
+                let known: Vec<_> = known.iter().map(String::as_str).collect();
+                if known.is_empty() {
+                    let message = format!(
+                        "no Windows pool of the cluster has several usable nodes, so none is `{pattern}`"
+                    );
+                    return Some(self.at.problem(message, None));
+                }
+                is_known(Axis::Node.as_str(), pattern, &known, &self.at).err()
+            }
             What::Id(pattern) if pattern.is_of_a_check() => {
                 let mut ids = plan.checks.iter().map(|check| check.id.as_str());
                 if ids.clone().any(|id| pattern.covers(id)) {

@@ -1,11 +1,11 @@
 //! What of an earlier run counts in one that goes on with its record.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::event::Started;
 use super::fold::{CheckView, RunView};
-use crate::facts::{Facts, Known, SecondFamily};
-use crate::plan::Selected;
+use crate::facts::{Facts, Known, Pool, PoolName, SecondFamily};
+use crate::plan::{Point, Selected};
 use crate::text::{counted, printable};
 use crate::verdict::Verdict;
 
@@ -141,6 +141,9 @@ impl RunView {
         let (unwanted, gone): (Vec<_>, Vec<_>) =
             lost.partition(|id| selected.unwanted.contains(id));
         let run = self.started.run.clone();
+        if let Some(moved) = self.moved(facts) {
+            return Err(moved);
+        }
         match (gone.first(), unwanted.first()) {
             // No selection would bring them back
             (Some(such), _) => Err(ResumeError::Changed {
@@ -157,6 +160,31 @@ impl RunView {
             }),
             (None, None) => Ok(()),
         }
+    }
+
+    /// That a node which something was told of has another in its place now.
+    fn moved(&self, facts: &Facts) -> Option<ResumeError> {
+        let (before, after) = (self.facts.as_ref()?.pools(), facts.pools());
+        let at = |pools: &BTreeMap<PoolName, Pool>, point: &Point| {
+            pools.get(point.pool.as_ref()?)?.node(point.node?).cloned()
+        };
+        let moved = self.settled().filter(|check| {
+            let point = &check.planned.point;
+            at(&before, point) != at(&after, point)
+        });
+        let moved: Vec<_> = moved.map(|check| &check.planned).collect();
+        let such = moved.first()?;
+        let named = |pools| match at(pools, &such.point) {
+            Some(node) => format!("node {}", printable(&node)),
+            None => "no node".to_owned(),
+        };
+        Some(ResumeError::Changed {
+            run: self.started.run.clone(),
+            checks: counted(moved.len(), "check"),
+            such: such.id.to_string(),
+            then: format!("{} there", named(&before)),
+            now: named(&after),
+        })
     }
 
     /// Its checks that need not be looked at again: those that tell something of the cluster.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::blame::Blame;
 use super::ending::reservations;
 use super::finding::{Finding, word};
-use super::places::Point;
+use super::places::{Point, Pools};
 use super::summary::took_ms;
 use super::suspects::{suspects, unoffered};
 use super::waivers::state_word;
@@ -31,6 +31,7 @@ pub fn render(view: &RunView) -> String {
     let blame = Blame::of(view);
     let tally = Tally::of(view);
     let exit = exit(view);
+    let places = super::places::pools(view);
     let report = Report {
         schema: SCHEMA,
         run: Run::of(view),
@@ -56,7 +57,7 @@ pub fn render(view: &RunView) -> String {
         checks: view
             .checks
             .values()
-            .map(|check| Check::of(view, check))
+            .map(|check| Check::of(view, &places, check))
             .collect(),
         fixtures: view
             .fixtures
@@ -286,7 +287,7 @@ struct Because {
 }
 
 impl Check {
-    fn of(view: &RunView, check: &CheckView) -> Self {
+    fn of(view: &RunView, places: &Pools, check: &CheckView) -> Self {
         let planned = &check.planned;
         let finding = Finding::of(planned, check.conclusion.as_ref());
         Self {
@@ -294,7 +295,7 @@ impl Check {
             claim: planned.claim.to_string(),
             kind: planned.kind.as_str(),
             title: kept(&planned.title),
-            point: Point::of(view, &planned.point),
+            point: Point::of(places, &planned.point),
             verdict: word(finding.verdict),
             flaky: check
                 .conclusion

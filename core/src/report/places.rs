@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::json::kept;
-use crate::facts::{Facts, IpFamily, NodeOrdinal, PoolName};
+use crate::facts::{Facts, IpFamily, Pool, PoolName};
 use crate::plan;
 use crate::record::RunView;
 use crate::text::{counted, printable};
@@ -34,13 +34,13 @@ pub(super) struct Point {
 }
 
 impl Point {
-    pub(super) fn of(view: &RunView, point: &plan::Point) -> Self {
+    pub(super) fn of(pools: &Pools, point: &plan::Point) -> Self {
         Self {
             pool: point.pool.as_ref().map(|pool| kept(pool.as_str())),
             source: point.source.map(SourceKind::as_str),
             to: point.to.as_ref().map(|pool| kept(pool.as_str())),
             node: point.node,
-            node_name: node(view, point).as_deref().map(kept),
+            node_name: node(pools, point).as_deref().map(kept),
             workload: point.workload.map(Workload::as_str),
             container: point.container.map(ContainerKind::as_str),
             value: point.value.as_deref().map(kept),
@@ -49,38 +49,59 @@ impl Point {
     }
 }
 
-/// The name of the node that a check looks from, where each of its pool does. Foreign text.
-pub(super) fn node(view: &RunView, point: &plan::Point) -> Option<String> {
-    let (pool, node) = (point.pool.as_ref()?, point.node?);
-    view.facts.as_ref()?.pools().get(pool)?.node(node).cloned()
+/// The pools of a run's cluster.
+pub(super) type Pools = BTreeMap<PoolName, Pool>;
+
+/// The pools of a run's cluster, as far as they are known.
+pub(super) fn pools(view: &RunView) -> Pools {
+    view.facts.as_ref().map(Facts::pools).unwrap_or_default()
 }
 
-/// Of each pool that should be looked from node by node, of how many something is known; with their
-/// names where that is not all: `windows-2022 2 of 3 nodes (win-a, win-c)`. Printable.
+/// The name of the node that a check looks from, where each of its pool does. Foreign text.
+pub(super) fn node(pools: &Pools, point: &plan::Point) -> Option<String> {
+    pools.get(point.pool.as_ref()?)?.node(point.node?).cloned()
+}
+
+/// Of each pool that is looked from node by node, or has one usable node alone, of how many something is
+/// known; with their names where that is not all: `windows-2022 2 of 3 nodes (win-a, win-c)`. Printable.
 pub(super) fn looked_from(view: &RunView) -> Vec<String> {
-    let pools = view.facts.as_ref().map(Facts::pools);
-    let pools = pools.unwrap_or_default();
-    let mut looked = BTreeMap::<&PoolName, BTreeSet<NodeOrdinal>>::new();
+    let pools = pools(view);
+    let each = view
+        .checks
+        .values()
+        .any(|check| check.planned.point.node.is_some());
+    let mut looked = BTreeMap::<&PoolName, BTreeSet<&String>>::new();
     for check in view.checks.values() {
         let point = &check.planned.point;
-        let (Some(pool), Some(node)) = (&point.pool, point.node) else {
+        let Some((name, pool)) = point
+            .pool
+            .as_ref()
+            .and_then(|name| pools.get_key_value(name))
+        else {
             continue;
+        };
+        // The prober of such a pool can be nowhere else
+        let node = match (point.node, pool.nodes.as_slice(), point.source) {
+            (Some(node), ..) => pool.node(node),
+            (None, [alone], Some(SourceKind::WindowsPod)) if each => Some(alone),
+            (None, ..) => None,
         };
         let conclusion = check.conclusion.as_ref();
         let told = conclusion.is_some_and(|conclusion| conclusion.verdict.is_conclusive());
-        looked.entry(pool).or_default().extend(told.then_some(node));
+        if let Some(node) = node {
+            looked.entry(name).or_default().extend(told.then_some(node));
+        }
     }
-    let told = looked.into_iter().filter_map(|(name, looked)| {
-        let pool = pools.get(name)?;
-        let all = counted(pool.nodes.len() + pool.unusable.len(), "node");
-        let count = format!("{} {} of {all}", printable(name.as_str()), looked.len());
-        let names = looked.iter().filter_map(|node| pool.node(*node));
-        let names: Vec<_> = names.map(|name| printable(name)).collect();
-        let whole = names.is_empty() || looked.len() == pool.nodes.len() + pool.unusable.len();
-        Some(match whole {
+    let told = looked.into_iter().map(|(name, looked)| {
+        let pool = &pools[name];
+        let all = pool.nodes.len() + pool.unusable.len();
+        let count = counted(all, "node");
+        let count = format!("{} {} of {count}", printable(name.as_str()), looked.len());
+        let names: Vec<_> = looked.iter().map(|name| printable(name)).collect();
+        match looked.is_empty() || looked.len() == all {
             true => count,
             false => format!("{count} ({})", names.join(", ")),
-        })
+        }
     });
     told.collect()
 }

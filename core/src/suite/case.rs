@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::admission::{Exception, read_exceptions};
 use super::control::{Control, read_control, report_idle};
 use super::look::read_test;
-use super::over::{Over, read_over};
+use super::over::{Across, Over, read_over};
 use super::read::{Known, Listed};
 use crate::claims::{Claim, ClaimId, Kind};
 use crate::document::{Decoder, Node};
@@ -209,6 +209,13 @@ fn check_axes(
     let of_controls = controls
         .iter()
         .filter_map(|(_, control)| control.as_ref()?.test.as_ref());
+    let mut all = of_controls.clone().chain([test]).flat_map(Test::needs);
+    if over.across != Across::Nodes && all.any(|(name, _)| name == FixtureName::Ring) {
+        refuse(
+            "the ring has a pod on each node, but the case is not repeated over nodes",
+            "add `node: each` to `over`",
+        );
+    }
     let mut needs = std::iter::once(test)
         .chain(of_controls)
         .flat_map(Test::needs);

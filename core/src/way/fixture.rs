@@ -32,7 +32,7 @@ pub enum FixtureName {
     LinuxNodeProber,
     /// A prober that is a Windows node.
     WindowsNodeProber,
-    /// A prober in a pod on one node of a Windows pool, of which each node has one: a ring.
+    /// A prober in a pod on one node of a Windows pool; there is one on each that is looked from.
     Ring,
     /// A Service that stands for the name of win-webserver's.
     Alias,

@@ -160,7 +160,11 @@ impl<'b, 'a> Binding<'b, 'a> {
     fn has_our_pods(&self, node: &StandingNode) -> bool {
         let pods = self.at.standing.fixtures.iter();
         let mut pods = pods
-            .filter(|(key, _)| key.name != FixtureName::WindowsNodeProber)
+            .filter(|(key, _)| {
+                // No look at the port of a node rests on who looks from there
+                let looks = [FixtureName::WindowsNodeProber, FixtureName::Ring];
+                !looks.contains(&key.name)
+            })
             .flat_map(|(_, fixture)| &fixture.pods);
         let has = |pod: &StandingPod| {
             self.at.family.is_none() || self.at.of_family(&pod.addresses).is_some()
