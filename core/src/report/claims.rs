@@ -10,7 +10,7 @@ use super::layout::{columns, pad};
 use crate::claims::{Claim, Kind};
 use crate::document::nearest;
 use crate::plan::{Check, Fate, Plan, PlannedLook, Selection};
-use crate::suite::{Case, Suites, Then};
+use crate::suite::{Across, Case, Suites, Then};
 use crate::text::{counted, printable};
 use crate::verdict::{LedgerEntry, Outside, Scope, Verdict};
 use crate::way::{AdmissionExpect, Change, StateAsk, Test};
@@ -210,7 +210,12 @@ fn explain_case(text: &mut String, case: &Case) {
     if case.over.windows_pools {
         let pools = case.over.only_pool.as_ref();
         let pools = pools.map_or("every Windows pool".to_owned(), ToString::to_string);
-        field(text, "over", &pools);
+        let each = match case.over.across {
+            Across::Pool => "",
+            Across::Pools => ", to every one",
+            Across::Nodes => ", from each node",
+        };
+        field(text, "over", &format!("{pools}{each}"));
     }
     for source in &case.over.sources {
         field(text, "from", source.as_str());

@@ -37,6 +37,7 @@ pub fn render(view: &RunView) -> String {
         run: Run::of(view),
         server: view.facts.as_ref().map(|facts| Server::of(&facts.server)),
         pools: view.facts.as_ref().map(pools).unwrap_or_default(),
+        looked_from: super::places::looked_from(view),
         exit: ExitCode {
             code: exit.code(),
             meaning: exit.as_str(),
@@ -92,6 +93,8 @@ struct Report {
     run: Run,
     server: Option<Server>,
     pools: Vec<Pool>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    looked_from: Vec<String>,
     exit: ExitCode,
     tally: BTreeMap<&'static str, usize>,
     flaky: usize,

@@ -22,10 +22,15 @@ pub struct Conclusion {
 }
 
 /// The conclusion of all attempts, in their order: the last that says something about the
-/// cluster, else the last. Attempts that broke do not make a check flaky: they are our trouble.
+/// cluster, else the last. Attempts that broke do not make a check flaky: they are our trouble. What
+/// was seen before an attempt found that what it rests on had changed may have come of that: it counts
+/// for nothing.
 pub fn conclude(attempts: &[(Verdict, Because)]) -> Option<Conclusion> {
+    let changed = attempts
+        .iter()
+        .rposition(|(_, because)| because.is_of_a_change());
     let told = || {
-        attempts
+        attempts[changed.unwrap_or_default()..]
             .iter()
             .filter(|(verdict, _)| verdict.is_conclusive())
     };
@@ -91,6 +96,23 @@ mod tests {
         assert_eq!(concluded(&[Broken, Pass]), Some((Pass, false)));
         assert_eq!(concluded(&[Fail, Broken]), Some((Fail, false)));
         assert_eq!(concluded(&[Broken, Broken]), Some((Broken, false)));
+    }
+
+    #[test]
+    fn what_was_seen_before_its_ground_changed_counts_for_nothing() {
+        use Verdict::{Broken, Fail, Pass};
+        let because = |kind| Because::Trouble(Trouble::new(kind, "a node was booted"));
+        let (changed, cut) = (TroubleKind::FixtureChanged, TroubleKind::ExecTransport);
+        for (attempts, verdict) in [
+            ([(Fail, cut), (Broken, changed)], Broken),
+            ([(Fail, cut), (Broken, cut)], Fail),
+            ([(Broken, changed), (Fail, cut)], Fail),
+            ([(Broken, changed), (Pass, cut)], Pass),
+        ] {
+            let attempts = attempts.map(|(verdict, kind)| (verdict, because(kind)));
+            let concluded = conclude(&attempts).expect("there are attempts");
+            assert_eq!((concluded.verdict, concluded.flaky), (verdict, false));
+        }
     }
 
     #[test]

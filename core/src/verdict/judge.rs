@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::claims::Kind;
 use crate::text::printable;
-use crate::way::{Comparison, Difference, FixtureKey, Trouble};
+use crate::way::{Comparison, Difference, FixtureKey, Trouble, TroubleKind};
 
 /// What a check came to.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -245,6 +245,18 @@ pub enum Because {
     },
     /// It was not looked at.
     Skipped(SkipReason),
+}
+
+impl Because {
+    /// Whether nothing could be told since what the check rests on had changed.
+    pub(super) fn is_of_a_change(&self) -> bool {
+        match self {
+            Self::Trouble(trouble)
+            | Self::Fixture { trouble, .. }
+            | Self::ControlTrouble { trouble, .. } => trouble.kind == TroubleKind::FixtureChanged,
+            Self::Seen(_) | Self::Control { .. } | Self::Skipped(_) => false,
+        }
+    }
 }
 
 /// What the verdict of a round rests on; `controls` with their names.
