@@ -18,7 +18,7 @@ use winconform_core::way::{
     ApiRequest, FixtureKey, FixtureName, Need, StandingPod, Trouble, TroubleKind,
 };
 
-use super::stands::{addresses, is_of_second};
+use super::stands::{addresses, is_of_second, restarts};
 use crate::cluster::kinds::{DEPLOYMENTS, Kind, PODS, Scope};
 use crate::cluster::pods::readiness;
 use crate::cluster::{Condition, Watched, labels, poll_until, wait_for_objects};
@@ -49,8 +49,8 @@ struct Object {
     at: String,
     uid: Json,
     wanted: Wanted,
-    /// Of a pod that looks are bound to, where it stood.
-    stood: OnceLock<Vec<IpAddr>>,
+    /// A pod that looks are bound to, as it stood.
+    stood: OnceLock<StandingPod>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +65,8 @@ enum Wanted {
 pub(super) struct Footing {
     /// One was deleted, replaced, ended for good or moved, which is never undone.
     pub(super) changed: Option<Trouble>,
+    /// A container of one was started again since: it is there, and was not for a while.
+    pub(super) restarted: Option<Trouble>,
     /// One is there and not ready.
     pub(super) unready: Option<Trouble>,
     /// One could not be asked for.
@@ -137,7 +139,7 @@ impl Made {
         for pod in pods {
             // A fixture stands once: whatever is made anew is another
             if let Some(applied) = self.objects.iter().find(|own| own.uid == *pod.uid) {
-                let _ = applied.stood.set(pod.addresses.clone());
+                let _ = applied.stood.set(pod.clone());
                 continue;
             }
             let (space, name) = (printable(namespace), printable(&pod.name));
@@ -147,7 +149,7 @@ impl Made {
                 at: format!("{namespace}/{}", pod.name),
                 uid: Json::from(pod.uid.clone()),
                 wanted: Wanted::PodReady,
-                stood: pod.addresses.clone().into(),
+                stood: pod.clone().into(),
             });
         }
         let _ = self.pods.set(Box::new(Self {
@@ -181,6 +183,7 @@ impl Made {
                         .into_iter()
                         .fold(Footing::default(), |all, one| Footing {
                             changed: all.changed.or(one.changed),
+                            restarted: all.restarted.or(one.restarted),
                             unready: all.unready.or(one.unready),
                             unknown: all.unknown.or(one.unknown),
                         });
@@ -291,9 +294,14 @@ impl Object {
         if !metadata["deletionTimestamp"].is_null() {
             return self.changed("is being deleted by somebody else");
         }
-        if let Some(how) = self.stood.get().and_then(|known| moved(object, known)) {
+        let stood = self.stood.get();
+        if let Some(how) = stood.and_then(|known| moved(object, &known.addresses)) {
             return self.changed(&how);
         }
+        let again = stood.is_some_and(|known| restarts(object) > known.restarts);
+        let restarted = again
+            .then(|| self.changed("was restarted").changed)
+            .flatten();
         let unready = match self.wanted {
             Wanted::There => None,
             Wanted::PodsReady(wanted) => {
@@ -309,6 +317,7 @@ impl Object {
         let detail = |status| format!("{} is not ready: {status}", self.shown);
         Footing {
             unready: unready.map(|s| Trouble::new(TroubleKind::FixtureChanged, detail(s))),
+            restarted,
             ..Footing::default()
         }
     }
@@ -572,6 +581,15 @@ mod tests {
             detail(moved.changed),
             "Pod a/p was given other addresses ([10.0.0.8], not [10.0.0.7]) during the run"
         );
+        let again =
+            json!({"podIPs": [{"ip": "10.0.0.7"}], "containerStatuses": [{"restartCount": 1}]});
+        let again = of_pod(again).await;
+        assert!(again.changed.is_none() && again.unready.is_none());
+        assert_eq!(
+            detail(again.restarted),
+            "Pod a/p was restarted during the run"
+        );
+        assert!(same.restarted.is_none());
         let ended = of_pod(json!({"phase": "Failed", "reason": "Evicted"})).await;
         assert_eq!(
             detail(ended.changed),

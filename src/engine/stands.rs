@@ -156,6 +156,7 @@ pub(super) fn standing_pod(pod: &Json) -> Option<StandingPod> {
         uid: text(&pod["metadata"]["uid"])?,
         node: text(&pod["spec"]["nodeName"])?,
         addresses: addresses(pod)?,
+        restarts: restarts(pod),
     })
 }
 

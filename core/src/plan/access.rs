@@ -352,6 +352,7 @@ fn everything(own: &Standing, check: &Check) -> Standing {
             uid: String::new(),
             node: "*".to_owned(),
             addresses: vec![address],
+            restarts: 0,
         }],
         domain: Some("*".to_owned()),
         balancer: Some(Balancer {

@@ -116,6 +116,9 @@ pub struct StandingPod {
     pub node: String,
     /// Its addresses, `status.podIPs`: the primary family first.
     pub addresses: Vec<IpAddr>,
+    /// How often its containers had been started again when it stood.
+    #[serde(default)]
+    pub restarts: u64,
 }
 
 /// A node that pods may be placed on.

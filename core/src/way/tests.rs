@@ -18,6 +18,7 @@ fn pod(name: &str, node: &str, address: &str) -> StandingPod {
         uid: String::new(),
         node: node.to_owned(),
         addresses: vec![address.parse().expect("an address")],
+        restarts: 0,
     }
 }
 

@@ -187,6 +187,7 @@ mod tests {
             uid: String::new(),
             node: "n".to_owned(),
             addresses: Vec::new(),
+            restarts: 0,
         };
         let body = body.to_owned();
         read(&pod, &HttpReply::Answered { status, body })

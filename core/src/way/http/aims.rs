@@ -333,6 +333,7 @@ mod tests {
             uid: String::new(),
             node: "n".to_owned(),
             addresses: vec![address.into()],
+            restarts: 0,
         };
         let (one, other) = (pod("web-1", [10, 0, 0, 1]), pod("web-12", [10, 0, 0, 12]));
         for (body, of_one, of_other) in [
