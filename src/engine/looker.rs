@@ -123,7 +123,8 @@ impl Looker {
             let stands = footing.changed.is_none() && footing.unready.is_none();
             if stands && self.test.may_be_anothers() && !met {
                 let of_pods = made.footing_of_pods(api, since).await;
-                footing.changed = of_pods.changed.or(of_pods.restarted);
+                let restarted = footing.restarted.take().or(of_pods.restarted);
+                footing.changed = of_pods.changed.or(restarted);
                 footing.unready = of_pods.unready;
                 footing.unknown = footing.unknown.or(of_pods.unknown);
             }
