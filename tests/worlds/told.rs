@@ -75,6 +75,13 @@ fn one(world: &World, check: &CheckView, met: &mut [bool]) -> Outcome {
     let conclusion = check.conclusion.as_ref().ok_or("no verdict")?;
     let (seen, usual) = (conclusion.verdict, usual(check.planned.kind));
     let covers = |name: &str| Pattern::parse(name).expect("a pattern of ids").covers(id);
+    // A pool's one usable node is looked from by its prober
+    if covers("net.*/each-node") {
+        return match seen {
+            Verdict::Skip => Ok(()),
+            _ => Err(format!("{seen}, not skip: {:?}", conclusion.because)),
+        };
+    }
     let Some(at) = world.turns.iter().position(|turn| covers(turn.checks)) else {
         return match seen == usual {
             true => Ok(()),
