@@ -80,8 +80,8 @@ impl CheckState {
 
     /// The fixture it looks at whose backends come and go.
     pub(super) fn churned(&self) -> Option<FixtureKey> {
-        let mut all = self.check.looks.iter().flat_map(PlannedLook::rests_on);
-        all.find_map(|(key, _)| (key.name == FixtureName::Churn).then_some(key))
+        let mut all = self.rests_on.iter().map(|(key, _)| key);
+        all.find(|key| key.name == FixtureName::Churn).cloned()
     }
 
     /// Forgets what was seen of a fixture that is to be made anew, which may take its time to come

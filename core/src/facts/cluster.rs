@@ -89,7 +89,7 @@ impl Pool {
         let all = self.in_order();
         let places = all.len().min(most);
         let spread: BTreeSet<_> = (0..places).map(|nth| nth * all.len() / places).collect();
-        let usable = (0..all.len()).filter(|place| self.nodes.contains(all[*place]));
+        let usable = (0..all.len()).filter(|place| self.nodes.binary_search(all[*place]).is_ok());
         let (mut ring, others): (Vec<_>, Vec<_>) = usable.partition(|place| spread.contains(place));
         ring.extend(others.into_iter().take(2_usize.saturating_sub(ring.len())));
         ring.sort_unstable();

@@ -177,8 +177,9 @@ impl Surroundings<'_> {
     /// Of the nodes that are each looked from, the one that a node looks at: the next, and at last the
     /// first.
     fn next_node(&self, point: &Point) -> Option<NodeOrdinal> {
+        let own = point.node?;
         let ring = self.ring(point.pool.as_ref()?);
-        let here = ring.iter().position(|node| Some(*node) == point.node)?;
+        let here = ring.iter().position(|node| *node == own)?;
         ring.get((here + 1) % ring.len()).copied()
     }
 

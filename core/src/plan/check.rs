@@ -1,13 +1,13 @@
 //! One case at one point.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::claims::{ClaimId, Kind};
-use crate::facts::{IpFamily, NodeOrdinal, PoolName, WindowsBuild};
+use crate::facts::{IpFamily, NodeOrdinal, Pool, PoolName, WindowsBuild};
 use crate::verdict::{Fate, Scope};
 use crate::way::{
     ContainerKind, FixtureKey, FixtureName, Need, SourceKind, Test, VantageKey, Workload,
@@ -134,6 +134,12 @@ impl Point {
             Axis::Family => self.family.map(IpFamily::as_str),
         };
         word.map(Cow::Borrowed)
+    }
+
+    /// The name of the node that is looked from, where each of its pool is. Foreign text.
+    pub fn node_name(&self, pools: &BTreeMap<PoolName, Pool>) -> Option<String> {
+        let pool = pools.get(self.pool.as_ref()?)?;
+        pool.node(self.node?).cloned()
     }
 
     /// Its values, each with its axis.

@@ -1,11 +1,11 @@
 //! What of an earlier run counts in one that goes on with its record.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::event::Started;
 use super::fold::{CheckView, RunView};
-use crate::facts::{Facts, Known, Pool, PoolName, SecondFamily};
-use crate::plan::{Point, Selected};
+use crate::facts::{Facts, Known, SecondFamily};
+use crate::plan::Selected;
 use crate::text::{counted, printable};
 use crate::verdict::Verdict;
 
@@ -165,16 +165,13 @@ impl RunView {
     /// That a node which something was told of has another in its place now.
     fn moved(&self, facts: &Facts) -> Option<ResumeError> {
         let (before, after) = (self.facts.as_ref()?.pools(), facts.pools());
-        let at = |pools: &BTreeMap<PoolName, Pool>, point: &Point| {
-            pools.get(point.pool.as_ref()?)?.node(point.node?).cloned()
-        };
         let moved = self.settled().filter(|check| {
             let point = &check.planned.point;
-            at(&before, point) != at(&after, point)
+            point.node_name(&before) != point.node_name(&after)
         });
         let moved: Vec<_> = moved.map(|check| &check.planned).collect();
         let such = moved.first()?;
-        let named = |pools| match at(pools, &such.point) {
+        let named = |pools| match such.point.node_name(pools) {
             Some(node) => format!("node {}", printable(&node)),
             None => "no node".to_owned(),
         };

@@ -40,7 +40,7 @@ impl Point {
             source: point.source.map(SourceKind::as_str),
             to: point.to.as_ref().map(|pool| kept(pool.as_str())),
             node: point.node,
-            node_name: node(pools, point).as_deref().map(kept),
+            node_name: point.node_name(pools).as_deref().map(kept),
             workload: point.workload.map(Workload::as_str),
             container: point.container.map(ContainerKind::as_str),
             value: point.value.as_deref().map(kept),
@@ -55,11 +55,6 @@ pub(super) type Pools = BTreeMap<PoolName, Pool>;
 /// The pools of a run's cluster, as far as they are known.
 pub(super) fn pools(view: &RunView) -> Pools {
     view.facts.as_ref().map(Facts::pools).unwrap_or_default()
-}
-
-/// The name of the node that a check looks from, where each of its pool does. Foreign text.
-pub(super) fn node(pools: &Pools, point: &plan::Point) -> Option<String> {
-    pools.get(point.pool.as_ref()?)?.node(point.node?).cloned()
 }
 
 /// Of each pool that is looked from node by node, or has one usable node alone, of how many something is

@@ -8,7 +8,7 @@ use super::excerpt::{self, Excerpt};
 use super::finding::{Finding, UNFINISHED, in_words, times, word};
 use super::folded::{Row, rows};
 use super::layout::{NARROWEST, columns, fit, pad, wrap};
-use super::places::{self, looked_from, node};
+use super::places::{looked_from, pools as places};
 use super::style::Style;
 use super::summary::{path, pools, seconds, server, tally};
 use super::suspects::{suspects, unoffered};
@@ -239,7 +239,7 @@ impl Page {
             "claim",
             &format!("{} ({}): {title}", finding.claim, check.planned.kind),
         );
-        if let Some(node) = node(&places::pools(view), &check.planned.point) {
+        if let Some(node) = check.planned.point.node_name(&places(view)) {
             self.field(4, "from node", &printable(&node));
         }
         let sides = [
