@@ -40,6 +40,8 @@ pub(super) struct Fixtures {
     pub(super) pools: Arc<BTreeMap<PoolName, Pool>>,
     /// The cluster's nodes.
     pub(super) nodes: Arc<Vec<NodeFact>>,
+    /// How many nodes of a pool are each looked from, at most.
+    pub(super) most: usize,
     /// The image table.
     pub(super) images: Arc<Images>,
     /// Where intents go before anything is created.
@@ -134,6 +136,9 @@ impl Fixtures {
         let (run, images, durations) = (&self.run, &self.images, self.api.durations());
         let FixtureName::Sched(_) = key.name else {
             let pool = pool_of(key, &self.pools);
+            let looked_from = pool.filter(|_| key.name.is_on_each_node());
+            let looked_from = looked_from.map(|pool| manifest::looked_from(pool, self.most));
+            let pool = looked_from.as_ref().or(pool);
             let mut objects = manifest::objects(key, run, pool, images, durations, domain)?;
             if let Some(family) = self.second_of(key) {
                 second_family::add(&mut objects, family);
@@ -270,6 +275,7 @@ impl Fixtures {
             | FixtureName::Iis
             | FixtureName::SlowStarter
             | FixtureName::NanoServer
+            | FixtureName::NodeSample
             | FixtureName::Churn => {
                 let replicas = applied
                     .iter()
@@ -467,6 +473,7 @@ pub(super) mod tests {
             run: "r1".to_owned(),
             pools: Arc::new([(PoolName::windows(build), pool)].into()),
             nodes: Arc::default(),
+            most: 16,
             images: Arc::new(Images::default()),
             second: None,
             journal: Journal::create(None, Vec::new(), Box::new(|_| {})).expect("in memory"),

@@ -1,9 +1,11 @@
 //! What keeps a fixture's pods back without any of them saying so, asked for only while they lag.
 
+use std::collections::BTreeSet;
+use std::mem::replace;
 use std::sync::OnceLock;
 
 use serde_json::Value as Json;
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 use winconform_core::way::{ApiRequest, FixtureKey, Trouble};
 
@@ -27,6 +29,8 @@ pub(super) async fn hindered(
     let deployments: Vec<_> = deployments.collect();
     // What may pass is given as long as the scheduler is
     let first_seen = OnceLock::new();
+    // Most have their sandbox before anybody has to ask
+    let late = Mutex::new(BTreeSet::new());
     let (first, limit) = (durations.look_again, durations.fixture);
     let found = poll_until(first, limit, "a hindrance", async || {
         let of_fixture = |objects: &Objects| -> Vec<Json> {
@@ -41,9 +45,11 @@ pub(super) async fn hindered(
                 found = found.or(refusal(api, deployment).await);
             }
         }
-        for pod in there.iter().filter(|pod| awaits_sandbox(pod)) {
-            found = found.or(failed_sandbox(api, pod).await);
-        }
+        let waits: Vec<_> = there.iter().filter(|pod| awaits_sandbox(pod)).collect();
+        let names = waits.iter().map(|pod| name_of(pod)).collect();
+        let late = replace(&mut *late.lock().await, names);
+        let late = waits.into_iter().filter(|pod| late.contains(&name_of(pod)));
+        found = found.or(failed_sandbox(api, &late.collect::<Vec<_>>()).await);
         let now = Instant::now();
         let lasts = |found: &Hindrance| {
             let since = *first_seen.get_or_init(|| now);
@@ -85,17 +91,30 @@ async fn refusal(api: &Api, deployment: &Json) -> Option<Hindrance> {
     refused(&reply.body).filter(|_| reply.status == 200)
 }
 
-async fn failed_sandbox(api: &Api, pod: &Json) -> Option<Hindrance> {
-    let metadata = &pod["metadata"];
-    let (namespace, name) = (metadata["namespace"].as_str()?, metadata["name"].as_str()?);
-    let selector = format!("involvedObject.name={name},reason=FailedCreatePodSandBox");
+fn name_of(pod: &Json) -> Option<String> {
+    pod["metadata"]["name"].as_str().map(str::to_owned)
+}
+
+/// Of several pods in one request, however many they are.
+async fn failed_sandbox(api: &Api, pods: &[&Json]) -> Option<Hindrance> {
+    let names: Vec<_> = pods.iter().filter_map(|pod| name_of(pod)).collect();
+    let namespace = pods.first()?["metadata"]["namespace"].as_str()?;
+    let selector = match names.as_slice() {
+        [name] => format!("involvedObject.name={name},reason=FailedCreatePodSandBox"),
+        _ => "reason=FailedCreatePodSandBox".to_owned(),
+    };
     let path = format!(
         "/api/v1/namespaces/{}/events?fieldSelector={}",
         encode(namespace),
         encode(&selector)
     );
     let reply = api.send(&ApiRequest::get(path)).await.ok()?;
-    let mut events = reply.body["items"].as_array()?.iter().filter_map(sandbox);
+    let own = |event: &&Json| {
+        let name = event["involvedObject"]["name"].as_str();
+        name.is_none_or(|name| names.iter().any(|own| own == name))
+    };
+    let events = reply.body["items"].as_array()?.iter().filter(own);
+    let mut events = events.filter_map(sandbox);
     let first = events.next()?;
     Some(events.find(|event| event.lasting).unwrap_or(first))
 }
@@ -177,6 +196,47 @@ mod tests {
         fake.script(EVENTS, 200, event("no runtime for \"x\" is configured"));
         let (found, took) = within(&fake, vec![pod("False")], Duration::from_mins(20)).await;
         assert!(found.is_some() && took < Duration::from_secs(1), "{took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pod_without_a_sandbox_is_asked_about_at_the_second_look() {
+        let fake = Fake::default();
+        fake.put(DEPLOYMENT, deployment(&json!([])));
+        let pause = fake.api().durations().look_again;
+        for (length, asked) in [(pause / 2, 0), (pause + pause / 2, 1)] {
+            let (found, _) = within(&fake, vec![pod("False")], length).await;
+            assert_eq!(found, None);
+            let log = fake.log();
+            let events = log.iter().filter(|line| line.contains("/events"));
+            assert_eq!(events.count(), asked, "{log:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_several_pods_one_request_tells_and_nothing_of_others() {
+        let of = |name: &str| {
+            json!({"items": [{"reason": "FailedCreatePodSandBox", "involvedObject": {"name": name},
+                "message": "no runtime for \"x\" is configured"}]})
+        };
+        let pods = || {
+            ["p", "q"].map(|name| {
+                let mut pod = pod("False");
+                pod["metadata"]["name"] = json!(name);
+                pod
+            })
+        };
+        for (name, hinders) in [("q", true), ("another", false)] {
+            let fake = Fake::default();
+            let pause = fake.api().durations().look_again;
+            fake.put(DEPLOYMENT, deployment(&json!([])));
+            fake.script(EVENTS, 200, of(name));
+            let length = pause + pause / 2;
+            let (found, _) = within(&fake, pods().to_vec(), length).await;
+            assert_eq!(found.is_some(), hinders, "{name}");
+            let log = fake.log();
+            let events = log.iter().filter(|line| line.contains("/events"));
+            assert_eq!(events.count(), 1, "{log:?}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -14,7 +14,7 @@ use winconform_core::text::printable;
 use winconform_core::way::{FixtureKey, FixtureName, SourceKind, VantageKey};
 
 use super::prepull::Pull;
-use crate::cluster::kinds::{Kind, NETWORK_POLICIES, RUNTIME_CLASSES};
+use crate::cluster::kinds::{DEPLOYMENTS, Kind, NETWORK_POLICIES, RUNTIME_CLASSES};
 use crate::cluster::labels;
 use crate::transport::PodRef;
 
@@ -118,6 +118,9 @@ pub(super) fn objects(
             })?;
             object["spec"]["externalName"] = json!(format!("{of}.{}.svc.{suffix}", namespace(run)));
         }
+        if key.name.is_on_each_node() && object["kind"] == DEPLOYMENTS.kind {
+            object["spec"]["replicas"] = json!(pool.map(|pool| pool.nodes.len()));
+        }
         let Some(spec) = pod_spec(object) else {
             continue;
         };
@@ -126,10 +129,8 @@ pub(super) fn objects(
             spec["runtimeClassName"] = json!(cluster_name(plain, key, run));
         }
         if let Some(pool) = pool {
-            match key.node {
-                None => place(spec, pool),
-                Some(node) => place(spec, &alone(pool, pool.node(node))),
-            }
+            let alone = key.node.map(|node| among(pool, pool.node(node)));
+            place(spec, alone.as_ref().unwrap_or(pool));
             beside(spec, key, run);
             let role = image_role(key.name).and_then(|role| images.of(role, pool.build));
             image(
@@ -174,18 +175,24 @@ pub(super) fn pulling(
     let spec = &mut pod["spec"];
     spec["priorityClassName"] = json!(namespace(run));
     spec["activeDeadlineSeconds"] = json!(durations.pod_deadline.as_secs());
-    place(spec, &alone(pool, Some(&wanted.node)));
+    place(spec, &among(pool, [&wanted.node]));
     image(spec, &wanted.image);
     pull(spec, images);
     Ok(pod)
 }
 
-/// A pool of which this node is all.
-fn alone(pool: &Pool, node: Option<&String>) -> Pool {
+/// Of a pool these nodes alone.
+fn among<'n>(pool: &Pool, nodes: impl IntoIterator<Item = &'n String>) -> Pool {
     Pool {
-        nodes: node.cloned().into_iter().collect(),
+        nodes: nodes.into_iter().cloned().collect(),
         ..pool.clone()
     }
+}
+
+/// A pool's nodes that are each looked from, `most` at the most.
+pub(super) fn looked_from(pool: &Pool, most: usize) -> Pool {
+    let ring = pool.ring(most);
+    among(pool, ring.into_iter().filter_map(|at| pool.node(at)))
 }
 
 /// The kinds of a fixture's objects, each once.
@@ -201,6 +208,7 @@ fn as_written(name: FixtureName) -> Result<Vec<Json>, ManifestError> {
         FixtureName::Iis => include_str!("../../manifests/iis.yaml"),
         FixtureName::SlowStarter => include_str!("../../manifests/slow-starter.yaml"),
         FixtureName::NanoServer => include_str!("../../manifests/nano-server.yaml"),
+        FixtureName::NodeSample => include_str!("../../manifests/node-sample.yaml"),
         FixtureName::LinuxServer => include_str!("../../manifests/linux-server.yaml"),
         FixtureName::UnboundPods => include_str!("../../manifests/unbound-pods.yaml"),
         FixtureName::LinuxPodProber => include_str!("../../manifests/probers/linux-pod.yaml"),
@@ -286,6 +294,7 @@ pub(super) fn name(plain: &str, key: &FixtureKey) -> String {
         | FixtureName::Iis
         | FixtureName::SlowStarter
         | FixtureName::NanoServer
+        | FixtureName::NodeSample
         | FixtureName::LinuxServer
         | FixtureName::UnboundPods
         | FixtureName::LinuxPodProber
@@ -342,10 +351,10 @@ fn place(spec: &mut Json, pool: &Pool) {
         .iter()
         .map(|node| json!({"weight": 100, "preference": named(node)}))
         .collect();
-    spec["affinity"] = json!({"nodeAffinity": {
+    spec["affinity"]["nodeAffinity"] = json!({
         "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms},
         "preferredDuringSchedulingIgnoredDuringExecution": preferred,
-    }});
+    });
     let tolerations = tolerations(pool);
     // A RuntimeClass brings its own
     if !tolerations.is_empty() && spec["runtimeClassName"].is_null() {
@@ -532,6 +541,37 @@ mod tests {
         let terms =
             &affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"];
         assert_eq!(terms[1]["matchFields"][0]["values"][0], "win-b");
+    }
+
+    #[test]
+    fn samples_go_to_each_node_that_is_looked_from() {
+        let build = WindowsBuild::SERVER_2019;
+        let key = FixtureName::NodeSample.at(Some(&PoolName::windows(build)));
+        let mut pool = pool();
+        pool.nodes = (1..=5).map(|number| format!("win-{number}")).collect();
+        let (images, durations) = (Images::default(), Durations::default());
+        let few = looked_from(&pool, 3);
+        let objects = objects(&key, "r1", Some(&few), &images, &durations, None);
+        let objects = objects.expect("the manifests built in are valid");
+        let (class, deployment) = (&objects[0], &objects[1]);
+        assert_eq!(deployment["spec"]["replicas"], few.nodes.len());
+        let spec = &deployment["spec"]["template"]["spec"];
+        assert_eq!(spec["runtimeClassName"], class["metadata"]["name"]);
+        // IIS has another
+        let of_iis = objects_of(FixtureName::Iis);
+        assert_ne!(class["metadata"]["name"], of_iis[0]["metadata"]["name"]);
+        let required = "requiredDuringSchedulingIgnoredDuringExecution";
+        let terms = &spec["affinity"]["nodeAffinity"][required]["nodeSelectorTerms"];
+        let nodes = terms.as_array().into_iter().flatten();
+        let nodes: Vec<_> = nodes
+            .map(|term| &term["matchFields"][0]["values"][0])
+            .collect();
+        assert_eq!(nodes, few.nodes.iter().collect::<Vec<_>>());
+        let apart = &spec["affinity"]["podAntiAffinity"][required][0];
+        assert_eq!(apart["topologyKey"], "kubernetes.io/hostname");
+        let app = &apart["labelSelector"]["matchLabels"]["app"];
+        let labels = &deployment["spec"]["template"]["metadata"]["labels"];
+        assert_eq!(*app, labels["app"]);
     }
 
     #[test]

@@ -281,6 +281,7 @@ pub(super) fn fixtures(
         run: options.run.clone(),
         pools: Arc::new(pools),
         nodes,
+        most: options.config.limits.nodes_looked_from,
         images: Arc::new(options.config.images.clone()),
         second: None,
         journal: journal.clone(),

@@ -50,7 +50,9 @@ pub(super) fn object_name(object: &Json) -> ObjectName {
 /// too.
 pub(super) fn settles_in(fixture: FixtureName, durations: &Durations) -> Duration {
     match fixture {
-        FixtureName::WinWebserver | FixtureName::NanoServer => durations.settle,
+        FixtureName::WinWebserver | FixtureName::NanoServer | FixtureName::NodeSample => {
+            durations.settle
+        }
         FixtureName::SlowStarter => durations.outlasts_liveness,
         FixtureName::Namespaces
         | FixtureName::Iis

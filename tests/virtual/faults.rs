@@ -65,17 +65,52 @@ pub(crate) fn trials() -> Vec<Trial> {
     trials.chain([boots]).collect()
 }
 
-/// On a cluster of three builds: the samples of which each build has its own.
+/// There, unlike elsewhere, each pool has two nodes.
+const EACH_NODE: (&str, Verdict) = ("sample.win-webserver/each-node", Verdict::Pass);
+
+/// On a cluster of three builds: the samples of which each build has its own, and those on each of two
+/// nodes of a pool.
 const BUILDS: &[Product] = &[
     Product::row(
         "none",
-        &[("sample.iis-2019", Verdict::Pass)],
+        &[("sample.iis-2019", Verdict::Pass), EACH_NODE],
         Exit::Conformant,
     ),
     Product::row(
         "crash-loop=windows-2019",
-        &[("sample.iis-2019", Verdict::Fail)],
+        &[
+            ("sample.iis-2019", Verdict::Fail),
+            (
+                "sample.win-webserver/each-node[pool=windows-2019]",
+                Verdict::Fail,
+            ),
+            EACH_NODE,
+        ],
         Exit::NotConformant,
+    ),
+    Product::row(
+        "servercore-crashes=node/windows-2022-b",
+        &[
+            ("sample.iis-2019", Verdict::Pass),
+            (
+                "sample.win-webserver/each-node[pool=windows-2022]",
+                Verdict::Fail,
+            ),
+            EACH_NODE,
+        ],
+        Exit::NotConformant,
+    ),
+    Product::row(
+        "handler-unknown=node/windows-2022-b",
+        &[
+            ("sample.iis-2019", Verdict::Pass),
+            (
+                "sample.win-webserver/each-node[pool=windows-2022]",
+                Verdict::Broken,
+            ),
+            EACH_NODE,
+        ],
+        Exit::CouldNotTell,
     ),
 ];
 
@@ -156,7 +191,11 @@ fn builds(product: &Product) -> Outcome {
         }
         world.joined.shown().await;
         let options = RunOptions {
-            selection: selection(&["sample.iis-2019", "sample.iis-2022"]),
+            selection: selection(&[
+                "sample.iis-2019",
+                "sample.iis-2022",
+                "sample.win-webserver/each-node",
+            ]),
             ..world.whole("r1")
         };
         undisturbed(&world.cluster(), &options).await.view()

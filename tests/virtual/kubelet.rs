@@ -18,7 +18,7 @@ const EXECS: &[(&str, Verdict)] = &[
 /// No container starts on Windows; its nodes are reached all the same.
 const NOTHING_STARTS: &[(&str, Verdict)] = &[
     ("sample.iis-loadbalancer/answers", Verdict::Broken),
-    ("sample.win-webserver", Verdict::Broken),
+    ("sample.win-webserver[*", Verdict::Broken),
     ("sample.win-webserver-service", Verdict::Broken),
     ("sample.pods-listed", Verdict::Broken),
     ("sample.iis-2022", Verdict::Broken),
@@ -70,7 +70,7 @@ pub(crate) const KUBELET: &[Product] = &[
             ("net.*/between-windows", Verdict::Skip),
             ("net.service-types/load-balancer", Verdict::Broken),
             ("sample.iis-loadbalancer/answers", Verdict::Broken),
-            ("sample.win-webserver", Verdict::Broken),
+            ("sample.win-webserver[*", Verdict::Broken),
             ("sample.win-webserver-service", Verdict::Broken),
             ("sample.pods-listed", Verdict::Broken),
             ("sample.iis-2022", Verdict::Broken),

@@ -56,11 +56,12 @@ const CHURN_FROM_WINDOWS: &str = "net.after-churn[*source=windows-pod]";
 
 /// What the simulated cluster gives other than a healthy one of its kind: it has no control-plane
 /// nodes, no network plugin that anyone would recognise and no Windows Server 2019.
-const OTHERWISE: [(&str, Verdict); 7] = [
+const OTHERWISE: [(&str, Verdict); 8] = [
     ("env.control-plane-linux", Verdict::Skip),
     ("env.overlay-vni", Verdict::Skip),
     ("sample.iis-2019", Verdict::Skip),
     // It has one Windows node
+    ("sample.*/each-node", Verdict::Skip),
     ("net.pod-to-pod-cross-node", Verdict::Skip),
     (BETWEEN_WINDOWS, Verdict::Skip),
     (OVERLAY, Verdict::Skip),

@@ -165,13 +165,25 @@ impl Surroundings<'_> {
         })
     }
 
+    /// How many nodes of a pool are each looked from.
+    fn looked_from(&self, pool: &PoolName) -> u16 {
+        self.ring(pool).len().try_into().unwrap_or(u16::MAX)
+    }
+
     /// Why a case that looks from each node of a pool does not: there is one alone.
     fn lacks_ring(&self, case: &Case, point: &Point) -> Option<String> {
-        let each = case.over.across == Across::Nodes;
-        let pool = point.pool.as_ref().filter(|_| each)?;
+        let mut needs = case.test.needs().into_iter();
+        let stands = match (
+            case.over.across,
+            needs.any(|(name, _)| name.is_on_each_node()),
+        ) {
+            (Across::Nodes, _) => "which its prober looks from",
+            (Across::Pool | Across::Pools, true) => "which its samples stand on",
+            (Across::Pool | Across::Pools, false) => return None,
+        };
+        let pool = point.pool.as_ref()?;
         let one_alone = self.pools.get(pool)?.nodes.len() == 1;
-        (one_alone && point.node.is_none())
-            .then(|| format!("{pool} has one usable node, which its prober looks from"))
+        (one_alone && point.node.is_none()).then(|| format!("{pool} has one usable node, {stands}"))
     }
 
     /// Of the nodes that are each looked from, the one that a node looks at: the next, and at last the
@@ -214,7 +226,7 @@ impl Surroundings<'_> {
             name: name.to_owned(),
             from,
             needs: test.needs().into_iter().map(key).collect(),
-            test,
+            test: test.on_nodes(of.map_or(0, |pool| self.looked_from(pool))),
             presumed: None,
         }
     }
@@ -307,7 +319,9 @@ pub fn image_role(fixture: FixtureName) -> Option<Image> {
         | FixtureName::UnboundPods
         | FixtureName::Alias
         | FixtureName::LoadBalancer => None,
-        FixtureName::WinWebserver | FixtureName::SlowStarter => Some(Image::ServerCore),
+        FixtureName::WinWebserver | FixtureName::SlowStarter | FixtureName::NodeSample => {
+            Some(Image::ServerCore)
+        }
         FixtureName::Iis => Some(Image::Iis),
         FixtureName::NanoServer => Some(Image::NanoServer),
         FixtureName::LinuxServer | FixtureName::LinuxPodProber | FixtureName::LinuxNodeProber => {
@@ -418,6 +432,33 @@ mod tests {
         let linux = node("lin", Os::Linux, None, true);
         let windows = node("win", Os::Windows, Some(WindowsBuild::SERVER_2022), usable);
         vec![linux, windows]
+    }
+
+    #[test]
+    fn samples_are_expected_on_as_many_nodes_as_are_looked_from() {
+        let of_nodes = |nodes: usize| {
+            let windows = |nth| {
+                let name = format!("win-{nth:02}");
+                node(&name, Os::Windows, Some(WindowsBuild::SERVER_2022), true)
+            };
+            let facts = facts("v1.37.0", (0..nodes).map(windows).collect());
+            let checks = of_case(&facts, "sample.win-webserver/each-node");
+            let [check] = checks.as_slice() else {
+                panic!("{checks:?}")
+            };
+            match (&check.fate, check.looks.first().map(|look| &look.test)) {
+                (Fate::Look, Some(Test::State(look))) => Ok(look.expect.pods()),
+                (fate, _) => Err(format!("{fate:?}")),
+            }
+        };
+        assert_eq!(of_nodes(3), Ok(3));
+        let most = Config::default().limits.nodes_looked_from;
+        assert_eq!(of_nodes(most + 4).map(usize::from), Ok(most));
+        let alone = of_nodes(1).expect_err("nothing to look at");
+        assert!(
+            alone.contains("one usable node, which its samples stand on"),
+            "{alone}"
+        );
     }
 
     /// The case of an id.

@@ -177,7 +177,11 @@ fn read_state(
 ) -> Option<Look<crate::way::State>> {
     let asked = decoder.tagged(ask, "state `ask`", &["pods", "endpoints", "balancer"])?;
     let (what, looked_at, known): (_, &[_], &[_]) = match asked.key.as_str() {
-        "pods" => ("`pods`", &WITH_PODS, &["ready", "steady", "listed"]),
+        "pods" => (
+            "`pods`",
+            &WITH_PODS,
+            &["ready", "ready-on-each-node", "steady", "listed"],
+        ),
         "balancer" => ("`balancer`", &[FixtureName::LoadBalancer], &["addressed"]),
         _ => ("`endpoints`", &WITH_SERVICE, &["endpoints"]),
     };
@@ -189,9 +193,14 @@ fn read_state(
     });
     let expect = expected.and_then(|expected| {
         let mut fields = decoder.fields(&expected.node, "what is expected of pods")?;
-        if expected.key == "addressed" {
+        let alone = match expected.key.as_str() {
+            "addressed" => Some(StateExpect::Addressed),
+            "ready-on-each-node" => Some(StateExpect::ReadyOnEachNode),
+            _ => None,
+        };
+        if alone.is_some() {
             fields.finish(decoder);
-            return Some(StateExpect::Addressed);
+            return alone;
         }
         let pods = fields.required(decoder, "pods");
         fields.finish(decoder);
@@ -204,6 +213,11 @@ fn read_state(
         })
     });
     let of = of?;
+    if (expect == Some(StateExpect::ReadyOnEachNode)) != of.is_on_each_node() {
+        let message = "a fixture has a pod on each node, or is not expected to have one there";
+        let hint = "`node-sample` and `ready-on-each-node` go together";
+        decoder.report(ask, message, Some(hint.to_owned()));
+    }
     Some(Look {
         ask: match asked.key.as_str() {
             "pods" => StateAsk::Pods(of),
@@ -248,11 +262,12 @@ const SERVING_UDP: [FixtureName; 4] = [
 const WITH_SERVICE: [FixtureName; 2] = [FixtureName::WinWebserver, FixtureName::Iis];
 
 /// The fixtures that have pods.
-const WITH_PODS: [FixtureName; 7] = [
+const WITH_PODS: [FixtureName; 8] = [
     FixtureName::WinWebserver,
     FixtureName::Iis,
     FixtureName::SlowStarter,
     FixtureName::NanoServer,
+    FixtureName::NodeSample,
     FixtureName::LinuxPodProber,
     FixtureName::WindowsPodProber,
     FixtureName::WindowsNodeProber,

@@ -20,6 +20,8 @@ pub enum FixtureName {
     SlowStarter,
     /// A Deployment on Nano Server.
     NanoServer,
+    /// A container of the win-webserver's image on each node of a pool that is looked from.
+    NodeSample,
     /// A server in a pod on Linux.
     LinuxServer,
     /// Pods that no scheduler binds, for what is asked of pods that are there.
@@ -51,12 +53,13 @@ pub enum FixtureName {
 
 impl FixtureName {
     /// Every fixture.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::Namespaces,
         Self::WinWebserver,
         Self::Iis,
         Self::SlowStarter,
         Self::NanoServer,
+        Self::NodeSample,
         Self::LinuxServer,
         Self::UnboundPods,
         Self::LinuxPodProber,
@@ -89,6 +92,7 @@ impl FixtureName {
             Self::Iis => "iis",
             Self::SlowStarter => "slow-starter",
             Self::NanoServer => "nano-server",
+            Self::NodeSample => "node-sample",
             Self::LinuxServer => "linux-server",
             Self::UnboundPods => "unbound-pods",
             Self::LinuxPodProber => "linux-pod-prober",
@@ -124,6 +128,11 @@ impl FixtureName {
         matches!(self, Self::LinuxNodeProber | Self::WindowsNodeProber)
     }
 
+    /// Whether it has a pod on each node of its pool that is looked from.
+    pub fn is_on_each_node(self) -> bool {
+        self == Self::NodeSample
+    }
+
     /// Whether there is one per Windows pool.
     pub fn per_pool(self) -> bool {
         self.stands() == Stands::PerPool
@@ -149,6 +158,7 @@ impl FixtureName {
             | Self::Iis
             | Self::SlowStarter
             | Self::NanoServer
+            | Self::NodeSample
             | Self::WindowsPodProber
             | Self::WindowsNodeProber
             | Self::Ring

@@ -219,6 +219,17 @@ impl Test {
         }
     }
 
+    /// The same where so many nodes of a pool are looked from.
+    #[must_use]
+    pub fn on_nodes(mut self, nodes: u16) -> Self {
+        if let Self::State(look) = &mut self
+            && look.expect == StateExpect::ReadyOnEachNode
+        {
+            look.expect = StateExpect::Ready { pods: nodes };
+        }
+        self
+    }
+
     /// What outside the cluster it looks at.
     pub(crate) fn outside(&self) -> Option<Target> {
         match self {

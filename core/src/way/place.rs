@@ -199,6 +199,7 @@ impl Standing {
             | FixtureName::Iis
             | FixtureName::SlowStarter
             | FixtureName::NanoServer
+            | FixtureName::NodeSample
             | FixtureName::LinuxServer
             | FixtureName::LinuxPodProber
             | FixtureName::WindowsPodProber

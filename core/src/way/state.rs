@@ -44,6 +44,8 @@ pub enum StateExpect {
         /// How many.
         pods: u16,
     },
+    /// The same of one on each node that is looked from; how many these are the plan says.
+    ReadyOnEachNode,
     /// The same, and none of their containers was ever started again.
     Steady {
         /// How many.
@@ -71,7 +73,7 @@ impl StateExpect {
             | Self::Steady { pods }
             | Self::Listed { pods }
             | Self::Endpoints { pods } => pods,
-            Self::Addressed => 0,
+            Self::ReadyOnEachNode | Self::Addressed => 0,
         }
     }
 }
@@ -81,6 +83,7 @@ impl fmt::Display for StateExpect {
         let pods = counted(self.pods().into(), "pod");
         match self {
             Self::Ready { .. } => write!(f, "{pods} Ready with the image of the build"),
+            Self::ReadyOnEachNode => f.write_str("a pod Ready on each node"),
             Self::Steady { .. } => {
                 write!(
                     f,
@@ -273,8 +276,13 @@ fn compare_ready(expect: StateExpect, pods: &[PodSeen]) -> Result<Comparison, Tr
     let ready: Vec<_> = pods.iter().filter(|pod| pod.ready).collect();
     let mut seen = format!("{} of {} Ready", ready.len(), pods.len());
     for pod in pods.iter().filter(|pod| !pod.ready) {
-        let why = pod.waiting.as_deref().unwrap_or("no reason given");
-        seen.push_str(&format!("; {}: {}", printable(&pod.name), printable(why)));
+        let why = printable(pod.waiting.as_deref().unwrap_or("no reason given"));
+        let node = pod
+            .node
+            .as_deref()
+            .map(|node| format!(" on {}", printable(node)));
+        let (name, node) = (printable(&pod.name), node.unwrap_or_default());
+        seen.push_str(&format!("; {name}{node}: {why}"));
     }
     for pod in pods.iter().filter(|pod| !pod.image_of_build) {
         let images = printable(&pod.images.join(", "));
@@ -463,12 +471,21 @@ mod tests {
             State::compare(&StateExpect::Ready { pods: 2 }, &StateSeen::Pods(pods)).expect("told")
         };
         assert!(compare(vec![pod(true, true), pod(true, true)]).holds());
-        assert!(matches!(
-            compare(vec![pod(true, true), pod(false, true)]),
-            Comparison::Refuted(_)
-        ));
+        let Comparison::Refuted(told) = compare(vec![pod(true, true), pod(false, true)]) else {
+            panic!("one is not Ready")
+        };
+        assert_eq!(told.seen, "1 of 2 Ready; p on n: CrashLoopBackOff");
         let wrong_image = compare(vec![pod(true, true), pod(true, false)]);
         assert!(matches!(wrong_image, Comparison::Otherwise(_)));
+    }
+
+    #[test]
+    fn how_many_nodes_there_are_is_told_before_anything_is_compared() {
+        let untold = State::compare(&StateExpect::ReadyOnEachNode, &StateSeen::Pods(Vec::new()));
+        assert_eq!(
+            untold.expect_err("no number").kind,
+            TroubleKind::UnrecognisedOutput
+        );
     }
 
     #[test]
