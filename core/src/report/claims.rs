@@ -43,7 +43,7 @@ pub fn list_text(suites: &Suites, selection: &Selection) -> String {
         }
         let cases = match suites.cases_of(&claim.id).count() {
             0 => "not implemented".to_owned(),
-            count => counted(count, "case"),
+            _ => counted(cases(suites, selection, claim), "case"),
         };
         let id = pad(claim.id.as_str(), widest.unwrap_or_default());
         let kind = pad(claim.kind.as_str(), kinds.unwrap_or_default());
@@ -60,7 +60,18 @@ pub fn list_text(suites: &Suites, selection: &Selection) -> String {
         "\n{implemented} of {} implemented, {missing} not implemented",
         counted(all, "claim")
     );
+    if selection.is_of_pools() {
+        text.push_str(
+            "what of it a cluster has, by its pools and nodes, `winconform plan` lists\n",
+        );
+    }
     text
+}
+
+/// How many cases of a claim may be wanted.
+fn cases(suites: &Suites, selection: &Selection, claim: &Claim) -> usize {
+    let cases = suites.cases_of(&claim.id);
+    cases.filter(|case| selection.may_want_case(case)).count()
 }
 
 /// The claims that are wanted as a JSON array: id, kind, implemented, cases.
@@ -79,7 +90,7 @@ pub fn list_json(suites: &Suites, selection: &Selection) -> String {
             id: claim.id.as_str(),
             kind: claim.kind.as_str(),
             implemented: is_implemented(suites, claim),
-            cases: suites.cases_of(&claim.id).count(),
+            cases: cases(suites, selection, claim),
         })
         .collect();
     super::json::pretty(&listed)
