@@ -117,7 +117,8 @@ pub fn explain(suites: &Suites, id: &str) -> Result<String, Unknown> {
         let _ = writeln!(text, "  {}", document.title());
     }
     for case in suites.cases_of(&claim.id) {
-        explain_case(&mut text, case);
+        let known = suites.ledger.of_case(&case.claim, case.name.as_deref());
+        explain_case(&mut text, case, known);
     }
     if !is_implemented(suites, claim) {
         text.push_str("\nnot implemented: no case checks it yet\n");
@@ -211,7 +212,7 @@ fn field(text: &mut String, word: &str, value: &str) {
     let _ = writeln!(text, "  {} {}", pad(word, 10), printable(value));
 }
 
-fn explain_case(text: &mut String, case: &Case) {
+fn explain_case(text: &mut String, case: &Case, known: Option<&LedgerEntry>) {
     let name = case
         .name
         .as_deref()
@@ -246,7 +247,7 @@ fn explain_case(text: &mut String, case: &Case) {
     for (word, values) in axes.into_iter().filter(|(_, values)| !values.is_empty()) {
         field(text, word, &values);
     }
-    explain_look(text, &case.test);
+    explain_look(text, &case.test, known);
     for exception in &case.exceptions {
         let gate = exception.without_gate.as_ref();
         let mut gate = gate.map(|gate| format!(", feature gate {} off", gate.name));
@@ -280,14 +281,15 @@ fn explain_case(text: &mut String, case: &Case) {
             field(text, "expects", "the rest of it accepted");
         }
         if let Some(test) = &control.test {
-            explain_look(text, test);
+            explain_look(text, test, None);
         }
     }
     field(text, "hint", &case.hint);
 }
 
-/// What a test asks and what should be seen.
-fn explain_look(out: &mut String, test: &Test) {
+/// What a test asks and what should be seen; where a limitation is known, how that fails, and what would
+/// lift it.
+fn explain_look(out: &mut String, test: &Test, known: Option<&LedgerEntry>) {
     let (asks, expects) = match test {
         Test::Admission(look) => {
             let os = match &look.ask.os {
@@ -361,7 +363,14 @@ fn explain_look(out: &mut String, test: &Test) {
         }
     };
     field(out, "asks", &asks);
-    field(out, "expects", &expects);
+    match known {
+        None => field(out, "expects", &expects),
+        Some(known) => {
+            let fails = format!("{}, the known limitation", known.signature);
+            field(out, "expects", &fails);
+            field(out, "lifted by", &expects);
+        }
+    }
 }
 
 fn explain_entry(text: &mut String, entry: &LedgerEntry) {
