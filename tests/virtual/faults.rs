@@ -18,7 +18,6 @@ use crate::products::{self, BROKEN_WORLD, HARNESS, PRODUCT, Product, of_the_fron
 use crate::scheduling;
 use crate::world::{
     Outcome, World, behind, of_all_or, ran, selection, trial, undisturbed, within, within_of,
-    within_seeded,
 };
 
 /// What takes long, and the term that leaves it out.
@@ -140,7 +139,7 @@ fn harness(fault: &'static str, seeds: u64, broken: &[&str]) -> Outcome {
     for seed in 0..seeds {
         let fault = fault.parse().expect("a fault of the front");
         let view = seen(broken, vec![fault], seed, of_all_or(&OF_HARNESS))?;
-        told.add(seed, &view, &products)?;
+        told.add(seed, &view, products::tally(&view, &products))?;
         let mut conclusions = view.checks.values().filter_map(|it| it.conclusion.as_ref());
         let fails = conclusions.any(|told| told.verdict == Verdict::Fail);
         if !broken.is_empty() && !fails {
@@ -260,12 +259,23 @@ fn silent(fault: &'static str) -> Outcome {
 /// A whole run with this broken, and these faults of the front besides.
 fn seen(
     broken: &[&str],
+    faults: Vec<FrontFault>,
+    seed: u64,
+    selection: Selection,
+) -> Result<RunView, String> {
+    seen_of(Topology::hybrid(), broken, faults, seed, selection)
+}
+
+/// The same of other nodes.
+pub(crate) fn seen_of(
+    topology: Topology,
+    broken: &[&str],
     mut faults: Vec<FrontFault>,
     seed: u64,
     selection: Selection,
 ) -> Result<RunView, String> {
     faults.extend(of_the_front(broken));
-    within_seeded(seed, async |world: &World| {
+    within_of(topology, seed, async |world: &World| {
         for fault in broken.iter().filter_map(|fault| fault.parse().ok()) {
             world.joined.faults().set(fault);
         }

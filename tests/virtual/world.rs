@@ -307,7 +307,12 @@ pub(crate) fn unbroken() -> Ran {
 
 /// The same, of other checks.
 pub(crate) fn unbroken_of(selection: &Selection) -> Ran {
-    let done = within(async |world| {
+    unbroken_in(Topology::hybrid(), selection)
+}
+
+/// The same, of other nodes.
+pub(crate) fn unbroken_in(topology: Topology, selection: &Selection) -> Ran {
+    let done = within_of(topology, 1, async |world: &World| {
         let before = world.objects();
         let options = RunOptions {
             selection: selection.clone(),
