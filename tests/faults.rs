@@ -213,7 +213,7 @@ impl World {
         let views = futures::future::join_all(runs).await;
         let mut told = Told::under(fault);
         for (seed, view) in &views {
-            told.add(*seed, view, &products)?;
+            told.add(*seed, view, products::tally(view, &products))?;
         }
         told.enough()
     }

@@ -1,6 +1,7 @@
 //! `winconform demo`: a whole run in memory, in a time that passes by itself.
 
 mod given;
+mod kubeconfig;
 mod serve;
 
 use std::io;

@@ -191,10 +191,11 @@ fn words_of(error: &SocketError) -> String {
 /// What a refused upgrade means.
 fn read_refusal(error: UpgradeError) -> Result<ExecReply, Failed> {
     let mut said = words(&error);
-    if matches!(error, UpgradeError::Refused { status: 403, .. }) && !said.contains("cannot") {
-        // The server names a lack of `get`; of the other it says no more than that it is forbidden
-        // (KEP-4006, `AuthorizePodWebsocketUpgradeCreatePermission`)
-        said.push_str(": the account cannot create pods/exec, it seems");
+    if let UpgradeError::Refused {
+        status: 403, text, ..
+    } = &error
+    {
+        said.push_str(why_forbidden(text));
     }
     let (kind, again, after) = match error {
         UpgradeError::Refused {
@@ -223,6 +224,21 @@ fn read_refusal(error: UpgradeError) -> Result<ExecReply, Failed> {
         again,
         after,
     })
+}
+
+/// What a 403 leaves unsaid.
+fn why_forbidden(text: &str) -> &'static str {
+    if text.trim_start().starts_with("Forbidden (user=") {
+        // A kubelet's words (kubernetes 1.37.0, `pkg/kubelet/server/server.go`, `InstallAuthFilter`)
+        return ": the kubelet refuses the API server, whatever the account of this run may do";
+    }
+    match text.contains("cannot") {
+        // The server names a lack of `get`
+        true => "",
+        // Of the other it says no more than that it is forbidden
+        // (KEP-4006, `AuthorizePodWebsocketUpgradeCreatePermission`)
+        false => ": the account cannot create pods/exec, it seems",
+    }
 }
 
 fn path(pod: &PodRef, request: &ExecRequest) -> String {
@@ -513,6 +529,30 @@ mod tests {
         let (reply, tried) = run(vec![flood], None).await;
         let kind = reply.expect_err("trouble").kind;
         assert_eq!((kind, tried), (TroubleKind::OutputTruncated, 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_refuses_is_told() {
+        let kubelet = "Forbidden (user=kube-apiserver-kubelet-client, verb=get, resource=nodes, \
+                       subresource(s)=[proxy])";
+        let get = r#"{"message":"pods \"a\" is forbidden: User \"b\" cannot get resource \"pods/exec\""}"#;
+        for (said, account, refused_by_kubelet) in [
+            (kubelet, false, true),
+            (get, false, false),
+            (r#"{"message":"forbidden"}"#, true, false),
+        ] {
+            let head = format!(
+                "HTTP/1.1 403 Forbidden\r\nContent-Length: {}\r\n\r\n{said}",
+                said.len()
+            );
+            let (reply, _) = run(vec![Says(head.leak())], None).await;
+            let detail = reply.expect_err("trouble").detail;
+            let told = (
+                detail.contains("the account cannot"),
+                detail.contains("the kubelet refuses the API server"),
+            );
+            assert_eq!(told, (account, refused_by_kubelet), "{detail}");
+        }
     }
 
     #[test]

@@ -104,7 +104,9 @@ fn every_mistake_of_a_waiver() {
          - {check: net.service-ip-from-pod, reason: x, owner: me, expires: 01/02/2099}\n\
          - {check: net.service-ip-from-pod, reason: x, owner: me, expires: 2099-02-30}\n\
          - {check: reject.hostPID, reason: x, owner: me, expires: 2099-01-01}\n\
-         - {check: reject.hostPID, reason: y, owner: me, expires: 2099-01-01}\n",
+         - {check: reject.hostPID, reason: y, owner: me, expires: 2099-01-01}\n\
+         - {check: 'net.dns-service/each-node[*node=win-a]', reason: x, owner: me, expires: 2099-01-01}\n\
+         - {check: 'net.*/rings', reason: x, owner: me, expires: 2099-01-01}\n",
     );
 }
 

@@ -33,18 +33,23 @@ fn at_every_instant() -> Outcome {
     let began = lines.first().expect("it began").at;
     let instants: BTreeSet<_> = lines.iter().map(|line| since(began, line)).collect();
     for after in instants {
-        let ended = within(async |world| overdue(world, &whole, after).await);
+        let ended = within(async |world| overdue(world, world.settings("r1"), &whole, after).await);
         ended.map_err(|error| format!("deadline after {after:?}: {error}"))?;
     }
     Ok(())
 }
 
-async fn overdue(world: &World, whole: &Ran, after: Duration) -> Outcome {
+pub(crate) async fn overdue(
+    world: &World,
+    options: RunOptions,
+    whole: &Ran,
+    after: Duration,
+) -> Outcome {
     let before = world.objects();
     let began = Instant::now();
     let options = RunOptions {
         deadline: Some(after),
-        ..world.settings("r1")
+        ..options
     };
     let ran = undisturbed(&world.cluster(), &options).await;
     let took = began.elapsed();
@@ -137,6 +142,6 @@ fn unheard(client: Client, created: watch::Sender<bool>) -> Client {
 }
 
 /// How long after the beginning a line was written.
-fn since(began: Timestamp, line: &Line) -> Duration {
+pub(crate) fn since(began: Timestamp, line: &Line) -> Duration {
     Duration::try_from(line.at.duration_since(began)).expect("time goes on")
 }

@@ -75,7 +75,7 @@ fn at_every(part: u64, each: &impl AsyncFn(&World, u64) -> Result<bool, String>)
 
 /// The record of a run that is killed at an event, as if that had never returned: nothing that follows
 /// it is done. Nothing where the run ended before.
-async fn at_event(world: &World, options: &RunOptions, at: u64) -> Option<String> {
+pub(crate) async fn at_event(world: &World, options: &RunOptions, at: u64) -> Option<String> {
     let (kill, killed) = watch::channel(false);
     let listener: Listener = Box::new(move |line| {
         if line.seq >= at {
@@ -123,7 +123,7 @@ fn resumed() -> Outcome {
 
 /// A run that goes on with a record comes to what one comes to that nothing has disturbed. How many
 /// checks were settled by it, if it can be gone on with.
-async fn goes_on(
+pub(crate) async fn goes_on(
     world: &World,
     options: RunOptions,
     record: &str,

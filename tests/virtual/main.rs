@@ -23,6 +23,7 @@ mod killed;
 mod kubelet;
 mod policy;
 mod repeated;
+mod ring;
 mod same;
 mod shown;
 mod signals;
@@ -39,6 +40,7 @@ fn main() {
         signals::trials(),
         deadline::trials(),
         repeated::trials(),
+        ring::trials(),
         same::trials(),
         together::trials(),
         faults::trials(),

@@ -1,13 +1,19 @@
 //! Everything looked at more than once in one run.
 
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::Api;
+use kube::api::DeleteParams;
 use libtest_mimic::Trial;
 use tokio::sync::watch;
 use winconform::engine::{Repeat, RunOptions};
-use winconform_core::record::{Event, Exit, FixtureOutcome, Line};
+use winconform_core::record::{Event, Exit, FixtureOutcome, Line, RunView};
 use winconform_core::verdict::Verdict;
 use winconform_core::way::FixtureName;
 
-use crate::world::{Outcome, lines, ran, selection, trial, undisturbed, within};
+use crate::ring::two;
+use crate::world::{Outcome, World, lines, ran, selection, trial, undisturbed, within, within_of};
 
 /// Looked at after its backends came and went.
 const CHURN: &str = "net.after-churn[pool=windows-2022,source=windows-pod]";
@@ -16,6 +22,8 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("backends_come_and_go_in_each_repetition", each),
         trial("what_goes_stale_only_later_has_failed_and_is_flaky", later),
+        trial("what_fails_in_one_repetition_of_three_has_failed", once),
+        trial("what_is_deleted_in_one_repetition_is_broken_there", deleted),
     ]
 }
 
@@ -27,16 +35,37 @@ fn thrice(settings: RunOptions) -> RunOptions {
     }
 }
 
+/// Whether backends have come and gone with a line.
+fn stood(line: &Line) -> bool {
+    matches!(&line.event, Event::Fixture { key, outcome: FixtureOutcome::Stands(_), .. }
+        if key.name == FixtureName::Churn)
+}
+
+/// The number of a repetition that begins with a line.
+fn begins(line: &Line) -> Option<u32> {
+    match line.event {
+        Event::Repetition { number } => Some(number),
+        _ => None,
+    }
+}
+
+/// What a check came to in the end, and how often to what; nothing where that never changed.
+type Came = (Verdict, bool, BTreeMap<Verdict, u32>);
+
+fn came(view: &RunView, id: &str) -> Result<Came, String> {
+    let mut checks = view.checks.values();
+    let check = checks.find(|check| check.planned.id.as_str() == id);
+    let conclusion = check.and_then(|check| check.conclusion.as_ref());
+    let told = conclusion.ok_or(format!("{id} came to nothing"))?;
+    Ok((told.verdict, told.flaky, told.repeated.clone()))
+}
+
 fn each() -> Outcome {
     within(async |world| {
         let before = world.objects();
         let ran = undisturbed(&world.cluster(), &thrice(world.settings("r0"))).await;
         ran.came_to(Exit::Conformant)?;
-        let stood = |line: &&Line| {
-            matches!(&line.event, Event::Fixture { key, outcome: FixtureOutcome::Stands(_), .. }
-                if key.name == FixtureName::Churn)
-        };
-        let times = lines(&ran)?.iter().filter(stood).count();
+        let times = lines(&ran)?.iter().filter(|line| stood(line)).count();
         if times != 3 {
             return Err(format!("its backends came and went {times} times, not 3"));
         }
@@ -69,5 +98,109 @@ fn later() -> Outcome {
             (Verdict::Fail, true, [Some(1), Some(2)]) => Ok(()),
             _ => Err(format!("{conclusion:?}")),
         }
+    })
+}
+
+/// Of each node of a pool and of what comes and goes: a check that fails in the second repetition alone has
+/// failed, once, and the others have not.
+fn once() -> Outcome {
+    const STALE: &str = "endpoint-stale=windows-2022";
+    const NO_UDP: &str = "udp-dropped=node/windows-2022-b";
+    let ring = |node: u32| {
+        format!("net.pod-to-pod-udp/ring[pool=windows-2022,source=windows-pod,node={node}]")
+    };
+    within_of(two(), 1, async |world: &World| {
+        let before = world.objects();
+        let faults = world.joined.faults().clone();
+        let (_alive, signals) = watch::channel(0);
+        let listener = Box::new(move |line: &Line| {
+            for fault in [STALE, NO_UDP].map(|fault| fault.parse().expect("a fault")) {
+                match begins(line) {
+                    Some(2) => faults.set(fault),
+                    Some(3) => faults.lift(&fault),
+                    _ => {}
+                }
+            }
+        });
+        let options = RunOptions {
+            selection: selection(&["net.after-churn", "net.pod-to-pod-udp/ring"]),
+            ..thrice(world.settings("r0"))
+        };
+        let ran = ran(&world.cluster(), &options, signals, listener).await;
+        ran.came_to(Exit::NotConformant)?;
+        let view = ran.view()?;
+        let failed = (
+            Verdict::Fail,
+            true,
+            BTreeMap::from([(Verdict::Pass, 2), (Verdict::Fail, 1)]),
+        );
+        for (id, failed) in [
+            (CHURN, Some(&failed)),
+            (&ring(1), None),
+            (&ring(2), Some(&failed)),
+        ] {
+            let came = came(&view, id)?;
+            let is_it = match failed {
+                Some(failed) => came == *failed,
+                None => (came.0, came.1) == (Verdict::Pass, false),
+            };
+            if !is_it {
+                return Err(format!("{id}: {came:?}\n{}", ran.told()));
+            }
+        }
+        world.unchanged(&before)
+    })
+}
+
+/// What somebody else deletes in the second repetition, and once more as it was made again, is trouble
+/// there: it fails nothing, and what does not rest on it is told of each time.
+fn deleted() -> Outcome {
+    within_of(two(), 1, async |world: &World| {
+        let before = world.objects();
+        let (tell, mut told) = watch::channel((0, false));
+        let (_alive, signals) = watch::channel(0);
+        let listener = Box::new(move |line: &Line| {
+            let stands = stood(line);
+            tell.send_modify(|told| *told = (begins(line).unwrap_or(told.0), stands));
+        });
+        let options = RunOptions {
+            selection: selection(&["net.after-churn", "net.pod-to-pod-udp/ring"]),
+            ..thrice(world.settings("r0"))
+        };
+        let cluster = world.cluster();
+        let deletes = async {
+            let client = world.server.client();
+            let deployments: Api<Deployment> = Api::namespaced(client, "winconform-r0");
+            let mut deleted = 0;
+            while told.wait_for(|told| *told == (2, true)).await.is_ok() {
+                let how = DeleteParams::default();
+                let gone = deployments.delete("churn-windows-2022", &how).await;
+                gone.map_err(|error| error.to_string())?;
+                deleted += 1;
+                let _ = told.changed().await.is_ok();
+            }
+            Ok::<_, String>(deleted)
+        };
+        let running = ran(&cluster, &options, signals, listener);
+        let (ran, times) = tokio::join!(running, deletes);
+        if times? != 2 {
+            return Err("it was not deleted twice".to_owned());
+        }
+        ran.came_to(Exit::Conformant)?;
+        let view = ran.view()?;
+        let told = BTreeMap::from([(Verdict::Pass, 3)]);
+        let untold = BTreeMap::from([(Verdict::Pass, 1), (Verdict::Broken, 1)]);
+        for check in view.checks.values() {
+            let id = check.planned.id.as_str();
+            let expected = match id.starts_with("net.after-churn") {
+                true => &untold,
+                false => &told,
+            };
+            let (verdict, flaky, times) = came(&view, id)?;
+            if (verdict, flaky, &times) != (Verdict::Pass, false, expected) {
+                return Err(format!("{id}: {verdict:?}, {times:?}\n{}", ran.told()));
+            }
+        }
+        world.unchanged(&before)
     })
 }

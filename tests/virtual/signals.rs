@@ -7,6 +7,7 @@ use libtest_mimic::Trial;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
+use winconform::engine::RunOptions;
 use winconform_core::record::{Event, Exit, Line, RunView};
 use winconform_core::report::{json, junit};
 use winconform_core::verdict::{Because, SkipReason, Verdict};
@@ -25,10 +26,12 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-fn at_every_event(each: &impl AsyncFn(&World, &Ran, u64) -> Result<bool, String>) -> Outcome {
+fn at_every_event(
+    each: &impl AsyncFn(&World, &RunOptions, &Ran, u64) -> Result<bool, String>,
+) -> Outcome {
     let whole = unbroken();
     for at in 0.. {
-        let more = within(async |world| each(world, &whole, at).await);
+        let more = within(async |world| each(world, &world.settings("r1"), &whole, at).await);
         if !more.map_err(|error| format!("signal at event {at}: {error}"))? {
             return match at {
                 0..LEAST => Err(format!("only {at} times")),
@@ -42,8 +45,8 @@ fn at_every_event(each: &impl AsyncFn(&World, &Ran, u64) -> Result<bool, String>
 /// A second signal at every event, which abandons most of these runs.
 fn second() -> Outcome {
     let abandoned = Cell::new(0);
-    at_every_event(&async |world: &World, _: &Ran, at| {
-        let ended = twice(world, at).await?;
+    at_every_event(&async |world: &World, options: &RunOptions, _: &Ran, at| {
+        let ended = twice(world, options, at).await?;
         abandoned.set(abandoned.get() + u64::from(ended == Some(Ended::Abandoned)));
         Ok(ended.is_some())
     })?;
@@ -54,7 +57,12 @@ fn second() -> Outcome {
 }
 
 /// One signal: nothing is left, reports are written, and what was not looked at is skipped for it.
-async fn once(world: &World, whole: &Ran, at: u64) -> Result<bool, String> {
+pub(crate) async fn once(
+    world: &World,
+    options: &RunOptions,
+    whole: &Ran,
+    at: u64,
+) -> Result<bool, String> {
     let before = world.objects();
     let (signal, signals) = watch::channel(0);
     let listener = Box::new(move |line: &Line| {
@@ -62,7 +70,7 @@ async fn once(world: &World, whole: &Ran, at: u64) -> Result<bool, String> {
             signal.send_replace(1);
         }
     });
-    let ran = ran(&world.cluster(), &world.settings("r1"), signals, listener).await;
+    let ran = ran(&world.cluster(), options, signals, listener).await;
     if at_the_end(&ran, at)? {
         return Ok(false);
     }
@@ -119,7 +127,7 @@ fn reported(view: &RunView) -> Outcome {
 
 /// How a run ended that was signalled twice.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Ended {
+pub(crate) enum Ended {
     /// What it had to do was done with the second signal.
     Done,
     /// It left what it had to do.
@@ -128,7 +136,11 @@ enum Ended {
 
 /// A second signal with the next event: it ends at once, and what may be left is named. Nothing where
 /// the run ended before.
-async fn twice(world: &World, at: u64) -> Result<Option<Ended>, String> {
+pub(crate) async fn twice(
+    world: &World,
+    options: &RunOptions,
+    at: u64,
+) -> Result<Option<Ended>, String> {
     let before = world.objects();
     let (signal, signals) = watch::channel(0);
     let (tell, told) = watch::channel(None);
@@ -142,7 +154,7 @@ async fn twice(world: &World, at: u64) -> Result<Option<Ended>, String> {
     });
     let (kill, killed) = watch::channel(false);
     let cluster = behind(mortal(world.server.client(), killed));
-    let ran = ran(&cluster, &world.settings("r1"), signals, listener).await;
+    let ran = ran(&cluster, options, signals, listener).await;
     let Some(told) = *told.borrow() else {
         return Ok(None);
     };

@@ -143,6 +143,16 @@ impl World {
         behind(self.server.client())
     }
 
+    /// The same for one who gives what crosses the network next to no time to come right.
+    pub(crate) fn impatient(&self) -> Cluster {
+        let durations = Durations {
+            converge: Duration::from_secs(3),
+            ..Durations::default()
+        };
+        let context = "a simulation, no cluster";
+        Cluster::behind(self.server.client(), context, durations, Limits::default())
+    }
+
     /// A run of everything, that asks for load balancers.
     pub(crate) fn whole(&self, run: &str) -> RunOptions {
         let outside = Outside {
@@ -297,7 +307,12 @@ pub(crate) fn unbroken() -> Ran {
 
 /// The same, of other checks.
 pub(crate) fn unbroken_of(selection: &Selection) -> Ran {
-    let done = within(async |world| {
+    unbroken_in(Topology::hybrid(), selection)
+}
+
+/// The same, of other nodes.
+pub(crate) fn unbroken_in(topology: Topology, selection: &Selection) -> Ran {
+    let done = within_of(topology, 1, async |world: &World| {
         let before = world.objects();
         let options = RunOptions {
             selection: selection.clone(),

@@ -4,7 +4,7 @@
 
 use winconform_core::record::RunView;
 
-use crate::products::{Product, described, tally};
+use crate::products::described;
 
 /// How much may be left untold at most, as one part of so many, from so many runs on: of a few, one
 /// may be lost whole.
@@ -49,14 +49,13 @@ impl Told {
         }
     }
 
-    /// Adds the run of a seed while this is broken, in which nothing is wrong.
+    /// Adds the run of a seed by what came of its checks: nothing is wrong.
     pub(crate) fn add(
         &mut self,
         seed: u64,
         view: &RunView,
-        broken: &[&Product],
+        tally: Result<(usize, usize), String>,
     ) -> Result<(), String> {
-        let tally = tally(view, broken);
         let (right, untold) = tally.map_err(|wrong| format!("seed {seed}: {wrong}"))?;
         self.runs += 1;
         self.right += right;

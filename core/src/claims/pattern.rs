@@ -28,6 +28,15 @@ pub enum PatternError {
     Bracket,
 }
 
+/// What may follow a claim's id in that of a check.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    /// `/` and the name of a case.
+    Name,
+    /// The values of a point, in brackets.
+    Point,
+}
+
 impl Pattern {
     /// The most characters of a pattern.
     pub const LONGEST: usize = 200;
@@ -88,46 +97,78 @@ impl Pattern {
         [id, case, claim].iter().any(|name| self.matches(name))
     }
 
-    /// Whether a check of the claim or case with this id may be covered, whatever its point.
-    pub fn may_cover(&self, id: &str) -> bool {
-        let begins = |next: char| self.places(&format!("{id}{next}")).contains(&true);
-        let further = if id.contains('/') {
-            [false; 2]
-        } else {
-            [begins('/'), begins('[')]
-        };
-        self.covers(id) || begins('[') || further.contains(&true)
+    /// Whether a check of the claim with this id may be covered, whatever its case and its point.
+    pub fn may_cover(&self, claim: &str) -> bool {
+        self.may_cover_case(claim)
+            || [&[Part::Name] as &[_], &[Part::Name, Part::Point]]
+                .iter()
+                .any(|rest| self.ends(claim, rest))
+    }
+
+    /// Whether a check of the case with this id, or of the one without a name of that claim, may be
+    /// covered, whatever its point.
+    pub fn may_cover_case(&self, case: &str) -> bool {
+        self.covers(case) || self.ends(case, &[Part::Point])
+    }
+
+    /// Whether a name that begins so and has these parts besides can match.
+    fn ends(&self, begins: &str, parts: &[Part]) -> bool {
+        let mut places = self.places(begins);
+        for part in parts {
+            let (before, after) = match part {
+                Part::Name => ('/', None),
+                Part::Point => ('[', Some(']')),
+            };
+            places = self.read(&places, before);
+            // Any characters or none: whatever one of them reaches stays reached
+            for place in 0..self.0.len() {
+                let literal = char::from(self.0.as_bytes()[place]);
+                let passes = match part {
+                    Part::Name => !"/[],=".contains(literal),
+                    Part::Point => !"/[]".contains(literal),
+                };
+                places[place + 1] |= places[place] && passes;
+            }
+            if let Some(after) = after {
+                places = self.read(&places, after);
+            }
+        }
+        places.last() == Some(&true)
     }
 
     /// Which places of the pattern are reached when the name has been read: place `n` is before
     /// its `n`th character, the last is its end. All of them at once, so that no pattern takes
     /// longer than its length times the name's.
     fn places(&self, name: &str) -> Vec<bool> {
-        let pattern = self.0.as_bytes();
-        let skip_stars = |places: &mut Vec<bool>| {
-            for place in 0..pattern.len() {
-                if places[place] && pattern[place] == b'*' {
-                    places[place + 1] = true;
-                }
-            }
-        };
-        let mut places = vec![false; pattern.len() + 1];
+        let mut places = vec![false; self.0.len() + 1];
         places[0] = true;
-        skip_stars(&mut places);
-        for character in name.chars() {
-            let mut next = vec![false; pattern.len() + 1];
-            for place in (0..pattern.len()).filter(|place| places[*place]) {
-                match pattern[place] {
-                    b'*' => next[place] = true,
-                    b'?' => next[place + 1] = true,
-                    literal if char::from(literal) == character => next[place + 1] = true,
-                    _ => {}
-                }
+        self.skip_stars(&mut places);
+        name.chars()
+            .fold(places, |places, character| self.read(&places, character))
+    }
+
+    /// Which places are reached from these by one more character.
+    fn read(&self, places: &[bool], character: char) -> Vec<bool> {
+        let pattern = self.0.as_bytes();
+        let mut next = vec![false; places.len()];
+        for place in (0..pattern.len()).filter(|place| places[*place]) {
+            match pattern[place] {
+                b'*' => next[place] = true,
+                b'?' => next[place + 1] = true,
+                literal if char::from(literal) == character => next[place + 1] = true,
+                _ => {}
             }
-            places = next;
-            skip_stars(&mut places);
         }
-        places
+        self.skip_stars(&mut next);
+        next
+    }
+
+    fn skip_stars(&self, places: &mut [bool]) {
+        for (place, letter) in self.0.bytes().enumerate() {
+            if places[place] && letter == b'*' {
+                places[place + 1] = true;
+            }
+        }
     }
 }
 
@@ -217,7 +258,38 @@ mod tests {
             let may = pattern(text).may_cover("net.service-ip-from-pod");
             assert_eq!(may, expected, "{text}");
         }
-        assert!(!pattern("net.x/one/two").may_cover("net.x/one"));
+        assert!(!pattern("net.x/one/two").may_cover_case("net.x/one"));
+    }
+
+    #[test]
+    fn whether_a_case_may_match_is_known_from_its_id() {
+        for (text, case, expected) in [
+            ("net.*/ring", "net.udp/ring", true),
+            ("net.*/ring", "net.udp", false),
+            ("net.*/ring", "net.udp/other", false),
+            ("net.*/ring[*node=1]", "net.udp/ring", true),
+            ("net.*/ring[*node=1]", "net.udp", false),
+            ("net.udp", "net.udp/ring", true),
+            ("net.*", "net.udp/ring", true),
+            ("net.*2022*", "net.udp/ring", true),
+            ("*2022]", "net.udp", true),
+            ("net.udp[pool=a", "net.udp", false),
+            ("net.udp[pool=a*", "net.udp", true),
+            ("net.udp[pool=a*", "net.udp/ring", false),
+        ] {
+            assert_eq!(
+                pattern(text).may_cover_case(case),
+                expected,
+                "{text} {case}"
+            );
+        }
+        for (text, expected) in [
+            ("net.*/ring", true),
+            ("net.udp/*[node=1]", true),
+            ("net.udp/a/b", false),
+        ] {
+            assert_eq!(pattern(text).may_cover("net.udp"), expected, "{text}");
+        }
     }
 
     #[test]

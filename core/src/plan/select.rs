@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::build::image_role;
 use super::check::{Axis, Check, CheckId, Plan, Point};
+use super::named::{case_id, known_id, known_place, nearest_check};
 use crate::claims::{Claim, ClaimId, Kind, Pattern};
-use crate::config::Waiver;
-use crate::document::{Diagnostic, Diagnostics, Place, Placed, did_you_mean, nearest};
+use crate::document::{Diagnostic, Diagnostics, Place, Placed, did_you_mean};
 use crate::facts::{Facts, IpFamily, Known};
 use crate::suite::{Across, Case, Suites};
 use crate::verdict::Fate;
@@ -115,14 +115,29 @@ impl Selection {
         let mut cases = suites.cases_of(&claim.id).peekable();
         match cases.peek() {
             None => self.wants(|what| what.hit_claim(&claim.id, claim.kind)),
-            Some(_) => cases.any(|case| self.wants(|what| what.hit_case(case))),
+            Some(_) => cases.any(|case| self.may_want_case(case)),
         }
+    }
+
+    /// Whether a case is wanted: `true` as long as one of its checks may be.
+    pub fn may_want_case(&self, case: &Case) -> bool {
+        self.wants(|what| what.hit_case(case))
+    }
+
+    /// Whether what it leaves of a case depends on the cluster's pools and nodes.
+    pub fn is_of_pools(&self) -> bool {
+        let mut terms = self.terms.iter();
+        terms.any(|term| match &term.what {
+            What::Axis(axis, _) => matches!(axis, Axis::Pool | Axis::To | Axis::Node),
+            What::Id(pattern) => pattern.as_str().contains('='),
+            What::Area(_) | What::Kind(_) => false,
+        })
     }
 
     /// Whether an image may have to be pulled for what is wanted, whatever the cluster.
     pub fn may_pull(&self, suites: &Suites) -> bool {
         let mut cases = suites.cases.iter();
-        cases.any(|case| pulls(case) && self.wants(|what| what.hit_case(case)))
+        cases.any(|case| pulls(case) && self.may_want_case(case))
     }
 
     /// What it leaves of a plan. Refuses what names no pool of the cluster and no check.
@@ -196,6 +211,9 @@ impl Term {
             return Err(at.problem(message, Some(did_you_mean(key, &known))));
         }
         let pattern = read_pattern(value, at)?;
+        if axis == Some(Axis::Node) {
+            known_place(value, at)?;
+        }
         let known: Option<Vec<_>> = match (axis, key) {
             (Some(axis), _) => known_values(axis, suites),
             (None, "area") => Some(suites.claims.iter().map(|claim| claim.id.area()).collect()),
@@ -246,11 +264,11 @@ impl Term {
                 is_known(Axis::Node.as_str(), pattern, &known, &self.at).err()
             }
             What::Id(pattern) if pattern.is_of_a_check() => {
-                let mut ids = plan.checks.iter().map(|check| check.id.as_str());
-                if ids.clone().any(|id| pattern.covers(id)) {
+                let mut ids = plan.checks.iter().map(|check| &check.id);
+                if ids.any(|id| pattern.covers(id.as_str())) {
                     return None;
                 }
-                let hint = match nearest(pattern.as_str(), ids.by_ref()) {
+                let hint = match nearest_check(pattern, plan) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => "`winconform plan` lists the checks of this cluster".to_owned(),
                 };
@@ -323,14 +341,7 @@ fn hit_id(pattern: &Pattern, id: &str) -> Hit {
     if pattern.covers(id) {
         Hit::Yes
     } else {
-        Hit::possible(pattern.may_cover(id))
-    }
-}
-
-fn case_id(claim: &ClaimId, case: Option<&str>) -> String {
-    match case {
-        None => claim.to_string(),
-        Some(name) => format!("{claim}/{name}"),
+        Hit::possible(pattern.may_cover_case(id))
     }
 }
 
@@ -379,36 +390,4 @@ fn is_known(key: &str, pattern: &Pattern, known: &[&str], at: &Place) -> Result<
         .collect();
     let message = format!("there is no {key} `{pattern}`");
     Err(at.problem(message, Some(did_you_mean(pattern.as_str(), &known))))
-}
-
-/// Whether a pattern may be about a check of some claim.
-fn known_id(pattern: &Pattern, at: &Place, suites: &Suites) -> Result<(), Diagnostic> {
-    let may = |id: &str| pattern.may_cover(id);
-    let mut cases = suites.cases.iter();
-    if suites.claims.iter().any(|claim| may(claim.id.as_str()))
-        || cases.any(|case| may(&case_id(&case.claim, case.name.as_deref())))
-    {
-        return Ok(());
-    }
-    let claim = pattern
-        .as_str()
-        .split(['[', '/'])
-        .next()
-        .unwrap_or_default();
-    let ids = suites.claims.iter().map(|claim| claim.id.as_str());
-    let areas: BTreeSet<_> = suites.claims.iter().map(|claim| claim.id.area()).collect();
-    let hint = match nearest(claim, ids) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None if areas.contains(claim) => format!("did you mean `{claim}.*` or `area={claim}`?"),
-        None => "`winconform list` names the claims".to_owned(),
-    };
-    let message = format!("no claim is called `{pattern}`");
-    Err(at.problem(message, Some(hint)))
-}
-
-/// Reports waivers that no check of the suites can ever meet.
-pub fn check_waivers(waivers: &[Placed<Waiver>], suites: &Suites, found: &mut Vec<Diagnostic>) {
-    for Placed { value, at } in waivers {
-        found.extend(known_id(&value.check, at, suites).err());
-    }
 }

@@ -43,7 +43,7 @@ pub fn list_text(suites: &Suites, selection: &Selection) -> String {
         }
         let cases = match suites.cases_of(&claim.id).count() {
             0 => "not implemented".to_owned(),
-            count => counted(count, "case"),
+            _ => counted(cases(suites, selection, claim), "case"),
         };
         let id = pad(claim.id.as_str(), widest.unwrap_or_default());
         let kind = pad(claim.kind.as_str(), kinds.unwrap_or_default());
@@ -60,7 +60,18 @@ pub fn list_text(suites: &Suites, selection: &Selection) -> String {
         "\n{implemented} of {} implemented, {missing} not implemented",
         counted(all, "claim")
     );
+    if selection.is_of_pools() {
+        text.push_str(
+            "what of it a cluster has, by its pools and nodes, `winconform plan` lists\n",
+        );
+    }
     text
+}
+
+/// How many cases of a claim may be wanted.
+fn cases(suites: &Suites, selection: &Selection, claim: &Claim) -> usize {
+    let cases = suites.cases_of(&claim.id);
+    cases.filter(|case| selection.may_want_case(case)).count()
 }
 
 /// The claims that are wanted as a JSON array: id, kind, implemented, cases.
@@ -79,7 +90,7 @@ pub fn list_json(suites: &Suites, selection: &Selection) -> String {
             id: claim.id.as_str(),
             kind: claim.kind.as_str(),
             implemented: is_implemented(suites, claim),
-            cases: suites.cases_of(&claim.id).count(),
+            cases: cases(suites, selection, claim),
         })
         .collect();
     super::json::pretty(&listed)
@@ -106,7 +117,8 @@ pub fn explain(suites: &Suites, id: &str) -> Result<String, Unknown> {
         let _ = writeln!(text, "  {}", document.title());
     }
     for case in suites.cases_of(&claim.id) {
-        explain_case(&mut text, case);
+        let known = suites.ledger.of_case(&case.claim, case.name.as_deref());
+        explain_case(&mut text, case, known);
     }
     if !is_implemented(suites, claim) {
         text.push_str("\nnot implemented: no case checks it yet\n");
@@ -200,7 +212,7 @@ fn field(text: &mut String, word: &str, value: &str) {
     let _ = writeln!(text, "  {} {}", pad(word, 10), printable(value));
 }
 
-fn explain_case(text: &mut String, case: &Case) {
+fn explain_case(text: &mut String, case: &Case, known: Option<&LedgerEntry>) {
     let name = case
         .name
         .as_deref()
@@ -235,7 +247,7 @@ fn explain_case(text: &mut String, case: &Case) {
     for (word, values) in axes.into_iter().filter(|(_, values)| !values.is_empty()) {
         field(text, word, &values);
     }
-    explain_look(text, &case.test);
+    explain_look(text, &case.test, known);
     for exception in &case.exceptions {
         let gate = exception.without_gate.as_ref();
         let mut gate = gate.map(|gate| format!(", feature gate {} off", gate.name));
@@ -269,14 +281,15 @@ fn explain_case(text: &mut String, case: &Case) {
             field(text, "expects", "the rest of it accepted");
         }
         if let Some(test) = &control.test {
-            explain_look(text, test);
+            explain_look(text, test, None);
         }
     }
     field(text, "hint", &case.hint);
 }
 
-/// What a test asks and what should be seen.
-fn explain_look(out: &mut String, test: &Test) {
+/// What a test asks and what should be seen; where a limitation is known, how that fails, and what would
+/// lift it.
+fn explain_look(out: &mut String, test: &Test, known: Option<&LedgerEntry>) {
     let (asks, expects) = match test {
         Test::Admission(look) => {
             let os = match &look.ask.os {
@@ -350,7 +363,14 @@ fn explain_look(out: &mut String, test: &Test) {
         }
     };
     field(out, "asks", &asks);
-    field(out, "expects", &expects);
+    match known {
+        None => field(out, "expects", &expects),
+        Some(known) => {
+            let fails = format!("{}, the known limitation", known.signature);
+            field(out, "expects", &fails);
+            field(out, "lifted by", &expects);
+        }
+    }
 }
 
 fn explain_entry(text: &mut String, entry: &LedgerEntry) {

@@ -1,7 +1,5 @@
 //! The report a person reads when a run has ended.
 
-use std::collections::BTreeMap;
-
 use super::blame::{Blame, Broke};
 use super::ending::{Reservation, asked_for, object, objects, reservations};
 use super::excerpt::{self, Excerpt};
@@ -196,21 +194,14 @@ impl Page {
         }
         self.blank();
         self.title("findings");
-        let mut together = BTreeMap::<_, Vec<_>>::new();
-        let mut alike = BTreeMap::<_, Vec<_>>::new();
+        let (mut together, mut alike) = (Vec::new(), Vec::new());
         for check in news {
             match shared_reason(check) {
-                Some(reason) => together
-                    .entry(reason)
-                    .or_default()
-                    .push(shown(&check.planned.id)),
-                None => {
-                    let kind = (kind_of(check), view.waiver(check));
-                    alike.entry(kind).or_default().push(check);
-                }
+                Some(reason) => add(&mut together, reason, shown(&check.planned.id)),
+                None => add(&mut alike, (kind_of(check), view.waiver(check)), check),
             }
         }
-        for checks in alike.values() {
+        for (_, checks) in &alike {
             if let [first, others @ ..] = checks.as_slice() {
                 self.finding(view, first, others);
             }
@@ -385,6 +376,14 @@ fn label(row: &Row<'_>) -> String {
             let claim = row.claim().map(ToString::to_string).unwrap_or_default();
             format!("{} ({})", printable(&claim), counted(many.len(), "check"))
         }
+    }
+}
+
+/// Adds one to those of its kind; kinds stay in the order of their first ones, as the checks are planned.
+fn add<K: PartialEq, T>(kinds: &mut Vec<(K, Vec<T>)>, kind: K, one: T) {
+    match kinds.iter_mut().find(|(known, _)| *known == kind) {
+        Some((_, ones)) => ones.push(one),
+        None => kinds.push((kind, vec![one])),
     }
 }
 

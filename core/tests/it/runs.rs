@@ -405,6 +405,24 @@ pub(crate) fn from_each_node() -> Recorder {
     recorder
 }
 
+/// A run in which a case without a name, and then one with a name, fail.
+pub(crate) fn failed_by_case() -> Recorder {
+    let point = at(Some(SourceKind::WindowsPod));
+    let title = "the Service's virtual IP answers from a pod";
+    let first = planned("net.service-ip-from-pod", Kind::Capability, point, title);
+    let second = PlannedCheck {
+        id: CheckId::new(&first.claim, Some("each-node"), &first.point),
+        ..first.clone()
+    };
+    let plan = [first, second];
+    let mut recorder = begun(&plan);
+    for check in &plan {
+        recorder.judged(check, &[], saw(Verdict::Fail, "200", "timeout"));
+    }
+    recorder.push(torn_down()).push(ended(Exit::NotConformant));
+    recorder
+}
+
 /// The same as the healthy one, with how long it took and what waited for what.
 pub(crate) fn healthy_with_spans() -> Recorder {
     let plan = plan();

@@ -8,6 +8,7 @@ use winconform_core::config::{Config, Waiver};
 use winconform_core::document::{Diagnostic, Place, Placed};
 use winconform_core::facts::{Facts, Known, WindowsBuild};
 use winconform_core::plan::{Plan, Selection, check_waivers, plan};
+use winconform_core::report::claims::{list_json, list_text};
 use winconform_core::suite::Suites;
 use winconform_core::way::FixtureName;
 
@@ -128,6 +129,30 @@ fn what_is_unknown_is_refused_with_the_nearest() {
             "did you mean `pool`? known are: area, kind, pool, source, to, node, workload, container, value",
         ),
         ("reject.*[pool=windows-2022*", ""),
+        (
+            "reject.*/privilegd",
+            "no case of `reject.*` is called `privilegd`\n  hint: did you mean `privileged`?",
+        ),
+        (
+            "net.*/ring[*node=1]",
+            "no case of `net.*` has a name\n  hint: `net.*` is all there is of it",
+        ),
+        (
+            "net.service-ip-from-pod[pool=windows-2022",
+            "no check can be called `net.service-ip-from-pod[pool=windows-2022`",
+        ),
+        ("node=0", "no node is `0` in the id of a check"),
+        (
+            "node=win-a",
+            "from 1 in the order of the names, such as `node=2`",
+        ),
+        ("node=100000", "no node is `100000`"),
+        ("net.*[*node=win*", "no node is `win`"),
+        ("net.*[node=?-a,family=ipv6]", "no node is `?-a`"),
+        ("node=*", ""),
+        ("node=1?", ""),
+        ("net.*[*node=1*family=ipv6]", ""),
+        ("net.*[*node=*]", ""),
         ("", "1 to 200 characters"),
         ("net.{a,b}", "holds letters"),
         ("!", "1 to 200 characters"),
@@ -271,6 +296,62 @@ fn claims_are_listed_while_one_of_their_checks_may_be_wanted() {
     }
 }
 
+/// The check that is meant is at the same points, as far as there is one.
+#[test]
+fn the_nearest_check_is_at_the_same_points() {
+    let facts = facts();
+    for (term, near) in [
+        (
+            "net.service-ip-from-pod[pool=windows-2019,source=windows-node]",
+            "net.service-ip-from-pod[pool=windows-2019,source=windows-pod]",
+        ),
+        (
+            "net.service-ip-from-pod[pool=windows-2022,source=windows-node]",
+            "net.service-ip-from-pod[pool=windows-2022,source=windows-pod]",
+        ),
+        (
+            "net.service-ip-from-pod[to=windows-2019,pool=windows-2022,source=linux-pod]",
+            "net.service-ip-from-pod[pool=windows-2022,source=linux-pod]",
+        ),
+        (
+            "net.service-ip-from-pod[pool=windows-2019*node=3]",
+            "net.service-ip-from-pod[pool=windows-2019,source=linux-pod]",
+        ),
+        (
+            "net.service-ip-from-pod[pool=windows-2025,source=linux-pod]",
+            "net.service-ip-from-pod[pool=windows-2022,source=linux-pod]",
+        ),
+    ] {
+        let refused = selection(&[term]).apply(planned(&facts), &facts);
+        let said = refused.expect_err("refused").to_string();
+        assert!(said.contains(&format!("did you mean `{near}`?")), "{said}");
+    }
+}
+
+#[test]
+fn cases_are_counted_that_may_be_wanted() {
+    for (terms, line, of_pools) in [
+        (&[][..], "reject.hostPID rejection 2 cases", false),
+        (
+            &["reject.*/privileged"],
+            "reject.hostPID rejection 1 case",
+            false,
+        ),
+        (
+            &["net.*[pool=windows-2022*"],
+            "net.service-ip-from-pod capability 1 case",
+            true,
+        ),
+    ] {
+        let text = list_text(&SUITES, &selection(terms));
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(line), "{terms:?}:\n{text}");
+        assert_eq!(text.contains("`winconform plan`"), of_pools, "{text}");
+    }
+    let json = list_json(&SUITES, &selection(&["reject.*/privileged"]));
+    assert!(json.contains("\"cases\": 1"), "{json}");
+}
+
 #[test]
 fn a_waiver_that_no_check_can_meet_is_refused() {
     let place = Place {
@@ -283,14 +364,22 @@ fn a_waiver_that_no_check_can_meet_is_refused() {
         at: place.clone(),
     };
     let mut found = Vec::new();
-    let waivers = ["net.*", "net.service-ip-form-pod[pool=*", "env.taint"].map(placed);
+    let waivers = [
+        "net.*",
+        "net.service-ip-form-pod[pool=*",
+        "env.taint",
+        "net.service-ip-from-pod[*node=win-a]",
+    ];
+    let waivers = waivers.map(placed);
     check_waivers(&waivers, &SUITES, &mut found);
     let said: Vec<_> = found.iter().map(ToString::to_string).collect();
     assert_eq!(
         said,
         [
             "config.yaml:3:5: no claim is called `net.service-ip-form-pod[pool=*`\n  \
-             hint: did you mean `net.service-ip-from-pod`?"
+             hint: did you mean `net.service-ip-from-pod`?",
+            "config.yaml:3:5: no node is `win-a` in the id of a check\n  \
+             hint: a node is called by its place in its pool, from 1 in the order of the names, such as `node=2`",
         ]
     );
 }

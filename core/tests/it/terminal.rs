@@ -47,6 +47,21 @@ fn of_nodes_that_are_each_looked_from_it_tells_which_and_how_many() {
 }
 
 #[test]
+fn findings_stand_in_the_order_of_the_rows() {
+    let text = rendered(&runs::failed_by_case().view(), 200);
+    let (rows, findings) = text.split_once("findings").expect("there are some");
+    let order = |text: &str| {
+        let words = text.lines().filter_map(|line| {
+            let id = line.trim().strip_prefix("fail ")?.trim_start();
+            id.split(' ').next().map(str::to_owned)
+        });
+        words.collect::<Vec<_>>()
+    };
+    assert_eq!(order(rows).len(), 2, "{text}");
+    assert_eq!(order(rows), order(findings), "{text}");
+}
+
+#[test]
 fn healthy_and_narrow() {
     insta::assert_snapshot!(rendered(&runs::healthy().view(), 60));
 }

@@ -1,15 +1,13 @@
 //! `winconform demo --serve`: the simulated cluster opened to kubectl, in real time.
 
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use hybrid_sim::server::{Server, ServerError};
 use hybrid_sim::{JoinError, JoinOptions, Joined, Traces};
-use winconform_core::text::counted;
+use winconform_core::text::{counted, printable};
 
 use super::given::Given;
+use super::kubeconfig::Kubeconfig;
 use crate::cli::error::CliError;
 use crate::cli::screen::Screen;
 use crate::cli::shell::quoted;
@@ -30,6 +28,12 @@ pub(super) async fn run(
         Server::start(&given.server).map_err(|error| CliError::Usage(error.to_string()))?;
     let address = server.listen(port).await.map_err(not_there)?;
     let mut file = Kubeconfig::reserve(kubeconfig)?;
+    for left in file.remove_leftovers() {
+        let left = printable(&left.display().to_string());
+        screen.complain(&format!(
+            "Removed {left}, which a `demo --serve` that was killed had left.\n"
+        ));
+    }
     let nodes = JoinOptions {
         topology: given.topology,
         faults: given.faults,
@@ -46,7 +50,7 @@ pub(super) async fn run(
     };
     if let Some(joined) = &joined {
         file.fill(&server.kubeconfig(address))?;
-        screen.say(&told(&file.path, &version, joined));
+        screen.say(&told(file.path(), &version, joined));
         screen.complain("Ctrl-C ends it.\n");
         halt.cancelled().await;
     }
@@ -81,71 +85,4 @@ fn told(kubeconfig: &Path, version: &str, joined: &Joined) -> String {
         counted(joined.nodes().len(), "node"),
         joined.proxy_url()
     )
-}
-
-/// The file that leads clients to the cluster, and goes with this.
-struct Kubeconfig {
-    path: PathBuf,
-    /// Made for it.
-    folder: Option<PathBuf>,
-    file: File,
-}
-
-impl Kubeconfig {
-    /// Makes it, empty and for this user alone. One that is there already is not touched.
-    fn reserve(path: Option<PathBuf>) -> Result<Self, CliError> {
-        let (path, folder) = match path {
-            Some(path) => (path, None),
-            None => {
-                let folder = own_folder()?;
-                (folder.join("kubeconfig"), Some(folder))
-            }
-        };
-        let mut options = OpenOptions::new();
-        let opened = options.write(true).create_new(true).mode(0o600).open(&path);
-        match opened {
-            Ok(file) => Ok(Self { path, folder, file }),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                Err(CliError::Usage(format!(
-                    "`{}` is there already, and it would be removed at the end\n\
-                     (give `--kubeconfig` another name, or remove it)",
-                    path.display()
-                )))
-            }
-            Err(error) => Err(CliError::Usage(format!(
-                "cannot write `--kubeconfig {}`: {error}",
-                path.display()
-            ))),
-        }
-    }
-
-    fn fill(&mut self, text: &str) -> Result<(), CliError> {
-        let written = self.file.write_all(text.as_bytes());
-        written.map_err(|source| CliError::Write {
-            path: self.path.clone(),
-            source,
-        })
-    }
-}
-
-impl Drop for Kubeconfig {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
-        if let Some(folder) = &self.folder {
-            let _ = std::fs::remove_dir(folder);
-        }
-    }
-}
-
-/// A new folder among temporary files, for this user alone.
-fn own_folder() -> Result<PathBuf, CliError> {
-    let name = format!("winconform-demo-{:016x}", rand::random::<u64>());
-    let folder = std::env::temp_dir().join(name);
-    match DirBuilder::new().mode(0o700).create(&folder) {
-        Ok(()) => Ok(folder),
-        Err(source) => Err(CliError::Write {
-            path: folder,
-            source,
-        }),
-    }
 }

@@ -1,0 +1,159 @@
+//! The file that leads clients to a cluster that is served, and goes with it.
+//!
+//! Whoever serves holds a lock on the file, which ends with the process however that ends: what nobody
+//! holds is of one that was killed, and the next one removes it. Until then it leads to nobody: the keys
+//! of its cluster were in that process alone.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::cli::error::CliError;
+
+/// What the folders among temporary files are called, before 16 hexadecimal digits.
+const FOLDERS: &str = "winconform-demo-";
+/// The one file in each.
+const NAME: &str = "kubeconfig";
+/// For their user alone.
+const FOLDER_MODE: u32 = 0o700;
+
+/// So often a folder is taken away by somebody who takes it for left.
+const TRIES: usize = 5;
+
+/// The file that leads clients to the cluster, and goes with this.
+pub(super) struct Kubeconfig {
+    path: PathBuf,
+    /// Made for it.
+    folder: Option<PathBuf>,
+    file: File,
+}
+
+impl Kubeconfig {
+    /// Makes it, empty and for this user alone. One that is there already is not touched.
+    pub(super) fn reserve(path: Option<PathBuf>) -> Result<Self, CliError> {
+        match path {
+            Some(path) => match new_file(&path) {
+                Ok(file) => Ok(Self {
+                    path,
+                    folder: None,
+                    file,
+                }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    Err(CliError::Usage(format!(
+                        "`{}` is there already, and it would be removed at the end\n\
+                         (give `--kubeconfig` another name, or remove it)",
+                        path.display()
+                    )))
+                }
+                Err(error) => Err(CliError::Usage(format!(
+                    "cannot write `--kubeconfig {}`: {error}",
+                    path.display()
+                ))),
+            },
+            None => Self::in_own_folder(&std::env::temp_dir()),
+        }
+    }
+
+    fn in_own_folder(among: &Path) -> Result<Self, CliError> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let folder = among.join(format!("{FOLDERS}{:016x}", rand::random::<u64>()));
+            let mut builder = DirBuilder::new();
+            if let Err(source) = builder.mode(FOLDER_MODE).create(&folder) {
+                return Err(CliError::Write {
+                    path: folder,
+                    source,
+                });
+            }
+            let path = folder.join(NAME);
+            match new_file(&path).and_then(held) {
+                Ok(Some(file)) => {
+                    let folder = Some(folder);
+                    return Ok(Self { path, folder, file });
+                }
+                // Whoever removes leftovers has it, or had its folder: that one is gone, or goes
+                Ok(None) if tries < TRIES => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound && tries < TRIES => {}
+                other => {
+                    let taken = || io::Error::other("others take it away");
+                    let source = other.err().unwrap_or_else(taken);
+                    return Err(CliError::Write { path, source });
+                }
+            }
+        }
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes what those left that were killed, and says what that was. Whatever cannot be removed stays.
+    pub(super) fn remove_leftovers(&self) -> Vec<PathBuf> {
+        let Ok(own) = self.file.metadata() else {
+            return Vec::new();
+        };
+        let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten();
+        let folders = entries.flatten().map(|entry| entry.path());
+        folders
+            .filter(|folder| is_left(folder, own.uid()) == Some(true))
+            .collect()
+    }
+
+    /// Writes what it is there for.
+    pub(super) fn fill(&mut self, text: &str) -> Result<(), CliError> {
+        let written = self.file.write_all(text.as_bytes());
+        written.map_err(|source| CliError::Write {
+            path: self.path.clone(),
+            source,
+        })
+    }
+}
+
+impl Drop for Kubeconfig {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+        if let Some(folder) = &self.folder {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+fn new_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// A file that is this process' while it lives; nothing where another has it, or has removed it. Where
+/// there are no locks nobody else gets one either.
+fn held(file: File) -> io::Result<Option<File>> {
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Ok(()) | Err(TryLockError::Error(_)) => {
+            let is_there = file.metadata()?.nlink() > 0;
+            Ok(is_there.then_some(file))
+        }
+    }
+}
+
+/// Whether a folder was left and is gone now. Only one that is this user's and closed to everybody else
+/// is looked into: what it holds nobody else has put there.
+fn is_left(folder: &Path, user: u32) -> Option<bool> {
+    let name = folder.file_name()?.to_str()?.strip_prefix(FOLDERS)?;
+    let is_number = name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let metadata = fs::symlink_metadata(folder).ok()?;
+    let is_closed = metadata.is_dir() && metadata.mode() & 0o777 == FOLDER_MODE;
+    if !is_number || !is_closed || metadata.uid() != user {
+        return Some(false);
+    }
+    let path = folder.join(NAME);
+    if let Ok(file) = fs::symlink_metadata(&path) {
+        let file = file.is_file().then(|| File::open(&path).ok())??;
+        // Held until it is gone
+        file.try_lock().ok()?;
+        fs::remove_file(&path).ok()?;
+    }
+    Some(fs::remove_dir(folder).is_ok())
+}

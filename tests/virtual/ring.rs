@@ -1,0 +1,237 @@
+//! Runs in which each node of a Windows pool is looked from: the pool has two.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use hybrid_sim::{Build, NodeSpec, Pool, Topology};
+use libtest_mimic::Trial;
+use winconform::engine::RunOptions;
+use winconform_core::claims::Pattern;
+use winconform_core::record::RunView;
+use winconform_core::verdict::Verdict;
+
+use crate::deadline::{overdue, since};
+use crate::faults::seen_of;
+use crate::harness::{Told, seeds, seeds_of_a_broken_world};
+use crate::killed::{at_event, goes_on};
+use crate::products::{described, tally_of, usual};
+use crate::signals::{once, twice};
+use crate::world::{
+    Outcome, Ran, World, lines, selection, trial, unbroken_in, verdicts, within_of,
+};
+
+/// What is looked at: all of the ring, and what has a pod of its own beside it.
+const OF_RING: [&str; 4] = [
+    "env.windows-build-label",
+    "net.*/ring",
+    "net.*/each-node",
+    "net.service-ip-from-pod",
+];
+
+/// The same in short: what ends the ring's looks, and what begins them.
+const SHORT: [&str; 3] = [
+    "env.windows-build-label",
+    "net.pod-to-pod-cross-node/ring",
+    "net.dns-service/each-node",
+];
+
+/// Harness faults, and how long a run may take under each, in hundredths of what the same takes without.
+///
+/// What is sent or looked at again costs moments, and what was deleted ends a wait at once. Of a watch
+/// that is silent nothing is known until it is given up, after `watch` and a little more: as long as the
+/// rest of a run; of four in a row that are silent there is one in 600. None of it waits for `fixture`,
+/// which is as long as 15 runs.
+const HARNESS: [(&str, u32); 4] = [
+    ("reset=0.2", 125),
+    ("cut-exec=0.2", 125),
+    ("delete-created=0.2", 125),
+    ("silent-watch=0.2", 425),
+];
+
+/// What is broken of one of the two nodes, and what that turns: that node as a source, or both ways.
+const BROKEN: [&str; 2] = [
+    "udp-dropped=node/windows-2022-b",
+    "mtu-black-hole=node/windows-2022-b",
+];
+const TURNED: [&str; 2] = ["net.pod-to-pod-udp/ring[*node=2]", "net.long-payload/ring"];
+
+/// How many runs of each kind are broken off at least.
+const LEAST: usize = 8;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let harness = HARNESS.into_iter().flat_map(|(fault, hundredths)| {
+        [
+            trial(format!("ring::harness::{fault}"), move || {
+                harness(fault, hundredths, seeds(), &[])
+            }),
+            trial(
+                format!("ring::harness_in_a_broken_world::{fault}"),
+                move || harness(fault, hundredths, seeds_of_a_broken_world(), &BROKEN),
+            ),
+        ]
+    });
+    let broken_off = [
+        trial("ring::killed_and_gone_on_with", killed),
+        trial("ring::signals", signals),
+        trial("ring::deadlines", deadlines),
+    ];
+    harness.chain(broken_off).collect()
+}
+
+/// One Linux node and two of Windows Server 2022.
+pub(crate) fn two() -> Topology {
+    let mut topology = Topology::hybrid();
+    let second = NodeSpec::new("windows-2022-b", Pool::Windows(Build::Ws2022));
+    topology.nodes.push(second);
+    topology
+}
+
+/// How long a run takes by its seed that no harness fault disturbs, in a healthy cluster and in the
+/// broken one: all of it is told there.
+static CALM: [LazyLock<BTreeMap<u64, Duration>>; 2] = [
+    LazyLock::new(|| calm(seeds(), &[])),
+    LazyLock::new(|| calm(seeds_of_a_broken_world(), &BROKEN)),
+];
+
+fn calm(seeds: u64, broken: &[&str]) -> BTreeMap<u64, Duration> {
+    let took = (0..seeds).map(|seed| {
+        let view = seen_of(two(), broken, Vec::new(), seed, selection(&OF_RING));
+        let view = view.expect("it leaves nothing");
+        let told = tally_of(&view, &expected(&view, !broken.is_empty()));
+        assert_eq!(told, Ok((view.checks.len(), 0)), "{}", described(&view));
+        (seed, took(&view))
+    });
+    took.collect()
+}
+
+fn took(view: &RunView) -> Duration {
+    view.last.duration_since(view.began).unsigned_abs()
+}
+
+/// Under a harness fault nothing of a ring is wrong, enough of it is told, and in time.
+fn harness(fault: &'static str, hundredths: u32, seeds: u64, broken: &[&str]) -> Outcome {
+    let mut told = Told::under(fault);
+    let mut failed = BTreeSet::new();
+    for seed in 0..seeds {
+        let front = vec![fault.parse().expect("a fault of the front")];
+        let view = seen_of(two(), broken, front, seed, selection(&OF_RING))?;
+        told.add(
+            seed,
+            &view,
+            tally_of(&view, &expected(&view, !broken.is_empty())),
+        )?;
+        let (took, calm) = (took(&view), CALM[usize::from(!broken.is_empty())][&seed]);
+        if took > calm * hundredths / 100 {
+            let told = described(&view);
+            return Err(format!(
+                "seed {seed}: {took:?}, and {calm:?} without:\n{told}"
+            ));
+        }
+        let all = verdicts(&view).into_iter();
+        failed.extend(all.filter_map(|(id, it)| (it == Some(Verdict::Fail)).then_some(id)));
+    }
+    if !broken.is_empty() && failed.is_empty() {
+        return Err("nothing broken is told".to_owned());
+    }
+    told.enough()
+}
+
+/// What every check should come to, in a healthy cluster or a broken one.
+fn expected(view: &RunView, broken: bool) -> BTreeMap<&str, Verdict> {
+    let turned = TURNED.map(|name| Pattern::parse(name).expect("a pattern of ids"));
+    let checks = view.checks.values().map(|check| {
+        let id = check.planned.id.as_str();
+        match broken && turned.iter().any(|pattern| pattern.covers(id)) {
+            true => (id, Verdict::Fail),
+            false => (id, usual(check.planned.kind)),
+        }
+    });
+    checks.collect()
+}
+
+fn settings(world: &World, run: &str) -> RunOptions {
+    RunOptions {
+        selection: selection(&SHORT),
+        ..world.settings(run)
+    }
+}
+
+/// A run with a ring that nothing disturbs, and where it may be broken off: at the first and the last
+/// event of each kind.
+fn whole() -> Result<(Ran, BTreeSet<u64>), String> {
+    let whole = unbroken_in(two(), &selection(&SHORT));
+    let mut ends = BTreeMap::new();
+    for line in lines(&whole)? {
+        let kind = std::mem::discriminant(&line.event);
+        let (_, last) = ends.entry(format!("{kind:?}")).or_insert((line.seq, 0));
+        *last = line.seq;
+    }
+    let at: BTreeSet<_> = ends.into_values().flat_map(|(a, b)| [a, b]).collect();
+    match at.len() {
+        0..LEAST => Err(format!("only {at:?}")),
+        _ => Ok((whole, at)),
+    }
+}
+
+/// Nothing is left of a run that was killed, and another goes on with its record.
+fn killed() -> Outcome {
+    let (whole, all) = whole()?;
+    let expected = verdicts(&whole.view()?);
+    let mut settled = BTreeSet::new();
+    for at in all {
+        let done = within_of(two(), 1, async |world: &World| {
+            let before = world.objects();
+            let record = at_event(world, &settings(world, "r1"), at).await;
+            world.cleaned_up().await?;
+            world.unchanged(&before)?;
+            let record = record.ok_or("it ended before")?;
+            let again = settings(world, "r2");
+            let settled = goes_on(world, again, &record, &expected).await?;
+            world.unchanged(&before)?;
+            Ok(settled)
+        });
+        settled.extend(done.map_err(|error: String| format!("killed at {at}: {error}"))?);
+    }
+    // Of nothing, of some and of all
+    match settled.len() {
+        0..3 => Err(format!("only ever {settled:?} were settled")),
+        _ => Ok(()),
+    }
+}
+
+/// The first signal ends a run in order, the second at once.
+fn signals() -> Outcome {
+    let (whole, all) = whole()?;
+    let mut abandoned = 0;
+    for at in all {
+        let first = within_of(two(), 1, async |world: &World| {
+            once(world, &settings(world, "r1"), &whole, at).await
+        });
+        let second = within_of(two(), 1, async |world: &World| {
+            twice(world, &settings(world, "r1"), at).await
+        });
+        let done = first.and(second);
+        let done = done.map_err(|error| format!("signal at {at}: {error}"))?;
+        abandoned += usize::from(done.is_some());
+    }
+    match abandoned {
+        0..LEAST => Err(format!("only {abandoned} were abandoned")),
+        _ => Ok(()),
+    }
+}
+
+/// Nothing is begun after a deadline.
+fn deadlines() -> Outcome {
+    let (whole, all) = whole()?;
+    let lines = lines(&whole)?;
+    let at = lines.iter().filter(|line| all.contains(&line.seq));
+    let instants: BTreeSet<_> = at.map(|line| since(lines[0].at, line)).collect();
+    for after in instants {
+        let ended = within_of(two(), 1, async |world: &World| {
+            overdue(world, settings(world, "r1"), &whole, after).await
+        });
+        ended.map_err(|error| format!("deadline after {after:?}: {error}"))?;
+    }
+    Ok(())
+}
