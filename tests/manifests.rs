@@ -108,6 +108,7 @@ fn powershell_can_read_every_script() {
         }
     }
     let expected = [
+        "node-sample.yaml",
         "windows-node.yaml",
         "slow-starter.yaml",
         "win-webserver.yaml",
