@@ -16,6 +16,7 @@ use winconform_core::suite::Suites;
 use winconform_core::way::FixtureName;
 
 use super::diagnose::SYSTEM;
+use super::heard;
 use super::manifest::{self, ManifestError};
 use super::preflight::SurveyError;
 use crate::cluster::kinds::{ALL, Kind, LEASES, PODS, SECRETS, Scope};
@@ -276,11 +277,18 @@ fn of_diagnosis(name: FixtureName) -> Vec<Need> {
         accesses.push(of_kind(&PODS, system(), AccessVerb::List));
         accesses.push(log(system()));
     }
-    let need = |access| Need {
-        access,
-        purpose: Purpose::Diagnosis,
-    };
-    accesses.into_iter().map(need).collect()
+    let lease = of_kind(
+        &LEASES,
+        Place::Namespace(heard::LEASES.to_owned()),
+        AccessVerb::Get,
+    );
+    let node = objects("", "nodes", Place::Cluster, AccessVerb::Get);
+    let heard = [lease, node].map(|access| (access, Purpose::Silence));
+    let told = accesses
+        .into_iter()
+        .map(|access| (access, Purpose::Diagnosis));
+    let need = |(access, purpose)| Need { access, purpose };
+    told.chain(heard).map(need).collect()
 }
 
 fn of_kind(kind: &Kind, place: Place, verb: AccessVerb) -> Access {

@@ -5,6 +5,7 @@
 //! looked for afterwards; here nothing is judged.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 use tokio::time::Instant;
@@ -136,13 +137,19 @@ impl Fixtures {
     ) -> Result<(), Trouble> {
         let durations = self.api.durations().clone();
         let what = format!("pods of {key} after they were told to come and go");
-        let mut waits = BTreeMap::new();
+        let (mut waits, mut leaving) = (BTreeMap::new(), BTreeMap::new());
         wait_for_objects(&mut self.pods, durations.fixture, &what, |pods| {
             let now = Instant::now();
             let (mut ready, mut others) = (0, 0);
             for (name, pod) in pods.iter().filter(|(_, pod)| is_of(pod, key)) {
                 let uid = pod["metadata"]["uid"].as_str().unwrap_or_default();
                 let going = !pod["metadata"]["deletionTimestamp"].is_null();
+                if going {
+                    let since = *leaving.entry(uid.to_owned()).or_insert(now);
+                    if now > since + durations.tear_down {
+                        return Condition::Never(stays(pod, now - since));
+                    }
+                }
                 if going || gone.contains(uid) {
                     others += 1;
                     continue;
@@ -165,6 +172,17 @@ impl Fixtures {
         })
         .await
     }
+}
+
+/// One that was told to go, and does not.
+fn stays(pod: &Json, since: Duration) -> Trouble {
+    let of = |value: &Json| printable(value.as_str().unwrap_or("no node"));
+    let (name, node) = (of(&pod["metadata"]["name"]), of(&pod["spec"]["nodeName"]));
+    let since = since.as_secs();
+    let detail = format!(
+        "pod {name} is being deleted for {since} s, and still there: {node} does not end it"
+    );
+    Trouble::new(TroubleKind::FixtureFailed, detail)
 }
 
 /// A pod under the Service.
@@ -196,7 +214,6 @@ mod tests {
     use crate::cluster::{Watched, labels};
     use crate::transport::pause;
     use std::sync::Arc;
-    use std::time::Duration;
     use tokio::sync::watch;
     use winconform_core::facts::{PoolName, WindowsBuild};
 
@@ -288,6 +305,27 @@ mod tests {
         let log = fake.log();
         let count = |verb: &str| log.iter().filter(|line| line.starts_with(verb)).count();
         assert_eq!((count("PATCH"), count("DELETE")), (3, 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_that_does_not_go_ends_the_wait() {
+        let fake = Fake::default();
+        let mut fixtures = fixtures(&fake);
+        let mut stays = pod("churn-1", "1");
+        stays["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        stays["spec"] = json!({"nodeName": "win-a"});
+        let objects = Objects::from([("winconform-r1/churn-1".to_owned(), stays)]);
+        let (_send, pods) = watch::channel(Watched {
+            objects: Arc::new(objects),
+            refused: None,
+        });
+        fixtures.pods = pods;
+        let ended = fixtures.wait_for_these(&key(), 2, &BTreeSet::new()).await;
+        let trouble = ended.expect_err("it stays");
+        assert_eq!(
+            trouble.detail,
+            "pod churn-1 is being deleted for 121 s, and still there: win-a does not end it"
+        );
     }
 
     #[tokio::test(start_paused = true)]

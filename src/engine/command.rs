@@ -45,6 +45,8 @@ pub(super) enum Input {
     Changed(FixtureKey, Trouble),
     /// A look at the API server is done.
     Asked(LookIx, LookOutcome),
+    /// What a look brought, now that the nodes were heard of on which it failed, or were not.
+    Confirmed(LookIx, LookOutcome),
     /// A sweep is done.
     Swept(VantageKey, Vec<(LookIx, LookOutcome)>),
     /// The time asked for by [`Command::WakeAt`] has come.
@@ -62,6 +64,8 @@ pub(super) enum Command {
     Ask(LookIx),
     /// Look from a vantage, all in one session.
     Sweep(VantageKey, Vec<LookIx>),
+    /// Hear of the nodes on which a look failed: what fell silent has failed nobody.
+    Confirm(LookIx, LookOutcome),
     /// Tell when this time since the start has come.
     WakeAt(Duration),
     /// Write into the record that all is looked at again, for this time.

@@ -4,12 +4,14 @@
 //! no clock but the `now` it is handed, and is told of every effect by a later input. Judging is
 //! left to `verdict`.
 
+mod ends;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use winconform_core::config::{Durations, Limits};
-use winconform_core::plan::{Check, Fate, Plan};
-use winconform_core::verdict::{Because, SkipReason, Verdict, conclude_repeated};
+use winconform_core::plan::{Check, Plan};
+use winconform_core::verdict::{Because, Verdict};
 use winconform_core::way::{FixtureKey, FixtureName, Need, Trouble, TroubleKind, VantageKey};
 
 use super::command::{Command, Input, LookIx, LookOutcome};
@@ -123,6 +125,9 @@ impl Dispatcher {
                     self.take(now, look, outcome, &mut commands);
                 }
             }
+            (Phase::Running, Input::Confirmed(look, outcome)) => {
+                self.confirmed(now, look, outcome, &mut commands);
+            }
             (Phase::Running, Input::Swept(from, outcomes)) => {
                 if self.sweeping.remove(&from) {
                     for (look, outcome) in outcomes {
@@ -161,7 +166,7 @@ impl Dispatcher {
         }
         let next = self.checks.iter().filter_map(|state| match state.stage {
             Stage::Due(at) if at > now => Some(at),
-            Stage::Due(_) | Stage::Waiting | Stage::Round(_) | Stage::Done => None,
+            _ => None,
         });
         commands.extend(next.chain(gathered).min().map(Command::WakeAt));
     }
@@ -226,7 +231,7 @@ impl Dispatcher {
             let due = match self.checks[index].stage {
                 Stage::Waiting => None,
                 Stage::Due(at) if at <= now => Some(at),
-                Stage::Due(_) | Stage::Round(_) | Stage::Done => continue,
+                Stage::Due(_) | Stage::Round(_) | Stage::Confirming(_) | Stage::Done => continue,
             };
             match self.readiness(&self.checks[index]) {
                 Readiness::NotYet => {}
@@ -364,86 +369,20 @@ impl Dispatcher {
     ) {
         let state = &mut self.checks[index];
         let (verdict, reason) = state.judge(&brought);
-        if verdict.is_expected() {
-            state.good_rounds += 1;
-            state.good_since.get_or_insert(now);
-        } else {
-            state.good_rounds = 0;
-            state.good_since = None;
-        }
+        state.end_round(now, verdict, &reason);
         if !state.attempt_is_over(now, verdict, &reason, &self.limits, &self.durations) {
             state.stage = Stage::Due(now + self.durations.look_again);
-            return;
-        }
-        // Who is not allowed to look is not allowed a moment later
-        let denied = matches!(
-            &reason,
-            Because::Trouble(trouble) | Because::ControlTrouble { trouble, .. }
-                if trouble.kind.is_denied()
-        );
-        state.attempts.push((verdict, reason));
-        if state.is_news(verdict) {
-            commands.push(Command::Attempted(state.attempted(verdict, brought)));
-        }
-        let attempts = u32::try_from(state.attempts.len()).unwrap_or(u32::MAX);
-        if verdict.is_expected() || denied || attempts >= self.limits.attempts {
-            self.finish(index, commands);
-        } else {
-            state.rounds = 0;
-            state.stage = Stage::Due(now + self.durations.look_again);
-        }
-    }
-
-    fn finish(&mut self, index: usize, commands: &mut Vec<Command>) {
-        let state = &mut self.checks[index];
-        state.end_repetition();
-        if self.repeat.ends_with(self.repetition) || !state.is_worth_repeating() {
-            self.conclude(index, commands);
-        }
-    }
-
-    fn conclude(&mut self, index: usize, commands: &mut Vec<Command>) {
-        let state = &mut self.checks[index];
-        if !state.concluded
-            && let Some(conclusion) = conclude_repeated(&state.repetitions)
+        } else if let Some(own) = brought.first()
+            && state.is_to_be_confirmed(verdict)
         {
-            state.concluded = true;
-            commands.push(Command::Conclude(index, conclusion));
-        }
-    }
-
-    /// Concludes the checks whose verdict the plan already holds.
-    fn conclude_by_fate(&mut self, commands: &mut Vec<Command>) {
-        for index in 0..self.checks.len() {
-            let attempt = match &self.checks[index].check.fate {
-                Fate::Look => continue,
-                Fate::Skip(reason) => (Verdict::Skip, Because::Skipped(reason.clone())),
-                Fate::Broken(trouble) => (Verdict::Broken, Because::Trouble(trouble.clone())),
+            let ix = LookIx {
+                check: index,
+                look: 0,
             };
-            self.checks[index].attempts.push(attempt);
-            self.finish(index, commands);
-        }
-    }
-
-    /// Concludes every open check by the repetitions that are over, or else as skipped, whatever its
-    /// attempts so far: an attempt that would have been repeated is no verdict.
-    fn skip_the_rest(&mut self, reason: &SkipReason, commands: &mut Vec<Command>) {
-        for index in 0..self.checks.len() {
-            let state = &mut self.checks[index];
-            if state.repetitions.is_empty() {
-                state.attempts = vec![(Verdict::Skip, Because::Skipped(reason.clone()))];
-                state.end_repetition();
-            }
-            state.stage = Stage::Done;
-            self.conclude(index, commands);
-        }
-        self.repeat = Repeat::Times(0);
-        self.ask_queue.clear();
-        self.sweep_queue.clear();
-        for state in self.fixtures.values_mut() {
-            if matches!(state, FixtureState::Unapplied) {
-                *state = FixtureState::Applied;
-            }
+            commands.push(Command::Confirm(ix, own.clone()));
+            state.stage = Stage::Confirming(brought);
+        } else {
+            self.end_attempt(now, index, brought, commands);
         }
     }
 }

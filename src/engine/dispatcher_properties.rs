@@ -205,6 +205,7 @@ struct World {
     wake: Option<Duration>,
     pending: Vec<Input>,
     asking: BTreeSet<LookIx>,
+    confirming: BTreeSet<LookIx>,
     sweeping: BTreeSet<VantageKey>,
     verdicts: BTreeMap<usize, Verdict>,
     conclusions: Vec<Conclusion>,
@@ -215,6 +216,7 @@ struct World {
     /// How often somebody took it.
     taken: BTreeMap<FixtureKey, usize>,
     sweeps: usize,
+    confirmations: usize,
     torn_down: bool,
 }
 
@@ -222,6 +224,7 @@ impl World {
     fn step(&mut self, input: Input, turns: &mut impl Iterator<Item = Turn>) {
         match &input {
             Input::Asked(look, _) => assert!(self.asking.remove(look)),
+            Input::Confirmed(look, _) => assert!(self.confirming.remove(look)),
             Input::Swept(from, _) => assert!(self.sweeping.remove(from)),
             _ => {}
         }
@@ -284,6 +287,22 @@ impl World {
                 let outcomes = turns.iter().map(|(look, turn)| (*look, outcome(*turn)));
                 let outcomes = outcomes.collect();
                 self.pending.push(Input::Swept(from.clone(), outcomes));
+            }
+            Command::Confirm(look, brought) => {
+                self.confirmations += 1;
+                assert!(
+                    self.confirming.insert(*look),
+                    "{look:?} is confirmed twice at once"
+                );
+                let outcome = match turn() {
+                    turn @ (Turn::Trouble | Turn::Lasting) => outcome(turn),
+                    turn @ Turn::Changed => {
+                        self.take_away(*look, turn);
+                        outcome(turn)
+                    }
+                    Turn::Holds | Turn::Refuted | Turn::Otherwise => brought.clone(),
+                };
+                self.pending.push(Input::Confirmed(*look, outcome));
             }
             Command::WakeAt(at) => {
                 assert!(*at > self.now, "to wake in the past");
@@ -351,6 +370,7 @@ fn repeated(
         wake: None,
         pending: Vec::new(),
         asking: BTreeSet::new(),
+        confirming: BTreeSet::new(),
         sweeping: BTreeSet::new(),
         verdicts: BTreeMap::new(),
         conclusions: Vec::new(),
@@ -359,6 +379,7 @@ fn repeated(
         applied: BTreeMap::new(),
         taken: BTreeMap::new(),
         sweeps: 0,
+        confirmations: 0,
         torn_down: false,
     };
     let mut turns = turns.into_iter();
@@ -588,6 +609,61 @@ fn what_holds_is_looked_at_again_with_what_else_is_to_hold() {
         .iter()
         .any(|command| matches!(command, Command::Attempted(_)));
     assert!(!over, "{commands:?}");
+}
+
+#[test]
+fn what_fails_counts_once_its_nodes_were_heard_of_and_has_its_time_after_a_silence() {
+    let mut dispatcher = late(vec![check(0, 0), check(1, 10)]);
+    let own = LookIx { check: 0, look: 0 };
+    let from = check(0, 0).looks[0].from.clone().expect("a vantage");
+    let converge = Durations::default().converge;
+    let refuted = || Input::Swept(from.clone(), vec![(own, outcome(Turn::Refuted))]);
+    // Seen once, it may have been too early
+    let mut now = converge * 2;
+    let commands = dispatcher.step(now, refuted());
+    assert!(
+        matches!(commands.as_slice(), [Command::WakeAt(_)]),
+        "{commands:?}"
+    );
+    let mut fails_after = |dispatcher: &mut Dispatcher, length: Duration| {
+        now += Duration::from_secs(1);
+        let begun = dispatcher.step(now, Input::Woken);
+        assert_eq!(swept(&begun), [(Some(from.clone()), 1)]);
+        now += length;
+        let commands = dispatcher.step(now, refuted());
+        let asked = commands
+            .iter()
+            .any(|one| matches!(one, Command::Confirm(ix, _) if *ix == own));
+        (asked, now)
+    };
+    let ended = |dispatcher: &mut Dispatcher, now, turn| {
+        let commands = dispatcher.step(now, Input::Confirmed(own, outcome(turn)));
+        commands.into_iter().find_map(|command| match command {
+            Command::Attempted(attempt) => Some(attempt.verdict),
+            _ => None,
+        })
+    };
+    let (asked, at) = fails_after(&mut dispatcher, converge);
+    assert!(asked);
+    let silent = ended(&mut dispatcher, at, Turn::Changed);
+    assert_eq!(silent, Some(Verdict::Broken));
+    // The first that is seen after it, and what follows within the time
+    for _ in 0..3 {
+        assert!(!fails_after(&mut dispatcher, Duration::ZERO).0);
+    }
+    let (asked, at) = fails_after(&mut dispatcher, converge);
+    assert!(asked);
+    let heard_of = ended(&mut dispatcher, at, Turn::Refuted);
+    assert_eq!(heard_of, Some(Verdict::Fail));
+}
+
+#[test]
+fn nodes_are_heard_of_for_the_first_failure_alone() {
+    let stands = [Turn::Holds; 3];
+    let turns = stands.into_iter().chain([Turn::Refuted; 200]);
+    let world = run(&[0], turns.collect(), &[0], None);
+    assert_eq!(world.verdicts.get(&0), Some(&Verdict::Fail));
+    assert_eq!((world.confirmations, world.recorded), (1, 2));
 }
 
 /// From where how many looks are begun.

@@ -24,6 +24,7 @@ use super::command::{Command, Input, LookIx, LookOutcome};
 use super::dispatcher::Dispatcher;
 use super::facts::FactsTold;
 use super::fixtures::{Fixtures, Stood};
+use super::heard::Heard;
 use super::journal::Journal;
 use super::looker::{Changed, Looker};
 use super::made::{Made, Rest};
@@ -87,6 +88,7 @@ pub(super) struct Executor {
     standing: Arc<Standing>,
     made: BTreeMap<FixtureKey, Arc<Made>>,
     nodes: NodesNow,
+    heard: Heard,
     began: Instant,
     wake: Option<Instant>,
     tracker: TaskTracker,
@@ -118,6 +120,7 @@ impl Executor {
             journal: fixtures.journal.clone(),
             began: spans.began(),
             spans,
+            heard: Heard::new(&facts),
             facts: FactsTold::new(facts, api.clone()),
             api,
             fixtures,
@@ -213,8 +216,15 @@ impl Executor {
                 self.spans.sweeps(&from, checks);
                 self.sweep(from, &looks);
             }
+            Command::Confirm(ix, outcome) => {
+                if let Some(check) = self.dispatcher.check(ix.check) {
+                    self.spans.asks(ix, check);
+                }
+                self.confirm(ix, outcome);
+            }
             Command::Repeat(number) => {
                 self.spans.repeats();
+                self.heard.begin_anew();
                 self.note(Event::Repetition { number });
             }
             Command::WakeAt(at) => self.wake = Some(self.began + at),
@@ -232,7 +242,7 @@ impl Executor {
     /// Takes note that what was under way is over.
     fn over(&mut self, input: &Input) {
         match input {
-            Input::Asked(look, _) => self.spans.asked(*look),
+            Input::Asked(look, _) | Input::Confirmed(look, _) => self.spans.asked(*look),
             Input::Swept(from, _) => self.spans.swept(from),
             Input::Started
             | Input::Stands(_)
@@ -329,6 +339,7 @@ impl Executor {
             standing: Arc::clone(&self.standing),
             rests: rests.collect(),
             nodes: self.nodes.clone(),
+            heard: self.heard.clone(),
             recorded: self.api.limits().recorded_reply,
         })
     }
@@ -361,6 +372,18 @@ impl Executor {
             });
             let outcome = asking.catch_unwind().await.unwrap_or_else(|_| untold());
             let _ = sender.send(Message::Input(Input::Asked(ix, outcome)));
+        });
+    }
+
+    fn confirm(&self, ix: LookIx, outcome: LookOutcome) {
+        let Some(looker) = self.looker(ix) else {
+            return;
+        };
+        let (api, sender, tell) = (self.api.clone(), self.sender.clone(), self.tell());
+        self.spawn(async move {
+            let confirming = AssertUnwindSafe(looker.heard(&api, outcome, &tell)).catch_unwind();
+            let outcome = confirming.await.unwrap_or_else(|_| untold());
+            let _ = sender.send(Message::Input(Input::Confirmed(ix, outcome)));
         });
     }
 

@@ -43,7 +43,7 @@ pub(super) fn unheld(checks: &[CheckState], now: Duration) -> BTreeSet<VantageKe
         match state.stage {
             Stage::Due(at) if at <= now => ready.push(&state.check),
             Stage::Due(_) | Stage::Round(_) => late.push(&state.check),
-            Stage::Waiting | Stage::Done => {}
+            Stage::Waiting | Stage::Confirming(_) | Stage::Done => {}
         }
     }
     awaited(late, ready)

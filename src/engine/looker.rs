@@ -1,17 +1,19 @@
 //! One look as the executor makes it: what to ask, what a reply came to, and whether it counts.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tokio::time::Instant;
 use winconform_core::facts::{IpFamily, NodeOrdinal, PoolName, WindowsBuild};
 use winconform_core::way::{
-    Bound, Comparison, Difference, FixtureKey, FixtureName, Need, Reply, Request, Standing, Taken,
-    Test, Trouble, TroubleKind, VantageKey,
+    Bound, Comparison, Difference, FixtureKey, FixtureName, Host, Need, Reply, Request, Standing,
+    StandingPod, Taken, Test, Trouble, TroubleKind, VantageKey,
 };
 
 use super::command::{LookIx, LookOutcome};
+use super::heard::Heard;
 use super::made::{Made, Rest};
-use super::nodes_now::NodesNow;
+use super::nodes_now::{NodesNow, is_aim};
 use super::shared::Attempt;
 use crate::transport::Api;
 
@@ -31,6 +33,7 @@ pub(super) struct Looker {
     pub(super) standing: Arc<Standing>,
     pub(super) rests: Vec<Rest>,
     pub(super) nodes: NodesNow,
+    pub(super) heard: Heard,
     pub(super) recorded: usize,
 }
 
@@ -169,6 +172,67 @@ impl Looker {
         outcome
     }
 
+    /// What it brought, if every node that it may have failed on was heard of since and what it rests
+    /// on still stands; otherwise why it tells nothing.
+    pub(super) async fn heard(
+        &self,
+        api: &Api,
+        mut outcome: LookOutcome,
+        tell: impl Fn(Changed),
+    ) -> LookOutcome {
+        let since = Instant::now();
+        match self.heard.amiss(api, since, &self.nodes_on_the_way()).await {
+            Some(trouble) => {
+                outcome.taken = Err(trouble);
+                outcome
+            }
+            None => self.confirmed(api, Instant::now(), outcome, tell).await,
+        }
+    }
+
+    /// The nodes it may have failed on: where it looks from, whom it asks, and who resolves names.
+    fn nodes_on_the_way(&self) -> BTreeSet<String> {
+        let request = self.request().ok();
+        let hosts = match &request {
+            Some(Request::Get(gets)) => gets.iter().map(|get| get.host.clone()).collect(),
+            Some(Request::Ping(addresses)) => {
+                addresses.iter().copied().map(Host::Address).collect()
+            }
+            Some(Request::Api(_) | Request::Facts) | None => Vec::new(),
+        };
+        let prober = self.from.as_ref().and_then(VantageKey::prober);
+        let stand = |key| self.standing.fixtures.get(key).into_iter();
+        let pods = |key| stand(key).flat_map(|fixture| &fixture.pods);
+        let keys = || self.rests.iter().map(|rest| &rest.key);
+        let looked_at: Vec<_> = keys()
+            .filter(|key| Some(*key) != prober.as_ref())
+            .flat_map(pods)
+            .collect();
+        let is_asked = |pod: &StandingPod| {
+            let own = |host: &Host| matches!(host, Host::Address(address) if pod.addresses.contains(address));
+            hosts.iter().any(own)
+        };
+        // Asked by their own addresses it is only those; behind a Service it may be any
+        let by_address = looked_at.iter().any(|pod| is_asked(pod));
+        let asked = looked_at
+            .into_iter()
+            .filter(|pod| !by_address || is_asked(pod));
+        let from = prober.as_ref().into_iter().flat_map(pods);
+        let mut nodes: BTreeSet<_> = asked.chain(from).map(|pod| pod.node.clone()).collect();
+        if let Some(request) = &request {
+            let aims = self
+                .standing
+                .nodes
+                .iter()
+                .filter(|node| is_aim(request, node));
+            nodes.extend(aims.map(|node| node.name.clone()));
+        }
+        if hosts.iter().any(|host| matches!(host, Host::Name(_))) {
+            nodes.extend(self.heard.resolve_names().iter().cloned());
+        }
+        nodes
+    }
+
     /// Whether it could have come of a change of what it rests on.
     fn is_doubtful(&self, outcome: &LookOutcome) -> bool {
         match &outcome.taken {
@@ -188,8 +252,10 @@ mod tests {
     use crate::cluster::fake::Fake;
     use serde_json::json;
     use std::cell::RefCell;
+    use std::net::IpAddr;
     use winconform_core::way::{
-        FactExpect, HttpAsk, HttpExpect, Look, StateAsk, StateExpect, Target, Topic,
+        FactExpect, HttpAsk, HttpExpect, Look, SourceKind, StandingFixture, StateAsk, StateExpect,
+        Target, Topic,
     };
 
     const POD: &str = "/api/v1/namespaces/a/pods/p";
@@ -246,8 +312,73 @@ mod tests {
             standing: Arc::default(),
             rests: vec![rest],
             nodes: NodesNow::default(),
+            heard: Heard::default(),
             recorded: 100,
         }
+    }
+
+    #[test]
+    fn a_failure_may_be_of_who_looks_whom_it_asks_and_who_resolves_names() {
+        let fake = Fake::default();
+        put(&fake, "True");
+        let pool = PoolName::windows(WindowsBuild::SERVER_2022);
+        let pod = |name: &str, node: &str, last| StandingPod {
+            name: name.to_owned(),
+            uid: name.to_owned(),
+            node: node.to_owned(),
+            addresses: vec![IpAddr::from([10, 0, 0, last])],
+            restarts: 0,
+        };
+        let sample = FixtureName::WinWebserver.at(Some(&pool));
+        let from = VantageKey {
+            kind: SourceKind::WindowsPod,
+            pool: Some(pool.clone()),
+            node: None,
+        };
+        let prober = from.prober().expect("a prober");
+        let stands = |pods| StandingFixture {
+            service: Some((IpAddr::from([10, 96, 0, 1]), 80)),
+            name: Some("web".to_owned()),
+            port: Some(80),
+            pods,
+            ..StandingFixture::default()
+        };
+        let fixtures = [
+            (
+                sample.clone(),
+                stands(vec![pod("one", "near", 1), pod("two", "far", 2)]),
+            ),
+            (prober.clone(), stands(vec![pod("prober", "near", 3)])),
+        ];
+        let standing = Arc::new(Standing {
+            fixtures: fixtures.into(),
+            ..Standing::default()
+        });
+        let on_the_way = |target| {
+            let (Test::Http(mut look), from) = (http(), Some(from.clone())) else {
+                unreachable!("it is of HTTP")
+            };
+            look.ask.target = target;
+            let rests = [&sample, &prober].map(|key| Rest {
+                key: key.clone(),
+                need: Need::Stands,
+                made: Arc::default(),
+            });
+            let looker = Looker {
+                from,
+                pool: Some(pool.clone()),
+                standing: Arc::clone(&standing),
+                rests: rests.into(),
+                heard: Heard::with_names_resolved_on("dns"),
+                ..looker(&fake, Test::Http(look), Need::Stands)
+            };
+            looker.request().expect("it can be asked");
+            let nodes: Vec<_> = looker.nodes_on_the_way().into_iter().collect();
+            nodes.join(" ")
+        };
+        assert_eq!(on_the_way(Target::ServiceIp), "far near");
+        assert_eq!(on_the_way(Target::ShortName), "dns far near");
+        assert_eq!(on_the_way(Target::PodsOnSameNode), "near");
     }
 
     #[test]

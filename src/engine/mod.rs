@@ -21,6 +21,7 @@ mod executor;
 mod facts;
 mod fixtures;
 mod gather;
+mod heard;
 mod hindered;
 mod journal;
 mod looker;

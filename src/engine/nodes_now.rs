@@ -68,7 +68,7 @@ impl NodesNow {
     }
 }
 
-fn is_aim(request: &Request, node: &StandingNode) -> bool {
+pub(super) fn is_aim(request: &Request, node: &StandingNode) -> bool {
     let own = |address: &IpAddr| node.addresses.contains(address);
     match request {
         Request::Get(gets) => gets
@@ -94,7 +94,7 @@ async fn ask(api: &Api) -> Told {
     Ok(Arc::new(told.collect()))
 }
 
-fn readiness(node: &Json) -> Result<(), String> {
+pub(super) fn readiness(node: &Json) -> Result<(), String> {
     match condition(node, "Ready") {
         Some(ready) if ready["status"] == "True" => Ok(()),
         Some(ready) => {

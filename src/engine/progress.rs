@@ -23,9 +23,16 @@ pub(super) struct CheckState {
     before: usize,
     /// What each repetition that is over came to.
     pub(super) repetitions: Vec<Conclusion>,
+    /// How many rounds began since then.
+    tried: u32,
+    /// Whether nothing could be told in the last round; time to come right was lost by that.
+    untold: bool,
+    /// Whether the time to come right was begun anew for what was lost.
+    made_up_for: bool,
     /// Whether its conclusion was given.
     pub(super) concluded: bool,
-    /// When its first round of all began: the time to come right counts from there, once.
+    /// When its first round of all began, or that since what it looks at was made anew: the time to come
+    /// right counts from there.
     pub(super) began: Option<Duration>,
     pub(super) rounds: u32,
     pub(super) good_rounds: u32,
@@ -42,6 +49,9 @@ pub(super) enum Stage {
     Due(Duration),
     /// A round is under way; what its looks brought so far.
     Round(Vec<Option<LookOutcome>>),
+    /// What an attempt brought would be held against the cluster, if the nodes it was seen on are
+    /// heard of.
+    Confirming(Vec<LookOutcome>),
     Done,
 }
 
@@ -64,6 +74,9 @@ impl CheckState {
             attempts: Vec::new(),
             before: 0,
             repetitions: Vec::new(),
+            tried: 0,
+            untold: false,
+            made_up_for: false,
             concluded: false,
             began: None,
             good_since: None,
@@ -88,6 +101,7 @@ impl CheckState {
     /// right as the first one did.
     pub(super) fn begin_anew(&mut self) {
         self.began = None;
+        self.tried = 0;
         self.good_rounds = 0;
         self.good_since = None;
     }
@@ -166,11 +180,48 @@ impl CheckState {
     pub(super) fn begin_round(&mut self, now: Duration) {
         let waited = match self.stage {
             Stage::Due(at) => now.saturating_sub(at),
-            Stage::Waiting | Stage::Round(_) | Stage::Done => Duration::ZERO,
+            Stage::Waiting | Stage::Round(_) | Stage::Confirming(_) | Stage::Done => Duration::ZERO,
         };
         self.began = Some(self.began.map_or(now, |began| began + waited));
         self.rounds += 1;
+        self.tried += 1;
         self.stage = Stage::Round(vec![None; self.check.looks.len()]);
+    }
+
+    /// Takes note of what a round came to. The first that tells something after others could not, such
+    /// as while a node was booted, has its time to come right before it, once.
+    pub(super) fn end_round(&mut self, now: Duration, verdict: Verdict, reason: &Because) {
+        if verdict.is_expected() {
+            self.good_rounds += 1;
+            self.good_since.get_or_insert(now);
+        } else {
+            self.good_rounds = 0;
+            self.good_since = None;
+        }
+        let tells = matches!(reason, Because::Seen(_) | Because::Control { .. });
+        if tells && self.untold && !self.made_up_for {
+            self.made_up_for = true;
+            self.began = Some(now);
+            self.tried = 0;
+        }
+        self.untold = !tells;
+    }
+
+    /// Takes note of what an attempt came to.
+    pub(super) fn end_attempt(&mut self, verdict: Verdict, reason: Because) {
+        // Also where that was told only after its round
+        self.untold = !matches!(reason, Because::Seen(_) | Because::Control { .. });
+        self.attempts.push((verdict, reason));
+    }
+
+    /// Whether what an attempt came to is to be held against the cluster for the first time: a node
+    /// that has fallen silent may have failed it.
+    pub(super) fn is_to_be_confirmed(&self, verdict: Verdict) -> bool {
+        let converges = self.check.looks.iter().any(|look| look.test.converges());
+        let told = |(verdict, _): &(Verdict, Because)| verdict.is_conclusive();
+        matches!(verdict, Verdict::Fail | Verdict::Warn)
+            && converges
+            && !self.attempts.iter().any(told)
     }
 
     /// Whether this round settles the attempt: it held as often as it must, or further rounds
@@ -220,7 +271,7 @@ impl CheckState {
                 let patience = self.began.is_some_and(|began| now >= began + converge);
                 // Seen once, before its neighbours' time-outs used up the time, it may have been too early
                 let seen = matches!(reason, Because::Seen(_) | Because::Control { .. });
-                let once = seen && self.rounds == 1 && self.attempts.is_empty();
+                let once = seen && self.tried == 1;
                 lasting || (patience && !once)
             }
         }

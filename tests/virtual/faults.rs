@@ -60,8 +60,12 @@ pub(crate) fn trials() -> Vec<Trial> {
         })
     });
     let boots = trial("a_node_boots_while_it_is_looked_at", boots);
+    let silent = ["node-reboots", "node-vanishes"].map(|fault| {
+        let name = format!("a_node_is_silent_while_it_is_looked_at::{fault}");
+        trial(name, move || silent(fault))
+    });
     let trials = product.chain(kubelet).chain(builds).chain(harness);
-    trials.chain([boots]).collect()
+    trials.chain([boots]).chain(silent).collect()
 }
 
 /// On a cluster of three builds: the samples of which each build has its own.
@@ -80,6 +84,9 @@ const BUILDS: &[Product] = &[
 
 /// Which fixture on Windows it is that stands when the node boots.
 const BOOTS_AT: [usize; 3] = [1, 3, 5];
+
+/// After which line of its record the node falls silent.
+const SILENT_AT: [usize; 4] = [100, 140, 170, 200];
 
 /// What is looked at where nothing is turned: by every way, what lasts, and what ends.
 const OF_EVERY_WAY: [&str; 10] = [
@@ -148,8 +155,7 @@ fn harness(fault: &'static str, seeds: u64, broken: &[&str]) -> Outcome {
 
 /// What is looked at on a cluster of three builds: the samples of which there is one of each.
 fn builds(product: &Product) -> Outcome {
-    let topology = Topology::named("three-builds").expect("a named topology");
-    let view = within_of(topology, 1, async |world: &World| {
+    let view = within_of(three_builds(), 1, async |world: &World| {
         if let Ok(fault) = product.fault.parse::<ProductFault>() {
             world.joined.faults().set(fault);
         }
@@ -199,6 +205,55 @@ fn boots() -> Outcome {
         0 => Err("nothing told".to_owned()),
         _ => Ok(()),
     }
+}
+
+fn three_builds() -> Topology {
+    Topology::named("three-builds").expect("a named topology")
+}
+
+/// One of two nodes of a pool falls silent, is Ready to the API server for a while, and may come back:
+/// nothing fails for it, though what it fails has next to no time to come right.
+fn silent(fault: &'static str) -> Outcome {
+    for wanted in SILENT_AT {
+        let view = within_of(three_builds(), 1, async |world: &World| {
+            let faults = world.joined.faults().clone();
+            let lines = AtomicUsize::new(0);
+            let listener = Box::new(move |_: &Line| {
+                if lines.fetch_add(1, Ordering::Relaxed) + 1 == wanted {
+                    let fault = format!("{fault}=node/windows-2022-b");
+                    faults.set(fault.parse().expect("a fault"));
+                }
+            });
+            let options = RunOptions {
+                selection: selection(&[
+                    "net.pod-to-pod-cross-node",
+                    "net.service-types",
+                    "net.dns-*",
+                ]),
+                ..world.whole("r1")
+            };
+            let (_alive, signals) = watch::channel(0);
+            let cluster = world.impatient();
+            ran(&cluster, &options, signals, listener).await.view()
+        })?;
+        let of = |wanted: &[Verdict]| {
+            let concluded = view
+                .checks
+                .values()
+                .filter_map(|check| check.conclusion.as_ref());
+            concluded
+                .filter(|one| wanted.contains(&one.verdict))
+                .count()
+        };
+        let (failed, untold) = (of(&[Verdict::Fail, Verdict::Warn]), of(&[Verdict::Broken]));
+        if failed > 0 || untold == 0 || of(&[Verdict::Pass]) == 0 {
+            let told = products::described(&view);
+            return Err(format!(
+                "{wanted}: {failed} failed, {untold} untold\n{told}"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// A whole run with this broken, and these faults of the front besides.

@@ -143,6 +143,16 @@ impl World {
         behind(self.server.client())
     }
 
+    /// The same for one who gives what crosses the network next to no time to come right.
+    pub(crate) fn impatient(&self) -> Cluster {
+        let durations = Durations {
+            converge: Duration::from_secs(3),
+            ..Durations::default()
+        };
+        let context = "a simulation, no cluster";
+        Cluster::behind(self.server.client(), context, durations, Limits::default())
+    }
+
     /// A run of everything, that asks for load balancers.
     pub(crate) fn whole(&self, run: &str) -> RunOptions {
         let outside = Outside {

@@ -43,6 +43,8 @@ pub struct NodeDetails {
     pub runtime: String,
     /// `status.nodeInfo.kubeletVersion`.
     pub kubelet: String,
+    /// `status.nodeInfo.bootID`, another after each boot; empty where it is not told.
+    pub boot_id: String,
     /// The taints, `PreferNoSchedule` too: key, value and effect as in the API, of the first 64.
     pub all_taints: Vec<serde_json::Value>,
     /// `spec.unschedulable`.

@@ -229,6 +229,9 @@ pub enum Purpose {
     Removal,
     /// To tell more of what failed: its record says less.
     Diagnosis,
+    /// To hear of nodes on which something failed: what fell silent in mid-run may be held against the
+    /// cluster.
+    Silence,
 }
 
 /// One thing to be allowed, and what for.

@@ -212,6 +212,7 @@ fn reasons(plan: &Plan, uses: &Uses) -> BTreeMap<Need, String> {
                 Purpose::Lease => "one run at a time".to_owned(),
                 Purpose::Removal => "finding and removing what a run made".to_owned(),
                 Purpose::Diagnosis => "telling more of what failed".to_owned(),
+                Purpose::Silence => "telling what failed from nodes that fell silent".to_owned(),
             };
             (need, why)
         })
@@ -235,7 +236,11 @@ fn role(need: &Need) -> Role {
         Purpose::Look if reads && !own => Role::Facts,
         Purpose::Lease => Role::Lease,
         Purpose::Removal if in_a_namespace(&need.access) => Role::Lease,
-        Purpose::Look | Purpose::Fixture(_) | Purpose::Removal | Purpose::Diagnosis => Role::Own,
+        Purpose::Look
+        | Purpose::Fixture(_)
+        | Purpose::Removal
+        | Purpose::Diagnosis
+        | Purpose::Silence => Role::Own,
     }
 }
 

@@ -124,6 +124,7 @@ fn one_case_of_a_capability_may_be_a_limitation() {
         })
         .collect();
     let expected = [
+        ("each-node", Kind::Capability),
         ("namespaced-name", Kind::Capability),
         ("namespaced-name-from-windows", Kind::Limitation),
         ("short-name", Kind::Capability),

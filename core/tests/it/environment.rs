@@ -999,6 +999,7 @@ fn made(name: &str, build: Option<WindowsBuild>) -> NodeFact {
             os_image: "Windows Server Datacenter".to_owned(),
             runtime: "containerd://1.7.20".to_owned(),
             kubelet: "v1.37.0".to_owned(),
+            boot_id: "1".to_owned(),
             all_taints: taints,
             unschedulable: false,
             control_plane: name == "cp-0",

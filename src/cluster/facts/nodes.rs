@@ -113,6 +113,7 @@ fn details(node: &Json, os: Os) -> NodeDetails {
         os_image: word(&info["osImage"]),
         runtime: word(&info["containerRuntimeVersion"]),
         kubelet: word(&info["kubeletVersion"]),
+        boot_id: word(&info["bootID"]),
         all_taints: items(&spec["taints"]).take(TAINTS).map(taint).collect(),
         unschedulable: spec["unschedulable"] == true,
         control_plane,

@@ -48,7 +48,7 @@ const ROWS: &[Row] = &[
                 Broken,
             ),
             (
-                "net.after-churn[pool=windows-2022,source=windows-pod,family=ipv6]",
+                "net.after-churn*[pool=windows-2022,source=windows-pod,*family=ipv6]",
                 Broken,
             ),
         ],
@@ -110,7 +110,7 @@ const ROWS: &[Row] = &[
             ("net.nodeport-from-node[*,family=ipv6]", Fail),
             ("net.service-types/node-port*,family=ipv6]", Fail),
             (
-                "net.service-balancing[pool=windows-2022,*,family=ipv6]",
+                "net.service-balancing*[pool=windows-2022,*family=ipv6]",
                 Fail,
             ),
             (
@@ -126,7 +126,7 @@ const ROWS: &[Row] = &[
                 "net.local-nodeport[pool=windows-2022,*,family=ipv6]",
                 Broken,
             ),
-            ("net.after-churn[pool=windows-2022,*,family=ipv6]", Broken),
+            ("net.after-churn*[pool=windows-2022,*family=ipv6]", Broken),
         ],
         by_chance: &[
             (PARTIAL_IN_SECOND, Broken),

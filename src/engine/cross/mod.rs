@@ -36,7 +36,7 @@ const ROWS: &[Row] = &[
                 Fail,
             ),
             (
-                "net.service-balancing[pool=windows-2022,source=windows-pod]",
+                "net.service-balancing*[pool=windows-2022,source=windows-pod*",
                 Fail,
             ),
             (
@@ -231,10 +231,13 @@ const ROWS: &[Row] = &[
     },
     Row {
         fault: "dns-suffix-wrong=windows-2022",
-        turns: &[(
-            "net.dns-search/short-name[pool=windows-2022,source=windows-pod]",
-            Fail,
-        )],
+        turns: &[
+            (
+                "net.dns-search/short-name[pool=windows-2022,source=windows-pod]",
+                Fail,
+            ),
+            ("net.dns-search/each-node[pool=windows-2022,*", Fail),
+        ],
         by_chance: &[],
     },
     Row {
@@ -251,7 +254,7 @@ const ROWS: &[Row] = &[
                 Fail,
             ),
             (
-                "net.dns-search/*[pool=windows-2022,source=windows-pod]",
+                "net.dns-search/*[pool=windows-2022,source=windows-pod*",
                 Fail,
             ),
             (HEADLESS_OF_2022, Fail),
@@ -269,7 +272,7 @@ const ROWS: &[Row] = &[
         fault: "vip-sticks=windows-2022",
         turns: &[
             (
-                "net.service-balancing[pool=windows-2022,source=windows-pod]",
+                "net.service-balancing*[pool=windows-2022,source=windows-pod*",
                 Fail,
             ),
             (CHURN_OF_2022, Broken),
@@ -309,7 +312,7 @@ const ROWS: &[Row] = &[
             ("net.dns-*", Fail),
             ("net.node-to-service-ip[*", Broken),
             ("net.local-nodeport[*", Broken),
-            ("net.after-churn[*", Broken),
+            ("net.after-churn*", Broken),
         ],
         by_chance: &[],
     },
@@ -354,7 +357,7 @@ const ROWS: &[Row] = &[
     Row {
         fault: "ping-dropped=windows-2022",
         turns: &[(
-            "net.pod-to-pod-ping/*[pool=windows-2022,source=windows-pod]",
+            "net.pod-to-pod-ping/*[pool=windows-2022,source=windows-pod*",
             Fail,
         )],
         by_chance: &[],
@@ -406,13 +409,14 @@ const ROWS: &[Row] = &[
     Row {
         fault: "traffic-cut=node/windows-2022-a:node/windows-2022-a",
         turns: &[
+            ("net.*/each-node[pool=windows-2022,*node=2]", Pass),
             ("net.pod-to-pod-same-node[pool=windows-2022,*", Fail),
             (
                 "net.pod-to-pod-ping/to-windows[pool=windows-2022,source=windows-pod]",
                 Fail,
             ),
             (
-                "net.service-balancing[pool=windows-2022,source=windows-pod]",
+                "net.service-balancing*[pool=windows-2022,source=windows-pod*",
                 Fail,
             ),
             (
@@ -462,11 +466,51 @@ const ROWS: &[Row] = &[
                 "net.service-ip-from-pod/each-node[pool=windows-2022,*node=2]",
                 Fail,
             ),
-            ("net.dns-service/each-node[pool=windows-2022,*node=2]", Fail),
+            ("net.dns-*/each-node[pool=windows-2022,*node=2]", Fail),
+            (
+                "net.service-balancing/each-node[pool=windows-2022,*node=2]",
+                Fail,
+            ),
+            (
+                "net.after-churn/each-node[pool=windows-2022,*node=2]",
+                Broken,
+            ),
             ("net.service-types/node-port*", Fail),
             ("net.nodeport-*", Fail),
         ],
         by_chance: &[("net.local-nodeport[pool=windows-2022,*", Broken)],
+    },
+    Row {
+        fault: "dns-suffix-wrong=node/windows-2022-b",
+        turns: &[("net.dns-search/each-node[pool=windows-2022,*node=2]", Fail)],
+        by_chance: &[],
+    },
+    Row {
+        fault: "vip-sticks=node/windows-2022-b",
+        turns: &[
+            (
+                "net.service-balancing/each-node[pool=windows-2022,*node=2]",
+                Fail,
+            ),
+            (
+                "net.after-churn/each-node[pool=windows-2022,*node=2]",
+                Broken,
+            ),
+        ],
+        by_chance: &[],
+    },
+    Row {
+        fault: "endpoint-stale=node/windows-2022-b",
+        turns: &[("net.after-churn/each-node[pool=windows-2022,*node=2]", Fail)],
+        by_chance: &[],
+    },
+    Row {
+        fault: "ping-dropped=node/windows-2022-b",
+        turns: &[(
+            "net.pod-to-pod-ping/each-node[pool=windows-2022,*node=2]",
+            Fail,
+        )],
+        by_chance: &[],
     },
     Row {
         fault: "captive-proxy=node/windows-2022-b",
@@ -488,7 +532,13 @@ const ROWS: &[Row] = &[
     },
     Row {
         fault: "traffic-cut-one-way=node/windows-2022-b:node/windows-2022-a",
-        turns: &[("net.*/ring[pool=windows-2022,*node=2]", Fail)],
+        turns: &[
+            ("net.*/ring[pool=windows-2022,*node=2]", Fail),
+            (
+                "net.after-churn/each-node[pool=windows-2022,*node=2]",
+                Broken,
+            ),
+        ],
         by_chance: &[
             ("net.*/each-node[pool=windows-2022,*node=2]", Fail),
             ("net.local-nodeport[pool=windows-2022,*", Broken),
@@ -537,7 +587,7 @@ const WITHIN_2022: (&str, Verdict) = (
 
 const PARTIAL_OF_2022: &str =
     "net.dns-search/namespaced-name-from-windows[pool=windows-2022,source=windows-pod]";
-const CHURN_OF_2022: &str = "net.after-churn[pool=windows-2022,source=windows-pod]";
+const CHURN_OF_2022: &str = "net.after-churn*[pool=windows-2022,source=windows-pod*";
 const CHURN_TO_LINUX: &str = "net.after-churn[*source=linux-pod]";
 const HEADLESS_OF_2022: &str = "net.service-types/headless[pool=windows-2022,source=windows-pod]";
 const ALIAS_OF_2022: &str = "net.service-types/external-name[pool=windows-2022,source=windows-pod]";
@@ -722,6 +772,8 @@ fn one_node_of_a_pool_has_no_other() {
     let within = "[pool=windows-2022,source=windows-pod,to=windows-2022]";
     let each = "[pool=windows-2022,source=windows-pod]";
     let expected = [
+        format!("net.after-churn/each-node{each}"),
+        format!("net.dns-search/each-node{each}"),
         format!("net.dns-service/each-node{each}"),
         format!("net.long-payload/between-windows{within}"),
         format!("net.long-payload/ring{each}"),
@@ -731,8 +783,10 @@ fn one_node_of_a_pool_has_no_other() {
         "net.overlay-node-pod[pool=windows-2022,source=windows-node]".to_owned(),
         format!("net.pod-to-pod-cross-node/ring{each}"),
         format!("net.pod-to-pod-cross-node{within}"),
+        format!("net.pod-to-pod-ping/each-node{each}"),
         format!("net.pod-to-pod-udp/between-windows{within}"),
         format!("net.pod-to-pod-udp/ring{each}"),
+        format!("net.service-balancing/each-node{each}"),
         format!("net.service-ip-from-pod/each-node{each}"),
     ];
     assert_eq!(skipped, expected.map(|id| (id, Verdict::Skip)));

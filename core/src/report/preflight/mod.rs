@@ -93,7 +93,7 @@ impl<'p> Preflight<'p> {
                 }
                 Purpose::Removal => lack.leaves = true,
                 Purpose::Lease => lack.lease = true,
-                Purpose::Look | Purpose::Fixture(_) | Purpose::Diagnosis => {}
+                Purpose::Look | Purpose::Fixture(_) | Purpose::Diagnosis | Purpose::Silence => {}
             }
         }
         for check in &self.plan.checks {
@@ -101,9 +101,12 @@ impl<'p> Preflight<'p> {
                 continue;
             }
             let needs = self.uses.of_check(check);
-            let breaking = needs
-                .iter()
-                .filter(|need| !matches!(need.purpose, Purpose::Removal | Purpose::Diagnosis));
+            let breaking = needs.iter().filter(|need| {
+                !matches!(
+                    need.purpose,
+                    Purpose::Removal | Purpose::Diagnosis | Purpose::Silence
+                )
+            });
             let accesses: BTreeSet<_> = breaking.map(|need| &need.access).collect();
             for (access, lack) in &mut lacks {
                 // Without its Lease a run is not begun, whatever else it is for

@@ -1,0 +1,120 @@
+//! How attempts end, and checks are concluded.
+
+use std::time::Duration;
+
+use winconform_core::plan::Fate;
+use winconform_core::verdict::{Because, SkipReason, Verdict, conclude_repeated};
+
+use super::super::command::{Command, LookIx, LookOutcome};
+use super::super::progress::Stage;
+use super::super::repeat::Repeat;
+use super::{Dispatcher, FixtureState};
+
+impl Dispatcher {
+    /// Takes what became of an attempt that would be held against the cluster.
+    pub(super) fn confirmed(
+        &mut self,
+        now: Duration,
+        ix: LookIx,
+        outcome: LookOutcome,
+        commands: &mut Vec<Command>,
+    ) {
+        let Some(state) = self.checks.get_mut(ix.check) else {
+            return;
+        };
+        let Stage::Confirming(brought) = &mut state.stage else {
+            return;
+        };
+        let mut brought = std::mem::take(brought);
+        if state.began.is_none() {
+            // What it looked at is made anew
+            state.stage = Stage::Due(now + self.durations.look_again);
+            return;
+        }
+        if let Some(own) = brought.get_mut(ix.look) {
+            *own = outcome;
+        }
+        self.end_attempt(now, ix.check, brought, commands);
+    }
+
+    pub(super) fn end_attempt(
+        &mut self,
+        now: Duration,
+        index: usize,
+        brought: Vec<LookOutcome>,
+        commands: &mut Vec<Command>,
+    ) {
+        let state = &mut self.checks[index];
+        let (verdict, reason) = state.judge(&brought);
+        // Who is not allowed to look is not allowed a moment later
+        let denied = matches!(
+            &reason,
+            Because::Trouble(trouble) | Because::ControlTrouble { trouble, .. }
+                if trouble.kind.is_denied()
+        );
+        state.end_attempt(verdict, reason);
+        if state.is_news(verdict) {
+            commands.push(Command::Attempted(state.attempted(verdict, brought)));
+        }
+        let attempts = u32::try_from(state.attempts.len()).unwrap_or(u32::MAX);
+        if verdict.is_expected() || denied || attempts >= self.limits.attempts {
+            self.finish(index, commands);
+        } else {
+            state.rounds = 0;
+            state.stage = Stage::Due(now + self.durations.look_again);
+        }
+    }
+
+    pub(super) fn finish(&mut self, index: usize, commands: &mut Vec<Command>) {
+        let state = &mut self.checks[index];
+        state.end_repetition();
+        if self.repeat.ends_with(self.repetition) || !state.is_worth_repeating() {
+            self.conclude(index, commands);
+        }
+    }
+
+    pub(super) fn conclude(&mut self, index: usize, commands: &mut Vec<Command>) {
+        let state = &mut self.checks[index];
+        if !state.concluded
+            && let Some(conclusion) = conclude_repeated(&state.repetitions)
+        {
+            state.concluded = true;
+            commands.push(Command::Conclude(index, conclusion));
+        }
+    }
+
+    /// Concludes the checks whose verdict the plan already holds.
+    pub(super) fn conclude_by_fate(&mut self, commands: &mut Vec<Command>) {
+        for index in 0..self.checks.len() {
+            let attempt = match &self.checks[index].check.fate {
+                Fate::Look => continue,
+                Fate::Skip(reason) => (Verdict::Skip, Because::Skipped(reason.clone())),
+                Fate::Broken(trouble) => (Verdict::Broken, Because::Trouble(trouble.clone())),
+            };
+            self.checks[index].attempts.push(attempt);
+            self.finish(index, commands);
+        }
+    }
+
+    /// Concludes every open check by the repetitions that are over, or else as skipped, whatever its
+    /// attempts so far: an attempt that would have been repeated is no verdict.
+    pub(super) fn skip_the_rest(&mut self, reason: &SkipReason, commands: &mut Vec<Command>) {
+        for index in 0..self.checks.len() {
+            let state = &mut self.checks[index];
+            if state.repetitions.is_empty() {
+                state.attempts = vec![(Verdict::Skip, Because::Skipped(reason.clone()))];
+                state.end_repetition();
+            }
+            state.stage = Stage::Done;
+            self.conclude(index, commands);
+        }
+        self.repeat = Repeat::Times(0);
+        self.ask_queue.clear();
+        self.sweep_queue.clear();
+        for state in self.fixtures.values_mut() {
+            if matches!(state, FixtureState::Unapplied) {
+                *state = FixtureState::Applied;
+            }
+        }
+    }
+}
