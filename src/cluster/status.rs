@@ -1,6 +1,10 @@
 //! What an object's status says of it, read from its JSON; pure.
 
 use serde_json::Value as Json;
+use winconform_core::text::bound;
+
+/// The most bytes kept of a field.
+const KEPT: usize = 512;
 
 /// Its conditions.
 pub fn conditions(object: &Json) -> impl Iterator<Item = &Json> {
@@ -29,4 +33,11 @@ pub fn containers(pod: &Json) -> impl Iterator<Item = &Json> {
 /// A field's text; of what is none, nothing.
 pub fn text(value: &Json) -> &str {
     value.as_str().unwrap_or_default()
+}
+
+/// The same to be kept, bounded.
+pub fn word(value: &Json) -> String {
+    let mut text = text(value).to_owned();
+    bound(&mut text, KEPT);
+    text
 }

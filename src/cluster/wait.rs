@@ -59,13 +59,37 @@ pub async fn poll_until<T, F>(
     first: Duration,
     limit: Duration,
     what: &str,
+    ask: impl FnMut() -> F,
+) -> Result<T, Trouble>
+where
+    F: Future<Output = Condition<T>>,
+{
+    poll(Pace::new(first), limit, what, ask).await
+}
+
+/// The same with one pause after the other of the same length: what is waited for comes soon.
+pub async fn poll_steadily<T, F>(
+    pause: Duration,
+    limit: Duration,
+    what: &str,
+    ask: impl FnMut() -> F,
+) -> Result<T, Trouble>
+where
+    F: Future<Output = Condition<T>>,
+{
+    poll(Pace::steady(pause), limit, what, ask).await
+}
+
+async fn poll<T, F>(
+    mut pace: Pace,
+    limit: Duration,
+    what: &str,
     mut ask: impl FnMut() -> F,
 ) -> Result<T, Trouble>
 where
     F: Future<Output = Condition<T>>,
 {
     let deadline = Instant::now() + limit;
-    let mut pace = Pace::new(first);
     loop {
         let status = match ask().await {
             Condition::Done(value) => return Ok(value),

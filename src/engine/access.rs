@@ -279,7 +279,7 @@ fn of_diagnosis(name: FixtureName) -> Vec<Need> {
     }
     let lease = of_kind(
         &LEASES,
-        Place::Namespace(heard::LEASES.to_owned()),
+        Place::Namespace(heard::NAMESPACE.to_owned()),
         AccessVerb::Get,
     );
     let node = objects("", "nodes", Place::Cluster, AccessVerb::Get);

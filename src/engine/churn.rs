@@ -20,6 +20,7 @@ use super::hindered::{belongs, is_of};
 use super::made::Made;
 use crate::cluster::kinds::{DEPLOYMENTS, Kind, PODS};
 use crate::cluster::pods::PodWait;
+use crate::cluster::status::text;
 use crate::cluster::{Condition, Objects, wait_for_objects};
 
 /// So many more for a while.
@@ -146,7 +147,7 @@ impl Fixtures {
                 let going = !pod["metadata"]["deletionTimestamp"].is_null();
                 if going {
                     let since = *leaving.entry(uid.to_owned()).or_insert(now);
-                    if now > since + durations.tear_down {
+                    if now > since + durations.leaving {
                         return Condition::Never(stays(pod, now - since));
                     }
                 }
@@ -176,12 +177,17 @@ impl Fixtures {
 
 /// One that was told to go, and does not.
 fn stays(pod: &Json, since: Duration) -> Trouble {
-    let of = |value: &Json| printable(value.as_str().unwrap_or("no node"));
-    let (name, node) = (of(&pod["metadata"]["name"]), of(&pod["spec"]["nodeName"]));
+    let metadata = &pod["metadata"];
+    let name = printable(text(&metadata["name"]));
+    let finalizers = metadata["finalizers"].as_array().into_iter().flatten();
+    let finalizers: Vec<_> = finalizers.map(|one| printable(text(one))).collect();
+    let held = match (finalizers.as_slice(), text(&pod["spec"]["nodeName"])) {
+        ([], "") => "it is on no node".to_owned(),
+        ([], node) => format!("its node {} does not end it", printable(node)),
+        (finalizers, _) => format!("it is held by {}", finalizers.join(", ")),
+    };
     let since = since.as_secs();
-    let detail = format!(
-        "pod {name} is being deleted for {since} s, and still there: {node} does not end it"
-    );
+    let detail = format!("pod {name} is being deleted for {since} s, and {held}");
     Trouble::new(TroubleKind::FixtureFailed, detail)
 }
 
@@ -324,7 +330,7 @@ mod tests {
         let trouble = ended.expect_err("it stays");
         assert_eq!(
             trouble.detail,
-            "pod churn-1 is being deleted for 121 s, and still there: win-a does not end it"
+            "pod churn-1 is being deleted for 121 s, and its node win-a does not end it"
         );
     }
 

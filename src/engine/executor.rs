@@ -216,15 +216,9 @@ impl Executor {
                 self.spans.sweeps(&from, checks);
                 self.sweep(from, &looks);
             }
-            Command::Confirm(ix, outcome) => {
-                if let Some(check) = self.dispatcher.check(ix.check) {
-                    self.spans.asks(ix, check);
-                }
-                self.confirm(ix, outcome);
-            }
+            Command::Confirm(ix, outcome) => self.confirm(ix, outcome),
             Command::Repeat(number) => {
                 self.spans.repeats();
-                self.heard.begin_anew();
                 self.note(Event::Repetition { number });
             }
             Command::WakeAt(at) => self.wake = Some(self.began + at),
@@ -242,9 +236,10 @@ impl Executor {
     /// Takes note that what was under way is over.
     fn over(&mut self, input: &Input) {
         match input {
-            Input::Asked(look, _) | Input::Confirmed(look, _) => self.spans.asked(*look),
+            Input::Asked(look, _) => self.spans.asked(*look),
             Input::Swept(from, _) => self.spans.swept(from),
             Input::Started
+            | Input::Confirmed(..)
             | Input::Stands(_)
             | Input::Failed(..)
             | Input::Changed(..)

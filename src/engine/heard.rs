@@ -2,14 +2,14 @@
 //!
 //! A node that dies stays Ready to the API server until its Lease has run out, 40 s by default
 //! (KEP-589), and whatever goes over it fails meanwhile. So a failure counts only once each node that
-//! it may be of has renewed its Lease or its status after it, is Ready and was not booted: that takes
-//! 10 s at most, a kubelet's period. Nothing here compares clocks.
+//! it may be of has renewed its Lease or its status after it, is Ready and was not just booted. Kubelets
+//! renew every 10 s by default. Nothing here compares clocks.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex as Sync, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex as Sync, PoisonError};
 use std::time::Duration;
 
-use futures::future::join_all;
+use futures::stream::{FuturesUnordered, StreamExt};
 use serde_json::Value as Json;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -18,37 +18,45 @@ use winconform_core::text::printable;
 use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind};
 
 use super::nodes_now::readiness;
-use crate::cluster::status::{condition, text};
-use crate::cluster::{Condition, poll_until};
-use crate::transport::Api;
+use crate::cluster::kinds::LEASES;
+use crate::cluster::status::{condition, word};
+use crate::cluster::{Condition, poll_steadily};
+use crate::transport::{Api, encode};
 
 /// Where kubelets keep their Leases (`k8s.io/api/core/v1`, `NamespaceNodeLease`).
-pub(super) const LEASES: &str = "kube-node-lease";
+pub(super) const NAMESPACE: &str = "kube-node-lease";
 
-/// A kubelet's `nodeLeaseDurationSeconds` where its Lease does not tell, and the longest believed.
-const LASTS: (u64, u64) = (40, 300);
+/// A kubelet's `nodeLeaseDurationSeconds` where its Lease does not tell.
+const LASTS: u64 = 40;
+
+/// What of it is believed, in seconds.
+const BELIEVED: (u64, u64) = (10, 300);
 
 /// What was heard of nodes. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Heard {
-    boots: Arc<Sync<BTreeMap<String, Boots>>>,
+    boots: Arc<Sync<BTreeMap<String, Boot>>>,
     /// The nodes on which the cluster's names are resolved.
     dns: Arc<BTreeSet<String>>,
     nodes: Arc<Sync<BTreeMap<String, Arc<Mutex<Node>>>>>,
 }
 
-/// The ids of one's boots, each empty where it is not told.
+/// Of which boot a node is.
 #[derive(Debug, Default)]
-struct Boots {
-    /// When everything began to be looked at; another later means that it was booted.
-    first: String,
-    last: String,
+struct Boot {
+    /// Empty where it is not told.
+    id: String,
+    /// When it was first seen, if another was before.
+    seen: Option<Instant>,
 }
 
 /// What was heard of one.
 #[derive(Debug, Default)]
 struct Node {
-    last: Option<Sign>,
+    /// When it was last asked for, and what came.
+    last: Option<(Instant, Result<Sign, Trouble>)>,
+    /// The last sign of life, and when it was asked for.
+    sign: Option<(Instant, Sign)>,
     /// It has given a sign of life after this.
     alive_after: Option<Instant>,
 }
@@ -56,7 +64,6 @@ struct Node {
 /// What the API server had of it.
 #[derive(Clone, Debug)]
 struct Sign {
-    began: Instant,
     /// When it renewed its Lease, and when its status, as it tells; nothing where no Lease is to be seen.
     renewed: Option<[Json; 2]>,
     /// How long its Lease is good for.
@@ -70,62 +77,67 @@ impl Heard {
     pub(super) fn new(facts: &Facts) -> Self {
         let nodes = facts.nodes.value().into_iter().flatten();
         let boots = nodes.map(|node| {
-            let (first, last) = (node.details.boot_id.clone(), String::new());
-            (node.name.clone(), Boots { first, last })
+            let (id, seen) = (node.details.boot_id.clone(), None);
+            (node.name.clone(), Boot { id, seen })
         });
         let dns = facts.dns.value().and_then(Option::as_ref);
         let endpoints = dns.iter().flat_map(|dns| &dns.endpoints);
+        // Nobody is sent to the others
+        let ready = endpoints.filter(|endpoint| endpoint.ready);
         Self {
             boots: Arc::new(Sync::new(boots.collect())),
-            dns: Arc::new(endpoints.filter_map(|end| end.node.clone()).collect()),
+            dns: Arc::new(ready.filter_map(|endpoint| endpoint.node.clone()).collect()),
             nodes: Arc::default(),
         }
     }
 
-    #[cfg(test)]
-    pub(super) fn with_names_resolved_on(node: &str) -> Self {
-        Self {
-            dns: Arc::new([node.to_owned()].into()),
-            ..Self::default()
-        }
-    }
-
-    /// The nodes on which the cluster's names are resolved, as the run began.
-    pub(super) fn resolve_names(&self) -> &BTreeSet<String> {
-        &self.dns
-    }
-
-    /// Everything is looked at again: boots before that are over.
-    pub(super) fn begin_anew(&self) {
-        for boots in self
-            .boots()
-            .values_mut()
-            .filter(|boots| !boots.last.is_empty())
-        {
-            boots.first.clone_from(&boots.last);
-        }
-    }
-
-    /// Waits for a sign of life after `since` of each; else why what was seen on them tells nothing.
+    /// Waits for a sign of life after `since` of each node, and where `names` were resolved of those
+    /// that do so; else why what was seen on them tells nothing.
     pub(super) async fn amiss(
         &self,
         api: &Api,
         since: Instant,
         nodes: &BTreeSet<String>,
+        names: bool,
     ) -> Option<Trouble> {
-        let each = nodes.iter().map(|name| self.amiss_one(api, since, name));
-        join_all(each).await.into_iter().flatten().next()
+        let resolve = self
+            .dns
+            .iter()
+            .filter(|name| names && !nodes.contains(*name));
+        let resolve = resolve.map(|name| (name, true));
+        let all = nodes.iter().map(|name| (name, false)).chain(resolve);
+        let each = all.map(|(name, resolves)| self.amiss_one(api, since, name, resolves));
+        let mut each: FuturesUnordered<_> = each.collect();
+        while let Some(one) = each.next().await {
+            if one.is_some() {
+                return one;
+            }
+        }
+        None
     }
 
-    async fn amiss_one(&self, api: &Api, since: Instant, name: &str) -> Option<Trouble> {
-        let node = self.node(name);
+    async fn amiss_one(
+        &self,
+        api: &Api,
+        since: Instant,
+        name: &str,
+        resolves: bool,
+    ) -> Option<Trouble> {
+        let (node, grace) = (self.node(name), api.durations().converge);
         let ask = async || {
+            let asked = Instant::now();
             let mut node = node.lock().await;
-            let sign = match node.hear(api, name).await {
+            let sign = match node.hear(api, name, asked).await {
                 Ok(sign) => sign,
+                // Those that are known to be away are asked for no names
+                Err(trouble) if resolves && trouble.kind == TroubleKind::FixtureChanged => {
+                    return Condition::Done(());
+                }
                 Err(trouble) => return Condition::Never(trouble),
             };
-            if self.was_booted(name, &sign.boot) {
+            // What runs there takes its time to come back
+            let booted = self.booted(name, &sign.boot);
+            if booted.is_some_and(|seen| since <= seen + grace) {
                 return Condition::Never(changed(name, "was booted"));
             }
             // Where nobody can see it, it is as alive as it is Ready
@@ -140,8 +152,8 @@ impl Heard {
             Condition::NotYet(_) => {}
         }
         let lasts = node.lock().await.lasts();
-        let (first, what) = (api.durations().look_again, "a sign of life of a node");
-        match poll_until(first, lasts, what, ask).await {
+        let (pause, what) = (api.durations().sign_of_life, "a sign of life of a node");
+        match poll_steadily(pause, lasts, what, ask).await {
             Ok(()) => None,
             Err(trouble) if trouble.kind == TroubleKind::FixtureFailed => {
                 let how = format!("fell silent: its Lease was not renewed for {lasts:?}");
@@ -151,16 +163,15 @@ impl Heard {
         }
     }
 
-    /// Takes note of the boot it is of now; whether that is another than at first.
-    fn was_booted(&self, name: &str, now: &str) -> bool {
-        let mut all = self.boots();
-        let boots = all.entry(name.to_owned()).or_default();
-        now.clone_into(&mut boots.last);
-        !boots.first.is_empty() && !now.is_empty() && boots.first != now
-    }
-
-    fn boots(&self) -> MutexGuard<'_, BTreeMap<String, Boots>> {
-        self.boots.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Takes note of the boot a node is of, and says when another than before was first seen.
+    fn booted(&self, name: &str, id: &str) -> Option<Instant> {
+        let mut all = self.boots.lock().unwrap_or_else(PoisonError::into_inner);
+        let boot = all.entry(name.to_owned()).or_default();
+        if !id.is_empty() && boot.id != id {
+            boot.seen = (!boot.id.is_empty()).then(Instant::now);
+            id.clone_into(&mut boot.id);
+        }
+        boot.seen
     }
 
     fn node(&self, name: &str) -> Arc<Mutex<Node>> {
@@ -170,63 +181,66 @@ impl Heard {
 }
 
 impl Node {
-    /// What the API server has of it now; those who ask together share the answer.
-    async fn hear(&mut self, api: &Api, name: &str) -> Result<Sign, Trouble> {
+    /// What the API server has of it; those who ask together share the answer, whatever it is.
+    async fn hear(&mut self, api: &Api, name: &str, asked: Instant) -> Result<Sign, Trouble> {
+        if let Some((began, told)) = &self.last
+            && *began + api.durations().look_again > asked
+        {
+            return told.clone();
+        }
         let began = Instant::now();
-        if let Some(sign) = &self.last
-            && sign.began + api.durations().look_again > began
-        {
-            return Ok(sign.clone());
+        let told = ask(api, name).await;
+        if let Ok(sign) = &told {
+            if let Some((began, before)) = &self.sign
+                && before.renewed != sign.renewed
+            {
+                self.alive_after = Some(*began);
+            }
+            self.sign = Some((began, sign.clone()));
         }
-        let lease = format!("/apis/coordination.k8s.io/v1/namespaces/{LEASES}/leases/{name}");
-        let lease = told(api, name, &lease).await?;
-        // After its Lease: who boots tells of it before
-        let node = told(api, name, &format!("/api/v1/nodes/{name}")).await?;
-        if node.status == 404 {
-            return Err(changed(name, "is gone"));
-        }
-        if node.status == 200 {
-            readiness(&node.body)
-                .map_err(|said| changed(name, &format!("is no longer Ready: {said}")))?;
-        }
-        let spec = &lease.body["spec"];
-        let ready = condition(&node.body, "Ready").map(|ready| &ready["lastHeartbeatTime"]);
-        let renewed = [
-            spec["renewTime"].clone(),
-            ready.cloned().unwrap_or_default(),
-        ];
-        let lasts = spec["leaseDurationSeconds"].as_u64().unwrap_or(LASTS.0);
-        let sign = Sign {
-            began,
-            renewed: (lease.status == 200).then_some(renewed),
-            lasts: Duration::from_secs(lasts.min(LASTS.1)),
-            boot: text(&node.body["status"]["nodeInfo"]["bootID"]).to_owned(),
-        };
-        if let Some(before) = &self.last
-            && before.renewed != sign.renewed
-        {
-            self.alive_after = Some(before.began);
-        }
-        Ok(self.last.insert(sign).clone())
+        self.last = Some((began, told.clone()));
+        told
     }
 
     fn lasts(&self) -> Duration {
-        let told = self.last.as_ref().map(|sign| sign.lasts);
-        told.unwrap_or(Duration::from_secs(LASTS.0))
+        let told = self.sign.as_ref().map(|(_, sign)| sign.lasts);
+        told.unwrap_or(Duration::from_secs(LASTS))
     }
 }
 
+async fn ask(api: &Api, name: &str) -> Result<Sign, Trouble> {
+    let lease = told(api, name, LEASES.object_path(Some(NAMESPACE), name)).await?;
+    // After its Lease: who boots tells of it before
+    let node = told(api, name, format!("/api/v1/nodes/{}", encode(name))).await?;
+    if node.status == 404 {
+        return Err(changed(name, "is gone"));
+    }
+    if node.status == 200 {
+        readiness(&node.body)
+            .map_err(|said| changed(name, &format!("is no longer Ready: {said}")))?;
+    }
+    let spec = &lease.body["spec"];
+    let ready = condition(&node.body, "Ready").map(|ready| &ready["lastHeartbeatTime"]);
+    let renewed = [
+        spec["renewTime"].clone(),
+        ready.cloned().unwrap_or_default(),
+    ];
+    let lasts = spec["leaseDurationSeconds"].as_u64().unwrap_or(LASTS);
+    Ok(Sign {
+        renewed: (lease.status == 200).then_some(renewed),
+        lasts: Duration::from_secs(lasts.clamp(BELIEVED.0, BELIEVED.1)),
+        boot: word(&node.body["status"]["nodeInfo"]["bootID"]),
+    })
+}
+
 /// An answer about a node: that there is none, that it is not for us, or what there is.
-async fn told(api: &Api, name: &str, path: &str) -> Result<ApiReply, Trouble> {
+async fn told(api: &Api, name: &str, path: String) -> Result<ApiReply, Trouble> {
     let reply = api.send(&ApiRequest::get(path)).await?;
     match reply.status {
         200 | 403 | 404 => Ok(reply),
         status => {
-            let name = printable(name);
-            let detail = format!(
-                "whether node {name} is alive: status {status}: {}",
-                reply.message()
-            );
+            let (name, said) = (printable(name), reply.message());
+            let detail = format!("whether node {name} is alive: status {status}: {said}");
             Err(Trouble::new(TroubleKind::ApiUnavailable, detail))
         }
     }
@@ -243,6 +257,7 @@ mod tests {
     use crate::cluster::fake::Fake;
     use crate::transport::pause;
     use serde_json::json;
+    use winconform_core::facts::{ClusterDns, DnsEndpoint, Known};
 
     const NODE: &str = "/api/v1/nodes/win-a";
     const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/win-a";
@@ -268,22 +283,33 @@ mod tests {
         put(&fake, "True", "1");
         renew(&fake, 0);
         let heard = Heard::default();
-        assert!(!heard.was_booted("win-a", "1"));
-        heard.begin_anew();
+        assert_eq!(heard.booted("win-a", "1"), None);
         (fake, heard)
     }
 
-    /// What is amiss, and after how many seconds that was told.
+    fn own(name: &str) -> BTreeSet<String> {
+        BTreeSet::from([name.to_owned()])
+    }
+
+    /// What is amiss with it, and after how many seconds that was told.
     async fn amiss(fake: &Fake, heard: &Heard) -> (Option<String>, u64) {
-        let (api, began) = (fake.api(), Instant::now());
-        let nodes = BTreeSet::from(["win-a".to_owned()]);
-        let trouble = heard.amiss(&api, began, &nodes).await;
+        let (api, since) = (fake.api(), Instant::now());
+        let trouble = heard.amiss(&api, since, &own("win-a"), false).await;
         let detail = trouble.map(|trouble| {
             assert_eq!(trouble.kind, TroubleKind::FixtureChanged);
             let which = "Node win-a, on which it failed, ";
             trouble.detail.trim_start_matches(which).to_owned()
         });
-        (detail, began.elapsed().as_secs())
+        (detail, since.elapsed().as_secs())
+    }
+
+    /// The same, where it renews its Lease after a second.
+    async fn amiss_though_renewed(fake: &Fake, heard: &Heard, second: u32) -> Option<String> {
+        let renewed = async {
+            pause(Duration::from_secs(1)).await;
+            renew(fake, second);
+        };
+        tokio::join!(amiss(fake, heard), renewed).0.0
     }
 
     #[tokio::test(start_paused = true)]
@@ -294,7 +320,7 @@ mod tests {
             renew(&fake, 5);
         };
         let ((told, after), ()) = tokio::join!(amiss(&fake, &heard), renewed);
-        assert_eq!((told, after), (None, 7));
+        assert_eq!((told, after), (None, 6));
         // That it was alive before says nothing
         let told = "fell silent: its Lease was not renewed for 40s";
         let (detail, after) = amiss(&fake, &heard).await;
@@ -306,20 +332,17 @@ mod tests {
         let (fake, heard) = alive();
         put(&fake, "True", "2");
         let booted = Some("was booted".to_owned());
+        assert_eq!(amiss(&fake, &heard).await, (booted.clone(), 0));
+        pause(fake.api().durations().converge).await;
         assert_eq!(amiss(&fake, &heard).await, (booted, 0));
-        // In the next repetition that is long ago
-        heard.begin_anew();
+        // What fails then fails after all
         pause(Duration::from_secs(1)).await;
-        let renewed = async {
-            pause(Duration::from_secs(1)).await;
-            renew(&fake, 9);
-        };
-        let ((told, _), ()) = tokio::join!(amiss(&fake, &heard), renewed);
-        assert_eq!(told, None);
+        assert_eq!(amiss_though_renewed(&fake, &heard, 9).await, None);
         pause(Duration::from_secs(1)).await;
         put(&fake, "Unknown", "2");
         let unready = "is no longer Ready: NodeStatusUnknown (silent)".to_owned();
         assert_eq!(amiss(&fake, &heard).await, (Some(unready), 0));
+        pause(Duration::from_secs(1)).await;
         fake.remove(NODE);
         assert_eq!(amiss(&fake, &heard).await, (Some("is gone".to_owned()), 0));
     }
@@ -335,11 +358,67 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_lease_that_says_nonsense_is_waited_for_as_long_as_makes_sense() {
+        for (told, lasts) in [(json!(0), 10), (json!(u64::MAX), 300), (json!("x"), 40)] {
+            let (fake, heard) = alive();
+            fake.put(LEASE, json!({"spec": {"leaseDurationSeconds": told}}));
+            assert_eq!(amiss(&fake, &heard).await.1, lasts);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn those_who_ask_together_share_the_answers() {
         let (fake, heard) = alive();
         let (one, two) = tokio::join!(amiss(&fake, &heard), amiss(&fake, &heard));
         assert_eq!(one, two);
-        // At 0, 0.5, 1.5, 3.5, 7.5, 15.5, 31.5 and 40 s, of the Lease and of the node
-        assert_eq!(fake.log().len(), 16);
+        // At once and every 2 s for 40, of the Lease and of the node
+        assert_eq!(fake.log().len(), 2 * 21);
+        // That there is none they share as well
+        let (fake, heard) = alive();
+        fake.script("GET", 500, json!({"message": "no"}));
+        let (api, since, nodes) = (fake.api(), Instant::now(), own("win-a"));
+        let amiss = || heard.amiss(&api, since, &nodes, false);
+        let (one, two) = tokio::join!(amiss(), amiss());
+        assert_eq!(one, two);
+        assert_eq!(one.map(|one| one.kind), Some(TroubleKind::ApiUnavailable));
+        let alone = fake.log().len();
+        let (fake, heard) = alive();
+        fake.script("GET", 500, json!({"message": "no"}));
+        heard
+            .amiss(&fake.api(), Instant::now(), &nodes, false)
+            .await;
+        assert_eq!(fake.log().len(), alone);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_resolves_names_counts_where_there_are_names_and_while_it_is_there() {
+        let endpoint = |node: &str, ready| DnsEndpoint {
+            address: "10.0.0.1".to_owned(),
+            node: Some(node.to_owned()),
+            ready,
+        };
+        let dns = ClusterDns {
+            service: "kube-system/kube-dns".to_owned(),
+            addresses: Vec::new(),
+            endpoints: vec![endpoint("win-a", true), endpoint("dead", false)],
+        };
+        let facts = Facts {
+            dns: Known::Fact {
+                value: Some(dns),
+                source: String::new(),
+            },
+            ..Facts::default()
+        };
+        let (fake, _) = alive();
+        let silent = async |names| {
+            let (api, heard, none) = (fake.api(), Heard::new(&facts), BTreeSet::new());
+            let told = heard.amiss(&api, Instant::now(), &none, names).await;
+            told.map(|trouble| trouble.detail)
+        };
+        assert_eq!(silent(false).await, None);
+        let told = "Node win-a, on which it failed, fell silent: its Lease was not renewed for 40s";
+        assert_eq!(silent(true).await.as_deref(), Some(told));
+        put(&fake, "Unknown", "1");
+        assert_eq!(silent(true).await, None);
     }
 }

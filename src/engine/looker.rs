@@ -1,19 +1,20 @@
 //! One look as the executor makes it: what to ask, what a reply came to, and whether it counts.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use tokio::time::Instant;
 use winconform_core::facts::{IpFamily, NodeOrdinal, PoolName, WindowsBuild};
 use winconform_core::way::{
-    Bound, Comparison, Difference, FixtureKey, FixtureName, Host, Need, Reply, Request, Standing,
-    StandingPod, Taken, Test, Trouble, TroubleKind, VantageKey,
+    Bound, Comparison, Difference, FixtureKey, FixtureName, Host, HttpReply, Need, Reply, Request,
+    Standing, StandingPod, Taken, Test, Trouble, TroubleKind, VantageKey,
 };
 
 use super::command::{LookIx, LookOutcome};
 use super::heard::Heard;
 use super::made::{Made, Rest};
-use super::nodes_now::{NodesNow, is_aim};
+use super::nodes_now::NodesNow;
 use super::shared::Attempt;
 use crate::transport::Api;
 
@@ -180,8 +181,10 @@ impl Looker {
         mut outcome: LookOutcome,
         tell: impl Fn(Changed),
     ) -> LookOutcome {
-        let since = Instant::now();
-        match self.heard.amiss(api, since, &self.nodes_on_the_way()).await {
+        let hosts = self.failed(outcome.reply.as_ref());
+        let names = hosts.iter().any(|host| matches!(host, Host::Name(_)));
+        let nodes = self.nodes_on_the_way(&hosts);
+        match self.heard.amiss(api, Instant::now(), &nodes, names).await {
             Some(trouble) => {
                 outcome.taken = Err(trouble);
                 outcome
@@ -190,47 +193,57 @@ impl Looker {
         }
     }
 
-    /// The nodes it may have failed on: where it looks from, whom it asks, and who resolves names.
-    fn nodes_on_the_way(&self) -> BTreeSet<String> {
-        let request = self.request().ok();
-        let hosts = match &request {
-            Some(Request::Get(gets)) => gets.iter().map(|get| get.host.clone()).collect(),
-            Some(Request::Ping(addresses)) => {
-                addresses.iter().copied().map(Host::Address).collect()
+    /// Whom it asked without an answer, or else whom it asked.
+    fn failed(&self, reply: Option<&Reply>) -> Vec<Host> {
+        let (hosts, failed): (Vec<_>, Vec<_>) = match (self.request().ok(), reply) {
+            (Some(Request::Get(gets)), reply) => {
+                let hosts = gets.into_iter().map(|get| get.host).collect();
+                let Some(Reply::Get(replies)) = reply else {
+                    return hosts;
+                };
+                let failed = |reply: &HttpReply| !matches!(reply, HttpReply::Answered { .. });
+                (hosts, replies.iter().map(failed).collect())
             }
-            Some(Request::Api(_) | Request::Facts) | None => Vec::new(),
+            (Some(Request::Ping(addresses)), _) => {
+                return addresses.into_iter().map(Host::Address).collect();
+            }
+            (Some(Request::Api(_) | Request::Facts) | None, _) => return Vec::new(),
+        };
+        // Fewer where it looked at others than it would now
+        if hosts.len() != failed.len() || !failed.contains(&true) {
+            return hosts;
+        }
+        let all = hosts.into_iter().zip(failed);
+        all.filter_map(|(host, failed)| failed.then_some(host))
+            .collect()
+    }
+
+    /// The nodes on the way to hosts: that it looks from, theirs, and those of the pods behind them.
+    fn nodes_on_the_way(&self, hosts: &[Host]) -> BTreeSet<String> {
+        let is_host = |addresses: &[IpAddr]| {
+            let mut hosts = hosts.iter();
+            hosts.any(|host| matches!(host, Host::Address(one) if addresses.contains(one)))
         };
         let prober = self.from.as_ref().and_then(VantageKey::prober);
         let stand = |key| self.standing.fixtures.get(key).into_iter();
         let pods = |key| stand(key).flat_map(|fixture| &fixture.pods);
-        let keys = || self.rests.iter().map(|rest| &rest.key);
-        let looked_at: Vec<_> = keys()
-            .filter(|key| Some(*key) != prober.as_ref())
-            .flat_map(pods)
-            .collect();
-        let is_asked = |pod: &StandingPod| {
-            let own = |host: &Host| matches!(host, Host::Address(address) if pod.addresses.contains(address));
-            hosts.iter().any(own)
-        };
+        let keys = self.rests.iter().map(|rest| &rest.key);
+        let looked_at = keys.filter(|key| Some(*key) != prober.as_ref());
+        let looked_at: Vec<_> = looked_at.flat_map(pods).collect();
         // Asked by their own addresses it is only those; behind a Service it may be any
-        let by_address = looked_at.iter().any(|pod| is_asked(pod));
+        let is_asked = |pod: &&StandingPod| is_host(&pod.addresses);
+        let by_address = looked_at.iter().copied().any(|pod| is_asked(&pod));
         let asked = looked_at
             .into_iter()
             .filter(|pod| !by_address || is_asked(pod));
         let from = prober.as_ref().into_iter().flat_map(pods);
-        let mut nodes: BTreeSet<_> = asked.chain(from).map(|pod| pod.node.clone()).collect();
-        if let Some(request) = &request {
-            let aims = self
-                .standing
-                .nodes
-                .iter()
-                .filter(|node| is_aim(request, node));
-            nodes.extend(aims.map(|node| node.name.clone()));
-        }
-        if hosts.iter().any(|host| matches!(host, Host::Name(_))) {
-            nodes.extend(self.heard.resolve_names().iter().cloned());
-        }
-        nodes
+        let of_pods = asked.chain(from).map(|pod| pod.node.clone());
+        let own = self
+            .standing
+            .nodes
+            .iter()
+            .filter(|node| is_host(&node.addresses));
+        of_pods.chain(own.map(|node| node.name.clone())).collect()
     }
 
     /// Whether it could have come of a change of what it rests on.
@@ -318,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_may_be_of_who_looks_whom_it_asks_and_who_resolves_names() {
+    fn a_failure_may_be_of_who_looks_and_whom_it_asks() {
         let fake = Fake::default();
         put(&fake, "True");
         let pool = PoolName::windows(WindowsBuild::SERVER_2022);
@@ -354,7 +367,7 @@ mod tests {
             fixtures: fixtures.into(),
             ..Standing::default()
         });
-        let on_the_way = |target| {
+        let on_the_way = |target, reply: Option<Reply>| {
             let (Test::Http(mut look), from) = (http(), Some(from.clone())) else {
                 unreachable!("it is of HTTP")
             };
@@ -369,16 +382,33 @@ mod tests {
                 pool: Some(pool.clone()),
                 standing: Arc::clone(&standing),
                 rests: rests.into(),
-                heard: Heard::with_names_resolved_on("dns"),
                 ..looker(&fake, Test::Http(look), Need::Stands)
             };
-            looker.request().expect("it can be asked");
-            let nodes: Vec<_> = looker.nodes_on_the_way().into_iter().collect();
-            nodes.join(" ")
+            let hosts = looker.failed(reply.as_ref());
+            assert!(!hosts.is_empty());
+            let nodes = looker.nodes_on_the_way(&hosts).into_iter();
+            nodes.collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(on_the_way(Target::ServiceIp), "far near");
-        assert_eq!(on_the_way(Target::ShortName), "dns far near");
-        assert_eq!(on_the_way(Target::PodsOnSameNode), "near");
+        let answered = || HttpReply::Answered {
+            status: 200,
+            body: String::new(),
+        };
+        let failed = || HttpReply::Failed {
+            code: 28,
+            text: String::new(),
+        };
+        assert_eq!(on_the_way(Target::ServiceIp, None), "far near");
+        assert_eq!(on_the_way(Target::ShortName, None), "far near");
+        assert_eq!(on_the_way(Target::PodsOnSameNode, None), "near");
+        for (replies, nodes) in [
+            (vec![failed(), answered()], "near"),
+            (vec![answered(), failed()], "far near"),
+            // Otherwise than expected is what they say, or it has looked at others
+            (vec![answered(), answered()], "far near"),
+            (vec![failed()], "far near"),
+        ] {
+            assert_eq!(on_the_way(Target::Pods, Some(Reply::Get(replies))), nodes);
+        }
     }
 
     #[test]

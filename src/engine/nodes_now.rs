@@ -68,7 +68,7 @@ impl NodesNow {
     }
 }
 
-pub(super) fn is_aim(request: &Request, node: &StandingNode) -> bool {
+fn is_aim(request: &Request, node: &StandingNode) -> bool {
     let own = |address: &IpAddr| node.addresses.contains(address);
     match request {
         Request::Get(gets) => gets

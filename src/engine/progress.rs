@@ -25,10 +25,12 @@ pub(super) struct CheckState {
     pub(super) repetitions: Vec<Conclusion>,
     /// How many rounds began since then.
     tried: u32,
-    /// Whether nothing could be told in the last round; time to come right was lost by that.
-    untold: bool,
-    /// Whether the time to come right was begun anew for what was lost.
+    /// Since when nothing could be told, and whether what it looks at changed meanwhile.
+    untold: Option<(Duration, bool)>,
+    /// Whether time to come right that was lost by that was made up for, in this attempt.
     made_up_for: bool,
+    /// Whether a round of this attempt told something else than expected.
+    refuted: bool,
     /// Whether its conclusion was given.
     pub(super) concluded: bool,
     /// When its first round of all began, or that since what it looks at was made anew: the time to come
@@ -75,8 +77,9 @@ impl CheckState {
             before: 0,
             repetitions: Vec::new(),
             tried: 0,
-            untold: false,
+            untold: None,
             made_up_for: false,
+            refuted: false,
             concluded: false,
             began: None,
             good_since: None,
@@ -188,8 +191,8 @@ impl CheckState {
         self.stage = Stage::Round(vec![None; self.check.looks.len()]);
     }
 
-    /// Takes note of what a round came to. The first that tells something after others could not, such
-    /// as while a node was booted, has its time to come right before it, once.
+    /// Takes note of what a round came to. The first that tells something after others could not has the
+    /// time that they took, and all of it after a change, such as a boot of a node: once in an attempt.
     pub(super) fn end_round(&mut self, now: Duration, verdict: Verdict, reason: &Because) {
         if verdict.is_expected() {
             self.good_rounds += 1;
@@ -197,31 +200,56 @@ impl CheckState {
         } else {
             self.good_rounds = 0;
             self.good_since = None;
+            self.refuted |= tells(reason);
         }
-        let tells = matches!(reason, Because::Seen(_) | Because::Control { .. });
-        if tells && self.untold && !self.made_up_for {
+        if let (Some((since, changed)), true, false) =
+            (self.untold, tells(reason), self.made_up_for)
+        {
             self.made_up_for = true;
-            self.began = Some(now);
             self.tried = 0;
+            self.began = match (changed, self.began) {
+                (false, Some(began)) => Some(began + now.saturating_sub(since)),
+                (true, _) | (_, None) => Some(now),
+            };
         }
-        self.untold = !tells;
+        self.is_untold(now, reason);
+    }
+
+    fn is_untold(&mut self, now: Duration, reason: &Because) {
+        self.untold = match (self.untold, tells(reason)) {
+            (_, true) => None,
+            (None, false) => Some((now, reason.is_of_a_change())),
+            (Some((since, changed)), false) => Some((since, changed || reason.is_of_a_change())),
+        };
     }
 
     /// Takes note of what an attempt came to.
-    pub(super) fn end_attempt(&mut self, verdict: Verdict, reason: Because) {
+    pub(super) fn end_attempt(&mut self, now: Duration, verdict: Verdict, reason: Because) {
         // Also where that was told only after its round
-        self.untold = !matches!(reason, Because::Seen(_) | Because::Control { .. });
+        self.is_untold(now, &reason);
+        self.made_up_for = false;
+        self.refuted = false;
         self.attempts.push((verdict, reason));
     }
 
-    /// Whether what an attempt came to is to be held against the cluster for the first time: a node
-    /// that has fallen silent may have failed it.
+    /// Whether a node that has fallen silent may have made what an attempt came to: a failure, the first
+    /// of the check, or that nothing answers any more where nothing is to.
     pub(super) fn is_to_be_confirmed(&self, verdict: Verdict) -> bool {
         let converges = self.check.looks.iter().any(|look| look.test.converges());
-        let told = |(verdict, _): &(Verdict, Because)| verdict.is_conclusive();
-        matches!(verdict, Verdict::Fail | Verdict::Warn)
-            && converges
-            && !self.attempts.iter().any(told)
+        match verdict {
+            Verdict::Fail | Verdict::Warn => {
+                let before = self.repetitions.iter().map(|one| one.verdict);
+                let mut before = before.chain(self.attempts.iter().map(|(verdict, _)| *verdict));
+                converges && !before.any(|one| matches!(one, Verdict::Fail | Verdict::Warn))
+            }
+            Verdict::Pass | Verdict::KnownLimitation => {
+                let own = self.check.looks.first();
+                self.refuted && own.is_some_and(|look| look.test.expects_no_answer())
+            }
+            Verdict::LimitationLifted | Verdict::Recorded | Verdict::Skip | Verdict::Broken => {
+                false
+            }
+        }
     }
 
     /// Whether this round settles the attempt: it held as often as it must, or further rounds
@@ -300,4 +328,9 @@ impl CheckState {
             looks: looks.collect(),
         }
     }
+}
+
+/// Whether something of the cluster was told.
+fn tells(reason: &Because) -> bool {
+    matches!(reason, Because::Seen(_) | Because::Control { .. })
 }

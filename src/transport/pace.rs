@@ -21,6 +21,14 @@ impl Pace {
         }
     }
 
+    /// Pauses of one length.
+    pub(crate) fn steady(length: Duration) -> Self {
+        Self {
+            next: length,
+            longest: length,
+        }
+    }
+
     /// The next pause.
     pub(crate) fn step(&mut self) -> Duration {
         let now = self.next;

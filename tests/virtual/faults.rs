@@ -253,6 +253,7 @@ fn three_builds() -> Topology {
 /// One of two nodes of a pool falls silent, is Ready to the API server for a while, and may come back:
 /// nothing fails for it, though what it fails has next to no time to come right.
 fn silent(fault: &'static str) -> Outcome {
+    let mut would_have_failed = 0;
     for wanted in SILENT_AT {
         let view = within_of(three_builds(), 1, async |world: &World| {
             let faults = world.joined.faults().clone();
@@ -291,8 +292,18 @@ fn silent(fault: &'static str) -> Outcome {
                 "{wanted}: {failed} failed, {untold} untold\n{told}"
             ));
         }
+        let attempts = view.checks.values().flat_map(|check| &check.attempts);
+        let troubles = attempts
+            .flat_map(|attempt| &attempt.looks)
+            .filter_map(|look| look.trouble.as_ref());
+        would_have_failed += troubles
+            .filter(|trouble| trouble.detail.contains(", on which it failed, "))
+            .count();
     }
-    Ok(())
+    match would_have_failed {
+        0 => Err("none of it would have failed".to_owned()),
+        _ => Ok(()),
+    }
 }
 
 /// A whole run with this broken, and these faults of the front besides.

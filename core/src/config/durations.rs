@@ -51,6 +51,10 @@ pub struct Durations {
     /// How long a load balancer may take to give a Service an address, and then to answer there:
     /// AWS' take minutes.
     pub balancer: Duration,
+    /// The pause between two looks for a node's sign of life.
+    pub sign_of_life: Duration,
+    /// How long a pod of ours that is being deleted may still be there.
+    pub leaving: Duration,
     /// The pause between two looks of one check.
     pub look_again: Duration,
     /// All of looking at what failed, before tear-down.
@@ -104,6 +108,8 @@ impl Default for Durations {
             gather_per_node: seconds(90),
             converge: seconds(60),
             balancer: seconds(5 * 60),
+            sign_of_life: seconds(2),
+            leaving: seconds(120),
             look_again: Duration::from_millis(500),
             diagnose: seconds(20),
             tear_down: seconds(120),

@@ -24,6 +24,7 @@ enum Role {
     Facts,
     Own,
     Lease,
+    NodeLeases,
 }
 
 /// Objects that one rule is about: group, resource, names.
@@ -124,22 +125,22 @@ pub fn objects(plan: &Plan, uses: &Uses, account: &Account) -> String {
         account.makes, elsewhere
     );
     let mut text = paragraph(&checks) + &ACCOUNT.replace("FILE", account.file);
-    for (role, head, name) in [
-        (Role::Facts, FACTS, "winconform-facts"),
-        (Role::Own, &paragraph(&own), "winconform-run"),
-        (Role::Lease, LEASE, "winconform-lease"),
+    for (role, head, name, namespace) in [
+        (Role::Facts, FACTS, "winconform-facts", None),
+        (Role::Own, &paragraph(&own), "winconform-run", None),
+        (Role::Lease, LEASE, "winconform-lease", Some("default")),
+        (
+            Role::NodeLeases,
+            NODE_LEASES,
+            "winconform-node-leases",
+            Some("kube-node-lease"),
+        ),
     ] {
-        let kind = match role {
-            Role::Facts | Role::Own => "ClusterRole",
-            Role::Lease => "Role",
-        };
         let Some(granted) = roles.get(&role) else {
             continue;
         };
-        let place = match role {
-            Role::Facts | Role::Own => "",
-            Role::Lease => "  namespace: default\n",
-        };
+        let kind = namespace.map_or("ClusterRole", |_| "Role");
+        let place = namespace.map_or(String::new(), |name| format!("  namespace: {name}\n"));
         let _ = write!(
             text,
             "---\n{head}apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata:\n  name: {name}\n{place}rules:\n"
@@ -147,7 +148,7 @@ pub fn objects(plan: &Plan, uses: &Uses, account: &Account) -> String {
         for (subject, rule) in granted {
             write_rule(&mut text, subject, rule);
         }
-        text.push_str(&binding(kind, name, place));
+        text.push_str(&binding(kind, name, &place));
     }
     text
 }
@@ -236,6 +237,7 @@ fn role(need: &Need) -> Role {
         Purpose::Look if reads && !own => Role::Facts,
         Purpose::Lease => Role::Lease,
         Purpose::Removal if in_a_namespace(&need.access) => Role::Lease,
+        Purpose::Silence if in_a_namespace(&need.access) => Role::NodeLeases,
         Purpose::Look
         | Purpose::Fixture(_)
         | Purpose::Removal
@@ -333,6 +335,10 @@ const FACTS: &str = "\
 
 const LEASE: &str = "\
 # The Lease that keeps two runs apart. Its name is `winconform`, or `winconform-ID` with --id.
+";
+
+const NODE_LEASES: &str = "\
+# The Leases that kubelets renew while they live.
 ";
 
 const PATHS: &str = "\

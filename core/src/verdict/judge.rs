@@ -249,7 +249,7 @@ pub enum Because {
 
 impl Because {
     /// Whether nothing could be told since what the check rests on had changed.
-    pub(super) fn is_of_a_change(&self) -> bool {
+    pub fn is_of_a_change(&self) -> bool {
         match self {
             Self::Trouble(trouble)
             | Self::Fixture { trouble, .. }

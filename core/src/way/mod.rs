@@ -341,6 +341,20 @@ impl Test {
         }
     }
 
+    /// Whether it holds where nobody answers.
+    pub fn expects_no_answer(&self) -> bool {
+        match self {
+            Self::Http(look) => matches!(look.expect, HttpExpect::Fails { .. }),
+            Self::Ping(look) => matches!(look.expect, ReachExpect::Fails(_)),
+            Self::Udp(look) => matches!(look.expect, ReachExpect::Fails(_)),
+            Self::Admission(_)
+            | Self::Fact(_)
+            | Self::Placement(_)
+            | Self::Preemption(_)
+            | Self::State(_) => false,
+        }
+    }
+
     /// The same look, expecting the failure a known limitation shows; `None` where this way has
     /// no such signature.
     pub fn expecting(&self, signature: &Signature) -> Option<Self> {

@@ -98,7 +98,7 @@ impl Kubeconfig {
         let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten();
         let folders = entries.flatten().map(|entry| entry.path());
         folders
-            .filter(|folder| is_left(folder, own.uid()) == Some(true))
+            .filter(|folder| remove_if_left(folder, own.uid()))
             .collect()
     }
 
@@ -138,22 +138,26 @@ fn held(file: File) -> io::Result<Option<File>> {
     }
 }
 
-/// Whether a folder was left and is gone now. Only one that is this user's and closed to everybody else
-/// is looked into: what it holds nobody else has put there.
-fn is_left(folder: &Path, user: u32) -> Option<bool> {
-    let name = folder.file_name()?.to_str()?.strip_prefix(FOLDERS)?;
-    let is_number = name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let metadata = fs::symlink_metadata(folder).ok()?;
-    let is_closed = metadata.is_dir() && metadata.mode() & 0o777 == FOLDER_MODE;
-    if !is_number || !is_closed || metadata.uid() != user {
-        return Some(false);
+/// Removes a folder that was left, and says whether it did. Only one that is this user's and closed to
+/// everybody else is looked into: what it holds nobody else has put there.
+fn remove_if_left(folder: &Path, user: u32) -> bool {
+    let name = folder.file_name().and_then(|name| name.to_str());
+    let number = name.and_then(|name| name.strip_prefix(FOLDERS));
+    let is_named =
+        number.is_some_and(|it| it.len() == 16 && it.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    let is_closed = fs::symlink_metadata(folder)
+        .is_ok_and(|it| it.is_dir() && it.mode() & 0o777 == FOLDER_MODE && it.uid() == user);
+    if !is_named || !is_closed {
+        return false;
     }
     let path = folder.join(NAME);
     if let Ok(file) = fs::symlink_metadata(&path) {
-        let file = file.is_file().then(|| File::open(&path).ok())??;
         // Held until it is gone
-        file.try_lock().ok()?;
-        fs::remove_file(&path).ok()?;
+        let held = file.is_file().then(|| File::open(&path).ok()).flatten();
+        let is_free = held.as_ref().is_some_and(|file| file.try_lock().is_ok());
+        if !is_free || fs::remove_file(&path).is_err() {
+            return false;
+        }
     }
-    Some(fs::remove_dir(folder).is_ok())
+    fs::remove_dir(folder).is_ok()
 }

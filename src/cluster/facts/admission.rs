@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value as Json;
 use winconform_core::facts::WebhookFact;
 
-use super::read::{Unread, items, list, word};
+use super::read::{Unread, items, list};
+use crate::cluster::status::word;
 use crate::transport::Api;
 
 const GROUP: &str = "/apis/admissionregistration.k8s.io";

@@ -9,7 +9,8 @@ use winconform_core::facts::products::{
 };
 use winconform_core::facts::{ClusterDns, DnsEndpoint};
 
-use super::read::{Unread, find, fold, items, list, path_of, word};
+use super::read::{Unread, find, fold, items, list, path_of};
+use crate::cluster::status::word;
 use crate::transport::{Api, encode};
 
 pub(super) const DAEMON_SETS: &str = "/apis/apps/v1/daemonsets";

@@ -6,7 +6,8 @@ use serde_json::Value as Json;
 use winconform_core::facts::products::{NodeSigns, Rules, texts};
 use winconform_core::facts::{ConditionFact, NodeDetails, NodeFact, Os, WindowsBuild};
 
-use super::read::{Unread, fold, items, path_of, word};
+use super::read::{Unread, fold, items, path_of};
+use crate::cluster::status::word;
 use crate::transport::Api;
 
 pub(super) const NODES: &str = "/api/v1/nodes";

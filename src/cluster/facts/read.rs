@@ -2,9 +2,10 @@
 
 use serde_json::Value as Json;
 use winconform_core::facts::Known;
-use winconform_core::text::{bound, printable};
+use winconform_core::text::printable;
 use winconform_core::way::{ApiReply, ApiRequest, Trouble};
 
+use crate::cluster::status::word;
 use crate::transport::{Api, encode};
 
 /// Objects in one answer.
@@ -13,8 +14,6 @@ const PAGE: usize = 500;
 const PAGES: usize = 2_000;
 /// Times a list is begun again whose continuation expired.
 const LISTS: usize = 3;
-/// Bytes kept of one text of an object.
-const TEXT: usize = 512;
 
 /// Why a path was not read: the path, and what was said.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -161,13 +160,6 @@ fn is_list(body: &Json) -> bool {
     body["kind"]
         .as_str()
         .is_some_and(|kind| kind.ends_with("List"))
-}
-
-/// A text of an object, bounded; empty when there is none.
-pub(super) fn word(value: &Json) -> String {
-    let mut text = value.as_str().unwrap_or_default().to_owned();
-    bound(&mut text, TEXT);
-    text
 }
 
 /// The items of a list within an object; none of anything else.

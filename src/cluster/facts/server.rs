@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value as Json;
 use winconform_core::text::printable;
 
-use super::read::{Unread, find, get, items, text, word};
+use super::read::{Unread, find, get, items, text};
+use crate::cluster::status::word;
 use crate::transport::Api;
 
 pub(super) const VERSION: &str = "/version";

@@ -6,8 +6,9 @@ use serde_json::Value as Json;
 use winconform_core::facts::{PullFact, WorkloadsFact};
 use winconform_core::way::fact::Quantity;
 
-use super::read::{Unread, fold, items, path_of, word};
+use super::read::{Unread, fold, items, path_of};
 use crate::cluster::labels;
+use crate::cluster::status::word;
 use crate::transport::Api;
 
 pub(super) const PODS: &str = "/api/v1/pods";

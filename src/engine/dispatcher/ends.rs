@@ -52,7 +52,7 @@ impl Dispatcher {
             Because::Trouble(trouble) | Because::ControlTrouble { trouble, .. }
                 if trouble.kind.is_denied()
         );
-        state.end_attempt(verdict, reason);
+        state.end_attempt(now, verdict, reason);
         if state.is_news(verdict) {
             commands.push(Command::Attempted(state.attempted(verdict, brought)));
         }

@@ -46,6 +46,8 @@ struct Lack<'p> {
     leaves: bool,
     /// Whether a run that makes anything could not be let in.
     lease: bool,
+    /// Whether a node's silence could not be told.
+    silence: bool,
 }
 
 impl Lack<'_> {
@@ -86,6 +88,7 @@ impl<'p> Preflight<'p> {
                 facts: BTreeSet::new(),
                 leaves: false,
                 lease: false,
+                silence: false,
             });
             match need.purpose {
                 Purpose::Fact(fact) => {
@@ -93,7 +96,8 @@ impl<'p> Preflight<'p> {
                 }
                 Purpose::Removal => lack.leaves = true,
                 Purpose::Lease => lack.lease = true,
-                Purpose::Look | Purpose::Fixture(_) | Purpose::Diagnosis | Purpose::Silence => {}
+                Purpose::Silence => lack.silence = true,
+                Purpose::Look | Purpose::Fixture(_) | Purpose::Diagnosis => {}
             }
         }
         for check in &self.plan.checks {

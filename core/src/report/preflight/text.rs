@@ -180,6 +180,11 @@ fn consequences(lack: &Lack<'_>) -> Vec<String> {
     if lack.leaves {
         lines.push("a run could leave behind what it makes".to_owned());
     }
+    if lack.silence {
+        lines.push(
+            "what fails on a node that falls silent could be held against the cluster".to_owned(),
+        );
+    }
     if !lack.facts.is_empty() {
         let facts: Vec<_> = lack.facts.iter().copied().collect();
         let words = if lack.costs.is_empty() {
