@@ -24,7 +24,8 @@ use super::repeat::Repeat;
 pub(super) struct Dispatcher {
     checks: Vec<CheckState>,
     fixtures: BTreeMap<FixtureKey, FixtureState>,
-    /// Those that were applied again after somebody else had changed them, which is done once.
+    /// Those that were applied again after somebody else had changed them, which is done once in a
+    /// repetition.
     again: BTreeSet<FixtureKey>,
     asking: BTreeSet<LookIx>,
     ask_queue: BTreeSet<LookIx>,
@@ -193,6 +194,14 @@ impl Dispatcher {
         }
         for churned in looked_at {
             self.fixtures.insert(churned, FixtureState::Unapplied);
+        }
+        // What somebody took more often than it was made is made anew
+        self.again.clear();
+        for state in self.fixtures.values_mut() {
+            if matches!(state, FixtureState::Failed(trouble) if trouble.kind == TroubleKind::FixtureChanged)
+            {
+                *state = FixtureState::Unapplied;
+            }
         }
         self.repetition = self.repetition.saturating_add(1);
         commands.push(Command::Repeat(self.repetition));

@@ -120,12 +120,13 @@ impl CheckState {
         self.repetitions.extend(conclude(&self.attempts));
     }
 
-    /// Whether looking again could bring anything else.
+    /// Whether looking again could bring anything else: what did not come to stand will not, but what
+    /// somebody took may be made anew.
     pub(super) fn is_worth_repeating(&self) -> bool {
-        let last = self.repetitions.last().map(|last| &last.because);
-        matches!(self.check.fate, Fate::Look)
-            && !self.concluded
-            && !matches!(last, Some(Because::Fixture { .. }))
+        let never_stood = self.repetitions.last().is_some_and(|last| {
+            matches!(last.because, Because::Fixture { .. }) && !last.because.is_of_a_change()
+        });
+        matches!(self.check.fate, Fate::Look) && !self.concluded && !never_stood
     }
 
     /// Looks again from that time on. What has come right once is given no more time for it.

@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::finding::times;
 use crate::claims::ClaimId;
 use crate::config::shown;
 use crate::record::{Exit, ObjectName, RunView, Tally, exit};
 use crate::text::{counted, printable};
+
+/// How many of several checks are named.
+const NAMED: usize = 3;
 
 /// Something that leaves the run's outcome in doubt, beside verdicts.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -73,6 +77,19 @@ pub(super) fn reservations(view: &RunView) -> Vec<Reservation> {
             ),
         );
     }
+    let partly = partly_told(view);
+    if !partly.is_empty() {
+        let count = counted(partly.len(), "check");
+        let named: Vec<_> = partly.into_iter().take(NAMED).collect();
+        say(
+            "partly-told",
+            format!(
+                "{count} could not be told each of {} times, among them {}",
+                view.repetitions,
+                named.join("; ")
+            ),
+        );
+    }
     match &view.torn_down {
         None if view.intents.is_empty() => {}
         None => say("not-torn-down", {
@@ -103,6 +120,24 @@ pub(super) fn reservations(view: &RunView) -> Vec<Reservation> {
         Some(_) => {}
     }
     found
+}
+
+/// The checks that some repetition said nothing of though others did, each with how often it came to what.
+fn partly_told(view: &RunView) -> Vec<String> {
+    // The last one may have been broken off
+    let broken_off = view.interrupted.is_some() || view.deadline.is_some();
+    let whole = view.repetitions.saturating_sub(broken_off.into());
+    let all = view.checks.values();
+    let repeated = all.filter_map(|check| {
+        let repeated = &check.conclusion.as_ref()?.repeated;
+        let told = repeated
+            .iter()
+            .filter(|(verdict, _)| verdict.is_conclusive());
+        let told: u32 = told.map(|(_, times)| times).sum();
+        let id = printable(check.planned.id.as_str());
+        (0 < told && told < whole).then(|| format!("{id} ({})", times(repeated)))
+    });
+    repeated.collect()
 }
 
 /// What was other than usual because it was asked for, in printable sentences.
