@@ -261,7 +261,7 @@ pub(super) struct ListArgs {
 pub(super) struct ExplainArgs {
     #[command(flatten)]
     pub(super) suites: SuitesArgs,
-    /// The claim's id, such as net.service-ip-from-pod
+    /// The claim's id, such as net.service-ip-from-pod, or that of a case or a check of it
     pub(super) claim: String,
 }
 

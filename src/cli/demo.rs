@@ -14,6 +14,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use winconform_core::config::{Config, Outside, Target};
+use winconform_core::record::SIMULATED;
 use winconform_core::suite::Suites;
 use winconform_core::text::counted;
 
@@ -30,9 +31,6 @@ use given::Given;
 
 /// When it always is.
 const EPOCH: Timestamp = Timestamp::constant(1_767_225_600, 0);
-
-/// How every report names the context.
-const CONTEXT: &str = "a simulation, no cluster";
 
 /// From how many nodes on a demo is no matter of seconds.
 const MANY: usize = 500;
@@ -79,8 +77,8 @@ pub(super) async fn run(args: DemoArgs, screen: &Screen) -> Result<u8, CliError>
 /// What every report names as the context: also what was broken.
 fn context(args: &DemoArgs) -> String {
     match args.faults.as_slice() {
-        [] => CONTEXT.to_owned(),
-        faults => format!("{CONTEXT}; broken in it: {}", faults.join(", ")),
+        [] => SIMULATED.to_owned(),
+        faults => format!("{SIMULATED}; broken in it: {}", faults.join(", ")),
     }
 }
 

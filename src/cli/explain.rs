@@ -1,6 +1,6 @@
 //! `winconform explain`.
 
-use winconform_core::report::claims;
+use winconform_core::report::explain::explain;
 
 use super::args::ExplainArgs;
 use super::error::CliError;
@@ -9,7 +9,7 @@ use super::suites;
 
 pub(super) fn run(args: &ExplainArgs, screen: &Screen) -> Result<u8, CliError> {
     let suites = suites::load(args.suites.suites.as_deref())?;
-    let text = claims::explain(&suites, &args.claim).map_err(|unknown| {
+    let text = explain(&suites, &args.claim).map_err(|unknown| {
         let next = match &unknown.nearest {
             Some(near) => format!("did you mean `{near}`?"),
             None => "see `winconform list`".to_owned(),

@@ -171,12 +171,9 @@ impl Fixtures {
         let ObjectName { kind, name, .. } = object_name(object);
         let durations = self.api.durations();
         let (first, limit) = (durations.look_again, durations.fixture);
-        let begun = Instant::now();
-        poll_until(
-            first,
-            limit,
-            &format!("{kind} {name}"),
-            async || match apply(&self.api, object).await {
+        let (begun, what) = (Instant::now(), format!("{kind} {name}"));
+        poll_until(first, limit, &what, async || {
+            match apply(&self.api, object).await {
                 // Its admission knows of a class only from its own watch
                 Err(ApplyError::Refused { message, .. })
                     if message.contains("no PriorityClass with name")
@@ -190,9 +187,14 @@ impl Fixtures {
                     Condition::Done(Some(applied))
                 }
                 Ok(_) if cancel.is_cancelled() => Condition::Never(ended()),
+                // Such as on a node that fell silent
+                Ok(_) if begun.elapsed() > durations.leaving => {
+                    let detail = format!("{what}: an earlier one is being deleted, and stays");
+                    Condition::Never(Trouble::new(TroubleKind::FixtureFailed, detail))
+                }
                 Ok(_) => Condition::NotYet("an earlier one is still being deleted".to_owned()),
-            },
-        )
+            }
+        })
         .await
     }
 

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex as Sync, PoisonError};
 use std::time::Duration;
 
+use futures::future::join_all;
 use futures::stream::{FuturesUnordered, StreamExt};
 use serde_json::Value as Json;
 use tokio::sync::Mutex;
@@ -57,6 +58,8 @@ struct Node {
     last: Option<(Instant, Result<Sign, Trouble>)>,
     /// The last sign of life, and when it was asked for.
     sign: Option<(Instant, Sign)>,
+    /// Since when it is known to be gone or not Ready.
+    away: Option<Instant>,
     /// It has given a sign of life after this.
     alive_after: Option<Instant>,
 }
@@ -100,15 +103,32 @@ impl Heard {
         nodes: &BTreeSet<String>,
         names: bool,
     ) -> Option<Trouble> {
-        let resolve = self
-            .dns
+        let resolve: Vec<_> = self.dns.iter().filter(|_| names).collect();
+        let all: Vec<_> = resolve
             .iter()
-            .filter(|name| names && !nodes.contains(*name));
-        let resolve = resolve.map(|name| (name, true));
-        let all = nodes.iter().map(|name| (name, false)).chain(resolve);
-        let each = all.map(|(name, resolves)| self.amiss_one(api, since, name, resolves));
-        let mut each: FuturesUnordered<_> = each.collect();
-        while let Some(one) = each.next().await {
+            .copied()
+            .chain(nodes.iter().filter(|name| !resolve.contains(name)))
+            .collect();
+        // All of them, so that from now on it is known what has happened to each
+        let now = join_all(all.iter().map(|name| self.ask(api, since, name))).await;
+        let (mut silent, mut away) = (FuturesUnordered::new(), Vec::new());
+        for (how, name) in now.into_iter().zip(all) {
+            match how {
+                Condition::Done(()) => {}
+                // For long nobody has been sent there to resolve names
+                Condition::Never(trouble)
+                    if !nodes.contains(name) && self.is_away_for_long(api, since, name).await =>
+                {
+                    away.push(trouble);
+                }
+                Condition::Never(trouble) => return Some(trouble),
+                Condition::NotYet(_) => silent.push(self.silence(api, since, name)),
+            }
+        }
+        if !away.is_empty() && away.len() == resolve.len() {
+            return away.pop();
+        }
+        while let Some(one) = silent.next().await {
             if one.is_some() {
                 return one;
             }
@@ -116,43 +136,38 @@ impl Heard {
         None
     }
 
-    async fn amiss_one(
-        &self,
-        api: &Api,
-        since: Instant,
-        name: &str,
-        resolves: bool,
-    ) -> Option<Trouble> {
-        let (node, grace) = (self.node(name), api.durations().converge);
-        let ask = async || {
-            let asked = Instant::now();
-            let mut node = node.lock().await;
-            let sign = match node.hear(api, name, asked).await {
-                Ok(sign) => sign,
-                // Those that are known to be away are asked for no names
-                Err(trouble) if resolves && trouble.kind == TroubleKind::FixtureChanged => {
-                    return Condition::Done(());
-                }
-                Err(trouble) => return Condition::Never(trouble),
-            };
-            // What runs there takes its time to come back
-            let booted = self.booted(name, &sign.boot);
-            if booted.is_some_and(|seen| since <= seen + grace) {
-                return Condition::Never(changed(name, "was booted"));
-            }
-            // Where nobody can see it, it is as alive as it is Ready
-            match sign.renewed.is_none() || node.alive_after >= Some(since) {
-                true => Condition::Done(()),
-                false => Condition::NotYet(format!("good for {:?}", sign.lasts)),
-            }
+    /// Whether a node was known to be gone or not Ready long before.
+    async fn is_away_for_long(&self, api: &Api, since: Instant, name: &str) -> bool {
+        let away = self.node(name).lock().await.away;
+        away.is_some_and(|away| away + api.durations().converge < since)
+    }
+
+    /// Whether a node has given a sign of life after `since`, by one more look at most.
+    async fn ask(&self, api: &Api, since: Instant, name: &str) -> Condition<()> {
+        let asked = Instant::now();
+        let node = self.node(name);
+        let mut node = node.lock().await;
+        let sign = match node.hear(api, name, asked).await {
+            Ok(sign) => sign,
+            Err(trouble) => return Condition::Never(trouble),
         };
-        match ask().await {
-            Condition::Done(()) => return None,
-            Condition::Never(trouble) => return Some(trouble),
-            Condition::NotYet(_) => {}
+        // What runs there takes its time to come back
+        let booted = self.booted(name, &sign.boot);
+        if booted.is_some_and(|seen| since <= seen + api.durations().converge) {
+            return Condition::Never(changed(name, "was booted"));
         }
-        let lasts = node.lock().await.lasts();
+        // Where nobody can see it, it is as alive as it is Ready
+        match sign.renewed.is_none() || node.alive_after >= Some(since) {
+            true => Condition::Done(()),
+            false => Condition::NotYet(format!("good for {:?}", sign.lasts)),
+        }
+    }
+
+    /// Waits for that sign, and says that there is none.
+    async fn silence(&self, api: &Api, since: Instant, name: &str) -> Option<Trouble> {
+        let lasts = self.node(name).lock().await.lasts();
         let (pause, what) = (api.durations().sign_of_life, "a sign of life of a node");
+        let ask = async || self.ask(api, since, name).await;
         match poll_steadily(pause, lasts, what, ask).await {
             Ok(()) => None,
             Err(trouble) if trouble.kind == TroubleKind::FixtureFailed => {
@@ -190,6 +205,13 @@ impl Node {
         }
         let began = Instant::now();
         let told = ask(api, name).await;
+        match &told {
+            Ok(_) => self.away = None,
+            Err(trouble) if trouble.kind == TroubleKind::FixtureChanged => {
+                self.away.get_or_insert(began);
+            }
+            Err(_) => {}
+        }
         if let Ok(sign) = &told {
             if let Some((began, before)) = &self.sign
                 && before.renewed != sign.renewed
@@ -261,6 +283,14 @@ mod tests {
 
     const NODE: &str = "/api/v1/nodes/win-a";
     const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/win-a";
+
+    /// One without a Lease.
+    const NODE_B: &str = "/api/v1/nodes/win-b";
+
+    fn ready(name: &str) -> Json {
+        json!({"metadata": {"name": name},
+            "status": {"conditions": [{"type": "Ready", "status": "True"}]}})
+    }
 
     fn put(fake: &Fake, ready: &str, boot: &str) {
         fake.put(
@@ -410,15 +440,33 @@ mod tests {
             ..Facts::default()
         };
         let (fake, _) = alive();
-        let silent = async |names| {
-            let (api, heard, none) = (fake.api(), Heard::new(&facts), BTreeSet::new());
+        let (api, none) = (fake.api(), BTreeSet::new());
+        let amiss = async |heard: &Heard, names| {
             let told = heard.amiss(&api, Instant::now(), &none, names).await;
             told.map(|trouble| trouble.detail)
         };
-        assert_eq!(silent(false).await, None);
+        let heard = Heard::new(&facts);
+        assert_eq!(amiss(&heard, false).await, None);
         let told = "Node win-a, on which it failed, fell silent: its Lease was not renewed for 40s";
-        assert_eq!(silent(true).await.as_deref(), Some(told));
+        assert_eq!(amiss(&heard, true).await.as_deref(), Some(told));
+        // The only one is needed; of two the one that has long been away is not
         put(&fake, "Unknown", "1");
-        assert_eq!(silent(true).await, None);
+        let away = "Node win-a, on which it failed, is no longer Ready: NodeStatusUnknown (silent)";
+        for others in [&["dead"][..], &[]] {
+            let mut facts = facts.clone();
+            if let Known::Fact {
+                value: Some(dns), ..
+            } = &mut facts.dns
+            {
+                dns.endpoints
+                    .extend(others.iter().map(|_| endpoint("win-b", true)));
+            }
+            fake.put(NODE_B, ready("win-b"));
+            let heard = Heard::new(&facts);
+            assert_eq!(amiss(&heard, true).await.as_deref(), Some(away));
+            pause(api.durations().converge + Duration::from_secs(1)).await;
+            let told = amiss(&heard, true).await;
+            assert_eq!(told.is_none(), !others.is_empty(), "{told:?}");
+        }
     }
 }

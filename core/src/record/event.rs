@@ -133,6 +133,16 @@ pub struct Started {
     pub waivers: Vec<Waiver>,
 }
 
+/// What the context of a simulated cluster in memory begins with.
+pub const SIMULATED: &str = "a simulation, no cluster";
+
+impl Started {
+    /// Whether its cluster was one in memory, which has ended with the run.
+    pub fn is_simulated(&self) -> bool {
+        self.context.starts_with(SIMULATED)
+    }
+}
+
 /// A check as planned.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]

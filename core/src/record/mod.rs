@@ -16,7 +16,7 @@ pub use critical_path::{CriticalPath, critical_path};
 pub use diagnosis::{Diagnosis, Evidence, EvidenceKind};
 pub use event::{
     Attempted, Ended, Event, FixtureOutcome, Line, LookRecord, ObjectName, PlannedCheck, SCHEMA,
-    SIGNAL, Started, TornDown,
+    SIGNAL, SIMULATED, Started, TornDown,
 };
 pub use fold::{CheckView, RecordError, RunView, read};
 pub use outcome::{Exit, Tally, exit};

@@ -94,7 +94,7 @@ impl Finding {
             expected,
             seen,
             cause,
-            hint: hint(planned, because),
+            hint: hint(planned, verdict, because),
             reason,
             sentence,
         }
@@ -120,7 +120,13 @@ pub(super) fn times(repeated: &BTreeMap<Verdict, u32>) -> String {
 }
 
 /// What to look at next: what the case says of its own look, unless that is not what is amiss.
-fn hint(planned: &PlannedCheck, because: Option<&Because>) -> String {
+fn hint(planned: &PlannedCheck, verdict: Option<Verdict>, because: Option<&Because>) -> String {
+    if verdict == Some(Verdict::LimitationLifted) {
+        return "It works here, where documents say that it does not: `winconform explain` tells for \
+                which versions they do. Nothing is to be mended, unless somebody relies on its not \
+                working."
+            .to_owned();
+    }
     if trouble_of(because).is_some_and(|trouble| trouble.kind == TroubleKind::FixtureChanged) {
         return "What the check rests on changed during the run, so nothing is proven: the cause names \
                 the object. Find out who deletes or replaces it (the audit log tells: a person, a \
@@ -140,6 +146,12 @@ fn hint(planned: &PlannedCheck, because: Option<&Because>) -> String {
             "Nothing is proven without control `{name}`: mend what kept it from being looked at, \
              which the cause names."
         ),
+        (Some(Because::Trouble(trouble)), _) if is_of_exec(trouble.kind) => {
+            "Nothing was seen, so nothing is proven: the session in the pod that looks did not come \
+             through. See whether its node is Ready and `kubectl exec` into a pod there works, and run \
+             again."
+                .to_owned()
+        }
         (Some(Because::Trouble(_)), Kind::Rejection) => {
             "The field was neither refused nor accepted: mend what kept it from being looked at, \
              which the cause names."
@@ -147,6 +159,14 @@ fn hint(planned: &PlannedCheck, because: Option<&Because>) -> String {
         }
         _ => planned.hint.clone(),
     }
+}
+
+/// Whether it is of the way to the place that is looked from, whatever was to be looked at.
+fn is_of_exec(kind: TroubleKind) -> bool {
+    matches!(
+        kind,
+        TroubleKind::ExecTransport | TroubleKind::ExitStatusLost | TroubleKind::OutputTruncated
+    )
 }
 
 /// The trouble a verdict rests on, if it does.
@@ -307,7 +327,7 @@ mod tests {
             name: name(),
             trouble: trouble(),
         };
-        let of = |kind, because: &Because| hint(&planned(kind), Some(because));
+        let of = |kind, because: &Because| hint(&planned(kind), None, Some(because));
         let own = planned(Kind::Rejection).hint;
         assert_eq!(of(Kind::Rejection, &seen), own);
         for (kind, because) in [

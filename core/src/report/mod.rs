@@ -7,6 +7,7 @@ mod blame;
 pub mod claims;
 mod ending;
 mod excerpt;
+pub mod explain;
 pub mod facts;
 mod finding;
 mod folded;

@@ -343,8 +343,11 @@ impl Page {
         let left: Vec<_> = view.left().into_iter().map(object).collect();
         if !left.is_empty() {
             self.list(2, "left", &left);
-            let cleanup = format!("winconform cleanup --run {}", view.started.run);
-            self.field(2, "next", &printable(&cleanup));
+            // Of a simulation there is nothing to be cleaned up, and elsewhere nothing is its
+            if !view.started.is_simulated() {
+                let cleanup = format!("winconform cleanup --run {}", view.started.run);
+                self.field(2, "next", &printable(&cleanup));
+            }
         }
         if let Some(torn) = &view.torn_down {
             if left.is_empty() && !torn.unlisted {

@@ -7,7 +7,8 @@ use winconform_core::claims::{ClaimId, Kind};
 use winconform_core::config::Config;
 use winconform_core::facts::{Facts, Known, WindowsBuild};
 use winconform_core::plan::{Selection, plan};
-use winconform_core::report::claims::{explain, list_json, list_text, plan_text};
+use winconform_core::report::claims::{list_json, list_text, plan_text};
+use winconform_core::report::explain::explain;
 use winconform_core::suite::{SuiteFile, Suites};
 
 use crate::runs;
@@ -56,6 +57,25 @@ fn explained() {
     for id in ["net.node-to-service-ip", "reject.hostPID", "env.taint"] {
         insta::assert_snapshot!(explain(&suites, id).expect("a claim"));
     }
+}
+
+#[test]
+fn ids_of_cases_and_checks_are_explained_as_reports_print_them() {
+    let suites = suites();
+    let cases = |id: &str| {
+        let text = explain(&suites, id).expect("there is one");
+        text.lines().filter(|line| line.starts_with("case")).count()
+    };
+    let case = "reject.hostPID/privileged";
+    assert_eq!(cases("reject.hostPID"), 2);
+    assert_eq!(cases(case), 1);
+    assert_eq!(cases(&format!("{case}[workload=pod]")), 1);
+    assert_eq!(
+        cases("net.service-ip-from-pod[pool=windows-2022,source=windows-pod]"),
+        1
+    );
+    let unknown = explain(&suites, "reject.hostPID/privelegd").expect_err("no such case");
+    assert_eq!(unknown.nearest.as_deref(), Some(case));
 }
 
 #[test]

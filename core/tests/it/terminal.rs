@@ -1,7 +1,7 @@
 //! The report on a terminal.
 
 use unicode_width::UnicodeWidthStr;
-use winconform_core::record::{Event, Line, TornDown, read};
+use winconform_core::record::{Event, Line, SIMULATED, TornDown, read};
 use winconform_core::report::Progress;
 use winconform_core::report::terminal::{Colour, render};
 use winconform_core::text::is_hostile;
@@ -84,6 +84,14 @@ fn fixture_failed() {
 #[test]
 fn killed() {
     insta::assert_snapshot!(rendered(&runs::killed(), 100));
+}
+
+#[test]
+fn of_a_simulation_nothing_is_to_be_cleaned_up() {
+    let mut view = runs::killed();
+    assert!(rendered(&view, 100).contains("winconform cleanup"));
+    view.started.context = format!("{SIMULATED}; broken in it: dns-down");
+    assert!(!rendered(&view, 100).contains("winconform cleanup"));
 }
 
 #[test]

@@ -1,0 +1,266 @@
+//! All that is known of one claim, for `winconform explain`.
+
+use std::fmt::Write as _;
+
+use super::claims::{is_implemented, words};
+use super::layout::pad;
+use crate::document::nearest;
+use crate::suite::{Across, Case, Suites, Then};
+use crate::text::printable;
+use crate::verdict::{LedgerEntry, Outside};
+use crate::way::{AdmissionExpect, Change, StateAsk, Test};
+
+/// No claim has this id.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("no claim is called `{}`", printable(.id))]
+pub struct Unknown {
+    /// The id that was asked for.
+    pub id: String,
+    /// The claim most like it.
+    pub nearest: Option<String>,
+}
+
+/// All that is known of one claim; of the id of a case or a check, as reports print it, that case.
+pub fn explain(suites: &Suites, id: &str) -> Result<String, Unknown> {
+    let (of_case, _) = id.split_once('[').unwrap_or((id, ""));
+    let (name, case) = match of_case.split_once('/') {
+        None => (of_case, None),
+        Some((name, case)) => (name, Some(case)),
+    };
+    let is_meant = |one: &Case| case.is_none() || one.name.as_deref() == case;
+    let claim = suites.claims.find(name);
+    let claim = claim.filter(|claim| case.is_none() || suites.cases_of(&claim.id).any(is_meant));
+    let Some(claim) = claim else {
+        let claims = suites.claims.iter().map(|claim| claim.id.to_string());
+        let cases = suites.cases.iter().filter_map(|one| {
+            let name = one.name.as_ref()?;
+            Some(format!("{}/{name}", one.claim))
+        });
+        let known: Vec<_> = claims.chain(cases).collect();
+        let nearest = nearest(of_case, known.iter().map(String::as_str)).map(str::to_owned);
+        return Err(Unknown {
+            id: id.to_owned(),
+            nearest,
+        });
+    };
+    let mut text = format!(
+        "{} ({})\n  {}\n",
+        claim.id,
+        claim.kind,
+        printable(&claim.statement)
+    );
+    text.push_str("\nfrom\n");
+    for document in &claim.from {
+        let _ = writeln!(text, "  {}", document.title());
+    }
+    for case in suites.cases_of(&claim.id).filter(|one| is_meant(one)) {
+        let known = suites.ledger.of_case(&case.claim, case.name.as_deref());
+        explain_case(&mut text, case, known);
+    }
+    if !is_implemented(suites, claim) {
+        text.push_str("\nnot implemented: no case checks it yet\n");
+    }
+    for entry in suites.ledger.of_claim(&claim.id) {
+        explain_entry(&mut text, entry);
+    }
+    Ok(text)
+}
+
+fn field(text: &mut String, word: &str, value: &str) {
+    let _ = writeln!(text, "  {} {}", pad(word, 10), printable(value));
+}
+
+fn explain_case(text: &mut String, case: &Case, known: Option<&LedgerEntry>) {
+    let name = case
+        .name
+        .as_deref()
+        .map(|name| format!(" {}", printable(name)));
+    let _ = writeln!(text, "\ncase{}", name.unwrap_or_default());
+    field(text, "title", &case.title);
+    if case.over.windows_pools {
+        let pools = case.over.only_pool.as_ref();
+        let pools = pools.map_or("every Windows pool".to_owned(), ToString::to_string);
+        let each = match case.over.across {
+            Across::Pool => "",
+            Across::Pools => ", to every one",
+            Across::Nodes => ", from each node",
+        };
+        field(text, "over", &format!("{pools}{each}"));
+    }
+    for source in &case.over.sources {
+        field(text, "from", source.as_str());
+    }
+    let over = &case.over;
+    let axes = [
+        (
+            "objects",
+            words(over.workloads.iter().map(|kind| kind.kind())),
+        ),
+        (
+            "containers",
+            words(over.containers.iter().map(|kind| kind.as_str())),
+        ),
+        ("values", words(over.values.keys().map(String::as_str))),
+    ];
+    for (word, values) in axes.into_iter().filter(|(_, values)| !values.is_empty()) {
+        field(text, word, &values);
+    }
+    explain_look(text, &case.test, known);
+    for exception in &case.exceptions {
+        let gate = exception.without_gate.as_ref();
+        let mut gate = gate.map(|gate| format!(", feature gate {} off", gate.name));
+        if exception.with_gmsa_webhook {
+            gate = Some(", with a webhook of gMSA".to_owned());
+        }
+        let then = match &exception.then {
+            Then::Skip(because) => format!("skipped: {because}"),
+            Then::Expect(expect) => expect.to_string(),
+        };
+        let gate = gate.unwrap_or_default();
+        let of = exception
+            .workload
+            .map_or_else(String::new, |kind| format!(", {}", kind.kind()));
+        field(
+            text,
+            "except",
+            &format!("Kubernetes {}{of}{gate}: {then}", exception.kubernetes),
+        );
+    }
+    for control in &case.controls {
+        let source = control
+            .source
+            .map(|source| format!(" from {}", source.as_str()));
+        field(
+            text,
+            "control",
+            &format!("{}{}", control.name, source.unwrap_or_default()),
+        );
+        if control.without.is_some() {
+            field(text, "expects", "the rest of it accepted");
+        }
+        if let Some(test) = &control.test {
+            explain_look(text, test, None);
+        }
+    }
+    field(text, "hint", &case.hint);
+}
+
+/// What a test asks and what should be seen; where a limitation is known, how that fails, and what would
+/// lift it.
+fn explain_look(out: &mut String, test: &Test, known: Option<&LedgerEntry>) {
+    let (asks, expects) = match test {
+        Test::Admission(look) => {
+            let os = match &look.ask.os {
+                None => "no spec.os".to_owned(),
+                Some(name) => format!("spec.os.name `{name}`"),
+            };
+            let verb = match look.ask.change {
+                Change::Create => "creates",
+                Change::Resize => "resizes",
+            };
+            let mut asks = format!("a dry run that {verb} a pod with {os}");
+            if look
+                .ask
+                .with
+                .as_object()
+                .is_some_and(|with| !with.is_empty())
+            {
+                asks.push_str(&format!(", {}", look.ask.with));
+            }
+            match &look.ask.value {
+                Some(value) => asks.push_str(&format!(", {} = {value}", look.ask.field)),
+                // A value of the axis, or none
+                None => asks.push_str(&format!(", {}", look.ask.field)),
+            }
+            let expects = match &look.expect {
+                AdmissionExpect::Refused { reason, field } => {
+                    let field = field.as_ref().unwrap_or(&look.ask.field);
+                    format!("refused for {field} ({reason})")
+                }
+                accepted => accepted.to_string(),
+            };
+            (asks, expects)
+        }
+        Test::Fact(look) => (look.ask.to_string(), look.expect.to_string()),
+        Test::Http(look) => {
+            let of = look.ask.of.map(|of| format!(" of {}", of.as_str()));
+            let target = look.ask.target.as_str();
+            let asks = format!("a GET of {target}{}", of.unwrap_or_default());
+            (asks, look.expect.to_string())
+        }
+        Test::Ping(look) => {
+            let of = look.ask.of.map(|of| format!(" of {}", of.as_str()));
+            let target = look.ask.target.as_str();
+            let asks = format!("a ping of {target}{}", of.unwrap_or_default());
+            (asks, look.expect.to_string())
+        }
+        Test::Udp(look) => {
+            let asks = format!("a datagram to the pods of {}", look.ask.of.as_str());
+            (asks, look.expect.to_string())
+        }
+        Test::Placement(look) => {
+            let pod = look.ask.pod;
+            let fixture = pod.fixture().as_str();
+            let asks = format!("where pod {} of {fixture} is put", pod.as_str());
+            (asks, look.expect.to_string())
+        }
+        Test::Preemption(look) => {
+            let asks =
+                "what the scheduler says of two pods of which one can only be in the other's place";
+            (asks.to_owned(), look.expect.to_string())
+        }
+        Test::State(look) => {
+            let asks = match look.ask {
+                StateAsk::Pods(fixture) => format!("the state of the pods of {}", fixture.as_str()),
+                StateAsk::Endpoints(fixture) => {
+                    format!("the endpoints of the Service of {}", fixture.as_str())
+                }
+                StateAsk::Balancer(_) => "where a load balancer answers for the Service".to_owned(),
+            };
+            (asks, look.expect.to_string())
+        }
+    };
+    field(out, "asks", &asks);
+    match known {
+        None => field(out, "expects", &expects),
+        Some(known) => {
+            let fails = format!("{}, the known limitation", known.signature);
+            field(out, "expects", &fails);
+            field(out, "lifted by", &expects);
+        }
+    }
+}
+
+fn explain_entry(text: &mut String, entry: &LedgerEntry) {
+    text.push_str("\nknown limitation\n");
+    if let Some(case) = &entry.case {
+        field(text, "case", &case.value);
+    }
+    let builds: Vec<_> = entry.builds.iter().map(ToString::to_string).collect();
+    let builds = if builds.is_empty() {
+        "every build".to_owned()
+    } else {
+        builds.join(", ")
+    };
+    field(text, "builds", &builds);
+    if let Some(network) = &entry.network {
+        let mode = network.mode.as_str();
+        field(
+            text,
+            "network",
+            &format!("{} in mode {mode}", network.product),
+        );
+    }
+    field(text, "kubernetes", &entry.kubernetes.to_string());
+    field(
+        text,
+        "outside",
+        match entry.outside {
+            Outside::Capability => "judged as a capability",
+            Outside::Skip => "skipped",
+        },
+    );
+    field(text, "signature", &entry.signature.to_string());
+    field(text, "reason", &entry.reason);
+    field(text, "source", &entry.source);
+}
