@@ -1,6 +1,6 @@
 //! A fake API server for unit tests: objects by path, no admission, no controllers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -33,6 +33,8 @@ struct State {
     scripted: Vec<(String, u16, Json)>,
     /// How many continuations of lists are answered with 410.
     expiring: usize,
+    /// How late the next answers to PUT come; what they ask for is done before.
+    late: VecDeque<Duration>,
     /// A request at whose coming a signal is sent.
     signal: Option<(String, watch::Sender<u32>)>,
 }
@@ -68,6 +70,10 @@ impl Fake {
                         .lock()
                         .expect("not poisoned")
                         .answer(&parts.method, path, query, body);
+                if parts.method == Method::PUT {
+                    let late = state.lock().expect("not poisoned").late.pop_front();
+                    pause(late.unwrap_or_default()).await;
+                }
                 let response = Response::builder().status(status);
                 // A string is a body that is not JSON
                 let body = match body {
@@ -106,6 +112,11 @@ impl Fake {
     /// Sends a signal when this request comes, and does what it says a second later.
     pub(crate) fn signal_at(&self, request: &str, signal: watch::Sender<u32>) {
         self.lock().signal = Some((request.to_owned(), signal));
+    }
+
+    /// How late the next answers to PUT come.
+    pub(crate) fn late(&self, late: impl IntoIterator<Item = Duration>) {
+        self.lock().late.extend(late);
     }
 
     /// Lets the next continuations of lists be expired.

@@ -3,6 +3,8 @@
 //! Another's Lease is dead only when it has not changed for its duration by our own monotonic
 //! clock; the times written in it come from clocks that may differ.
 
+mod renewal;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -18,7 +20,7 @@ use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
 use super::kinds::LEASES;
 use super::labels;
 use super::wait::{Condition, poll_until};
-use crate::transport::{Api, encode, now, pause};
+use crate::transport::{Api, encode, now};
 
 /// Where Leases of runs live.
 pub const LEASE_NAMESPACE: &str = "default";
@@ -261,71 +263,6 @@ impl Keeper {
             .unwrap_or_else(|source| Err(trouble(&self.name, source)))
     }
 
-    /// Renews until stopped or lost; gives the last mark.
-    async fn renew(
-        self,
-        mut mark: Mark,
-        state: watch::Sender<LeaseState>,
-        stop: CancellationToken,
-    ) -> Mark {
-        let (mut renewed, mut asked) = (Instant::now(), Instant::now());
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => return mark,
-                // An answer that did not come has taken some of it already
-                () = pause(self.renewal.saturating_sub(asked.elapsed())) => {}
-            }
-            asked = Instant::now();
-            let lost = match self.renew_once(&mark).await {
-                Ok(Ok(next)) => {
-                    (mark, renewed) = (next, Instant::now());
-                    continue;
-                }
-                Ok(Err(_)) if renewed.elapsed() < self.lease => continue,
-                Ok(Err(said)) => format!("it could not be renewed for {:?}: {said}", self.lease),
-                Err(why) => why,
-            };
-            state.send_replace(LeaseState::Lost(lost));
-            return mark;
-        }
-    }
-
-    /// Renews once: the new mark, why there is none this time, or why it is lost.
-    async fn renew_once(&self, mark: &Mark) -> Result<Result<Mark, String>, String> {
-        let body = Some(self.body(Some(mark)));
-        let request = ApiRequest {
-            verb: Verb::Replace,
-            path: self.path(),
-            body,
-        };
-        let reply = match self.api.send_within(&request, self.renewal).await {
-            Ok(reply) => reply,
-            Err(trouble) => return Ok(Err(trouble.to_string())),
-        };
-        match reply.status {
-            200 => Ok(self.mark(&reply).map_err(|error| error.to_string())),
-            404 => Err("it was deleted".to_owned()),
-            409 => self.after_conflict(mark).await,
-            // Forbidden for a moment, or for good: the duration decides
-            _ => Ok(Err(self.refused(&reply).to_string())),
-        }
-    }
-
-    /// After a conflict: another's change, or our own renewal that was sent twice.
-    async fn after_conflict(&self, mark: &Mark) -> Result<Result<Mark, String>, String> {
-        let request = ApiRequest::get(self.path());
-        let reply = match self.api.send_within(&request, self.renewal).await {
-            Ok(reply) => reply,
-            Err(trouble) => return Ok(Err(trouble.to_string())),
-        };
-        match (reply.status, self.mark(&reply)) {
-            (404, _) => Err("it was deleted".to_owned()),
-            (200, Ok(found)) if found.uid == mark.uid && self.is_ours(&reply) => Ok(Ok(found)),
-            (200, _) => Err(format!("it is held by `{}`", holder(&reply))),
-            _ => Ok(Err(self.refused(&reply).to_string())),
-        }
-    }
-
     /// Deletes the Lease if it is still ours.
     async fn delete(&self, mut mark: Mark) -> Result<(), Trouble> {
         for _ in 0..TRIES {
@@ -452,6 +389,7 @@ fn is_managed(object: &Json) -> bool {
 mod tests {
     use super::super::fake::Fake;
     use super::*;
+    use crate::transport::pause;
 
     const PATH: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/winconform";
 
@@ -578,6 +516,24 @@ mod tests {
             .clone();
         assert!(matches!(lost, LeaseState::Lost(why) if why.contains("renewed")));
         assert!(begun.elapsed() >= Durations::default().lease);
+    }
+
+    /// How it stands a minute after the next answers to renewals came so late, in seconds.
+    async fn after(late: &[u64]) -> LeaseState {
+        let fake = Fake::default();
+        let held = take(&fake, "a").await.expect("held");
+        fake.late(late.iter().map(|late| Duration::from_secs(*late)));
+        pause(Duration::from_mins(1)).await;
+        held.state().borrow().clone()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn neither_some_that_hang_nor_a_slow_server_loses_it() {
+        assert_eq!(after(&[99, 99, 99]).await, LeaseState::Held);
+        let slow = [&[4][..], &[2; 40]].concat();
+        assert_eq!(after(&slow).await, LeaseState::Held);
+        // Each of ours was made, and none of them was answered
+        assert!(matches!(after(&[99; 40]).await, LeaseState::Lost(_)));
     }
 
     #[tokio::test(start_paused = true)]
