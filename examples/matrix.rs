@@ -3,8 +3,8 @@
 //! cell of the matrix with 15 workers. Prints how long each took and the ratio.
 //!
 //! `matrix KUBECONFIG NAMESPACE ROUNDS BOUND`, where the pods are agnhost's `netexec` on port 8080 on
-//! Windows. Which curl a place has is asked before the clock starts for both ways. Ends with 1 when
-//! the median of the rounds' ratios is below BOUND, or an answer is not that of the pod asked.
+//! Windows, which have the system's curl. Ends with 1 when the median of the rounds' ratios is below
+//! BOUND, or an answer is not that of the pod asked.
 
 #![expect(clippy::print_stdout, reason = "its figures are for whoever runs it")]
 
@@ -20,7 +20,7 @@ use kube::Api as Objects;
 use winconform::cluster::{Cluster, ConnectOptions, connect};
 use winconform::transport::PodRef;
 use winconform_core::config::{Durations, Limits};
-use winconform_core::way::curl::{Tool, ask_version, candidates, detect, session, split};
+use winconform_core::way::curl::{candidates, session, split};
 use winconform_core::way::{Host, HttpGet, HttpReply, SourceKind};
 
 type Trouble = Box<dyn Error>;
@@ -32,7 +32,6 @@ const WORKERS: usize = 15;
 struct Place {
     pod: PodRef,
     address: IpAddr,
-    tool: Tool,
 }
 
 #[tokio::main]
@@ -80,7 +79,7 @@ async fn timed(way: impl Future<Output = Result<(), Trouble>>) -> Result<Duratio
     Ok(began.elapsed())
 }
 
-/// The pods of a namespace, with the curl of each.
+/// The pods of a namespace.
 async fn places(cluster: &Cluster, namespace: &str) -> Result<Vec<Place>, Trouble> {
     let pods: Objects<Pod> = Objects::namespaced(cluster.api.client().clone(), namespace);
     let mut places = Vec::new();
@@ -94,11 +93,8 @@ async fn places(cluster: &Cluster, namespace: &str) -> Result<Vec<Place>, Troubl
             container: container.ok_or("a pod without containers")?.name,
             name,
         };
-        let program = candidates(SourceKind::WindowsPod)[0];
-        let reply = cluster.api.exec(&pod, &ask_version(program)).await?;
-        let tool = detect(program, &reply)?.ok_or_else(|| format!("no curl in {}", pod.name))?;
         let address = address.parse()?;
-        places.push(Place { pod, address, tool });
+        places.push(Place { pod, address });
     }
     Ok(places)
 }
@@ -134,7 +130,8 @@ async fn look(cluster: &Cluster, from: &Place, targets: &[&Place]) -> Result<(),
     let token = format!("{:032x}", rand::random::<u128>());
     let durations = cluster.api.durations();
     let (connect, total) = (durations.http_connect, durations.http_total);
-    let request = session(&from.tool, &gets, &token, connect, total);
+    let program = candidates(SourceKind::WindowsPod)[0];
+    let request = session(program, &gets, &token, connect, total);
     let reply = cluster.api.exec(&from.pod, &request).await?;
     for (to, reply) in targets.iter().zip(split(&gets, &token, &reply)?) {
         match reply {

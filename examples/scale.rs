@@ -27,7 +27,7 @@ use kube::{Api as Objects, Client};
 use serde_json::{Value, json};
 use winconform::transport::{Api, MadeUp, PodRef, dial, made_up_runtime};
 use winconform_core::config::{Durations, Limits};
-use winconform_core::way::curl::{Tool, ask_version, candidates, detect, session, split};
+use winconform_core::way::curl::{candidates, session, split};
 use winconform_core::way::{Host, HttpGet, HttpReply, SourceKind};
 
 type Trouble = Box<dyn Error>;
@@ -268,20 +268,8 @@ fn is_ready(pod: &Pod) -> bool {
 
 /// Has each pod ask the next for its name, a hundred at a time.
 async fn ring(api: &Api, pods: &[Pod]) -> Result<(), Trouble> {
-    let mut tools: [Option<Tool>; 2] = [None, None];
-    for pod in pods {
-        let (at, source) = system(pod);
-        if tools[at].is_none() {
-            let program = candidates(source)[0];
-            let reply = api.exec(&reference(pod)?, &ask_version(program)).await?;
-            tools[at] = Some(detect(program, &reply)?.ok_or("no curl")?);
-        }
-    }
     let pairs = pods.iter().zip(pods.iter().cycle().skip(1));
-    let looks = pairs.map(|(from, to)| {
-        let tool = tools[system(from).0].as_ref();
-        async move { look(api, from, to, tool.ok_or("no curl")?).await }
-    });
+    let looks = pairs.map(|(from, to)| look(api, from, to));
     let mut looks = futures::stream::iter(looks).buffer_unordered(100);
     while let Some(looked) = looks.next().await {
         looked?;
@@ -289,11 +277,11 @@ async fn ring(api: &Api, pods: &[Pod]) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn system(pod: &Pod) -> (usize, SourceKind) {
+fn source(pod: &Pod) -> SourceKind {
     let os = pod.spec.as_ref().and_then(|spec| spec.os.as_ref());
     match os.is_some_and(|os| os.name == "windows") {
-        true => (1, SourceKind::WindowsPod),
-        false => (0, SourceKind::LinuxPod),
+        true => SourceKind::WindowsPod,
+        false => SourceKind::LinuxPod,
     }
 }
 
@@ -305,7 +293,7 @@ fn reference(pod: &Pod) -> Result<PodRef, Trouble> {
     })
 }
 
-async fn look(api: &Api, from: &Pod, to: &Pod, tool: &Tool) -> Result<(), Trouble> {
+async fn look(api: &Api, from: &Pod, to: &Pod) -> Result<(), Trouble> {
     let address = to.status.as_ref().and_then(|status| status.pod_ip.as_ref());
     let address: IpAddr = address.ok_or("no address")?.parse()?;
     let gets = [HttpGet {
@@ -316,7 +304,7 @@ async fn look(api: &Api, from: &Pod, to: &Pod, tool: &Tool) -> Result<(), Troubl
     let named = reference(to)?.name;
     let durations = api.durations();
     let request = session(
-        tool,
+        candidates(source(from))[0],
         &gets,
         &named,
         durations.http_connect,

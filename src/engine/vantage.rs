@@ -18,23 +18,22 @@ use crate::transport::{Api, PodRef, fetch, random};
 /// A name that nobody has.
 const NOWHERE: &str = "winconform.invalid";
 
-/// The vantages of a run, with the tool found at each. Clones share what was found.
+/// The vantages of a run, with the curl found at each. Clones share what was found.
 #[derive(Clone)]
 pub(super) struct Vantages {
     api: Api,
     run: String,
     outside: Arc<Outside>,
-    tools: Arc<Mutex<BTreeMap<VantageKey, curl::Tool>>>,
+    curls: Arc<Mutex<BTreeMap<VantageKey, &'static str>>>,
 }
 
 /// What each target of a sweep answered.
 pub(super) type Swept = (Vec<Result<HttpReply, Trouble>>, Vec<PingReply>);
 
 /// Where the execs of one sweep go to, and what they are begun with.
-struct Asker {
+struct Asker<'a> {
+    from: &'a VantageKey,
     pod: PodRef,
-    /// Where anything is to be got.
-    tool: Option<curl::Tool>,
     /// Whose shell pings.
     os: Option<Os>,
     token: String,
@@ -47,7 +46,7 @@ impl Vantages {
             api,
             run,
             outside,
-            tools: Arc::default(),
+            curls: Arc::default(),
         }
     }
 
@@ -64,13 +63,9 @@ impl Vantages {
             let got = fetch(gets, self.outside.proxy.as_ref(), durations).await?;
             return Ok((got.into_iter().map(Ok).collect(), Vec::new()));
         };
-        let tool = match gets.is_empty() {
-            true => None,
-            false => Some(self.tool(from, &pod).await?),
-        };
         let asker = Asker {
+            from,
             pod,
-            tool,
             os: from.kind.shell(),
             // Divides the answers, so nobody who answers may foresee it
             token: format!("{:032x}", random()),
@@ -109,44 +104,61 @@ impl Vantages {
         Ok((got, pinged))
     }
 
-    /// Gets and pings by one exec.
+    /// Gets and pings by one exec, with the first curl that is there.
     async fn session(
         &self,
-        asker: &Asker,
+        asker: &Asker<'_>,
         gets: &[HttpGet],
         pings: &[IpAddr],
     ) -> Result<(Vec<HttpReply>, Vec<PingReply>), Trouble> {
-        let Asker {
-            pod,
-            tool,
-            os,
-            token,
-        } = asker;
+        if gets.is_empty() {
+            return Ok((Vec::new(), self.pinged(asker, pings).await?));
+        }
+        let known = self.lock().get(asker.from).copied();
+        let programs = match &known {
+            Some(program) => std::slice::from_ref(program),
+            None => curl::candidates(asker.from.kind),
+        };
+        let got = |program| self.got(asker, program, gets, pings);
+        let (program, swept) = with_first(asker.from, programs, got).await?;
+        self.lock().insert(asker.from.clone(), program);
+        Ok(swept)
+    }
+
+    /// The same with one curl.
+    async fn got(
+        &self,
+        asker: &Asker<'_>,
+        program: &str,
+        gets: &[HttpGet],
+        pings: &[IpAddr],
+    ) -> Result<(Vec<HttpReply>, Vec<PingReply>), Trouble> {
+        let (pod, token) = (&asker.pod, &asker.token);
         let durations = self.api.durations();
         let (connect, total) = (durations.http_connect, durations.http_total);
-        let tool = tool.as_ref().filter(|_| !gets.is_empty());
-        let curl = tool.map(|tool| curl::session(tool, gets, token, connect, total));
-        match (curl, os.filter(|_| !pings.is_empty())) {
-            (None, None) => Ok((Vec::new(), Vec::new())),
-            (Some(curl), None) => {
-                let split = |reply: &_| Ok((curl::split(gets, token, reply)?, Vec::new()));
-                self.exec(pod, &curl, split).await
-            }
-            (None, Some(os)) => {
-                let alone = session::session(os, pings, token);
-                let split = |reply: &_| Ok((Vec::new(), session::split(pings, token, reply)?));
-                self.exec(pod, &alone, split).await
-            }
-            (Some(curl), Some(os)) => {
-                let both = session::behind(os, &curl, pings, token);
-                let split = |reply: &_| {
-                    let (of_curl, of_pings) = session::apart(token, reply)?;
-                    let got = curl::split(gets, token, &of_curl)?;
-                    Ok((got, session::split(pings, token, &of_pings)?))
-                };
-                self.exec(pod, &both, split).await
-            }
-        }
+        let curl = curl::session(program, gets, token, connect, total);
+        let Some(os) = asker.os.filter(|_| !pings.is_empty()) else {
+            let split = |reply: &_| Ok((curl::split(gets, token, reply)?, Vec::new()));
+            return self.exec(pod, &curl, split).await;
+        };
+        let both = session::behind(os, &curl, pings, token);
+        let split = |reply: &_| {
+            let (of_curl, of_pings) = session::apart(token, reply)?;
+            let got = curl::split(gets, token, &of_curl)?;
+            Ok((got, session::split(pings, token, &of_pings)?))
+        };
+        self.exec(pod, &both, split).await
+    }
+
+    /// Pings by one exec.
+    async fn pinged(&self, asker: &Asker<'_>, pings: &[IpAddr]) -> Result<Vec<PingReply>, Trouble> {
+        let Some(os) = asker.os.filter(|_| !pings.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        let token = &asker.token;
+        let alone = session::session(os, pings, token);
+        let split = |reply: &_| session::split(pings, token, reply);
+        self.exec(&asker.pod, &alone, split).await
     }
 
     /// Why what was brought from outside is not the cluster's word: the proxy answers for what
@@ -198,26 +210,77 @@ impl Vantages {
         }
     }
 
-    /// The tool of a vantage, looked for once.
-    async fn tool(&self, from: &VantageKey, pod: &PodRef) -> Result<curl::Tool, Trouble> {
-        if let Some(tool) = self.lock().get(from) {
-            return Ok(tool.clone());
-        }
-        for program in curl::candidates(from.kind) {
-            let reply = self.api.exec(pod, &curl::ask_version(program)).await?;
-            if let Some(tool) = curl::detect(program, &reply)? {
-                self.lock().insert(from.clone(), tool.clone());
-                return Ok(tool);
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<VantageKey, &'static str>> {
+        self.curls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the first of these programs brought that is there, and which it is.
+async fn with_first<T, F: Future<Output = Result<T, Trouble>>>(
+    from: &VantageKey,
+    programs: &[&'static str],
+    run: impl Fn(&'static str) -> F,
+) -> Result<(&'static str, T), Trouble> {
+    let mut missing = Vec::new();
+    for program in programs {
+        match run(program).await {
+            Err(trouble) if trouble.kind == TroubleKind::ToolMissing => {
+                missing.push(format!("{program} ({})", trouble.detail));
             }
+            brought => return Ok((program, brought?)),
         }
-        let tried = curl::candidates(from.kind).join(", ");
-        Err(Trouble::new(
-            TroubleKind::ToolMissing,
-            format!("no curl at {from}; tried {tried}"),
-        ))
+    }
+    Err(Trouble::new(
+        TroubleKind::ToolMissing,
+        format!("no curl at {from}; tried {}", missing.join(", ")),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use winconform_core::way::SourceKind;
+
+    /// What comes of these programs, the first of which is not there and the second as given.
+    async fn tried(
+        second: Result<u8, TroubleKind>,
+    ) -> (usize, Result<(&'static str, u8), Trouble>) {
+        let from = VantageKey {
+            kind: SourceKind::WindowsPod,
+            pool: None,
+            node: None,
+        };
+        let asked = Mutex::new(0);
+        let run = |program| {
+            *asked.lock().expect("one at a time") += 1;
+            std::future::ready(match program {
+                "a.exe" => Err(Trouble::new(TroubleKind::ToolMissing, "not found")),
+                _ => second.map_err(|kind| Trouble::new(kind, "as well")),
+            })
+        };
+        let brought = with_first(&from, &["a.exe", "b.exe", "c.exe"], run).await;
+        (asked.into_inner().expect("not poisoned"), brought)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<VantageKey, curl::Tool>> {
-        self.tools.lock().unwrap_or_else(PoisonError::into_inner)
+    #[tokio::test]
+    async fn the_first_curl_that_is_there_is_taken() {
+        let (asked, brought) = tried(Ok(7)).await;
+        assert_eq!((asked, brought.expect("it is there")), (2, ("b.exe", 7)));
+    }
+
+    #[tokio::test]
+    async fn trouble_with_a_curl_is_no_reason_to_try_another() {
+        let (asked, brought) = tried(Err(TroubleKind::ExecTransport)).await;
+        let trouble = brought.expect_err("trouble");
+        assert_eq!((asked, trouble.kind), (2, TroubleKind::ExecTransport));
+    }
+
+    #[tokio::test]
+    async fn where_there_is_no_curl_all_that_were_tried_are_named() {
+        let (asked, brought) = tried(Err(TroubleKind::ToolMissing)).await;
+        let trouble = brought.expect_err("none is there");
+        assert_eq!((asked, trouble.kind), (3, TroubleKind::ToolMissing));
+        let all = "tried a.exe (not found), b.exe (as well), c.exe (as well)";
+        assert!(trouble.detail.ends_with(all), "{trouble}");
     }
 }

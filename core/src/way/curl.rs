@@ -10,17 +10,9 @@ use super::vantage::SourceKind;
 use crate::text::printable;
 use std::time::Duration;
 
-/// A curl that was found at a vantage.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Tool {
-    /// How it is called there.
-    pub program: String,
-    /// Its version as it says it.
-    pub version: String,
-}
-
-/// The programs to try at a vantage, best first, each asked for its version. A Windows pod of
-/// agnhost has curl 7.57 in its PATH beside the system's; a `HostProcess` exec needs full paths.
+/// The programs to try at a vantage, best first, until a session does not say that its own is missing.
+/// A Windows pod of agnhost has curl 7.57 in its PATH beside the system's; a `HostProcess` exec needs
+/// full paths.
 pub fn candidates(kind: SourceKind) -> &'static [&'static str] {
     match kind {
         SourceKind::LinuxPod | SourceKind::LinuxNode => &["curl"],
@@ -30,52 +22,15 @@ pub fn candidates(kind: SourceKind) -> &'static [&'static str] {
     }
 }
 
-/// The exec that asks a program for its version.
-pub fn ask_version(program: &str) -> ExecRequest {
-    ExecRequest {
-        argv: vec![program.to_owned(), "--version".to_owned()],
-        stdin: None,
-    }
-}
-
-/// The tool in the answer to [`ask_version`]; `Ok(None)` when the program is not there.
-pub fn detect(program: &str, reply: &ExecReply) -> Result<Option<Tool>, Trouble> {
-    match &reply.exit {
-        ExitStatus::Code(0) => {}
-        // 126 and 127 are a shell's and runc's; 1 is cmd's own in a HostProcess exec
-        ExitStatus::Code(1 | 126 | 127) => return Ok(None),
-        ExitStatus::Code(code) => {
-            let detail = format!("`{program} --version` ended with {code}");
-            return Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail));
-        }
-        ExitStatus::NotStarted(text) if is_missing(text) => return Ok(None),
-        ExitStatus::NotStarted(text) => {
-            return Err(Trouble::new(TroubleKind::ExecTransport, text.clone()));
-        }
-    }
-    let version = reply
-        .stdout
-        .strip_prefix("curl ")
-        .and_then(|rest| rest.split_whitespace().next())
-        .filter(|version| version.starts_with(|c: char| c.is_ascii_digit()));
-    if let Some(version) = version {
-        Ok(Some(Tool {
-            program: program.to_owned(),
-            version: version.to_owned(),
-        }))
-    } else {
-        let detail = format!("`{program} --version` said `{}`", printable(&reply.stdout));
-        Err(Trouble::new(TroubleKind::UnrecognisedOutput, detail))
-    }
-}
-
-/// Whether the runtime says that there is no such program, rather than that exec is in trouble
+/// Whether the runtime or a shell says that there is no such program, rather than that exec is in trouble
 /// (containerd with hcsshim: hcsshim#1472; with runc: "executable file not found").
 fn is_missing(text: &str) -> bool {
     [
         "cannot find the file specified",
         "executable file not found",
         "no such file or directory",
+        "curl: not found",
+        "is not recognized as an internal or external command",
     ]
     .iter()
     .any(|words| text.to_ascii_lowercase().contains(words))
@@ -102,7 +57,7 @@ pub fn fitting(gets: &[HttpGet], most: usize) -> usize {
 /// The exec that gets every target once. `token` must be unpredictable to whoever answers, since
 /// it divides the answers.
 pub fn session(
-    tool: &Tool,
+    program: &str,
     gets: &[HttpGet],
     token: &str,
     connect: Duration,
@@ -125,7 +80,7 @@ pub fn session(
         ));
     }
     // -q first: no configuration of the image's own
-    let argv = [&tool.program, "-q", "-K", "-"].map(str::to_owned).to_vec();
+    let argv = [program, "-q", "-K", "-"].map(str::to_owned).to_vec();
     ExecRequest {
         argv,
         stdin: Some(config),
@@ -145,6 +100,14 @@ pub fn split(gets: &[HttpGet], token: &str, reply: &ExecReply) -> Result<Vec<Htt
         }
         // 2 is curl's refusal of its options: nothing was asked
         ExitStatus::Code(2) => return Err(unrecognised("curl refused its options".to_owned())),
+        // 126 and 127 are a shell's and runc's; 1 is cmd's own in a HostProcess exec, and what is told of
+        // a curl that pings follow
+        ExitStatus::Code(1 | 126 | 127)
+            if reply.stdout.trim().is_empty() && is_missing(&reply.stderr) =>
+        {
+            let detail = printable(reply.stderr.trim());
+            return Err(Trouble::new(TroubleKind::ToolMissing, detail));
+        }
         ExitStatus::Code(_) => {}
     }
     let mut failures = failures(&reply.stderr);
@@ -312,38 +275,9 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_program_is_told_from_exec_trouble() {
-        let not_started = |text: &str| ExecReply {
-            stdout: String::new(),
-            stderr: String::new(),
-            exit: ExitStatus::NotStarted(text.to_owned()),
-        };
-        let missing = "failed to exec in container: failed to start exec \"x\": \
-            hcs::System::CreateProcess: The system cannot find the file specified.: unknown";
-        assert_eq!(detect("curl.exe", &not_started(missing)), Ok(None));
-        let rpc = "hcs::System::CreateProcess 05f: The RPC server is unavailable.: unknown";
-        let trouble = detect("curl.exe", &not_started(rpc)).expect_err("trouble");
-        assert_eq!(trouble.kind, TroubleKind::ExecTransport);
-    }
-
-    #[test]
-    fn versions_are_read_as_curl_says_them() {
-        let said = "curl 8.9.1 (Windows) libcurl/8.9.1 Schannel\r\nRelease-Date: 2024-07-31\r\n";
-        let tool = detect("curl.exe", &reply(said, "", 0))
-            .expect("recognised")
-            .expect("there");
-        assert_eq!(tool.version, "8.9.1");
-        assert!(detect("curl.exe", &reply("hello", "", 0)).is_err());
-    }
-
-    #[test]
     fn nothing_that_cmd_would_read_is_in_the_arguments() {
-        let tool = Tool {
-            program: "C:\\Windows\\System32\\curl.exe".into(),
-            version: "8".into(),
-        };
         let exec = session(
-            &tool,
+            "C:\\Windows\\System32\\curl.exe",
             &gets(2),
             "t",
             Duration::from_secs(4),
@@ -355,12 +289,8 @@ mod tests {
 
     #[test]
     fn each_transfer_says_everything_and_is_parted_from_the_one_before() {
-        let tool = Tool {
-            program: "curl".into(),
-            version: "8".into(),
-        };
         let seconds = Duration::from_secs;
-        let exec = session(&tool, &gets(2), "t", seconds(4), seconds(8));
+        let exec = session("curl", &gets(2), "t", seconds(4), seconds(8));
         let transfer = |index: u8| {
             format!(
                 "silent\nshow-error\ngloboff\nnoproxy = \"*\"\nheader = \"Connection: close\"\n\
@@ -386,20 +316,52 @@ mod tests {
 
     #[test]
     fn a_session_without_its_program_is_told_from_exec_trouble() {
+        let hcs =
+            "failed to exec in container: failed to start exec \"x\": hcs::System::CreateProcess";
         for (text, kind) in [
             (
-                "executable file not found in $PATH",
+                "executable file not found in $PATH".to_owned(),
                 TroubleKind::ToolMissing,
             ),
-            ("the RPC server is unavailable", TroubleKind::ExecTransport),
+            (
+                format!("{hcs}: The system cannot find the file specified.: unknown"),
+                TroubleKind::ToolMissing,
+            ),
+            (
+                format!("{hcs} 05f: The RPC server is unavailable.: unknown"),
+                TroubleKind::ExecTransport,
+            ),
         ] {
             let reply = ExecReply {
                 stdout: String::new(),
                 stderr: String::new(),
-                exit: ExitStatus::NotStarted(text.to_owned()),
+                exit: ExitStatus::NotStarted(text.clone()),
             };
             let trouble = split(&gets(1), "t", &reply).expect_err("trouble");
             assert_eq!(trouble.kind, kind, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_shell_that_does_not_find_the_program_is_told_from_a_session_that_was_cut() {
+        let shell = "sh: curl: not found\n";
+        let cmd = "'C:\\Windows\\System32\\curl.exe' is not recognized as an internal or external \
+            command,\r\noperable program or batch file.\r\n";
+        let refused = "curl: (7) Failed to connect to 10.96.0.0 port 80\n";
+        for (stdout, stderr, code, kind) in [
+            ("", shell, 127, TroubleKind::ToolMissing),
+            ("", cmd, 1, TroubleKind::ToolMissing),
+            ("", refused, 1, TroubleKind::UnrecognisedOutput),
+            ("", "Killed\n", 1, TroubleKind::UnrecognisedOutput),
+            ("", "", 1, TroubleKind::UnrecognisedOutput),
+            ("", "", 127, TroubleKind::UnrecognisedOutput),
+            ("body", "", 1, TroubleKind::UnrecognisedOutput),
+            ("", "", 0, TroubleKind::UnrecognisedOutput),
+            ("", "", 137, TroubleKind::UnrecognisedOutput),
+        ] {
+            let reply = reply(stdout, stderr, code);
+            let trouble = split(&gets(1), "t", &reply).expect_err("trouble");
+            assert_eq!(trouble.kind, kind, "{stdout} {stderr} {code}");
         }
     }
 }
