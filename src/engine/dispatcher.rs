@@ -103,6 +103,12 @@ impl Dispatcher {
         check.map_or(0, CheckState::attempted_so_far)
     }
 
+    /// Whether the round that is under way asks once whatever takes many requests.
+    pub(super) fn asks_once(&self, index: usize) -> bool {
+        let check = self.checks.get(index);
+        check.is_some_and(|check| check.asks_once(&self.limits))
+    }
+
     /// Takes what has happened at `now` since the start and gives what to do.
     pub(super) fn step(&mut self, now: Duration, input: Input) -> Vec<Command> {
         let mut commands = Vec::new();
@@ -175,37 +181,64 @@ impl Dispatcher {
     /// Begins another repetition, if there is to be one and anything to look at again.
     fn look_again(&mut self, now: Duration, commands: &mut Vec<Command>) -> bool {
         let due = self.repeat.goes_on_after(self.repetition, now);
-        let mut worth = self
+        let worth: Vec<_> = self
             .checks
             .iter_mut()
             .filter(|state| state.is_worth_repeating())
-            .peekable();
-        if !due || worth.peek().is_none() {
+            .collect();
+        if !due || worth.is_empty() {
             return false;
         }
+        // Where nothing could be told it is not likely to be at once
+        let told = worth.iter().any(|state| state.has_told());
+        let at = now
+            + match told {
+                true => self.durations.look_again,
+                false => self.durations.converge,
+            };
         let mut looked_at = BTreeSet::new();
         for state in worth {
-            state.repeat(now + self.durations.look_again);
-            if let Some(churned) = state.churned() {
-                // It is to come right anew
-                state.begin_anew();
-                looked_at.insert(churned);
-            }
+            state.repeat(at);
+            looked_at.extend(state.churned());
         }
         for churned in looked_at {
-            self.fixtures.insert(churned, FixtureState::Unapplied);
+            self.make_anew(churned);
         }
-        // What somebody took more often than it was made is made anew
-        self.again.clear();
-        for state in self.fixtures.values_mut() {
-            if matches!(state, FixtureState::Failed(trouble) if trouble.kind == TroubleKind::FixtureChanged)
-            {
-                *state = FixtureState::Unapplied;
-            }
-        }
+        self.make_anew_what_was_taken();
         self.repetition = self.repetition.saturating_add(1);
         commands.push(Command::Repeat(self.repetition));
         true
+    }
+
+    /// Has what somebody took more often than it was made be made anew, and what it stood in with it: that
+    /// may be what was taken.
+    fn make_anew_what_was_taken(&mut self) {
+        self.again.clear();
+        let taken = self.fixtures.iter().filter_map(|(key, state)| match state {
+            FixtureState::Failed(trouble) if trouble.kind == TroubleKind::FixtureChanged => {
+                Some(key.clone())
+            }
+            FixtureState::Failed(_)
+            | FixtureState::Unapplied
+            | FixtureState::Applied
+            | FixtureState::Stands => None,
+        });
+        let taken: Vec<_> = taken.collect();
+        if !taken.is_empty() {
+            let namespaces = FixtureName::Namespaces.at(None);
+            self.fixtures.insert(namespaces, FixtureState::Unapplied);
+        }
+        for key in taken {
+            self.make_anew(key);
+        }
+    }
+
+    /// Has a fixture applied once more, and what looks at it come right anew.
+    fn make_anew(&mut self, key: FixtureKey) {
+        for state in self.checks.iter_mut().filter(|state| state.needs(&key)) {
+            state.begin_anew();
+        }
+        self.fixtures.insert(key, FixtureState::Unapplied);
     }
 
     fn apply_fixtures(&mut self, commands: &mut Vec<Command>) {
@@ -223,10 +256,7 @@ impl Dispatcher {
     fn fail(&mut self, key: FixtureKey, trouble: Trouble) {
         let changed = trouble.kind == TroubleKind::FixtureChanged;
         if changed && self.again.insert(key.clone()) {
-            for state in self.checks.iter_mut().filter(|state| state.needs(&key)) {
-                state.begin_anew();
-            }
-            self.fixtures.insert(key, FixtureState::Unapplied);
+            self.make_anew(key);
         } else {
             self.fixtures.insert(key, FixtureState::Failed(trouble));
         }

@@ -207,6 +207,8 @@ struct World {
     asking: BTreeSet<LookIx>,
     confirming: BTreeSet<LookIx>,
     sweeping: BTreeSet<VantageKey>,
+    /// Of each check, whether its last sweep asked once what takes many requests.
+    once: BTreeMap<usize, bool>,
     verdicts: BTreeMap<usize, Verdict>,
     conclusions: Vec<Conclusion>,
     repetitions: u32,
@@ -242,8 +244,15 @@ impl World {
         let mut turn = || turns.next().unwrap_or(Turn::Holds);
         match command {
             Command::Apply(key) => {
-                let (applied, taken) = (self.applied.get(key), self.taken.get(key));
-                assert_eq!(applied, taken, "{key} is applied without need");
+                let times = |of: &BTreeMap<_, _>| of.get(key).copied().unwrap_or_default();
+                let (applied, taken): (usize, usize) = (times(&self.applied), times(&self.taken));
+                // With what is made anew for a repetition what it stands in is, too
+                let anew = match key.name {
+                    FixtureName::Namespaces => self.repetitions as usize - 1,
+                    _ => 0,
+                };
+                let needed = taken..=taken + anew;
+                assert!(needed.contains(&applied), "{key} is applied without need");
                 *self.applied.entry(key.clone()).or_default() += 1;
                 let most = 2 * self.repetitions as usize;
                 assert!(self.applied[key] <= most, "{key} is applied ever again");
@@ -284,6 +293,8 @@ impl World {
                 let turns: Vec<_> = looks.iter().map(|look| (*look, turn())).collect();
                 for (look, turn) in &turns {
                     self.take_away(*look, *turn);
+                    let once = self.dispatcher.asks_once(look.check);
+                    self.once.insert(look.check, once);
                 }
                 let outcomes = turns.iter().map(|(look, turn)| (*look, outcome(*turn)));
                 let outcomes = outcomes.collect();
@@ -317,6 +328,11 @@ impl World {
             Command::Conclude(check, conclusion) => {
                 let before = self.verdicts.insert(*check, conclusion.verdict);
                 assert!(before.is_none(), "check {check} is concluded twice");
+                let whole = self.once.get(check) != Some(&true) || self.repetitions > 1;
+                assert!(
+                    whole || !matches!(conclusion.verdict, Verdict::Pass | Verdict::Recorded),
+                    "check {check} came to {conclusion:?} by asking once"
+                );
                 self.conclusions.push(conclusion.clone());
             }
             Command::TearDown => self.torn_down = true,
@@ -343,13 +359,8 @@ fn run(forms: &[usize], turns: Vec<Turn>, choices: &[usize], stop_at: Option<usi
     repeated(Repeat::Times(1), forms, turns, choices, stop_at)
 }
 
-fn repeated(
-    repeat: Repeat,
-    forms: &[usize],
-    turns: Vec<Turn>,
-    choices: &[usize],
-    stop_at: Option<usize>,
-) -> World {
+/// A world in which nothing has come to pass yet.
+fn begun(repeat: Repeat, forms: &[usize]) -> World {
     let checks: Vec<_> = forms
         .iter()
         .enumerate()
@@ -364,7 +375,7 @@ fn repeated(
         converge: Duration::from_secs(3),
         ..Durations::default()
     };
-    let mut world = World {
+    World {
         dispatcher: Dispatcher::new(Plan { checks }, repeat, &durations, &limits),
         limits,
         now: Duration::ZERO,
@@ -373,6 +384,7 @@ fn repeated(
         asking: BTreeSet::new(),
         confirming: BTreeSet::new(),
         sweeping: BTreeSet::new(),
+        once: BTreeMap::new(),
         verdicts: BTreeMap::new(),
         conclusions: Vec::new(),
         repetitions: 1,
@@ -382,7 +394,17 @@ fn repeated(
         sweeps: 0,
         confirmations: 0,
         torn_down: false,
-    };
+    }
+}
+
+fn repeated(
+    repeat: Repeat,
+    forms: &[usize],
+    turns: Vec<Turn>,
+    choices: &[usize],
+    stop_at: Option<usize>,
+) -> World {
+    let mut world = begun(repeat, forms);
     let mut turns = turns.into_iter();
     world.step(Input::Started, &mut turns);
     for step in 0..10_000 {
@@ -777,4 +799,32 @@ fn what_somebody_takes_twice_is_given_up() {
     assert_eq!(world.verdicts.get(&0), Some(&Verdict::Broken));
     assert_eq!(world.applied.values().sum::<usize>(), 4);
     assert_eq!(world.sweeps, 2);
+}
+
+/// Nothing is told of it in the first repetition, and in the second it comes right with its second look.
+#[test]
+fn what_is_made_anew_for_the_next_repetition_has_its_time_to_come_right() {
+    let mut world = begun(Repeat::Times(2), &[0]);
+    let made = [Turn::Holds; 3];
+    let taken_twice = [Turn::Changed, Turn::Holds, Turn::Changed];
+    let anew = [Turn::Holds, Turn::Holds, Turn::Refuted];
+    let mut turns = made.into_iter().chain(taken_twice).chain(anew);
+    world.step(Input::Started, &mut turns);
+    while !world.torn_down {
+        let input = match (world.pending.is_empty(), world.wake) {
+            (false, _) => world.pending.remove(0),
+            (true, at) => {
+                world.now = at.expect("something is to come").max(world.now);
+                world.wake = None;
+                Input::Woken
+            }
+        };
+        // As long as all the time it is given
+        world.now += Duration::from_secs(3);
+        world.step(input, &mut turns);
+    }
+    let told: Vec<_> = world.conclusions[0].repeated.iter().collect();
+    assert_eq!(world.conclusions[0].verdict, Verdict::Pass, "{told:?}");
+    let namespaces = FixtureName::Namespaces.at(None);
+    assert_eq!(world.applied[&namespaces], 2);
 }

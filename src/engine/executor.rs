@@ -331,6 +331,7 @@ impl Executor {
             build: check.build,
             image: check.image.clone(),
             family: check.point.family,
+            once: self.dispatcher.asks_once(ix.check),
             standing: Arc::clone(&self.standing),
             rests: rests.collect(),
             nodes: self.nodes.clone(),

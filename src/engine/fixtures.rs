@@ -25,6 +25,7 @@ use super::stands::{
     as_trouble, ended, is_of_second, never_begun, object_name, restarts, settles_in, standing,
     standing_pod,
 };
+use crate::cluster::kinds::PODS;
 use crate::cluster::pods::{PodWait, have_begun, settled};
 use crate::cluster::{ApplyError, Condition, Watched, apply, labels, poll_until, wait_for_objects};
 use crate::transport::Api;
@@ -188,9 +189,9 @@ impl Fixtures {
                 }
                 Ok(_) if cancel.is_cancelled() => Condition::Never(ended()),
                 // Such as on a node that fell silent
-                Ok(_) if begun.elapsed() > durations.leaving => {
+                Ok(_) if kind == PODS.kind && begun.elapsed() > durations.leaving => {
                     let detail = format!("{what}: an earlier one is being deleted, and stays");
-                    Condition::Never(Trouble::new(TroubleKind::FixtureFailed, detail))
+                    Condition::Never(Trouble::new(TroubleKind::FixtureChanged, detail))
                 }
                 Ok(_) => Condition::NotYet("an earlier one is still being deleted".to_owned()),
             }
@@ -573,13 +574,31 @@ pub(super) mod tests {
         );
     }
 
+    fn going() -> Json {
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"uid": "old",
+            "name": "winconform-unbound", "namespace": "winconform-host-r1",
+            "deletionTimestamp": "2026-01-01T00:00:00Z"}})
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_being_deleted_and_stays_is_given_up() {
+        let fake = Fake::default();
+        fake.script(&format!("PATCH {UNBOUND} "), 200, going());
+        let begun = Instant::now();
+        let trouble = stand(&fake, FixtureName::UnboundPods).await;
+        let trouble = trouble.expect_err("it stays");
+        assert_eq!(trouble.kind, TroubleKind::FixtureChanged);
+        assert!(
+            trouble.detail.ends_with("is being deleted, and stays"),
+            "{trouble}"
+        );
+        assert!(begun.elapsed() < fake.api().durations().leaving * 2);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn what_is_still_being_deleted_is_applied_again() {
         let fake = Fake::default();
-        let going = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"uid": "old",
-            "name": "winconform-unbound", "namespace": "winconform-host-r1",
-            "deletionTimestamp": "2026-01-01T00:00:00Z"}});
-        fake.script(&format!("PATCH {UNBOUND} "), 200, going);
+        fake.script(&format!("PATCH {UNBOUND} "), 200, going());
         let (stood, ()) = tokio::join!(stand(&fake, FixtureName::UnboundPods), async {
             pause(Duration::from_secs(3)).await;
             let anew = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"uid": "new",

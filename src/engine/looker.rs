@@ -31,6 +31,7 @@ pub(super) struct Looker {
     pub(super) build: Option<WindowsBuild>,
     pub(super) image: Option<String>,
     pub(super) family: Option<IpFamily>,
+    pub(super) once: bool,
     pub(super) standing: Arc<Standing>,
     pub(super) rests: Vec<Rest>,
     pub(super) nodes: NodesNow,
@@ -56,6 +57,7 @@ impl Looker {
             build: self.build,
             image: self.image.as_deref(),
             family: self.family,
+            once: self.once,
         }
     }
 
@@ -322,6 +324,7 @@ mod tests {
             build: None,
             image: None,
             family: None,
+            once: false,
             standing: Arc::default(),
             rests: vec![rest],
             nodes: NodesNow::default(),

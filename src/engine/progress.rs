@@ -129,6 +129,12 @@ impl CheckState {
         matches!(self.check.fate, Fate::Look) && !self.concluded && !never_stood
     }
 
+    /// Whether the repetition that is over told anything of the cluster.
+    pub(super) fn has_told(&self) -> bool {
+        let last = self.repetitions.last();
+        last.is_some_and(|last| last.verdict.is_conclusive())
+    }
+
     /// Looks again from that time on. What has come right once is given no more time for it.
     pub(super) fn repeat(&mut self, at: Duration) {
         self.before += self.attempts.len();
@@ -177,6 +183,17 @@ impl CheckState {
         let is_to_hold = self.check.kind != Kind::Evidence
             && self.check.looks.iter().any(|look| look.test.converges());
         self.attempts.is_empty() && is_to_hold && (first || self.good_rounds > 0)
+    }
+
+    /// Whether a round asks once whatever takes many requests: nobody has answered yet, and where nobody
+    /// does each of them takes as long as its time-out. One that holds is followed by another.
+    pub(super) fn asks_once(&self, limits: &Limits) -> bool {
+        let is_to_hold = match self.check.kind {
+            Kind::Capability | Kind::Requirement | Kind::Rejection | Kind::Advice => true,
+            // What lifts a limitation is told at once
+            Kind::Limitation | Kind::Evidence => false,
+        };
+        is_to_hold && self.good_rounds == 0 && limits.hold_rounds > 1
     }
 
     /// Begins a round. What it has waited for others since it was due is not taken from its time to

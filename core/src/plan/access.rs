@@ -275,6 +275,7 @@ impl Uses {
                 build: check.build,
                 image: check.image.as_deref(),
                 family: check.point.family,
+                once: false,
             };
             needs.extend(
                 self.of_look(&look.test, &at)

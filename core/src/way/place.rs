@@ -279,6 +279,9 @@ pub struct Bound<'a> {
     pub image: Option<&'a str>,
     /// The family that is looked at; the cluster's first where none is named.
     pub family: Option<IpFamily>,
+    /// Whether what is asked as often as it takes to meet every pod is asked once: whether anybody
+    /// answers is all that it tells then.
+    pub once: bool,
 }
 
 impl<'a> Bound<'a> {
@@ -293,6 +296,7 @@ impl<'a> Bound<'a> {
             build: None,
             image: None,
             family: None,
+            once: false,
         }
     }
 

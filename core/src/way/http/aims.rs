@@ -51,8 +51,7 @@ impl Target {
                 let here = &at.vantage()?.node;
                 binding.pods(|pod| pod.node != *here)
             }
-            Self::ServiceIp => Ok(Aims::of([binding.service()?])),
-            Self::EveryPodBehindServiceIp => {
+            Self::EveryPodBehindServiceIp if !at.once => {
                 let aim = binding.service()?;
                 Ok(Aims {
                     each: vec![aim; requests_to_meet(fixture.pods.len())],
@@ -60,6 +59,7 @@ impl Target {
                     absent: None,
                 })
             }
+            Self::ServiceIp | Self::EveryPodBehindServiceIp => Ok(Aims::of([binding.service()?])),
             Self::ShortName => Ok(Aims::of([binding.by_name(None)?])),
             Self::NamespacedName => Ok(Aims::of([binding.by_name(Some(String::new()))?])),
             Self::FullName => {
