@@ -424,6 +424,8 @@ mod tests {
         let other = "name the one `case` that is limited, remove the entry, or change the claim's \
                      kind";
         assert_eq!(hints("net.no-pinh"), [Some(other.to_owned())]);
+        let advice = "remove the entry, or change the claim's kind";
+        assert_eq!(hints("net.advice"), [Some(advice.to_owned())]);
         let none = Some("claims stand in claims.yaml first".to_owned());
         assert_eq!(hints("storage.unheard-of"), [none]);
         // What is wrong with the claim itself is told of the claims

@@ -40,3 +40,27 @@ pub(super) fn lost(pod: &str) -> Trouble {
     let detail = format!("the node of {name} lost its containers, as in a reboot");
     Trouble::new(TroubleKind::FixtureChanged, detail)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_pod_is_disrupted_that_has_failed_by_an_eviction_or_says_so_itself() {
+        let of = |phase: &str, reason: &str, conditions: &[(&str, &str)]| {
+            let conditions = conditions.iter();
+            let conditions =
+                conditions.map(|(kind, status)| json!({"type": kind, "status": status}));
+            let conditions: Vec<_> = conditions.collect();
+            let status = json!({"phase": phase, "reason": reason, "conditions": conditions});
+            is_disrupted(&json!({"status": status}))
+        };
+        let target = [("Ready", "False"), ("DisruptionTarget", "True")];
+        assert!(of("Failed", "Evicted", &[]));
+        assert!(of("Failed", "Terminated", &target));
+        assert!(!of("Running", "Evicted", &target));
+        assert!(!of("Failed", "Error", &[("Ready", "True")]));
+        assert!(!of("Failed", "Error", &[("DisruptionTarget", "False")]));
+    }
+}

@@ -322,3 +322,18 @@ impl SchedFixture {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ring_alone_is_on_a_node() {
+        for name in FixtureName::ALL {
+            let key = name.at(None).on(Some(2));
+            let node = (name == FixtureName::Ring).then_some(2);
+            assert_eq!((key.name, key.node), (name, node));
+            assert_eq!(key.on(None), name.at(None));
+        }
+    }
+}

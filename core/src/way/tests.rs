@@ -290,6 +290,43 @@ fn each_pod_behind_a_service_must_be_met() {
 }
 
 #[test]
+fn who_looks_at_itself_alone_is_told_from_who_has_nobody_on_another_node() {
+    let alone = |pod: StandingPod| {
+        let mut standing = standing();
+        let web = FixtureName::WinWebserver.at(Some(&pool()));
+        let web = standing.fixtures.get_mut(&web).expect("it stands");
+        web.pods = vec![pod];
+        let ask = http(FixtureName::WinWebserver, Target::PodsOnOtherNodes);
+        let none = Reply::Get(Vec::new());
+        let seen = bound_in(&standing, None, |at| Http::read(&ask, at, &none));
+        seen.expect("read").absent.expect("nobody is asked")
+    };
+    let neighbour = alone(pod("web-1", "win-a", "10.0.1.1"));
+    assert_eq!(
+        neighbour,
+        "it looks from node win-a, and the pods of win-webserver are on win-a"
+    );
+    let itself = alone(pod("prober", "win-a", "10.0.1.9"));
+    assert_ne!(itself, neighbour);
+    assert!(!itself.contains("win-a"), "{itself}");
+}
+
+#[test]
+fn behind_a_service_that_nobody_has_answered_at_one_request_is_enough() {
+    let ask = http(FixtureName::WinWebserver, Target::EveryPodBehindServiceIp);
+    bound(|at| {
+        let at = Bound { once: true, ..*at };
+        let Ok(Request::Get(gets)) = Http::request(&ask, &at) else {
+            panic!("it asks for nothing")
+        };
+        assert_eq!(gets.len(), 1);
+        let seen = Http::read(&ask, &at, &Reply::Get(vec![answered("web-1")])).expect("read");
+        assert_eq!(seen.unmet, Vec::<String>::new());
+        assert_eq!(seen.targets[0].by.as_deref(), Some("web-1"));
+    });
+}
+
+#[test]
 fn a_datagram_goes_to_every_pod_but_the_one_that_sends_it() {
     let ask = |of| UdpAsk { of };
     let Ok(Request::Get(gets)) = bound(|at| Udp::request(&ask(FixtureName::WinWebserver), at))
@@ -473,6 +510,12 @@ fn what_takes_time_to_come_right_and_what_must_last() {
     converging.retain(|name| *name != "fact");
     assert_eq!(those(Test::converges), converging);
     assert_eq!(those(Test::must_last), ["state"]);
+}
+
+#[test]
+fn what_holds_where_nobody_answers_expects_a_failure() {
+    let failing = ["http fails", "ping fails", "udp fails"];
+    assert_eq!(those(Test::expects_no_answer), failing);
 }
 
 #[test]
