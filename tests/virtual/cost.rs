@@ -8,20 +8,16 @@ use winconform::cluster::Cluster;
 use winconform::engine::RunOptions;
 use winconform_core::config::{Durations, Limits};
 use winconform_core::plan::Selection;
-use winconform_core::record::{Exit, critical_path};
+use winconform_core::record::{Exit, RunView, SIMULATED, critical_path};
 
-use crate::world::{Outcome, selection, trial, undisturbed, verdicts, within_of};
-
-/// Execs of one place: one to find curl, one for each look that has to hold, and one for what comes to
-/// stand long after the rest.
-const EXECS: u64 = 4;
-/// The place that is asked for the cluster's DNS suffix, too.
-const TOLD: &str = "prober-linux";
+use crate::execs::most_execs;
+use crate::world::{Outcome, selection, took, trial, undisturbed, verdicts, within_of};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("a_second_family_takes_no_more_execs", execs),
         trial("time_and_requests_are_within_their_bounds", bounds),
+        trial("what_no_service_answers_is_not_asked_for_its_pods", silent),
         trial("what_one_exec_cannot_print_goes_by_several", several),
         trial(
             "long_foreign_pages_are_wrong_answers_and_break_nothing",
@@ -60,7 +56,7 @@ fn came_to(
             world.joined.faults().set(fault.parse().expect("a fault"));
         }
         let client = world.server.client();
-        let context = "a simulation, no cluster";
+        let context = SIMULATED;
         let cluster = Cluster::behind(client, context, Durations::default(), limits);
         let mut options = RunOptions {
             selection,
@@ -80,26 +76,34 @@ fn came_to(
 }
 
 /// Requests that each node more may cost, and the time of a run by its critical path, in hundredths.
-const REQUESTS: u64 = 8;
+const REQUESTS: u64 = 7;
 const HUNDREDTHS: u128 = 110;
+
+/// A run of everything, with one thing broken or nothing.
+fn whole(topology: Topology, fault: Option<&'static str>, exit: Exit) -> Result<RunView, String> {
+    within_of(topology, 1, async move |world| {
+        if let Some(fault) = fault {
+            world.joined.faults().set(fault.parse().expect("a fault"));
+        }
+        let mut options = world.whole("r0");
+        options.config.outside.load_balancers = false;
+        let ran = undisturbed(&world.cluster(), &options).await;
+        ran.came_to(exit)?;
+        ran.view()
+    })
+}
 
 /// How many requests a run makes with so many nodes, if it takes no longer than it may.
 fn requests(nodes: usize) -> Result<u64, String> {
     let topology = three_builds(IpFamilies::IPv4).of_nodes(nodes);
-    within_of(topology, 1, async move |world| {
-        let mut options = world.whole("r0");
-        options.config.outside.load_balancers = false;
-        let ran = undisturbed(&world.cluster(), &options).await;
-        ran.came_to(Exit::Conformant)?;
-        let view = ran.view()?;
-        let path = critical_path(&view).ok_or("there is no critical path")?;
-        let took = view.last.duration_since(view.began).unsigned_abs();
-        if took.as_millis() * 100 > u128::from(path.took_ms) * HUNDREDTHS {
-            return Err(format!("{took:?}, and {} ms of it is needed", path.took_ms));
-        }
-        let ended = view.ended.as_ref().ok_or("it has no end")?;
-        Ok(ended.requests.iter().map(|(_, count)| count).sum())
-    })
+    let view = whole(topology, None, Exit::Conformant)?;
+    let path = critical_path(&view).ok_or("there is no critical path")?;
+    let took = took(&view);
+    if took.as_millis() * 100 > u128::from(path.took_ms) * HUNDREDTHS {
+        return Err(format!("{took:?}, and {} ms of it is needed", path.took_ms));
+    }
+    let ended = view.ended.as_ref().ok_or("it has no end")?;
+    Ok(ended.requests.iter().map(|(_, count)| count).sum())
 }
 
 fn bounds() -> Outcome {
@@ -115,6 +119,22 @@ fn bounds() -> Outcome {
     }
 }
 
+/// How long a run takes whose probers on Linux never get an answer of any Service, in hundredths of a
+/// healthy one: each request takes as long as its time-out. It is 1,500 where each is made as often as it
+/// takes to meet every pod.
+const SILENT: u32 = 400;
+
+fn silent() -> Outcome {
+    let of = || three_builds(IpFamilies::IPv4);
+    let healthy = took(&whole(of(), None, Exit::Conformant)?);
+    let dead = Some("kube-proxy-dead=linux");
+    let silent = took(&whole(of(), dead, Exit::NotConformant)?);
+    match silent <= healthy * SILENT / 100 {
+        true => Ok(()),
+        false => Err(format!("{silent:?}, and {healthy:?} of a healthy one")),
+    }
+}
+
 fn execs() -> Outcome {
     let (one, _) = counted(IpFamilies::IPv4, Limits::default())?;
     let (two, verdicts) = counted(IpFamilies::DualStack, Limits::default())?;
@@ -123,8 +143,7 @@ fn execs() -> Outcome {
         return Err("it is not looked at in two families".to_owned());
     }
     let over = |(place, count): &(&String, &u64)| {
-        let told = u64::from(place.ends_with(TOLD));
-        **count > EXECS + told || **count > one.get(*place).copied().unwrap_or_default()
+        **count > most_execs(place) || **count > one.get(*place).copied().unwrap_or_default()
     };
     match two.iter().find(over) {
         None => Ok(()),

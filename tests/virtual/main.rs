@@ -5,6 +5,8 @@
 //! every kind of stage. `WINCONFORM_TEST_SEEDS` is the number of seeds with each harness fault, 8 if it
 //! is not set; when it is set to more than 1, all checks are looked at everywhere.
 
+#[path = "../world/execs.rs"]
+mod execs;
 #[path = "../world/harness.rs"]
 mod harness;
 #[path = "../world/products.rs"]

@@ -201,7 +201,10 @@ fn deleted() -> Outcome {
                 return Err(format!("{id}: {verdict:?}, {times:?}\n{}", ran.told()));
             }
         }
-        if !ran.told().contains("could not be told each of 3 times") {
+        if !ran
+            .told()
+            .contains("could not be told in every repetition of 3")
+        {
             return Err(format!("that is not told:\n{}", ran.told()));
         }
         world.unchanged(&before)

@@ -18,7 +18,7 @@ use crate::killed::{at_event, goes_on};
 use crate::products::{described, tally_of, usual};
 use crate::signals::{once, twice};
 use crate::world::{
-    Outcome, Ran, World, lines, selection, trial, unbroken_in, verdicts, within_of,
+    Outcome, Ran, World, lines, selection, took, trial, unbroken_in, verdicts, within_of,
 };
 
 /// What is looked at: all of the ring, and what has a pod of its own beside it.
@@ -40,13 +40,15 @@ const SHORT: [&str; 3] = [
 ///
 /// What is sent or looked at again costs moments, and what was deleted ends a wait at once. Of a watch
 /// that is silent nothing is known until it is given up, after `watch` and a little more: as long as the
-/// rest of a run; of four in a row that are silent there is one in 600. None of it waits for `fixture`,
-/// which is as long as 15 runs.
-const HARNESS: [(&str, u32); 4] = [
+/// rest of a run; of four in a row that are silent there is one in 600. What hangs is given up after
+/// `api_answer`, an exec after `exec_connect` or `exec_idle`. None of it waits for `fixture`, which is as
+/// long as 15 runs.
+const HARNESS: [(&str, u32); 5] = [
     ("delete-created=0.2", 125),
     ("silent-watch=0.2", 425),
     ("reset=0.2", 125),
     ("cut-exec=0.2", 125),
+    ("hang=0.2", 600),
 ];
 
 /// So many of them, the first, make runs that differ much: with all seeds, and in a broken world, too.
@@ -112,10 +114,6 @@ fn calm(seeds: u64, broken: &[&str]) -> BTreeMap<u64, Duration> {
         (seed, took(&view))
     });
     took.collect()
-}
-
-fn took(view: &RunView) -> Duration {
-    view.last.duration_since(view.began).unsigned_abs()
 }
 
 /// Under a harness fault nothing of a ring is wrong, enough of it is told, and in time.

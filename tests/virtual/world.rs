@@ -17,7 +17,7 @@ use winconform::transport::{MadeUp, dial, made_up_runtime};
 use winconform_core::config::{Durations, Limits, Outside};
 use winconform_core::document::{Place, Placed};
 use winconform_core::plan::Selection;
-use winconform_core::record::{Exit, Line, RunView, read};
+use winconform_core::record::{Exit, Line, RunView, SIMULATED, read};
 use winconform_core::suite::Suites;
 use winconform_core::verdict::Verdict;
 
@@ -149,7 +149,7 @@ impl World {
             converge: Duration::from_secs(3),
             ..Durations::default()
         };
-        let context = "a simulation, no cluster";
+        let context = SIMULATED;
         Cluster::behind(self.server.client(), context, durations, Limits::default())
     }
 
@@ -225,9 +225,14 @@ impl World {
     }
 }
 
+/// How long a run took, in its time.
+pub(crate) fn took(view: &RunView) -> Duration {
+    view.last.duration_since(view.began).unsigned_abs()
+}
+
 /// A cluster that a client reaches.
 pub(crate) fn behind(client: kube::Client) -> Cluster {
-    let context = "a simulation, no cluster";
+    let context = SIMULATED;
     Cluster::behind(client, context, Durations::default(), Limits::default())
 }
 
