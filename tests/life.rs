@@ -276,6 +276,13 @@ async fn killed(world: &World, moment: &str) -> Outcome {
     unchanged(&before, &everything(world).await)
 }
 
+/// Of which run something is left, by the last command that is told to remove it.
+fn left_of(told: &str) -> Result<&str, String> {
+    told.rsplit_once("winconform cleanup --run ")
+        .and_then(|(_, rest)| rest.lines().next())
+        .ok_or_else(|| format!("no clean-up command in:\n{told}"))
+}
+
 async fn abandoned(world: &World) -> Outcome {
     let before = everything(world).await;
     let out = tempfile::tempdir().expect("a folder");
@@ -286,12 +293,8 @@ async fn abandoned(world: &World) -> Outcome {
     run.signal("INT").await;
     let (code, told) = run.end().await;
     equal(code, Some(130), &told)?;
-    let id = told
-        .split_once("winconform cleanup --run ")
-        .and_then(|(_, rest)| rest.lines().next())
-        .ok_or_else(|| format!("no clean-up command in:\n{told}"))?;
     written(out.path())?;
-    let (code, told) = output(binary(world, &["cleanup", "--run", id])).await;
+    let (code, told) = output(binary(world, &["cleanup", "--run", left_of(&told)?])).await;
     equal(code, Some(0), &told)?;
     unchanged(&before, &everything(world).await)
 }
@@ -616,7 +619,10 @@ async fn kept(world: &World) -> Outcome {
         if !made("Pod ") || made("Lease default/") {
             return Err(format!("not what was to stay: {after:?}"));
         }
-        let (code, told) = output(binary(world, &["cleanup"])).await;
+        if !told.contains("What the run created is left") {
+            return Err(format!("it is not told what is left:\n{told}"));
+        }
+        let (code, told) = output(binary(world, &["cleanup", "--run", left_of(&told)?])).await;
         equal(code, Some(0), &told)?;
         unchanged(&before, &everything(world).await)?;
     }

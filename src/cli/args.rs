@@ -168,8 +168,8 @@ pub(super) struct RunArgs {
     /// Run apart from runs without or with another id, which would otherwise be refused
     #[arg(long, value_name = "NAME", value_parser = parse_id)]
     pub(super) id: Option<String>,
-    /// Look at everything so many times, in the same workloads: of each check the worst counts, and
-    /// what differs is flaky
+    /// Look at everything so many times, in the same workloads: of what is told of a check the worst
+    /// counts, and what differs is flaky
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(super) repeat: u32,
     /// Look at everything again and again for this long, such as 8h; the deadline ends it, too

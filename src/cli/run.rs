@@ -62,11 +62,16 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
     let spared = |folder: &&Path| record.is_some_and(|record| out::holds(folder, record));
     let folder = args.out.as_deref().filter(|folder| !spared(folder));
     let finished = reported(&journal, finished, folder, args.format, screen)?;
-    let left = read(&journal.text()).is_ok_and(|view| !view.kept && !view.left().is_empty());
+    let view = read(&journal.text());
+    let left = view.as_ref().is_ok_and(|view| !view.left().is_empty());
     if finished.abandoned || left {
+        let what = match view.is_ok_and(|view| view.kept) {
+            true => "What the run created is left, as was asked for.",
+            false => "Something may be left.",
+        };
         let (command, context) = (cleanup.command(&options.run), printable(&cluster.context));
         screen.complain(&format!(
-            "Something may be left. To remove it:\n  {command}\n(of context `{context}`)\n"
+            "{what} To remove it:\n  {command}\n(of context `{context}`)\n"
         ));
     }
     if let Some(earlier) = &earlier {

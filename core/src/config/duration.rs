@@ -6,15 +6,21 @@ use jiff::SignedDuration;
 
 /// Text is not a duration.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("a number with its unit: `30s`, `20m` or `1h 30m`")]
-pub struct DurationError;
+pub enum DurationError {
+    /// It is none.
+    #[error("a number with its unit: `30s`, `20m` or `1h 30m`")]
+    Unreadable,
+    /// It is nothing, or less.
+    #[error("more than nothing, such as `30s`")]
+    Nothing,
+}
 
 /// Reads `30s`, `20m`, `1h 30m`: more than nothing.
 pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
-    let signed: SignedDuration = text.parse().map_err(|_| DurationError)?;
+    let signed: SignedDuration = text.parse().map_err(|_| DurationError::Unreadable)?;
     match Duration::try_from(signed) {
         Ok(duration) if !duration.is_zero() => Ok(duration),
-        Ok(_) | Err(_) => Err(DurationError),
+        Ok(_) | Err(_) => Err(DurationError::Nothing),
     }
 }
 
@@ -46,18 +52,15 @@ mod tests {
                 "{text}"
             );
         }
-        for text in [
-            "",
-            "20",
-            "-5m",
-            "5m ago",
-            "0s",
-            "m",
-            "20 parsecs",
-            "1d",
-            "\u{1b}[31m",
-        ] {
-            assert_eq!(parse_duration(text), Err(DurationError), "{text}");
+        for text in ["", "20", "m", "20 parsecs", "1d", "\u{1b}[31m"] {
+            assert_eq!(
+                parse_duration(text),
+                Err(DurationError::Unreadable),
+                "{text}"
+            );
+        }
+        for text in ["-5m", "5m ago", "0s"] {
+            assert_eq!(parse_duration(text), Err(DurationError::Nothing), "{text}");
         }
     }
 

@@ -84,7 +84,7 @@ pub(super) fn reservations(view: &RunView) -> Vec<Reservation> {
         say(
             "partly-told",
             format!(
-                "{count} could not be told each of {} times, among them {}",
+                "{count} could not be told in every repetition of {}, among them {}",
                 view.repetitions,
                 named.join("; ")
             ),
@@ -152,7 +152,7 @@ pub(super) fn asked_for(view: &RunView) -> Vec<String> {
     }
     if view.repetitions > 1 {
         told.push(format!(
-            "everything was looked at {} times; of a check the worst counts",
+            "everything was looked at {} times; of what was told of a check the worst counts",
             view.repetitions
         ));
     }

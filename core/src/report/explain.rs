@@ -22,12 +22,18 @@ pub struct Unknown {
 
 /// All that is known of one claim; of the id of a case or a check, as reports print it, that case.
 pub fn explain(suites: &Suites, id: &str) -> Result<String, Unknown> {
-    let (of_case, _) = id.split_once('[').unwrap_or((id, ""));
+    let (of_case, of_check) = match id.split_once('[') {
+        Some((of_case, _)) => (of_case, true),
+        None => (id, false),
+    };
     let (name, case) = match of_case.split_once('/') {
         None => (of_case, None),
         Some((name, case)) => (name, Some(case)),
     };
-    let is_meant = |one: &Case| case.is_none() || one.name.as_deref() == case;
+    let is_meant = |one: &Case| match (case, of_check) {
+        (None, false) => true,
+        (Some(_), _) | (None, true) => one.name.as_deref() == case,
+    };
     let claim = suites.claims.find(name);
     let claim = claim.filter(|claim| case.is_none() || suites.cases_of(&claim.id).any(is_meant));
     let Some(claim) = claim else {

@@ -165,7 +165,7 @@ fn hint(planned: &PlannedCheck, verdict: Option<Verdict>, because: Option<&Becau
 fn is_of_exec(kind: TroubleKind) -> bool {
     matches!(
         kind,
-        TroubleKind::ExecTransport | TroubleKind::ExitStatusLost | TroubleKind::OutputTruncated
+        TroubleKind::ExecTransport | TroubleKind::ExitStatusLost
     )
 }
 
