@@ -410,7 +410,7 @@ impl Dispatcher {
         let (verdict, reason) = state.judge(&brought);
         state.end_round(now, verdict, &reason);
         if !state.attempt_is_over(now, verdict, &reason, &self.limits, &self.durations) {
-            state.stage = Stage::Due(now + self.durations.look_again);
+            state.stage = Stage::Due(now + state.pause(now, &self.durations));
         } else if let Some(own) = brought.first()
             && state.is_to_be_confirmed(verdict)
         {

@@ -11,8 +11,9 @@ use winconform_core::plan::{Check, CheckId, Fate, Plan, PlannedLook, Point};
 use winconform_core::verdict::{Conclusion, Scope, SkipReason, Verdict};
 use winconform_core::way::{
     AdmissionAsk, AdmissionExpect, Change, Comparison, ContainerKind, Difference, FixtureKey,
-    FixtureName, HttpAsk, HttpExpect, Look, Need, SourceKind, StateAsk, StateExpect, Taken, Target,
-    Test, Trouble, TroubleKind, VantageKey, Workload,
+    FixtureName, Hindrance, HttpAsk, HttpExpect, Look, Need, PlacedPod, PlacementAsk,
+    PlacementExpect, SourceKind, StateAsk, StateExpect, Taken, Target, Test, Trouble, TroubleKind,
+    VantageKey, Workload,
 };
 
 use super::command::{Command, Input, LookIx, LookOutcome};
@@ -678,6 +679,40 @@ fn what_fails_counts_once_its_nodes_were_heard_of_and_has_its_time_after_a_silen
     assert!(asked);
     let heard_of = ended(&mut dispatcher, at, Turn::Refuted);
     assert_eq!(heard_of, Some(Verdict::Fail));
+}
+
+#[test]
+fn what_waits_is_looked_at_again_once_it_has_waited_for_a_while() {
+    let durations = Durations::default();
+    let when = |expect| {
+        let mut waits = check(0, 6);
+        let ask = PlacementAsk {
+            pod: PlacedPod::Plain,
+        };
+        waits.looks[0].test = Test::Placement(Look { ask, expect });
+        let mut dispatcher = late(vec![waits, check(1, 10)]);
+        let own = LookIx { check: 0, look: 0 };
+        let held = || Input::Asked(own, outcome(Turn::Holds));
+        let wakes = |commands: &[Command]| {
+            let mut commands = commands.iter();
+            commands.find_map(|command| match command {
+                Command::WakeAt(at) => Some(*at),
+                _ => None,
+            })
+        };
+        let at = wakes(&dispatcher.step(Duration::ZERO, held())).expect("a second look");
+        dispatcher.step(at, Input::Woken);
+        let commands = dispatcher.step(at, held());
+        let ends = commands
+            .iter()
+            .any(|command| matches!(command, Command::Attempted(_)));
+        assert!(ends, "{commands:?}");
+        at
+    };
+    // Another scheduler may bind it; what is bound stays so
+    let taint = Hindrance::UntoleratedTaint;
+    assert_eq!(when(PlacementExpect::Pending(taint)), durations.stays_ready);
+    assert_eq!(when(PlacementExpect::Starts), durations.look_again);
 }
 
 #[test]

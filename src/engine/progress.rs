@@ -7,7 +7,7 @@ use winconform_core::config::{Durations, Limits};
 use winconform_core::plan::{Check, Fate, PlannedLook};
 use winconform_core::record::{Attempted, LookRecord};
 use winconform_core::verdict::{Because, Conclusion, Verdict, because, conclude, judge};
-use winconform_core::way::{FixtureKey, FixtureName, Need, Trouble, TroubleKind};
+use winconform_core::way::{FixtureKey, FixtureName, Need, Test, Trouble, TroubleKind};
 
 use super::command::LookOutcome;
 
@@ -270,6 +270,28 @@ impl CheckState {
         }
     }
 
+    /// How long it is until the next round. What cannot have come and gone meanwhile, such as where a pod
+    /// was put, is looked at once more when it has lasted.
+    pub(super) fn pause(&self, now: Duration, durations: &Durations) -> Duration {
+        let mut looks = self.check.looks.iter();
+        let stays = looks.all(|look| matches!(look.test, Test::Placement(_)));
+        match self.good_since {
+            Some(since) if stays => (since + self.lasts(durations))
+                .saturating_sub(now)
+                .max(durations.look_again),
+            Some(_) | None => durations.look_again,
+        }
+    }
+
+    /// How long it has to hold.
+    fn lasts(&self, durations: &Durations) -> Duration {
+        let mut looks = self.check.looks.iter();
+        match looks.any(|look| look.test.must_last()) {
+            true => durations.stays_ready,
+            false => Duration::ZERO,
+        }
+    }
+
     /// Whether this round settles the attempt: it held as often as it must, or further rounds
     /// cannot be expected to change it. Only what crosses the network takes time to come right,
     /// and that time is granted once.
@@ -287,12 +309,7 @@ impl CheckState {
         }
         match verdict {
             Verdict::Pass | Verdict::KnownLimitation => {
-                let must_last = self.check.looks.iter().any(|look| look.test.must_last());
-                let lasts = if must_last {
-                    durations.stays_ready
-                } else {
-                    Duration::ZERO
-                };
+                let lasts = self.lasts(durations);
                 self.good_rounds >= limits.hold_rounds
                     && self.good_since.is_some_and(|since| now >= since + lasts)
             }

@@ -296,16 +296,17 @@ impl Test {
         }
     }
 
-    /// Whether it must hold for a while: pods without a readiness probe are Ready when they start.
+    /// Whether it must hold for a while: pods without a readiness probe are Ready when they start, and
+    /// what one scheduler finds no node for another may bind.
     pub fn must_last(&self) -> bool {
         match self {
             Self::State(_) => true,
+            Self::Placement(look) => matches!(look.expect, PlacementExpect::Pending(_)),
             Self::Http(_)
             | Self::Ping(_)
             | Self::Udp(_)
             | Self::Admission(_)
             | Self::Fact(_)
-            | Self::Placement(_)
             | Self::Preemption(_) => false,
         }
     }

@@ -509,7 +509,7 @@ fn what_takes_time_to_come_right_and_what_must_last() {
     let mut converging = those(|_| true);
     converging.retain(|name| *name != "fact");
     assert_eq!(those(Test::converges), converging);
-    assert_eq!(those(Test::must_last), ["state"]);
+    assert_eq!(those(Test::must_last), ["placement pending", "state"]);
 }
 
 #[test]

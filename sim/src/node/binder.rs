@@ -63,8 +63,20 @@ fn is_passed_over(pod: &Pod) -> bool {
             && condition.reason.as_deref() == Some("Unschedulable")
     });
     unschedulable
+        && !avoids_others(pod)
         && pod.metadata.deletion_timestamp.is_none()
         && pod.namespace().as_deref() != Some(LEFT_ALONE)
+}
+
+/// Whether there are pods that it may not be beside: of whether it is by them or by what is ignored that
+/// the scheduler passes it over, its words do not tell.
+fn avoids_others(pod: &Pod) -> bool {
+    let affinity = pod.spec.as_ref().and_then(|spec| spec.affinity.as_ref());
+    let avoids = affinity.and_then(|affinity| affinity.pod_anti_affinity.as_ref());
+    avoids.is_some_and(|avoids| {
+        let required = &avoids.required_during_scheduling_ignored_during_execution;
+        required.as_ref().is_some_and(|terms| !terms.is_empty())
+    })
 }
 
 /// Binds the pod to the first node of a fault's place from which nothing but what the fault ignores
@@ -165,12 +177,21 @@ mod tests {
 
     #[test]
     fn only_what_the_scheduler_has_passed_over_is_bound() {
-        let pod = |namespace: &str, reason: &str| -> Pod {
+        let pod_with = |affinity: Value, namespace: &str, reason: &str| -> Pod {
             let condition = json!({"type": "PodScheduled", "status": "False", "reason": reason});
             let pod = json!({"metadata": {"name": "p", "namespace": namespace},
+                "spec": {"containers": [], "affinity": affinity},
                 "status": {"conditions": [condition]}});
             serde_json::from_value(pod).expect("a pod")
         };
+        let pod = |namespace: &str, reason: &str| pod_with(json!({}), namespace, reason);
+        let required = |kind: &str| {
+            let term = json!({"topologyKey": "kubernetes.io/hostname"});
+            json!({kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
+        };
+        let beside = |kind: &str| pod_with(required(kind), "test", "Unschedulable");
+        assert!(is_passed_over(&beside("podAffinity")));
+        assert!(!is_passed_over(&beside("podAntiAffinity")));
         assert!(is_passed_over(&pod("test", "Unschedulable")));
         assert!(!is_passed_over(&pod("test", "SchedulingGated")));
         assert!(!is_passed_over(&pod("kube-system", "Unschedulable")));

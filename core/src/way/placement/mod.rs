@@ -1,7 +1,8 @@
 //! The way `placement`: where the scheduler put a pod of ours, or why it did not, and whether it
 //! started there.
 //!
-//! A pod that waits is judged by the scheduler's own words alone, never by how long it waits.
+//! A pod that waits is judged by the scheduler's own words alone, never by how long it waits; that no other
+//! scheduler binds it is looked at once more after a while.
 
 mod pod;
 mod said;
