@@ -109,6 +109,12 @@ impl Dispatcher {
         check.is_some_and(|check| check.asks_once(&self.limits))
     }
 
+    /// How long the round that begins has been put off since the one before.
+    pub(super) fn paused(&self, index: usize) -> Duration {
+        let check = self.checks.get(index);
+        check.map_or(Duration::ZERO, |check| check.paused)
+    }
+
     /// Takes what has happened at `now` since the start and gives what to do.
     pub(super) fn step(&mut self, now: Duration, input: Input) -> Vec<Command> {
         let mut commands = Vec::new();
@@ -410,7 +416,8 @@ impl Dispatcher {
         let (verdict, reason) = state.judge(&brought);
         state.end_round(now, verdict, &reason);
         if !state.attempt_is_over(now, verdict, &reason, &self.limits, &self.durations) {
-            state.stage = Stage::Due(now + state.pause(now, &self.durations));
+            state.paused = state.pause(now, &self.durations);
+            state.stage = Stage::Due(now + state.paused);
         } else if let Some(own) = brought.first()
             && state.is_to_be_confirmed(verdict)
         {

@@ -684,35 +684,54 @@ fn what_fails_counts_once_its_nodes_were_heard_of_and_has_its_time_after_a_silen
 #[test]
 fn what_waits_is_looked_at_again_once_it_has_waited_for_a_while() {
     let durations = Durations::default();
-    let when = |expect| {
-        let mut waits = check(0, 6);
-        let ask = PlacementAsk {
-            pod: PlacedPod::Plain,
+    let placement = |expect| {
+        let pod = PlacedPod::Plain;
+        let ask = PlacementAsk { pod };
+        let test = Test::Placement(Look { ask, expect });
+        PlannedLook {
+            test,
+            ..admission()
+        }
+    };
+    // When the second of two good rounds is due, which ends the attempt
+    let when = |looks: Vec<PlannedLook>| {
+        let own = (0..looks.len()).map(|look| LookIx { check: 0, look });
+        let own: Vec<_> = own.collect();
+        let waits = Check {
+            looks,
+            ..check(0, 6)
         };
-        waits.looks[0].test = Test::Placement(Look { ask, expect });
         let mut dispatcher = late(vec![waits, check(1, 10)]);
-        let own = LookIx { check: 0, look: 0 };
-        let held = || Input::Asked(own, outcome(Turn::Holds));
-        let wakes = |commands: &[Command]| {
-            let mut commands = commands.iter();
-            commands.find_map(|command| match command {
+        let mut held = |now| {
+            let asked = own.iter().map(|ix| Input::Asked(*ix, outcome(Turn::Holds)));
+            let commands = asked.flat_map(|input| dispatcher.step(now, input));
+            let commands: Vec<_> = commands.collect();
+            let wakes = commands.iter().find_map(|command| match command {
                 Command::WakeAt(at) => Some(*at),
                 _ => None,
-            })
+            });
+            let mut commands = commands.iter();
+            let ends = commands.any(|command| matches!(command, Command::Attempted(_)));
+            if let Some(at) = wakes {
+                dispatcher.step(at, Input::Woken);
+            }
+            (ends, wakes)
         };
-        let at = wakes(&dispatcher.step(Duration::ZERO, held())).expect("a second look");
-        dispatcher.step(at, Input::Woken);
-        let commands = dispatcher.step(at, held());
-        let ends = commands
-            .iter()
-            .any(|command| matches!(command, Command::Attempted(_)));
-        assert!(ends, "{commands:?}");
-        at
+        let (ends, at) = held(Duration::ZERO);
+        let at = at.expect("a second look");
+        assert!(!ends);
+        (at, held(at).0)
     };
+    let pending = || placement(PlacementExpect::Pending(Hindrance::UntoleratedTaint));
+    let starts = || placement(PlacementExpect::Starts);
+    let windows = pool(0);
+    let (last, again) = (durations.stays_ready, durations.look_again);
     // Another scheduler may bind it; what is bound stays so
-    let taint = Hindrance::UntoleratedTaint;
-    assert_eq!(when(PlacementExpect::Pending(taint)), durations.stays_ready);
-    assert_eq!(when(PlacementExpect::Starts), durations.look_again);
+    assert_eq!(when(vec![pending()]), (last, true));
+    assert_eq!(when(vec![starts()]), (again, true));
+    assert_eq!(when(vec![starts(), pending()]), (last, true));
+    // Whether a pod is ready comes and goes
+    assert_eq!(when(vec![pending(), pods(&windows)]), (again, false));
 }
 
 #[test]

@@ -206,7 +206,8 @@ impl Executor {
             }
             Command::Ask(ix) => {
                 if let Some(check) = self.dispatcher.check(ix.check) {
-                    self.spans.asks(ix, check);
+                    let pause = self.dispatcher.paused(ix.check);
+                    self.spans.asks(ix, check, pause);
                 }
                 self.ask(ix);
             }

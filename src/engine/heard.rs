@@ -205,17 +205,18 @@ impl Node {
             return told.clone();
         }
         let began = Instant::now();
-        let told = ask(api, name).await;
+        let (told, since) = match ask(api, name).await {
+            Ok(sign) => (Ok(sign), String::new()),
+            Err((trouble, since)) => (Err(trouble), since),
+        };
         match &told {
             Ok(_) => self.away = None,
             Err(trouble) if trouble.kind == TroubleKind::FixtureChanged => {
-                // Back in the meantime, and away again
-                if self
-                    .away
-                    .as_ref()
-                    .is_none_or(|(_, said)| *said != trouble.detail)
-                {
-                    self.away = Some((began, trouble.detail.clone()));
+                // Back in the meantime, and away again; what else is said of it changes while it is away
+                let known = |before: &str| !before.is_empty() && !since.is_empty();
+                let again = |(_, before): &(Instant, String)| known(before) && *before != since;
+                if self.away.as_ref().is_none_or(again) {
+                    self.away = Some((began, since));
                 }
             }
             Err(_) => {}
@@ -238,21 +239,28 @@ impl Node {
     }
 }
 
-async fn ask(api: &Api, name: &str) -> Result<Sign, Trouble> {
-    let lease = told(api, name, LEASES.object_path(Some(NAMESPACE), name)).await?;
+/// A node's sign of life, or why there is none, and since when it is not Ready where that is told.
+async fn ask(api: &Api, name: &str) -> Result<Sign, (Trouble, String)> {
+    let unknown = |trouble| (trouble, String::new());
+    let lease = told(api, name, LEASES.object_path(Some(NAMESPACE), name)).await;
+    let lease = lease.map_err(unknown)?;
     // After its Lease: who boots tells of it before
-    let node = told(api, name, format!("/api/v1/nodes/{}", encode(name))).await?;
+    let node = told(api, name, format!("/api/v1/nodes/{}", encode(name))).await;
+    let node = node.map_err(unknown)?;
     if node.status == 404 {
-        return Err(changed(name, "is gone"));
+        return Err(unknown(changed(name, "is gone")));
     }
     if node.status == 200 {
         readiness(&node.body).map_err(|said| {
             let ready = condition(&node.body, "Ready");
             let since = ready.map(|ready| word(&ready["lastTransitionTime"]));
-            let since = since.filter(|since| !since.is_empty());
-            let since = since.map(|since| format!(" since {}", printable(&since)));
-            let how = format!("is no longer Ready{}: {said}", since.unwrap_or_default());
-            changed(name, &how)
+            let since = since.unwrap_or_default();
+            let from = match since.as_str() {
+                "" => String::new(),
+                since => format!(" since {}", printable(since)),
+            };
+            let how = format!("is no longer Ready{from}: {said}");
+            (changed(name, &how), since)
         })?;
     }
     let spec = &lease.body["spec"];
@@ -481,6 +489,45 @@ mod tests {
             pause(api.durations().converge + Duration::from_secs(1)).await;
             let told = amiss(&heard, true).await;
             assert_eq!(told.is_none(), others > 0, "{told:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn how_long_one_is_away_counts_from_its_going_whatever_is_said_of_it() {
+        let fake = Fake::default();
+        let api = fake.api();
+        let put = |since: Option<&str>, message: &str| {
+            let mut ready = json!({"type": "Ready", "status": "False", "message": message});
+            if let Some(since) = since {
+                ready["lastTransitionTime"] = json!(since);
+            }
+            let conditions = json!([ready]);
+            let node = json!({"metadata": {"name": "win-a"}, "status": {"conditions": conditions}});
+            fake.put(NODE, node);
+        };
+        let long = api.durations().converge + Duration::from_secs(1);
+        let (first, second) = (Some("2026-01-01T00:00:00Z"), Some("2026-01-01T00:09:00Z"));
+        for (before, after, is_long) in [
+            (first, first, true),
+            // Nobody tells of when
+            (None, None, true),
+            (first, None, true),
+            // It was back meanwhile
+            (first, second, false),
+        ] {
+            let heard = Heard::default();
+            let node = heard.node("win-a");
+            let away = async |since, message| {
+                put(since, message);
+                let now = Instant::now();
+                let told = node.lock().await.hear(&api, "win-a", now).await;
+                assert!(told.is_err(), "{told:?}");
+                heard.is_away_for_long(&api, now, "win-a").await
+            };
+            assert!(!away(before, "the runtime was last seen 3m2s ago").await);
+            pause(long).await;
+            let told = away(after, "the runtime was last seen 4m3s ago").await;
+            assert_eq!(told, is_long, "{before:?} {after:?}");
         }
     }
 }

@@ -40,6 +40,8 @@ pub(super) struct CheckState {
     pub(super) good_rounds: u32,
     /// When the first of the good rounds in a row ended.
     pub(super) good_since: Option<Duration>,
+    /// How long the next round was put off.
+    pub(super) paused: Duration,
 }
 
 /// What a check is waiting for.
@@ -83,6 +85,7 @@ impl CheckState {
             concluded: false,
             began: None,
             good_since: None,
+            paused: Duration::ZERO,
             rounds: 0,
             good_rounds: 0,
         }

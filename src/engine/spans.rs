@@ -18,7 +18,7 @@ pub(super) struct Spans {
     journal: Journal,
     began: Instant,
     next: u32,
-    /// The pause between two rounds of one check.
+    /// The pause between two rounds of one check that looks from somewhere.
     look_again: Duration,
     /// How many looks at the API server may be under way at once.
     in_flight: usize,
@@ -101,8 +101,9 @@ impl Spans {
         }
     }
 
-    pub(super) fn asks(&mut self, look: LookIx, check: &Check) {
-        let mut after = self.due(look, check);
+    /// A look at the API server begins, this long after the round before.
+    pub(super) fn asks(&mut self, look: LookIx, check: &Check, pause: Duration) {
+        let mut after = self.due(look, check, pause);
         after.extend(self.made_room.take().map(at_once));
         let begun = self.begin(Activity::Ask, Instant::now(), &after);
         self.in_span(look, begun.id);
@@ -125,7 +126,7 @@ impl Spans {
         let mut after: BTreeMap<u32, After> = BTreeMap::new();
         let mut swept = Vec::new();
         for (look, check) in looks {
-            for one in self.due(look, check) {
+            for one in self.due(look, check, self.look_again) {
                 // The pause before the second round counts for those that are in it
                 let known = after.entry(one.id).or_insert(one);
                 known.pause_ms = known.pause_ms.max(one.pause_ms);
@@ -157,12 +158,12 @@ impl Spans {
     }
 
     /// What has to be over before a look: what its whole check needs, and the round before.
-    fn due(&mut self, look: LookIx, check: &Check) -> Vec<After> {
+    fn due(&mut self, look: LookIx, check: &Check, pause: Duration) -> Vec<After> {
         let rounds = self.checks.entry(look.check).or_default();
         if rounds.now.contains_key(&look.look) {
             rounds.before = std::mem::take(&mut rounds.now).into_values().collect();
         }
-        let pause_ms = millis(self.look_again);
+        let pause_ms = millis(pause);
         let before = rounds.before.iter().map(|id| After { id: *id, pause_ms });
         let needs = check.looks.iter().flat_map(PlannedLook::rests_on);
         let needs = needs.filter_map(|(key, _)| self.fixtures.get(&key).copied());
@@ -232,6 +233,9 @@ mod tests {
 
     use super::*;
     use crate::cluster::fake::Fake;
+
+    /// Between two rounds that look from nowhere.
+    const PAUSE: Duration = Duration::from_secs(5);
 
     fn started() -> Event {
         let started = serde_json::json!({"schema": 4, "version": "0", "run": "r", "context": "c",
@@ -327,12 +331,12 @@ mod tests {
         spans.stands(&sample);
         let (check, from) = (check(), linux_pod());
         for _ in 0..2 {
-            spans.asks(look(1), &check);
+            spans.asks(look(1), &check, PAUSE);
             spans.sweeps(&from, [(look(0), &check)].into_iter());
             spans.asked(look(1));
             spans.swept(&from);
         }
-        let pause = 500;
+        let (pause, swept) = (millis(PAUSE), 500);
         assert_eq!(
             waited(&journal),
             [
@@ -345,7 +349,7 @@ mod tests {
                 (5, vec![(2, 0), (3, 0)]),
                 // The second
                 (6, vec![(2, 0), (3, 0), (4, pause), (5, pause)]),
-                (7, vec![(2, 0), (3, 0), (4, pause), (5, pause)]),
+                (7, vec![(2, 0), (3, 0), (4, swept), (5, swept)]),
             ]
         );
     }
@@ -373,17 +377,17 @@ mod tests {
         let look = |check| LookIx { check, look: 1 };
         let most = spans.in_flight;
         for index in 0..most {
-            spans.asks(look(index), &check);
+            spans.asks(look(index), &check, PAUSE);
         }
         spans.settled();
         // The fourth ends: another takes its place
         spans.asked(look(3));
-        spans.asks(look(most), &check);
+        spans.asks(look(most), &check, PAUSE);
         spans.settled();
         // The fifth ends, and nothing waits: what comes later found room
         spans.asked(look(4));
         spans.settled();
-        spans.asks(look(most + 1), &check);
+        spans.asks(look(most + 1), &check, PAUSE);
         for index in [most, most + 1] {
             spans.asked(look(index));
         }
@@ -397,10 +401,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn repetitions_leave_no_spans() {
         let (mut spans, journal) = spans();
-        spans.asks(look(1), &check());
+        spans.asks(look(1), &check(), PAUSE);
         spans.asked(look(1));
         spans.repeats();
-        spans.asks(look(1), &check());
+        spans.asks(look(1), &check(), PAUSE);
         spans.asked(look(1));
         assert_eq!(waited(&journal), [(0, vec![])]);
     }

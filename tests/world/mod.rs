@@ -143,7 +143,7 @@ pub(crate) fn durations() -> Durations {
         unscheduled: seconds(6),
         outlasts_liveness: seconds(2),
         lease: seconds(40),
-        stays_ready: seconds(1),
+        stays_ready: seconds(2),
         converge: seconds(5),
         balancer: seconds(10),
         look_again: Duration::from_millis(100),

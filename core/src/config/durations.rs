@@ -37,7 +37,8 @@ pub struct Durations {
     /// at the earliest; its liveness probe is asked from 60 s on, every 15 s, and the third failure
     /// has it restarted (`manifests/slow-starter.yaml`).
     pub outlasts_liveness: Duration,
-    /// How long pods without a readiness probe must be seen Ready for their check to pass.
+    /// How long pods without a readiness probe must be seen Ready, and others Pending, for their check to
+    /// pass.
     pub stays_ready: Duration,
     /// How long the scheduler may find no node for a pod before that is final.
     pub unscheduled: Duration,
@@ -55,7 +56,8 @@ pub struct Durations {
     pub sign_of_life: Duration,
     /// How long a pod of ours that is being deleted may still be there.
     pub leaving: Duration,
-    /// The pause between two looks of one check.
+    /// The pause between two looks of one check; one at where pods are put is made again after
+    /// `stays_ready`.
     pub look_again: Duration,
     /// All of looking at what failed, before tear-down.
     pub diagnose: Duration,

@@ -249,11 +249,11 @@ kinds! {
         "node at=PLACE aspect=taints",
     ]
     TaintIgnored "taint-ignored" Nodes
-        "pods that do not tolerate its nodes' taints are bound to them all the same" [
+        "pods that do not tolerate its nodes' taints are bound to them all the same, but for those that keep away from others" [
         "pod at=PLACE aspect=binding",
     ]
     RequestsIgnored "requests-ignored" Nodes
-        "pods that ask for more than its nodes have left are bound to them all the same" [
+        "pods that ask for more than its nodes have left are bound to them all the same, but for those that keep away from others" [
         "pod at=PLACE aspect=binding",
     ]
     KubeletSkewed "kubelet-skewed" Nodes

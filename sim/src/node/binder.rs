@@ -53,14 +53,21 @@ async fn bind_all(cluster: &Cluster) {
     }
 }
 
-/// Whether the scheduler has found no node for the pod (`PodScheduled`, `Unschedulable`).
+/// What the scheduler says of a node to which something keeps a pod from going that is ignored here
+/// (kubernetes 1.37.0, `pkg/scheduler/framework/plugins`: `tainttoleration`, `noderesources`).
+const IGNORED: [&str; 2] = ["untolerated taint", "Insufficient "];
+
+/// Whether the scheduler has found no node for the pod by what is ignored (`PodScheduled`,
+/// `Unschedulable`).
 fn is_passed_over(pod: &Pod) -> bool {
     let conditions = pod.status.iter().flat_map(|status| &status.conditions);
     let mut conditions = conditions.flatten();
+    let ignored = |message: &String| IGNORED.iter().any(|words| message.contains(words));
     let unschedulable = conditions.any(|condition| {
         condition.type_ == "PodScheduled"
             && condition.status == "False"
             && condition.reason.as_deref() == Some("Unschedulable")
+            && condition.message.as_ref().is_some_and(ignored)
     });
     unschedulable
         && !avoids_others(pod)
@@ -68,8 +75,8 @@ fn is_passed_over(pod: &Pod) -> bool {
         && pod.namespace().as_deref() != Some(LEFT_ALONE)
 }
 
-/// Whether there are pods that it may not be beside: of whether it is by them or by what is ignored that
-/// the scheduler passes it over, its words do not tell.
+/// Whether there are pods that it may not be beside. They may be on the node that has no room, of which the
+/// scheduler says no more than that.
 fn avoids_others(pod: &Pod) -> bool {
     let affinity = pod.spec.as_ref().and_then(|spec| spec.affinity.as_ref());
     let avoids = affinity.and_then(|affinity| affinity.pod_anti_affinity.as_ref());
@@ -177,19 +184,40 @@ mod tests {
 
     #[test]
     fn only_what_the_scheduler_has_passed_over_is_bound() {
-        let pod_with = |affinity: Value, namespace: &str, reason: &str| -> Pod {
-            let condition = json!({"type": "PodScheduled", "status": "False", "reason": reason});
+        let says = |message: &str, affinity: Value, namespace: &str, reason: &str| -> Pod {
+            let condition = json!({"type": "PodScheduled", "status": "False", "reason": reason,
+                "message": message});
             let pod = json!({"metadata": {"name": "p", "namespace": namespace},
                 "spec": {"containers": [], "affinity": affinity},
                 "status": {"conditions": [condition]}});
             serde_json::from_value(pod).expect("a pod")
         };
-        let pod = |namespace: &str, reason: &str| pod_with(json!({}), namespace, reason);
+        let full = "0/1 nodes are available: 1 Insufficient cpu.";
+        let pod = |namespace: &str, reason: &str| says(full, json!({}), namespace, reason);
+        for (message, ignored) in [
+            (full, true),
+            (
+                "0/1 nodes are available: 1 node(s) had untolerated taint(s).",
+                true,
+            ),
+            (
+                "0/1 nodes are available: 1 node(s) had untolerated taint {os: windows}.",
+                true,
+            ),
+            (
+                "0/1 nodes are available: 1 node(s) didn't match pod affinity rules.",
+                false,
+            ),
+            ("", false),
+        ] {
+            let pod = says(message, json!({}), "test", "Unschedulable");
+            assert_eq!(is_passed_over(&pod), ignored, "{message}");
+        }
         let required = |kind: &str| {
             let term = json!({"topologyKey": "kubernetes.io/hostname"});
             json!({kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
         };
-        let beside = |kind: &str| pod_with(required(kind), "test", "Unschedulable");
+        let beside = |kind: &str| says(full, required(kind), "test", "Unschedulable");
         assert!(is_passed_over(&beside("podAffinity")));
         assert!(!is_passed_over(&beside("podAntiAffinity")));
         assert!(is_passed_over(&pod("test", "Unschedulable")));
