@@ -204,7 +204,8 @@ impl Sort {
                 .expect("an object")
                 .remove("nodeName");
             pod["status"] = json!({"phase": "Pending", "conditions": [{"type": "PodScheduled",
-                "status": "False", "reason": "Unschedulable"}]});
+                "status": "False", "reason": "Unschedulable",
+                "message": "0/4 nodes are available: 4 Insufficient cpu, 4 node(s) had untolerated taint(s)."}]});
         }
         pod
     }
