@@ -23,13 +23,16 @@ source "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../lib.bash"
 bridge() { printf '%s' "winconform$1"; }
 
 # Sets $groups to the directories in which the nodes' cgroups of the network
-# with the number $1 are: below this process's own, in each hierarchy.
+# with the number $1 are: below this process's own, in each hierarchy. That of
+# version 2 too, where a machine has it beside those of version 1: runc makes
+# cgroups for containers there as well, and leaves them.
 find_groups() {
     local line controllers path
     groups=()
     while IFS= read -r line; do
         controllers=${line#*:} controllers=${controllers%%:*} path=${line#*:*:}
-        [[ $controllers ]] || continue # the unified hierarchy; see `up`
+        [[ $controllers || -e /sys/fs/cgroup/unified/cgroup.controllers ]] || continue
+        controllers=${controllers:-unified}
         groups+=("/sys/fs/cgroup/${controllers#name=}${path%/}/winconform-$1")
     done </proc/self/cgroup
 }
