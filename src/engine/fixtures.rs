@@ -301,6 +301,8 @@ impl Fixtures {
             | FixtureName::PolicyAllowed
             | FixtureName::WindowsPodProber
             | FixtureName::Ring
+            | FixtureName::EachLinuxPod
+            | FixtureName::EachLinuxNode
             | FixtureName::LinuxNodeProber
             | FixtureName::WindowsNodeProber => {
                 let pods = self.wait_for_pods(key, 1).await?;

@@ -14,7 +14,7 @@ use winconform_core::text::printable;
 use winconform_core::way::{FixtureKey, FixtureName, SourceKind, VantageKey};
 
 use super::prepull::Pull;
-use crate::cluster::kinds::{DEPLOYMENTS, Kind, NETWORK_POLICIES, RUNTIME_CLASSES};
+use crate::cluster::kinds::{DEPLOYMENTS, Kind, NETWORK_POLICIES, PODS, RUNTIME_CLASSES};
 use crate::cluster::labels;
 use crate::transport::PodRef;
 
@@ -211,9 +211,13 @@ fn as_written(name: FixtureName) -> Result<Vec<Json>, ManifestError> {
         FixtureName::NodeSample => include_str!("../../manifests/node-sample.yaml"),
         FixtureName::LinuxServer => include_str!("../../manifests/linux-server.yaml"),
         FixtureName::UnboundPods => include_str!("../../manifests/unbound-pods.yaml"),
-        FixtureName::LinuxPodProber => include_str!("../../manifests/probers/linux-pod.yaml"),
+        FixtureName::LinuxPodProber | FixtureName::EachLinuxPod => {
+            include_str!("../../manifests/probers/linux-pod.yaml")
+        }
         FixtureName::WindowsPodProber => include_str!("../../manifests/probers/windows-pod.yaml"),
-        FixtureName::LinuxNodeProber => include_str!("../../manifests/probers/linux-node.yaml"),
+        FixtureName::LinuxNodeProber | FixtureName::EachLinuxNode => {
+            include_str!("../../manifests/probers/linux-node.yaml")
+        }
         FixtureName::WindowsNodeProber => include_str!("../../manifests/probers/windows-node.yaml"),
         FixtureName::Ring => include_str!("../../manifests/probers/ring.yaml"),
         FixtureName::Alias => include_str!("../../manifests/alias.yaml"),
@@ -223,7 +227,12 @@ fn as_written(name: FixtureName) -> Result<Vec<Json>, ManifestError> {
         FixtureName::PolicyAllowed => include_str!("../../manifests/policy/allowed.yaml"),
         FixtureName::Sched(fixture) => super::aim::as_written(fixture),
     };
-    parsed(name, text)
+    let mut objects = parsed(name, text)?;
+    // No Service leads to those that look from a node each
+    if name == FixtureName::EachLinuxPod {
+        objects.retain(|object| object["kind"] == PODS.kind);
+    }
+    Ok(objects)
 }
 
 /// The prober of a build that agnhost has no image of.
@@ -287,26 +296,7 @@ fn labels_of(key: &FixtureKey, run: &str) -> Vec<(&'static str, String)> {
 
 /// An object's name in a fixture.
 pub(super) fn name(plain: &str, key: &FixtureKey) -> String {
-    let kind = match key.name {
-        FixtureName::LinuxNodeProber | FixtureName::WindowsNodeProber => "-node",
-        FixtureName::Namespaces
-        | FixtureName::WinWebserver
-        | FixtureName::Iis
-        | FixtureName::SlowStarter
-        | FixtureName::NanoServer
-        | FixtureName::NodeSample
-        | FixtureName::LinuxServer
-        | FixtureName::UnboundPods
-        | FixtureName::LinuxPodProber
-        | FixtureName::WindowsPodProber
-        | FixtureName::Ring
-        | FixtureName::Alias
-        | FixtureName::LoadBalancer
-        | FixtureName::Churn
-        | FixtureName::PolicyDenied
-        | FixtureName::PolicyAllowed
-        | FixtureName::Sched(_) => "",
-    };
+    let kind = if key.name.is_on_node() { "-node" } else { "" };
     let name = match &key.pool {
         Some(pool) => format!("{plain}{kind}-{pool}"),
         None => plain.to_owned(),

@@ -61,6 +61,8 @@ pub(super) fn settles_in(fixture: FixtureName, durations: &Durations) -> Duratio
         | FixtureName::LinuxPodProber
         | FixtureName::WindowsPodProber
         | FixtureName::Ring
+        | FixtureName::EachLinuxPod
+        | FixtureName::EachLinuxNode
         | FixtureName::LinuxNodeProber
         | FixtureName::WindowsNodeProber
         | FixtureName::Alias

@@ -1,4 +1,4 @@
-//! Runs in which each node of a Windows pool is looked from: the pool has two.
+//! Runs in which each node is looked from: two of Windows and two of Linux.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::LazyLock;
@@ -90,11 +90,13 @@ pub(crate) fn trials() -> Vec<Trial> {
     healthy.chain(broken).chain(broken_off).collect()
 }
 
-/// One Linux node and two of Windows Server 2022.
+/// Two Linux nodes and two of Windows Server 2022.
 pub(crate) fn two() -> Topology {
     let mut topology = Topology::hybrid();
-    let second = NodeSpec::new("windows-2022-b", Pool::Windows(Build::Ws2022));
-    topology.nodes.push(second);
+    topology.nodes.extend([
+        NodeSpec::new("linux-b", Pool::Linux),
+        NodeSpec::new("windows-2022-b", Pool::Windows(Build::Ws2022)),
+    ]);
     topology
 }
 

@@ -181,8 +181,11 @@ impl Surroundings<'_> {
             (Across::Pool | Across::Pools, true) => "which its samples stand on",
             (Across::Pool | Across::Pools, false) => return None,
         };
-        let pool = point.pool.as_ref()?;
-        let one_alone = self.pools.get(pool)?.nodes.len() == 1;
+        let pool = match case.over.across {
+            Across::Nodes => point.source_pool()?,
+            Across::Pool | Across::Pools => point.pool.clone()?,
+        };
+        let one_alone = self.pools.get(&pool)?.nodes.len() == 1;
         (one_alone && point.node.is_none()).then(|| format!("{pool} has one usable node, {stands}"))
     }
 
@@ -207,20 +210,11 @@ impl Surroundings<'_> {
         let key = |(name, need): (FixtureName, Need)| (name.at(of).on(next), need);
         let from = source.map(|kind| VantageKey {
             kind,
-            pool: match (kind, &point.pool) {
-                (SourceKind::Outside, _) => None,
-                (SourceKind::WindowsPod | SourceKind::WindowsNode, Some(pool)) => {
-                    Some(pool.clone())
-                }
-                (
-                    SourceKind::LinuxPod
-                    | SourceKind::WindowsPod
-                    | SourceKind::LinuxNode
-                    | SourceKind::WindowsNode,
-                    _,
-                ) => Some(PoolName::linux()),
-            },
-            node: point.node.filter(|_| kind == SourceKind::WindowsPod),
+            pool: kind.pool(point.pool.as_ref()),
+            // A control that looks from another pool is of no node of the check's
+            node: point.node.filter(|_| {
+                kind.is_on_each_node() && kind.pool(point.pool.as_ref()) == point.source_pool()
+            }),
         });
         PlannedLook {
             name: name.to_owned(),
@@ -324,9 +318,11 @@ pub fn image_role(fixture: FixtureName) -> Option<Image> {
         }
         FixtureName::Iis => Some(Image::Iis),
         FixtureName::NanoServer => Some(Image::NanoServer),
-        FixtureName::LinuxServer | FixtureName::LinuxPodProber | FixtureName::LinuxNodeProber => {
-            Some(Image::AgnhostLinux)
-        }
+        FixtureName::LinuxServer
+        | FixtureName::LinuxPodProber
+        | FixtureName::LinuxNodeProber
+        | FixtureName::EachLinuxPod
+        | FixtureName::EachLinuxNode => Some(Image::AgnhostLinux),
         FixtureName::WindowsNodeProber => Some(Image::HostProcess),
         FixtureName::Sched(fixture) if fixture.starts() => Some(Image::ServerCore),
         FixtureName::WindowsPodProber | FixtureName::Ring => Some(Image::WindowsProber),

@@ -52,7 +52,7 @@ pub struct Point {
     pub source: Option<SourceKind>,
     /// The Windows pool that is looked at, where that is another axis.
     pub to: Option<PoolName>,
-    /// The node of the pool that is looked from, where each is.
+    /// The node of the source's pool that is looked from, where each is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<NodeOrdinal>,
     /// The kind of object that is sent.
@@ -75,7 +75,7 @@ pub enum Axis {
     Source,
     /// The Windows pool that is looked at.
     To,
-    /// The node of the pool that is looked from.
+    /// The node of the source's pool that is looked from.
     Node,
     /// The kind of object that is sent.
     Workload,
@@ -136,9 +136,16 @@ impl Point {
         word.map(Cow::Borrowed)
     }
 
+    /// The pool that its source is in; that of Windows where it has none.
+    pub fn source_pool(&self) -> Option<PoolName> {
+        let pool = self.pool.as_ref();
+        self.source
+            .map_or_else(|| pool.cloned(), |kind| kind.pool(pool))
+    }
+
     /// The name of the node that is looked from, where each of its pool is. Foreign text.
     pub fn node_name(&self, pools: &BTreeMap<PoolName, Pool>) -> Option<String> {
-        let pool = pools.get(self.pool.as_ref()?)?;
+        let pool = pools.get(&self.source_pool()?)?;
         pool.node(self.node?).cloned()
     }
 

@@ -3,7 +3,7 @@
 use super::check::Point;
 use crate::facts::{IpFamily, NodeOrdinal, PoolName};
 use crate::suite::{Across, Over};
-use crate::way::{AdmissionExpect, ContainerKind, Look, Test, Workload};
+use crate::way::{AdmissionExpect, ContainerKind, Look, SourceKind, Test, Workload};
 
 /// Every point of a case; `pools` are those of its cluster, `to` those that are looked at from
 /// each, `second` the family that its cluster has besides its first; `ring` tells the nodes of a pool
@@ -25,11 +25,12 @@ pub(super) fn points(
         .iter()
         .flat_map(|pool| to.iter().map(move |to| (pool, to)));
     for (pool, to) in pairs {
-        let each = pool.as_ref().filter(|_| over.across == Across::Nodes);
-        let nodes = axis(each.map(&ring).into_iter().flatten());
-        let places = sources
-            .iter()
-            .flat_map(|source| nodes.iter().map(move |node| (source, node)));
+        let places = sources.iter().flat_map(|source| {
+            let each = source.and_then(|kind: SourceKind| kind.pool(pool.as_ref()));
+            let each = each.filter(|_| over.across == Across::Nodes && pool.is_some());
+            let nodes = axis(each.iter().flat_map(&ring));
+            nodes.into_iter().map(move |node| (source, node))
+        });
         for (source, node) in places {
             for workload in &workloads {
                 for container in &containers {
@@ -44,7 +45,7 @@ pub(super) fn points(
                             pool: pool.clone(),
                             source: *source,
                             to: to.clone(),
-                            node: *node,
+                            node,
                             workload: *workload,
                             container: *container,
                             value: value.clone(),

@@ -257,7 +257,7 @@ impl Term {
                 let known: Vec<_> = known.iter().map(String::as_str).collect();
                 if known.is_empty() {
                     let message = format!(
-                        "no Windows pool of the cluster has several usable nodes, so none is `{pattern}`"
+                        "no pool of the cluster has several usable nodes, so none is `{pattern}`"
                     );
                     return Some(self.at.problem(message, None));
                 }

@@ -69,16 +69,15 @@ pub(super) fn looked_from(view: &RunView) -> Vec<String> {
     for check in view.checks.values() {
         let point = &check.planned.point;
         let Some((name, pool)) = point
-            .pool
-            .as_ref()
-            .and_then(|name| pools.get_key_value(name))
+            .source_pool()
+            .and_then(|name| pools.get_key_value(&name))
         else {
             continue;
         };
         // The prober of such a pool can be nowhere else
         let node = match (point.node, pool.nodes.as_slice(), point.source) {
             (Some(node), ..) => pool.node(node),
-            (None, [alone], Some(SourceKind::WindowsPod)) if each => Some(alone),
+            (None, [alone], Some(kind)) if each && kind != SourceKind::Outside => Some(alone),
             (None, ..) => None,
         };
         let conclusion = check.conclusion.as_ref();

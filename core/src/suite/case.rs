@@ -210,12 +210,8 @@ fn check_axes(
         .iter()
         .filter_map(|(_, control)| control.as_ref()?.test.as_ref());
     let mut all = of_controls.clone().chain([test]).flat_map(Test::needs);
-    if over.across != Across::Nodes && all.any(|(name, _)| name == FixtureName::Ring) {
-        refuse(
-            "the ring has a pod on each node, but the case is not repeated over nodes",
-            "add `node: each` to `over`",
-        );
-    }
+    let needs_ring = all.any(|(name, _)| name == FixtureName::Ring);
+    check_nodes(over, needs_ring, &mut refuse);
     let mut needs = std::iter::once(test)
         .chain(of_controls)
         .flat_map(Test::needs);
@@ -226,6 +222,23 @@ fn check_axes(
         refuse(
             "its fixture stands once per pool, but the case has no pool",
             "add `pool: windows` to `over`",
+        );
+    }
+}
+
+/// What is repeated over nodes, and what has to be.
+fn check_nodes(over: &Over, needs_ring: bool, refuse: &mut impl FnMut(&str, &str)) {
+    if needs_ring && over.across != Across::Nodes {
+        refuse(
+            "the ring has a pod on each node, but the case is not repeated over nodes",
+            "add `node: each` to `over`",
+        );
+    }
+    let in_ring = |source: &SourceKind| *source == SourceKind::WindowsPod;
+    if needs_ring && !over.sources.iter().all(in_ring) {
+        refuse(
+            "the ring is of pods on Windows nodes, each of which looks at the next",
+            "look from `windows-pod` alone",
         );
     }
 }

@@ -81,14 +81,11 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
         Workload::as_str,
     );
     if let (Some(node), Some(sources)) = (node, &sources)
-        && sources[..] != [SourceKind::WindowsPod]
+        && (sources.is_empty() || !sources.iter().all(|source| source.is_on_each_node()))
     {
-        let message = "each node of a Windows pool is looked from by a pod of ours";
-        decoder.report(
-            node,
-            message,
-            Some("write `source: [windows-pod]`".to_owned()),
-        );
+        let message = "each node is looked from by a pod of ours, or by itself where it runs Linux";
+        let hint = "write `source: [windows-pod]`, or `linux-pod` and `linux-node` with it";
+        decoder.report(node, message, Some(hint.to_owned()));
     }
     let all = &ContainerKind::ALL;
     let containers = read_axis(decoder, container, "container", all, ContainerKind::as_str);

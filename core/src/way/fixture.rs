@@ -36,6 +36,10 @@ pub enum FixtureName {
     WindowsNodeProber,
     /// A prober in a pod on one node of a Windows pool; there is one on each that is looked from.
     Ring,
+    /// A prober in a pod on one Linux node; there is one on each that is looked from.
+    EachLinuxPod,
+    /// A prober that is one Linux node, of each that is looked from.
+    EachLinuxNode,
     /// A Service that stands for the name of win-webserver's.
     Alias,
     /// A Service of type LoadBalancer in front of IIS' pods.
@@ -53,7 +57,7 @@ pub enum FixtureName {
 
 impl FixtureName {
     /// Every fixture.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 30] = [
         Self::Namespaces,
         Self::WinWebserver,
         Self::Iis,
@@ -67,6 +71,8 @@ impl FixtureName {
         Self::LinuxNodeProber,
         Self::WindowsNodeProber,
         Self::Ring,
+        Self::EachLinuxPod,
+        Self::EachLinuxNode,
         Self::Alias,
         Self::LoadBalancer,
         Self::Churn,
@@ -100,6 +106,8 @@ impl FixtureName {
             Self::LinuxNodeProber => "linux-node-prober",
             Self::WindowsNodeProber => "windows-node-prober",
             Self::Ring => "ring",
+            Self::EachLinuxPod => "each-linux-pod",
+            Self::EachLinuxNode => "each-linux-node",
             Self::Alias => "alias",
             Self::LoadBalancer => "load-balancer",
             Self::Churn => "churn",
@@ -125,7 +133,15 @@ impl FixtureName {
 
     /// Whether its pods are on the network of their nodes.
     pub fn is_on_node(self) -> bool {
-        matches!(self, Self::LinuxNodeProber | Self::WindowsNodeProber)
+        matches!(
+            self,
+            Self::LinuxNodeProber | Self::WindowsNodeProber | Self::EachLinuxNode
+        )
+    }
+
+    /// Whether there is one on each node that is looked from.
+    pub fn is_one_per_node(self) -> bool {
+        matches!(self, Self::Ring | Self::EachLinuxPod | Self::EachLinuxNode)
     }
 
     /// Whether it has a pod on each node of its pool that is looked from.
@@ -168,7 +184,11 @@ impl FixtureName {
             | Self::PolicyDenied
             | Self::PolicyAllowed
             | Self::Sched(_) => Stands::PerPool,
-            Self::LinuxServer | Self::LinuxPodProber | Self::LinuxNodeProber => Stands::OnLinux,
+            Self::LinuxServer
+            | Self::LinuxPodProber
+            | Self::LinuxNodeProber
+            | Self::EachLinuxPod
+            | Self::EachLinuxNode => Stands::OnLinux,
             Self::Namespaces | Self::UnboundPods => Stands::Apart,
         }
     }

@@ -193,7 +193,8 @@ impl Standing {
         match fixture {
             FixtureName::UnboundPods
             | FixtureName::LinuxNodeProber
-            | FixtureName::WindowsNodeProber => &self.host_namespace,
+            | FixtureName::WindowsNodeProber
+            | FixtureName::EachLinuxNode => &self.host_namespace,
             FixtureName::Namespaces
             | FixtureName::WinWebserver
             | FixtureName::Iis
@@ -204,6 +205,7 @@ impl Standing {
             | FixtureName::LinuxPodProber
             | FixtureName::WindowsPodProber
             | FixtureName::Ring
+            | FixtureName::EachLinuxPod
             | FixtureName::Alias
             | FixtureName::LoadBalancer
             | FixtureName::Churn

@@ -413,6 +413,7 @@ fn fixtures_stand_in_one_of_two_namespaces_under_the_name_of_their_pool() {
         FixtureName::UnboundPods,
         FixtureName::LinuxNodeProber,
         FixtureName::WindowsNodeProber,
+        FixtureName::EachLinuxNode,
     ];
     for name in FixtureName::ALL {
         let expected = if host.contains(&name) {
@@ -959,7 +960,11 @@ fn fixtures_are_told_apart_by_their_network_and_by_their_families() {
     };
     let in_second = those(FixtureName::is_in_second_family);
     assert_eq!(in_second.len(), FixtureName::IN_SECOND_FAMILY.len());
-    let on_node = [FixtureName::LinuxNodeProber, FixtureName::WindowsNodeProber];
+    let on_node = [
+        FixtureName::LinuxNodeProber,
+        FixtureName::WindowsNodeProber,
+        FixtureName::EachLinuxNode,
+    ];
     assert_eq!(those(FixtureName::is_on_node), on_node);
 }
 

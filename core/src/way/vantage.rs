@@ -64,6 +64,17 @@ impl SourceKind {
         }
     }
 
+    /// Of what a check names, the pool that such a place is in; outside there is none.
+    pub fn pool(self, windows: Option<&PoolName>) -> Option<PoolName> {
+        match (self, windows) {
+            (Self::Outside, _) => None,
+            (Self::WindowsPod | Self::WindowsNode, Some(pool)) => Some(pool.clone()),
+            (Self::LinuxPod | Self::LinuxNode | Self::WindowsPod | Self::WindowsNode, _) => {
+                Some(PoolName::linux())
+            }
+        }
+    }
+
     /// The prober that is such a place; outside there is none.
     pub fn prober(self) -> Option<FixtureName> {
         match self {
@@ -72,6 +83,21 @@ impl SourceKind {
             Self::LinuxNode => Some(FixtureName::LinuxNodeProber),
             Self::WindowsNode => Some(FixtureName::WindowsNodeProber),
             Self::Outside => None,
+        }
+    }
+
+    /// Whether there is such a place on each node that is looked from.
+    pub fn is_on_each_node(self) -> bool {
+        self.prober_on_node().is_some()
+    }
+
+    /// The prober that is such a place on one node, where each is looked from.
+    fn prober_on_node(self) -> Option<FixtureName> {
+        match self {
+            Self::LinuxPod => Some(FixtureName::EachLinuxPod),
+            Self::WindowsPod => Some(FixtureName::Ring),
+            Self::LinuxNode => Some(FixtureName::EachLinuxNode),
+            Self::WindowsNode | Self::Outside => None,
         }
     }
 }
@@ -93,11 +119,11 @@ impl VantageKey {
     /// The fixture that is this vantage; outside there is none.
     pub fn prober(&self) -> Option<FixtureKey> {
         let name = match self.node {
-            Some(_) => FixtureName::Ring,
-            None => self.kind.prober()?,
+            Some(_) => self.kind.prober_on_node(),
+            None => self.kind.prober(),
         };
         Some(FixtureKey {
-            name,
+            name: name?,
             pool: self.pool.clone(),
             node: self.node,
         })

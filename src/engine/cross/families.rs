@@ -59,14 +59,14 @@ const ROWS: &[Row] = &[
         turns: &[
             OLD,
             ("net.service-types/headless[*", Pass),
-            ("net.service-*[*,source=linux-*,family=ipv6]", Fail),
+            ("net.service-*[*,source=linux-*family=ipv6]", Fail),
             ("net.nodeport-from-node[*,family=ipv6]", Fail),
             (
                 "net.service-types/node-port-from-windows[*,family=ipv6]",
                 Fail,
             ),
             ("net.port-mapping[*,source=linux-pod,family=ipv6]", Fail),
-            ("net.dns-*[*,source=linux-pod,family=ipv6]", Fail),
+            ("net.dns-*[*,source=linux-pod,*family=ipv6]", Fail),
             ("net.after-churn[*,source=linux-pod,family=ipv6]", Broken),
         ],
         by_chance: &[],
@@ -105,7 +105,11 @@ const ROWS: &[Row] = &[
                 "net.no-nat-in-cluster/*[pool=windows-2022,*,family=ipv6]",
                 Fail,
             ),
-            ("net.node-to-pod[pool=windows-2022,*,family=ipv6]", Fail),
+            ("net.node-to-pod*[pool=windows-2022,*,family=ipv6]", Fail),
+            (
+                "net.*/each-node[pool=windows-2022,source=linux-*family=ipv6]",
+                Fail,
+            ),
             ("net.pod-to-node/*,family=ipv6]", Fail),
             ("net.nodeport-from-node[*,family=ipv6]", Fail),
             ("net.service-types/node-port*,family=ipv6]", Fail),
@@ -114,11 +118,11 @@ const ROWS: &[Row] = &[
                 Fail,
             ),
             (
-                "net.service-*[pool=windows-2022,source=linux-*,family=ipv6]",
+                "net.service-*[pool=windows-2022,source=linux-*family=ipv6]",
                 Fail,
             ),
             (
-                "net.dns-*[pool=windows-2022,source=linux-pod,family=ipv6]",
+                "net.dns-*[pool=windows-2022,source=linux-pod,*family=ipv6]",
                 Fail,
             ),
             ("net.port-mapping[pool=windows-2022,*,family=ipv6]", Broken),

@@ -65,7 +65,7 @@ const ROWS: &[Row] = &[
             ("net.service-ip-from-*source=linux-*", Fail),
             ("net.service-balancing[*source=linux-*", Fail),
             ("net.port-mapping[*source=linux-pod]", Fail),
-            ("net.dns-*source=linux-pod]", Fail),
+            ("net.dns-*source=linux-pod*", Fail),
             ("net.service-types/*source=linux-pod]", Fail),
             ("net.service-types/node-port-from-windows[*", Fail),
             ("net.nodeport-*", Fail),
@@ -110,6 +110,7 @@ const ROWS: &[Row] = &[
                 Fail,
             ),
             ("net.pod-to-pod-ping/to-linux[pool=windows-2022,*", Fail),
+            (EACH_LINUX_TO_2022, Fail),
             ("net.no-nat-in-cluster/to-*[pool=windows-2022,*", Fail),
             ("net.pod-to-node/from-linux[*", Fail),
             ("net.pod-to-node/from-windows[pool=windows-2022,*", Fail),
@@ -163,6 +164,7 @@ const ROWS: &[Row] = &[
             ("net.pod-to-pod-udp/to-windows[pool=windows-2022,*", Fail),
             ("net.long-payload/to-windows[pool=windows-2022,*", Fail),
             ("net.no-nat-in-cluster/to-windows[pool=windows-2022,*", Fail),
+            (EACH_LINUX_TO_2022, Fail),
             (
                 "net.pod-to-pod-ping/to-windows[pool=windows-2022,source=linux-pod]",
                 Fail,
@@ -177,7 +179,7 @@ const ROWS: &[Row] = &[
                 Fail,
             ),
             ("net.port-mapping[pool=windows-2022,source=linux-*", Broken),
-            ("net.dns-*[pool=windows-2022,source=linux-pod]", Fail),
+            ("net.dns-*[pool=windows-2022,source=linux-pod*", Fail),
             (
                 "net.service-types/*[pool=windows-2022,source=linux-pod]",
                 Fail,
@@ -213,7 +215,7 @@ const ROWS: &[Row] = &[
     Row {
         fault: "dns-down=linux",
         turns: &[
-            ("net.dns-*source=linux-pod]", Fail),
+            ("net.dns-*source=linux-pod*", Fail),
             (HEADLESS_TO_LINUX, Fail),
             (ALIAS_TO_LINUX, Fail),
         ],
@@ -223,7 +225,7 @@ const ROWS: &[Row] = &[
     Row {
         fault: "dns-slow=linux",
         turns: &[
-            ("net.dns-*source=linux-pod]", Fail),
+            ("net.dns-*source=linux-pod*", Fail),
             (HEADLESS_TO_LINUX, Fail),
             (ALIAS_TO_LINUX, Fail),
         ],
@@ -377,7 +379,10 @@ const ROWS: &[Row] = &[
     },
     Row {
         fault: "udp-dropped=linux",
-        turns: &[("net.pod-to-pod-udp/to-windows[*", Fail)],
+        turns: &[
+            ("net.pod-to-pod-udp/to-windows[*", Fail),
+            ("net.pod-to-pod-udp/each-node[*", Fail),
+        ],
         by_chance: &[],
     },
     Row {
@@ -402,7 +407,10 @@ const ROWS: &[Row] = &[
     },
     Row {
         fault: "source-rewritten=linux",
-        turns: &[("net.no-nat-in-cluster/to-windows[*", Fail)],
+        turns: &[
+            ("net.no-nat-in-cluster/to-windows[*", Fail),
+            ("net.no-nat-in-cluster/each-node[*", Fail),
+        ],
         by_chance: &[],
     },
     // The first node of a pool is looked from, and has one of its two pods
@@ -463,10 +471,13 @@ const ROWS: &[Row] = &[
         fault: "kube-proxy-dead=node/windows-2022-b",
         turns: &[
             (
-                "net.service-ip-from-pod/each-node[pool=windows-2022,*node=2]",
+                "net.service-ip-from-pod/each-node[pool=windows-2022,source=windows-pod,node=2]",
                 Fail,
             ),
-            ("net.dns-*/each-node[pool=windows-2022,*node=2]", Fail),
+            (
+                "net.dns-*/each-node[pool=windows-2022,source=windows-pod,node=2]",
+                Fail,
+            ),
             (
                 "net.service-balancing/each-node[pool=windows-2022,*node=2]",
                 Fail,
@@ -479,6 +490,46 @@ const ROWS: &[Row] = &[
             ("net.nodeport-*", Fail),
         ],
         by_chance: &[("net.local-nodeport[pool=windows-2022,*", Broken)],
+    },
+    // So are Linux nodes, whose probers are on the first, too
+    Row {
+        fault: "kube-proxy-dead=node/linux-b",
+        turns: &[
+            (
+                "net.service-ip-from-*/each-node[*source=linux-*node=2]",
+                Fail,
+            ),
+            ("net.dns-service/each-node[*source=linux-pod,node=2]", Fail),
+            ("net.service-types/node-port*", Fail),
+            ("net.nodeport-*", Fail),
+        ],
+        by_chance: &[],
+    },
+    Row {
+        fault: "traffic-cut=node/linux-b:windows-2022",
+        turns: &[
+            (
+                "net.*/each-node[pool=windows-2022,source=linux-*,node=2]",
+                Fail,
+            ),
+            ("net.pod-to-node/from-windows[pool=windows-2022,*", Fail),
+        ],
+        by_chance: &[
+            ("net.dns-*[pool=windows-2022,*source=windows-pod*", Fail),
+            (PARTIAL_OF_2022, Broken),
+            ("net.nodeport-*", Fail),
+            ("net.service-types/node-port*", Fail),
+        ],
+    },
+    Row {
+        fault: "udp-dropped=node/linux-b",
+        turns: &[("net.pod-to-pod-udp/each-node[*node=2]", Fail)],
+        by_chance: &[],
+    },
+    Row {
+        fault: "source-rewritten=node/linux-b",
+        turns: &[("net.no-nat-in-cluster/each-node[*node=2]", Fail)],
+        by_chance: &[],
     },
     Row {
         fault: "dns-suffix-wrong=node/windows-2022-b",
@@ -587,6 +638,8 @@ const WITHIN_2022: (&str, Verdict) = (
 
 const PARTIAL_OF_2022: &str =
     "net.dns-search/namespaced-name-from-windows[pool=windows-2022,source=windows-pod]";
+/// All that is looked at from each Linux node.
+const EACH_LINUX_TO_2022: &str = "net.*/each-node[pool=windows-2022,source=linux-*";
 const CHURN_OF_2022: &str = "net.after-churn*[pool=windows-2022,source=windows-pod*";
 const CHURN_TO_LINUX: &str = "net.after-churn[*source=linux-pod]";
 const HEADLESS_OF_2022: &str = "net.service-types/headless[pool=windows-2022,source=windows-pod]";
@@ -771,22 +824,32 @@ fn one_node_of_a_pool_has_no_other() {
         .collect();
     let within = "[pool=windows-2022,source=windows-pod,to=windows-2022]";
     let each = "[pool=windows-2022,source=windows-pod]";
+    let from_linux_pod = "[pool=windows-2022,source=linux-pod]";
+    let from_linux_node = "[pool=windows-2022,source=linux-node]";
     let expected = [
         format!("net.after-churn/each-node{each}"),
         format!("net.dns-search/each-node{each}"),
+        format!("net.dns-service/each-node{from_linux_pod}"),
         format!("net.dns-service/each-node{each}"),
         format!("net.long-payload/between-windows{within}"),
+        format!("net.long-payload/each-node{from_linux_pod}"),
         format!("net.long-payload/ring{each}"),
         format!("net.no-nat-in-cluster/between-windows{within}"),
+        format!("net.no-nat-in-cluster/each-node{from_linux_pod}"),
         format!("net.no-nat-in-cluster/ring{each}"),
+        format!("net.node-to-pod/each-node{from_linux_node}"),
         format!("net.outbound/each-node{each}"),
         "net.overlay-node-pod[pool=windows-2022,source=windows-node]".to_owned(),
         format!("net.pod-to-pod-cross-node/ring{each}"),
         format!("net.pod-to-pod-cross-node{within}"),
+        format!("net.pod-to-pod-cross-os/each-node{from_linux_pod}"),
         format!("net.pod-to-pod-ping/each-node{each}"),
         format!("net.pod-to-pod-udp/between-windows{within}"),
+        format!("net.pod-to-pod-udp/each-node{from_linux_pod}"),
         format!("net.pod-to-pod-udp/ring{each}"),
         format!("net.service-balancing/each-node{each}"),
+        format!("net.service-ip-from-node/each-node{from_linux_node}"),
+        format!("net.service-ip-from-pod/each-node{from_linux_pod}"),
         format!("net.service-ip-from-pod/each-node{each}"),
     ];
     assert_eq!(skipped, expected.map(|id| (id, Verdict::Skip)));
