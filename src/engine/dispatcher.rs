@@ -15,7 +15,7 @@ use winconform_core::verdict::{Because, Verdict};
 use winconform_core::way::{FixtureKey, FixtureName, Need, Trouble, TroubleKind, VantageKey};
 
 use super::command::{Command, Input, LookIx, LookOutcome};
-use super::gather::{Gathering, awaited, is_among, unheld};
+use super::gather::{Gathering, Unseen, is_among, unheld};
 use super::progress::{CheckState, Stage};
 use super::repeat::Repeat;
 
@@ -270,7 +270,7 @@ impl Dispatcher {
 
     /// Begins what can begin; gives when the first vantage has waited long enough for more.
     fn begin_rounds(&mut self, now: Duration, commands: &mut Vec<Command>) -> Option<Duration> {
-        let (unseen, unheld) = (self.unseen(), unheld(&self.checks, now));
+        let (unseen, unheld) = (self.unseen(now), unheld(&self.checks, now));
         let mut gathered: Option<Duration> = None;
         for index in 0..self.checks.len() {
             let due = match self.checks[index].stage {
@@ -307,18 +307,22 @@ impl Dispatcher {
         gathered
     }
 
-    /// From where more is to be looked at as soon as fixtures stand.
-    fn unseen(&self) -> BTreeSet<VantageKey> {
-        let (mut late, mut ready) = (Vec::new(), Vec::new());
-        let waiting = |state: &&CheckState| matches!(state.stage, Stage::Waiting);
-        for state in self.checks.iter().filter(waiting) {
-            match self.readiness(state) {
-                Readiness::NotYet => late.push(&state.check),
-                Readiness::Ready => ready.push(&state.check),
-                Readiness::Never(..) => {}
+    /// From where more is to be looked at as soon as fixtures stand, or one place has seen what each
+    /// node is to see.
+    fn unseen(&self, now: Duration) -> BTreeSet<VantageKey> {
+        let mut unseen = Unseen::default();
+        for state in &self.checks {
+            match (&state.stage, state.good_rounds) {
+                (Stage::Waiting, _) => match self.readiness(state) {
+                    Readiness::NotYet => unseen.late.push(&state.check),
+                    Readiness::Ready => unseen.ready.push(&state.check),
+                    Readiness::Never(..) => {}
+                },
+                (Stage::Due(_) | Stage::Round(_), 0) => unseen.lead(&state.check, state.began, now),
+                (Stage::Due(_) | Stage::Round(_) | Stage::Confirming(_) | Stage::Done, _) => {}
             }
         }
-        awaited(late, ready)
+        unseen.from()
     }
 
     fn readiness(&self, state: &CheckState) -> Readiness {

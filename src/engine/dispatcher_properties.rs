@@ -593,6 +593,29 @@ fn who_waits_with_another_place_is_waited_for_too() {
 }
 
 #[test]
+fn no_node_asks_for_what_one_place_has_not_seen_but_not_for_ever() {
+    let (one, mut each, other) = (check(0, 0), check(1, 0), check(2, 10));
+    each.point.node = Some(2);
+    each.looks[0].from.as_mut().expect("a vantage").node = Some(2);
+    let from_one = one.looks[0].from.clone().expect("a vantage");
+    let from_each = each.looks[0].from.clone();
+    let second = Duration::from_secs(1);
+    let seen = |turn, each: &Check| {
+        let mut dispatcher = late(vec![one.clone(), each.clone(), other.clone()]);
+        let look = LookIx { check: 0, look: 0 };
+        let ended = Input::Swept(from_one.clone(), vec![(look, outcome(turn))]);
+        let commands = dispatcher.step(second, ended);
+        (dispatcher, swept(&commands))
+    };
+    let begins = [(from_each, 1)];
+    assert_eq!(seen(Turn::Holds, &each).1, begins);
+    let (mut dispatcher, swept_then) = seen(Turn::Refuted, &each);
+    assert_eq!(swept_then, []);
+    let commands = dispatcher.step(second * 10, Input::Woken);
+    assert_eq!(swept(&commands)[1..], begins);
+}
+
+#[test]
 fn what_holds_is_looked_at_again_with_what_else_is_to_hold() {
     let (pod, both, late_one) = (check(0, 0), check(1, 1), check(2, 10));
     let [from_pod, from_node] = [&pod, &both].map(|check| check.looks[0].from.clone());

@@ -21,6 +21,7 @@ use winconform_core::way::{
 };
 
 use super::command::{Command, Input, LookIx, LookOutcome};
+use super::company::Company;
 use super::dispatcher::Dispatcher;
 use super::facts::FactsTold;
 use super::fixtures::{Fixtures, Stood};
@@ -89,6 +90,7 @@ pub(super) struct Executor {
     made: BTreeMap<FixtureKey, Arc<Made>>,
     nodes: NodesNow,
     heard: Heard,
+    company: Company,
     began: Instant,
     wake: Option<Instant>,
     tracker: TaskTracker,
@@ -121,6 +123,7 @@ impl Executor {
             began: spans.began(),
             spans,
             heard: Heard::new(&facts),
+            company: Company::default(),
             facts: FactsTold::new(facts, api.clone()),
             api,
             fixtures,
@@ -389,10 +392,14 @@ impl Executor {
         let (vantages, sender) = (self.vantages.clone(), self.sender.clone());
         let (api, tell) = (self.api.clone(), self.tell());
         let looks = looks.to_vec();
+        let member = from.node.map(|_| self.company.join());
         self.spawn(async move {
             let sweeping = AssertUnwindSafe(async {
                 let swept = sweep(&vantages, &from, lookers).await;
                 let brought = Instant::now();
+                if let Some(member) = member {
+                    member.end(api.durations().look_again).await;
+                }
                 let mut outcomes = Vec::with_capacity(swept.len());
                 for (looker, outcome) in swept {
                     let outcome = looker.confirmed(&api, brought, outcome, &tell).await;

@@ -1,11 +1,14 @@
 //! Vantages that wait for more to look at: one session serves many looks, so that neither the first
-//! fixture that stands nor the first check that is to hold makes a session of its own.
+//! fixture that stands nor the first check that is to hold makes a session of its own, and no node asks for
+//! what one place of its kind has not seen yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use winconform_core::claims::ClaimId;
+use winconform_core::facts::PoolName;
 use winconform_core::plan::Check;
-use winconform_core::way::VantageKey;
+use winconform_core::way::{SourceKind, VantageKey};
 
 use super::progress::{CheckState, Stage};
 
@@ -35,6 +38,53 @@ impl Gathering {
     }
 }
 
+/// What a check looks at and from what kind of place; those of each node have that in common with the one
+/// of the pool's prober.
+type Topic<'a> = (&'a ClaimId, Option<&'a PoolName>, Option<SourceKind>);
+
+/// How long one place leads: what has not come right by then is as likely never to.
+const LEADS: Duration = Duration::from_secs(10);
+
+/// What has not been seen as expected.
+#[derive(Default)]
+pub(super) struct Unseen<'a> {
+    /// What waits for fixtures.
+    pub(super) late: Vec<&'a Check>,
+    /// What could begin.
+    pub(super) ready: Vec<&'a Check>,
+    /// What one place sees before each node is asked.
+    leading: BTreeSet<Topic<'a>>,
+}
+
+impl<'a> Unseen<'a> {
+    /// Takes note of a check that has begun, and when.
+    pub(super) fn lead(&mut self, check: &'a Check, began: Option<Duration>, now: Duration) {
+        let soon = began.is_none_or(|began| now < began + LEADS);
+        if check.point.node.is_none() && soon {
+            self.leading.insert(topic(check));
+        }
+    }
+
+    /// From where it will be looked at later. What one place does not see yet is not asked from each node: it
+    /// has still to come right, or is seen by nobody.
+    pub(super) fn from(mut self) -> BTreeSet<VantageKey> {
+        for check in self.ready.clone() {
+            self.lead(check, None, Duration::ZERO);
+        }
+        let leading = &self.leading;
+        let (led, ready) = self
+            .ready
+            .into_iter()
+            .partition(|check| check.point.node.is_some() && leading.contains(&topic(check)));
+        self.late.extend::<Vec<_>>(led);
+        awaited(self.late, ready)
+    }
+}
+
+fn topic(check: &Check) -> Topic<'_> {
+    (&check.claim, check.point.pool.as_ref(), check.point.source)
+}
+
 /// From where more is to be looked at once more, as soon as looks that are under way have ended as
 /// well as those so far.
 pub(super) fn unheld(checks: &[CheckState], now: Duration) -> BTreeSet<VantageKey> {
@@ -51,7 +101,7 @@ pub(super) fn unheld(checks: &[CheckState], now: Duration) -> BTreeSet<VantageKe
 
 /// The vantages that are still awaited: those of the checks that are `late`, and those of whoever of
 /// the `ready` waits with them, since it looks from more than one place.
-pub(super) fn awaited<'a>(late: Vec<&'a Check>, mut ready: Vec<&'a Check>) -> BTreeSet<VantageKey> {
+fn awaited<'a>(late: Vec<&'a Check>, mut ready: Vec<&'a Check>) -> BTreeSet<VantageKey> {
     let mut awaited: BTreeSet<_> = late.into_iter().flat_map(vantages).cloned().collect();
     loop {
         let (with_them, alone): (Vec<_>, Vec<_>) = ready

@@ -14,6 +14,9 @@ use crate::cluster::kinds::{DEPLOYMENTS, Kind};
 use crate::cluster::{Condition, Objects, Watched, labels, poll_until};
 use crate::transport::{Api, encode};
 
+/// So much longer one of many like it goes without being asked for.
+const RARELY: u32 = 4;
+
 /// Returns when something keeps them back for good, or has for as long as the scheduler may find no
 /// node; never otherwise.
 pub(super) async fn hindered(
@@ -31,8 +34,12 @@ pub(super) async fn hindered(
     let first_seen = OnceLock::new();
     // Most have their sandbox before anybody has to ask
     let late = Mutex::new(BTreeSet::new());
-    let (first, limit) = (durations.look_again, durations.fixture);
-    let found = poll_until(first, limit, "a hindrance", async || {
+    let first = match key.node {
+        None => durations.look_again,
+        // They are many, and it is asked for each
+        Some(_) => durations.look_again * RARELY,
+    };
+    let found = poll_until(first, durations.fixture, "a hindrance", async || {
         let of_fixture = |objects: &Objects| -> Vec<Json> {
             let own = objects.values().filter(|pod| belongs(pod, key));
             own.cloned().collect()

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use winconform_core::facts::{IpFamily, NodeOrdinal, PoolName, WindowsBuild};
 use winconform_core::way::{
-    Bound, Comparison, Difference, FixtureKey, FixtureName, Host, HttpReply, Need, Reply, Request,
-    Standing, StandingPod, Taken, Test, Trouble, TroubleKind, VantageKey,
+    Bound, Comparison, Difference, FixtureKey, Host, HttpReply, Need, Reply, Request, Standing,
+    StandingPod, Taken, Test, Trouble, TroubleKind, VantageKey,
 };
 
 use super::command::{LookIx, LookOutcome};
@@ -119,10 +119,12 @@ impl Looker {
         if !self.is_doubtful(&outcome) {
             return outcome;
         }
-        let met = outcome.holds() && self.test.tells_who_answers();
+        let holds = outcome.holds();
+        let met = holds && self.test.tells_who_answers();
+        let looks = self.from.as_ref().and_then(VantageKey::prober);
         for Rest { key, need, made } in &self.rests {
             // Who looked, and who answered, was there; of these there is one per node to be asked for
-            if met && key.name == FixtureName::Ring {
+            if key.node.is_some() && (met || holds && looks.as_ref() == Some(key)) {
                 continue;
             }
             let mut footing = made.footing(api, since).await;
@@ -269,8 +271,8 @@ mod tests {
     use std::cell::RefCell;
     use std::net::IpAddr;
     use winconform_core::way::{
-        FactExpect, HttpAsk, HttpExpect, Look, SourceKind, StandingFixture, StateAsk, StateExpect,
-        Target, Topic,
+        FactExpect, FixtureName, HttpAsk, HttpExpect, Look, SourceKind, StandingFixture, StateAsk,
+        StateExpect, Target, Topic,
     };
 
     const POD: &str = "/api/v1/namespaces/a/pods/p";

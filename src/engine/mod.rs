@@ -10,6 +10,7 @@ mod aim;
 mod balancer;
 mod churn;
 mod command;
+mod company;
 #[cfg(test)]
 mod cross;
 mod diagnose;
