@@ -25,7 +25,7 @@ use crate::world::{
 const OF_RING: [&str; 4] = [
     "env.windows-build-label",
     "net.*/ring",
-    "net.*/each-node",
+    "net.*/each-*node",
     "net.service-ip-from-pod",
 ];
 

@@ -107,7 +107,7 @@ const ROWS: &[Row] = &[
             ),
             ("net.node-to-pod*[pool=windows-2022,*,family=ipv6]", Fail),
             (
-                "net.*/each-node[pool=windows-2022,source=linux-*family=ipv6]",
+                "net.*/each-linux-node[pool=windows-2022,source=linux-*family=ipv6]",
                 Fail,
             ),
             ("net.pod-to-node/*,family=ipv6]", Fail),

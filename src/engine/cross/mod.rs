@@ -381,7 +381,7 @@ const ROWS: &[Row] = &[
         fault: "udp-dropped=linux",
         turns: &[
             ("net.pod-to-pod-udp/to-windows[*", Fail),
-            ("net.pod-to-pod-udp/each-node[*", Fail),
+            ("net.pod-to-pod-udp/each-linux-node[*", Fail),
         ],
         by_chance: &[],
     },
@@ -409,7 +409,7 @@ const ROWS: &[Row] = &[
         fault: "source-rewritten=linux",
         turns: &[
             ("net.no-nat-in-cluster/to-windows[*", Fail),
-            ("net.no-nat-in-cluster/each-node[*", Fail),
+            ("net.no-nat-in-cluster/each-linux-node[*", Fail),
         ],
         by_chance: &[],
     },
@@ -471,13 +471,10 @@ const ROWS: &[Row] = &[
         fault: "kube-proxy-dead=node/windows-2022-b",
         turns: &[
             (
-                "net.service-ip-from-pod/each-node[pool=windows-2022,source=windows-pod,node=2]",
+                "net.service-ip-from-pod/each-node[pool=windows-2022,*node=2]",
                 Fail,
             ),
-            (
-                "net.dns-*/each-node[pool=windows-2022,source=windows-pod,node=2]",
-                Fail,
-            ),
+            ("net.dns-*/each-node[pool=windows-2022,*node=2]", Fail),
             (
                 "net.service-balancing/each-node[pool=windows-2022,*node=2]",
                 Fail,
@@ -496,10 +493,13 @@ const ROWS: &[Row] = &[
         fault: "kube-proxy-dead=node/linux-b",
         turns: &[
             (
-                "net.service-ip-from-*/each-node[*source=linux-*node=2]",
+                "net.service-ip-from-*/each-linux-node[*source=linux-*node=2]",
                 Fail,
             ),
-            ("net.dns-service/each-node[*source=linux-pod,node=2]", Fail),
+            (
+                "net.dns-service/each-linux-node[*source=linux-pod,node=2]",
+                Fail,
+            ),
             ("net.service-types/node-port*", Fail),
             ("net.nodeport-*", Fail),
         ],
@@ -509,7 +509,7 @@ const ROWS: &[Row] = &[
         fault: "traffic-cut=node/linux-b:windows-2022",
         turns: &[
             (
-                "net.*/each-node[pool=windows-2022,source=linux-*,node=2]",
+                "net.*/each-linux-node[pool=windows-2022,source=linux-*,node=2]",
                 Fail,
             ),
             ("net.pod-to-node/from-windows[pool=windows-2022,*", Fail),
@@ -522,13 +522,23 @@ const ROWS: &[Row] = &[
         ],
     },
     Row {
+        fault: "mtu-black-hole=node/linux-b",
+        turns: &[("net.long-payload/each-linux-node[*node=2]", Fail)],
+        by_chance: &[],
+    },
+    Row {
+        fault: "dns-down=node/linux-b",
+        turns: &[("net.dns-service/each-linux-node[*node=2]", Fail)],
+        by_chance: &[],
+    },
+    Row {
         fault: "udp-dropped=node/linux-b",
-        turns: &[("net.pod-to-pod-udp/each-node[*node=2]", Fail)],
+        turns: &[("net.pod-to-pod-udp/each-linux-node[*node=2]", Fail)],
         by_chance: &[],
     },
     Row {
         fault: "source-rewritten=node/linux-b",
-        turns: &[("net.no-nat-in-cluster/each-node[*node=2]", Fail)],
+        turns: &[("net.no-nat-in-cluster/each-linux-node[*node=2]", Fail)],
         by_chance: &[],
     },
     Row {
@@ -639,7 +649,7 @@ const WITHIN_2022: (&str, Verdict) = (
 const PARTIAL_OF_2022: &str =
     "net.dns-search/namespaced-name-from-windows[pool=windows-2022,source=windows-pod]";
 /// All that is looked at from each Linux node.
-const EACH_LINUX_TO_2022: &str = "net.*/each-node[pool=windows-2022,source=linux-*";
+const EACH_LINUX_TO_2022: &str = "net.*/each-linux-node[pool=windows-2022,source=linux-*";
 const CHURN_OF_2022: &str = "net.after-churn*[pool=windows-2022,source=windows-pod*";
 const CHURN_TO_LINUX: &str = "net.after-churn[*source=linux-pod]";
 const HEADLESS_OF_2022: &str = "net.service-types/headless[pool=windows-2022,source=windows-pod]";
@@ -829,27 +839,27 @@ fn one_node_of_a_pool_has_no_other() {
     let expected = [
         format!("net.after-churn/each-node{each}"),
         format!("net.dns-search/each-node{each}"),
-        format!("net.dns-service/each-node{from_linux_pod}"),
+        format!("net.dns-service/each-linux-node{from_linux_pod}"),
         format!("net.dns-service/each-node{each}"),
         format!("net.long-payload/between-windows{within}"),
-        format!("net.long-payload/each-node{from_linux_pod}"),
+        format!("net.long-payload/each-linux-node{from_linux_pod}"),
         format!("net.long-payload/ring{each}"),
         format!("net.no-nat-in-cluster/between-windows{within}"),
-        format!("net.no-nat-in-cluster/each-node{from_linux_pod}"),
+        format!("net.no-nat-in-cluster/each-linux-node{from_linux_pod}"),
         format!("net.no-nat-in-cluster/ring{each}"),
-        format!("net.node-to-pod/each-node{from_linux_node}"),
+        format!("net.node-to-pod/each-linux-node{from_linux_node}"),
         format!("net.outbound/each-node{each}"),
         "net.overlay-node-pod[pool=windows-2022,source=windows-node]".to_owned(),
         format!("net.pod-to-pod-cross-node/ring{each}"),
         format!("net.pod-to-pod-cross-node{within}"),
-        format!("net.pod-to-pod-cross-os/each-node{from_linux_pod}"),
+        format!("net.pod-to-pod-cross-os/each-linux-node{from_linux_pod}"),
         format!("net.pod-to-pod-ping/each-node{each}"),
         format!("net.pod-to-pod-udp/between-windows{within}"),
-        format!("net.pod-to-pod-udp/each-node{from_linux_pod}"),
+        format!("net.pod-to-pod-udp/each-linux-node{from_linux_pod}"),
         format!("net.pod-to-pod-udp/ring{each}"),
         format!("net.service-balancing/each-node{each}"),
-        format!("net.service-ip-from-node/each-node{from_linux_node}"),
-        format!("net.service-ip-from-pod/each-node{from_linux_pod}"),
+        format!("net.service-ip-from-node/each-linux-node{from_linux_node}"),
+        format!("net.service-ip-from-pod/each-linux-node{from_linux_pod}"),
         format!("net.service-ip-from-pod/each-node{each}"),
     ];
     assert_eq!(skipped, expected.map(|id| (id, Verdict::Skip)));
