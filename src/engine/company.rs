@@ -8,7 +8,9 @@ use crate::cluster::{Condition, wait_until};
 
 /// How many sweeps of such places are under way.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Company(watch::Sender<usize>);
+pub(super) struct Company {
+    under_way: watch::Sender<usize>,
+}
 
 /// One of them.
 pub(super) struct Member(Company);
@@ -16,7 +18,7 @@ pub(super) struct Member(Company);
 impl Company {
     /// One more begins.
     pub(super) fn join(&self) -> Member {
-        self.0.send_modify(|under_way| *under_way += 1);
+        self.under_way.send_modify(|count| *count += 1);
         Member(self.clone())
     }
 }
@@ -24,17 +26,12 @@ impl Company {
 impl Member {
     /// Ends, and waits for those that are still under way, but not for longer than `limit`.
     pub(super) async fn end(self, limit: Duration) {
-        let mut others = self.0.0.subscribe();
+        let mut others = self.0.under_way.subscribe();
         drop(self);
-        let ended = wait_until(
-            &mut others,
-            limit,
-            "other sweeps",
-            |under_way| match under_way {
-                0 => Condition::Done(()),
-                more => Condition::NotYet(format!("{more} are under way")),
-            },
-        );
+        let ended = wait_until(&mut others, limit, "other sweeps", |count| match count {
+            0 => Condition::Done(()),
+            more => Condition::NotYet(format!("{more} are under way")),
+        });
         if let Err(trouble) = ended.await {
             tracing::debug!(%trouble.detail, "sweeps that do not end together");
         }
@@ -43,7 +40,7 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        self.0.0.send_modify(|under_way| *under_way -= 1);
+        self.0.under_way.send_modify(|count| *count -= 1);
     }
 }
 

@@ -270,8 +270,8 @@ impl Dispatcher {
 
     /// Begins what can begin; gives when the first vantage has waited long enough for more.
     fn begin_rounds(&mut self, now: Duration, commands: &mut Vec<Command>) -> Option<Duration> {
-        let (unseen, unheld) = (self.unseen(now), unheld(&self.checks, now));
-        let mut gathered: Option<Duration> = None;
+        let (unseen, mut gathered) = self.unseen(now);
+        let unheld = unheld(&self.checks, now);
         for index in 0..self.checks.len() {
             let due = match self.checks[index].stage {
                 Stage::Waiting => None,
@@ -308,21 +308,21 @@ impl Dispatcher {
     }
 
     /// From where more is to be looked at as soon as fixtures stand, or one place has seen what each
-    /// node is to see.
-    fn unseen(&self, now: Duration) -> BTreeSet<VantageKey> {
+    /// node is to see, and when the first of these waits no longer for that.
+    fn unseen(&mut self, now: Duration) -> (BTreeSet<VantageKey>, Option<Duration>) {
         let mut unseen = Unseen::default();
-        for state in &self.checks {
+        for (index, state) in self.checks.iter().enumerate() {
             match (&state.stage, state.good_rounds) {
                 (Stage::Waiting, _) => match self.readiness(state) {
                     Readiness::NotYet => unseen.late.push(&state.check),
-                    Readiness::Ready => unseen.ready.push(&state.check),
+                    Readiness::Ready => _ = unseen.ready.insert(index, &state.check),
                     Readiness::Never(..) => {}
                 },
-                (Stage::Due(_) | Stage::Round(_), 0) => unseen.lead(&state.check, state.began, now),
+                (Stage::Due(_) | Stage::Round(_), 0) => unseen.begun.push(&state.check),
                 (Stage::Due(_) | Stage::Round(_) | Stage::Confirming(_) | Stage::Done, _) => {}
             }
         }
-        unseen.from()
+        unseen.awaited(now, &mut self.gathering)
     }
 
     fn readiness(&self, state: &CheckState) -> Readiness {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use winconform_core::claims::{ClaimId, Kind};
 use winconform_core::config::{Durations, Limits};
-use winconform_core::facts::{PoolName, WindowsBuild};
+use winconform_core::facts::{IpFamily, PoolName, WindowsBuild};
 use winconform_core::plan::{Check, CheckId, Fate, Plan, PlannedLook, Point};
 use winconform_core::verdict::{Conclusion, Scope, SkipReason, Verdict};
 use winconform_core::way::{
@@ -613,6 +613,23 @@ fn no_node_asks_for_what_one_place_has_not_seen_but_not_for_ever() {
     assert_eq!(swept_then, []);
     let commands = dispatcher.step(second * 10, Input::Woken);
     assert_eq!(swept(&commands)[1..], begins);
+    // While the one place still looks
+    let mut dispatcher = late(vec![one.clone(), each.clone(), other.clone()]);
+    let commands = dispatcher.step(second, Input::Woken);
+    let [Command::WakeAt(at)] = commands.as_slice() else {
+        panic!("{commands:?}")
+    };
+    assert_eq!(*at, second * 10);
+    assert_eq!(swept(&dispatcher.step(second * 10, Input::Woken)), begins);
+    // What it does not look at, or in another family, is not waited for
+    let another = |each: &mut Check| each.claim = ClaimId::parse("net.another").expect("an id");
+    let in_second = |each: &mut Check| each.point.family = Some(IpFamily::Ipv6);
+    for change in [another as fn(&mut Check), in_second] {
+        let mut each = each.clone();
+        change(&mut each);
+        let (_, begun) = late_with_commands(vec![one.clone(), each, other.clone()]);
+        assert!(swept(&begun).contains(&begins[0]), "{begun:?}");
+    }
 }
 
 #[test]
@@ -777,6 +794,11 @@ fn swept(commands: &[Command]) -> Vec<(Option<VantageKey>, usize)> {
 
 /// A dispatcher for which everything stands at once but the sample of the last check.
 fn late(checks: Vec<Check>) -> Dispatcher {
+    late_with_commands(checks).0
+}
+
+/// The same, and what it commanded meanwhile.
+fn late_with_commands(checks: Vec<Check>) -> (Dispatcher, Vec<Command>) {
     let last = checks.last().expect("a check").looks[0].needs[0].0.clone();
     let plan = Plan { checks };
     let mut dispatcher = Dispatcher::new(
@@ -786,14 +808,16 @@ fn late(checks: Vec<Check>) -> Dispatcher {
         &Limits::default(),
     );
     let mut open = dispatcher.step(Duration::ZERO, Input::Started);
+    let mut others = Vec::new();
     while let Some(command) = open.pop() {
-        if let Command::Apply(key) = command
-            && key != last
-        {
-            open.extend(dispatcher.step(Duration::ZERO, Input::Stands(key)));
+        match command {
+            Command::Apply(key) if key != last => {
+                open.extend(dispatcher.step(Duration::ZERO, Input::Stands(key)));
+            }
+            other => others.push(other),
         }
     }
-    dispatcher
+    (dispatcher, others)
 }
 
 #[test]

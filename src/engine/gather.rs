@@ -6,16 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use winconform_core::claims::ClaimId;
-use winconform_core::facts::PoolName;
+use winconform_core::facts::{IpFamily, PoolName};
 use winconform_core::plan::Check;
 use winconform_core::way::{SourceKind, VantageKey};
 
 use super::progress::{CheckState, Stage};
 
-/// Since when each vantage could look at something.
+/// Since when each vantage could look at something, and each check, by its place in the plan.
 #[derive(Debug, Default)]
 pub(super) struct Gathering {
     since: BTreeMap<VantageKey, Duration>,
+    ready: BTreeMap<usize, Duration>,
 }
 
 impl Gathering {
@@ -38,11 +39,17 @@ impl Gathering {
     }
 }
 
-/// What a check looks at and from what kind of place; those of each node have that in common with the one
-/// of the pool's prober.
-type Topic<'a> = (&'a ClaimId, Option<&'a PoolName>, Option<SourceKind>);
+/// What a check looks at, how, and from what kind of place; those of each node have that in common with the
+/// one of the pool's prober.
+type Topic<'a> = (
+    &'a ClaimId,
+    Option<&'a PoolName>,
+    Option<SourceKind>,
+    Option<IpFamily>,
+);
 
-/// How long one place leads: what has not come right by then is as likely never to.
+/// How long a check of each node waits for one place, once it could look: what has not come right by then is
+/// as likely never to.
 const LEADS: Duration = Duration::from_secs(10);
 
 /// What has not been seen as expected.
@@ -50,39 +57,50 @@ const LEADS: Duration = Duration::from_secs(10);
 pub(super) struct Unseen<'a> {
     /// What waits for fixtures.
     pub(super) late: Vec<&'a Check>,
-    /// What could begin.
-    pub(super) ready: Vec<&'a Check>,
-    /// What one place sees before each node is asked.
-    leading: BTreeSet<Topic<'a>>,
+    /// What could begin, by its place in the plan.
+    pub(super) ready: BTreeMap<usize, &'a Check>,
+    /// What has begun.
+    pub(super) begun: Vec<&'a Check>,
 }
 
-impl<'a> Unseen<'a> {
-    /// Takes note of a check that has begun, and when.
-    pub(super) fn lead(&mut self, check: &'a Check, began: Option<Duration>, now: Duration) {
-        let soon = began.is_none_or(|began| now < began + LEADS);
-        if check.point.node.is_none() && soon {
-            self.leading.insert(topic(check));
+impl Unseen<'_> {
+    /// From where it will be looked at later, and when that ends for the first of each node's checks. What
+    /// one place does not see yet is not asked from each node: it has still to come right, or is seen by
+    /// nobody.
+    pub(super) fn awaited(
+        self,
+        now: Duration,
+        gathering: &mut Gathering,
+    ) -> (BTreeSet<VantageKey>, Option<Duration>) {
+        let all = self.begun.iter().chain(self.ready.values());
+        let leading: BTreeSet<_> = all
+            .filter(|check| check.point.node.is_none())
+            .map(|check| topic(check))
+            .collect();
+        let (mut led, mut lapses, mut ready) = (BTreeSet::new(), None, Vec::new());
+        for (index, check) in self.ready {
+            let lapse = *gathering.ready.entry(index).or_insert(now) + LEADS;
+            let waits = check.point.node.is_some() && now < lapse;
+            if waits && leading.contains(&topic(check)) {
+                led.extend(vantages(check).filter(|from| from.node.is_some()).cloned());
+                lapses = lapses.into_iter().chain([lapse]).min();
+            } else {
+                ready.push(check);
+            }
         }
-    }
-
-    /// From where it will be looked at later. What one place does not see yet is not asked from each node: it
-    /// has still to come right, or is seen by nobody.
-    pub(super) fn from(mut self) -> BTreeSet<VantageKey> {
-        for check in self.ready.clone() {
-            self.lead(check, None, Duration::ZERO);
-        }
-        let leading = &self.leading;
-        let (led, ready) = self
-            .ready
-            .into_iter()
-            .partition(|check| check.point.node.is_some() && leading.contains(&topic(check)));
-        self.late.extend::<Vec<_>>(led);
-        awaited(self.late, ready)
+        led.extend(self.late.into_iter().flat_map(vantages).cloned());
+        (awaited(led, ready), lapses)
     }
 }
 
 fn topic(check: &Check) -> Topic<'_> {
-    (&check.claim, check.point.pool.as_ref(), check.point.source)
+    let point = &check.point;
+    (
+        &check.claim,
+        point.pool.as_ref(),
+        point.source,
+        point.family,
+    )
 }
 
 /// From where more is to be looked at once more, as soon as looks that are under way have ended as
@@ -96,13 +114,15 @@ pub(super) fn unheld(checks: &[CheckState], now: Duration) -> BTreeSet<VantageKe
             Stage::Waiting | Stage::Confirming(_) | Stage::Done => {}
         }
     }
-    awaited(late, ready)
+    awaited(
+        late.into_iter().flat_map(vantages).cloned().collect(),
+        ready,
+    )
 }
 
-/// The vantages that are still awaited: those of the checks that are `late`, and those of whoever of
-/// the `ready` waits with them, since it looks from more than one place.
-fn awaited<'a>(late: Vec<&'a Check>, mut ready: Vec<&'a Check>) -> BTreeSet<VantageKey> {
-    let mut awaited: BTreeSet<_> = late.into_iter().flat_map(vantages).cloned().collect();
+/// The vantages that are still awaited: those that are anyway, and those of whoever of the `ready` waits with
+/// them, since it looks from more than one place.
+fn awaited(mut awaited: BTreeSet<VantageKey>, mut ready: Vec<&Check>) -> BTreeSet<VantageKey> {
     loop {
         let (with_them, alone): (Vec<_>, Vec<_>) = ready
             .into_iter()

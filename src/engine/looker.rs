@@ -121,10 +121,11 @@ impl Looker {
         }
         let holds = outcome.holds();
         let met = holds && self.test.tells_who_answers();
-        let looks = self.from.as_ref().and_then(VantageKey::prober);
+        let looked = holds && !self.test.expects_no_answer();
+        let prober = self.from.as_ref().and_then(VantageKey::prober);
         for Rest { key, need, made } in &self.rests {
             // Who looked, and who answered, was there; of these there is one per node to be asked for
-            if key.node.is_some() && (met || holds && looks.as_ref() == Some(key)) {
+            if key.node.is_some() && (met || looked && prober.as_ref() == Some(key)) {
                 continue;
             }
             let mut footing = made.footing(api, since).await;
@@ -271,8 +272,8 @@ mod tests {
     use std::cell::RefCell;
     use std::net::IpAddr;
     use winconform_core::way::{
-        FactExpect, FixtureName, HttpAsk, HttpExpect, Look, SourceKind, StandingFixture, StateAsk,
-        StateExpect, Target, Topic,
+        FactExpect, FixtureName, HttpAsk, HttpExpect, Look, PingAsk, ReachExpect, SourceKind,
+        StandingFixture, StateAsk, StateExpect, Target, Topic,
     };
 
     const POD: &str = "/api/v1/namespaces/a/pods/p";
@@ -506,6 +507,36 @@ mod tests {
             let holds = told.0.is_none();
             assert_eq!(confirmed(&fake, &gone, brought(comparison)).await, told);
             assert_eq!(fake.log().len() == before, holds);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_looked_from_a_node_was_there_if_anybody_answered() {
+        let ping = |expect| {
+            let ask = PingAsk {
+                of: Some(FixtureName::WinWebserver),
+                target: Target::Pods,
+            };
+            Test::Ping(Look { ask, expect })
+        };
+        let fails = ReachExpect::Fails(BTreeSet::new());
+        for (expect, told) in [
+            (ReachExpect::Answers, None),
+            (fails, Some(TroubleKind::FixtureChanged)),
+        ] {
+            let fake = Fake::default();
+            put(&fake, "True");
+            let mut gone = looker(&fake, ping(expect), Need::Stands);
+            let from = VantageKey {
+                kind: SourceKind::LinuxPod,
+                pool: Some(PoolName::linux()),
+                node: Some(2),
+            };
+            gone.rests[0].key = from.prober().expect("a prober");
+            gone.from = Some(from);
+            fake.remove(POD);
+            let outcome = brought(Comparison::Holds(difference()));
+            assert_eq!(confirmed(&fake, &gone, outcome).await.0, told);
         }
     }
 

@@ -213,7 +213,7 @@ impl Surroundings<'_> {
             pool: kind.pool(point.pool.as_ref()),
             // A control that looks from another pool is of no node of the check's
             node: point.node.filter(|_| {
-                kind.is_on_each_node() && kind.pool(point.pool.as_ref()) == point.source_pool()
+                kind.has_prober_per_node() && kind.pool(point.pool.as_ref()) == point.source_pool()
             }),
         });
         PlannedLook {

@@ -81,7 +81,7 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
         Workload::as_str,
     );
     if let (Some(node), Some(sources)) = (node, &sources)
-        && (sources.is_empty() || !sources.iter().all(|source| source.is_on_each_node()))
+        && (sources.is_empty() || !sources.iter().all(|source| source.has_prober_per_node()))
     {
         let message = "each node is looked from by a pod of ours, or by itself where it runs Linux";
         let hint = "write `source: [windows-pod]`, or `linux-pod` and `linux-node` with it";

@@ -139,11 +139,6 @@ impl FixtureName {
         )
     }
 
-    /// Whether there is one on each node that is looked from.
-    pub fn is_one_per_node(self) -> bool {
-        matches!(self, Self::Ring | Self::EachLinuxPod | Self::EachLinuxNode)
-    }
-
     /// Whether it has a pod on each node of its pool that is looked from.
     pub fn is_on_each_node(self) -> bool {
         self == Self::NodeSample

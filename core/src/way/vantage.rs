@@ -86,8 +86,8 @@ impl SourceKind {
         }
     }
 
-    /// Whether there is such a place on each node that is looked from.
-    pub fn is_on_each_node(self) -> bool {
+    /// Whether each node that is looked from has a prober that is such a place.
+    pub fn has_prober_per_node(self) -> bool {
         self.prober_on_node().is_some()
     }
 
