@@ -11,7 +11,7 @@ pub struct Limits {
     pub attempts: u32,
     /// Consecutive good rounds of a check over the network before it counts.
     pub hold_rounds: u32,
-    /// Nodes of a Windows pool that are each looked from.
+    /// Nodes of a pool that are each looked from.
     pub nodes_looked_from: usize,
     /// Bytes kept of one answer of the API server; more is trouble, not truncation.
     pub api_body: usize,

@@ -142,7 +142,7 @@ pub(super) struct WrittenLimits {
     pub(super) attempts: Option<u32>,
     /// Consecutive good rounds of a check over the network before it counts. From 1 to 20; 2 unless set.
     pub(super) hold_rounds: Option<u32>,
-    /// Nodes of a Windows pool that are each looked from. From 2 to 64; 16 unless set.
+    /// Nodes of a pool that are each looked from. From 2 to 64; 16 unless set.
     pub(super) nodes_looked_from: Option<u32>,
 }
 
