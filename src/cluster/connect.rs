@@ -294,6 +294,7 @@ fn classify(failure: Failure, server: &str) -> (ConnectError, bool) {
         }
         Failure::NoAnswer(_)
         | Failure::Stalled(_)
+        | Failure::Stale { .. }
         | Failure::Broken(_)
         | Failure::Throttled { .. } => ConnectError::Unreachable { server, why },
     };

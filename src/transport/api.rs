@@ -13,6 +13,7 @@ use winconform_core::way::{ApiPath, ApiReply, ApiRequest, Trouble, TroubleKind, 
 use super::attempt::{Failure, Form, send_once};
 use super::clock::ServerClock;
 use super::counts::Counts;
+use super::fresh::Fresh;
 use super::pace::{Pace, pause};
 
 /// The API server of one cluster. Clones share their counts.
@@ -28,6 +29,7 @@ pub struct Api {
     pub(super) counts: Arc<Counts>,
     pub(super) execs: Arc<Counts>,
     clock: Arc<ServerClock>,
+    fresh: Arc<Fresh>,
 }
 
 impl Api {
@@ -41,11 +43,12 @@ impl Api {
             counts,
             execs: Arc::default(),
             clock: Arc::default(),
+            fresh: Arc::default(),
         }
     }
 
-    /// Sends a request, again while it fails in transport, within `api_in_all`, or as long as one
-    /// answer may take. Answers of the server below 500, 401 and 429 aside, are replies, whatever
+    /// Sends a request, again while it fails in transport or brings a list older than one before, within
+    /// `api_in_all`, or as long as one answer may take. Answers of the server below 500, 401 and 429 aside, are replies, whatever
     /// they say.
     pub async fn send(&self, request: &ApiRequest) -> Result<ApiReply, Trouble> {
         let patience = self.durations.api_in_all.max(self.answer(request));
@@ -133,7 +136,8 @@ impl Api {
     }
 
     async fn send_once_as(&self, request: &ApiRequest, form: Form) -> Result<ApiReply, Failure> {
-        send_once(
+        let floor = self.fresh.floor(&request.path);
+        let reply = send_once(
             &self.client,
             request,
             form,
@@ -142,7 +146,9 @@ impl Api {
             self.limits.api_body,
             &self.clock,
         )
-        .await
+        .await?;
+        self.fresh.check(&request.path, floor, &reply.body)?;
+        Ok(reply)
     }
 
     /// How long the head of the answer to a request may take.

@@ -41,6 +41,16 @@ pub(crate) enum Failure {
     /// The answer is larger than what is kept.
     #[error("the answer is larger than {0} bytes")]
     TooLarge(usize),
+    /// A list older than what the same list told before.
+    #[error(
+        "a list at resourceVersion {told}, where it was at {floor} before: something on the way keeps answers"
+    )]
+    Stale {
+        /// Its resourceVersion.
+        told: u64,
+        /// The one before.
+        floor: u64,
+    },
     /// 429.
     #[error("status 429: {text}")]
     Throttled {

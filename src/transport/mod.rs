@@ -11,6 +11,7 @@ mod clock;
 mod counts;
 mod exec;
 mod fetch;
+mod fresh;
 mod machine;
 mod pace;
 mod path;
