@@ -157,6 +157,11 @@ fn hint(planned: &PlannedCheck, verdict: Option<Verdict>, because: Option<&Becau
              which the cause names."
                 .to_owned()
         }
+        (Some(Because::Trouble(trouble)), _) if is_of_reading(trouble.kind) => {
+            "Nothing was seen, so nothing is proven: mend what kept it from being looked at or read, \
+             which the cause names, and run again."
+                .to_owned()
+        }
         _ => planned.hint.clone(),
     }
 }
@@ -166,6 +171,17 @@ fn is_of_exec(kind: TroubleKind) -> bool {
     matches!(
         kind,
         TroubleKind::ExecTransport | TroubleKind::ExitStatusLost
+    )
+}
+
+/// Whether it is of what was not allowed to be looked at, or was answered in no way that is known.
+fn is_of_reading(kind: TroubleKind) -> bool {
+    matches!(
+        kind,
+        TroubleKind::Forbidden
+            | TroubleKind::OutputTruncated
+            | TroubleKind::UnrecognisedOutput
+            | TroubleKind::ToolMissing
     )
 }
 
