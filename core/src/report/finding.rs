@@ -179,6 +179,10 @@ fn is_of_reading(kind: TroubleKind) -> bool {
     matches!(
         kind,
         TroubleKind::Forbidden
+            | TroubleKind::Unauthenticated
+            | TroubleKind::Throttled
+            | TroubleKind::ApiUnavailable
+            | TroubleKind::NoView
             | TroubleKind::OutputTruncated
             | TroubleKind::UnrecognisedOutput
             | TroubleKind::ToolMissing
@@ -356,7 +360,8 @@ mod tests {
             assert!(!hint.contains("accepted field"), "{hint}");
         }
         assert_ne!(of(Kind::Rejection, &Because::Trouble(trouble())), own);
-        assert_eq!(of(Kind::Capability, &Because::Trouble(trouble())), own);
+        let hint = of(Kind::Capability, &Because::Trouble(trouble()));
+        assert!(hint.contains("Nothing was seen"), "{hint}");
         let changed = || Trouble::new(TroubleKind::FixtureChanged, "Service a/b was deleted");
         for because in [
             Because::Trouble(changed()),
