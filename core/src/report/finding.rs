@@ -174,19 +174,19 @@ fn is_of_exec(kind: TroubleKind) -> bool {
     )
 }
 
-/// Whether it is of what was not allowed to be looked at, or was answered in no way that is known.
+/// Whether it is of what could not be looked at, was not allowed to be, or was answered in no way that
+/// is known.
 fn is_of_reading(kind: TroubleKind) -> bool {
-    matches!(
-        kind,
-        TroubleKind::Forbidden
-            | TroubleKind::Unauthenticated
-            | TroubleKind::Throttled
-            | TroubleKind::ApiUnavailable
-            | TroubleKind::NoView
-            | TroubleKind::OutputTruncated
-            | TroubleKind::UnrecognisedOutput
-            | TroubleKind::ToolMissing
-    )
+    kind.is_denied()
+        || matches!(
+            kind,
+            TroubleKind::Throttled
+                | TroubleKind::ApiUnavailable
+                | TroubleKind::NoView
+                | TroubleKind::OutputTruncated
+                | TroubleKind::UnrecognisedOutput
+                | TroubleKind::ToolMissing
+        )
 }
 
 /// The trouble a verdict rests on, if it does.
