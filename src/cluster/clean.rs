@@ -138,6 +138,8 @@ struct Removal<'a> {
 #[derive(Clone, Debug)]
 struct Standing {
     uid: String,
+    /// Whether a controller made it, and would make another in its place.
+    controlled: bool,
     deleting: Deleting,
     why: String,
 }
@@ -190,7 +192,10 @@ impl Removal<'_> {
                 }
             }
         }
-        let force = self.begun.elapsed() >= self.budget / 2;
+        let elapsed = self.begun.elapsed();
+        let force = elapsed >= self.budget / 2;
+        // What goes with its controller is asked for by itself only where it does not
+        let alone = elapsed >= self.api.durations().look_again;
         let mut wanted = Vec::new();
         let mut left = 0;
         for (object, standing) in &self.found {
@@ -208,7 +213,7 @@ impl Removal<'_> {
                 .get(&standing.uid)
                 .copied()
                 .unwrap_or(standing.deleting);
-            if so_far < want {
+            if so_far < want && (alone || !standing.controlled) {
                 wanted.push((object.clone(), standing.uid.clone(), want));
             }
         }
@@ -311,8 +316,15 @@ impl Removal<'_> {
             Some(finalizers) => format!("{why}, held by {finalizers}"),
             None => why,
         };
-        let uid = metadata["uid"].as_str()?.to_owned();
-        Some((object, Standing { uid, deleting, why }))
+        let owners = metadata["ownerReferences"].as_array();
+        let standing = Standing {
+            uid: metadata["uid"].as_str()?.to_owned(),
+            controlled: owners
+                .is_some_and(|all| all.iter().any(|owner| owner["controller"] == true)),
+            deleting,
+            why,
+        };
+        Some((object, standing))
     }
 
     async fn delete(&self, object: &ObjectRef, uid: &str, how: Deleting) -> Result<(), String> {
@@ -515,6 +527,37 @@ mod tests {
             .filter(|line| **line == format!("DELETE {POD}"))
             .count();
         assert_eq!(tries, 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_controller_made_is_left_to_go_with_it_and_removed_where_it_does_not() {
+        let fake = fake();
+        let mut made = object("web-1", Some("w-r1"), Some("r1"));
+        made["metadata"]["ownerReferences"] = json!([{"kind": "ReplicaSet", "controller": true}]);
+        let path = PODS.object_path(Some("w-r1"), "web-1");
+        let asked = |fake: &Fake| {
+            let log = fake.log().into_iter();
+            log.filter(|line| line.starts_with("DELETE"))
+                .collect::<Vec<_>>()
+        };
+        fake.put(&path, made);
+        let api = fake.api();
+        let removal = remove_run(&api, Some("r1"), BUDGET);
+        let gone = async {
+            crate::transport::pause(api.durations().look_again / 2).await;
+            let before = asked(&fake);
+            assert!(
+                before.iter().any(|line| line.contains("/deployments/")),
+                "{before:?}"
+            );
+            assert!(
+                !before.iter().any(|line| line.ends_with("/web-1")),
+                "{before:?}"
+            );
+        };
+        let (removed, ()) = tokio::join!(removal, gone);
+        assert!(removed.expect("removed").is_clean());
+        assert!(asked(&fake).iter().any(|line| line.ends_with("/web-1")));
     }
 
     #[tokio::test(start_paused = true)]
