@@ -109,6 +109,12 @@ impl Dispatcher {
         check.is_some_and(|check| check.asks_once(&self.limits))
     }
 
+    /// Whether its attempt may end with the round that is under way, if that is good.
+    pub(super) fn may_settle(&self, index: usize) -> bool {
+        let check = self.checks.get(index);
+        check.is_none_or(|check| check.good_rounds + 1 >= self.limits.hold_rounds)
+    }
+
     /// How long the round that begins has been put off since the one before.
     pub(super) fn paused(&self, index: usize) -> Duration {
         let check = self.checks.get(index);

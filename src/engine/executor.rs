@@ -336,6 +336,7 @@ impl Executor {
             image: check.image.clone(),
             family: check.point.family,
             once: self.dispatcher.asks_once(ix.check),
+            settles: self.dispatcher.may_settle(ix.check),
             standing: Arc::clone(&self.standing),
             rests: rests.collect(),
             nodes: self.nodes.clone(),

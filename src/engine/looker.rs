@@ -32,6 +32,8 @@ pub(super) struct Looker {
     pub(super) image: Option<String>,
     pub(super) family: Option<IpFamily>,
     pub(super) once: bool,
+    /// Whether the attempt ends if it holds now.
+    pub(super) settles: bool,
     pub(super) standing: Arc<Standing>,
     pub(super) rests: Vec<Rest>,
     pub(super) nodes: NodesNow,
@@ -255,7 +257,10 @@ impl Looker {
     fn is_doubtful(&self, outcome: &LookOutcome) -> bool {
         match &outcome.taken {
             Ok(taken) => match taken.comparison {
-                Comparison::Holds(_) => self.test.may_be_anothers(),
+                // What has changed while nobody answered is told in the round that settles it
+                Comparison::Holds(_) => {
+                    self.test.may_be_anothers() && (self.settles || !self.test.expects_no_answer())
+                }
                 Comparison::Refuted(_) | Comparison::Otherwise(_) => true,
                 Comparison::Inapplicable(_) => false,
             },
@@ -328,6 +333,7 @@ mod tests {
             image: None,
             family: None,
             once: false,
+            settles: true,
             standing: Arc::default(),
             rests: vec![rest],
             nodes: NodesNow::default(),
@@ -520,13 +526,16 @@ mod tests {
             Test::Ping(Look { ask, expect })
         };
         let fails = ReachExpect::Fails(BTreeSet::new());
-        for (expect, told) in [
-            (ReachExpect::Answers, None),
-            (fails, Some(TroubleKind::FixtureChanged)),
+        for (expect, settles, told) in [
+            (ReachExpect::Answers, true, None),
+            (fails.clone(), true, Some(TroubleKind::FixtureChanged)),
+            // The round that follows will tell
+            (fails, false, None),
         ] {
             let fake = Fake::default();
             put(&fake, "True");
             let mut gone = looker(&fake, ping(expect), Need::Stands);
+            gone.settles = settles;
             let from = VantageKey {
                 kind: SourceKind::LinuxPod,
                 pool: Some(PoolName::linux()),
