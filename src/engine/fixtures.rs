@@ -280,10 +280,9 @@ impl Fixtures {
             | FixtureName::NanoServer
             | FixtureName::NodeSample
             | FixtureName::Churn => {
-                let replicas = applied
-                    .iter()
-                    .find_map(|object| object["spec"]["replicas"].as_u64());
-                let replicas = usize::try_from(replicas.unwrap_or(1)).unwrap_or(usize::MAX);
+                let mut replicas = applied.iter().map(|object| &object["spec"]["replicas"]);
+                let replicas = replicas.find_map(Json::as_u64).unwrap_or(1);
+                let replicas = usize::try_from(replicas).unwrap_or(usize::MAX);
                 let pods = self.wait_for_pods(key, replicas).await?;
                 Ok(standing(applied, pods))
             }
@@ -303,6 +302,7 @@ impl Fixtures {
             | FixtureName::Ring
             | FixtureName::EachLinuxPod
             | FixtureName::EachLinuxNode
+            | FixtureName::EachWindowsNode
             | FixtureName::LinuxNodeProber
             | FixtureName::WindowsNodeProber => {
                 let pods = self.wait_for_pods(key, 1).await?;

@@ -218,7 +218,9 @@ fn as_written(name: FixtureName) -> Result<Vec<Json>, ManifestError> {
         FixtureName::LinuxNodeProber | FixtureName::EachLinuxNode => {
             include_str!("../../manifests/probers/linux-node.yaml")
         }
-        FixtureName::WindowsNodeProber => include_str!("../../manifests/probers/windows-node.yaml"),
+        FixtureName::WindowsNodeProber | FixtureName::EachWindowsNode => {
+            include_str!("../../manifests/probers/windows-node.yaml")
+        }
         FixtureName::Ring => include_str!("../../manifests/probers/ring.yaml"),
         FixtureName::Alias => include_str!("../../manifests/alias.yaml"),
         FixtureName::LoadBalancer => include_str!("../../manifests/load-balancer.yaml"),

@@ -63,6 +63,7 @@ pub(super) fn settles_in(fixture: FixtureName, durations: &Durations) -> Duratio
         | FixtureName::Ring
         | FixtureName::EachLinuxPod
         | FixtureName::EachLinuxNode
+        | FixtureName::EachWindowsNode
         | FixtureName::LinuxNodeProber
         | FixtureName::WindowsNodeProber
         | FixtureName::Alias

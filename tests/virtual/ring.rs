@@ -9,7 +9,7 @@ use libtest_mimic::Trial;
 use winconform::engine::RunOptions;
 use winconform_core::claims::Pattern;
 use winconform_core::record::RunView;
-use winconform_core::verdict::Verdict;
+use winconform_core::verdict::{Fate, Verdict};
 
 use crate::deadline::{overdue, since};
 use crate::faults::seen_of;
@@ -151,9 +151,10 @@ fn expected(view: &RunView, broken: bool) -> BTreeMap<&str, Verdict> {
     let turned = TURNED.map(|name| Pattern::parse(name).expect("a pattern of ids"));
     let checks = view.checks.values().map(|check| {
         let id = check.planned.id.as_str();
-        match broken && turned.iter().any(|pattern| pattern.covers(id)) {
-            true => (id, Verdict::Fail),
-            false => (id, usual(check.planned.kind)),
+        match &check.planned.fate {
+            Fate::Skip(_) => (id, Verdict::Skip),
+            _ if broken && turned.iter().any(|pattern| pattern.covers(id)) => (id, Verdict::Fail),
+            _ => (id, usual(check.planned.kind)),
         }
     });
     checks.collect()

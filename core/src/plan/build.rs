@@ -10,6 +10,10 @@ use crate::suite::{Across, Case, Expected, Suites};
 use crate::verdict::{Fate, Scope, SkipReason};
 use crate::way::{Denied, FixtureName, Need, SourceKind, Test, Trouble, TroubleKind, VantageKey};
 
+/// Of so many nodes of a Windows pool that are looked from by a pod one is by itself as well: what is known
+/// not to work from there is so by their build, and waits for a time-out.
+const PER_WINDOWS_NODE: usize = 4;
+
 /// Plans every case of the suites on a cluster: one check per point, each to be looked at or with
 /// its reason why not. No case vanishes: one without any point is a skipped check.
 pub fn plan(suites: &Suites, facts: &Facts, config: &Config) -> Plan {
@@ -78,7 +82,7 @@ impl Surroundings<'_> {
             Across::Pools => pools.clone(),
             Across::Pool | Across::Nodes => vec![None],
         };
-        let ring = |pool: &PoolName| self.ring(pool);
+        let ring = |kind, pool: &PoolName| self.ring(kind, pool);
         points(&case.over, &pools, &to, self.second.perhaps(), ring)
             .into_iter()
             .map(|point| self.check_at(case, point))
@@ -157,17 +161,24 @@ impl Surroundings<'_> {
         }
     }
 
-    /// The nodes of a pool that are each looked from.
-    fn ring(&self, pool: &PoolName) -> Vec<NodeOrdinal> {
+    /// The nodes of a pool that are each looked from by such places.
+    fn ring(&self, kind: SourceKind, pool: &PoolName) -> Vec<NodeOrdinal> {
+        let most = self.config.limits.nodes_looked_from;
+        let most = match kind {
+            SourceKind::WindowsNode => (most / PER_WINDOWS_NODE).max(2),
+            SourceKind::WindowsPod
+            | SourceKind::LinuxPod
+            | SourceKind::LinuxNode
+            | SourceKind::Outside => most,
+        };
         let pool = self.pools.get(pool);
-        pool.map_or_else(Vec::new, |pool| {
-            pool.ring(self.config.limits.nodes_looked_from)
-        })
+        pool.map_or_else(Vec::new, |pool| pool.ring(most))
     }
 
     /// How many nodes of a pool are each looked from.
     fn looked_from(&self, pool: &PoolName) -> u16 {
-        self.ring(pool).len().try_into().unwrap_or(u16::MAX)
+        let ring = self.ring(SourceKind::WindowsPod, pool);
+        ring.len().try_into().unwrap_or(u16::MAX)
     }
 
     /// Why a case that looks from each node of a pool does not: there is one alone.
@@ -193,7 +204,7 @@ impl Surroundings<'_> {
     /// first.
     fn next_node(&self, point: &Point) -> Option<NodeOrdinal> {
         let own = point.node?;
-        let ring = self.ring(point.pool.as_ref()?);
+        let ring = self.ring(SourceKind::WindowsPod, point.pool.as_ref()?);
         let here = ring.iter().position(|node| *node == own)?;
         ring.get((here + 1) % ring.len()).copied()
     }
@@ -323,7 +334,7 @@ pub fn image_role(fixture: FixtureName) -> Option<Image> {
         | FixtureName::LinuxNodeProber
         | FixtureName::EachLinuxPod
         | FixtureName::EachLinuxNode => Some(Image::AgnhostLinux),
-        FixtureName::WindowsNodeProber => Some(Image::HostProcess),
+        FixtureName::WindowsNodeProber | FixtureName::EachWindowsNode => Some(Image::HostProcess),
         FixtureName::Sched(fixture) if fixture.starts() => Some(Image::ServerCore),
         FixtureName::WindowsPodProber | FixtureName::Ring => Some(Image::WindowsProber),
         FixtureName::Churn

@@ -7,13 +7,13 @@ use crate::way::{AdmissionExpect, ContainerKind, Look, SourceKind, Test, Workloa
 
 /// Every point of a case; `pools` are those of its cluster, `to` those that are looked at from
 /// each, `second` the family that its cluster has besides its first; `ring` tells the nodes of a pool
-/// that are each looked from.
+/// that such places are each looked from.
 pub(super) fn points(
     over: &Over,
     pools: &[Option<PoolName>],
     to: &[Option<PoolName>],
     second: Option<IpFamily>,
-    ring: impl Fn(&PoolName) -> Vec<NodeOrdinal>,
+    ring: impl Fn(SourceKind, &PoolName) -> Vec<NodeOrdinal>,
 ) -> Vec<Point> {
     let sources = axis(over.sources.iter().copied());
     let workloads = axis(over.workloads.iter().copied());
@@ -26,9 +26,9 @@ pub(super) fn points(
         .flat_map(|pool| to.iter().map(move |to| (pool, to)));
     for (pool, to) in pairs {
         let places = sources.iter().flat_map(|source| {
-            let each = source.and_then(|kind: SourceKind| kind.pool(pool.as_ref()));
+            let each = source.and_then(|kind: SourceKind| Some((kind, kind.pool(pool.as_ref())?)));
             let each = each.filter(|_| over.across == Across::Nodes && pool.is_some());
-            let nodes = axis(each.iter().flat_map(&ring));
+            let nodes = axis(each.iter().flat_map(|(kind, pool)| ring(*kind, pool)));
             nodes.into_iter().map(move |node| (source, node))
         });
         for (source, node) in places {

@@ -83,8 +83,8 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
     if let (Some(node), Some(sources)) = (node, &sources)
         && (sources.is_empty() || !sources.iter().all(|source| source.has_prober_per_node()))
     {
-        let message = "each node is looked from by a pod of ours, or by itself where it runs Linux";
-        let hint = "write `source: [windows-pod]`, or `linux-pod` and `linux-node` with it";
+        let message = "each node is looked from by what is on it";
+        let hint = "write `source: [windows-pod]`, or others of pods and nodes";
         decoder.report(node, message, Some(hint.to_owned()));
     }
     let all = &ContainerKind::ALL;

@@ -40,6 +40,8 @@ pub enum FixtureName {
     EachLinuxPod,
     /// A prober that is one Linux node, of each that is looked from.
     EachLinuxNode,
+    /// A prober that is one node of a Windows pool, of each that is looked from.
+    EachWindowsNode,
     /// A Service that stands for the name of win-webserver's.
     Alias,
     /// A Service of type LoadBalancer in front of IIS' pods.
@@ -57,7 +59,7 @@ pub enum FixtureName {
 
 impl FixtureName {
     /// Every fixture.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::Namespaces,
         Self::WinWebserver,
         Self::Iis,
@@ -73,6 +75,7 @@ impl FixtureName {
         Self::Ring,
         Self::EachLinuxPod,
         Self::EachLinuxNode,
+        Self::EachWindowsNode,
         Self::Alias,
         Self::LoadBalancer,
         Self::Churn,
@@ -108,6 +111,7 @@ impl FixtureName {
             Self::Ring => "ring",
             Self::EachLinuxPod => "each-linux-pod",
             Self::EachLinuxNode => "each-linux-node",
+            Self::EachWindowsNode => "each-windows-node",
             Self::Alias => "alias",
             Self::LoadBalancer => "load-balancer",
             Self::Churn => "churn",
@@ -135,7 +139,10 @@ impl FixtureName {
     pub fn is_on_node(self) -> bool {
         matches!(
             self,
-            Self::LinuxNodeProber | Self::WindowsNodeProber | Self::EachLinuxNode
+            Self::LinuxNodeProber
+                | Self::WindowsNodeProber
+                | Self::EachLinuxNode
+                | Self::EachWindowsNode
         )
     }
 
@@ -172,6 +179,7 @@ impl FixtureName {
             | Self::NodeSample
             | Self::WindowsPodProber
             | Self::WindowsNodeProber
+            | Self::EachWindowsNode
             | Self::Ring
             | Self::Alias
             | Self::LoadBalancer

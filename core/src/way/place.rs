@@ -194,7 +194,8 @@ impl Standing {
             FixtureName::UnboundPods
             | FixtureName::LinuxNodeProber
             | FixtureName::WindowsNodeProber
-            | FixtureName::EachLinuxNode => &self.host_namespace,
+            | FixtureName::EachLinuxNode
+            | FixtureName::EachWindowsNode => &self.host_namespace,
             FixtureName::Namespaces
             | FixtureName::WinWebserver
             | FixtureName::Iis

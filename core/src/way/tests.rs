@@ -414,6 +414,7 @@ fn fixtures_stand_in_one_of_two_namespaces_under_the_name_of_their_pool() {
         FixtureName::LinuxNodeProber,
         FixtureName::WindowsNodeProber,
         FixtureName::EachLinuxNode,
+        FixtureName::EachWindowsNode,
     ];
     for name in FixtureName::ALL {
         let expected = if host.contains(&name) {
@@ -964,6 +965,7 @@ fn fixtures_are_told_apart_by_their_network_and_by_their_families() {
         FixtureName::LinuxNodeProber,
         FixtureName::WindowsNodeProber,
         FixtureName::EachLinuxNode,
+        FixtureName::EachWindowsNode,
     ];
     assert_eq!(those(FixtureName::is_on_node), on_node);
 }

@@ -97,7 +97,8 @@ impl SourceKind {
             Self::LinuxPod => Some(FixtureName::EachLinuxPod),
             Self::WindowsPod => Some(FixtureName::Ring),
             Self::LinuxNode => Some(FixtureName::EachLinuxNode),
-            Self::WindowsNode | Self::Outside => None,
+            Self::WindowsNode => Some(FixtureName::EachWindowsNode),
+            Self::Outside => None,
         }
     }
 }

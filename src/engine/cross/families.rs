@@ -40,7 +40,7 @@ const ROWS: &[Row] = &[
                 Fail,
             ),
             (
-                "net.node-to-service-ip[pool=windows-2022,*,family=ipv6]",
+                "net.node-to-service-ip*[pool=windows-2022,*,family=ipv6]",
                 Broken,
             ),
             (
@@ -67,7 +67,7 @@ const ROWS: &[Row] = &[
             ),
             ("net.port-mapping[*,source=linux-pod,family=ipv6]", Fail),
             ("net.dns-*[*,source=linux-pod,*family=ipv6]", Fail),
-            ("net.after-churn[*,source=linux-pod,family=ipv6]", Broken),
+            ("net.after-churn*[*,source=linux-pod,*family=ipv6]", Broken),
         ],
         by_chance: &[],
     },
@@ -76,6 +76,7 @@ const ROWS: &[Row] = &[
         fault: "ipv6-dropped=windows-2022",
         turns: &[
             OLD,
+            ("net.after-churn*[pool=windows-2022,*family=ipv6]", Broken),
             TO_OLD,
             WITHIN_2022,
             ("net.*/between-windows[*to=windows-2022,family=ipv6]", Fail),
@@ -130,7 +131,6 @@ const ROWS: &[Row] = &[
                 "net.local-nodeport[pool=windows-2022,*,family=ipv6]",
                 Broken,
             ),
-            ("net.after-churn*[pool=windows-2022,*family=ipv6]", Broken),
         ],
         by_chance: &[
             (PARTIAL_IN_SECOND, Broken),
@@ -143,7 +143,7 @@ const ROWS: &[Row] = &[
                 Fail,
             ),
             (
-                "net.node-to-service-ip[pool=windows-2022,*,family=ipv6]",
+                "net.node-to-service-ip*[pool=windows-2022,*,family=ipv6]",
                 Broken,
             ),
         ],
@@ -163,6 +163,7 @@ const OF_BOTH: &[&str] = &[
     "source-rewritten=linux",
     "vip-sticks=windows-2022",
     "endpoint-stale=windows-2022",
+    "endpoint-stale=linux",
     "dns-suffix-wrong=windows-2022",
     "partial-names-resolve=windows-2022",
 ];

@@ -162,7 +162,11 @@ impl<'b, 'a> Binding<'b, 'a> {
         let mut pods = pods
             .filter(|(key, _)| {
                 // No look at the port of a node rests on who looks from there
-                let looks = [FixtureName::WindowsNodeProber, FixtureName::Ring];
+                let looks = [
+                    FixtureName::WindowsNodeProber,
+                    FixtureName::EachWindowsNode,
+                    FixtureName::Ring,
+                ];
                 !looks.contains(&key.name)
             })
             .flat_map(|(_, fixture)| &fixture.pods);
