@@ -164,6 +164,26 @@ fn nodes_are_as_many_as_are_wanted() {
 }
 
 #[test]
+fn how_many_windows_nodes_are_looked_from_themselves_is_said_where_it_is_not_all() {
+    let said = |nodes: &str| {
+        let ids = ["net.node-to-service-ip*", "net.service-ip-from-pod*"];
+        let select: Vec<_> = ids.iter().flat_map(|id| ["--select", id]).collect();
+        let of = ["--topology", "hybrid", "--nodes", nodes];
+        let done = demo(&[&of[..], &select].concat());
+        let said = text(&done.stdout);
+        assert_eq!(done.status.code(), Some(0), "{said}");
+        let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("looked from linux "), "{said}");
+        words
+    };
+    let (all, some) = (said("8"), said("12"));
+    assert!(all.contains("windows-2022 4 of 4 nodes"), "{all}");
+    assert!(!all.contains("themselves"), "{all}");
+    let told = "windows-2022 6 of 6 nodes, windows-2022 themselves 4 of 6 nodes (";
+    assert!(some.contains(told), "{some}");
+}
+
+#[test]
 fn a_load_balancer_is_looked_at_where_there_is_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("nodes.yaml");

@@ -58,14 +58,15 @@ pub(super) fn pools(view: &RunView) -> Pools {
 }
 
 /// Of each pool that is looked from node by node, or has one usable node alone, of how many something is
-/// known; with their names where that is not all: `windows-2022 2 of 3 nodes (win-a, win-c)`. Printable.
+/// known; with their names where that is not all: `windows-2022 2 of 3 nodes (win-a, win-c)`. Where it is
+/// known of fewer that were looked from themselves, of how many. Printable.
 pub(super) fn looked_from(view: &RunView) -> Vec<String> {
     let pools = pools(view);
     let each = view
         .checks
         .values()
         .any(|check| check.planned.point.node.is_some());
-    let mut looked = BTreeMap::<&PoolName, BTreeSet<&String>>::new();
+    let mut looked = BTreeMap::<&PoolName, Nodes<'_>>::new();
     for check in view.checks.values() {
         let point = &check.planned.point;
         let Some((name, pool)) = point
@@ -83,19 +84,40 @@ pub(super) fn looked_from(view: &RunView) -> Vec<String> {
         let conclusion = check.conclusion.as_ref();
         let told = conclusion.is_some_and(|conclusion| conclusion.verdict.is_conclusive());
         if let Some(node) = node {
-            looked.entry(name).or_default().extend(told.then_some(node));
+            let nodes = looked.entry(name).or_default();
+            nodes.known.extend(told.then_some(node));
+            if point.source == Some(SourceKind::WindowsNode) {
+                let themselves = nodes.themselves.get_or_insert_default();
+                themselves.extend(told.then_some(node));
+            }
         }
     }
-    let told = looked.into_iter().map(|(name, looked)| {
+    let told = looked.into_iter().flat_map(|(name, nodes)| {
         let pool = &pools[name];
         let all = pool.nodes.len() + pool.unusable.len();
-        let count = counted(all, "node");
-        let count = format!("{} {} of {count}", printable(name.as_str()), looked.len());
-        let names: Vec<_> = looked.iter().map(|name| printable(name)).collect();
-        match looked.is_empty() || looked.len() == all {
-            true => count,
-            false => format!("{count} ({})", names.join(", ")),
-        }
+        let name = printable(name.as_str());
+        let fewer = |own: &BTreeSet<_>| own.len() < nodes.known.len();
+        let themselves = nodes.themselves.filter(fewer);
+        let themselves = themselves.map(|own| of_all(&format!("{name} themselves"), &own, all));
+        [Some(of_all(&name, &nodes.known, all)), themselves]
     });
-    told.collect()
+    told.flatten().collect()
+}
+
+/// The nodes of a pool of which something is known.
+#[derive(Default)]
+struct Nodes<'a> {
+    known: BTreeSet<&'a String>,
+    /// Those looked from themselves, where Windows nodes are.
+    themselves: Option<BTreeSet<&'a String>>,
+}
+
+/// How many of all nodes these are, and which, unless they are all or none.
+fn of_all(what: &str, nodes: &BTreeSet<&String>, all: usize) -> String {
+    let count = format!("{what} {} of {}", nodes.len(), counted(all, "node"));
+    let names: Vec<_> = nodes.iter().map(|name| printable(name)).collect();
+    match nodes.is_empty() || nodes.len() == all {
+        true => count,
+        false => format!("{count} ({})", names.join(", ")),
+    }
 }
