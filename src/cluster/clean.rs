@@ -89,9 +89,9 @@ pub enum CleanError {
 /// What is in namespaces goes before them.
 const FIRST: [&Kind; 4] = [&DEPLOYMENTS, &SERVICES, &PODS, &NETWORK_POLICIES];
 
-/// Removes everything of one run, or of all, within `budget`: deployments, services and pods
-/// first, pods by force when half the budget is spent, then whatever else is in the table, then
-/// Leases.
+/// Removes everything of one run, or of all, within `budget`: deployments, services and pods first, pods
+/// that a controller made where they do not go with it, pods by force when half the budget is spent; then
+/// whatever else is in the table, then Leases.
 pub async fn remove_run(
     api: &Api,
     run: Option<&str>,
@@ -110,6 +110,7 @@ pub async fn remove_run(
         begun,
         budget,
         found: BTreeMap::new(),
+        uncontrolled: None,
         refused: BTreeMap::new(),
         unlisted: BTreeMap::new(),
     };
@@ -130,6 +131,8 @@ struct Removal<'a> {
     budget: Duration,
     /// Everything ever seen, and how it stood last; `None` once gone.
     found: BTreeMap<ObjectRef, Option<Standing>>,
+    /// Since when no controller of ours stands.
+    uncontrolled: Option<Instant>,
     refused: BTreeMap<ObjectRef, String>,
     unlisted: BTreeMap<&'static Kind, Trouble>,
 }
@@ -194,8 +197,7 @@ impl Removal<'_> {
         }
         let elapsed = self.begun.elapsed();
         let force = elapsed >= self.budget / 2;
-        // What goes with its controller is asked for by itself only where it does not
-        let alone = elapsed >= self.api.durations().look_again;
+        let by_themselves = self.have_stayed() || elapsed >= self.budget / 4;
         let mut wanted = Vec::new();
         let mut left = 0;
         for (object, standing) in &self.found {
@@ -213,7 +215,7 @@ impl Removal<'_> {
                 .get(&standing.uid)
                 .copied()
                 .unwrap_or(standing.deleting);
-            if so_far < want && (alone || !standing.controlled) {
+            if so_far < want && (by_themselves || !standing.controlled) {
                 wanted.push((object.clone(), standing.uid.clone(), want));
             }
         }
@@ -248,6 +250,18 @@ impl Removal<'_> {
             0 if self.is_forbidden(kinds) => Condition::Done(()),
             left => Condition::NotYet(format!("{left} objects are left")),
         }
+    }
+
+    /// Whether what our controllers made has had its time to go with them: deleted before, it would be made
+    /// anew.
+    fn have_stayed(&mut self) -> bool {
+        let mut standing = self.found.iter().filter(|(_, standing)| standing.is_some());
+        if standing.any(|(object, _)| *object.kind == DEPLOYMENTS) {
+            self.uncontrolled = None;
+            return false;
+        }
+        let since = *self.uncontrolled.get_or_insert_with(Instant::now);
+        since.elapsed() >= self.api.durations().look_again
     }
 
     fn is_forbidden(&self, kinds: &[&'static Kind]) -> bool {
@@ -414,6 +428,7 @@ fn is_label_value(text: &str) -> bool {
 mod tests {
     use super::super::fake::Fake;
     use super::*;
+    use crate::transport::pause;
 
     const BUDGET: Duration = Duration::from_mins(2);
     const POD: &str = "/api/v1/namespaces/w-r1/pods/prober";
@@ -531,33 +546,47 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_a_controller_made_is_left_to_go_with_it_and_removed_where_it_does_not() {
+        let mut made = object("web-1", Some("w-r1"), Some("r1"));
+        made["metadata"]["ownerReferences"] = json!([{"kind": "ReplicaSet", "controller": true}]);
+        let path = PODS.object_path(Some("w-r1"), "web-1");
+        let asked = |fake: &Fake, of: &str| {
+            let line = format!("DELETE {of}");
+            fake.log().contains(&line)
+        };
+        for goes in [true, false] {
+            let fake = fake();
+            fake.put(&path, made.clone());
+            let api = fake.api();
+            let meanwhile = async {
+                pause(api.durations().look_again / 2).await;
+                let deployment = DEPLOYMENTS.object_path(Some("w-r1"), "web");
+                assert!(asked(&fake, &deployment) && asked(&fake, POD));
+                assert!(!asked(&fake, &path));
+                if goes {
+                    fake.remove(&path);
+                }
+            };
+            let (removed, ()) = tokio::join!(remove_run(&api, Some("r1"), BUDGET), meanwhile);
+            assert!(removed.expect("removed").is_clean());
+            assert_eq!(asked(&fake, &path), !goes);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn where_a_controller_stays_what_it_made_is_removed_nevertheless() {
         let fake = fake();
         let mut made = object("web-1", Some("w-r1"), Some("r1"));
         made["metadata"]["ownerReferences"] = json!([{"kind": "ReplicaSet", "controller": true}]);
         let path = PODS.object_path(Some("w-r1"), "web-1");
-        let asked = |fake: &Fake| {
-            let log = fake.log().into_iter();
-            log.filter(|line| line.starts_with("DELETE"))
-                .collect::<Vec<_>>()
-        };
         fake.put(&path, made);
-        let api = fake.api();
-        let removal = remove_run(&api, Some("r1"), BUDGET);
-        let gone = async {
-            crate::transport::pause(api.durations().look_again / 2).await;
-            let before = asked(&fake);
-            assert!(
-                before.iter().any(|line| line.contains("/deployments/")),
-                "{before:?}"
-            );
-            assert!(
-                !before.iter().any(|line| line.ends_with("/web-1")),
-                "{before:?}"
-            );
-        };
-        let (removed, ()) = tokio::join!(removal, gone);
-        assert!(removed.expect("removed").is_clean());
-        assert!(asked(&fake).iter().any(|line| line.ends_with("/web-1")));
+        let deployments = "DELETE /apis/apps/v1/namespaces/w-r1/deployments";
+        fake.script(deployments, 403, json!({"message": "rbac"}));
+        let removed = remove_run(&fake.api(), Some("r1"), BUDGET).await;
+        let removed = removed.expect("reported");
+        let left: Vec<_> = removed.left.iter().map(ToString::to_string).collect();
+        let refused = "Deployment w-r1/web: its deletion was refused with 403: rbac";
+        assert_eq!(left, [refused]);
+        assert!(fake.get(&path).is_none());
     }
 
     #[tokio::test(start_paused = true)]
