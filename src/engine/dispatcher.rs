@@ -109,10 +109,10 @@ impl Dispatcher {
         check.is_some_and(|check| check.asks_once(&self.limits))
     }
 
-    /// Whether its attempt may end with the round that is under way, if that is good.
+    /// Whether its attempt may end with the round that is under way, if its own look holds.
     pub(super) fn may_settle(&self, index: usize) -> bool {
         let check = self.checks.get(index);
-        check.is_none_or(|check| check.good_rounds + 1 >= self.limits.hold_rounds)
+        check.is_none_or(|check| check.may_settle(&self.limits))
     }
 
     /// How long the round that begins has been put off since the one before.

@@ -210,6 +210,8 @@ struct World {
     sweeping: BTreeSet<VantageKey>,
     /// Of each check, whether its last sweep asked once what takes many requests.
     once: BTreeMap<usize, bool>,
+    /// Of each check, whether its last sweep was to ask what it rests on.
+    settles: BTreeMap<usize, bool>,
     verdicts: BTreeMap<usize, Verdict>,
     conclusions: Vec<Conclusion>,
     repetitions: u32,
@@ -296,6 +298,8 @@ impl World {
                     self.take_away(*look, *turn);
                     let once = self.dispatcher.asks_once(look.check);
                     self.once.insert(look.check, once);
+                    let settles = self.dispatcher.may_settle(look.check);
+                    self.settles.insert(look.check, settles);
                 }
                 let outcomes = turns.iter().map(|(look, turn)| (*look, outcome(*turn)));
                 let outcomes = outcomes.collect();
@@ -326,22 +330,30 @@ impl World {
                 self.repetitions += 1;
                 assert_eq!(*number, self.repetitions);
             }
-            Command::Conclude(check, conclusion) => {
-                let before = self.verdicts.insert(*check, conclusion.verdict);
-                assert!(before.is_none(), "check {check} is concluded twice");
-                let whole = self.once.get(check) != Some(&true) || self.repetitions > 1;
-                assert!(
-                    whole || !matches!(conclusion.verdict, Verdict::Pass | Verdict::Recorded),
-                    "check {check} came to {conclusion:?} by asking once"
-                );
-                self.conclusions.push(conclusion.clone());
-            }
+            Command::Conclude(check, conclusion) => self.conclude(*check, conclusion),
             Command::TearDown => self.torn_down = true,
         }
     }
 }
 
 impl World {
+    fn conclude(&mut self, check: usize, conclusion: &Conclusion) {
+        let before = self.verdicts.insert(check, conclusion.verdict);
+        assert!(before.is_none(), "check {check} is concluded twice");
+        let whole = self.once.get(&check) != Some(&true) || self.repetitions > 1;
+        assert!(
+            whole || !matches!(conclusion.verdict, Verdict::Pass | Verdict::Recorded),
+            "check {check} came to {conclusion:?} by asking once"
+        );
+        let asked = self.settles.get(&check) != Some(&false) || self.repetitions > 1;
+        let told = [Verdict::Pass, Verdict::KnownLimitation, Verdict::Recorded];
+        assert!(
+            asked || !told.contains(&conclusion.verdict),
+            "check {check} came to {conclusion:?} without asking what it rests on"
+        );
+        self.conclusions.push(conclusion.clone());
+    }
+
     /// What a look rests on is gone and told to be, once for each time it was applied.
     fn take_away(&mut self, look: LookIx, turn: Turn) {
         let check = self.dispatcher.check(look.check).expect("it is planned");
@@ -386,6 +398,7 @@ fn begun(repeat: Repeat, forms: &[usize]) -> World {
         confirming: BTreeSet::new(),
         sweeping: BTreeSet::new(),
         once: BTreeMap::new(),
+        settles: BTreeMap::new(),
         verdicts: BTreeMap::new(),
         conclusions: Vec::new(),
         repetitions: 1,

@@ -17,7 +17,7 @@ use winconform_core::plan::Plan;
 use winconform_core::record::{Event, FixtureOutcome};
 use winconform_core::verdict::SkipReason;
 use winconform_core::way::{
-    FixtureKey, Reply, Request, Standing, Trouble, TroubleKind, VantageKey,
+    FixtureKey, Reply, Request, SourceKind, Standing, Trouble, TroubleKind, VantageKey,
 };
 
 use super::command::{Command, Input, LookIx, LookOutcome};
@@ -336,7 +336,7 @@ impl Executor {
             image: check.image.clone(),
             family: check.point.family,
             once: self.dispatcher.asks_once(ix.check),
-            settles: self.dispatcher.may_settle(ix.check),
+            settles: ix.look != 0 || self.dispatcher.may_settle(ix.check),
             standing: Arc::clone(&self.standing),
             rests: rests.collect(),
             nodes: self.nodes.clone(),
@@ -393,7 +393,9 @@ impl Executor {
         let (vantages, sender) = (self.vantages.clone(), self.sender.clone());
         let (api, tell) = (self.api.clone(), self.tell());
         let looks = looks.to_vec();
-        let member = from.node.map(|_| self.company.join());
+        // What waits for time-outs is nobody's company
+        let sociable = from.node.is_some() && from.kind != SourceKind::WindowsNode;
+        let member = sociable.then(|| self.company.join());
         self.spawn(async move {
             let sweeping = AssertUnwindSafe(async {
                 let swept = sweep(&vantages, &from, lookers).await;

@@ -32,7 +32,7 @@ pub(super) struct Looker {
     pub(super) image: Option<String>,
     pub(super) family: Option<IpFamily>,
     pub(super) once: bool,
-    /// Whether the attempt ends if it holds now.
+    /// Whether the attempt may end with what it sees now.
     pub(super) settles: bool,
     pub(super) standing: Arc<Standing>,
     pub(super) rests: Vec<Rest>,

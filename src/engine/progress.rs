@@ -199,6 +199,11 @@ impl CheckState {
         is_to_hold && self.good_rounds == 0 && limits.hold_rounds > 1
     }
 
+    /// Whether the attempt may end with the round that is under way, if its own look holds.
+    pub(super) fn may_settle(&self, limits: &Limits) -> bool {
+        self.check.kind == Kind::Evidence || self.good_rounds + 1 >= limits.hold_rounds
+    }
+
     /// Begins a round. What it has waited for others since it was due is not taken from its time to
     /// come right.
     pub(super) fn begin_round(&mut self, now: Duration) {
