@@ -25,8 +25,8 @@ const WHOLE_RUN: (&[&str], Account) = (
     Account {
         file: "whole-run.yaml",
         checks: "all there is to check",
-        makes: "the samples and the pods it looks from, which it execs into; one of them on each \
-                pool of Windows is a HostProcess pod, which is SYSTEM on its node; of what failed it \
+        makes: "the samples and the pods it looks from, which it execs into; on each pool of Windows \
+                some of them are HostProcess pods, which are SYSTEM on their nodes; of what failed it \
                 reads the logs",
     },
 );

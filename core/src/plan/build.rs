@@ -10,8 +10,9 @@ use crate::suite::{Across, Case, Expected, Suites};
 use crate::verdict::{Fate, Scope, SkipReason};
 use crate::way::{Denied, FixtureName, Need, SourceKind, Test, Trouble, TroubleKind, VantageKey};
 
-/// Of so many nodes of a Windows pool that are looked from by a pod one is by itself as well: what is known
-/// not to work from there is so by their build, and waits for a time-out.
+/// Of so many nodes of a Windows pool that are looked from by a pod one is by itself as well, but two at
+/// least: each takes a HostProcess container, which is SYSTEM there, and what is known not to work from there
+/// takes time-outs.
 const PER_WINDOWS_NODE: usize = 4;
 
 /// Plans every case of the suites on a cluster: one check per point, each to be looked at or with
@@ -161,18 +162,17 @@ impl Surroundings<'_> {
         }
     }
 
-    /// The nodes of a pool that are each looked from by such places.
+    /// The nodes of a pool that are each looked from by such places; Windows nodes by themselves are some of
+    /// those looked from by pods.
     fn ring(&self, kind: SourceKind, pool: &PoolName) -> Vec<NodeOrdinal> {
         let most = self.config.limits.nodes_looked_from;
-        let most = match kind {
-            SourceKind::WindowsNode => (most / PER_WINDOWS_NODE).max(2),
-            SourceKind::WindowsPod
-            | SourceKind::LinuxPod
-            | SourceKind::LinuxNode
-            | SourceKind::Outside => most,
-        };
         let pool = self.pools.get(pool);
-        pool.map_or_else(Vec::new, |pool| pool.ring(most))
+        let all = pool.map_or_else(Vec::new, |pool| pool.ring(most));
+        if kind != SourceKind::WindowsNode {
+            return all;
+        }
+        let some = (most / PER_WINDOWS_NODE).max(2).min(all.len());
+        (0..some).map(|nth| all[nth * all.len() / some]).collect()
     }
 
     /// How many nodes of a pool are each looked from.
@@ -200,10 +200,13 @@ impl Surroundings<'_> {
         (one_alone && point.node.is_none()).then(|| format!("{pool} has one usable node, {stands}"))
     }
 
-    /// Of the nodes that are each looked from, the one that a node looks at: the next, and at last the
-    /// first.
-    fn next_node(&self, point: &Point) -> Option<NodeOrdinal> {
+    /// Of the nodes that are each looked from, the one that a node looks at: a pod at that on the next, from
+    /// the last at that on the first, and a Windows node itself at its own.
+    fn looked_at(&self, source: Option<SourceKind>, point: &Point) -> Option<NodeOrdinal> {
         let own = point.node?;
+        if source == Some(SourceKind::WindowsNode) {
+            return Some(own);
+        }
         let ring = self.ring(SourceKind::WindowsPod, point.pool.as_ref()?);
         let here = ring.iter().position(|node| *node == own)?;
         ring.get((here + 1) % ring.len()).copied()
@@ -217,8 +220,8 @@ impl Surroundings<'_> {
         point: &Point,
     ) -> PlannedLook {
         let of = point.to.as_ref().or(point.pool.as_ref());
-        let next = self.next_node(point);
-        let key = |(name, need): (FixtureName, Need)| (name.at(of).on(next), need);
+        let node = self.looked_at(source, point);
+        let key = |(name, need): (FixtureName, Need)| (name.at(of).on(node), need);
         let from = source.map(|kind| VantageKey {
             kind,
             pool: kind.pool(point.pool.as_ref()),
@@ -466,6 +469,38 @@ mod tests {
             alone.contains("one usable node, which its samples stand on"),
             "{alone}"
         );
+    }
+
+    #[test]
+    fn windows_nodes_by_themselves_are_some_of_those_that_pods_look_from() {
+        for nodes in [2, 3, 5, 7, 16, 21, 40] {
+            // Every fifth is cordoned
+            let windows = |nth| {
+                let name = format!("win-{nth:02}");
+                node(
+                    &name,
+                    Os::Windows,
+                    Some(WindowsBuild::SERVER_2022),
+                    nth % 5 != 4,
+                )
+            };
+            let linux = node("lin", Os::Linux, None, true);
+            let nodes = (0..nodes).map(windows).chain([linux]).collect();
+            let facts = facts("v1.37.0", nodes);
+            for most in [2, 3, 9, 16, 18, 64] {
+                let mut config = Config::default();
+                config.limits.nodes_looked_from = most;
+                let of = |case| -> BTreeSet<_> {
+                    let checks = plan(suites(), &facts, &config).checks.into_iter();
+                    let checks = checks.filter(|check| base(&check.id.to_string()) == case);
+                    checks.filter_map(|check| check.point.node).collect()
+                };
+                let all = of("net.pod-to-pod-cross-node/ring");
+                let some = of("net.node-to-service-ip/each-windows-node");
+                assert!(some.is_subset(&all), "{most}: {some:?} of {all:?}");
+                assert_eq!(some.len(), (most / 4).max(2).min(all.len()), "{all:?}");
+            }
+        }
     }
 
     /// The case of an id.

@@ -188,14 +188,19 @@ impl PlannedLook {
         self.needs.iter().find_map(|(key, _)| key.node)
     }
 
-    /// The fixtures it rests on: what it needs, and the prober it looks from, which has to stand. That
-    /// of a Windows node goes where the one in a pod is.
+    /// The fixtures it rests on: what it needs, and the prober it looks from, which has to stand, beside the
+    /// one in a pod where that is a Windows node itself.
     pub fn rests_on(&self) -> impl Iterator<Item = (FixtureKey, Need)> {
         let prober = self.from.as_ref().and_then(VantageKey::prober);
-        let beside = prober
-            .as_ref()
-            .filter(|prober| prober.name == FixtureName::WindowsNodeProber);
-        let beside = beside.map(|prober| FixtureName::WindowsPodProber.at(prober.pool.as_ref()));
+        let beside = prober.as_ref().and_then(|prober| match prober.name {
+            FixtureName::WindowsNodeProber => {
+                Some(FixtureName::WindowsPodProber.at(prober.pool.as_ref()))
+            }
+            FixtureName::EachWindowsNode => {
+                Some(FixtureName::Ring.at(prober.pool.as_ref()).on(prober.node))
+            }
+            _ => None,
+        });
         let probers = prober.into_iter().chain(beside);
         let probers = probers.map(|prober| (prober, Need::Stands));
         self.needs.iter().cloned().chain(probers)

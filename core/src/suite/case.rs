@@ -234,11 +234,12 @@ fn check_nodes(over: &Over, needs_ring: bool, refuse: &mut impl FnMut(&str, &str
             "add `node: each` to `over`",
         );
     }
-    let in_ring = |source: &SourceKind| *source == SourceKind::WindowsPod;
+    let on_windows = [SourceKind::WindowsPod, SourceKind::WindowsNode];
+    let in_ring = |source: &SourceKind| on_windows.contains(source);
     if needs_ring && !over.sources.iter().all(in_ring) {
         refuse(
-            "the ring is of pods on Windows nodes, each of which looks at the next",
-            "look from `windows-pod` alone",
+            "the ring is of pods on Windows nodes: each looks at the next, a node itself at its own",
+            "look from `windows-pod` or `windows-node`",
         );
     }
 }

@@ -149,6 +149,7 @@ fn every_target_is_asked_for_as_it_stands() {
         (T::PodsOnSameNode, &["http://10.0.1.1:8080/"]),
         (T::PodsOnOtherNodes, &["http://10.0.2.1:8080/"]),
         (T::ServiceIp, &["http://10.96.0.1:80/"]),
+        (T::ServiceIpOnSameNode, &["http://10.96.0.1:80/"]),
         (T::EveryPodBehindServiceIp, &["http://10.96.0.1:80/"; 21]),
         (T::ShortName, &["http://web:80/"]),
         (T::NamespacedName, &["http://web.ns:80/"]),
@@ -309,6 +310,22 @@ fn who_looks_at_itself_alone_is_told_from_who_has_nobody_on_another_node() {
     let itself = alone(pod("prober", "win-a", "10.0.1.9"));
     assert_ne!(itself, neighbour);
     assert!(!itself.contains("win-a"), "{itself}");
+}
+
+#[test]
+fn a_service_is_asked_from_the_nodes_of_its_pods_alone_where_that_is_the_question() {
+    let mut standing = standing();
+    let web = FixtureName::WinWebserver.at(Some(&pool()));
+    let web = standing.fixtures.get_mut(&web).expect("it stands");
+    web.pods = vec![pod("web-2", "win-b", "10.0.2.1")];
+    let ask = http(FixtureName::WinWebserver, Target::ServiceIpOnSameNode);
+    let none = Reply::Get(Vec::new());
+    bound_in(&standing, None, |at| {
+        assert_eq!(Http::request(&ask, at), Ok(Request::Get(Vec::new())));
+        let absent = Http::read(&ask, at, &none).expect("read").absent;
+        let told = "it looks from node win-a, and the pods of win-webserver are on win-b";
+        assert_eq!(absent.as_deref(), Some(told));
+    });
 }
 
 #[test]

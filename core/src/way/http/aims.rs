@@ -43,10 +43,7 @@ impl Target {
         }
         match self {
             Self::Pods => binding.pods(|_| true),
-            Self::PodsOnSameNode => {
-                let here = &at.vantage()?.node;
-                binding.pods(|pod| pod.node == *here)
-            }
+            Self::PodsOnSameNode => binding.pods_here(),
             Self::PodsOnOtherNodes => {
                 let here = &at.vantage()?.node;
                 binding.pods(|pod| pod.node != *here)
@@ -60,6 +57,7 @@ impl Target {
                 })
             }
             Self::ServiceIp | Self::EveryPodBehindServiceIp => Ok(Aims::of([binding.service()?])),
+            Self::ServiceIpOnSameNode => binding.service_from_here(),
             Self::ShortName => Ok(Aims::of([binding.by_name(None)?])),
             Self::NamespacedName => Ok(Aims::of([binding.by_name(Some(String::new()))?])),
             Self::FullName => {

@@ -70,6 +70,20 @@ impl<'b, 'a> Binding<'b, 'a> {
         })
     }
 
+    /// Its pods on the node that is looked from.
+    pub(super) fn pods_here(&self) -> Result<Aims<'a>, Trouble> {
+        let here = &self.at.vantage()?.node;
+        self.pods(|pod| pod.node == *here)
+    }
+
+    /// Its Service, where one of its pods is on the node that is looked from.
+    pub(super) fn service_from_here(&self) -> Result<Aims<'a>, Trouble> {
+        match self.pods_here()?.absent {
+            Some(absent) => Ok(Aims::none(absent)),
+            None => Ok(Aims::of([self.service()?])),
+        }
+    }
+
     pub(super) fn service(&self) -> Result<Aim<'a>, Trouble> {
         let (address, port) = self.address()?;
         let host = Host::Address(address);

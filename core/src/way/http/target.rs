@@ -14,7 +14,9 @@ pub enum Target {
     PodsOnOtherNodes,
     /// The Service's virtual address.
     ServiceIp,
-    /// The same, so often that each pod behind it answers.
+    /// The same, where a pod behind it is on the node that is looked from.
+    ServiceIpOnSameNode,
+    /// The Service's virtual address, so often that each pod behind it answers.
     EveryPodBehindServiceIp,
     /// The Service's name alone.
     ShortName,
@@ -56,11 +58,12 @@ pub enum Target {
 
 impl Target {
     /// Every target.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Pods,
         Self::PodsOnSameNode,
         Self::PodsOnOtherNodes,
         Self::ServiceIp,
+        Self::ServiceIpOnSameNode,
         Self::EveryPodBehindServiceIp,
         Self::ShortName,
         Self::NamespacedName,
@@ -88,6 +91,7 @@ impl Target {
             Self::PodsOnSameNode => "pods-on-same-node",
             Self::PodsOnOtherNodes => "pods-on-other-nodes",
             Self::ServiceIp => "service-ip",
+            Self::ServiceIpOnSameNode => "service-ip-on-same-node",
             Self::EveryPodBehindServiceIp => "every-pod-behind-service-ip",
             Self::ShortName => "short-name",
             Self::NamespacedName => "namespaced-name",
@@ -125,6 +129,7 @@ impl Target {
             | Self::PodsOnSameNode
             | Self::PodsOnOtherNodes
             | Self::ServiceIp
+            | Self::ServiceIpOnSameNode
             | Self::EveryPodBehindServiceIp
             | Self::ShortName
             | Self::NamespacedName
@@ -151,6 +156,7 @@ impl Target {
     pub(in crate::way) fn is_of_a_service(self) -> bool {
         match self {
             Self::ServiceIp
+            | Self::ServiceIpOnSameNode
             | Self::EveryPodBehindServiceIp
             | Self::ShortName
             | Self::NamespacedName
