@@ -64,12 +64,16 @@ pub enum ResumeError {
     },
 }
 
-/// What checks of a cluster are looked at on: its pools, and the families of its pods' addresses.
+/// What checks of a cluster are looked at on: its pools and their nodes, and the families of its pods' addresses.
 fn places(facts: &Facts) -> String {
     if let Known::Unknown { because } = &facts.nodes {
         return format!("nodes that are unknown ({})", printable(because));
     }
-    let pools: Vec<_> = facts.pools().keys().map(ToString::to_string).collect();
+    let pools = facts.pools().into_iter().map(|(name, pool)| {
+        let nodes = counted(pool.nodes.len() + pool.unusable.len(), "node");
+        format!("{name} of {nodes}")
+    });
+    let pools: Vec<_> = pools.collect();
     let pools = match pools.as_slice() {
         [] => "no pools".to_owned(),
         pools => format!("the pools {}", pools.join(", ")),
