@@ -271,7 +271,10 @@ fn of_diagnosis(name: FixtureName) -> Vec<Need> {
         of_kind(&PODS, Place::Own, AccessVerb::List),
         objects("", "nodes", Place::Cluster, AccessVerb::List),
     ];
-    if name == FixtureName::WindowsNodeProber {
+    if matches!(
+        name,
+        FixtureName::WindowsNodeProber | FixtureName::EachWindowsNode
+    ) {
         // Of kube-proxy
         let system = || Place::Namespace(SYSTEM.to_owned());
         accesses.push(of_kind(&PODS, system(), AccessVerb::List));

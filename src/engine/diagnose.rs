@@ -210,21 +210,23 @@ impl Seen {
         key: &FixtureKey,
         on: &BTreeSet<&str>,
     ) -> Vec<Evidence> {
-        let prober_key = FixtureName::WindowsNodeProber.at(key.pool.as_ref());
         // Of another node it would tell nothing
-        let is_there = match view.fixtures.get(&prober_key) {
-            Some((FixtureOutcome::Stands(prober), _)) => {
-                prober.pods.iter().any(|pod| on.contains(&*pod.node))
-            }
-            Some((FixtureOutcome::Failed(_), _)) | None => false,
+        let is_there = |outcome: &FixtureOutcome| match outcome {
+            FixtureOutcome::Stands(prober) => prober.pods.iter().any(|pod| on.contains(&*pod.node)),
+            FixtureOutcome::Failed(_) => false,
         };
-        if !is_there {
+        let is_node = |own: &FixtureKey| {
+            let names = [FixtureName::WindowsNodeProber, FixtureName::EachWindowsNode];
+            names.contains(&own.name) && own.pool == key.pool
+        };
+        let mut probers = view.fixtures.iter().filter(|(own, _)| is_node(own));
+        let Some((prober_key, _)) = probers.find(|(_, (outcome, _))| is_there(outcome)) else {
             return Vec::new();
-        }
+        };
         let from = VantageKey {
             kind: SourceKind::WindowsNode,
             pool: key.pool.clone(),
-            node: None,
+            node: prober_key.node,
         };
         let Some(pod) = prober(run, &from) else {
             return Vec::new();

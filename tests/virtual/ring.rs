@@ -8,8 +8,10 @@ use hybrid_sim::{Build, NodeSpec, Pool, Topology};
 use libtest_mimic::Trial;
 use winconform::engine::RunOptions;
 use winconform_core::claims::Pattern;
-use winconform_core::record::RunView;
+use winconform_core::facts::{PoolName, WindowsBuild};
+use winconform_core::record::{EvidenceKind, RunView};
 use winconform_core::verdict::Verdict;
+use winconform_core::way::FixtureName;
 
 use crate::deadline::{overdue, since};
 use crate::faults::seen_of;
@@ -93,12 +95,17 @@ pub(crate) fn trials() -> Vec<Trial> {
             move || harness(fault, hundredths, seeds_of_a_broken_world(), &BROKEN),
         )
     });
+    let told = trial("ring::what_fails_on_a_node_is_told_with_its_network", told);
     let broken_off = [
         trial("ring::killed_and_gone_on_with", killed),
         trial("ring::signals", signals),
         trial("ring::deadlines", deadlines),
     ];
-    healthy.chain(broken).chain(broken_off).collect()
+    healthy
+        .chain(broken)
+        .chain([told])
+        .chain(broken_off)
+        .collect()
 }
 
 /// Two Linux nodes and two of Windows Server 2022.
@@ -174,6 +181,21 @@ fn expected(view: &RunView, broken: bool) -> BTreeMap<&str, Verdict> {
         (id, turned.map_or(usual, |(_, verdict)| *verdict))
     });
     checks.collect()
+}
+
+/// Beside the pod that failed on the second node stands what HNS says there, asked of that node itself.
+fn told() -> Outcome {
+    let select = selection(&["net.pod-to-pod-udp/ring", "net.node-to-service-ip*"]);
+    let view = seen_of(two(), &BROKEN[..1], Vec::new(), 0, select)?;
+    let key = FixtureName::Ring.at(Some(&PoolName::windows(WindowsBuild::SERVER_2022)));
+    let diagnosis = view.diagnoses.get(&key.on(Some(2)));
+    let evidence = diagnosis.ok_or("there is no diagnosis")?.evidence.iter();
+    let hns = evidence.filter(|one| one.kind == EvidenceKind::Hns);
+    let of: Vec<_> = hns.map(|one| one.of.as_str()).collect();
+    match of.as_slice() {
+        ["windows-node in windows-2022, node 2"] => Ok(()),
+        other => Err(format!("{other:?}")),
+    }
 }
 
 fn settings(world: &World, run: &str) -> RunOptions {
