@@ -107,7 +107,7 @@ fn told(seen: &HttpSeen, each: &[Each]) -> String {
     }
     let count: usize = amiss.values().sum();
     let mut parts = match count {
-        0 => vec![format!("so it was, {} of {}", each.len(), each.len())],
+        0 => vec![so_it_was(seen)],
         count => vec![format!("{count} of {} otherwise", each.len())],
     };
     let lines = amiss.len();
@@ -125,9 +125,20 @@ fn told(seen: &HttpSeen, each: &[Each]) -> String {
     }
     if !seen.unmet.is_empty() {
         let unmet: Vec<_> = seen.unmet.iter().map(|pod| printable(pod)).collect();
-        parts.push(format!("no answer of {}", unmet.join(", ")));
+        parts.push(format!("none was answered by {}", unmet.join(", ")));
     }
     parts.join("; ")
+}
+
+/// That every target did as it was to; how, where that is to fail.
+fn so_it_was(seen: &HttpSeen) -> String {
+    let all = seen.targets.len();
+    match seen.targets.first() {
+        Some(first) if matches!(first.answer, HttpAnswer::Failed { .. }) => {
+            format!("{}; so it was, {all} of {all}", said(first))
+        }
+        _ => format!("so it was, {all} of {all}"),
+    }
 }
 
 /// What one target said.

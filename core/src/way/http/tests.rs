@@ -212,7 +212,23 @@ fn a_pod_that_nobody_met_is_named() {
     let Comparison::Otherwise(Difference { seen, .. }) = compared else {
         panic!("{compared:?}");
     };
-    assert_eq!(seen, "so it was, 2 of 2; no answer of web-b");
+    assert_eq!(seen, "so it was, 2 of 2; none was answered by web-b");
+}
+
+#[test]
+fn how_it_fails_as_it_should_is_told_of_many_as_of_one() {
+    let told = |targets| {
+        let compared = Http::compare(&times_out(), &seen(targets)).expect("told");
+        let Comparison::Holds(Difference { seen, .. }) = compared else {
+            panic!("{compared:?}");
+        };
+        seen
+    };
+    let timeout = || bad(FailureClass::Timeout);
+    let one = told(vec![timeout()]);
+    assert!(one.starts_with("timeout: "), "{one}");
+    let many = told(vec![timeout(), timeout()]);
+    assert_eq!(many, format!("{one}; so it was, 2 of 2"));
 }
 
 #[test]
