@@ -180,7 +180,7 @@ fn how_many_windows_nodes_are_looked_from_themselves_is_said_where_it_is_not_all
     assert!(all.contains("windows-2022 2 of 2 nodes"), "{all}");
     assert!(!all.contains("themselves"), "{all}");
     // Those with a pod of the Service
-    let told = "windows-2022 4 of 4 nodes, windows-2022 themselves 2 of 4 nodes (";
+    let told = "windows-2022 4 of 4 nodes, windows-2022 themselves 2 of 4 nodes (windows-2022-a, windows-2022-b)";
     assert!(some.contains(told), "{some}");
 }
 
