@@ -86,6 +86,10 @@ pub enum CleanError {
     Unlistable(#[source] Trouble),
 }
 
+/// How long what controllers made has to go with them, from when the last of ours is gone: the garbage collector
+/// takes two steps, and a ReplicaSet makes pods anew until the first.
+const GOES_WITH: Duration = Duration::from_secs(3);
+
 /// What is in namespaces goes before them.
 const FIRST: [&Kind; 4] = [&DEPLOYMENTS, &SERVICES, &PODS, &NETWORK_POLICIES];
 
@@ -131,7 +135,7 @@ struct Removal<'a> {
     budget: Duration,
     /// Everything ever seen, and how it stood last; `None` once gone.
     found: BTreeMap<ObjectRef, Option<Standing>>,
-    /// Since when no controller of ours stands.
+    /// Since when no Deployment of ours stands.
     uncontrolled: Option<Instant>,
     refused: BTreeMap<ObjectRef, String>,
     unlisted: BTreeMap<&'static Kind, Trouble>,
@@ -261,7 +265,7 @@ impl Removal<'_> {
             return false;
         }
         let since = *self.uncontrolled.get_or_insert_with(Instant::now);
-        since.elapsed() >= self.api.durations().look_again
+        since.elapsed() >= GOES_WITH
     }
 
     fn is_forbidden(&self, kinds: &[&'static Kind]) -> bool {
@@ -544,28 +548,38 @@ mod tests {
         assert_eq!(tries, 2);
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn what_a_controller_made_is_left_to_go_with_it_and_removed_where_it_does_not() {
+    /// A pod that a controller of run `r1` made.
+    fn put_made(fake: &Fake) -> String {
         let mut made = object("web-1", Some("w-r1"), Some("r1"));
         made["metadata"]["ownerReferences"] = json!([{"kind": "ReplicaSet", "controller": true}]);
         let path = PODS.object_path(Some("w-r1"), "web-1");
-        let asked = |fake: &Fake, of: &str| {
-            let line = format!("DELETE {of}");
-            fake.log().contains(&line)
-        };
+        fake.put(&path, made);
+        path
+    }
+
+    fn asked(fake: &Fake, of: &str) -> bool {
+        fake.log().contains(&format!("DELETE {of}"))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_controller_made_is_left_to_go_with_it_and_removed_where_it_does_not() {
+        let deployment = DEPLOYMENTS.object_path(Some("w-r1"), "web");
         for goes in [true, false] {
             let fake = fake();
-            fake.put(&path, made.clone());
-            let api = fake.api();
+            let path = put_made(&fake);
+            fake.stick(&deployment);
             let meanwhile = async {
-                pause(api.durations().look_again / 2).await;
-                let deployment = DEPLOYMENTS.object_path(Some("w-r1"), "web");
+                pause(GOES_WITH * 2).await;
                 assert!(asked(&fake, &deployment) && asked(&fake, POD));
-                assert!(!asked(&fake, &path));
+                assert!(!asked(&fake, &path), "its Deployment stands");
+                fake.remove(&deployment);
+                pause(GOES_WITH).await;
+                assert!(!asked(&fake, &path), "it has its time");
                 if goes {
                     fake.remove(&path);
                 }
             };
+            let api = fake.api();
             let (removed, ()) = tokio::join!(remove_run(&api, Some("r1"), BUDGET), meanwhile);
             assert!(removed.expect("removed").is_clean());
             assert_eq!(asked(&fake, &path), !goes);
@@ -575,18 +589,21 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn where_a_controller_stays_what_it_made_is_removed_nevertheless() {
         let fake = fake();
-        let mut made = object("web-1", Some("w-r1"), Some("r1"));
-        made["metadata"]["ownerReferences"] = json!([{"kind": "ReplicaSet", "controller": true}]);
-        let path = PODS.object_path(Some("w-r1"), "web-1");
-        fake.put(&path, made);
+        let path = put_made(&fake);
         let deployments = "DELETE /apis/apps/v1/namespaces/w-r1/deployments";
         fake.script(deployments, 403, json!({"message": "rbac"}));
-        let removed = remove_run(&fake.api(), Some("r1"), BUDGET).await;
+        let meanwhile = async {
+            pause(BUDGET / 5).await;
+            assert!(!asked(&fake, &path));
+            pause(BUDGET / 5).await;
+            assert!(asked(&fake, &path));
+        };
+        let api = fake.api();
+        let (removed, ()) = tokio::join!(remove_run(&api, Some("r1"), BUDGET), meanwhile);
         let removed = removed.expect("reported");
         let left: Vec<_> = removed.left.iter().map(ToString::to_string).collect();
         let refused = "Deployment w-r1/web: its deletion was refused with 403: rbac";
         assert_eq!(left, [refused]);
-        assert!(fake.get(&path).is_none());
     }
 
     #[tokio::test(start_paused = true)]
