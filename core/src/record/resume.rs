@@ -64,14 +64,18 @@ pub enum ResumeError {
     },
 }
 
-/// What checks of a cluster are looked at on: its pools and their nodes, and the families of its pods' addresses.
+/// What checks of a cluster are looked at on: its pools and their nodes, and the families of its pods'
+/// addresses.
 fn places(facts: &Facts) -> String {
     if let Known::Unknown { because } = &facts.nodes {
         return format!("nodes that are unknown ({})", printable(because));
     }
     let pools = facts.pools().into_iter().map(|(name, pool)| {
         let nodes = counted(pool.nodes.len() + pool.unusable.len(), "node");
-        format!("{name} of {nodes}")
+        match pool.unusable.len() {
+            0 => format!("{name} of {nodes}"),
+            unusable => format!("{name} of {nodes}, {unusable} of them not usable"),
+        }
     });
     let pools: Vec<_> = pools.collect();
     let pools = match pools.as_slice() {
