@@ -130,15 +130,19 @@ fn told(seen: &HttpSeen, each: &[Each]) -> String {
     parts.join("; ")
 }
 
-/// That every target did as it was to; how, where that is to fail.
+/// That every target did as it was to; in which ways, where that is to fail.
 fn so_it_was(seen: &HttpSeen) -> String {
     let all = seen.targets.len();
-    match seen.targets.first() {
-        Some(first) if matches!(first.answer, HttpAnswer::Failed { .. }) => {
-            format!("{}; so it was, {all} of {all}", said(first))
+    let mut ways = BTreeMap::new();
+    for target in &seen.targets {
+        if let HttpAnswer::Failed { class, .. } = &target.answer {
+            ways.entry(class.as_str()).or_insert_with(|| said(target));
         }
-        _ => format!("so it was, {all} of {all}"),
     }
+    let ways = ways
+        .into_values()
+        .chain([format!("so it was, {all} of {all}")]);
+    ways.collect::<Vec<_>>().join("; ")
 }
 
 /// What one target said.

@@ -229,6 +229,16 @@ fn how_it_fails_as_it_should_is_told_of_many_as_of_one() {
     assert!(one.starts_with("timeout: "), "{one}");
     let many = told(vec![timeout(), timeout()]);
     assert_eq!(many, format!("{one}; so it was, 2 of 2"));
+    let expect = HttpExpect::Fails {
+        classes: [FailureClass::Timeout, FailureClass::NoRoute].into(),
+        status: 200,
+        instead_of: MARKER.to_owned(),
+    };
+    let both = seen(vec![timeout(), bad(FailureClass::NoRoute), timeout()]);
+    let Ok(Comparison::Holds(Difference { seen, .. })) = Http::compare(&expect, &both) else {
+        panic!("both are expected");
+    };
+    assert_eq!(seen, "no-route: ; timeout: ; so it was, 3 of 3");
 }
 
 #[test]
