@@ -25,9 +25,6 @@ const HOST_NAMESPACE: &str = "winconform-host";
 /// How many of a pool's nodes its pods may be placed on.
 const NODES: usize = 64;
 
-/// How many of them it prefers.
-const TOGETHER: usize = 2;
-
 /// Why a fixture's objects cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ManifestError {
@@ -337,10 +334,8 @@ fn place(spec: &mut Json, pool: &Pool) {
         .take(NODES)
         .map(|node| named(node))
         .collect();
-    // Together where they can: then each place to look from has pods beside it and elsewhere
-    let first = &pool.nodes[..pool.nodes.len().min(TOGETHER)];
+    let first = pool.nodes.iter().take(Pool::TOGETHER);
     let preferred: Vec<_> = first
-        .iter()
         .map(|node| json!({"weight": 100, "preference": named(node)}))
         .collect();
     spec["affinity"]["nodeAffinity"] = json!({

@@ -83,6 +83,21 @@ pub struct Pool {
 pub type NodeOrdinal = u16;
 
 impl Pool {
+    /// How many of its usable nodes, the first, its pods are put on where they can be: then each place to
+    /// look from has pods beside it and elsewhere.
+    pub const TOGETHER: usize = 2;
+
+    /// The nodes that its pods are put on where they can be; none where there is one alone.
+    pub fn together(&self) -> Vec<NodeOrdinal> {
+        let all = self.in_order().into_iter().zip(1..);
+        let usable = all.filter(|(name, _)| self.nodes.binary_search(name).is_ok());
+        let first: Vec<_> = usable.map(|(_, at)| at).take(Self::TOGETHER).collect();
+        match first.as_slice() {
+            [_] => Vec::new(),
+            _ => first,
+        }
+    }
+
     /// Its usable nodes that are each looked from: all, or in a pool of more than `most` nodes those of
     /// so many places, evenly spread, which are the same every night. One alone has none to look at.
     pub fn ring(&self, most: usize) -> Vec<NodeOrdinal> {

@@ -10,11 +10,6 @@ use crate::suite::{Across, Case, Expected, Suites};
 use crate::verdict::{Fate, Scope, SkipReason};
 use crate::way::{Denied, FixtureName, Need, SourceKind, Test, Trouble, TroubleKind, VantageKey};
 
-/// Nodes of a Windows pool that are looked from by themselves, the first of those that pods look from: where
-/// the samples' pods are put, since what is known not to work from a node is so of Services with a pod on it.
-/// Each takes a HostProcess container, which is SYSTEM there.
-const WINDOWS_NODES: usize = 2;
-
 /// Plans every case of the suites on a cluster: one check per point, each to be looked at or with
 /// its reason why not. No case vanishes: one without any point is a skipped check.
 pub fn plan(suites: &Suites, facts: &Facts, config: &Config) -> Plan {
@@ -162,16 +157,19 @@ impl Surroundings<'_> {
         }
     }
 
-    /// The nodes of a pool that are each looked from by such places; Windows nodes by themselves are some of
-    /// those looked from by pods.
+    /// The nodes of a pool that are each looked from by such places. Of Windows nodes by themselves it is
+    /// those that the samples' pods are put on: what is known not to work from a node is so of Services with
+    /// a pod on it, and each takes a HostProcess container, which is SYSTEM there.
     fn ring(&self, kind: SourceKind, pool: &PoolName) -> Vec<NodeOrdinal> {
-        let most = self.config.limits.nodes_looked_from;
         let pool = self.pools.get(pool);
-        let mut all = pool.map_or_else(Vec::new, |pool| pool.ring(most));
-        if kind == SourceKind::WindowsNode {
-            all.truncate(WINDOWS_NODES);
-        }
-        all
+        let most = self.config.limits.nodes_looked_from;
+        pool.map_or_else(Vec::new, |pool| match kind {
+            SourceKind::WindowsNode => pool.together(),
+            SourceKind::WindowsPod
+            | SourceKind::LinuxPod
+            | SourceKind::LinuxNode
+            | SourceKind::Outside => pool.ring(most),
+        })
     }
 
     /// How many nodes of a pool are each looked from.
@@ -471,35 +469,36 @@ mod tests {
     }
 
     #[test]
-    fn windows_nodes_by_themselves_are_among_those_that_pods_look_from() {
-        for nodes in [2, 3, 5, 7, 16, 21, 40] {
-            // Every fifth is cordoned
+    fn windows_nodes_looked_from_by_themselves_are_those_that_samples_are_put_on() {
+        let of = |nodes: usize, cordoned: &[usize]| {
             let windows = |nth| {
                 let name = format!("win-{nth:02}");
-                node(
-                    &name,
-                    Os::Windows,
-                    Some(WindowsBuild::SERVER_2022),
-                    nth % 5 != 4,
-                )
+                let usable = !cordoned.contains(&nth);
+                node(&name, Os::Windows, Some(WindowsBuild::SERVER_2022), usable)
             };
             let linux = node("lin", Os::Linux, None, true);
-            let nodes = (0..nodes).map(windows).chain([linux]).collect();
+            let nodes = (1..=nodes).map(windows).chain([linux]).collect();
             let facts = facts("v1.37.0", nodes);
-            for most in [2, 3, 9, 16, 18, 64] {
-                let mut config = Config::default();
-                config.limits.nodes_looked_from = most;
-                let of = |case| -> BTreeSet<_> {
-                    let checks = plan(suites(), &facts, &config).checks.into_iter();
-                    let checks = checks.filter(|check| base(&check.id.to_string()) == case);
-                    checks.filter_map(|check| check.point.node).collect()
-                };
-                let all = of("net.pod-to-pod-cross-node/ring");
-                let some = of("net.node-to-service-ip/each-windows-node");
-                assert!(some.is_subset(&all), "{most}: {some:?} of {all:?}");
-                assert_eq!(some.len(), WINDOWS_NODES.min(all.len()), "{all:?}");
-            }
-        }
+            let checks = of_case(&facts, "net.node-to-service-ip/each-windows-node");
+            let looked_at = checks.iter().filter(|check| check.fate == Fate::Look);
+            let looked_at: Vec<_> = looked_at.filter_map(|check| check.point.node).collect();
+            let pools = facts.pools();
+            let pool = pools.values().find(|pool| pool.os == Os::Windows);
+            let pool = pool.expect("it has nodes");
+            let name = |at: &NodeOrdinal| pool.node(*at).expect("a node").clone();
+            let first: Vec<_> = pool.nodes.iter().take(Pool::TOGETHER).cloned().collect();
+            let looked_from: Vec<_> = looked_at.iter().map(name).collect();
+            assert!(
+                looked_from.is_empty() || looked_from == first,
+                "{looked_from:?}"
+            );
+            looked_at
+        };
+        assert_eq!(of(1, &[]), Vec::<NodeOrdinal>::new());
+        assert_eq!(of(2, &[]), [1, 2]);
+        assert_eq!(of(2, &[2]), Vec::<NodeOrdinal>::new());
+        assert_eq!(of(40, &[]), [1, 2]);
+        assert_eq!(of(40, &[1, 3, 4]), [2, 5]);
     }
 
     /// The case of an id.
@@ -688,8 +687,10 @@ mod tests {
     fn a_limitation_expects_its_signature_and_its_control_the_answer() {
         let check = limitation(&facts("v1.37.0", hybrid(true)));
         assert_eq!(check.scope, Scope::Within);
-        assert!(expects_failure(&check.looks[0]) && !expects_failure(&check.looks[1]));
-        assert_ne!(check.looks[0].from, check.looks[1].from);
+        let (own, controls) = check.looks.split_first().expect("it has a look");
+        assert!(expects_failure(own) && !controls.is_empty());
+        assert!(!controls.iter().any(expects_failure));
+        assert!(controls.iter().any(|control| control.from != own.from));
     }
 
     #[test]

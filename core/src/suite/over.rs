@@ -84,7 +84,7 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
         && (sources.is_empty() || !sources.iter().all(|source| source.has_prober_per_node()))
     {
         let message = "each node is looked from by what is on it";
-        let hint = "write of `source` windows-pod, windows-node, linux-pod or linux-node";
+        let hint = "write `source: [windows-pod]`; windows-node, linux-pod and linux-node may stand there, too";
         decoder.report(node, message, Some(hint.to_owned()));
     }
     let all = &ContainerKind::ALL;
