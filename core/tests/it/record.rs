@@ -475,7 +475,7 @@ fn what_was_told_of_a_cluster_that_has_changed_is_not_dropped() {
         let id = &first.planned.id;
         format!(
             "run k3x9 told of 1 check such as {id} that this cluster, as it is now, has no more; it had \
-             the pools linux of 2 nodes, windows-2022 of 3 nodes and has {now}: begin a new run"
+             the pools linux of 2 nodes, windows-2022 of 3 nodes, 1 of them not usable and has {now}: begin a new run"
         )
     };
     assert_eq!(refused(&now), told("the pools linux of 2 nodes"));
