@@ -89,32 +89,27 @@ impl Pool {
 
     /// The nodes that its pods are put on where they can be; none where there is one alone.
     pub fn together(&self) -> Vec<NodeOrdinal> {
-        let all = self.in_order().into_iter().zip(1..);
-        let usable = all.filter(|(name, _)| self.nodes.binary_search(name).is_ok());
-        let first: Vec<_> = usable.map(|(_, at)| at).take(Self::TOGETHER).collect();
-        match first.as_slice() {
-            [_] => Vec::new(),
-            _ => first,
-        }
+        ordinals(self.usable().into_iter().take(Self::TOGETHER).collect())
     }
 
     /// Its usable nodes that are each looked from: all, or in a pool of more than `most` nodes those of
     /// so many places, evenly spread, which are the same every night. One alone has none to look at.
     pub fn ring(&self, most: usize) -> Vec<NodeOrdinal> {
-        let all = self.in_order();
-        let places = all.len().min(most);
-        let spread: BTreeSet<_> = (0..places).map(|nth| nth * all.len() / places).collect();
-        let usable = (0..all.len()).filter(|place| self.nodes.binary_search(all[*place]).is_ok());
+        let all = self.in_order().len();
+        let places = all.min(most);
+        let spread: BTreeSet<_> = (0..places).map(|nth| nth * all / places).collect();
+        let usable = self.usable().into_iter();
         let (mut ring, others): (Vec<_>, Vec<_>) = usable.partition(|place| spread.contains(place));
         ring.extend(others.into_iter().take(2_usize.saturating_sub(ring.len())));
         ring.sort_unstable();
-        match ring.len() {
-            0 | 1 => Vec::new(),
-            _ => ring
-                .into_iter()
-                .filter_map(|place| (place + 1).try_into().ok())
-                .collect(),
-        }
+        ordinals(ring)
+    }
+
+    /// The places of its usable nodes, from 0.
+    fn usable(&self) -> Vec<usize> {
+        let all = self.in_order();
+        let usable = |place: &usize| self.nodes.binary_search(all[*place]).is_ok();
+        (0..all.len()).filter(usable).collect()
     }
 
     /// The node at a place.
@@ -136,6 +131,17 @@ impl Pool {
         let is_known = |runtime: &String| runtime.starts_with("containerd://");
         let all = self.os == Os::Windows && self.runtimes.iter().all(is_known);
         (all && !self.runtimes.is_empty()).then_some("runhcs-wcow-process")
+    }
+}
+
+/// The nodes at places, from 0; none where there is one alone.
+fn ordinals(places: Vec<usize>) -> Vec<NodeOrdinal> {
+    match places.len() {
+        0 | 1 => Vec::new(),
+        _ => places
+            .into_iter()
+            .filter_map(|place| (place + 1).try_into().ok())
+            .collect(),
     }
 }
 

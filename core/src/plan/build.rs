@@ -78,7 +78,7 @@ impl Surroundings<'_> {
             Across::Pools => pools.clone(),
             Across::Pool | Across::Nodes => vec![None],
         };
-        let ring = |kind, pool: &PoolName| self.ring(kind, pool);
+        let ring = |kind, pool: &PoolName| self.each(kind, pool);
         points(&case.over, &pools, &to, self.second.perhaps(), ring)
             .into_iter()
             .map(|point| self.check_at(case, point))
@@ -160,22 +160,27 @@ impl Surroundings<'_> {
     /// The nodes of a pool that are each looked from by such places. Of Windows nodes by themselves it is
     /// those that the samples' pods are put on: what is known not to work from a node is so of Services with
     /// a pod on it, and each takes a HostProcess container, which is SYSTEM there.
-    fn ring(&self, kind: SourceKind, pool: &PoolName) -> Vec<NodeOrdinal> {
-        let pool = self.pools.get(pool);
-        let most = self.config.limits.nodes_looked_from;
-        pool.map_or_else(Vec::new, |pool| match kind {
-            SourceKind::WindowsNode => pool.together(),
+    fn each(&self, kind: SourceKind, pool: &PoolName) -> Vec<NodeOrdinal> {
+        match kind {
+            SourceKind::WindowsNode => self.pools.get(pool).map_or_else(Vec::new, Pool::together),
             SourceKind::WindowsPod
             | SourceKind::LinuxPod
             | SourceKind::LinuxNode
-            | SourceKind::Outside => pool.ring(most),
+            | SourceKind::Outside => self.ring(pool),
+        }
+    }
+
+    /// The nodes of a pool that are each looked from.
+    fn ring(&self, pool: &PoolName) -> Vec<NodeOrdinal> {
+        let pool = self.pools.get(pool);
+        pool.map_or_else(Vec::new, |pool| {
+            pool.ring(self.config.limits.nodes_looked_from)
         })
     }
 
     /// How many nodes of a pool are each looked from.
     fn looked_from(&self, pool: &PoolName) -> u16 {
-        let ring = self.ring(SourceKind::WindowsPod, pool);
-        ring.len().try_into().unwrap_or(u16::MAX)
+        self.ring(pool).len().try_into().unwrap_or(u16::MAX)
     }
 
     /// Why a case that looks from each node of a pool does not: there is one alone.
@@ -204,7 +209,7 @@ impl Surroundings<'_> {
         if source == Some(SourceKind::WindowsNode) {
             return Some(own);
         }
-        let ring = self.ring(SourceKind::WindowsPod, point.pool.as_ref()?);
+        let ring = self.ring(point.pool.as_ref()?);
         let here = ring.iter().position(|node| *node == own)?;
         ring.get((here + 1) % ring.len()).copied()
     }
