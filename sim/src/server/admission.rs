@@ -116,7 +116,52 @@ fn key(verb: &str, path: &str, body: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::kinds::Kind;
+    use super::super::valid;
     use super::*;
+
+    /// Rules of validation that the embedded server lacks; it takes such values.
+    const NOT_VALIDATED: [&str; 3] = ["runAsUserName", "gmsaCredentialSpec", "os.name"];
+
+    /// Reason and field of each cause, without those of rules that the embedded server lacks.
+    fn causes(status: &Value) -> Vec<(String, String)> {
+        let causes = status["details"]["causes"].as_array();
+        let causes = causes.into_iter().flatten().filter_map(|cause| {
+            let (reason, field) = (cause["reason"].as_str()?, cause["field"].as_str()?);
+            let lacks = NOT_VALIDATED.iter().any(|rule| field.contains(rule));
+            (!lacks).then(|| (reason.to_owned(), field.to_owned()))
+        });
+        let mut causes: Vec<_> = causes.collect();
+        causes.sort();
+        causes
+    }
+
+    #[test]
+    fn every_client_is_refused_what_a_real_server_refused() {
+        let (mut refused, mut differ) = (0, Vec::new());
+        for line in VERSIONS[0].answers.lines() {
+            let line: Line = serde_json::from_str(line).expect("a line of the recording");
+            let (path, _) = line.path.split_once('?').expect("a dry run");
+            if line.verb != "create" {
+                continue;
+            }
+            let plural = path.rsplit('/').next().expect("a path");
+            let own = valid::check(Kind::named(plural), &line.body, None);
+            let own = own.map_or_else(|refusal| causes(&refusal.status()), |()| Vec::new());
+            let real = causes(&line.answer);
+            refused += usize::from(!real.is_empty());
+            if own != real {
+                differ.push(format!("{plural}: {real:?}, not {own:?}"));
+            }
+        }
+        assert!(
+            differ.is_empty(),
+            "{} differ, such as {}",
+            differ.len(),
+            differ[0]
+        );
+        assert!(refused > 400, "{refused} requests were refused");
+    }
 
     #[test]
     fn all_that_is_recorded_is_answered_again() {

@@ -70,22 +70,15 @@ pub(super) fn check(kind: &Kind, body: &Value, old: Option<&Value>) -> Result<()
             selecting(kind, spec, was, &mut causes);
             pod("spec.template.spec", &spec["template"]["spec"], &mut causes);
         }
-        "jobs" => {
-            let of = &spec["template"]["spec"];
-            pod("spec.template.spec", of, &mut causes);
-            let field = "spec.template.spec.restartPolicy";
-            match of["restartPolicy"].as_str() {
-                Some("OnFailure" | "Never") => {}
-                // The default of pods is none of theirs
-                Some("Always") | None => {
-                    let why = "valid values: \"OnFailure\", \"Never\"";
-                    causes.push(Cause::required(field, why));
-                }
-                Some(other) => {
-                    let known = ["OnFailure", "Never"];
-                    causes.push(Cause::unsupported(field, other, &known));
-                }
-            }
+        "jobs" => job("spec", spec, &mut causes),
+        "cronjobs" => job(
+            "spec.jobTemplate.spec",
+            &spec["jobTemplate"]["spec"],
+            &mut causes,
+        ),
+        "podtemplates" => pod("template.spec", &body["template"]["spec"], &mut causes),
+        "replicationcontrollers" => {
+            pod("spec.template.spec", &spec["template"]["spec"], &mut causes);
         }
         "services" => {
             let ports = spec["ports"].as_array().is_none_or(Vec::is_empty);
@@ -101,6 +94,25 @@ pub(super) fn check(kind: &Kind, body: &Value, old: Option<&Value>) -> Result<()
     match causes.is_empty() {
         true => Ok(()),
         false => Err(Refusal::invalid(kind, name, causes)),
+    }
+}
+
+/// The spec of a Job, or of the Jobs that a `CronJob` creates.
+fn job(at: &str, spec: &Value, causes: &mut Vec<Cause>) {
+    let template = &spec["template"]["spec"];
+    pod(&format!("{at}.template.spec"), template, causes);
+    let field = format!("{at}.template.spec.restartPolicy");
+    match template["restartPolicy"].as_str() {
+        Some("OnFailure" | "Never") => {}
+        // A Job does not take the default of pods
+        Some("Always") | None => {
+            let why = "valid values: \"OnFailure\", \"Never\"";
+            causes.push(Cause::required(&field, why));
+        }
+        Some(other) => {
+            let known = ["OnFailure", "Never"];
+            causes.push(Cause::unsupported(&field, other, &known));
+        }
     }
 }
 
@@ -252,6 +264,10 @@ fn windows(pod: &str, spec: &Value, containers: &[(String, &Value)], causes: &mu
             }
             _ => refuse(at, of, &NOT_OF_WINDOWS_CONTAINERS),
         }
+    }
+    if is_set("resources", &spec["resources"]) {
+        let why = "may not be set for a windows pod";
+        causes.push(Cause::forbidden(&format!("{pod}.resources"), why));
     }
 }
 
