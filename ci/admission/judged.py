@@ -1,0 +1,20 @@
+#!/usr/bin/env python3
+"""Whether a run was judged as it may be, by its report.
+
+    judged.py REPORT EXIT EXITS [passes=N] [CLAIM...]
+"""
+import collections, json, sys
+
+report, code, codes, *others = sys.argv[1:]
+passes = next((int(word[7:]) for word in others if word.startswith("passes=")), 0)
+claims = [word for word in others if "=" not in word]
+checks = json.load(open(report))["checks"]
+counts = collections.Counter(check["verdict"] for check in checks)
+counted = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+wrong = [one["id"] for one in checks if one["verdict"] == "fail" and one["claim"] not in claims]
+if code not in codes.split(","):
+    wrong.append(f"exit {code}, not {codes}")
+if counts["pass"] < passes:
+    wrong.append(f"fewer than {passes} pass")
+print(f"exit {code}: {counted}", *(["— WRONG:", ", ".join(wrong[:5])] if wrong else []))
+sys.exit(bool(wrong))
