@@ -212,7 +212,7 @@ async fn ready(client: &Client, count: usize) -> Result<Vec<Pod>, Trouble> {
         let system = ["linux", "windows"][number % 2];
         let labels = json!({"app": format!("block-{number}")});
         let container = json!({
-            "name": "main", "image": "registry.k8s.io/e2e-test-images/agnhost:2.59",
+            "name": "main", "image": "registry.k8s.io/e2e-test-images/agnhost:2.66.1",
             "args": ["netexec", "--http-port=8080"],
             "readinessProbe": {"httpGet": {"path": "/healthz", "port": 8080}},
         });

@@ -26,7 +26,7 @@ fn web() -> Deployment {
             "template": {"metadata": {"labels": {"app": "web"}}, "spec": {
                 "nodeSelector": {"kubernetes.io/os": "windows"},
                 "tolerations": [{"key": "os", "operator": "Exists"}],
-                "containers": [{"name": "main", "image": "registry.k8s.io/e2e-test-images/agnhost:2.53",
+                "containers": [{"name": "main", "image": "registry.k8s.io/e2e-test-images/agnhost:2.66.1",
                     "args": ["netexec", "--http-port=8080"]}]}},
         },
     });

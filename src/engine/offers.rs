@@ -143,7 +143,7 @@ mod tests {
         let core = format!("{host}/windows/servercore:ltsc2022");
         let (private, agnhost) = (
             format!("{host}/private:1"),
-            format!("{host}/e2e/agnhost:2.59"),
+            format!("{host}/e2e/agnhost:2.66.1"),
         );
         let view = noted(&[
             (OLD, &core, FixtureName::WinWebserver),

@@ -341,9 +341,11 @@ pub(super) mod tests {
                 elsewhere(format!("http://{own}/data"))
             }
             "/data" => plain(r#"{"os": "windows", "os.version": "10.0.17763.1"}"#.to_owned()),
-            "/v2/e2e/agnhost/manifests/2.59" => elsewhere("/v2/moved/manifests/2.59".to_owned()),
-            "/v2/moved/manifests/2.59" if is_let_in => plain(LIST.to_owned()),
-            "/v2/moved/manifests/2.59" => {
+            "/v2/e2e/agnhost/manifests/2.66.1" => {
+                elsewhere("/v2/moved/manifests/2.66.1".to_owned())
+            }
+            "/v2/moved/manifests/2.66.1" if is_let_in => plain(LIST.to_owned()),
+            "/v2/moved/manifests/2.66.1" => {
                 let bearer = format!(
                     "Bearer realm=\"http://{own}/token\",service=\"s\",scope=\"repository:e2e:pull\""
                 );
@@ -384,7 +386,7 @@ pub(super) mod tests {
 
     #[tokio::test]
     async fn a_token_for_everybody_is_asked_for() {
-        let (told, seen) = asked("e2e/agnhost:2.59").await;
+        let (told, seen) = asked("e2e/agnhost:2.66.1").await;
         assert_eq!(told.map(|all| all.len()), Ok(1));
         let tokens: Vec<_> = seen.iter().filter(|line| line.contains("/token")).collect();
         assert_eq!(tokens, ["/token?service=s&scope=repository%3Ae2e%3Apull "]);

@@ -83,7 +83,7 @@ fn every_mistake_of_a_setting() {
     refused("air-gapped-and-public", "profile: air-gapped\n");
     refused(
         "air-gapped-and-half-public",
-        "profile: air-gapped\nimages: {agnhost: \"registry.example.com/agnhost:2.59\"}\n",
+        "profile: air-gapped\nimages: {agnhost: \"registry.example.com/agnhost:2.66.1\"}\n",
     );
 }
 

@@ -204,10 +204,12 @@ impl Default for Images {
         Self {
             policy: PullPolicy::default(),
             secrets: Vec::new(),
-            // kubernetes, test/images/agnhost/BASEIMAGE; Annual Channel builds are not among them
+            // kubernetes, test/images/agnhost/BASEIMAGE: with Windows Server 2025 since 2.62; Annual
+            // Channel builds are not among them
             agnhost_builds: BUILDS.into(),
-            // A manifest list with Linux and Windows builds (kubernetes test/images/agnhost)
-            agnhost: "registry.k8s.io/e2e-test-images/agnhost:2.59".to_owned(),
+            // A manifest list with Linux and Windows builds (kubernetes, test/images/agnhost), those of
+            // Windows made of a base of 2026: before 2.66.1 it was of 2021, and so was its curl
+            agnhost: "registry.k8s.io/e2e-test-images/agnhost:2.66.1".to_owned(),
             // Empty of files, runs on every build (microsoft/windows-host-process-containers-base-image)
             host_process:
                 "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image:v1.0.0"
@@ -335,7 +337,7 @@ fn read_image(
         "a registry and a path such as `registry.example.com/mirror/agnhost`, divided by `/`"
     } else {
         match (tagged, has_tag) {
-            (Tagged::Yes, false) => "add the tag: `registry.example.com/mirror/agnhost:2.59`",
+            (Tagged::Yes, false) => "add the tag: `registry.example.com/mirror/agnhost:2.66.1`",
             (Tagged::No, true) => {
                 without = format!("without its tag, which stands in `{what}-tags`");
                 &without

@@ -46,7 +46,7 @@ fn cluster_of(nodes: Vec<NodeSpec>, ip_families: IpFamilies) -> Memory {
             let pod = json!({"kind": "Pod",
                 "metadata": {"namespace": "test", "name": format!("{name}-{node}"), "labels": {"app": name}},
                 "spec": {"nodeName": node, "containers": [{"name": "main",
-                    "image": "registry.k8s.io/e2e-test-images/agnhost:2.55", "args": args}]}});
+                    "image": "registry.k8s.io/e2e-test-images/agnhost:2.66.1", "args": args}]}});
             memory.apply(&pod).expect("a pod");
         }
     }

@@ -84,7 +84,7 @@ fn cluster() -> Memory {
             "metadata": {"namespace": NAMESPACE, "name": name,
                 "labels": {"of": pool.to_string(), "app": name.split('-').next()}},
             "spec": {"nodeName": pool.to_string(), "containers": [{"name": "main",
-                "image": "registry.k8s.io/e2e-test-images/agnhost:2.55", "args": args}]}});
+                "image": "registry.k8s.io/e2e-test-images/agnhost:2.66.1", "args": args}]}});
         memory.apply(&pod).expect("a pod");
     };
     for pool in POOLS {

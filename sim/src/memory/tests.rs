@@ -33,12 +33,12 @@ fn matrix() -> Memory {
             let pod = json!({"kind": "Pod",
                 "metadata": {"namespace": "test", "name": format!("{name}-{pool}"), "labels": {"app": name}},
                 "spec": {"nodeName": pool.to_string(),
-                    "containers": [{"name": "main", "image": "registry.k8s.io/e2e-test-images/agnhost:2.55", "args": args}]}});
+                    "containers": [{"name": "main", "image": "registry.k8s.io/e2e-test-images/agnhost:2.66.1", "args": args}]}});
             memory.apply(&pod).expect("a pod");
         }
         let host = json!({"hostNetwork": true, "nodeName": pool.to_string(),
             "securityContext": {"windowsOptions": {"hostProcess": true}},
-            "containers": [{"name": "main", "image": "registry.k8s.io/e2e-test-images/agnhost:2.55"}]});
+            "containers": [{"name": "main", "image": "registry.k8s.io/e2e-test-images/agnhost:2.66.1"}]});
         let name = format!("host-{pool}");
         let pod =
             json!({"kind": "Pod", "metadata": {"namespace": "test", "name": name}, "spec": host});
@@ -81,7 +81,7 @@ fn curl(memory: &Memory, pod: &str, url: &str) -> Reply {
 fn agnhost(node: Pool, name: &str, args: &[&str]) -> Value {
     json!({"kind": "Pod", "metadata": {"namespace": "test", "name": name, "labels": {"app": name}},
         "spec": {"nodeName": node.to_string(), "containers": [{"name": "main",
-            "image": "registry.k8s.io/e2e-test-images/agnhost:2.55", "args": args}]}})
+            "image": "registry.k8s.io/e2e-test-images/agnhost:2.66.1", "args": args}]}})
 }
 
 fn word(reply: &Reply) -> String {

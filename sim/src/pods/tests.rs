@@ -9,7 +9,7 @@ use super::facets::stub::path;
 use super::run::PodRun;
 use crate::world::Key;
 
-const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.53";
+const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.66.1";
 
 /// A cluster and what is asked of its pods.
 struct Life(Scene);

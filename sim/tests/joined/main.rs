@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use scene::{DEADLINE, Scene, create, is_ready, says, text, until};
 
 const SERVERCORE: &str = "mcr.microsoft.com/windows/servercore:ltsc2022";
-const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.53";
+const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.66.1";
 const LISTENER: &str = "$$listener = New-Object System.Net.HttpListener ; \
      $$listener.Prefixes.Add('http://*:80/') ; $$listener.Start() ;";
 

@@ -103,7 +103,7 @@ impl World {
             |name, image| json!({"name": name, "image": image, "command": ["sleep", "9"]});
         let pod = json!({"metadata": {"name": "images"}, "spec": {
             "nodeName": self.simulated.names.node, "restartPolicy": "Never", "containers": [
-            container("one", "registry.k8s.io/e2e-test-images/agnhost:2.53"),
+            container("one", "registry.k8s.io/e2e-test-images/agnhost:2.66.1"),
             container("two", "busybox:1.36")]}});
         let pods = self.api::<Pod>(&self.simulated);
         create(&pods, pod).await;

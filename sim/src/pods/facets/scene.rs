@@ -13,7 +13,7 @@ use crate::node;
 use crate::topology::{Build, NodeSpec, Os, Pool};
 use crate::world;
 
-pub(super) const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.53";
+pub(super) const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.66.1";
 
 const WS2019: Pool = Pool::Windows(Build::Ws2019);
 const WS2022: Pool = Pool::Windows(Build::Ws2022);
