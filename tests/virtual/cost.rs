@@ -6,7 +6,7 @@ use hybrid_sim::{IpFamilies, NamedTopology, Topology};
 use libtest_mimic::Trial;
 use winconform::cluster::Cluster;
 use winconform::engine::RunOptions;
-use winconform_core::config::{Durations, Limits};
+use winconform_core::config::{self, Durations, Limits};
 use winconform_core::plan::Selection;
 use winconform_core::record::{Exit, RunView, SIMULATED, critical_path};
 
@@ -16,6 +16,7 @@ use crate::world::{Outcome, selection, took, trial, undisturbed, verdicts, withi
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("a_second_family_takes_no_more_execs", execs),
+        trial("a_curl_of_2017_takes_no_more_execs", old_curl),
         trial("time_and_requests_are_within_their_bounds", bounds),
         trial("what_no_service_answers_is_not_asked_for_its_pods", silent),
         trial("what_one_exec_cannot_print_goes_by_several", several),
@@ -25,6 +26,26 @@ pub(crate) fn trials() -> Vec<Trial> {
         ),
         trial("a_page_that_no_exec_can_print_breaks_its_own_look", endless),
     ]
+}
+
+/// Its Windows containers have curl 7.55, which ends at the first operation that fails (before 7.66).
+const OLD_CURL: &str = "registry.k8s.io/e2e-test-images/agnhost:2.59";
+
+fn old_curl() -> Outcome {
+    within_of(Topology::hybrid(), 1, async move |world| {
+        let cluster = world.cluster();
+        let mut options = world.whole("r0");
+        let images = format!("images: {{agnhost: \"{OLD_CURL}\"}}");
+        options.config.images = config::read("config.yaml", &images, &mut Vec::new()).images;
+        let ran = undisturbed(&cluster, &options).await;
+        ran.came_to(Exit::Conformant)?;
+        let execs = cluster.api.execs();
+        let mut execs = execs.into_iter();
+        match execs.find(|(place, count)| *count > most_execs(place)) {
+            None => Ok(()),
+            Some(over) => Err(format!("{over:?}")),
+        }
+    })
 }
 
 fn three_builds(ip_families: IpFamilies) -> Topology {

@@ -2,7 +2,9 @@
 //!
 //! Everything goes by a configuration on standard input (`-K -`): nothing in it passes through a
 //! shell, `cmd /c` of a `HostProcess` exec included, and no URL limit applies. Transfers run one
-//! after the other, each with its own marker; bodies and `--parallel` exclude each other.
+//! after the other, each with a marker behind it; bodies and `--parallel` exclude each other. All are
+//! one operation of curl: before 7.66 the first operation that fails ends the session (`next`), and
+//! Windows Server 2019 came with 7.55.
 
 use super::exchange::{ExecReply, ExecRequest, ExitStatus, HttpGet, HttpReply};
 use super::trouble::{Trouble, TroubleKind};
@@ -11,12 +13,16 @@ use crate::text::printable;
 use std::time::Duration;
 
 /// The programs to try at a vantage, best first, until a session does not say that its own is missing.
-/// A Windows pod of agnhost has curl 7.57 in its PATH beside the system's; a `HostProcess` exec needs
-/// full paths.
+/// A Windows pod of agnhost has a curl of its own beside the system's (kubernetes,
+/// test/images/busybox/Dockerfile_windows); a `HostProcess` exec needs full paths.
 pub fn candidates(kind: SourceKind) -> &'static [&'static str] {
     match kind {
         SourceKind::LinuxPod | SourceKind::LinuxNode => &["curl"],
-        SourceKind::WindowsPod => &["C:\\Windows\\System32\\curl.exe", "curl.exe"],
+        SourceKind::WindowsPod => &[
+            "C:\\Windows\\System32\\curl.exe",
+            "C:\\curl\\AMD64\\curl.exe",
+            "curl.exe",
+        ],
         SourceKind::WindowsNode => &["C:\\Windows\\System32\\curl.exe"],
         SourceKind::Outside => &[],
     }
@@ -36,16 +42,18 @@ fn is_missing(text: &str) -> bool {
     .any(|words| text.to_ascii_lowercase().contains(words))
 }
 
-/// What a transfer is expected to print, in bytes, beside what its path asks to be told: the longest page
-/// is IIS' own of 703, and its line has 60. Nothing bounds what others answer with: older curls know
-/// of too large a file only by what its server says (`max-filesize`; curl before 8.4).
+/// What a transfer is expected to print, in bytes, beside what its path asks to be told and its URL: the
+/// longest page is IIS' own of 703, and its line has 41. Nothing bounds what others answer with: older
+/// curls know of too large a file only by what its server says (`max-filesize`; curl before 8.4).
 const ANSWER: usize = 1 << 10;
 
 /// How many of these targets, the first ones, one session may have so that it prints no more than
 /// `most` bytes if all answer as is expected; one at least. On the way there nothing is bounded: targets
 /// go by standard input.
 pub fn fitting(gets: &[HttpGet], most: usize) -> usize {
-    let sizes = gets.iter().map(|get| ANSWER + get.path.len());
+    let sizes = gets
+        .iter()
+        .map(|get| ANSWER + get.path.len() + get.url().len());
     let printed = sizes.scan(0, |sum, size| {
         *sum += size;
         Some(*sum)
@@ -63,21 +71,17 @@ pub fn session(
     connect: Duration,
     total: Duration,
 ) -> ExecRequest {
-    let mut config = String::new();
-    for (index, get) in gets.iter().enumerate() {
-        if index > 0 {
-            config.push_str("next\n");
-        }
-        // `next` resets all but the global options, so each transfer says everything. A connection
-        // that is used again leads to the same pod again: each is asked to be closed
-        config.push_str(&format!(
-            "silent\nshow-error\ngloboff\nnoproxy = \"*\"\nheader = \"Connection: close\"\n\
-             connect-timeout = {}\nmax-time = {}\n\
-             url = \"{}\"\nwrite-out = \"\\n@@{token} {index} %{{http_code}}\\n\"\n",
-            connect.as_secs().max(1),
-            total.as_secs().max(1),
-            get.url(),
-        ));
+    // One write-out is for each URL. A connection that is used again leads to the same pod again: each
+    // is asked to be closed
+    let mut config = format!(
+        "silent\nshow-error\ngloboff\nnoproxy = \"*\"\nheader = \"Connection: close\"\n\
+         connect-timeout = {}\nmax-time = {}\n\
+         write-out = \"\\n@@{token} %{{http_code}} %{{url_effective}}\\n\"\n",
+        connect.as_secs().max(1),
+        total.as_secs().max(1),
+    );
+    for get in gets {
+        config.push_str(&format!("url = \"{}\"\n", get.url()));
     }
     // -q first: no configuration of the image's own
     let argv = [program, "-q", "-K", "-"].map(str::to_owned).to_vec();
@@ -87,8 +91,9 @@ pub fn session(
     }
 }
 
-/// The replies in a session's output, one per target. The result lines are counted against the
-/// targets, since an exec can lose output and still end with 0 (kubernetes#124571).
+/// The replies in a session's output, one per target, in their order. The result lines are counted
+/// against the targets, and each has its target's URL, since an exec can lose output and still end with 0
+/// (kubernetes#124571).
 pub fn split(gets: &[HttpGet], token: &str, reply: &ExecReply) -> Result<Vec<HttpReply>, Trouble> {
     let unrecognised = |why: String| reply.unrecognised(&why);
     match &reply.exit {
@@ -114,7 +119,7 @@ pub fn split(gets: &[HttpGet], token: &str, reply: &ExecReply) -> Result<Vec<Htt
     let marker = format!("\n@@{token} ");
     let mut rest = reply.stdout.as_str();
     let mut replies = Vec::with_capacity(gets.len());
-    for index in 0..gets.len() {
+    for (index, get) in gets.iter().enumerate() {
         let Some((body, after)) = rest.split_once(&marker) else {
             return Err(unrecognised(format!(
                 "{} of {} results are there",
@@ -125,9 +130,9 @@ pub fn split(gets: &[HttpGet], token: &str, reply: &ExecReply) -> Result<Vec<Htt
         let (line, after) = after.split_once('\n').unwrap_or((after, ""));
         let status = line
             .trim_end()
-            .strip_prefix(&format!("{index} "))
-            .filter(|code| code.len() == 3)
-            .and_then(|code| code.parse::<u16>().ok())
+            .split_once(' ')
+            .filter(|(code, url)| code.len() == 3 && *url == get.url())
+            .and_then(|(code, _)| code.parse::<u16>().ok())
             .ok_or_else(|| unrecognised(format!("result line `{}`", printable(line))))?;
         // In text mode Windows ends the line before the marker with CR LF
         let body = body.strip_suffix('\r').unwrap_or(body);
@@ -210,21 +215,23 @@ mod tests {
         let mut gets = gets(4);
         assert_eq!(fitting(&[], 0), 0);
         assert_eq!(fitting(&gets, 0), 1);
-        assert_eq!(fitting(&gets, 3 * (ANSWER + 1)), 3);
+        let each = ANSWER + "/http://10.96.0.0:80/".len();
+        assert_eq!(fitting(&gets, 3 * each), 3);
         assert_eq!(fitting(&gets, 1 << 20), 4);
         // IIS' own page and its line, four times
         assert!(fitting(&gets, 4 * (703 + 60)) < 4);
-        // What is sent comes back
+        // What is sent comes back, and in the URL once more
         gets[0].path = "/ab".to_owned();
-        assert_eq!(fitting(&gets, 2 * (ANSWER + 2)), 2);
-        assert_eq!(fitting(&gets, 2 * (ANSWER + 2) - 1), 1);
+        assert_eq!(fitting(&gets, 2 * (each + 2)), 2);
+        assert_eq!(fitting(&gets, 2 * (each + 2) - 1), 1);
         gets[1].path = format!("/echo?msg={}", "x".repeat(ANSWER));
         assert_eq!(fitting(&gets, 3 * (ANSWER + 1)), 1);
     }
 
     #[test]
     fn each_target_gets_its_own_answer() {
-        let out = "<H1>one</H1>\n@@t 0 200\n\n@@t 1 000\nthree\r\n@@t 2 200\r\n";
+        let out = "<H1>one</H1>\n@@t 200 http://10.96.0.0:80/\n\n@@t 000 http://10.96.0.1:80/\n\
+            three\r\n@@t 200 http://10.96.0.2:80/\r\n";
         let err = "curl: (7) Failed to connect to 10.96.0.1 port 80: Timed out\r\n";
         let replies = split(&gets(3), "t", &reply(out, err, 0)).expect("three results");
         let text = "Failed to connect to 10.96.0.1 port 80: Timed out".to_owned();
@@ -250,8 +257,11 @@ mod tests {
         for out in [
             "",
             "body",
-            "body\n@@t 0 200\n",
-            "body\n@@t 0 200\nmore\n@@t 1 2",
+            "body\n@@t 200 http://10.96.0.0:80/\n",
+            "body\n@@t 200 http://10.96.0.0:80/\nmore\n@@t 2",
+            "body\n@@t 200 http://10.96.0.0:80/\nmore\n@@t 200 http://10.96.0.1",
+            // Those of others
+            "body\n@@t 200 http://10.96.0.1:80/\nmore\n@@t 200 http://10.96.0.0:80/\n",
         ] {
             let trouble = split(&gets(2), "t", &reply(out, "", 0)).expect_err(out);
             assert_eq!(trouble.kind, TroubleKind::UnrecognisedOutput, "{out}");
@@ -260,18 +270,19 @@ mod tests {
 
     #[test]
     fn a_body_cannot_forge_a_result() {
-        let out = "x\n@@guess 0 200\ny\n@@t 0 404\n";
+        let out = "x\n@@guess 200 http://10.96.0.0:80/\ny\n@@t 404 http://10.96.0.0:80/\n";
         let replies = split(&gets(1), "t", &reply(out, "", 0)).expect("one result");
-        let body = "x\n@@guess 0 200\ny".to_owned();
+        let body = "x\n@@guess 200 http://10.96.0.0:80/\ny".to_owned();
         assert_eq!(replies[0], HttpReply::Answered { status: 404, body });
     }
 
     #[test]
     fn a_transfer_broken_in_the_middle_is_no_answer() {
         let err = "curl: (18) transfer closed with 10 bytes remaining to read\n";
-        assert!(split(&gets(1), "t", &reply("par\n@@t 0 200\n", err, 18)).is_err());
+        let out = "par\n@@t 200 http://10.96.0.0:80/\n";
+        assert!(split(&gets(1), "t", &reply(out, err, 18)).is_err());
         // Nor when its message was lost on the way
-        assert!(split(&gets(1), "t", &reply("par\n@@t 0 200\n", "", 18)).is_err());
+        assert!(split(&gets(1), "t", &reply(out, "", 18)).is_err());
     }
 
     #[test]
@@ -288,18 +299,14 @@ mod tests {
     }
 
     #[test]
-    fn each_transfer_says_everything_and_is_parted_from_the_one_before() {
+    fn all_transfers_are_one_operation() {
         let seconds = Duration::from_secs;
         let exec = session("curl", &gets(2), "t", seconds(4), seconds(8));
-        let transfer = |index: u8| {
-            format!(
-                "silent\nshow-error\ngloboff\nnoproxy = \"*\"\nheader = \"Connection: close\"\n\
-                 connect-timeout = 4\nmax-time = 8\nurl = \"http://10.96.0.{index}:80/\"\n\
-                 write-out = \"\\n@@t {index} %{{http_code}}\\n\"\n"
-            )
-        };
-        let config = format!("{}next\n{}", transfer(0), transfer(1));
-        assert_eq!(exec.stdin, Some(config));
+        let config = "silent\nshow-error\ngloboff\nnoproxy = \"*\"\nheader = \"Connection: close\"\n\
+             connect-timeout = 4\nmax-time = 8\n\
+             write-out = \"\\n@@t %{http_code} %{url_effective}\\n\"\n\
+             url = \"http://10.96.0.0:80/\"\nurl = \"http://10.96.0.1:80/\"\n";
+        assert_eq!(exec.stdin.as_deref(), Some(config));
     }
 
     #[test]
