@@ -216,8 +216,9 @@ fn target_seen(aim: &Aim<'_>, reply: &HttpReply) -> Result<TargetSeen, Trouble> 
     })
 }
 
-/// The class of one of curl's failures. Exit 7 is read by its text: on Windows it is a refusal, a
-/// time-out or a missing route (calico#5522, kubernetes#85604); unknown texts give none.
+/// The class of one of curl's failures. Exit 7 is always a connect that failed, and its text tells how:
+/// on Windows a refusal, a time-out or a missing route (calico#5522, kubernetes#85604). Of other codes
+/// unknown texts give none.
 fn classify(code: u16, text: &str) -> Option<FailureClass> {
     let says = |words: &[&str]| {
         let text = text.to_ascii_lowercase();
@@ -232,10 +233,9 @@ fn classify(code: u16, text: &str) -> Option<FailureClass> {
         // `Operation timed out after 8000 milliseconds with 0 bytes received`: it was connected
         28 if says(&["bytes received"]) => Some(FailureClass::NoAnswer),
         7 | 28 if says(&["timed out", "timeout was reached"]) => Some(FailureClass::Timeout),
-        // Current curl says this of every failed connect but a time-out (lib/connect.c)
-        7 if says(&["couldn't connect to server", "could not connect to server"]) => {
-            Some(FailureClass::NotConnected)
-        }
+        // Current curl says `Could not connect to server` of every failed connect but a time-out
+        // (lib/connect.c); an older one has the system's words, such as `Bad access`
+        7 => Some(FailureClass::NotConnected),
         35 | 51 | 53 | 54 | 58 | 59 | 60 | 77 => Some(FailureClass::Tls),
         52 => Some(FailureClass::Reset),
         55 | 56 if says(&["reset", "aborted", "forcibly closed"]) => Some(FailureClass::Reset),

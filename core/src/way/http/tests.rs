@@ -115,7 +115,20 @@ fn published_texts_are_classed() {
     ] {
         assert_eq!(classify(code, text), Some(class), "{text}");
     }
-    assert_eq!(classify(7, "Failed for reasons unheard of"), None);
+    // lib/strerror.c of curl: a Windows that forbids connects, and others (windows-containers#516)
+    for why in [
+        "Bad access",
+        "Address not available",
+        "No buffer space",
+        "reasons unheard of",
+    ] {
+        let text = format!("Failed to connect to 10.0.0.9 port 80: {why}");
+        assert_eq!(
+            classify(7, &text),
+            Some(FailureClass::NotConnected),
+            "{why}"
+        );
+    }
     assert_eq!(classify(3, "URL using bad/illegal format"), None);
 }
 
