@@ -45,6 +45,12 @@ impl Image {
         matches!(self.family, Family::Servercore | Family::Iis)
     }
 
+    /// Whether it is made of a Windows of August 2021: agnhost before 2.66 (kubernetes,
+    /// test/images/agnhost/BASEIMAGE: `busybox:1.29-2-windows-amd64-…`).
+    pub(crate) fn is_of_2021(&self) -> bool {
+        self.family == Family::Agnhost && minor(&self.reference).is_some_and(|minor| minor < 66)
+    }
+
     /// The name with the digest, as containerd reports it.
     pub(crate) fn id(&self, chance: Chance) -> String {
         if self.reference.contains('@') {
@@ -226,6 +232,10 @@ fn family(full: &str) -> Option<Family> {
 /// Whether the image has a variant for the pool.
 fn fits(family: Family, full: &str, pool: Pool) -> bool {
     match (family, pool) {
+        // 2.62 was the first for Windows Server 2025 (kubernetes/k8s.io, pull request 9057)
+        (Family::Agnhost, Pool::Windows(Build::Ws2025)) => {
+            minor(full).is_none_or(|minor| minor >= 62)
+        }
         (Family::Agnhost | Family::Pause, _)
         | (Family::Busybox, Pool::Linux)
         | (Family::HostProcessBase, Pool::Windows(_)) => true,
@@ -236,6 +246,13 @@ fn fits(family: Family, full: &str, pool: Pool) -> bool {
         ) => false,
         (_, Pool::Windows(host)) => build_of_tag(full).is_some_and(|image| runs_on(image, host)),
     }
+}
+
+/// The minor version in a tag like those of agnhost: `2.59`, `2.66.1`, `2.53-windows-amd64-ltsc2019`.
+fn minor(full: &str) -> Option<u32> {
+    let (_, tag) = full.rsplit_once(':')?;
+    let digits = |c: char| !c.is_ascii_digit();
+    tag.strip_prefix("2.")?.split(digits).next()?.parse().ok()
 }
 
 /// The build that a tag names: `ltsc2022`, `windowsservercore-ltsc2022`, `1809`, `10.0.20348.2700`.
@@ -304,11 +321,12 @@ mod tests {
             Pool::Windows(Build::Ws2019),
             Pool::Windows(Build::Ws2025),
         ] {
-            assert_eq!(
-                on("registry.k8s.io/e2e-test-images/agnhost:2.53", pool),
-                Ok(Family::Agnhost)
-            );
+            let agnhost = "registry.k8s.io/e2e-test-images/agnhost:2.66.1";
+            assert_eq!(on(agnhost, pool), Ok(Family::Agnhost));
         }
+        let old = "registry.k8s.io/e2e-test-images/agnhost:2.59";
+        assert!(on(old, Pool::Windows(Build::Ws2022)).is_ok());
+        assert!(on(old, Pool::Windows(Build::Ws2025)).is_err());
         assert_eq!(on("busybox", Pool::Linux), Ok(Family::Busybox));
         assert!(on("busybox", Pool::Windows(Build::Ws2022)).is_err());
     }
@@ -337,9 +355,9 @@ mod tests {
             let image = resolve(reference, Pool::Windows(build));
             image.expect("it is pulled").runs
         };
-        let own = "registry.k8s.io/e2e-test-images/agnhost:2.53-windows-amd64-ltsc2019";
+        let own = "registry.k8s.io/e2e-test-images/agnhost:2.66.1-windows-amd64-ltsc2019";
         assert!(runs(own, Build::Ws2019) && !runs(own, Build::Ws2022));
-        let any = "registry.k8s.io/e2e-test-images/agnhost:2.53";
+        let any = "registry.k8s.io/e2e-test-images/agnhost:2.66.1";
         assert!(runs(any, Build::Ws2022));
     }
 

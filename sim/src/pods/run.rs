@@ -123,6 +123,7 @@ impl PodRun {
         Place {
             os: self.node.pool.os(),
             family: image.family,
+            of_2021: image.is_of_2021(),
             host_process: self.host_process(Some(container)),
             origin: if host_network {
                 Origin::HostPod(self.key.clone())

@@ -39,6 +39,7 @@ pub(crate) fn on_node<T>(
     let place = Place {
         os,
         family: Family::Agnhost,
+        of_2021: false,
         host_process: false,
         origin: Origin::Node(node.to_owned()),
         hostname: node.to_owned(),

@@ -63,6 +63,8 @@ use seat::Seat;
 pub(crate) struct Place {
     pub(crate) os: Os,
     pub(crate) family: Family,
+    /// Whether the image has the programs of 2021, by `image::is_of_2021`.
+    pub(crate) of_2021: bool,
     /// Whether the container is a `HostProcess` container: on the host's file system, through `cmd
     /// /c`.
     pub(crate) host_process: bool,
@@ -309,6 +311,7 @@ pub(crate) mod tests {
         Place {
             os,
             family,
+            of_2021: false,
             host_process: false,
             origin: Origin::Pod(Key::new("test", "prober")),
             hostname: "prober".to_owned(),

@@ -30,6 +30,7 @@ pub(crate) fn ask(view: &View<'_>, (address, port): (IpAddr, u16), asked: &Asked
         os: Os::Linux,
         // The image that all programs are of which ask others in turn
         family: Family::Agnhost,
+        of_2021: false,
         host_process: false,
         origin: Origin::Outside,
         hostname: String::new(),

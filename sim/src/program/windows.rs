@@ -380,8 +380,12 @@ fn holds(line: &str, word: &str, pattern: bool, whole: bool) -> bool {
 }
 
 /// Windows Server 2019 came with 7.55; an update of April 2023 (17763.4252) brought curl 8 to it, as
-/// later ones to its successors.
+/// later ones to its successors. What was made in 2021 has 7.55 too; a `HostProcess` container has its
+/// host's.
 fn system_curl(seat: &Seat<'_>) -> &'static curl::Build {
+    if seat.place.of_2021 && !seat.place.host_process {
+        return &curl::Build::SYSTEM32_2019;
+    }
     let first_shipped =
         |pool: Pool, revision| pool == Pool::Windows(Build::Ws2019) && revision < 4252;
     match seat.node() {

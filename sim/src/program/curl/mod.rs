@@ -189,9 +189,13 @@ impl Run<'_> {
     }
 
     /// Serially; the exit code is the last one's.
-    fn one_by_one(&self, planned: &[Planned<'_>], streams: &mut Streams) -> u32 {
+    fn one_by_one(&self, all: &[Planned<'_>], streams: &mut Streams) -> u32 {
         let (mut code, mut kept) = (0, Kept::default());
-        for (number, planned) in planned.iter().enumerate() {
+        for (number, planned) in all.iter().enumerate() {
+            let is_next = number > 0 && !std::ptr::eq(all[number - 1].operation, planned.operation);
+            if is_next && code != 0 && self.build.ends_at_a_failed_part() {
+                return code;
+            }
             streams.binary |= planned.to_stdout();
             let transfer = self.perform(planned, number, &mut kept);
             streams.until(streams.ran.took + transfer.total);

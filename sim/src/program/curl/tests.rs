@@ -41,22 +41,16 @@ globoff
 noproxy = "*"
 connect-timeout = 4
 max-time = 8
+write-out = "\n@@t0k %{http_code} %{size_download}\n"
 url = "http://10.244.2.5:80/"
-write-out = "\n@@t0k 0 %{http_code} %{size_download}\n"
-next
-globoff
-noproxy = "*"
-connect-timeout = 4
-max-time = 8
 url = "http://192.0.2.1:80/"
-write-out = "\n@@t0k 1 %{http_code} %{size_download}\n"
 "#;
 
 #[test]
 fn a_sweep_from_its_input() {
     let ran = curl_as(&Build::SYSTEM32, &["-q", "-K", "-"], SWEEP);
     let body = "<html><body><H1>Windows Container Web Server</H1><p>IP 10.244.2.5 callerCount 1 </body></html>";
-    let expected = format!("{body}\n@@t0k 0 200 {}\n\n@@t0k 1 000 0\n", body.len());
+    let expected = format!("{body}\n@@t0k 200 {}\n\n@@t0k 000 0\n", body.len());
     assert_eq!(
         out(&ran),
         expected,
@@ -72,7 +66,7 @@ fn a_sweep_from_its_input() {
 
 #[test]
 fn what_fails_is_told_when_it_fails() {
-    let sweep = format!("{SWEEP}next\nsilent\nshow-error\nurl = \"http://192.0.2.2:80/\"\n");
+    let sweep = format!("{SWEEP}url = \"http://192.0.2.2:80/\"\n");
     let ran = curl_as(&Build::SYSTEM32, &["-q", "-K", "-"], &sweep);
     let (pieces, ..) = ran.pieces();
     let mut at = Duration::ZERO;
@@ -85,6 +79,26 @@ fn what_fails_is_told_when_it_fails() {
     }
     assert_eq!(complaints, [Duration::from_millis(4005), ran.took]);
     assert!(complaints[0] < ran.took);
+}
+
+#[test]
+fn before_7_66_a_part_that_fails_ends_the_run_and_a_url_does_not() {
+    let results = |version, between: &[&str]| {
+        let build = Build {
+            version,
+            ..Build::ALPINE
+        };
+        let (part, refused) = (
+            ["-w", "@%{http_code}", "http://web/"],
+            "http://10.244.2.5:81/",
+        );
+        let args = [&["-sq"][..], &part, &[refused], between, &part].concat();
+        out(&curl_as(&build, &args, "")).matches('@').count()
+    };
+    for (version, results_of_two_parts) in [((7, 65, 3), 2), ((7, 66, 0), 3)] {
+        assert_eq!(results(version, &["--next"]), results_of_two_parts);
+        assert_eq!(results(version, &[]), 3);
+    }
 }
 
 #[test]

@@ -80,6 +80,12 @@ impl Build {
         self.since(7, 66)
     }
 
+    /// Before 7.66 a part (`--next`) whose last transfer failed ends the run; within one part curl goes
+    /// on (`src/tool_operate.c`, `while(!result && config->current)`).
+    pub(super) fn ends_at_a_failed_part(&self) -> bool {
+        !self.since(7, 66)
+    }
+
     /// Since 7.67 a time-out of the system is 28, not a failed connection like others (7)
     /// (`lib/connect.c`, `ETIMEDOUT`).
     pub(super) fn system_time_out(&self) -> u32 {
