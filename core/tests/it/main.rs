@@ -2,6 +2,7 @@
 
 mod claims;
 mod config;
+mod curl;
 mod environment;
 mod facts;
 mod images;

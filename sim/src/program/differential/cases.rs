@@ -294,10 +294,6 @@ pub(super) const CASES: &[(&[&str], &str)] = &[
     ),
     // A config on the input
     (
-        &["-q", "-K", "-"],
-        "silent\nshow-error\nurl = \"http://{netexec}/hostname\"\nwrite-out = \"\\n@@t 0 %{http_code}\\n\"\nnext\nurl = http://{refused}/\nwrite-out = \"\\n@@t 1 %{http_code}\\n\"\n",
-    ),
-    (
         &["-q", "-sSK", "-"],
         "url http://{netexec}/hostname\n# a comment\n-o /dev/null\n--url=http://{win}/\n",
     ),
@@ -349,6 +345,42 @@ pub(super) const CASES: &[(&[&str], &str)] = &[
         "",
     ),
     (&["-q", "-Z", "-s", "http://{netexec}/hostname"], ""),
+];
+
+/// What tells curls of different ages apart, or must not: several URLs, and several parts.
+pub(super) const SESSIONS: &[(&[&str], &str)] = &[
+    (
+        &["-q", "-K", "-"],
+        "silent\nshow-error\ngloboff\nnoproxy = \"*\"\nheader = \"Connection: close\"\nconnect-timeout = 4\nmax-time = 8\nwrite-out = \"\\n@@t %{http_code} %{url_effective}\\n\"\nurl = \"http://{netexec}/hostname\"\nurl = \"http://{refused}/\"\nurl = \"http://{netexec}/echo?msg=a\"\nurl = \"http://{win}/\"\n",
+    ),
+    (
+        &["-q", "-K", "-"],
+        "silent\nshow-error\nurl = \"http://{netexec}/hostname\"\nwrite-out = \"\\n@@t 0 %{http_code}\\n\"\nnext\nurl = http://{refused}/\nwrite-out = \"\\n@@t 1 %{http_code}\\n\"\n",
+    ),
+    (
+        &[
+            "-q",
+            "-sS",
+            "http://{netexec}/hostname",
+            "http://{refused}/",
+            "--next",
+            "-sS",
+            "http://{netexec}/hostname",
+        ],
+        "",
+    ),
+    (
+        &[
+            "-q",
+            "-sS",
+            "http://{refused}/",
+            "http://{netexec}/hostname",
+            "--next",
+            "-sS",
+            "http://{netexec}/hostname",
+        ],
+        "",
+    ),
 ];
 
 /// Configs with unknown lines, where the version warns of them.
