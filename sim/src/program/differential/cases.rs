@@ -355,19 +355,7 @@ pub(super) const SESSIONS: &[(&[&str], &str)] = &[
     ),
     (
         &["-q", "-K", "-"],
-        "silent\nshow-error\nurl = \"http://{netexec}/hostname\"\nwrite-out = \"\\n@@t 0 %{http_code}\\n\"\nnext\nurl = http://{refused}/\nwrite-out = \"\\n@@t 1 %{http_code}\\n\"\n",
-    ),
-    (
-        &[
-            "-q",
-            "-sS",
-            "http://{netexec}/hostname",
-            "http://{refused}/",
-            "--next",
-            "-sS",
-            "http://{netexec}/hostname",
-        ],
-        "",
+        "silent\nshow-error\nurl = \"http://{netexec}/hostname\"\nwrite-out = \"\\n@@t 0 %{http_code}\\n\"\nnext\nurl = http://{refused}/\nwrite-out = \"\\n@@t 1 %{http_code}\\n\"\nnext\nurl = http://{win}/\n",
     ),
     (
         &[
