@@ -11,12 +11,22 @@ use winconform_core::report::rbac::Account;
 #[path = "world/suites.rs"]
 mod suites;
 
-const READ_ONLY: (&[&str], Account) = (
+const FACTS: (&[&str], Account) = (
+    &["env"],
+    Account {
+        file: "facts.yaml",
+        can: "collect all facts of a cluster, for `winconform facts` and `plan`: it can get and list, and \
+              nothing else",
+        makes: None,
+    },
+);
+
+const REJECTIONS: (&[&str], Account) = (
     &["env", "reject"],
     Account {
-        file: "read-only.yaml",
-        checks: "the areas `env` and `reject`",
-        makes: "a few pods that no scheduler binds, and dry runs of workloads",
+        file: "rejections.yaml",
+        can: "collect all facts of a cluster and check the areas `env` and `reject`",
+        makes: Some("a few pods that no scheduler binds, and dry runs of workloads"),
     },
 );
 
@@ -24,20 +34,48 @@ const WHOLE_RUN: (&[&str], Account) = (
     &["env", "net", "reject", "sample", "sched"],
     Account {
         file: "whole-run.yaml",
-        checks: "all there is to check",
-        makes: "the samples and the pods it looks from, which it execs into; on each pool of Windows \
-                some of them are HostProcess pods, which are SYSTEM on their nodes; of what failed it \
-                reads the logs",
+        can: "collect all facts of a cluster and check all there is to check",
+        makes: Some(
+            "the samples and the pods it looks from, which it execs into; on each pool of Windows some of \
+             them are HostProcess pods, which are SYSTEM on their nodes; of what failed it reads the logs",
+        ),
     },
 );
 
 #[test]
+fn an_account_of_facts_gets_and_lists_alone() {
+    let (areas, account) = FACTS;
+    let roles = roles(&suites::of_areas(areas), &account).expect("the manifests are valid");
+    let rules = roles
+        .objects
+        .split_once("rules:\n")
+        .expect("it has rules")
+        .1;
+    let verbs: Vec<_> = rules
+        .lines()
+        .filter(|line| line.contains("verbs: ["))
+        .collect();
+    assert!(verbs.len() > 5, "{rules}");
+    for line in verbs {
+        let verbs = line
+            .trim()
+            .trim_start_matches("verbs: [")
+            .trim_end_matches(']');
+        let only_reads = verbs.split(", ").all(|verb| matches!(verb, "get" | "list"));
+        assert!(only_reads, "{line}");
+    }
+    assert!(!rules.contains("\nkind: Role\n"), "{rules}");
+}
+
+#[test]
 fn the_manifests_are_those_generated() {
     let mut files = Vec::new();
-    for (areas, account) in [READ_ONLY, WHOLE_RUN] {
+    for (areas, account) in [FACTS, REJECTIONS, WHOLE_RUN] {
         let roles = roles(&suites::of_areas(areas), &account).expect("the manifests are valid");
         files.push((account.file, roles.objects));
-        files.push(("metrics.yaml", roles.paths));
+        if account.makes.is_some() {
+            files.push(("metrics.yaml", roles.paths));
+        }
     }
     for (file, generated) in files {
         let path = Path::new(env!("CARGO_MANIFEST_DIR"))

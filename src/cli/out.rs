@@ -1,6 +1,7 @@
 //! The folder of a run's reports.
 
 use std::io::Write as _;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use winconform_core::record::RunView;
@@ -25,19 +26,28 @@ pub(super) fn prepare(folder: &Path) -> Result<PathBuf, CliError> {
             "cannot write into `--out {shown}`: it is no folder"
         )));
     }
-    std::fs::create_dir_all(folder).map_err(refuse)?;
+    let mut builder = std::fs::DirBuilder::new();
+    // A record holds names, addresses and logs: a folder that is made for it is its owner's
+    builder
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(refuse)?;
     // New, and of no name that anyone else has prepared
     let probe = folder.join(format!(".winconform-{:016x}", rand::random::<u64>()));
     std::fs::File::create_new(&probe).map_err(refuse)?;
     std::fs::remove_file(&probe).map_err(refuse)?;
     let record = folder.join("record.jsonl");
-    if record.is_dir() {
-        return Err(CliError::Usage(format!(
-            "cannot write into `--out {}`: its `record.jsonl` is a folder",
-            folder.display()
-        )));
-    }
-    Ok(record)
+    let kind = std::fs::symlink_metadata(&record).map(|metadata| metadata.file_type());
+    let what = match kind {
+        Ok(kind) if kind.is_dir() => "a folder",
+        Ok(kind) if kind.is_symlink() => "a symbolic link, which is not followed",
+        Ok(_) | Err(_) => return Ok(record),
+    };
+    Err(CliError::Usage(format!(
+        "cannot write into `--out {}`: its `record.jsonl` is {what}",
+        folder.display()
+    )))
 }
 
 /// The reports of an earlier run: whoever picks them up must never take them for this run's.
@@ -93,7 +103,9 @@ pub(super) fn write(folder: &Path, view: &RunView) -> Result<(), CliError> {
 /// Writes a file whole or not at all: a reader never sees half of it.
 fn write_whole(path: &Path, text: &str) -> Result<(), CliError> {
     let part = path.with_extension("part");
-    let written = std::fs::File::create(&part).and_then(|mut file| {
+    // A link that is there goes; `create_new` follows none
+    let _ = std::fs::remove_file(&part);
+    let written = std::fs::File::create_new(&part).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         std::fs::rename(&part, path)
@@ -109,6 +121,8 @@ fn write_whole(path: &Path, text: &str) -> Result<(), CliError> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]
@@ -122,6 +136,24 @@ mod tests {
         let withdrawn = withdraw(folder.path());
         let left: Vec<_> = withdrawn.left.into_iter().map(|(path, _)| path).collect();
         assert!(withdrawn.removed && left == [junit]);
+    }
+
+    #[test]
+    fn links_in_the_folder_are_not_followed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let out = folder.path().join("new/out");
+        prepare(&out).expect("prepared");
+        let mode = std::fs::metadata(&out).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        let victim = folder.path().join("victim");
+        std::fs::write(&victim, "precious").expect("written");
+        for name in ["junit.part", "record.jsonl"] {
+            std::os::unix::fs::symlink(&victim, out.join(name)).expect("linked");
+        }
+        write_whole(&out.join("junit.xml"), "new").expect("written");
+        let refused = prepare(&out).expect_err("refused").to_string();
+        assert!(refused.contains("symbolic link"), "{refused}");
+        assert_eq!(std::fs::read_to_string(&victim).expect("there"), "precious");
     }
 
     #[test]

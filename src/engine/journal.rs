@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
-use winconform_core::record::{Event, Line, to_line};
+use winconform_core::record::{Event, Line, redacted, to_line};
 
 use crate::transport::now;
 
@@ -21,9 +22,11 @@ pub struct Journal {
 
 struct Inner {
     failed: watch::Sender<bool>,
-    /// Whether the file still holds an earlier run's record.
-    pending: bool,
+    /// Where the file is to be, while an earlier run's record is there; that one stays locked.
+    earlier: Option<(PathBuf, File)>,
     superseded: Vec<PathBuf>,
+    /// Verdicts that may not be on the disk yet.
+    unsynced: usize,
     /// The whole record, from which the reports are made even when its file fails.
     text: String,
     seq: u64,
@@ -63,14 +66,15 @@ pub enum JournalError {
 }
 
 impl Journal {
-    /// A record in memory and, when a path is given, in a file there. The record of an earlier
-    /// run and what was made of it, `superseded`, stay until [`Journal::publish`].
+    /// A record in memory and, when a path is given, in a file there that its owner alone reads. The record
+    /// of an earlier run and what was made of it, `superseded`, stay until [`Journal::publish`]; until then
+    /// the new record is beside it. A symbolic link is not followed.
     pub fn create(
         path: Option<&Path>,
         superseded: Vec<PathBuf>,
         listener: Listener,
     ) -> Result<Self, JournalError> {
-        let mut pending = false;
+        let mut earlier = None;
         let file = match path {
             None => None,
             Some(path) => {
@@ -78,24 +82,30 @@ impl Journal {
                     path: path.to_owned(),
                     source: Arc::new(source),
                 };
-                let mut options = File::options();
-                let file = options.create(true).write(true).truncate(false).open(path);
-                let file = file.map_err(failed)?;
-                // Not every file can be locked; one that is locked is another run's
-                if matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
-                    let path = path.to_owned();
-                    return Err(JournalError::InUse { path });
+                let there = there(path).map_err(failed)?;
+                if let Some(file) = &there {
+                    lock(file, path)?;
                 }
-                let metadata = file.metadata().map_err(failed)?;
-                pending = metadata.is_file() && metadata.len() > 0;
-                Some((file, path.to_owned()))
+                let file = match there {
+                    None => (create_new(path).map_err(failed)?, path.to_owned()),
+                    Some(file) if file.metadata().map_err(failed)?.is_file() => {
+                        earlier = Some((path.to_owned(), file));
+                        let beside = beside(path);
+                        (create_new(&beside).map_err(failed)?, beside)
+                    }
+                    // Such as a device, of which nothing is kept
+                    Some(file) => (file, path.to_owned()),
+                };
+                lock(&file.0, path)?;
+                Some(file)
             }
         };
         let (failed, _) = watch::channel(false);
         let inner = Inner {
             failed,
-            pending,
+            earlier,
             superseded,
+            unsynced: 0,
             text: String::new(),
             seq: 0,
             file,
@@ -107,34 +117,36 @@ impl Journal {
         })
     }
 
-    /// Writes an event. An error means it is not in the file: nothing that must be on record
-    /// before it happens may happen. The record in memory goes on.
+    /// Writes an event, without what looks like a secret. An error means it is not in the file: nothing that
+    /// must be on record before it happens may happen. The record in memory goes on.
     pub fn write(&self, event: Event) -> Result<(), JournalError> {
+        let inexpressible = |error| JournalError::Express(Arc::new(error));
+        let event = redacted(event).map_err(inexpressible)?;
         let mut inner = self.lock();
         let line = Line {
             seq: inner.seq,
             at: now(),
             event,
         };
-        let text = to_line(&line).map_err(|error| JournalError::Express(Arc::new(error)))?;
+        let text = to_line(&line).map_err(inexpressible)?;
         inner.seq += 1;
         inner.text.push_str(&text);
         (inner.listener)(&line);
         if let Some(failure) = &inner.failure {
             return Err(failure.clone());
         }
-        let pending = inner.pending;
-        if let Some((file, path)) = &mut inner.file
-            && !pending
-            && let Err(source) = file.write_all(text.as_bytes())
-        {
-            let failure = JournalError::Write {
-                path: path.clone(),
-                source: Arc::new(source),
-            };
-            inner.failed.send_replace(true);
-            inner.failure = Some(failure.clone());
-            return Err(failure);
+        let inner = &mut *inner;
+        if let Some((file, _)) = &mut inner.file {
+            let sync = is_to_be_synced(&line.event, &mut inner.unsynced);
+            let written = file.write_all(text.as_bytes()).and_then(|()| match sync {
+                // A device has nothing to sync
+                true => file.sync_data().or_else(|error| match error.kind() {
+                    std::io::ErrorKind::InvalidInput => Ok(()),
+                    _ => Err(error),
+                }),
+                false => Ok(()),
+            });
+            written.map_err(|source| inner.fail(source))?;
         }
         Ok(())
     }
@@ -142,34 +154,25 @@ impl Journal {
     /// Takes the place of an earlier run's record and reports: this run has been let in.
     pub fn publish(&self) -> Result<(), JournalError> {
         let mut inner = self.lock();
-        let superseded = std::mem::take(&mut inner.superseded);
-        let pending = std::mem::take(&mut inner.pending);
         let inner = &mut *inner;
-        let Some((file, path)) = &mut inner.file else {
+        let superseded = std::mem::take(&mut inner.superseded);
+        if inner.file.is_none() {
             return Ok(());
-        };
-        let published = superseded
+        }
+        let mut published = superseded
             .iter()
             .map(std::fs::remove_file)
             .filter(
                 |removed| !matches!(removed, Err(e) if e.kind() == std::io::ErrorKind::NotFound),
             )
-            .collect::<std::io::Result<()>>()
-            .and_then(|()| match pending {
-                true => file
-                    .set_len(0)
-                    .and_then(|()| file.write_all(inner.text.as_bytes())),
-                false => Ok(()),
-            });
-        published.map_err(|source| {
-            let failure = JournalError::Write {
-                path: path.clone(),
-                source: Arc::new(source),
-            };
-            inner.failure = Some(failure.clone());
-            inner.failed.send_replace(true);
-            failure
-        })
+            .collect::<std::io::Result<()>>();
+        if let (Some((path, _)), Some((file, beside))) = (inner.earlier.take(), &mut inner.file) {
+            published = published
+                .and_then(|()| file.sync_data())
+                .and_then(|()| std::fs::rename(&*beside, &path));
+            *beside = path;
+        }
+        published.map_err(|source| inner.fail(source))
     }
 
     /// The record so far.
@@ -195,10 +198,93 @@ impl Journal {
     }
 }
 
+impl Inner {
+    fn fail(&mut self, source: std::io::Error) -> JournalError {
+        let path = self.file.as_ref().map(|(_, path)| path.clone());
+        let failure = JournalError::Write {
+            path: path.unwrap_or_default(),
+            source: Arc::new(source),
+        };
+        self.failure = Some(failure.clone());
+        self.failed.send_replace(true);
+        failure
+    }
+}
+
+impl Drop for Inner {
+    /// Removes the record of a run that was not let in, beside an earlier one's.
+    fn drop(&mut self) {
+        if let (Some(_), Some((_, beside))) = (&self.earlier, &self.file) {
+            // What cannot be removed the next run replaces
+            let _ = std::fs::remove_file(beside);
+        }
+    }
+}
+
+/// So many verdicts are synced at once: after a power cut a few are looked at again.
+const VERDICTS: usize = 32;
+
+/// Whether the file is synced after an event: nothing is created before its intent is on the disk.
+fn is_to_be_synced(event: &Event, unsynced: &mut usize) -> bool {
+    let sync = match event {
+        Event::Intent(_) | Event::TornDown(_) | Event::RunEnded(_) => true,
+        Event::Verdict { .. } => {
+            *unsynced += 1;
+            *unsynced >= VERDICTS
+        }
+        _ => false,
+    };
+    if sync {
+        *unsynced = 0;
+    }
+    sync
+}
+
+/// Where a record is written while an earlier one is in its place.
+fn beside(path: &Path) -> PathBuf {
+    path.with_extension("jsonl.part")
+}
+
+/// What is at a path, opened for writing; no symbolic link.
+fn there(path: &Path) -> std::io::Result<Option<File>> {
+    match std::fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_symlink() => {
+            Err(std::io::Error::other("a symbolic link is there"))
+        }
+        Ok(_) => File::options().write(true).open(path).map(Some),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A new file that its owner alone reads; what a killed run left there goes. `create_new` follows no
+/// symbolic link.
+fn create_new(path: &Path) -> std::io::Result<File> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let mut options = File::options();
+    options.write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Locks a record. Not every file can be locked; one that is locked is another run's.
+fn lock(file: &File, path: &Path) -> Result<(), JournalError> {
+    match file.try_lock() {
+        Err(std::fs::TryLockError::WouldBlock) => Err(JournalError::InUse {
+            path: path.to_owned(),
+        }),
+        Ok(()) | Err(std::fs::TryLockError::Error(_)) => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
-    use winconform_core::record::{SCHEMA, Started, read};
+    use winconform_core::record::{FixtureOutcome, SCHEMA, Started, read};
+    use winconform_core::way::{FixtureName, Trouble, TroubleKind};
 
     fn started() -> Event {
         Event::RunStarted(Started {
@@ -232,6 +318,73 @@ mod tests {
             std::fs::read_to_string(&record).expect("there"),
             journal.text()
         );
+    }
+
+    #[test]
+    fn a_record_is_its_owners_and_follows_no_link() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (record, victim) = (
+            folder.path().join("record.jsonl"),
+            folder.path().join("victim"),
+        );
+        let create = || Journal::create(Some(&record), Vec::new(), Box::new(|_| {}));
+        std::fs::write(&victim, "precious").expect("written");
+        std::os::unix::fs::symlink(&victim, &record).expect("linked");
+        assert!(matches!(create(), Err(JournalError::Create { .. })));
+        std::fs::remove_file(&record).expect("removed");
+        std::os::unix::fs::symlink(&victim, beside(&record)).expect("linked");
+        std::fs::write(&record, "earlier").expect("written");
+        let journal = create().expect("it is created");
+        journal.write(started()).expect("written");
+        journal.publish().expect("published");
+        assert_eq!(std::fs::read_to_string(&victim).expect("there"), "precious");
+        let mode = std::fs::metadata(&record)
+            .expect("there")
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert!(matches!(create(), Err(JournalError::InUse { .. })));
+    }
+
+    #[test]
+    fn a_run_that_is_not_let_in_leaves_the_earlier_record_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let record = folder.path().join("record.jsonl");
+        std::fs::write(&record, "earlier").expect("written");
+        let journal = Journal::create(Some(&record), Vec::new(), Box::new(|_| {}));
+        let journal = journal.expect("it is created");
+        journal.write(started()).expect("written");
+        assert!(beside(&record).exists());
+        drop(journal);
+        assert!(!beside(&record).exists());
+        assert_eq!(std::fs::read_to_string(&record).expect("there"), "earlier");
+    }
+
+    #[test]
+    fn what_enters_the_record_has_no_secrets() {
+        let (lines, listened) = std::sync::mpsc::channel();
+        let listener = move |line: &Line| lines.send(format!("{line:?}")).expect("received");
+        let journal = Journal::create(None, Vec::new(), Box::new(listener)).expect("in memory");
+        let trouble = "pulling https://bob:hunter2pw@a.example/b?sig=SECRET&token=SECRET failed";
+        let key = FixtureName::Namespaces.at(None);
+        let trouble = Trouble::new(TroubleKind::ImagePull, trouble);
+        let outcome = FixtureOutcome::Failed(trouble);
+        let event = Event::Fixture {
+            key,
+            outcome,
+            took_ms: 0,
+        };
+        journal.write(event).expect("written");
+        for text in [journal.text(), listened.recv().expect("a line")] {
+            assert!(
+                text.contains("https://***@a.example/b?sig=***&token=***"),
+                "{text}"
+            );
+            assert!(
+                !text.contains("hunter2pw") && !text.contains("SECRET"),
+                "{text}"
+            );
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::asking::send;
 use crate::world::{World, options};
 
 /// For what needs no pod.
-pub(crate) const READ_ONLY: [&str; 2] = ["read-only.yaml", "metrics.yaml"];
+pub(crate) const REJECTIONS_ONLY: [&str; 2] = ["rejections.yaml", "metrics.yaml"];
 /// For everything.
 pub(crate) const WHOLE_RUN: [&str; 2] = ["whole-run.yaml", "metrics.yaml"];
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";

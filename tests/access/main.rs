@@ -41,7 +41,7 @@ mod world;
 const AT_ONCE: usize = 5;
 /// Whole ones: more pods find no room on the two nodes.
 const WHOLE_AT_ONCE: usize = 3;
-/// The areas that `read-only.yaml` is for.
+/// The areas that `rejections.yaml` is for.
 const AREAS: [&str; 2] = ["env", "reject"];
 /// Rejections that ask for all that any of them asks for: every kind of workload, ephemeral
 /// containers, resize.
@@ -106,9 +106,9 @@ struct Scope {
 
 impl Scope {
     /// What needs no pod that runs; of rejections those alone that others are not like.
-    fn read_only() -> Self {
+    fn rejections_only() -> Self {
         Self {
-            manifests: account::READ_ONLY,
+            manifests: account::REJECTIONS_ONLY,
             suites: few(),
             durations: short(),
             begin: "verb",
@@ -143,8 +143,8 @@ fn main() {
         async |world: &World| {
             each_verb(
                 world,
-                &Scope::read_only(),
-                &account::every_verb(account::READ_ONLY),
+                &Scope::rejections_only(),
+                &account::every_verb(account::REJECTIONS_ONLY),
             )
             .await
         },
@@ -152,7 +152,7 @@ fn main() {
     trials.add(
         "every_verb_of_a_whole_run_costs_what_preflight_says".to_owned(),
         async |world: &World| {
-            let known = account::every_verb(account::READ_ONLY);
+            let known = account::every_verb(account::REJECTIONS_ONLY);
             let known: BTreeSet<_> = known.iter().map(ToString::to_string).collect();
             let mut more = account::every_verb(account::WHOLE_RUN);
             // This cluster has no plugin that is known to keep policies, and none is made
@@ -234,7 +234,7 @@ async fn whole(world: &World) -> Outcome {
     let admin = admin(world).await?;
     let read_only = Scope {
         suites: suites::of_areas(&AREAS),
-        ..Scope::read_only()
+        ..Scope::rejections_only()
     };
     for scope in [read_only, Scope::whole_run()] {
         let id = format!("whole-{}", scope.begin);
@@ -418,7 +418,7 @@ fn hopeless() -> Durations {
 /// A token that the server refuses from some request on, at every moment of a run.
 async fn refused(world: &World) -> Outcome {
     let (admin, suites) = (admin(world).await?, few());
-    let account = Account::make(&admin.api, "refused", account::READ_ONLY, None).await?;
+    let account = Account::make(&admin.api, "refused", account::REJECTIONS_ONLY, None).await?;
     let outcome = refused_as(world, &admin, &account, &suites).await;
     account.remove(&admin.api).await?;
     outcome

@@ -108,8 +108,10 @@ pub struct RunView {
     pub cut: bool,
 }
 
-/// Reads a whole record. A last line without its newline is what a kill leaves: it is dropped.
+/// Reads a whole record. A last line without its newline is what a kill leaves, a NUL what a power cut
+/// leaves of lines that were not yet on the disk: from there on the text is dropped.
 pub fn read(text: &str) -> Result<RunView, RecordError> {
+    let text = &text[..text.find('\0').map_or(text.len(), |at| at + 1)];
     let (whole, cut) = match text.rsplit_once('\n') {
         Some((whole, rest)) => (Some(whole), !rest.is_empty()),
         None => (None, !text.is_empty()),

@@ -1,13 +1,17 @@
 //! What must not be on record of foreign text: credentials, and values of environment variables.
 //!
 //! Logs say much that nobody meant to tell. What looks like a secret is struck out, at the price
-//! of striking out some that is none.
+//! of striking out some that is none. The journal redacts each event, so no report has more.
+
+use serde_json::Value;
+
+use super::event::Event;
 
 /// What stands in the place of a secret.
 const STRUCK: &str = "***";
 
 /// Words within a name that make its value a secret.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 18] = [
     "accesskey",
     "access_key",
     "accountkey",
@@ -15,16 +19,43 @@ const NAMES: [&str; 14] = [
     "api_key",
     "apikey",
     "authorization",
+    "connectionstring",
     "cookie",
     "credential",
+    "passphrase",
     "passwd",
     "password",
     "private_key",
     "secret",
+    "signature",
     "token",
+    "x-amz-",
 ];
 /// The same, where they are the whole name.
-const WHOLE_NAMES: [&str; 4] = ["key", "pass", "pwd", "sig"];
+const WHOLE_NAMES: [&str; 5] = ["auth", "key", "pass", "pwd", "sig"];
+/// Members of JSON objects whose text is a secret, in lower case, without `-` and `_`. Kubernetes has many
+/// others that merely name one, such as `secretName`.
+const MEMBERS: [&str; 19] = [
+    "accesskey",
+    "accesstoken",
+    "accountkey",
+    "apikey",
+    "auth",
+    "authorization",
+    "clientsecret",
+    "connectionstring",
+    "cookie",
+    "idtoken",
+    "passphrase",
+    "passwd",
+    "password",
+    "privatekey",
+    "pwd",
+    "refreshtoken",
+    "secretkey",
+    "setcookie",
+    "token",
+];
 /// Schemes after which credentials stand (RFC 9110, 11.4).
 const SCHEMES: [&str; 3] = ["basic", "bearer", "negotiate"];
 /// How well-known credentials begin: JSON Web Tokens, keys of AWS, GitHub, GitLab, Slack.
@@ -41,8 +72,50 @@ const BEGINNINGS: [&str; 8] = [
 /// Shorter words that begin so are words.
 const SHORTEST: usize = 16;
 
+/// An event without what looks like a secret.
+pub fn redacted(event: Event) -> serde_json::Result<Event> {
+    let mut json = serde_json::to_value(&event)?;
+    match redact_json(&mut json) {
+        true => serde_json::from_value(json),
+        false => Ok(event),
+    }
+}
+
+/// Redacts each text in JSON; says whether anything was struck out.
+fn redact_json(value: &mut Value) -> bool {
+    match value {
+        Value::String(text) => {
+            let clean = redact(text);
+            let struck = clean != *text;
+            *text = clean;
+            struck
+        }
+        Value::Array(items) => items
+            .iter_mut()
+            .fold(false, |struck, item| redact_json(item) || struck),
+        Value::Object(members) => {
+            // An environment variable, as of a container
+            let variable = members.get("name").and_then(Value::as_str);
+            let variable = variable.is_some_and(|name| names_a_secret(&name.to_ascii_lowercase()));
+            members.iter_mut().fold(false, |struck, (name, item)| {
+                let name = name.to_ascii_lowercase().replace(['-', '_'], "");
+                let secret = MEMBERS.contains(&name.as_str()) || (variable && name == "value");
+                let now = match item {
+                    Value::String(text) if secret && !text.is_empty() && text != STRUCK => {
+                        STRUCK.clone_into(text);
+                        true
+                    }
+                    _ => redact_json(item),
+                };
+                now || struck
+            })
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
 /// Strikes out of text what looks like a secret; its lines stay as many as they are.
-pub(super) fn redact(text: &str) -> String {
+pub fn redact(text: &str) -> String {
     let mut in_key = false;
     let begins = |line: &str| line.contains("-----BEGIN") && line.contains("PRIVATE KEY");
     let ends = |line: &str| line.contains("-----END") && line.contains("PRIVATE KEY");
@@ -97,6 +170,7 @@ fn redact_line(line: &str) -> String {
                     clean.push_str(STRUCK);
                     ""
                 }
+                false if is_no_value(&lower, &rest[gap..]) => rest,
                 false => without_value(rest, gap, &mut clean),
             };
         }
@@ -133,6 +207,16 @@ fn gap(word: &str, rest: &str) -> Option<usize> {
         None if word.starts_with("--") && rest.starts_with(' ') => Some(1),
         None => None,
     }
+}
+
+/// Whether what follows a name is surely no secret: a structure, a word of JSON, or the next word of a
+/// sentence, such as `token: expired`.
+fn is_no_value(name: &str, value: &str) -> bool {
+    let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | '&' | '}' | ']' | ')');
+    let word = &value[..value.find(ends).unwrap_or(value.len())];
+    let prose =
+        || !name.contains("pass") && name != "pwd" && word.bytes().all(|c| c.is_ascii_lowercase());
+    value.starts_with(['{', '[']) || matches!(word, "true" | "false" | "null") || prose()
 }
 
 /// Writes what lies before a value and strikes out the value; gives what follows.
@@ -208,6 +292,19 @@ mod tests {
             ("  export DB_HOST=db.local", "  export DB_HOST=***"),
             ("client_secret = 'a b' x", "client_secret = *** x"),
             ("Set-Cookie: a=b; path=/", "Set-Cookie: ***"),
+            (
+                "https://a.example/b?X-Amz-Signature=0a1b&X-Amz-Date=1&c=2",
+                "https://a.example/b?X-Amz-Signature=***&X-Amz-Date=***&c=2",
+            ),
+            (
+                r#"{"auths":{"a.example":{"auth":"dTpw"}}}"#,
+                r#"{"auths":{"a.example":{"auth":***}}}"#,
+            ),
+            ("passphrase: open sesame", "passphrase: *** sesame"),
+            (
+                "ConnectionString=Server=a;Timeout=3",
+                "ConnectionString=***;Timeout=3",
+            ),
         ] {
             assert_eq!(redact(raw), clean, "{raw}");
         }
@@ -225,9 +322,34 @@ mod tests {
             "eyJ short",
             "tokens: ",
             "mail me@example.com or see https://example.com/@me",
+            "invalid token: signature is invalid",
+            r#"{"automountServiceAccountToken":false,"imagePullSecrets":[{"name":"a"}]}"#,
         ] {
             assert_eq!(redact(text), text);
         }
+    }
+
+    #[test]
+    fn an_event_is_redacted_whole_and_only_where_it_must_be() {
+        let event = |words: &str| Event::Interrupted {
+            by: words.to_owned(),
+        };
+        let clean = redacted(event("pulling https://u:p@a.example/b?sig=Zm9v")).expect("an event");
+        assert_eq!(clean, event("pulling https://***@a.example/b?sig=***"));
+        let mut pod = serde_json::json!({
+            "spec": {
+                "containers": [{"env": [{"name": "DB_PASSWORD", "value": "a"}, {"name": "b", "value": "c"}]}],
+                "tolerations": [{"key": "a"}],
+                "volumes": [{"secret": {"secretName": "d"}}],
+            },
+            "auth": "dTpw",
+        });
+        let mut expected = pod.clone();
+        expected["spec"]["containers"][0]["env"][0]["value"] = STRUCK.into();
+        expected["auth"] = STRUCK.into();
+        assert!(redact_json(&mut pod));
+        assert_eq!(pod, expected);
+        assert!(!redact_json(&mut pod));
     }
 
     #[test]

@@ -42,10 +42,11 @@ struct Rule {
 pub struct Account {
     /// The file's name.
     pub file: &'static str,
-    /// What it can check, as the end of a sentence.
-    pub checks: &'static str,
-    /// What it makes in namespaces of its own, as the end of a sentence.
-    pub makes: &'static str,
+    /// What it can do, as the end of a sentence.
+    pub can: &'static str,
+    /// What it makes in namespaces of its own, as the end of a sentence; an account that makes nothing has
+    /// the role of facts alone, whose verbs are get and list.
+    pub makes: Option<&'static str>,
 }
 
 /// A service account with what a plan needs to do with objects.
@@ -79,6 +80,9 @@ pub fn objects(plan: &Plan, uses: &Uses, account: &Account) -> String {
         else {
             continue;
         };
+        if account.makes.is_none() && role(need) != Role::Facts {
+            continue;
+        }
         let role = match role(need) {
             Role::Own if subject(&need.access).is_some_and(|it| of_facts.contains(&it)) => {
                 Role::Facts
@@ -97,10 +101,10 @@ pub fn objects(plan: &Plan, uses: &Uses, account: &Account) -> String {
             .iter()
             .fold(String::new(), |text, line| text + "# " + line + "\n")
     };
-    let checks = format!(
-        "A service account that can collect all facts of a cluster and check {}. Generated from \
-         what the checks ask for; `winconform preflight` asks the server for the same.",
-        account.checks
+    let can = format!(
+        "A service account that can {}. Generated from what the checks ask for; `winconform preflight` \
+         asks the server for the same.",
+        account.can
     );
     let reads_logs = |need: &Need| {
         let log = |access: &Access| {
@@ -122,9 +126,14 @@ pub fn objects(plan: &Plan, uses: &Uses, account: &Account) -> String {
          in every namespace, which is as good as any right of a workload there. Give the account to \
          nothing but winconform; an admission policy can narrow it (`request.dryRun`, \
          `request.namespace.startsWith('winconform-')`).",
-        account.makes, elsewhere
+        account.makes.unwrap_or_default(),
+        elsewhere
     );
-    let mut text = paragraph(&checks) + &ACCOUNT.replace("FILE", account.file);
+    let others = account.makes.map_or("", |_| OTHERS);
+    let mut text = paragraph(&can)
+        + &ACCOUNT
+            .replace("FILE", account.file)
+            .replace("OTHERS", others);
     for (role, head, name, namespace) in [
         (Role::Facts, FACTS, "winconform-facts", None),
         (Role::Own, &paragraph(&own), "winconform-run", None),
@@ -313,9 +322,8 @@ const ACCOUNT: &str = "\
 #   kubectl apply -f FILE
 #   kubectl -n winconform create token winconform
 #
-# `winconform-facts` only reads. Without the other two roles the checks that make anything are
-# broken, naming what they lack. What everyone may read (/version, discovery) is not listed;
-# /metrics, for feature gates, is in metrics.yaml.
+OTHERS# What everyone may read (/version, discovery) is not listed; /metrics, for feature gates, is in
+# metrics.yaml.
 apiVersion: v1
 kind: Namespace
 metadata:
@@ -327,6 +335,11 @@ metadata:
   name: winconform
   namespace: winconform
 automountServiceAccountToken: false
+";
+
+const OTHERS: &str = "\
+# `winconform-facts` only reads. Without the other two roles the checks that make anything are
+# broken, naming what they lack.
 ";
 
 const FACTS: &str = "\
