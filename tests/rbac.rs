@@ -46,7 +46,7 @@ const WHOLE_RUN: (&[&str], Account) = (
 fn an_account_of_facts_gets_and_lists_alone() {
     let (areas, account) = FACTS;
     let roles = roles(&suites::of_areas(areas), &account).expect("the manifests are valid");
-    let rules = roles
+    let granted = roles
         .objects
         .split_once("rules:\n")
         .expect("it has rules")
@@ -55,7 +55,7 @@ fn an_account_of_facts_gets_and_lists_alone() {
         .lines()
         .filter(|line| line.contains("verbs: ["))
         .collect();
-    assert!(verbs.len() > 5, "{rules}");
+    assert!(verbs.len() > 5, "{granted}");
     for line in verbs {
         let verbs = line
             .trim()
@@ -64,7 +64,7 @@ fn an_account_of_facts_gets_and_lists_alone() {
         let only_reads = verbs.split(", ").all(|verb| matches!(verb, "get" | "list"));
         assert!(only_reads, "{line}");
     }
-    assert!(!rules.contains("\nkind: Role\n"), "{rules}");
+    assert!(!granted.contains("\nkind: Role\n"), "{granted}");
 }
 
 #[test]

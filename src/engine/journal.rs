@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn what_enters_the_record_has_no_secrets() {
-        let (lines, listened) = std::sync::mpsc::channel();
+        let (lines, received) = std::sync::mpsc::channel();
         let listener = move |line: &Line| lines.send(format!("{line:?}")).expect("received");
         let journal = Journal::create(None, Vec::new(), Box::new(listener)).expect("in memory");
         let trouble = "pulling https://bob:hunter2pw@a.example/b?sig=SECRET&token=SECRET failed";
@@ -375,7 +375,7 @@ mod tests {
             took_ms: 0,
         };
         journal.write(event).expect("written");
-        for text in [journal.text(), listened.recv().expect("a line")] {
+        for text in [journal.text(), received.recv().expect("a line")] {
             assert!(
                 text.contains("https://***@a.example/b?sig=***&token=***"),
                 "{text}"

@@ -92,7 +92,7 @@ fn redact_json(value: &mut Value) -> bool {
         }
         Value::Array(items) => items
             .iter_mut()
-            .fold(false, |struck, item| redact_json(item) || struck),
+            .fold(false, |struck, item| struck | redact_json(item)),
         Value::Object(members) => {
             // An environment variable, as of a container
             let variable = members.get("name").and_then(Value::as_str);
@@ -107,7 +107,7 @@ fn redact_json(value: &mut Value) -> bool {
                     }
                     _ => redact_json(item),
                 };
-                now || struck
+                struck | now
             })
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => false,

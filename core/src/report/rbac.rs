@@ -49,10 +49,12 @@ pub struct Account {
     pub makes: Option<&'static str>,
 }
 
-/// A service account with what a plan needs to do with objects.
-pub fn objects(plan: &Plan, uses: &Uses, account: &Account) -> String {
+/// What each role of an account allows.
+fn granted(
+    needs: &BTreeMap<Need, String>,
+    account: &Account,
+) -> BTreeMap<Role, BTreeMap<Subject, Rule>> {
     let mut roles: BTreeMap<Role, BTreeMap<Subject, Rule>> = BTreeMap::new();
-    let needs = reasons(plan, uses);
     // What is granted of all objects of a resource need not be granted once more
     let subject = |access: &Access| match access {
         Access::Objects {
@@ -69,7 +71,7 @@ pub fn objects(plan: &Plan, uses: &Uses, account: &Account) -> String {
         .filter(|need| role(need) == Role::Facts && unnamed(&need.access))
         .filter_map(|need| subject(&need.access))
         .collect();
-    for (need, why) in &needs {
+    for (need, why) in needs {
         let Access::Objects {
             group,
             resource,
@@ -95,6 +97,13 @@ pub fn objects(plan: &Plan, uses: &Uses, account: &Account) -> String {
         granted.names.extend(name.iter().cloned());
         granted.verbs.entry(*verb).or_default().insert(why.clone());
     }
+    roles
+}
+
+/// A service account with what a plan needs to do with objects.
+pub fn objects(plan: &Plan, uses: &Uses, account: &Account) -> String {
+    let needs = reasons(plan, uses);
+    let roles = granted(&needs, account);
     let paragraph = |words: &str| {
         let lines = wrap(words, WIDTH - 2);
         lines

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// The programs to try at a vantage, best first, until a session does not say that its own is missing.
 /// A Windows pod of agnhost has a curl of its own beside the system's (kubernetes,
-/// test/images/busybox/Dockerfile_windows); a `HostProcess` exec needs full paths.
+/// `test/images/busybox/Dockerfile_windows`); a `HostProcess` exec needs full paths.
 pub fn candidates(kind: SourceKind) -> &'static [&'static str] {
     match kind {
         SourceKind::LinuxPod | SourceKind::LinuxNode => &["curl"],
