@@ -200,8 +200,8 @@ pub(crate) const PRODUCT: &[Product] = &[
     ),
     Product::row(
         "admission-drops=spec.hostPID",
-        &[(REJECT, Verdict::Fail)],
-        Exit::NotConformant,
+        &[(REJECT, Verdict::Broken)],
+        Exit::CouldNotTell,
     ),
     // A webhook that adds a forbidden field makes the control speak. The front alters what is
     // created by POST; what is applied by PATCH reaches the server as it is

@@ -146,6 +146,12 @@ fn hint(planned: &PlannedCheck, verdict: Option<Verdict>, because: Option<&Becau
             "Nothing is proven without control `{name}`: mend what kept it from being looked at, \
              which the cause names."
         ),
+        (Some(Because::Trouble(trouble)), _) if trouble.kind == TroubleKind::Interfered => {
+            "Validation has not answered what was asked: the cause names who refused the object or what \
+             was changed in it. Exempt the run's namespaces (`winconform-*`) from that webhook, policy or \
+             quota, and run again."
+                .to_owned()
+        }
         (Some(Because::Trouble(trouble)), _) if is_of_exec(trouble.kind) => {
             "Nothing was seen, so nothing is proven: the session in the pod that looks did not come \
              through. See whether its node is Ready and `kubectl exec` into a pod there works, and run \
@@ -360,6 +366,9 @@ mod tests {
             assert!(!hint.contains("accepted field"), "{hint}");
         }
         assert_ne!(of(Kind::Rejection, &Because::Trouble(trouble())), own);
+        let refused = Trouble::new(TroubleKind::Interfered, "admission webhook \"h\"");
+        let hint = of(Kind::Rejection, &Because::Trouble(refused));
+        assert!(hint.contains("Exempt the run's namespaces"), "{hint}");
         let hint = of(Kind::Capability, &Because::Trouble(trouble()));
         assert!(hint.contains("Nothing was seen"), "{hint}");
         let changed = || Trouble::new(TroubleKind::FixtureChanged, "Service a/b was deleted");

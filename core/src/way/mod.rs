@@ -26,7 +26,8 @@ mod udp;
 mod vantage;
 
 pub use admission::{
-    Admission, AdmissionAsk, AdmissionExpect, AdmissionSeen, Cause, Change, ContainerKind, Workload,
+    About, Admission, AdmissionAsk, AdmissionExpect, AdmissionSeen, Alterations, Cause, Change,
+    ContainerKind, Workload,
 };
 pub use compare::{Comparison, Difference};
 pub use denied::{Denied, lacks_namespace};

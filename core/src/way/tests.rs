@@ -666,6 +666,7 @@ fn looking_again_soon_helps_with_what_passes_alone() {
         K::OutputTruncated,
         K::UnrecognisedOutput,
         K::NoView,
+        K::Interfered,
         K::Throttled,
         K::ApiUnavailable,
         K::FixtureChanged,

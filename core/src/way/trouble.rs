@@ -35,6 +35,8 @@ pub enum TroubleKind {
     SandboxFailed,
     /// The API server does not allow it.
     Forbidden,
+    /// Something refused or changed what was sent before the part of the API server in question saw it.
+    Interfered,
     /// The API server does not accept the credential, such as a token that has expired.
     Unauthenticated,
     /// The API server asked to come back later, until patience ended.
@@ -70,6 +72,7 @@ impl TroubleKind {
             | Self::OutputTruncated
             | Self::UnrecognisedOutput
             | Self::NoView
+            | Self::Interfered
             | Self::Throttled
             | Self::ApiUnavailable
             | Self::FixtureChanged => false,
@@ -95,6 +98,7 @@ impl TroubleKind {
             Self::Unscheduled => "unscheduled",
             Self::SandboxFailed => "sandbox-failed",
             Self::Forbidden => "forbidden",
+            Self::Interfered => "interfered",
             Self::Unauthenticated => "unauthenticated",
             Self::Throttled => "throttled",
             Self::ApiUnavailable => "api-unavailable",

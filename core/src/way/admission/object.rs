@@ -197,15 +197,44 @@ impl ContainerKind {
     }
 }
 
-/// The value at a path such as `spec.hostPID` or `spec.containers[0].securityContext`.
-pub(super) fn at_path<'j>(object: &'j Json, path: &str) -> Option<&'j Json> {
-    path.split('.')
-        .try_fold(object, |at, part| match part.split_once('[') {
-            None => at.get(part),
-            Some((key, index)) => at
-                .get(key)?
-                .get(index.strip_suffix(']')?.parse::<usize>().ok()?),
-        })
+/// The value at a path of `sent`, such as `spec.containers[0].securityContext`, in what came back of
+/// it: what has a name in a list is where its name is.
+pub(super) fn at_path<'j>(kept: &'j Json, sent: &'j Json, path: &str) -> Option<&'j Json> {
+    let ends = path
+        .split('.')
+        .try_fold((kept, sent), |(kept, sent), part| {
+            let Some((key, index)) = part.split_once('[') else {
+                return Some((kept.get(part)?, sent.get(part).unwrap_or(&Json::Null)));
+            };
+            let index: usize = index.strip_suffix(']')?.parse().ok()?;
+            let (kept, sent) = (kept.get(key)?.as_array()?, sent.get(key)?.get(index)?);
+            let kept = match sent["name"].as_str() {
+                Some(name) => kept.iter().find(|one| one["name"] == name)?,
+                None => kept.get(index)?,
+            };
+            Some((kept, sent))
+        });
+    ends.map(|(kept, _)| kept)
+}
+
+/// Whether two paths are the same but for where containers are in their lists.
+pub(super) fn same_place(one: &str, other: &str) -> bool {
+    unplaced(one) == unplaced(other)
+}
+
+/// Whether one of two paths leads to or through the other, wherever containers are in their lists.
+pub(super) fn related(one: &str, other: &str) -> bool {
+    let (one, other) = (unplaced(one) + ".", unplaced(other) + ".");
+    one.starts_with(&other) || other.starts_with(&one)
+}
+
+/// A path without the places or names of containers in their lists.
+fn unplaced(path: &str) -> String {
+    let parts = path.split('.').map(|part| match part.split_once('[') {
+        Some((list, _)) if ContainerKind::ALL.iter().any(|kind| kind.list() == list) => list,
+        _ => part,
+    });
+    parts.collect::<Vec<_>>().join(".")
 }
 
 /// Puts a value at a path, making the objects on the way; `None` where the path meets something

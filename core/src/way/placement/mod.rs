@@ -312,14 +312,22 @@ fn pending(
         (
             Whereabouts::On {
                 node,
+                tainted,
                 untolerated: false,
                 ..
             },
             Hindrance::UntoleratedTaint,
-        ) => Ok(Comparison::Inapplicable(format!(
-            "node {} has no taint that keeps the pod away",
-            printable(node)
-        ))),
+        ) => {
+            let node = printable(node);
+            // Whoever is to wait for a taint is sent without tolerations
+            Ok(Comparison::Inapplicable(match tainted {
+                true => format!(
+                    "the pod came back with tolerations that were not sent, which let it onto node \
+                     {node} with its taints: a webhook or policy adds them"
+                ),
+                false => format!("node {node} has no taint that keeps the pod away"),
+            }))
+        }
         (Whereabouts::On { .. }, _) => Ok(Comparison::Refuted(difference)),
         (Whereabouts::Pending(said), Hindrance::UntoleratedTaint) => {
             let all = seen.pool_nodes > 0 && seen.untolerated_nodes == seen.pool_nodes;

@@ -395,3 +395,19 @@ fn what_may_land_on_linux_needs_a_linux_node_and_what_starts_is_looked_at_to_its
     );
     assert_eq!(fixtures(S::starts), [S::Unselected, S::Builds, S::Mixed]);
 }
+
+#[test]
+fn tolerations_that_were_not_sent_are_named_as_the_cause() {
+    let expect = PlacementExpect::Pending(Hindrance::UntoleratedTaint);
+    for (taints, words) in [
+        (vec![taint()], "tolerations that were not sent"),
+        (vec![], "has no taint that keeps the pod away"),
+    ] {
+        let seen = seen_among(nodes(&taints), PlacedPod::Plain, &json!([on("win-a")]));
+        let compared = Placement::compare(&expect, &seen.expect("read"));
+        let Ok(Comparison::Inapplicable(because)) = compared else {
+            panic!("{compared:?}");
+        };
+        assert!(because.contains(words), "{because}");
+    }
+}

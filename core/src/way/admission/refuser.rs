@@ -1,0 +1,46 @@
+//! Who refused: the validation of an API server, or something that answers beside it.
+
+/// Whether a refusal of an object of this kind is validation's: `Pod "a" is invalid: …`
+/// (apimachinery `NewInvalid`).
+///
+/// Nothing else can begin so. The API server puts `admission webhook "…" denied the request` before
+/// whatever a webhook says, and `pods "a" is forbidden: ` before what its policies and plugins say,
+/// whatever code, reason and causes these give (apiserver `webhook/errors`, `admission.NewForbidden`).
+pub(super) fn is_validation(kind: &str, message: &str) -> bool {
+    let named = message.strip_prefix(kind).unwrap_or_default();
+    named.starts_with([' ', '.']) && named.contains("\" is invalid")
+}
+
+/// Who refused, where a message names one that is not validation (kubernetes 1.37.0,
+/// `plugin/pkg/admission`; apiserver, `pkg/admission/plugin`).
+pub(super) fn named(message: &str) -> Option<String> {
+    if message.starts_with("admission webhook \"") {
+        let end = message.find(" denied the request")?;
+        return Some(message[..end].to_owned());
+    }
+    let (_, said) = message.split_once(" is forbidden: ")?;
+    if let Some((policy, _)) = said.split_once(" denied request")
+        && (policy.starts_with("ValidatingAdmissionPolicy ") || policy.starts_with("policy "))
+    {
+        return Some(policy.to_owned());
+    }
+    let mut quotas = ["exceeded quota: ", "failed quota: "].into_iter();
+    if let Some(rest) = quotas.find_map(|begin| said.strip_prefix(begin)) {
+        let end = rest.find([',', ':']).unwrap_or(rest.len());
+        return Some(format!("ResourceQuota {}", &rest[..end]));
+    }
+    // What authorisers say is no plugin's, whatever users are called
+    let plugin = PLUGINS.iter().find(|(words, _)| said.contains(words));
+    let plugin = plugin.filter(|_| !said.starts_with("User "))?;
+    Some(plugin.1.to_owned())
+}
+
+/// Words of plugins that do not say their names.
+const PLUGINS: [(&str, &str); 6] = [
+    ("violates PodSecurity \"", "PodSecurity"),
+    (" quota", "ResourceQuota"),
+    (" usage per ", "LimitRanger"),
+    (" limit to request ratio per ", "LimitRanger"),
+    ("service account", "ServiceAccount"),
+    ("PriorityClass", "Priority"),
+];

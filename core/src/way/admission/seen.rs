@@ -1,0 +1,196 @@
+//! What was seen of a dry run.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use super::AdmissionAsk;
+use super::kept::{Alterations, holds, is_empty};
+use super::object::{at_path, same_place};
+use crate::text::printable;
+use crate::way::trouble::{Trouble, TroubleKind};
+
+/// One of `details.causes[]` of a Status.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Cause {
+    /// The machine-readable reason.
+    pub reason: String,
+    /// The field it is about.
+    pub field: String,
+    /// In words.
+    pub message: String,
+    /// Whether that was sent.
+    pub about: About,
+}
+
+/// What of what was sent a cause is about.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum About {
+    /// A field that was sent.
+    Sent,
+    /// A field that was sent otherwise than validation saw it.
+    Altered,
+    /// A field that was not sent and that validation forbids: something on the way sets it.
+    Added,
+    /// Anything else.
+    Else,
+}
+
+/// What was seen.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AdmissionSeen {
+    /// Refused by validation.
+    Refused {
+        /// HTTP status.
+        code: u16,
+        /// The field in question; none where it was not sent.
+        field: Option<String>,
+        /// The causes.
+        causes: Vec<Cause>,
+        /// The Status' message.
+        message: String,
+    },
+    /// Accepted, the field as sent.
+    Accepted(Alterations),
+    /// Accepted; the field is not in what came back, but was empty: the server may have kept it
+    /// or dropped it.
+    EmptyLeftOut {
+        /// As it was sent.
+        sent: Json,
+        /// What else is not as sent.
+        altered: Alterations,
+    },
+    /// Accepted, but the field is not in what came back.
+    FieldDropped,
+    /// The server has no such field.
+    UnknownField {
+        /// The Status' message.
+        message: String,
+    },
+}
+
+impl fmt::Display for AdmissionSeen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Accepted(_) => f.write_str("accepted"),
+            Self::EmptyLeftOut { .. } => f.write_str("accepted, the empty field left out"),
+            Self::FieldDropped => f.write_str("accepted with the field dropped"),
+            Self::UnknownField { message } => write!(f, "unknown field: {}", printable(message)),
+            Self::Refused {
+                code,
+                causes,
+                message,
+                ..
+            } => {
+                write!(f, "refused with {code}: {}", printable(message))?;
+                for (about, words) in [
+                    (
+                        About::Added,
+                        "was not sent: something on the way to validation sets it",
+                    ),
+                    (
+                        About::Altered,
+                        "was sent otherwise: something on the way to validation alters it",
+                    ),
+                ] {
+                    let fields = causes.iter().filter(|cause| cause.about == about);
+                    let fields: Vec<_> = fields.map(|cause| cause.field.as_str()).collect();
+                    if !fields.is_empty() {
+                        write!(f, "; {} {words}", printable(&fields.join(", ")))?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// What is to be said of a field in an accepted object; trouble where something made another pod of
+/// what was sent, or another value of the field.
+pub(super) fn accepted(ask: &AdmissionAsk, object: &Json) -> Result<AdmissionSeen, Trouble> {
+    let sent = ask.body().unwrap_or_default();
+    let otherwise = |field: &str, kept: Option<&Json>| {
+        let kept = kept.map_or_else(|| "nothing".to_owned(), |kept| printable(&kept.to_string()));
+        Err(Trouble::new(
+            TroubleKind::Interfered,
+            format!(
+                "accepted, but {field} came back as {kept}: something on the way to validation \
+                 alters it"
+            ),
+        ))
+    };
+    let os = ask.workload.path("spec.os.name", ask.container);
+    let kept = at_path(object, object, &os);
+    if ask.os.is_some() && kept.and_then(Json::as_str) != ask.os.as_deref() {
+        return otherwise("spec.os.name", kept);
+    }
+    let altered = Alterations::between(ask, &sent, object);
+    let Some(value) = &ask.value else {
+        return Ok(AdmissionSeen::Accepted(altered));
+    };
+    let path = ask.path();
+    match at_path(object, &sent, &path) {
+        Some(kept) if holds(kept, value) => Ok(AdmissionSeen::Accepted(altered)),
+        Some(kept) if !kept.is_null() => otherwise(&path, Some(kept)),
+        // Go leaves out what is empty
+        _ if is_empty(value) => Ok(AdmissionSeen::EmptyLeftOut {
+            sent: value.clone(),
+            altered,
+        }),
+        _ => Ok(AdmissionSeen::FieldDropped),
+    }
+}
+
+/// A refusal of validation.
+pub(super) fn refused(ask: &AdmissionAsk, status: &Json, message: String) -> AdmissionSeen {
+    let sent = ask.body().unwrap_or_default();
+    let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
+    let all = status["details"]["causes"].as_array().into_iter().flatten();
+    let causes = all.map(|cause| {
+        let [reason, field, message] = ["reason", "field", "message"].map(|key| text(&cause[key]));
+        let about = about(ask, &sent, [&reason, &field, &message]);
+        Cause {
+            reason,
+            field,
+            message,
+            about,
+        }
+    });
+    AdmissionSeen::Refused {
+        code: 422,
+        field: ask.value.as_ref().map(|_| ask.path()),
+        causes: causes.collect(),
+        message,
+    }
+}
+
+/// What a cause is about.
+///
+/// The field in question is taken for ours at any place of its list of containers: what is put
+/// before our container moves it, and the object as validated is not in a refusal. That is sound
+/// beside the control without the field. Where a container that was put there has the field itself,
+/// that control is refused for it too, and nothing is proven; where the control is accepted, the
+/// field in question is ours alone.
+fn about(ask: &AdmissionAsk, sent: &Json, [reason, field, message]: [&str; 3]) -> About {
+    let of_another = ["linux", "windows"]
+        .into_iter()
+        .any(|os| ask.os.as_deref() != Some(os) && message.contains(&format!("for a {os} pod")));
+    let there = at_path(sent, sent, field);
+    let lost = reason == "FieldValueRequired" && there.is_some_and(|value| !is_empty(value));
+    let ours = ask.value.is_some() && same_place(field, &ask.path());
+    // The server's name for the whole object
+    let whole = field == "[]";
+    if of_another || lost {
+        About::Altered
+    } else if there.is_some() || ours || whole {
+        About::Sent
+    } else if reason == "FieldValueForbidden" && field.contains("spec") {
+        About::Added
+    } else {
+        About::Else
+    }
+}
