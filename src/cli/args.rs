@@ -23,7 +23,7 @@ Exit codes:
     0  conformant             1  internal error     2  usage or invalid file
    10  not conformant        11  could not tell    12  nothing selected
    20  refused for safety    21  cluster unreachable
-  130  interrupted by a signal (reports are still written)";
+  130  interrupted by a signal (reports are still written; a second SIGINT abandons tear-down)";
 
 const SIMULATED: &str = "\
 The nodes pull a few images and no others, whose programs are a closed set: docs/simulated-programs.md

@@ -74,7 +74,7 @@ impl CliError {
     pub(super) fn exit_code(&self) -> u8 {
         match self {
             // Nodes that may be left behind are no mistake of who called
-            Self::Join(JoinError::Abandoned(_)) => 1,
+            Self::Join(JoinError::Abandoned(_)) | Self::Run(RunError::Panicked(_)) => 1,
             Self::Suites(_)
             | Self::Settings(_)
             | Self::Topology(_)

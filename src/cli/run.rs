@@ -15,7 +15,7 @@ use super::progress::Progress;
 use super::screen::Screen;
 use super::shell::Cleanup;
 use super::{out, report, settings};
-use crate::cluster::LEASE_NAME;
+use crate::cluster::{LEASE_NAME, remains};
 use crate::engine::{Finished, Journal, Keep, Repeat, RunError, RunOptions, run as run_checks};
 
 pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> {
@@ -51,6 +51,13 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
             KeepWhen::Always => Keep::Always,
         },
     };
+    for (run, objects) in remains(&cluster.api).await {
+        let (run, objects) = (printable(&run), counted(objects, "object"));
+        let command = cleanup.command(&run);
+        screen.complain(&format!(
+            "warning: run {run} left {objects} here, or is under way; to remove them: {command}\n"
+        ));
+    }
     let progress = Progress::start(*screen);
     let journal = created(args.out.as_deref(), record.as_deref(), &progress)?;
     let signals = count_signals().map_err(CliError::Signals)?;
@@ -196,23 +203,54 @@ pub(super) fn holder(run: &str) -> String {
     format!("{host}/{}/{run}", std::process::id())
 }
 
-/// Counts SIGINT, SIGTERM and SIGHUP.
+/// What the user asks for by a signal after so many interrupts: 1 that the run ends, 2 that it is abandoned, which takes
+/// a second Ctrl-C. Runners and service managers send several signals for one end.
+fn asked_by(signal: SignalKind, interrupts: &mut u32) -> u32 {
+    *interrupts += u32::from(signal == SignalKind::interrupt());
+    (*interrupts).clamp(1, 2)
+}
+
+/// Listens for SIGINT, SIGTERM and SIGHUP, and says what they ask for: nothing yet (0), or as [`asked_by`].
 pub(super) fn count_signals() -> std::io::Result<watch::Receiver<u32>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     // A terminal that is closed, a connection that is lost
     let mut hangup = signal(SignalKind::hangup())?;
-    let (count, counted) = watch::channel(0);
+    let (asks, asked) = watch::channel(0);
     tokio::spawn(async move {
+        let mut interrupts = 0;
         loop {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-                _ = hangup.recv() => {}
-                () = count.closed() => return,
-            }
-            count.send_modify(|count| *count += 1);
+            let signal = tokio::select! {
+                _ = interrupt.recv() => SignalKind::interrupt(),
+                _ = terminate.recv() => SignalKind::terminate(),
+                _ = hangup.recv() => SignalKind::hangup(),
+                () = asks.closed() => return,
+            };
+            asks.send_replace(asked_by(signal, &mut interrupts));
         }
     });
-    Ok(counted)
+    Ok(asked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupt_after_an_interrupt_alone_abandons() {
+        let [int, term, hup] = [2, 15, 1].map(SignalKind::from_raw);
+        for (signals, asked) in [
+            (vec![hup, hup, term, term], 1),
+            // As GitHub's runner ends a job
+            (vec![int, term], 1),
+            (vec![term, int], 1),
+            (vec![hup, int, term, int], 2),
+        ] {
+            let mut interrupts = 0;
+            let last = signals
+                .iter()
+                .map(|signal| asked_by(*signal, &mut interrupts));
+            assert_eq!(last.max(), Some(asked), "{signals:?}");
+        }
+    }
 }

@@ -2,21 +2,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use futures::future::join_all;
 use serde_json::{Value as Json, json};
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 use winconform_core::text::printable;
 use winconform_core::way::{ApiRequest, Trouble, TroubleKind, Verb};
 
 use super::kinds::{ALL, DEPLOYMENTS, Kind, LEASES, NETWORK_POLICIES, PODS, SERVICES};
 use super::labels;
+use super::unheard::listed;
 use super::wait::{Condition, poll_until};
 use crate::transport::{Api, encode};
 
 /// Objects in one answer.
 const PAGE: usize = 500;
+/// Answers of one list.
+const PAGES: usize = 100;
+
+/// Under which run a clean-up holds Leases; all others are of runs that live.
+pub(super) const CLEANUP: &str = "cleanup";
 
 /// An object of ours.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -93,31 +102,20 @@ const GOES_WITH: Duration = Duration::from_secs(3);
 /// What is in namespaces goes before them.
 const FIRST: [&Kind; 4] = [&DEPLOYMENTS, &SERVICES, &PODS, &NETWORK_POLICIES];
 
-/// Removes everything of one run, or of all, within `budget`: deployments, services and pods first, pods
-/// that a controller made where they do not go with it, pods by force when half the budget is spent; then
-/// whatever else is in the table, then Leases.
+/// Removes everything of one run, or of all that have no Lease, within `budget`: deployments, services and
+/// pods first, pods that a controller made where they do not go with it, pods by force when half the
+/// budget is spent; then whatever else is in the table, then Leases.
 pub async fn remove_run(
     api: &Api,
     run: Option<&str>,
     budget: Duration,
 ) -> Result<Removed, CleanError> {
-    if let Some(run) = run.filter(|run| !is_label_value(run)) {
+    if let Some(run) = run.filter(|run| !labels::is_value(run)) {
         return Err(CleanError::NotARun {
             run: run.to_owned(),
         });
     }
-    let begun = Instant::now();
-    let mut removal = Removal {
-        api,
-        selector: labels::selector(run),
-        run,
-        begun,
-        budget,
-        found: BTreeMap::new(),
-        uncontrolled: None,
-        refused: BTreeMap::new(),
-        unlisted: BTreeMap::new(),
-    };
+    let mut removal = Removal::new(api, run, budget);
     removal.remove_all(&FIRST, budget * 3 / 4).await;
     let mut then = ALL.to_vec();
     then.retain(|kind| !FIRST.contains(kind) && **kind != LEASES);
@@ -127,7 +125,8 @@ pub async fn remove_run(
     removal.finish()
 }
 
-struct Removal<'a> {
+#[derive(Clone)]
+pub(super) struct Removal<'a> {
     api: &'a Api,
     selector: String,
     run: Option<&'a str>,
@@ -136,15 +135,17 @@ struct Removal<'a> {
     /// Everything ever seen, and how it stood last; `None` once gone.
     found: BTreeMap<ObjectRef, Option<Standing>>,
     /// Since when no Deployment of ours stands.
-    uncontrolled: Option<Instant>,
+    uncontrolled: Arc<Mutex<Option<Instant>>>,
     refused: BTreeMap<ObjectRef, String>,
     unlisted: BTreeMap<&'static Kind, Trouble>,
 }
 
 /// An object that was listed.
 #[derive(Clone, Debug)]
-struct Standing {
+pub(super) struct Standing {
     uid: String,
+    /// The run it is labelled with.
+    pub(super) run: String,
     /// Whether a controller made it, and would make another in its place.
     controlled: bool,
     deleting: Deleting,
@@ -159,81 +160,104 @@ enum Deleting {
     Forced,
 }
 
-impl Removal<'_> {
-    /// Deletes all objects of these kinds and waits until they are gone, `until` after the
-    /// removal's begin. Deletes again what a controller makes meanwhile.
+impl<'a> Removal<'a> {
+    pub(super) fn new(api: &'a Api, run: Option<&'a str>, budget: Duration) -> Self {
+        Self {
+            api,
+            selector: labels::selector(run),
+            run,
+            begun: Instant::now(),
+            budget,
+            found: BTreeMap::new(),
+            uncontrolled: Arc::default(),
+            refused: BTreeMap::new(),
+            unlisted: BTreeMap::new(),
+        }
+    }
+
+    /// Deletes all objects of these kinds and waits until they are gone, `until` after the removal's begin. No
+    /// kind waits for the list of another.
     async fn remove_all(&mut self, kinds: &[&'static Kind], until: Duration) {
+        let each = kinds.iter().map(|kind| self.clone().remove(kind, until));
+        for one in join_all(each).await {
+            self.found.extend(one.found);
+            self.refused.extend(one.refused);
+            self.unlisted.extend(one.unlisted);
+        }
+    }
+
+    /// Deletes again what a controller makes meanwhile.
+    async fn remove(mut self, kind: &'static Kind, until: Duration) -> Self {
         let mut asked = BTreeMap::<String, Deleting>::new();
         let limit = (self.begun + until).saturating_duration_since(Instant::now());
         let first = self.api.durations().transport_pause;
-        let this = tokio::sync::Mutex::new((&mut *self, &mut asked));
+        let unknown = Trouble::new(TroubleKind::ApiUnavailable, "no list came");
+        self.unlisted.insert(kind, unknown);
+        let this = Mutex::new((&mut self, &mut asked));
         // What is still there at the end is reported from `found`
         let _ = poll_until(first, limit, "removal", async || {
             let mut guard = this.lock().await;
             let (removal, asked) = &mut *guard;
-            removal.look_and_delete(kinds, asked).await
+            removal.look_and_delete(kind, asked).await
         })
         .await;
+        self
     }
 
     async fn look_and_delete(
         &mut self,
-        kinds: &[&'static Kind],
+        kind: &'static Kind,
         asked: &mut BTreeMap<String, Deleting>,
     ) -> Condition<()> {
-        let lists = futures::future::join_all(kinds.iter().map(|kind| self.list(kind))).await;
-        for (kind, list) in kinds.iter().zip(lists) {
-            match list {
-                Ok(standing) => {
-                    self.unlisted.remove(*kind);
-                    let before = self
-                        .found
-                        .iter_mut()
-                        .filter(|(object, _)| object.kind == *kind);
-                    before.for_each(|(_, standing)| *standing = None);
-                    self.found
-                        .extend(standing.into_iter().map(|(o, s)| (o, Some(s))));
-                }
-                Err(trouble) => {
-                    self.unlisted.insert(kind, trouble);
-                }
+        match self.list(kind).await {
+            Ok(standing) => {
+                self.unlisted.remove(kind);
+                let before = self
+                    .found
+                    .iter_mut()
+                    .filter(|(object, _)| object.kind == kind);
+                before.for_each(|(_, standing)| *standing = None);
+                self.found
+                    .extend(standing.into_iter().map(|(o, s)| (o, Some(s))));
+            }
+            Err(trouble) => {
+                self.unlisted.insert(kind, trouble);
             }
         }
         let elapsed = self.begun.elapsed();
-        let force = elapsed >= self.budget / 2;
-        let by_themselves = self.have_stayed() || elapsed >= self.budget / 4;
+        let want = match elapsed >= self.budget / 2 && *kind == PODS {
+            true => Deleting::Forced,
+            false => Deleting::Gracefully,
+        };
+        let uncontrolled = self.uncontrolled(kind).await;
+        let have_stayed = uncontrolled.is_some_and(|since| since.elapsed() >= GOES_WITH);
+        let by_themselves = have_stayed || elapsed >= self.budget / 4;
         let mut wanted = Vec::new();
         let mut left = 0;
         for (object, standing) in &self.found {
-            let Some(standing) = standing.as_ref().filter(|_| kinds.contains(&object.kind)) else {
+            let Some(standing) = standing.as_ref().filter(|_| object.kind == kind) else {
                 continue;
             };
             left += 1;
-            let pod = *object.kind == PODS;
-            let want = if force && pod {
-                Deleting::Forced
-            } else {
-                Deleting::Gracefully
-            };
             let so_far = asked
                 .get(&standing.uid)
                 .copied()
                 .unwrap_or(standing.deleting);
             if so_far < want && (by_themselves || !standing.controlled) {
-                wanted.push((object.clone(), standing.uid.clone(), want));
+                wanted.push((object.clone(), standing.uid.clone()));
             }
         }
         let this = &*self;
-        let deleting = wanted.into_iter().map(|(object, uid, want)| async move {
+        let deleting = wanted.into_iter().map(|(object, uid)| async move {
             let done = this.delete(&object, &uid, want).await;
-            (object, uid, want, done)
+            (object, uid, done)
         });
         let many = self.api.limits().api_in_flight.max(1);
         let done: Vec<_> = futures::stream::iter(deleting)
             .buffer_unordered(many)
             .collect()
             .await;
-        for (object, uid, want, done) in done {
+        for (object, uid, done) in done {
             match done {
                 Ok(()) => {
                     asked.insert(uid, want);
@@ -244,65 +268,66 @@ impl Removal<'_> {
                 }
             }
         }
-        let unlisted = kinds
-            .iter()
-            .filter(|kind| self.unlisted.contains_key(*kind))
-            .count();
+        let unlisted = self.unlisted.get(kind);
         match left {
-            0 if unlisted == 0 => Condition::Done(()),
             // Asking again will not help where it is not allowed
-            0 if self.is_forbidden(kinds) => Condition::Done(()),
+            0 if unlisted.is_some_and(|trouble| !trouble.kind.is_lasting()) => {
+                Condition::NotYet("what is left is not known".to_owned())
+            }
+            0 if *kind != PODS || uncontrolled.is_some() => Condition::Done(()),
             left => Condition::NotYet(format!("{left} objects are left")),
         }
     }
 
-    /// Whether what our controllers made has had its time to go with them: deleted before, it would be made
-    /// anew.
-    fn have_stayed(&mut self) -> bool {
-        let mut standing = self.found.iter().filter(|(_, standing)| standing.is_some());
-        if standing.any(|(object, _)| *object.kind == DEPLOYMENTS) {
-            self.uncontrolled = None;
-            return false;
+    /// Since when no Deployment of ours stands that could make pods anew; what they made goes with them.
+    async fn uncontrolled(&self, kind: &Kind) -> Option<Instant> {
+        let mut since = self.uncontrolled.lock().await;
+        if *kind == DEPLOYMENTS {
+            let mut of_kind = self.found.iter().filter(|(object, _)| object.kind == kind);
+            *since = match of_kind.any(|(_, standing)| standing.is_some()) {
+                true => None,
+                false => since.or_else(|| Some(Instant::now())),
+            };
         }
-        let since = *self.uncontrolled.get_or_insert_with(Instant::now);
-        since.elapsed() >= GOES_WITH
+        *since
     }
 
-    fn is_forbidden(&self, kinds: &[&'static Kind]) -> bool {
-        kinds
-            .iter()
-            .filter_map(|kind| self.unlisted.get(kind))
-            .all(|trouble| trouble.kind.is_lasting())
+    /// All objects of a kind that are to go.
+    async fn list(&self, kind: &'static Kind) -> Result<Vec<(ObjectRef, Standing)>, Trouble> {
+        let mut objects = self.labelled(kind).await?;
+        if self.run.is_none() {
+            // Whose object was listed had its Lease before, and has it now if it lives
+            let leases = self.labelled(&LEASES).await?;
+            let runs = leases.iter().map(|(_, lease)| &lease.run);
+            let live: BTreeSet<_> = runs.filter(|run| *run != CLEANUP).collect();
+            objects.retain(|(_, object)| !live.contains(&object.run));
+        }
+        Ok(objects)
     }
 
     /// All objects of a kind that bear our labels.
-    async fn list(&self, kind: &'static Kind) -> Result<Vec<(ObjectRef, Standing)>, Trouble> {
+    pub(super) async fn labelled(
+        &self,
+        kind: &'static Kind,
+    ) -> Result<Vec<(ObjectRef, Standing)>, Trouble> {
         let base = format!("{}&limit={PAGE}", kind.list_path(&self.selector));
         let mut objects = Vec::new();
         let mut path = base.clone();
-        let mut tokens = BTreeSet::new();
-        loop {
-            let reply = self
-                .api
-                .send_within(&ApiRequest::get(&path), self.patience())
-                .await?;
-            match reply.status {
-                200 => {}
-                403 => return Err(Trouble::new(TroubleKind::Forbidden, reply.message())),
-                status => {
-                    let detail = format!("status {status}: {}", reply.message());
-                    return Err(Trouble::new(TroubleKind::ApiUnavailable, detail));
-                }
-            }
-            let items = reply.body["items"].as_array().into_iter().flatten();
+        for _ in 0..PAGES {
+            let request = ApiRequest::get(&path);
+            let list = listed(self.api.send_within(&request, self.patience()).await?)?;
+            let items = list["items"].as_array().into_iter().flatten();
             objects.extend(items.filter_map(|item| self.read(kind, item)));
-            match reply.body["metadata"]["continue"].as_str() {
-                Some(token) if !token.is_empty() && tokens.insert(token.to_owned()) => {
-                    path = format!("{base}&continue={}", encode(token));
-                }
-                _ => return Ok(objects),
+            match list["metadata"]["continue"].as_str() {
+                None | Some("") => return Ok(objects),
+                Some(token) => path = format!("{base}&continue={}", encode(token)),
             }
         }
+        let why = format!(
+            "the list of {} did not end within {PAGES} pages",
+            kind.plural
+        );
+        Err(Trouble::new(TroubleKind::ApiUnavailable, why))
     }
 
     /// An item of a list. What lacks our labels is not ours, whatever the selector let through.
@@ -337,6 +362,7 @@ impl Removal<'_> {
         let owners = metadata["ownerReferences"].as_array();
         let standing = Standing {
             uid: metadata["uid"].as_str()?.to_owned(),
+            run: label(labels::RUN).unwrap_or_default().to_owned(),
             controlled: owners
                 .is_some_and(|all| all.iter().any(|owner| owner["controller"] == true)),
             deleting,
@@ -418,21 +444,12 @@ fn finalizers(item: &Json) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-/// Whether a text can be a label's value (apimachinery `validation.IsValidLabelValue`), and so
-/// adds nothing to a selector.
-fn is_label_value(text: &str) -> bool {
-    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    (1..=63).contains(&text.len())
-        && text.chars().all(inner)
-        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && text.ends_with(|c: char| c.is_ascii_alphanumeric())
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::fake::Fake;
     use super::*;
     use crate::transport::pause;
+    use tokio::time::timeout;
 
     const BUDGET: Duration = Duration::from_mins(2);
     const POD: &str = "/api/v1/namespaces/w-r1/pods/prober";
@@ -516,12 +533,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn all_runs_are_removed_and_a_users_pod_is_not() {
+    async fn all_runs_but_those_with_a_lease_are_removed_and_a_users_pod_is_not() {
         let fake = fake();
+        // This one is held by who cleans up
+        let (path, lease) = (LEASES.object_path(Some("default"), "r2"), "winconform-r2");
+        fake.remove(&path.replace("r2", lease));
+        fake.put(&path, object("r2", Some("default"), Some(CLEANUP)));
         let removed = remove_run(&fake.api(), None, BUDGET)
             .await
             .expect("removed");
-        assert_eq!((removed.removed.len(), removed.is_clean()), (10, true));
+        assert_eq!((removed.removed.len(), removed.is_clean()), (5, true));
+        assert!(fake.get(POD).is_some(), "its run has a Lease");
         assert!(fake.get("/api/v1/namespaces/default/pods/users").is_some());
         let again = remove_run(&fake.api(), None, BUDGET)
             .await
@@ -659,6 +681,29 @@ mod tests {
             .await
             .expect_err("nothing");
         assert!(matches!(error, CleanError::Unlistable(_)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_no_list_or_never_ends_is_not_empty_and_holds_up_no_other_kind() {
+        let endless = json!({"kind": "PodList", "metadata": {"continue": "on"}, "items": []});
+        for answer in [json!({"error": "log in first"}), endless] {
+            let fake = fake();
+            fake.script("GET /api/v1/pods", 200, answer);
+            let removed = remove_run(&fake.api(), Some("r1"), BUDGET).await;
+            let removed = removed.expect("reported");
+            let [(kind, trouble)] = removed.unlisted.as_slice() else {
+                panic!("{removed:?}")
+            };
+            let unavailable = TroubleKind::ApiUnavailable;
+            assert_eq!((kind.plural, trouble.kind), ("pods", unavailable));
+            assert_eq!(removed.removed.len(), 4);
+        }
+        let fake = fake();
+        let api = fake.api();
+        fake.script("GET /api/v1/services", 0, json!({}));
+        let removal = remove_run(&api, Some("r1"), BUDGET);
+        let _ = timeout(Duration::from_secs(1), removal).await;
+        assert!(fake.get(POD).is_none(), "it waits for the Services' list");
     }
 
     #[tokio::test(start_paused = true)]

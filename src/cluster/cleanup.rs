@@ -1,13 +1,13 @@
 //! Cleaning up after runs that were killed: once it is sure that they are dead, and while no other
 //! can begin.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::join_all;
 use winconform_core::way::Trouble;
 
-use super::clean::{CleanError, ObjectRef, Removed, remove_run};
-use super::kinds::LEASES;
+use super::clean::{CLEANUP, CleanError, ObjectRef, Removal, Removed, remove_run};
+use super::kinds::{ALL, LEASES};
 use super::lease::{LEASE_NAME, LeaseError, acquire, lease_names};
 use crate::transport::Api;
 
@@ -50,7 +50,7 @@ pub async fn cleanup(
     let mut refused: Option<LeaseError> = None;
     let taking = names
         .iter()
-        .map(|name| acquire(api, name, "cleanup", holder, api.durations()));
+        .map(|name| acquire(api, name, CLEANUP, holder, api.durations()));
     for taken in join_all(taking).await {
         match taken {
             Ok(lease) => held.push(lease),
@@ -83,4 +83,17 @@ pub async fn cleanup(
         removed.removed.retain(|object| !guard(object));
     }
     Ok(removed)
+}
+
+/// How many objects each run has on the cluster beside its Lease, as far as that may be listed and is within the
+/// time of one answer.
+pub async fn remains(api: &Api) -> BTreeMap<String, usize> {
+    let lists = Removal::new(api, None, api.durations().api_answer);
+    let kinds = ALL.into_iter().filter(|kind| **kind != LEASES);
+    let listing = kinds.map(|kind| lists.labelled(kind));
+    let mut runs = BTreeMap::<String, usize>::new();
+    for (_, object) in join_all(listing).await.into_iter().flatten().flatten() {
+        *runs.entry(object.run).or_default() += 1;
+    }
+    runs
 }

@@ -29,7 +29,7 @@ struct State {
     /// Paths (begins of) whose objects only go by force.
     stuck: Vec<String>,
     /// Answers to requests whose `METHOD path ` begins so; with the space it is the whole path.
-    /// The last one counts.
+    /// The last one counts; with status 0 none is given.
     scripted: Vec<(String, u16, Json)>,
     /// How many continuations of lists are answered with 410.
     expiring: usize,
@@ -70,6 +70,9 @@ impl Fake {
                         .lock()
                         .expect("not poisoned")
                         .answer(&parts.method, path, query, body);
+                if status == 0 {
+                    std::future::pending::<()>().await;
+                }
                 if parts.method == Method::PUT {
                     let late = state.lock().expect("not poisoned").late.pop_front();
                     pause(late.unwrap_or_default()).await;

@@ -25,7 +25,7 @@ mod watch;
 
 pub use apply::{ApplyError, apply};
 pub use clean::{CleanError, Left, ObjectRef, Removed, remove_run};
-pub use cleanup::{Cleaning, CleanupError, cleanup};
+pub use cleanup::{Cleaning, CleanupError, cleanup, remains};
 pub use connect::{Cluster, ConnectError, ConnectOptions, connect, kube_config};
 pub use facts::{ACCESS, Access, Subject, collect};
 pub use guard::{Guarded, Unread, guard};
@@ -34,6 +34,6 @@ pub use lease::{
     LEASE_NAME, LEASE_NAMESPACE, LeaseError, LeaseHeld, LeaseState, acquire, lease_names,
 };
 pub use review::review;
-pub use unheard::delete_lease;
+pub use unheard::{delete_lease, missed};
 pub use wait::{Condition, poll_steadily, poll_until, wait_until};
 pub use watch::{Objects, Watched, wait_for_objects, watch_pods};

@@ -1,11 +1,17 @@
-//! A Lease that may have come to be though nobody waits for it any more.
+//! What may have come to be, or be there, though nothing leads to it: a Lease that is no longer waited for, and
+//! objects without their labels.
 
-use serde_json::json;
+use std::collections::BTreeSet;
+
+use futures::future::join_all;
+use serde_json::{Value as Json, json};
 use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
 
+use super::clean::{Left, ObjectRef};
 use super::kinds::LEASES;
+use super::labels;
 use super::lease::LEASE_NAMESPACE;
-use crate::transport::Api;
+use crate::transport::{Api, encode};
 
 /// Deletes the Lease `name` if there is one and `holder` holds it. What else a run has stays.
 pub async fn delete_lease(api: &Api, name: &str, holder: &str) -> Result<(), Trouble> {
@@ -32,6 +38,45 @@ pub async fn delete_lease(api: &Api, name: &str, holder: &str) -> Result<(), Tro
         200 | 202 | 404 | 409 => Ok(()),
         _ => Err(refused(name, &deleted)),
     }
+}
+
+/// Which of these objects are there by their names, or not known to be gone; what bears another run's label is not
+/// meant. They are listed, as a run may do.
+pub async fn missed(api: &Api, run: &str, objects: BTreeSet<ObjectRef>) -> Vec<Left> {
+    let each = objects.into_iter().map(|object| async move {
+        let why = match has(api, run, &object).await {
+            Ok(false) => return None,
+            Ok(true) => "it is there, and its labels did not lead to it".to_owned(),
+            Err(trouble) => format!("whether it is there is not known: {trouble}"),
+        };
+        Some(Left { object, why })
+    });
+    join_all(each).await.into_iter().flatten().collect()
+}
+
+async fn has(api: &Api, run: &str, object: &ObjectRef) -> Result<bool, Trouble> {
+    let all = object.kind.collection_path(object.namespace.as_deref());
+    let name = encode(&format!("metadata.name={}", object.name));
+    let request = ApiRequest::get(format!("{all}?fieldSelector={name}"));
+    let list = listed(api.send(&request).await?)?;
+    let mut items = list["items"].as_array().into_iter().flatten();
+    Ok(items.any(|item| {
+        let of = item["metadata"]["labels"][labels::RUN].as_str();
+        item["metadata"]["name"] == *object.name && of.is_none_or(|of| of == run)
+    }))
+}
+
+/// The list that a reply is.
+pub(super) fn listed(reply: ApiReply) -> Result<Json, Trouble> {
+    let kind = reply.body["kind"].as_str().unwrap_or_default();
+    let (trouble, why) = match reply.status {
+        200 if kind.ends_with("List") => return Ok(reply.body),
+        200 => (TroubleKind::ApiUnavailable, "it is no list".to_owned()),
+        403 => (TroubleKind::Forbidden, reply.message()),
+        _ => (TroubleKind::ApiUnavailable, reply.message()),
+    };
+    let why = format!("the answer to a list has status {}: {why}", reply.status);
+    Err(Trouble::new(trouble, why))
 }
 
 fn refused(name: &str, reply: &ApiReply) -> Trouble {

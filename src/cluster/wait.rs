@@ -54,20 +54,33 @@ pub async fn wait_until<S, T>(
     }
 }
 
-/// Waits where there is no watch: asks again and again, with pauses that grow from `first`.
+/// Waits where there is no watch: asks again and again, with pauses that grow from `first`. An ask that goes
+/// on when the time is over is dropped; one that begins late has a second.
 pub async fn poll_until<T, F>(
     first: Duration,
     limit: Duration,
     what: &str,
-    ask: impl FnMut() -> F,
+    mut ask: impl FnMut() -> F,
 ) -> Result<T, Trouble>
 where
     F: Future<Output = Condition<T>>,
 {
-    poll(Pace::new(first), limit, what, ask).await
+    let deadline = Instant::now() + limit;
+    poll(Pace::new(first), limit, what, || {
+        let (late, asked) = (Instant::now() + ASK_AGAIN, ask());
+        async move {
+            let answered = timeout_at(deadline.max(late), asked).await;
+            answered.unwrap_or_else(|_| {
+                let detail = format!("{what}: no answer within {limit:?}");
+                Condition::Never(Trouble::new(TroubleKind::ApiUnavailable, detail))
+            })
+        }
+    })
+    .await
 }
 
-/// The same with one pause after the other of the same length: what is waited for comes soon.
+/// The same with one pause after the other of the same length: what is waited for comes soon. Each ask ends by
+/// itself.
 pub async fn poll_steadily<T, F>(
     pause: Duration,
     limit: Duration,
@@ -172,6 +185,16 @@ mod tests {
         };
         assert_eq!(wait_until(&mut receive, LIMIT, "x", late).await, Ok(()));
         assert!(begun.elapsed() < Duration::from_secs(13));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_ask_that_never_returns_ends_with_the_wait() {
+        let asks = async || std::future::pending::<Condition<()>>().await;
+        let waiting = poll_until(Duration::from_millis(100), LIMIT, "gone", asks);
+        let waited = tokio::time::timeout(LIMIT * 2, waiting).await;
+        let trouble = waited.expect("it is bounded").expect_err("ends");
+        assert_eq!(trouble.detail, "gone: no answer within 60s");
+        assert_eq!(trouble.kind, TroubleKind::ApiUnavailable);
     }
 
     #[tokio::test(start_paused = true)]

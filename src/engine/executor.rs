@@ -107,7 +107,7 @@ impl Executor {
         fixtures: Fixtures,
         standing: Standing,
         spans: Spans,
-        cancel: CancellationToken,
+        (tracker, cancel): (TaskTracker, CancellationToken),
     ) -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
         let api = fixtures.api.clone();
@@ -131,7 +131,7 @@ impl Executor {
             made: BTreeMap::new(),
             nodes: NodesNow::default(),
             wake: None,
-            tracker: TaskTracker::new(),
+            tracker,
             cancel,
             sender,
             receiver,

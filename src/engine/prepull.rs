@@ -72,6 +72,7 @@ pub async fn prepull(
     mut signals: watch::Receiver<u32>,
     tell: &mut Tell<'_>,
 ) -> Result<Prepulled, RunError> {
+    let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).map_err(RunError::Journal)?;
     let taken = tokio::select! {
         taken = take_lease(cluster, options) => Some(taken?),
         Ok(_) = signals.wait_for(|count| *count >= 1) => None,
@@ -81,10 +82,9 @@ pub async fn prepull(
             missing: by_pod(wanted).len(),
             ended_by: Some(EndedBy::Signal),
             // The Lease may have come to be
-            torn_down: tear_down(cluster, options, None).await,
+            torn_down: tear_down(cluster, options, &journal, None).await,
         });
     };
-    let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).map_err(RunError::Journal)?;
     let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
     let pods = watch_pods(&cluster.api, &options.run, &tracker, cancel.clone());
     // Nothing is placed by what nodes have to give
@@ -109,7 +109,7 @@ pub async fn prepull(
     cancel.cancel();
     tracker.close();
     tracker.wait().await;
-    let torn_down = tear_down(cluster, options, Some(lease)).await;
+    let torn_down = tear_down(cluster, options, &journal, Some(lease)).await;
     Ok(Prepulled {
         missing,
         ended_by,

@@ -1,9 +1,12 @@
 //! The life of one run, from its first event to its last.
 
+use std::any::Any;
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -63,7 +66,7 @@ pub struct RunOptions {
 pub struct Finished {
     /// What it came to.
     pub exit: Exit,
-    /// Whether a second signal ended it before everything was removed.
+    /// Whether a second interrupt ended it before everything was removed.
     pub abandoned: bool,
 }
 
@@ -96,6 +99,9 @@ pub enum RunError {
     /// The record of this very run does not read back.
     #[error("read back the record of this run")]
     Record(#[source] RecordError),
+    /// A panic. What was created was torn down, as is on record.
+    #[error("the run was ended by a fault of winconform itself, please report it: {0}")]
+    Panicked(String),
 }
 
 /// Each on a line of its own, with the authoriser's words.
@@ -119,8 +125,8 @@ pub async fn plan_of(
     Ok((facts, selected))
 }
 
-/// Runs everything planned and removes everything created. `signals` counts the user's signals:
-/// after the first nothing new is begun, the second abandons the run as it stands.
+/// Runs everything planned and removes everything created, also after a panic. `signals` is 1 as soon as the user
+/// asks the run to end, which begins nothing new then, and 2 when they abandon it as it stands.
 pub async fn run(
     cluster: &Cluster,
     suites: &Suites,
@@ -138,10 +144,47 @@ pub async fn run(
             std::future::pending::<()>().await;
         }
     };
+    let tasks = (TaskTracker::new(), CancellationToken::new());
+    let living = Box::pin(live(cluster, suites, options, journal, signals, &tasks));
+    let whole = async {
+        let lived = AssertUnwindSafe(living).catch_unwind().await;
+        match lived {
+            Ok(lived) => lived,
+            Err(panic) => Err(panicked(cluster, options, journal, &tasks, said(&*panic)).await),
+        }
+    };
     tokio::select! {
-        lived = live(cluster, suites, options, journal, signals) => lived,
+        lived = whole => lived,
         () = second => Ok(Finished { exit: Exit::Interrupted, abandoned: true }),
     }
+}
+
+/// What a panic says.
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("a panic").to_owned()
+}
+
+/// Tears down what a run created that has panicked, and puts that on record.
+async fn panicked(
+    cluster: &Cluster,
+    options: &RunOptions,
+    journal: &Journal,
+    (tracker, cancel): &(TaskTracker, CancellationToken),
+    why: String,
+) -> RunError {
+    // What was sent must not come to be after it was looked for
+    cancel.cancel();
+    tracker.close();
+    tracker.wait().await;
+    let torn_down = tear_down(cluster, options, journal, None).await;
+    let by = format!("a fault of winconform itself: {why}");
+    let _ = journal.write(Stop::By(by).event());
+    let _ = journal.write(Event::TornDown(torn_down));
+    let _ = journal.publish();
+    let _ = ended(cluster, journal);
+    RunError::Panicked(why)
 }
 
 async fn live(
@@ -150,6 +193,7 @@ async fn live(
     options: &RunOptions,
     journal: &Journal,
     signals: watch::Receiver<u32>,
+    (tracker, cancel): &(TaskTracker, CancellationToken),
 ) -> Result<Finished, RunError> {
     let began = Instant::now();
     let deadline = options.deadline.map(|after| began + after);
@@ -196,16 +240,15 @@ async fn live(
         spans.passed(taking);
     }
     if let Err(failure) = journal.publish() {
-        tear_down(cluster, options, lease).await;
+        tear_down(cluster, options, journal, lease).await;
         return Err(RunError::Journal(failure));
     }
-    let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
     // An abandoned run begins nothing more, either
     let _ends_with_this = cancel.clone().drop_guard();
     // Beside all that follows, which goes on without it and ends it
     let asking = asks_registries(options, journal, &plan, &facts);
     tracker.spawn(cancel.clone().run_until_cancelled_owned(asking));
-    let pods = watch_pods(&cluster.api, &options.run, &tracker, cancel.clone());
+    let pods = watch_pods(&cluster.api, &options.run, tracker, cancel.clone());
     let namespaces = [manifest::namespace, manifest::host_namespace].map(|of| of(&options.run));
     let standing = Standing::new(&options.run, namespaces, &facts, &options.config.outside);
     let nodes = Arc::clone(&standing.node_facts);
@@ -220,7 +263,7 @@ async fn live(
         fixtures,
         standing,
         spans,
-        cancel.clone(),
+        (tracker.clone(), cancel.clone()),
     );
     let reasons = watch_reasons(
         journal,
@@ -240,7 +283,7 @@ async fn live(
         let (api, run) = (&cluster.api, &options.run);
         Box::pin(diagnose(api, run, journal, &rests, waiting)).await;
         let ending = spans.stage(Activity::TearDown);
-        end(cluster, options, journal, lease).await?;
+        end(cluster, options, journal, lease).await;
         spans.passed(ending);
     }
     ended(cluster, journal)
@@ -349,7 +392,7 @@ async fn not_begun(
     unsure: bool,
 ) -> Result<Finished, RunError> {
     let torn_down = match unsure {
-        true => tear_down(cluster, options, None).await,
+        true => tear_down(cluster, options, journal, None).await,
         false => TornDown::default(),
     };
     // A failure to write is kept by the journal

@@ -1,11 +1,14 @@
 //! How a run takes back what it created, or leaves it where that was asked for.
 
-use winconform_core::record::{Event, Exit, ObjectName, TornDown, exit, read};
+use std::collections::BTreeSet;
+
+use winconform_core::record::{Event, Exit, ObjectName, RunView, TornDown, exit, read};
 
 use super::journal::Journal;
-use super::run::{RunError, RunOptions};
-use crate::cluster::{Cluster, LeaseHeld, ObjectRef, delete_lease, remove_run};
-use crate::transport::words;
+use super::run::RunOptions;
+use crate::cluster::kinds::ALL;
+use crate::cluster::{Cluster, LeaseHeld, ObjectRef, delete_lease, missed, remove_run};
+use crate::transport::{Api, words};
 
 /// When what a run created stays in the cluster. What was interrupted never does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -24,21 +27,21 @@ pub(super) async fn end(
     options: &RunOptions,
     journal: &Journal,
     lease: Option<LeaseHeld>,
-) -> Result<(), RunError> {
-    let torn_down = match keeps(options.keep, journal)? {
-        None => tear_down(cluster, options, lease).await,
+) {
+    // A record that does not read back keeps nothing
+    let view = read(&journal.text()).ok();
+    let torn_down = match view.and_then(|view| keeps(options.keep, view)) {
+        None => tear_down(cluster, options, journal, lease).await,
         Some(kept) => {
             let _ = journal.write(Event::Kept);
             release(cluster, options, lease, kept).await
         }
     };
     let _ = journal.write(Event::TornDown(torn_down));
-    Ok(())
 }
 
 /// The objects that are to stay, if they are.
-fn keeps(keep: Keep, journal: &Journal) -> Result<Option<Vec<ObjectName>>, RunError> {
-    let mut view = read(&journal.text()).map_err(RunError::Record)?;
+fn keeps(keep: Keep, mut view: RunView) -> Option<Vec<ObjectName>> {
     let kept = view
         .intents
         .iter()
@@ -54,7 +57,7 @@ fn keeps(keep: Keep, journal: &Journal) -> Result<Option<Vec<ObjectName>>, RunEr
         Keep::Always => true,
         Keep::OnFailure => exit(&view) != Exit::Conformant,
     };
-    Ok(stays.then_some(kept))
+    stays.then_some(kept)
 }
 
 /// Lets others run, and leaves the rest as it is.
@@ -82,6 +85,7 @@ async fn release(
 pub(super) async fn tear_down(
     cluster: &Cluster,
     options: &RunOptions,
+    journal: &Journal,
     lease: Option<LeaseHeld>,
 ) -> TornDown {
     let budget = cluster.api.durations().tear_down;
@@ -103,12 +107,17 @@ pub(super) async fn tear_down(
                     .iter()
                     .map(|left| format!("{}: {}", left.object, left.why)),
             );
-            TornDown {
+            let mut torn_down = TornDown {
                 unlisted: !removed.unlisted.is_empty(),
                 removed: removed.removed.iter().map(name).collect(),
                 left,
                 troubles,
+            };
+            // Without a list all that was announced may be left
+            if let (false, Ok(view)) = (torn_down.unlisted, read(&journal.text())) {
+                reconcile(&cluster.api, &options.run, &view.intents, &mut torn_down).await;
             }
+            torn_down
         }
         Err(error) => {
             troubles.push(words(&error));
@@ -121,10 +130,65 @@ pub(super) async fn tear_down(
     }
 }
 
+/// Adds what was announced and is there still, or not known to be gone, though no label leads to it. What was in
+/// a namespace that is removed is gone with it.
+async fn reconcile(api: &Api, run: &str, announced: &[ObjectName], torn_down: &mut TornDown) {
+    let is_gone = |object: &ObjectName| {
+        torn_down.removed.iter().any(|gone| {
+            gone == object
+                || gone.kind == "Namespace" && object.namespace.as_ref() == Some(&gone.name)
+        })
+    };
+    let mut unaccounted = BTreeSet::new();
+    for object in announced {
+        // Secrets, which are not listed, are there as long as their namespaces are
+        let kind = ALL.into_iter().find(|kind| kind.kind == object.kind);
+        if let Some(kind) = kind.filter(|_| !is_gone(object) && !torn_down.left.contains(object)) {
+            unaccounted.insert(ObjectRef {
+                kind,
+                namespace: object.namespace.clone(),
+                name: object.name.clone(),
+            });
+        }
+    }
+    for left in missed(api, run, unaccounted).await {
+        torn_down.left.push(name(&left.object));
+        torn_down.troubles.push(left.to_string());
+    }
+}
+
 fn name(object: &ObjectRef) -> ObjectName {
     ObjectName {
         kind: object.kind.kind.to_owned(),
         namespace: object.namespace.clone(),
         name: object.name.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::fake::Fake;
+    use serde_json::json;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_announced_and_is_there_is_left_and_what_never_came_to_be_is_not() {
+        let (fake, own) = (Fake::default(), "winconform-r1");
+        // Somebody took its labels away
+        let unlabelled = json!({"metadata": {"name": own}});
+        fake.put("/api/v1/namespaces/winconform-r1", unlabelled);
+        let another = json!({"metadata": {"name": own, "labels": {"winconform/run": "r2"}}});
+        fake.put("/apis/node.k8s.io/v1/runtimeclasses/winconform-r1", another);
+        let object = |kind: &str| ObjectName {
+            kind: kind.to_owned(),
+            namespace: None,
+            name: own.to_owned(),
+        };
+        let announced = ["Namespace", "PriorityClass", "RuntimeClass"].map(object);
+        let mut torn_down = TornDown::default();
+        reconcile(&fake.api(), "r1", &announced, &mut torn_down).await;
+        assert_eq!(torn_down.left, announced[..1]);
+        let why = "Namespace winconform-r1: it is there, and its labels did not lead to it";
+        assert_eq!(torn_down.troubles, [why]);
     }
 }

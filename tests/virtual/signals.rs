@@ -2,7 +2,9 @@
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, resume_unwind};
 
+use futures::FutureExt;
 use libtest_mimic::Trial;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -23,6 +25,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("a_signal_at_every_event", || at_every_event(&once)),
         trial("a_second_signal_at_every_event", second),
+        trial("a_panic_at_every_event", || at_every_event(&panicked)),
     ]
 }
 
@@ -98,6 +101,28 @@ pub(crate) async fn once(
         }
     }
     Ok(true)
+}
+
+/// A panic, of the run's own task or of one of its looks: nothing is left, and it can be reported.
+async fn panicked(world: &World, options: &RunOptions, _: &Ran, at: u64) -> Result<bool, String> {
+    let before = world.objects();
+    let (_alive, signals) = watch::channel(0);
+    let listener = Box::new(move |line: &Line| {
+        if line.seq == at {
+            resume_unwind(Box::new("it is at odds with itself"));
+        }
+    });
+    let running = ran(&world.cluster(), options, signals, listener);
+    let ran = AssertUnwindSafe(running).catch_unwind().await;
+    let ran = ran.map_err(|_| "the panic ended it".to_owned())?;
+    world.unchanged(&before)?;
+    reported(&ran.view()?)?;
+    match &ran.finished {
+        Err(error) if !error.to_string().ends_with("it is at odds with itself") => {
+            Err(error.to_string())
+        }
+        _ => Ok(!at_the_end(&ran, at)?),
+    }
 }
 
 /// Whether a run ended before the event, or with it.

@@ -1,10 +1,15 @@
 //! Two runs on one cluster.
 
+use std::time::Duration;
+
 use libtest_mimic::Trial;
+use serde_json::json;
 use tokio::sync::watch;
-use winconform::cluster::{CleanupError, LeaseError, cleanup};
+use tokio::time::timeout;
+use winconform::cluster::{CleanupError, LeaseError, cleanup, labels};
 use winconform::engine::{RunError, RunOptions};
 use winconform_core::record::{Exit, Line};
+use winconform_core::way::{ApiRequest, Verb};
 
 use crate::world::{Outcome, World, ran, trial, unbroken, undisturbed, verdicts, within};
 
@@ -12,6 +17,10 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("another_run_and_a_cleanup_are_refused", refused),
         trial("runs_with_ids_of_their_own_do_not_meet", apart),
+        trial(
+            "a_cleanup_leaves_a_run_alone_that_begins_meanwhile",
+            cleaned,
+        ),
     ]
 }
 
@@ -113,5 +122,36 @@ fn apart() -> Outcome {
             }
         }
         Ok(())
+    })
+}
+
+/// A clean-up that is kept busy by what does not go takes nothing from a run that begins meanwhile.
+fn cleaned() -> Outcome {
+    let left = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "left",
+        "labels": {labels::MANAGED_BY: labels::WINCONFORM, labels::RUN: "r0"},
+        "finalizers": ["example.com/stays"]}, "spec": {"ports": [{"port": 80}]}});
+    let left = ApiRequest {
+        verb: Verb::Create,
+        path: "/api/v1/namespaces/default/services".to_owned(),
+        body: Some(left),
+    };
+    within(async |world| {
+        let (one, other) = (world.cluster(), world.cluster());
+        one.api.send(&left).await.expect("it is made");
+        let begins = async {
+            // After it has seen that no run lives
+            let _ = timeout(Duration::from_secs(14), std::future::pending::<()>()).await;
+            let options = RunOptions {
+                lease: "winconform-r1".to_owned(),
+                ..world.settings("r1")
+            };
+            undisturbed(&other, &options).await
+        };
+        let (cleaned, ran) = tokio::join!(cleanup(&one.api, None, "this test", |_| {}), begins);
+        ran.came_to(Exit::Conformant)?;
+        match cleaned.map_err(|error| error.to_string())? {
+            removed if removed.removed.is_empty() && removed.left.len() == 1 => Ok(()),
+            removed => Err(format!("{removed:?}")),
+        }
     })
 }
