@@ -136,7 +136,7 @@ impl Fixtures {
         wanted: u64,
         gone: &BTreeSet<String>,
     ) -> Result<(), Trouble> {
-        let durations = self.api.durations().clone();
+        let (durations, limits) = (self.api.durations().clone(), self.api.limits().clone());
         let what = format!("pods of {key} after they were told to come and go");
         let (mut waits, mut leaving) = (BTreeMap::new(), BTreeMap::new());
         wait_for_objects(&mut self.pods, durations.fixture, &what, |pods| {
@@ -157,7 +157,7 @@ impl Fixtures {
                 }
                 let wait = waits
                     .entry(name.clone())
-                    .or_insert_with(|| PodWait::new(durations.unscheduled));
+                    .or_insert_with(|| PodWait::new(&durations, &limits));
                 match wait.look(pod, now) {
                     Condition::Done(()) => ready += 1,
                     Condition::NotYet(_) => others += 1,

@@ -12,22 +12,18 @@ use winconform_core::facts::{IpFamily, NodeFact, Pool, PoolName};
 use winconform_core::plan::image_role;
 use winconform_core::record::{Event, ObjectName};
 use winconform_core::way::{
-    ApiRequest, FixtureKey, FixtureName, StandingFixture, StandingPod, Trouble, TroubleKind,
+    ApiRequest, FixtureKey, FixtureName, StandingFixture, Trouble, TroubleKind,
 };
 
 use super::aim::{Ground, aim};
-use super::hindered::{belongs, hindered};
+use super::hindered::hindered;
 use super::journal::Journal;
 use super::made::Made;
 use super::manifest::{self, ManifestError, pool_of};
 use super::second_family;
-use super::stands::{
-    as_trouble, ended, is_of_second, never_begun, object_name, restarts, settles_in, standing,
-    standing_pod,
-};
+use super::stands::{as_trouble, ended, is_of_second, object_name, standing};
 use crate::cluster::kinds::PODS;
-use crate::cluster::pods::{PodWait, have_begun, settled};
-use crate::cluster::{ApplyError, Condition, Watched, apply, labels, poll_until, wait_for_objects};
+use crate::cluster::{ApplyError, Condition, Watched, apply, poll_until};
 use crate::transport::Api;
 
 /// What bringing up fixtures needs. Clones share everything.
@@ -351,100 +347,6 @@ impl Fixtures {
             }
         })
         .await
-    }
-
-    /// Waits until the scheduler has said of each pod where it goes or why it goes nowhere, and, where
-    /// it matters, the kubelet whether it starts.
-    async fn wait_for_settled(
-        &mut self,
-        key: &FixtureKey,
-        applied: &[Json],
-        starts: bool,
-    ) -> Result<(), Trouble> {
-        let stays = |object: &&Json| {
-            object["kind"] == "Pod" && object["metadata"]["labels"][labels::MAY_GO].is_null()
-        };
-        let names = applied.iter().filter(stays);
-        let names: Vec<_> = names
-            .filter_map(|pod| {
-                let metadata = &pod["metadata"];
-                let namespace = metadata["namespace"].as_str()?;
-                Some(format!("{namespace}/{}", metadata["name"].as_str()?))
-            })
-            .collect();
-        let (what, limit) = (format!("pods of {key}"), self.api.durations().fixture);
-        wait_for_objects(&mut self.pods, limit, &what, |pods| {
-            for name in &names {
-                let settled = pods.get(name).map(|pod| settled(pod, starts));
-                match settled {
-                    Some(Condition::Done(())) => {}
-                    Some(other) => return other,
-                    None => return Condition::NotYet(format!("{name} is not seen yet")),
-                }
-            }
-            Condition::Done(())
-        })
-        .await
-    }
-
-    /// The pods of a fixture, once so many are Ready.
-    pub(super) async fn wait_for_pods(
-        &mut self,
-        key: &FixtureKey,
-        count: usize,
-    ) -> Result<Vec<StandingPod>, Trouble> {
-        let what = format!("pods of {key}");
-        let durations = self.api.durations().clone();
-        let settle = settles_in(key.name, &durations);
-        let mut waits = BTreeMap::new();
-        let mut ready_since: Option<(Instant, BTreeMap<String, u64>)> = None;
-        // Whether all that is amiss is that some have not begun
-        let mut preparing = false;
-        let waited = wait_for_objects(&mut self.pods, durations.fixture, &what, |pods| {
-            let now = Instant::now();
-            let mut ready = BTreeMap::new();
-            let mut waiting = Vec::new();
-            preparing = false;
-            for (name, pod) in pods.iter().filter(|(_, pod)| belongs(pod, key)) {
-                let wait = waits
-                    .entry(name.clone())
-                    .or_insert_with(|| PodWait::new(durations.unscheduled));
-                match wait.look(pod, now) {
-                    Condition::Done(()) => {
-                        ready.insert(name.clone(), restarts(pod));
-                    }
-                    Condition::NotYet(status) => {
-                        preparing |= !have_begun(pod);
-                        waiting.push(status);
-                    }
-                    Condition::Never(trouble) => {
-                        preparing = false;
-                        return Condition::Never(trouble);
-                    }
-                }
-            }
-            let status = format!("{} of {count} Ready; {}", ready.len(), waiting.join("; "));
-            if ready.len() < count {
-                ready_since = None;
-                return Condition::NotYet(status);
-            }
-            let since = match ready_since.take() {
-                Some((since, same)) if same == ready => since,
-                _ => now,
-            };
-            let done = now.saturating_duration_since(since) >= settle;
-            if done {
-                let ready = pods.iter().filter(|(name, _)| ready.contains_key(*name));
-                return Condition::Done(ready.filter_map(|(_, pod)| standing_pod(pod)).collect());
-            }
-            ready_since = Some((since, ready));
-            Condition::NotYet(status)
-        })
-        .await;
-        match preparing {
-            true => waited.map_err(never_begun),
-            false => waited,
-        }
     }
 }
 
