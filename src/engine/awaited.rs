@@ -9,6 +9,7 @@ use winconform_core::way::{FixtureKey, StandingPod, Trouble};
 use super::fixtures::Fixtures;
 use super::hindered::belongs;
 use super::stands::{never_begun, restarts, settles_in, standing_pod};
+use crate::cluster::kinds::PODS;
 use crate::cluster::pods::{PodWait, have_begun};
 use crate::cluster::{Condition, labels, wait_for_objects};
 
@@ -41,7 +42,8 @@ impl Fixtures {
                 let wait = waits
                     .entry(name)
                     .or_insert_with(|| PodWait::new(&durations, &limits));
-                match pods.get(name).map(|pod| wait.settled(pod, starts, now)) {
+                let pod = pods.get(name).filter(|pod| !is_earlier(applied, pod));
+                match pod.map(|pod| wait.settled(pod, starts, now)) {
                     Some(Condition::Done(())) => {}
                     Some(other) => return other,
                     None => return Condition::NotYet(format!("{name} is not seen yet")),
@@ -56,6 +58,7 @@ impl Fixtures {
     pub(super) async fn wait_for_pods(
         &mut self,
         key: &FixtureKey,
+        applied: &[Json],
         count: usize,
     ) -> Result<Vec<StandingPod>, Trouble> {
         let what = format!("pods of {key}");
@@ -70,7 +73,8 @@ impl Fixtures {
             let mut ready = BTreeMap::new();
             let mut waiting = Vec::new();
             preparing = false;
-            for (name, pod) in pods.iter().filter(|(_, pod)| belongs(pod, key)) {
+            let own = |pod: &Json| belongs(pod, key) && !is_earlier(applied, pod);
+            for (name, pod) in pods.iter().filter(|(_, pod)| own(pod)) {
                 let wait = waits
                     .entry(name.clone())
                     .or_insert_with(|| PodWait::new(&durations, &limits));
@@ -111,4 +115,19 @@ impl Fixtures {
             false => waited,
         }
     }
+}
+
+/// Whether a pod is one that was there before one of its name was applied, which the watch shows a while
+/// longer.
+fn is_earlier(applied: &[Json], pod: &Json) -> bool {
+    let metadata = &pod["metadata"];
+    let named = |object: &&Json| {
+        let keys = ["namespace", "name"];
+        object["kind"] == PODS.kind
+            && keys
+                .iter()
+                .all(|key| object["metadata"][key] == metadata[key])
+    };
+    let own = applied.iter().find(named);
+    own.is_some_and(|own| own["metadata"]["uid"] != metadata["uid"])
 }

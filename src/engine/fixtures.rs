@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use winconform_core::config::Images;
+use winconform_core::config::{Durations, Images};
 use winconform_core::facts::{IpFamily, NodeFact, Pool, PoolName};
 use winconform_core::plan::image_role;
 use winconform_core::record::{Event, ObjectName};
@@ -16,13 +16,16 @@ use winconform_core::way::{
 };
 
 use super::aim::{Ground, aim};
+use super::churn::Backend;
 use super::hindered::hindered;
 use super::journal::Journal;
 use super::made::Made;
 use super::manifest::{self, ManifestError, pool_of};
+use super::repeat::Repeat;
 use super::second_family;
 use super::stands::{as_trouble, ended, is_of_second, object_name, standing};
 use crate::cluster::kinds::PODS;
+use crate::cluster::pods::is_over;
 use crate::cluster::{ApplyError, Condition, Watched, apply, poll_until};
 use crate::transport::Api;
 
@@ -51,6 +54,8 @@ pub(super) struct Fixtures {
     pub(super) copied: Arc<Mutex<Option<Result<(), Trouble>>>>,
     /// The run's pods as they change.
     pub(super) pods: watch::Receiver<Watched>,
+    /// How often everything is looked at, which pods are to outlive.
+    pub(super) repeat: Repeat,
 }
 
 /// What came of bringing up a fixture.
@@ -130,7 +135,12 @@ impl Fixtures {
         key: &FixtureKey,
         domain: Option<&str>,
     ) -> Result<Vec<Json>, ManifestError> {
-        let (run, images, durations) = (&self.run, &self.images, self.api.durations());
+        let (run, images) = (&self.run, &self.images);
+        let durations = self.api.durations();
+        let durations = &Durations {
+            pod_deadline: self.repeat.outlived_by(durations.pod_deadline),
+            ..durations.clone()
+        };
         let FixtureName::Sched(_) = key.name else {
             let pool = pool_of(key, &self.pools);
             let looked_from = pool.filter(|_| key.name.is_on_each_node());
@@ -158,7 +168,8 @@ impl Fixtures {
         self.second.filter(|_| key.name.is_in_second_family())
     }
 
-    /// Applies an object, again while an earlier one of its name is still going; `None` of a Service
+    /// Applies an object, again while an earlier one of its name is still going; a pod that has ended, by
+    /// its deadline or by an eviction, is removed first, or nothing would change. `None` of a Service
     /// in a second family that the server has no addresses of.
     pub(super) async fn apply(
         &self,
@@ -180,7 +191,7 @@ impl Fixtures {
                 }
                 Err(error) if second_family::is_unknown_to(&error, object) => Condition::Done(None),
                 Err(error) => Condition::Never(as_trouble(error)),
-                Ok(applied) if applied["metadata"]["deletionTimestamp"].is_null() => {
+                Ok(applied) if !is_going(&applied) && !is_over(&applied) => {
                     Condition::Done(Some(applied))
                 }
                 Ok(_) if cancel.is_cancelled() => Condition::Never(ended()),
@@ -189,10 +200,21 @@ impl Fixtures {
                     let detail = format!("{what}: an earlier one is being deleted, and stays");
                     Condition::Never(Trouble::new(TroubleKind::FixtureChanged, detail))
                 }
+                Ok(applied) if !is_going(&applied) => self.remove(&applied).await,
                 Ok(_) => Condition::NotYet("an earlier one is still being deleted".to_owned()),
             }
         })
         .await
+    }
+
+    /// Removes a pod of an earlier application that has ended.
+    async fn remove<T>(&self, pod: &Json) -> Condition<T> {
+        let removed = match Backend::of(pod) {
+            Some(pod) => self.delete(&pod).await,
+            None => Ok(()),
+        };
+        let status = |()| "an earlier one that has ended is removed".to_owned();
+        Condition::NotYet(removed.map_or_else(|trouble| trouble.detail, status))
     }
 
     /// Waits until a fixture stands and is what was applied, at most until somebody changes that.
@@ -279,7 +301,7 @@ impl Fixtures {
                 let mut replicas = applied.iter().map(|object| &object["spec"]["replicas"]);
                 let replicas = replicas.find_map(Json::as_u64).unwrap_or(1);
                 let replicas = usize::try_from(replicas).unwrap_or(usize::MAX);
-                let pods = self.wait_for_pods(key, replicas).await?;
+                let pods = self.wait_for_pods(key, applied, replicas).await?;
                 Ok(standing(applied, pods))
             }
             FixtureName::Sched(fixture) => {
@@ -301,11 +323,11 @@ impl Fixtures {
             | FixtureName::EachWindowsNode
             | FixtureName::LinuxNodeProber
             | FixtureName::WindowsNodeProber => {
-                let pods = self.wait_for_pods(key, 1).await?;
+                let pods = self.wait_for_pods(key, applied, 1).await?;
                 Ok(standing(applied, pods))
             }
             FixtureName::LinuxPodProber => {
-                let pods = self.wait_for_pods(key, 1).await?;
+                let pods = self.wait_for_pods(key, applied, 1).await?;
                 let domain = self.domain().await?;
                 Ok(StandingFixture {
                     domain,
@@ -350,12 +372,17 @@ impl Fixtures {
     }
 }
 
+fn is_going(object: &Json) -> bool {
+    !object["metadata"]["deletionTimestamp"].is_null()
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use std::time::Duration;
 
     use super::*;
     use crate::cluster::fake::Fake;
+    use crate::cluster::labels;
     use crate::transport::pause;
     use serde_json::json;
     use winconform_core::facts::{Os, WindowsBuild};
@@ -387,6 +414,7 @@ pub(super) mod tests {
             domain: Arc::default(),
             copied: Arc::default(),
             pods: watch::channel(Watched::default()).1,
+            repeat: Repeat::Times(1),
         }
     }
 
@@ -514,6 +542,25 @@ pub(super) mod tests {
         let patch = format!("PATCH {UNBOUND}");
         let applied = fake.log().iter().filter(|line| **line == patch).count();
         assert!((2..10).contains(&applied), "{applied}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pod_of_ours_that_ended_is_removed_and_applied_again() {
+        let fake = Fake::default();
+        let pod = |uid: &str, phase: &str| {
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"uid": uid,
+                "name": "winconform-unbound", "namespace": "winconform-host-r1",
+                "labels": {labels::RUN: "r1"}}, "status": {"phase": phase}})
+        };
+        fake.script(&format!("PATCH {UNBOUND} "), 200, pod("old", "Failed"));
+        let (stood, ()) = tokio::join!(stand(&fake, FixtureName::UnboundPods), async {
+            pause(Duration::from_secs(3)).await;
+            fake.script(&format!("PATCH {UNBOUND} "), 200, pod("new", "Pending"));
+            fake.script(&format!("GET {UNBOUND} "), 200, pod("new", "Pending"));
+        });
+        assert_eq!(stood, Ok(StandingFixture::default()));
+        let removed = format!("DELETE {UNBOUND}");
+        assert!(fake.log().contains(&removed), "{:?}", fake.log());
     }
 
     #[tokio::test(start_paused = true)]
