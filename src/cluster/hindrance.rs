@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use winconform_core::text::printable;
 use winconform_core::way::{Trouble, TroubleKind};
 
-use super::pods::is_mismatch;
+use super::pods::{is_impossible, is_mismatch};
 use super::status::{condition, is};
 
 /// Something that keeps pods back.
@@ -25,14 +25,6 @@ const REFUSALS: [&str; 4] = [
     "failed quota",
     "violates PodSecurity",
     "denied the request",
-];
-
-/// Words of runtimes and kubelets about a sandbox that cannot be as it was asked for: containerd
-/// without that handler, a RuntimeClass that is gone, a user that the image does not know.
-const IMPOSSIBLE: [&str; 3] = [
-    "no runtime for",
-    "failed to lookup RuntimeClass",
-    "The user name or password is incorrect",
 ];
 
 /// Why a Deployment's pods are not even made: its condition `ReplicaFailure`.
@@ -74,7 +66,7 @@ pub fn sandbox(event: &Json) -> Option<Hindrance> {
     };
     Some(Hindrance {
         trouble: Trouble::new(kind, detail),
-        lasting: is_mismatch(message) || IMPOSSIBLE.iter().any(|words| message.contains(words)),
+        lasting: is_impossible(message),
     })
 }
 

@@ -4,46 +4,125 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 use tokio::time::Instant;
+use winconform_core::config::{Durations, Limits};
 use winconform_core::text::printable;
 use winconform_core::way::{NO_IMAGE, NOT_CREATED, PREPARING, StartFailure, Trouble, TroubleKind};
 
 use super::status::{condition, containers, is, text};
 use super::wait::Condition;
 
-/// Whether a pod is Ready, or will never be. Being unschedulable is not yet `Never` here: a fresh
-/// pod may be so for a moment; [`PodWait`] knows how long it has lasted.
+/// Whether a pod is Ready, or will never be. What may pass is not yet `Never` here: a fresh pod may be
+/// unschedulable for a moment, and a registry may limit its rate; [`PodWait`] knows how long it has
+/// lasted.
 pub fn readiness(pod: &Json) -> Condition<()> {
     if !pod["metadata"]["deletionTimestamp"].is_null() {
         return Condition::NotYet("it is being deleted".to_owned());
     }
     let status = &pod["status"];
-    if status["phase"] == "Failed" || status["phase"] == "Succeeded" {
+    if is_over(pod) {
         return never(kind_of_failure(status), ended(status));
     }
-    for container in containers(pod) {
+    match failure(pod) {
+        Some(failure) if failure.may_pass => Condition::NotYet(failure.trouble.detail),
+        Some(failure) => Condition::Never(failure.trouble),
+        None if is(pod, "Ready") => Condition::Done(()),
+        None => Condition::NotYet(progress(pod)),
+    }
+}
+
+/// Whether a pod has ended for good.
+pub fn is_over(pod: &Json) -> bool {
+    let phase = &pod["status"]["phase"];
+    phase == "Failed" || phase == "Succeeded"
+}
+
+/// A pull or a start of a container that fails.
+struct Failure {
+    trouble: Trouble,
+    may_pass: bool,
+    /// Whether the container ran before, which says that it can start.
+    ran: bool,
+    restarts: u64,
+    reason: String,
+    message: String,
+}
+
+/// Reasons to wait of a container whose image cannot come, whatever the message is.
+const NO_SUCH_IMAGE: [&str; 3] = [
+    "InvalidImageName",
+    "ErrImageNeverPull",
+    "SignatureValidationFailed",
+];
+
+/// Words of registries about an image that is not there, or that needs other credentials (distribution's
+/// `errcode`, containerd's resolver), in lower case.
+const NOT_TO_BE_HAD: [&str; 5] = [
+    "manifest unknown",
+    "not found",
+    "unauthorized",
+    "access denied",
+    "denied: ",
+];
+
+/// Windows' words about a layer that it does not get hold of at the moment, in lower case.
+const BUSY: &str = "element not found";
+
+/// Words of runtimes and kubelets about a sandbox or a container that cannot be as it was asked for: containerd
+/// without that handler, a RuntimeClass that is gone, a user that the image does not know, an address
+/// that EKS's webhook gives when a pod is created and never later (kubernetes#78429).
+const IMPOSSIBLE: [&str; 4] = [
+    "no runtime for",
+    "failed to lookup RuntimeClass",
+    "The user name or password is incorrect",
+    "pod does not have label vpc.amazonaws.com/PrivateIPv4Address",
+];
+
+/// Whether these are words about a start that cannot be as it was asked for.
+pub(super) fn is_impossible(message: &str) -> bool {
+    is_mismatch(message) || IMPOSSIBLE.iter().any(|words| message.contains(words))
+}
+
+/// Reasons of containers that are to be tried again later; what was tried is told before.
+const BACK_OFF: [&str; 2] = ["ImagePullBackOff", CRASHES];
+const CRASHES: &str = "CrashLoopBackOff";
+
+/// What fails of a pod that is not over, if anything does.
+fn failure(pod: &Json) -> Option<Failure> {
+    let deleted = !pod["metadata"]["deletionTimestamp"].is_null();
+    if deleted || is_over(pod) {
+        return None;
+    }
+    containers(pod).find_map(|container| {
         let waiting = &container["state"]["waiting"];
-        let reason = text(&waiting["reason"]);
-        let said = told(reason, text(&waiting["message"]));
+        let (reason, message) = (text(&waiting["reason"]), text(&waiting["message"]));
+        let ended = &container["lastState"]["terminated"];
+        let last = text(&ended["message"]);
         let name = printable(text(&container["name"]));
-        let last = text(&container["lastState"]["terminated"]["message"]);
-        if is_mismatch(text(&waiting["message"])) || is_mismatch(last) {
-            return never(
-                TroubleKind::BuildMismatch,
-                format!("container {name}: {said}"),
-            );
-        }
-        if NO_IMAGE.contains(&reason) {
-            return never(TroubleKind::ImagePull, format!("container {name}: {said}"));
-        }
-        if NOT_CREATED.contains(&reason) || reason == "CrashLoopBackOff" {
-            let detail = crashes(pod).unwrap_or_else(|| format!("container {name}: {said}"));
-            return never(TroubleKind::FixtureFailed, detail);
-        }
-    }
-    if is(pod, "Ready") {
-        return Condition::Done(());
-    }
-    Condition::NotYet(progress(pod))
+        let detail = format!("container {name}: {}", told(reason, message));
+        let (kind, detail, may_pass) = if is_mismatch(message) || is_mismatch(last) {
+            (TroubleKind::BuildMismatch, detail, false)
+        } else if NO_IMAGE.contains(&reason) {
+            let lower = message.to_lowercase().replace(BUSY, "");
+            let gone = NOT_TO_BE_HAD.iter().any(|words| lower.contains(words));
+            let may_pass = !gone && !NO_SUCH_IMAGE.contains(&reason);
+            (TroubleKind::ImagePull, detail, may_pass)
+        } else if NOT_CREATED.contains(&reason) || reason == CRASHES {
+            let impossible = [message, last].into_iter().any(is_impossible);
+            let may_pass = !impossible && reason != "CreateContainerConfigError";
+            let detail = crashes(pod).unwrap_or(detail);
+            (TroubleKind::FixtureFailed, detail, may_pass)
+        } else {
+            return None;
+        };
+        Some(Failure {
+            trouble: Trouble::new(kind, detail),
+            may_pass,
+            ran: reason == CRASHES && ended["reason"] != "StartError",
+            restarts: container["restartCount"].as_u64().unwrap_or(0),
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+        })
+    })
 }
 
 /// Whether a pod's image is on its node: its container began, however it ended since; `None` while
@@ -64,9 +143,7 @@ pub fn pulled(pod: &Json) -> Option<Condition<()>> {
     })
 }
 
-/// Whether it is said where a pod goes, or why nowhere, and with `starts` also whether each of its
-/// containers starts there; not what.
-pub fn settled(pod: &Json, starts: bool) -> Condition<()> {
+fn settled(pod: &Json, starts: bool) -> Condition<()> {
     if !pod["metadata"]["deletionTimestamp"].is_null() {
         return Condition::NotYet("it is being deleted".to_owned());
     }
@@ -133,22 +210,37 @@ pub fn crashes(pod: &Json) -> Option<String> {
     })
 }
 
-/// Waits for one pod to be Ready; remembers since when it has been unschedulable.
+/// Waits for one pod to be Ready; remembers since when it has been unschedulable or failing.
 ///
 /// Since when is measured by our own clock from our first sight of it: the condition's
 /// `lastTransitionTime` is the server's, and clocks differ.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct PodWait {
     patience: Duration,
+    patience_with_failing: Duration,
+    retries: u64,
     unscheduled: Option<Instant>,
+    failing: Option<Failing>,
+}
+
+/// What a pod has been failing with.
+#[derive(Clone, Debug)]
+struct Failing {
+    since: Instant,
+    /// The reason and the message seen last.
+    last: (String, String),
+    retries: u64,
 }
 
 impl PodWait {
-    /// A wait that takes a pod for unschedulable after it has been so for `patience`.
-    pub fn new(patience: Duration) -> Self {
+    /// A wait within these limits.
+    pub fn new(durations: &Durations, limits: &Limits) -> Self {
         Self {
-            patience,
+            patience: durations.unscheduled,
+            patience_with_failing: durations.failing,
+            retries: limits.kubelet_retries,
             unscheduled: None,
+            failing: None,
         }
     }
 
@@ -156,13 +248,46 @@ impl PodWait {
     pub fn look(&mut self, pod: &Json, now: Instant) -> Condition<()> {
         let Some(why) = unscheduled(pod) else {
             self.unscheduled = None;
-            return readiness(pod);
+            let failed = self.failed(pod, now);
+            return failed.map_or_else(|| readiness(pod), Condition::Never);
         };
         let since = *self.unscheduled.get_or_insert(now);
         if now.saturating_duration_since(since) >= self.patience {
             return never(TroubleKind::Unscheduled, why);
         }
         readiness(pod)
+    }
+
+    /// Whether it is said where a pod goes, or why nowhere, and with `starts` also whether each of its
+    /// containers starts there, or fails to for good; not what.
+    pub fn settled(&mut self, pod: &Json, starts: bool, now: Instant) -> Condition<()> {
+        let failed = self.failed(pod, now).is_some();
+        match failure(pod) {
+            Some(open) if starts && !failed && !open.ran => Condition::NotYet(open.trouble.detail),
+            _ => settled(pod, starts),
+        }
+    }
+
+    /// Why a pod does not start, once that is final: by its words, by how often the kubelet has tried
+    /// again, or by how long it lasts.
+    fn failed(&mut self, pod: &Json, now: Instant) -> Option<Trouble> {
+        let Some(failure) = failure(pod) else {
+            self.failing = None;
+            return None;
+        };
+        let seen = (failure.reason, failure.message);
+        let failing = self.failing.get_or_insert_with(|| Failing {
+            since: now,
+            last: seen.clone(),
+            retries: 0,
+        });
+        if failing.last != seen {
+            failing.retries += u64::from(!BACK_OFF.contains(&seen.0.as_str()));
+            failing.last = seen;
+        }
+        let lasts = now.saturating_duration_since(failing.since) >= self.patience_with_failing;
+        let tried = failing.retries.max(failure.restarts) >= self.retries;
+        (!failure.may_pass || lasts || tried).then_some(failure.trouble)
     }
 }
 
@@ -262,6 +387,78 @@ mod tests {
         }
     }
 
+    fn wait() -> PodWait {
+        PodWait::new(&Durations::default(), &Limits::default())
+    }
+
+    #[test]
+    fn words_of_pulls_that_cannot_pass_are_told_from_those_that_may() {
+        // AKS#3138, Windows-Containers#109, and what registries and lines say
+        for (words, may_pass) in [
+            ("failed to resolve reference \"a:b\": a:b: not found", false),
+            ("reading manifest b in a: manifest unknown", false),
+            ("unexpected status: 401 Unauthorized", false),
+            ("pull access denied, repository does not exist", false),
+            ("denied: Permission denied on resource", false),
+            ("pull QPS exceeded", true),
+            (
+                "toomanyrequests: your unauthenticated pull rate limit",
+                true,
+            ),
+            ("failed to copy: httpReadSeeker: failed open: EOF", true),
+            ("dial tcp: lookup mcr.microsoft.com: i/o timeout", true),
+            ("hcsshim::ImportLayer: Access is denied. (0x5)", true),
+            ("hcsshim::ActivateLayer: Element not found. (0x490)", true),
+        ] {
+            let ready = readiness(&waiting("ErrImagePull", words));
+            assert_eq!(matches!(ready, Condition::NotYet(_)), may_pass, "{words}");
+        }
+    }
+
+    #[test]
+    fn what_may_pass_is_final_after_three_retries_or_three_minutes() {
+        let (begun, limit) = (Instant::now(), Durations::default().failing);
+        let failed = waiting("ErrImagePull", "429");
+        let later = waiting("ImagePullBackOff", "Back-off pulling image: 429");
+        let ends =
+            |wait: &mut PodWait, pod: &Json, at| matches!(wait.look(pod, at), Condition::Never(_));
+        let mut often = wait();
+        for pod in [&failed, &later, &failed, &later, &failed, &failed, &later] {
+            assert!(!ends(&mut often, pod, begun));
+        }
+        assert!(ends(&mut often, &failed, begun));
+
+        let mut long = wait();
+        assert!(!ends(&mut long, &later, begun));
+        // What came right meanwhile begins anew
+        assert!(!ends(&mut long, &waiting("ContainerCreating", ""), begun));
+        let again = begun + limit;
+        assert!(!ends(&mut long, &later, again));
+        assert!(ends(&mut long, &later, again + limit));
+
+        let mut crash = waiting(CRASHES, "back-off 10s restarting failed container");
+        for (restarts, is_final) in [(2, false), (3, true)] {
+            crash["status"]["containerStatuses"][0]["restartCount"] = json!(restarts);
+            assert_eq!(ends(&mut wait(), &crash, begun), is_final, "{restarts}");
+        }
+    }
+
+    #[test]
+    fn where_a_start_is_awaited_so_is_what_may_pass() {
+        let mut wait = wait();
+        let now = Instant::now();
+        for (words, settles) in [("429", false), ("no match for platform in manifest", true)] {
+            let mut pod = waiting("ErrImagePull", words);
+            pod["spec"] = json!({"nodeName": "n", "containers": [{"name": "main"}]});
+            let seen = wait.settled(&pod, true, now);
+            assert_eq!(matches!(seen, Condition::Done(())), settles, "{words}");
+            assert!(matches!(
+                wait.settled(&pod, false, now),
+                Condition::Done(())
+            ));
+        }
+    }
+
     #[test]
     fn an_image_of_another_build() {
         for (reason, message) in [
@@ -272,6 +469,14 @@ mod tests {
             (
                 "ImagePullBackOff",
                 "Back-off: no matching manifest for windows(10.0.17763)/amd64",
+            ),
+            (
+                "ErrImagePull",
+                "no image found in manifest list for architecture amd64, OS windows",
+            ),
+            (
+                "ErrImagePull",
+                "no image found in image index for architecture amd64",
             ),
             (
                 "CreateContainerError",
@@ -321,7 +526,7 @@ mod tests {
             json!({"reason": "Error", "exitCode": 1});
         let said = "container main ended (Error, exit code 1) and was restarted 3 times";
         assert_eq!(crashes(&pod).as_deref(), Some(said));
-        assert_eq!(trouble(&pod).detail, said);
+        assert_eq!(readiness(&pod), Condition::NotYet(said.to_owned()));
         assert_eq!(crashes(&waiting("ContainerCreating", "")), None);
     }
 
@@ -370,15 +575,15 @@ mod tests {
 
     #[test]
     fn unschedulable_is_final_only_after_it_lasted() {
-        let mut wait = PodWait::new(Duration::from_secs(10));
+        let mut wait = wait();
         let (pod, begun) = (unschedulable(), Instant::now());
         let at = |seconds| begun + Duration::from_secs(seconds);
         assert!(matches!(wait.look(&pod, at(0)), Condition::NotYet(_)));
-        assert!(matches!(wait.look(&pod, at(9)), Condition::NotYet(_)));
+        assert!(matches!(wait.look(&pod, at(29)), Condition::NotYet(_)));
         let fresh = json!({"status": {"phase": "Pending"}});
-        assert!(matches!(wait.look(&fresh, at(9)), Condition::NotYet(_)));
-        assert!(matches!(wait.look(&pod, at(12)), Condition::NotYet(_)));
-        let Condition::Never(trouble) = wait.look(&pod, at(22)) else {
+        assert!(matches!(wait.look(&fresh, at(29)), Condition::NotYet(_)));
+        assert!(matches!(wait.look(&pod, at(32)), Condition::NotYet(_)));
+        let Condition::Never(trouble) = wait.look(&pod, at(62)) else {
             panic!("it lasted")
         };
         assert_eq!(trouble.kind, TroubleKind::Unscheduled);

@@ -109,7 +109,7 @@ impl Fixtures {
     }
 
     /// Deletes a pod of ours, and none of the same name that came meanwhile.
-    async fn delete(&self, pod: &Backend) -> Result<(), Trouble> {
+    pub(super) async fn delete(&self, pod: &Backend) -> Result<(), Trouble> {
         let request = ApiRequest {
             verb: Verb::Delete,
             path: PODS.object_path(Some(&pod.namespace), &pod.name),
@@ -136,7 +136,7 @@ impl Fixtures {
         wanted: u64,
         gone: &BTreeSet<String>,
     ) -> Result<(), Trouble> {
-        let durations = self.api.durations().clone();
+        let (durations, limits) = (self.api.durations().clone(), self.api.limits().clone());
         let what = format!("pods of {key} after they were told to come and go");
         let (mut waits, mut leaving) = (BTreeMap::new(), BTreeMap::new());
         wait_for_objects(&mut self.pods, durations.fixture, &what, |pods| {
@@ -157,7 +157,7 @@ impl Fixtures {
                 }
                 let wait = waits
                     .entry(name.clone())
-                    .or_insert_with(|| PodWait::new(durations.unscheduled));
+                    .or_insert_with(|| PodWait::new(&durations, &limits));
                 match wait.look(pod, now) {
                     Condition::Done(()) => ready += 1,
                     Condition::NotYet(_) => others += 1,
@@ -192,7 +192,7 @@ fn stays(pod: &Json, since: Duration) -> Trouble {
 }
 
 /// A pod under the Service.
-struct Backend {
+pub(super) struct Backend {
     namespace: String,
     name: String,
     uid: String,
@@ -201,15 +201,18 @@ struct Backend {
 /// Those that are not on their way out, by name.
 fn backends(pods: &Objects, key: &FixtureKey) -> Vec<Backend> {
     let own = pods.values().filter(|pod| belongs(pod, key));
-    let own = own.filter_map(|pod| {
+    own.filter_map(Backend::of).collect()
+}
+
+impl Backend {
+    pub(super) fn of(pod: &Json) -> Option<Self> {
         let text = |value: &Json| value.as_str().map(str::to_owned);
-        Some(Backend {
+        Some(Self {
             namespace: text(&pod["metadata"]["namespace"])?,
             name: text(&pod["metadata"]["name"])?,
             uid: text(&pod["metadata"]["uid"])?,
         })
-    });
-    own.collect()
+    }
 }
 
 #[cfg(test)]

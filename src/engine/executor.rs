@@ -222,6 +222,8 @@ impl Executor {
             }
             Command::Confirm(ix, outcome) => self.confirm(ix, outcome),
             Command::Repeat(number) => {
+                self.shared.forget();
+                self.facts.forget();
                 self.spans.repeats();
                 self.note(Event::Repetition { number });
             }

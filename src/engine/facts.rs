@@ -51,6 +51,12 @@ impl FactsTold {
         };
         collecting.await
     }
+
+    /// Lets go of all but the first, once nobody asks for them any more.
+    pub(super) fn forget(&self) {
+        let mut again = self.again.lock().unwrap_or_else(PoisonError::into_inner);
+        again.clear();
+    }
 }
 
 #[cfg(test)]
@@ -78,6 +84,8 @@ mod tests {
         assert_eq!(lists_of_nodes(&fake), 1);
         assert!(!Arc::ptr_eq(&one, &facts.tell(2).await));
         assert_eq!(lists_of_nodes(&fake), 2);
+        facts.forget();
+        assert_eq!(facts.again.lock().expect("not poisoned").len(), 0);
     }
 
     #[tokio::test(start_paused = true)]

@@ -7,27 +7,26 @@ use serde_json::Value as Json;
 use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use winconform_core::config::Images;
+use winconform_core::config::{Durations, Images};
 use winconform_core::facts::{IpFamily, NodeFact, Pool, PoolName};
 use winconform_core::plan::image_role;
 use winconform_core::record::{Event, ObjectName};
 use winconform_core::way::{
-    ApiRequest, FixtureKey, FixtureName, StandingFixture, StandingPod, Trouble, TroubleKind,
+    ApiRequest, FixtureKey, FixtureName, StandingFixture, Trouble, TroubleKind,
 };
 
 use super::aim::{Ground, aim};
-use super::hindered::{belongs, hindered};
+use super::churn::Backend;
+use super::hindered::hindered;
 use super::journal::Journal;
 use super::made::Made;
 use super::manifest::{self, ManifestError, pool_of};
+use super::repeat::Repeat;
 use super::second_family;
-use super::stands::{
-    as_trouble, ended, is_of_second, never_begun, object_name, restarts, settles_in, standing,
-    standing_pod,
-};
+use super::stands::{as_trouble, ended, is_of_second, object_name, standing};
 use crate::cluster::kinds::PODS;
-use crate::cluster::pods::{PodWait, have_begun, settled};
-use crate::cluster::{ApplyError, Condition, Watched, apply, labels, poll_until, wait_for_objects};
+use crate::cluster::pods::is_over;
+use crate::cluster::{ApplyError, Condition, Watched, apply, poll_until};
 use crate::transport::Api;
 
 /// What bringing up fixtures needs. Clones share everything.
@@ -55,6 +54,8 @@ pub(super) struct Fixtures {
     pub(super) copied: Arc<Mutex<Option<Result<(), Trouble>>>>,
     /// The run's pods as they change.
     pub(super) pods: watch::Receiver<Watched>,
+    /// How often everything is looked at, which pods are to outlive.
+    pub(super) repeat: Repeat,
 }
 
 /// What came of bringing up a fixture.
@@ -134,7 +135,12 @@ impl Fixtures {
         key: &FixtureKey,
         domain: Option<&str>,
     ) -> Result<Vec<Json>, ManifestError> {
-        let (run, images, durations) = (&self.run, &self.images, self.api.durations());
+        let (run, images) = (&self.run, &self.images);
+        let durations = self.api.durations();
+        let durations = &Durations {
+            pod_deadline: self.repeat.outlived_by(durations.pod_deadline),
+            ..durations.clone()
+        };
         let FixtureName::Sched(_) = key.name else {
             let pool = pool_of(key, &self.pools);
             let looked_from = pool.filter(|_| key.name.is_on_each_node());
@@ -162,7 +168,8 @@ impl Fixtures {
         self.second.filter(|_| key.name.is_in_second_family())
     }
 
-    /// Applies an object, again while an earlier one of its name is still going; `None` of a Service
+    /// Applies an object, again while an earlier one of its name is still going; a pod that has ended, by
+    /// its deadline or by an eviction, is removed first, or nothing would change. `None` of a Service
     /// in a second family that the server has no addresses of.
     pub(super) async fn apply(
         &self,
@@ -184,7 +191,7 @@ impl Fixtures {
                 }
                 Err(error) if second_family::is_unknown_to(&error, object) => Condition::Done(None),
                 Err(error) => Condition::Never(as_trouble(error)),
-                Ok(applied) if applied["metadata"]["deletionTimestamp"].is_null() => {
+                Ok(applied) if !is_going(&applied) && !is_over(&applied) => {
                     Condition::Done(Some(applied))
                 }
                 Ok(_) if cancel.is_cancelled() => Condition::Never(ended()),
@@ -193,10 +200,21 @@ impl Fixtures {
                     let detail = format!("{what}: an earlier one is being deleted, and stays");
                     Condition::Never(Trouble::new(TroubleKind::FixtureChanged, detail))
                 }
+                Ok(applied) if !is_going(&applied) => self.remove(&applied).await,
                 Ok(_) => Condition::NotYet("an earlier one is still being deleted".to_owned()),
             }
         })
         .await
+    }
+
+    /// Removes a pod of an earlier application that has ended.
+    async fn remove<T>(&self, pod: &Json) -> Condition<T> {
+        let removed = match Backend::of(pod) {
+            Some(pod) => self.delete(&pod).await,
+            None => Ok(()),
+        };
+        let status = |()| "an earlier one that has ended is removed".to_owned();
+        Condition::NotYet(removed.map_or_else(|trouble| trouble.detail, status))
     }
 
     /// Waits until a fixture stands and is what was applied, at most until somebody changes that.
@@ -283,7 +301,7 @@ impl Fixtures {
                 let mut replicas = applied.iter().map(|object| &object["spec"]["replicas"]);
                 let replicas = replicas.find_map(Json::as_u64).unwrap_or(1);
                 let replicas = usize::try_from(replicas).unwrap_or(usize::MAX);
-                let pods = self.wait_for_pods(key, replicas).await?;
+                let pods = self.wait_for_pods(key, applied, replicas).await?;
                 Ok(standing(applied, pods))
             }
             FixtureName::Sched(fixture) => {
@@ -305,11 +323,11 @@ impl Fixtures {
             | FixtureName::EachWindowsNode
             | FixtureName::LinuxNodeProber
             | FixtureName::WindowsNodeProber => {
-                let pods = self.wait_for_pods(key, 1).await?;
+                let pods = self.wait_for_pods(key, applied, 1).await?;
                 Ok(standing(applied, pods))
             }
             FixtureName::LinuxPodProber => {
-                let pods = self.wait_for_pods(key, 1).await?;
+                let pods = self.wait_for_pods(key, applied, 1).await?;
                 let domain = self.domain().await?;
                 Ok(StandingFixture {
                     domain,
@@ -352,100 +370,10 @@ impl Fixtures {
         })
         .await
     }
+}
 
-    /// Waits until the scheduler has said of each pod where it goes or why it goes nowhere, and, where
-    /// it matters, the kubelet whether it starts.
-    async fn wait_for_settled(
-        &mut self,
-        key: &FixtureKey,
-        applied: &[Json],
-        starts: bool,
-    ) -> Result<(), Trouble> {
-        let stays = |object: &&Json| {
-            object["kind"] == "Pod" && object["metadata"]["labels"][labels::MAY_GO].is_null()
-        };
-        let names = applied.iter().filter(stays);
-        let names: Vec<_> = names
-            .filter_map(|pod| {
-                let metadata = &pod["metadata"];
-                let namespace = metadata["namespace"].as_str()?;
-                Some(format!("{namespace}/{}", metadata["name"].as_str()?))
-            })
-            .collect();
-        let (what, limit) = (format!("pods of {key}"), self.api.durations().fixture);
-        wait_for_objects(&mut self.pods, limit, &what, |pods| {
-            for name in &names {
-                let settled = pods.get(name).map(|pod| settled(pod, starts));
-                match settled {
-                    Some(Condition::Done(())) => {}
-                    Some(other) => return other,
-                    None => return Condition::NotYet(format!("{name} is not seen yet")),
-                }
-            }
-            Condition::Done(())
-        })
-        .await
-    }
-
-    /// The pods of a fixture, once so many are Ready.
-    pub(super) async fn wait_for_pods(
-        &mut self,
-        key: &FixtureKey,
-        count: usize,
-    ) -> Result<Vec<StandingPod>, Trouble> {
-        let what = format!("pods of {key}");
-        let durations = self.api.durations().clone();
-        let settle = settles_in(key.name, &durations);
-        let mut waits = BTreeMap::new();
-        let mut ready_since: Option<(Instant, BTreeMap<String, u64>)> = None;
-        // Whether all that is amiss is that some have not begun
-        let mut preparing = false;
-        let waited = wait_for_objects(&mut self.pods, durations.fixture, &what, |pods| {
-            let now = Instant::now();
-            let mut ready = BTreeMap::new();
-            let mut waiting = Vec::new();
-            preparing = false;
-            for (name, pod) in pods.iter().filter(|(_, pod)| belongs(pod, key)) {
-                let wait = waits
-                    .entry(name.clone())
-                    .or_insert_with(|| PodWait::new(durations.unscheduled));
-                match wait.look(pod, now) {
-                    Condition::Done(()) => {
-                        ready.insert(name.clone(), restarts(pod));
-                    }
-                    Condition::NotYet(status) => {
-                        preparing |= !have_begun(pod);
-                        waiting.push(status);
-                    }
-                    Condition::Never(trouble) => {
-                        preparing = false;
-                        return Condition::Never(trouble);
-                    }
-                }
-            }
-            let status = format!("{} of {count} Ready; {}", ready.len(), waiting.join("; "));
-            if ready.len() < count {
-                ready_since = None;
-                return Condition::NotYet(status);
-            }
-            let since = match ready_since.take() {
-                Some((since, same)) if same == ready => since,
-                _ => now,
-            };
-            let done = now.saturating_duration_since(since) >= settle;
-            if done {
-                let ready = pods.iter().filter(|(name, _)| ready.contains_key(*name));
-                return Condition::Done(ready.filter_map(|(_, pod)| standing_pod(pod)).collect());
-            }
-            ready_since = Some((since, ready));
-            Condition::NotYet(status)
-        })
-        .await;
-        match preparing {
-            true => waited.map_err(never_begun),
-            false => waited,
-        }
-    }
+fn is_going(object: &Json) -> bool {
+    !object["metadata"]["deletionTimestamp"].is_null()
 }
 
 #[cfg(test)]
@@ -454,6 +382,7 @@ pub(super) mod tests {
 
     use super::*;
     use crate::cluster::fake::Fake;
+    use crate::cluster::labels;
     use crate::transport::pause;
     use serde_json::json;
     use winconform_core::facts::{Os, WindowsBuild};
@@ -485,6 +414,7 @@ pub(super) mod tests {
             domain: Arc::default(),
             copied: Arc::default(),
             pods: watch::channel(Watched::default()).1,
+            repeat: Repeat::Times(1),
         }
     }
 
@@ -612,6 +542,25 @@ pub(super) mod tests {
         let patch = format!("PATCH {UNBOUND}");
         let applied = fake.log().iter().filter(|line| **line == patch).count();
         assert!((2..10).contains(&applied), "{applied}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pod_of_ours_that_ended_is_removed_and_applied_again() {
+        let fake = Fake::default();
+        let pod = |uid: &str, phase: &str| {
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"uid": uid,
+                "name": "winconform-unbound", "namespace": "winconform-host-r1",
+                "labels": {labels::RUN: "r1"}}, "status": {"phase": phase}})
+        };
+        fake.script(&format!("PATCH {UNBOUND} "), 200, pod("old", "Failed"));
+        let (stood, ()) = tokio::join!(stand(&fake, FixtureName::UnboundPods), async {
+            pause(Duration::from_secs(3)).await;
+            fake.script(&format!("PATCH {UNBOUND} "), 200, pod("new", "Pending"));
+            fake.script(&format!("GET {UNBOUND} "), 200, pod("new", "Pending"));
+        });
+        assert_eq!(stood, Ok(StandingFixture::default()));
+        let removed = format!("DELETE {UNBOUND}");
+        assert!(fake.log().contains(&removed), "{:?}", fake.log());
     }
 
     #[tokio::test(start_paused = true)]

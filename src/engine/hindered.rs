@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::mem::replace;
-use std::sync::OnceLock;
 
 use serde_json::Value as Json;
 use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
-use winconform_core::way::{ApiRequest, FixtureKey, Trouble};
+use winconform_core::way::{ApiRequest, FixtureKey, Trouble, TroubleKind};
 
 use crate::cluster::hindrance::{Hindrance, awaits_sandbox, refused, sandbox};
 use crate::cluster::kinds::{DEPLOYMENTS, Kind};
@@ -17,8 +16,8 @@ use crate::transport::{Api, encode};
 /// So much longer one of many like it goes without being asked for.
 const RARELY: u32 = 4;
 
-/// Returns when something keeps them back for good, or has for as long as the scheduler may find no
-/// node; never otherwise.
+/// Returns when something keeps them back for good, or has for as long as a sandbox may take or, of
+/// anything else, the scheduler may find no node; never otherwise.
 pub(super) async fn hindered(
     api: &Api,
     key: &FixtureKey,
@@ -30,8 +29,7 @@ pub(super) async fn hindered(
         .iter()
         .filter(|object| Kind::of(object) == Some(&DEPLOYMENTS));
     let deployments: Vec<_> = deployments.collect();
-    // What may pass is given as long as the scheduler is
-    let first_seen = OnceLock::new();
+    let first_seen: Mutex<Option<Instant>> = Mutex::new(None);
     // Most have their sandbox before anybody has to ask
     let late = Mutex::new(BTreeSet::new());
     let first = match key.node {
@@ -57,14 +55,20 @@ pub(super) async fn hindered(
         let late = replace(&mut *late.lock().await, names);
         let late = waits.into_iter().filter(|pod| late.contains(&name_of(pod)));
         found = found.or(failed_sandbox(api, &late.collect::<Vec<_>>()).await);
-        let now = Instant::now();
-        let lasts = |found: &Hindrance| {
-            let since = *first_seen.get_or_init(|| now);
-            found.lasting || now.saturating_duration_since(since) >= durations.unscheduled
+        let mut first_seen = first_seen.lock().await;
+        let Some(Hindrance { trouble, lasting }) = found else {
+            *first_seen = None;
+            return Condition::NotYet("nothing".to_owned());
         };
-        match found.filter(lasts) {
-            Some(found) => Condition::Done(found.trouble),
-            None => Condition::NotYet("nothing".to_owned()),
+        let now = Instant::now();
+        let since = *first_seen.get_or_insert(now);
+        let patience = match trouble.kind {
+            TroubleKind::SandboxFailed => durations.sandbox,
+            _ => durations.unscheduled,
+        };
+        match lasting || now.saturating_duration_since(since) >= patience {
+            true => Condition::Done(trouble),
+            false => Condition::NotYet(trouble.detail),
         }
     });
     match found.await {
@@ -130,12 +134,13 @@ async fn failed_sandbox(api: &Api, pods: &[&Json]) -> Option<Hindrance> {
 mod tests {
     use super::*;
     use crate::cluster::fake::Fake;
+    use crate::transport::pause;
     use serde_json::json;
     use std::sync::Arc;
     use std::time::Duration;
     use tokio::time::timeout;
     use winconform_core::facts::{PoolName, WindowsBuild};
-    use winconform_core::way::{FixtureName, TroubleKind};
+    use winconform_core::way::FixtureName;
 
     const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/a/deployments/d";
     const EVENTS: &str = "GET /api/v1/namespaces/a/events ";
@@ -194,7 +199,7 @@ mod tests {
             200,
             event("plugin type=\"win-bridge\" failed (add)"),
         );
-        let patience = fake.api().durations().unscheduled;
+        let patience = fake.api().durations().sandbox;
         let (found, took) = within(&fake, vec![pod("False")], Duration::from_mins(20)).await;
         let trouble = found.expect("it lasted");
         assert_eq!(trouble.kind, TroubleKind::SandboxFailed);
@@ -203,6 +208,34 @@ mod tests {
         fake.script(EVENTS, 200, event("no runtime for \"x\" is configured"));
         let (found, took) = within(&fake, vec![pod("False")], Duration::from_mins(20)).await;
         assert!(found.is_some() && took < Duration::from_secs(1), "{took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_passed_is_forgotten_when_it_happens_again() {
+        let fake = Fake::default();
+        fake.put(DEPLOYMENT, deployment(&json!([])));
+        let late = json!({"items": [{"reason": "FailedCreatePodSandBox", "message": "late"}]});
+        fake.script(EVENTS, 200, late);
+        let api = fake.api();
+        let (patience, applied) = (api.durations().sandbox, [deployment(&json!([]))]);
+        let watched = |made: &str| Watched {
+            objects: Arc::new([("a/p".to_owned(), pod(made))].into()),
+            refused: None,
+        };
+        let (send, pods) = watch::channel(watched("False"));
+        let of = key();
+        let goes_on = async {
+            for (made, length) in [("True", patience / 2), ("False", patience)] {
+                pause(length).await;
+                send.send_replace(watched(made));
+            }
+            pause(Duration::from_secs(35)).await;
+        };
+        let trouble = tokio::select! {
+            trouble = hindered(&api, &of, &applied, &pods) => Some(trouble),
+            () = goes_on => None,
+        };
+        assert_eq!(trouble, None);
     }
 
     #[tokio::test(start_paused = true)]

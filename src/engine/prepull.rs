@@ -212,11 +212,14 @@ async fn pull_all(
         .collect()
         .await;
     let mut waits = BTreeMap::new();
-    let durations = fixtures.api.durations().clone();
+    let (durations, limits) = (
+        fixtures.api.durations().clone(),
+        fixtures.api.limits().clone(),
+    );
     for (name, applied) in applied {
         match applied {
             Ok(()) => {
-                waits.insert(name, PodWait::new(durations.unscheduled));
+                waits.insert(name, PodWait::new(&durations, &limits));
             }
             Err(_) if cancel.is_cancelled() => return,
             Err(trouble) => tell(&left[&name].0.pull, Err(&trouble)),

@@ -20,6 +20,14 @@ impl Repeat {
         }
     }
 
+    /// How long a pod may live that is to outlive all of it, so far as its end is known, by `slack`.
+    pub(super) fn outlived_by(self, slack: Duration) -> Duration {
+        match self {
+            Self::Times(_) => slack,
+            Self::For(time) => time.saturating_add(slack),
+        }
+    }
+
     /// Whether this repetition is known to be the last.
     pub(super) fn ends_with(self, repetition: u32) -> bool {
         matches!(self, Self::Times(times) if repetition >= times)

@@ -331,6 +331,7 @@ pub(super) fn fixtures(
         domain: Arc::default(),
         copied: Arc::default(),
         pods,
+        repeat: options.repeat,
     }
 }
 

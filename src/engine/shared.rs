@@ -1,10 +1,12 @@
 //! Requests that several looks have in common, each sent once.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
+use tokio::time::Instant;
 use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
 
 use crate::transport::Api;
@@ -15,8 +17,8 @@ pub(super) type Attempt = u32;
 type Answer = Shared<BoxFuture<'static, Result<ApiReply, Trouble>>>;
 type Key = (Attempt, Verb, String, Option<String>);
 
-/// So many in a row without an answer, and the rest is not asked: each would take as long, and a
-/// webhook that nobody answers for would hold a run for hours.
+/// So many in a row without an answer, which took long, and the rest is asked one at a time: each would
+/// take as long, and a webhook that hangs would hold a run for hours.
 const PATIENCE: usize = 16;
 
 /// Sends each request once per attempt, whoever asks for it: the control of many checks is one
@@ -31,7 +33,11 @@ pub(super) struct SharedRequests {
 #[derive(Default)]
 struct Unanswered {
     count: usize,
+    /// How long all of them took together: what fails at once costs nothing.
+    took: Duration,
     last: Option<Trouble>,
+    /// When the request was sent that finds out whether there are answers again, while it is under way.
+    trial: Option<Instant>,
 }
 
 impl SharedRequests {
@@ -50,11 +56,10 @@ impl SharedRequests {
             let unanswered = Arc::clone(&self.unanswered);
             let sending = || {
                 async move {
-                    if let Some(trouble) = given_up(&unanswered) {
-                        return Err(trouble);
-                    }
+                    let begun = Instant::now();
+                    locked(&unanswered).begin(begun, api.durations().dry_run_answer)?;
                     let sent = api.send(&request).await;
-                    note(&unanswered, &sent);
+                    locked(&unanswered).note(begun, &sent);
                     sent
                 }
                 .boxed()
@@ -64,44 +69,67 @@ impl SharedRequests {
         };
         answer.await
     }
+
+    /// Lets go of all answers, once nobody asks for them any more: the next repetition wants its own.
+    pub(super) fn forget(&self) {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.clear();
+    }
 }
 
-/// The trouble of those before, once nothing else is to be expected.
-fn given_up(unanswered: &Mutex<Unanswered>) -> Option<Trouble> {
-    let unanswered = unanswered.lock().unwrap_or_else(PoisonError::into_inner);
-    let last = unanswered.last.as_ref()?;
-    (unanswered.count >= PATIENCE).then(|| {
+fn locked(unanswered: &Mutex<Unanswered>) -> MutexGuard<'_, Unanswered> {
+    unanswered.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Unanswered {
+    /// Lets a request be sent, or gives the trouble of those before: once so many have taken longer
+    /// together than `patience`, all but one at a time are not asked.
+    fn begin(&mut self, begun: Instant, patience: Duration) -> Result<(), Trouble> {
+        let Some(last) = &self.last else {
+            return Ok(());
+        };
+        if self.count < PATIENCE || self.took < patience {
+            return Ok(());
+        }
+        if self.trial.is_none() {
+            self.trial = Some(begun);
+            return Ok(());
+        }
         let detail = format!(
             "not asked, since {} before it went without an answer: {}",
-            unanswered.count, last.detail
+            self.count, last.detail
         );
-        Trouble::new(last.kind, detail)
-    })
-}
+        Err(Trouble::new(last.kind, detail))
+    }
 
-fn note(unanswered: &Mutex<Unanswered>, sent: &Result<ApiReply, Trouble>) {
-    let mut unanswered = unanswered.lock().unwrap_or_else(PoisonError::into_inner);
-    let trouble = match sent {
-        Ok(reply) if reply.status < 500 => {
-            *unanswered = Unanswered::default();
-            return;
-        }
-        Ok(reply) => {
-            let words = reply.message();
-            let detail = format!("status {}: {words}", reply.status);
-            Trouble::new(TroubleKind::ApiUnavailable, detail)
-        }
-        Err(trouble) => trouble.clone(),
-    };
-    unanswered.count += 1;
-    unanswered.last = Some(trouble);
+    fn note(&mut self, begun: Instant, sent: &Result<ApiReply, Trouble>) {
+        let trouble = match sent {
+            Ok(reply) if reply.status < 500 => {
+                *self = Self::default();
+                return;
+            }
+            Ok(reply) => {
+                let words = reply.message();
+                let detail = format!("status {}: {words}", reply.status);
+                Trouble::new(TroubleKind::ApiUnavailable, detail)
+            }
+            Err(trouble) => trouble.clone(),
+        };
+        self.count += 1;
+        self.took += begun.elapsed();
+        self.last = Some(trouble);
+        self.trial = self.trial.filter(|trial| *trial != begun);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cluster::fake::Fake;
+    use futures::future::join_all;
     use serde_json::json;
+    use std::ops::Range;
+    use tokio::sync::watch;
 
     const PATH: &str = "/api/v1/namespaces/a/pods";
 
@@ -138,24 +166,53 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn after_many_without_an_answer_the_rest_is_not_asked() {
+    async fn answers_of_earlier_repetitions_are_not_kept() {
         let fake = Fake::default();
-        let words =
-            "Internal error occurred: failed calling webhook \"x\": context deadline exceeded";
-        let answer = json!({"kind": "Status", "message": words});
-        fake.script(&format!("POST {PATH}"), 500, answer);
+        fake.script(&format!("POST {PATH}"), 422, json!({"kind": "Status"}));
         let (api, shared) = (fake.api(), SharedRequests::default());
-        for name in 0..PATIENCE {
-            shared.send(&api, request(name), 0).await.expect("a reply");
+        for attempt in 0..10 {
+            shared.forget();
+            let sent = shared.send(&api, request(1), attempt).await;
+            sent.expect("an answer");
+            let kept = shared.answers.lock().expect("not poisoned").len();
+            assert_eq!(kept, 1, "in repetition {attempt}");
         }
-        let trouble = shared
-            .send(&api, request(PATIENCE), 0)
-            .await
-            .expect_err("not asked");
-        assert!(
-            trouble.detail.contains("failed calling webhook"),
-            "{trouble}"
-        );
-        assert_eq!(sent(&api), PATIENCE as u64);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_that_fail_at_once_are_no_reason_to_ask_no_more() {
+        let fake = Fake::default();
+        let refused = json!({"kind": "Status", "message": "connection refused"});
+        fake.script(&format!("POST {PATH}"), 500, refused);
+        let (api, shared) = (fake.api(), SharedRequests::default());
+        for name in 0..PATIENCE * 4 {
+            let reply = shared.send(&api, request(name), 0).await;
+            assert_eq!(reply.expect("it is asked").status, 500);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_at_a_time_finds_out_whether_what_hangs_still_does() {
+        let fake = Fake::default();
+        let hung = json!({"kind": "Status", "message": "failed calling webhook"});
+        fake.script(&format!("POST {PATH}"), 500, hung);
+        // Each takes a second
+        fake.signal_at(&format!("POST {PATH}"), watch::channel(0).0);
+        let (api, shared) = (fake.api(), SharedRequests::default());
+        let all = async |names: Range<usize>| {
+            join_all(names.map(|name| shared.send(&api, request(name), 0))).await
+        };
+        assert!(all(0..40).await.iter().all(Result::is_ok));
+        let many = all(100..200).await;
+        assert_eq!((many.iter().flatten().count(), sent(&api)), (1, 41));
+        let trouble = many.iter().find_map(|reply| reply.as_ref().err());
+        let trouble = trouble.expect("the others are not asked");
+        assert!(trouble.detail.contains("failed calling webhook"));
+        fake.script(&format!("POST {PATH}"), 422, json!({"kind": "Status"}));
+        for names in [200..201, 201..300] {
+            let answers = all(names).await;
+            assert!(answers.iter().flatten().all(|reply| reply.status == 422));
+            assert!(answers.iter().all(Result::is_ok));
+        }
     }
 }

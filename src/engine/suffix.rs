@@ -11,7 +11,7 @@ impl Fixtures {
     /// The cluster's DNS suffix, once the prober in a Linux pod can tell it; asked for once.
     pub(super) async fn domain(&self) -> Result<Option<String>, Trouble> {
         let key = FixtureName::LinuxPodProber.at(None);
-        self.clone().wait_for_pods(&key, 1).await?;
+        self.clone().wait_for_pods(&key, &[], 1).await?;
         let mut domain = self.domain.lock().await;
         if domain.is_none() {
             let pod = PodRef {

@@ -1,22 +1,31 @@
 //! Everything looked at more than once in one run.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::Api;
 use kube::api::DeleteParams;
 use libtest_mimic::Trial;
 use tokio::sync::watch;
+use winconform::cluster::Cluster;
 use winconform::engine::{Repeat, RunOptions};
-use winconform_core::record::{Event, Exit, FixtureOutcome, Line, RunView};
+use winconform_core::config::{Durations, Limits};
+use winconform_core::record::{Event, Exit, FixtureOutcome, Line, RunView, SIMULATED};
 use winconform_core::verdict::Verdict;
 use winconform_core::way::FixtureName;
 
 use crate::ring::two;
-use crate::world::{Outcome, World, lines, ran, selection, trial, undisturbed, within, within_of};
+use crate::world::{
+    Outcome, World, lines, ran, selection, took, trial, undisturbed, within, within_of,
+};
 
 /// Looked at after its backends came and went.
 const CHURN: &str = "net.after-churn[pool=windows-2022,source=windows-pod]";
+
+/// How long pods live at most here, and so many repetitions that they go on for longer.
+const POD_DEADLINE: Duration = Duration::from_mins(1);
+const REPETITIONS: u32 = 150;
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -24,6 +33,12 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("what_goes_stale_only_later_has_failed_and_is_flaky", later),
         trial("what_fails_in_one_repetition_of_three_has_failed", once),
         trial("what_is_deleted_in_one_repetition_is_broken_there", deleted),
+        trial("pods_that_end_by_their_deadline_are_made_anew", || {
+            deadlines(Repeat::Times(REPETITIONS))
+        }),
+        trial("a_soak_is_outlived_by_its_pods", || {
+            deadlines(Repeat::For(POD_DEADLINE * 2))
+        }),
     ]
 }
 
@@ -206,6 +221,51 @@ fn deleted() -> Outcome {
             .contains("could not be told in every repetition of 3")
         {
             return Err(format!("that is not told:\n{}", ran.told()));
+        }
+        world.unchanged(&before)
+    })
+}
+
+/// Pods have a deadline, lest a run that was killed leave them for ever: a soak sets it beyond its own end, and
+/// otherwise they are made anew when it has come. Either way every repetition tells everything.
+fn deadlines(repeat: Repeat) -> Outcome {
+    within(async |world: &World| {
+        let before = world.objects();
+        let durations = Durations {
+            pod_deadline: POD_DEADLINE,
+            ..Durations::default()
+        };
+        let client = world.server.client();
+        let cluster = Cluster::behind(client, SIMULATED, durations, Limits::default());
+        let options = RunOptions {
+            repeat,
+            selection: selection(&["net.pod-to-pod-cross-os/to-linux"]),
+            ..world.settings("r0")
+        };
+        let ran = undisturbed(&cluster, &options).await;
+        ran.came_to(Exit::Conformant)?;
+        let (view, lines) = (ran.view()?, lines(&ran)?);
+        for check in view.checks.values() {
+            let (verdict, flaky, times) = came(&view, check.planned.id.as_str())?;
+            if (verdict, flaky, times.len()) != (Verdict::Pass, false, 0) {
+                return Err(format!("{verdict:?}, {times:?}\n{}", ran.told()));
+            }
+        }
+        let last = lines.iter().filter_map(begins).max();
+        if matches!(repeat, Repeat::Times(times) if last != Some(times))
+            || took(&view) < POD_DEADLINE * 2
+        {
+            return Err(format!("it ended with repetition {last:?}"));
+        }
+        let names = lines.iter().filter_map(|line| match &line.event {
+            Event::Intent(one) if one.kind == "Pod" => Some(one.name.clone()),
+            _ => None,
+        });
+        let mut times = BTreeMap::<String, u32>::new();
+        names.for_each(|name| *times.entry(name).or_default() += 1);
+        let anew = matches!(repeat, Repeat::Times(_));
+        if times.values().any(|times| *times > 1) != anew {
+            return Err(format!("{times:?}"));
         }
         world.unchanged(&before)
     })

@@ -42,6 +42,12 @@ pub struct Durations {
     pub stays_ready: Duration,
     /// How long the scheduler may find no node for a pod before that is final.
     pub unscheduled: Duration,
+    /// How long a pull or a start may go on failing with words that may pass, such as of a registry
+    /// that limits its rate.
+    pub failing: Duration,
+    /// How long a pod may go without a sandbox: hcs took 3 min 46 s to start one that then ran
+    /// (kubernetes#107561).
+    pub sandbox: Duration,
     /// How long a place to look from waits, once it could look at something, for all that it will
     /// look at to stand: each session costs more than its looks.
     pub gather: Duration,
@@ -67,7 +73,7 @@ pub struct Durations {
     pub lease: Duration,
     /// How often the Lease is renewed.
     pub lease_renewal: Duration,
-    /// How long a pod of ours lives at most, should nobody ever remove it.
+    /// How long a pod of ours lives at most, should nobody ever remove it; beyond a soak's own time.
     pub pod_deadline: Duration,
 }
 
@@ -106,6 +112,8 @@ impl Default for Durations {
             outlasts_liveness: seconds(70),
             stays_ready: seconds(5),
             unscheduled: seconds(30),
+            failing: seconds(3 * 60),
+            sandbox: seconds(5 * 60),
             gather: seconds(60),
             gather_per_node: seconds(90),
             converge: seconds(60),

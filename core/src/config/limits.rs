@@ -27,6 +27,8 @@ pub struct Limits {
     pub looks_per_sweep: usize,
     /// Times an exec is begun again when its transport failed.
     pub exec_tries: u32,
+    /// Times the kubelet tries a pull or a start again before its failing is final.
+    pub kubelet_retries: u64,
 }
 
 impl Default for Limits {
@@ -42,6 +44,7 @@ impl Default for Limits {
             recorded_reply: 4 << 10,
             looks_per_sweep: 256,
             exec_tries: 4,
+            kubelet_retries: 3,
         }
     }
 }

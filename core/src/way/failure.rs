@@ -104,12 +104,14 @@ impl StartFailure {
     }
 
     /// The failure that words of a runtime or kubelet tell of: those of containerd
-    /// (`core/images/image.go`; older ones say `no matching manifest`) and of hcsshim
-    /// (`ErrVmcomputeOperationInvalidState…`, 0xc0370101).
+    /// (`core/images/image.go`; older ones say `no matching manifest`), of CRI-O (cri-o#6457) and of
+    /// hcsshim (`ErrVmcomputeOperationInvalidState…`, 0xc0370101).
     pub fn of(words: &str) -> Option<Self> {
-        const PLATFORM: [&str; 2] = [
+        const PLATFORM: [&str; 4] = [
             "no match for platform in manifest",
             "no matching manifest for",
+            "no image found in manifest list for",
+            "no image found in image index for",
         ];
         const BUILD: [&str; 3] = [
             "The container operating system does not match the host operating system",
