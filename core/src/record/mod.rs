@@ -20,6 +20,7 @@ pub use event::{
 };
 pub use fold::{CheckView, RecordError, RunView, read};
 pub use outcome::{Exit, Tally, exit};
+pub use redact::redact;
 pub use resume::ResumeError;
 pub use span::{Activity, After, Span};
 pub use write::to_line;

@@ -42,7 +42,7 @@ const BEGINNINGS: [&str; 8] = [
 const SHORTEST: usize = 16;
 
 /// Strikes out of text what looks like a secret; its lines stay as many as they are.
-pub(super) fn redact(text: &str) -> String {
+pub fn redact(text: &str) -> String {
     let mut in_key = false;
     let begins = |line: &str| line.contains("-----BEGIN") && line.contains("PRIVATE KEY");
     let ends = |line: &str| line.contains("-----END") && line.contains("PRIVATE KEY");
