@@ -35,6 +35,7 @@
 //! | what is known of a cluster, and how | `core/src/facts/`, `src/cluster/facts/`; products: `core/src/facts/products/products.yaml` |
 //! | what is deployed | `manifests/`, `src/engine/manifest.rs` |
 //! | which image is pulled where, when and with what | `core/src/config/images.rs`, `src/engine/pull_secrets.rs` |
+//! | how the API server is reached, and who asks | `src/cluster/client.rs`, `proxy.rs`, `credential.rs` |
 //! | which clusters are left alone | `src/cluster/guard.rs` |
 //! | what is sent again, and for how long | `src/transport/` |
 //! | what others may not take away unnoticed | `src/engine/made.rs` |

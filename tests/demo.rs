@@ -518,3 +518,49 @@ fn what_is_not_known_is_told_before_anything_begins() {
         assert_eq!(text(&refused.stdout), "");
     }
 }
+
+#[test]
+fn what_is_not_tested_somewhere_says_where_and_a_report_exits_as_its_run_did() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().to_str().expect("a path in UTF-8");
+    let fault = "memory-pressure=windows-2022";
+    let select = "net.service-ip-from-pod";
+    let done = demo(&["--fault", fault, "--select", select, "--out", out]);
+    let said = text(&done.stdout);
+    assert_eq!(done.status.code(), Some(11), "{said}");
+    let unwrapped = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let begin = "1 claim not tested on windows-2022 (the cluster has no usable windows-2022 node: ";
+    assert!(unwrapped.contains(begin), "{said}");
+    let report = Command::new(env!("CARGO_BIN_EXE_winconform"))
+        .args(["report", &format!("{out}/record.jsonl")])
+        .output()
+        .expect("the binary runs");
+    assert_eq!(text(&report.stdout), said);
+    assert_eq!(report.status.code(), Some(11));
+}
+
+#[test]
+fn a_record_that_is_in_no_file_is_not_pointed_to() {
+    let select = ["--topology", "hybrid", "--select", "sample.nanoserver"];
+    let done = demo(&[&select[..], &["--fault", "pull-fails=windows"]].concat());
+    let said = text(&done.stdout);
+    assert!(said.contains("fixtures that failed"), "{said}");
+    assert!(!said.contains("record.jsonl"), "{said}");
+    assert!(said.contains("--out DIR"), "{said}");
+}
+
+#[test]
+fn on_a_full_disk_the_code_that_is_told_is_that_of_the_process() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // Writing beyond the limit fails as it does on a full disk
+    let full = "trap '' XFSZ; ulimit -f 128; exec \"$@\"";
+    let done = Command::new("sh")
+        .args(["-c", full, "sh", env!("CARGO_BIN_EXE_winconform"), "demo"])
+        .args(["--topology", "hybrid", "--out"])
+        .arg(folder.path())
+        .output()
+        .expect("the binary runs");
+    let (said, told) = (text(&done.stdout), text(&done.stderr));
+    assert_eq!(done.status.code(), Some(1), "{told}");
+    assert!(said.trim_end().ends_with("(exit 1)"), "{said}");
+}

@@ -14,7 +14,7 @@ use hybrid_sim::front::{Front, FrontOptions};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
 use winconform::cluster::kube_config;
-use winconform_core::record::read;
+use winconform_core::record::{exit, read};
 
 use world::{Outcome, Trials, World};
 
@@ -270,7 +270,7 @@ async fn killed(world: &World, moment: &str) -> Outcome {
     }
     let record = out.path().join("record.jsonl");
     let (code, told) = output(binary(world, &["report", &record.to_string_lossy()])).await;
-    equal(code, Some(0), &told)?;
+    equal(code, Some(exit(&view).code().into()), &told)?;
     let (code, told) = output(binary(world, &["cleanup"])).await;
     equal(code, Some(0), &told)?;
     unchanged(&before, &everything(world).await)

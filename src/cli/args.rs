@@ -49,7 +49,7 @@ pub(super) enum Command {
     Explain(ExplainArgs),
     /// Remove what a killed run left behind
     Cleanup(CleanupArgs),
-    /// Make the reports of a run again from its record
+    /// Make the reports of a run again from its record, and exit as that run did
     Report(ReportArgs),
     /// Print an example or the schema of a config file, or check one
     #[command(subcommand)]

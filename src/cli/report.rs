@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use winconform_core::record::{RunView, read};
+use winconform_core::record::{RunView, exit, read};
 
 use super::args::ReportArgs;
 use super::error::CliError;
@@ -18,7 +18,7 @@ pub(super) fn run(args: &ReportArgs, screen: &Screen) -> Result<u8, CliError> {
         out::write(folder, &view)?;
     }
     screen.report(&view, args.format)?;
-    Ok(0)
+    Ok(exit(&view).code())
 }
 
 /// Reads a record.

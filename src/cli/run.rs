@@ -114,7 +114,8 @@ pub(super) fn reported(
     }
 
     // Whatever came of it, what is on record is reported
-    let view = read(&journal.text());
+    let mut view = read(&journal.text());
+    let in_no_file = folder.is_none();
     let nothing = finished
         .as_ref()
         .is_ok_and(|finished| finished.exit == Exit::NothingSelected);
@@ -125,17 +126,21 @@ pub(super) fn reported(
         }
         folder => folder,
     };
+    let finished = finished.map_err(CliError::Run);
     let mut unwritten = None;
-    if let Ok(view) = &view {
+    if let Ok(view) = &mut view {
+        view.process = finished.as_ref().err().map(CliError::exit_code);
+        view.unwritten = in_no_file;
         if let Some(folder) = folder {
             unwritten = out::write(folder, view).err();
+            view.process = view.process.or(unwritten.as_ref().map(CliError::exit_code));
         }
         let told = !view.checks.is_empty() || view.planned || finished.is_ok();
         if told || format != ReportFormat::Text {
             unwritten = screen.report(view, format).err().or(unwritten);
         }
     }
-    let finished = finished.map_err(CliError::Run)?;
+    let finished = finished?;
     match unwritten {
         Some(error) => Err(error),
         None => Ok(finished),

@@ -16,7 +16,7 @@ use super::error::CliError;
 use super::screen::Screen;
 use super::topology;
 use super::warnings;
-use crate::cluster::{ConnectError, ConnectOptions, KubeconfigError, kube_config};
+use crate::cluster::{ConnectError, ConnectOptions, KubeconfigError, kube_config, named};
 
 pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliError> {
     if args.list_topologies {
@@ -70,7 +70,7 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
     };
     let path = front.as_ref().map(|(_, path)| path.clone());
     let traces = Traces::default();
-    let client = cluster.api.client().clone();
+    let client = named(cluster.client.clone(), "hybrid-sim");
     let all = async {
         let joined = Box::pin(stay(client, join_options, &traces, &halt, screen)).await;
         if let Some((front, path)) = front {

@@ -1,24 +1,24 @@
 //! Reaching the cluster: a client for one context, and proof that its server answers.
 
+use std::error::Error;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
-use kube::client::{AuthError, ClientBuilder};
+use kube::client::AuthError;
 use kube::config::Config;
 use tokio::time::{Instant, timeout};
-use tower::util::MapFutureLayer;
+use tower::util::service_fn;
 use tower::{BoxError, Layer};
 use winconform_core::config::{Durations, Limits};
 use winconform_core::text::printable;
 use winconform_core::way::{ApiReply, ApiRequest};
 
+use super::client::{client, head_timeout, longest_head, named};
+use super::credential::{Credential, CredentialError};
 use super::kubeconfig::{Chosen, KubeconfigError, Sources, choose, unusable};
+use super::proxy::ProxyError;
 use crate::transport::{Api, Failure, Pace, causes, pause, words};
 
-/// From the first packet to a standing TCP and TLS connection.
-const CONNECT: Duration = Duration::from_secs(5);
 /// All tries to reach the server; someone waits at a terminal.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Tries to reach the server.
@@ -55,7 +55,7 @@ impl Cluster {
         limits: Limits,
     ) -> Self {
         let head = head_timeout(longest_head(&durations));
-        let service = tower::service_fn(move |request| {
+        let service = service_fn(move |request| {
             let client = client.clone();
             async move { client.send(request).await.map_err(BoxError::from) }
         });
@@ -93,6 +93,16 @@ pub enum ConnectError {
         /// What happened.
         why: String,
     },
+    /// The proxy does not lead there.
+    #[error(
+        "the server {server} cannot be reached through {why}\n(check the proxy, and that it lets through to the server; NO_PROXY names what is reached without one)"
+    )]
+    Proxy {
+        /// Its address.
+        server: String,
+        /// The proxy, and what happened.
+        why: String,
+    },
     /// Its certificate is not trusted.
     #[error(
         "the certificate of {server} is not trusted: {why}\n(the certificate authority of the context belongs to another cluster, or is out of date)"
@@ -112,11 +122,11 @@ pub enum ConnectError {
         why: String,
     },
     /// No credential could be had.
-    #[error("no credential for {server}: {why}\n(log in again)")]
+    #[error("no credential for {server}: {why}")]
     NoCredential {
         /// Its address.
         server: String,
-        /// Why.
+        /// Why, and what to do next.
         why: String,
     },
     /// The server does not know who asks.
@@ -159,6 +169,7 @@ impl ConnectError {
             ) => 20,
             Self::Kubeconfig(_) | Self::Unusable { .. } => 2,
             Self::Unreachable { .. }
+            | Self::Proxy { .. }
             | Self::Untrusted { .. }
             | Self::Tls { .. }
             | Self::NoCredential { .. }
@@ -181,21 +192,39 @@ pub async fn connect(
     let Chosen {
         context,
         cluster,
-        config,
+        mut config,
+        proxy,
     } = choose(&sources, options.context.as_deref()).await?;
     let server = address(&config);
-    let client = client(config, &durations).map_err(|error| match &error {
-        kube::Error::InferKubeconfig(error) => unusable(&context, error).into(),
-        // Certificates and keys may be quoted by TLS' own words
-        kube::Error::RustlsTls(_) => ConnectError::Unusable {
+    let provider = config
+        .auth_info
+        .auth_provider
+        .as_ref()
+        .map(|own| printable(&own.name));
+    let credential = Credential::take(&mut config.auth_info).await;
+    let credential = credential.map_err(|error| {
+        let asked = format!("{server} (context `{}`)", printable(&context));
+        no_credential(&error, asked)
+    })?;
+    let client = client(&config, proxy.as_ref(), credential, &durations);
+    let client = client.map_err(|error| match (&error, provider) {
+        (kube::Error::InferKubeconfig(error), _) => unusable(&context, error).into(),
+        (error, provider) => ConnectError::Unusable {
             context: context.clone(),
-            why: "its certificates or key are not valid".to_owned(),
-        },
-        error => ConnectError::Unusable {
-            context: context.clone(),
-            why: words(error),
+            why: match (error, provider) {
+                // Certificates and keys may be quoted by TLS' own words
+                (kube::Error::RustlsTls(_), _) => {
+                    "its certificates or key are not valid".to_owned()
+                }
+                (kube::Error::Auth(_), Some(provider)) => format!(
+                    "the auth-provider `{provider}` is not supported\n\
+                     (use a credential plugin: `exec` in place of `auth-provider`)"
+                ),
+                _ => words(error),
+            },
         },
     })?;
+    let client = named(client, "winconform");
     let api = Api::new(client.clone(), durations, limits);
     reach(&api, &server).await?;
     Ok(Cluster {
@@ -206,44 +235,18 @@ pub async fn connect(
     })
 }
 
-/// The configuration of the chosen context, for a client of somebody else's.
+/// The configuration of the chosen context, for a client of somebody else's that goes by no proxy.
 pub async fn kube_config(options: &ConnectOptions) -> Result<Config, ConnectError> {
     let sources = Sources::of_process(options.kubeconfig.clone());
-    Ok(choose(&sources, options.context.as_deref()).await?.config)
-}
-
-/// A client under whose every request, watches included, lies a time-out for the answer's head.
-fn client(mut config: Config, durations: &Durations) -> Result<kube::Client, kube::Error> {
-    config.default_retry = false;
-    config.connect_timeout = Some(CONNECT);
-    config.read_timeout = None;
-    Ok(ClientBuilder::try_from(config)?
-        .with_layer(&head_timeout(longest_head(durations)))
-        .build())
-}
-
-/// The longest that anything waits for the head of an answer.
-fn longest_head(durations: &Durations) -> Duration {
-    let Durations {
-        api_answer,
-        dry_run_answer,
-        exec_connect,
-        ..
-    } = durations;
-    *api_answer.max(dry_run_answer).max(exec_connect)
-}
-
-/// A time-out for the head of an answer; its body, a watch's above all, may take longer.
-fn head_timeout<F, R>(
-    limit: Duration,
-) -> MapFutureLayer<impl Fn(F) -> BoxFuture<'static, Result<R, BoxError>> + Clone>
-where
-    F: Future<Output = Result<R, BoxError>> + Send + 'static,
-{
-    MapFutureLayer::new(move |answer| {
-        let ends = async move { timeout(limit, answer).await.map_err(BoxError::from)? };
-        ends.boxed()
-    })
+    let chosen = choose(&sources, options.context.as_deref()).await?;
+    match chosen.proxy {
+        None => Ok(chosen.config),
+        Some(_) => Err(ConnectError::Unusable {
+            context: chosen.context,
+            why: "a front goes by no proxy\n(name the server in NO_PROXY, or remove `proxy-url`)"
+                .to_owned(),
+        }),
+    }
 }
 
 /// Asks for the version until the server answers, but not for long.
@@ -303,18 +306,48 @@ fn classify(failure: Failure, server: &str) -> (ConnectError, bool) {
 
 fn classify_connection(error: &kube::Error, server: String) -> (ConnectError, bool) {
     let why = words(error);
-    if causes(error).any(<dyn std::error::Error>::is::<AuthError>) {
+    if causes(error).any(<dyn Error>::is::<ProxyError>) {
+        return (ConnectError::Proxy { server, why }, true);
+    }
+    if let Some(error) = causes(error).find_map(|cause| cause.downcast_ref::<CredentialError>()) {
+        return (no_credential(error, server), false);
+    }
+    if causes(error).any(<dyn Error>::is::<AuthError>) {
         return (ConnectError::NoCredential { server, why }, false);
+    }
+    let is_parse = |cause: &hyper::Error| cause.is_parse();
+    if causes(error)
+        .filter_map(|cause| cause.downcast_ref())
+        .any(is_parse)
+    {
+        let why = format!("{why}; if it speaks TLS, its address has to begin with https://");
+        return (ConnectError::NotKubernetes { server, why }, false);
     }
     let tls = causes(error).find_map(|cause| cause.downcast_ref::<rustls::Error>());
     match tls {
         Some(rustls::Error::InvalidCertificate(reason)) => {
-            let why = printable(&reason.to_string());
+            let why = match printable(&reason.to_string()) {
+                why if why.contains("CaUsedAsEndEntity") => {
+                    "it is that of an authority itself (CA:TRUE); give the server one that the \
+                     authority has signed"
+                        .to_owned()
+                }
+                why => why,
+            };
             (ConnectError::Untrusted { server, why }, false)
+        }
+        Some(rustls::Error::InvalidMessage(_)) => {
+            let why = format!("{why}; if it speaks no TLS, its address has to begin with http://");
+            (ConnectError::Tls { server, why }, false)
         }
         Some(_) => (ConnectError::Tls { server, why }, false),
         None => (ConnectError::Unreachable { server, why }, true),
     }
+}
+
+fn no_credential(error: &CredentialError, server: String) -> ConnectError {
+    let why = format!("{}\n({})", error.why, error.hint);
+    ConnectError::NoCredential { server, why }
 }
 
 /// The server's address without a user name or password.
@@ -351,12 +384,13 @@ mod tests {
         Refuses,
         Hangs,
         HasAnotherAuthority,
+        IsAnAuthority,
         WantsACertificate,
     }
-    use Server::{Answers, Hangs, HasAnotherAuthority, Refuses, WantsACertificate};
+    use Server::{Answers, Hangs, HasAnotherAuthority, IsAnAuthority, Refuses, WantsACertificate};
 
     async fn reached(server: Server) -> Result<(), ConnectError> {
-        let service = tower::service_fn(move |_: Request<Body>| async move {
+        let service = service_fn(move |_: Request<Body>| async move {
             match server {
                 Answers(status, body) => {
                     let body = Full::new(bytes::Bytes::from_static(body.as_bytes()));
@@ -370,6 +404,12 @@ mod tests {
                 HasAnotherAuthority => {
                     let unknown = rustls::CertificateError::UnknownIssuer;
                     Err(io::Error::other(rustls::Error::InvalidCertificate(unknown)))
+                }
+                IsAnAuthority => {
+                    let own = io::Error::other("CaUsedAsEndEntity");
+                    let own = rustls::OtherError(std::sync::Arc::new(own));
+                    let own = rustls::CertificateError::Other(own);
+                    Err(io::Error::other(rustls::Error::InvalidCertificate(own)))
                 }
                 WantsACertificate => {
                     let alert = rustls::AlertDescription::CertificateRequired;
@@ -390,7 +430,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_dry_run_may_take_as_long_as_webhooks_do() {
-        let service = tower::service_fn(|_: Request<Body>| async {
+        let service = service_fn(|_: Request<Body>| async {
             pause(Duration::from_secs(30)).await;
             let body = Full::new(bytes::Bytes::from_static(b"{\"kind\":\"Pod\"}"));
             Ok::<_, io::Error>(Response::new(body))
@@ -422,6 +462,11 @@ mod tests {
                 HasAnotherAuthority,
                 "the certificate of 10.0.0.1:6443 is not trusted",
                 "UnknownIssuer",
+            ),
+            (
+                IsAnAuthority,
+                "the certificate of 10.0.0.1:6443 is not trusted",
+                "it is that of an authority itself (CA:TRUE)",
             ),
             (
                 WantsACertificate,
@@ -471,22 +516,5 @@ mod tests {
             known,
         };
         assert_eq!(ConnectError::from(unknown).exit_code(), 2);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn every_request_of_the_client_ends_though_the_server_says_nothing() {
-        let silent = tower::service_fn(|_: Request<Body>| {
-            std::future::pending::<Result<Response<Full<bytes::Bytes>>, BoxError>>()
-        });
-        let layered = ClientBuilder::new(silent, "default")
-            .with_layer(&head_timeout(Duration::from_secs(15)))
-            .build();
-        let begun = Instant::now();
-        let error = layered
-            .send(Request::new(Body::empty()))
-            .await
-            .expect_err("ends");
-        assert_eq!(begun.elapsed(), Duration::from_secs(15));
-        assert!(words(&error).contains("elapsed"), "{error}");
     }
 }

@@ -8,6 +8,7 @@ use kube::config::{Config, KubeConfigOptions, Kubeconfig, KubeconfigError as Kub
 use winconform_core::text::printable;
 
 use super::namesakes::{check_meaning, check_names, meaning};
+use super::proxy::Proxy;
 
 /// Why there is no context to speak to.
 #[derive(Debug, thiserror::Error)]
@@ -136,7 +137,7 @@ pub enum KubeconfigError {
         /// The context.
         context: String,
     },
-    /// A certificate or key that cannot be loaded.
+    /// A certificate, key or proxy that cannot be used.
     #[error(
         "the {what} of context `{}` cannot be loaded: {why}",
         printable(context)
@@ -144,7 +145,7 @@ pub enum KubeconfigError {
     Credential {
         /// The context.
         context: String,
-        /// Which certificate or key.
+        /// Which of them.
         what: &'static str,
         /// Why, without what it holds.
         why: String,
@@ -163,6 +164,7 @@ pub(super) struct Chosen {
     /// What the kubeconfig calls the cluster; in a pod there is none.
     pub(super) cluster: Option<String>,
     pub(super) config: Config,
+    pub(super) proxy: Option<Proxy>,
 }
 
 /// Where kubeconfigs come from.
@@ -234,15 +236,17 @@ pub(super) async fn choose(
                 })?,
         });
     }
-    let Some(kubeconfig) = merged else {
+    let Some(mut kubeconfig) = merged else {
         if sources.in_pod && sources.given.is_none() && context.is_none() {
             let config = Config::incluster().map_err(|error| KubeconfigError::InCluster {
                 why: crate::transport::words(&error),
             })?;
+            let proxy = Proxy::choose(None, &config.cluster_url);
             return Ok(Chosen {
                 context: "in-cluster".to_owned(),
                 cluster: None,
                 config,
+                proxy: proxy.map_err(|why| KubeconfigError::InCluster { why })?,
             });
         }
         let tried = paths
@@ -256,13 +260,22 @@ pub(super) async fn choose(
     check_references(&kubeconfig, &context)?;
     let of_context = kubeconfig.contexts.iter().find(|one| one.name == context);
     let cluster = of_context.and_then(|one| Some(one.context.as_ref()?.cluster.clone()));
+    // kube would else read the environment
+    let unread = "http://unread".to_owned();
+    let named = kubeconfig
+        .clusters
+        .iter_mut()
+        .find(|one| Some(&one.name) == cluster.as_ref());
+    let body = named.and_then(|named| named.cluster.as_mut());
+    let written = body.and_then(|body| body.proxy_url.replace(unread));
     let options = KubeConfigOptions {
         context: Some(context.clone()),
         ..Default::default()
     };
-    let config = Config::from_custom_kubeconfig(kubeconfig, &options)
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options)
         .await
         .map_err(|error| unusable(&context, &error))?;
+    config.proxy_url = None;
     // kube takes what holds no certificate for an authority that trusts none
     if config.root_cert.as_ref().is_some_and(Vec::is_empty) {
         let why = "it holds no certificate".to_owned();
@@ -272,11 +285,19 @@ pub(super) async fn choose(
             why,
         });
     }
-    Ok(Chosen {
-        context,
-        cluster,
-        config,
-    })
+    match Proxy::choose(written.as_deref(), &config.cluster_url) {
+        Ok(proxy) => Ok(Chosen {
+            context,
+            cluster,
+            config,
+            proxy,
+        }),
+        Err(why) => Err(KubeconfigError::Credential {
+            context,
+            what: "proxy",
+            why,
+        }),
+    }
 }
 
 /// One file; `None` when it is not there, which `$KUBECONFIG` permits.
@@ -386,7 +407,6 @@ pub(super) fn unusable(context: &str, error: &KubeError) -> KubeconfigError {
         KubeError::LoadClientCertificate(error) => ("client certificate", load_words(error)),
         KubeError::LoadClientKey(error) => ("client key", load_words(error)),
         KubeError::ParseCertificates(_) => ("certificate authority", "it is not PEM".to_owned()),
-        KubeError::ParseProxyUrl(_) => ("proxy address", "it is not a URL".to_owned()),
         _ => {
             return KubeconfigError::NoServer {
                 context: context.to_owned(),

@@ -5,7 +5,9 @@
 mod apply;
 mod clean;
 mod cleanup;
+mod client;
 mod connect;
+mod credential;
 mod facts;
 #[cfg(test)]
 pub(crate) mod fake;
@@ -17,6 +19,7 @@ pub mod labels;
 mod lease;
 mod namesakes;
 pub mod pods;
+mod proxy;
 mod review;
 pub mod status;
 mod unheard;
@@ -26,6 +29,7 @@ mod watch;
 pub use apply::{ApplyError, apply};
 pub use clean::{CleanError, Left, ObjectRef, Removed, remove_run};
 pub use cleanup::{Cleaning, CleanupError, cleanup, remains};
+pub use client::named;
 pub use connect::{Cluster, ConnectError, ConnectOptions, connect, kube_config};
 pub use facts::{ACCESS, Access, Subject, collect};
 pub use guard::{Guarded, Unread, guard};

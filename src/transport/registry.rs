@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt;
-use http::header::{ACCEPT, AUTHORIZATION, LOCATION, WWW_AUTHENTICATE};
+use http::header::{ACCEPT, AUTHORIZATION, LOCATION, USER_AGENT, WWW_AUTHENTICATE};
 use http::{HeaderMap, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -215,7 +215,9 @@ struct Answer {
 async fn get(http: &Http, uri: Uri, token: Option<&str>) -> Result<Answer, String> {
     let (mut at, mut token) = (uri, token);
     for _ in 0..=REDIRECTS {
+        let agent = concat!("winconform/", env!("CARGO_PKG_VERSION"));
         let mut request = Request::get(at.clone()).header(ACCEPT, TYPES);
+        request = request.header(USER_AGENT, agent);
         if let Some(token) = token {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
@@ -307,6 +309,8 @@ pub(super) mod tests {
                 let (own, log) = (own.clone(), log.clone());
                 let service = service_fn(move |request: Request<Incoming>| {
                     let answer = answer(&own, &request);
+                    let agent = request.headers().get(USER_AGENT).expect("a name");
+                    assert!(agent.as_bytes().starts_with(b"winconform/"));
                     let credential = request.headers().get(AUTHORIZATION);
                     let credential = credential.map_or("", |own| own.to_str().expect("text"));
                     let line = format!("{} {credential}", request.uri());

@@ -23,8 +23,9 @@ pub(crate) fn causes<'e>(
 
 /// A chain in words: each cause once, though kube's errors repeat their source's text.
 pub(crate) fn words(error: &(dyn Error + 'static)) -> String {
-    if let Some(error) = causes(error).find_map(|cause| cause.downcast_ref::<AuthError>()) {
-        return auth_words(error);
+    // What it quotes may be a credential
+    if causes(error).any(<dyn Error>::is::<AuthError>) {
+        return "the credentials of the kubeconfig cannot be used".to_owned();
     }
     let texts: Vec<_> = causes(error).map(ToString::to_string).collect();
     let mut shown = String::new();
@@ -51,44 +52,6 @@ pub(crate) fn words(error: &(dyn Error + 'static)) -> String {
         shown.push_str("no reason given");
     }
     printable(&shown)
-}
-
-/// A credential plugin's trouble. What it printed on standard output may be the credential.
-fn auth_words(error: &AuthError) -> String {
-    match error {
-        AuthError::AuthExecRun { cmd, out } => {
-            let said = String::from_utf8_lossy(&out.stderr);
-            let cmd = cmd
-                .split_whitespace()
-                .next()
-                .unwrap_or("the credential plugin");
-            format!(
-                "`{}` ended with {}: {}",
-                printable(cmd),
-                out.status,
-                printable(said.trim())
-            )
-        }
-        AuthError::AuthExecStart(source) => {
-            format!("the credential plugin could not be started: {source}")
-        }
-        AuthError::AuthExecParse(_) => {
-            "what the credential plugin printed is not an ExecCredential".to_owned()
-        }
-        AuthError::ReadTokenFile(source, path) => {
-            format!(
-                "the token file `{}` cannot be read: {source}",
-                path.display()
-            )
-        }
-        AuthError::InvalidBearerToken(_) => "the token holds characters no header may".to_owned(),
-        AuthError::InvalidBasicAuth(_) => {
-            "the user name or password holds characters no header may".to_owned()
-        }
-        AuthError::ExecPluginFailed => "the credential plugin gave no credential".to_owned(),
-        // The rest may quote what was parsed
-        _ => "the credentials of the kubeconfig cannot be used".to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 mod closed;
 mod cluster;
 mod config;
+mod contact;
 mod demo;
 mod folders;
 mod kubeconfig;

@@ -132,7 +132,7 @@ fn a_cut_last_line_is_dropped_and_told() {
     for cut in [whole.len() - 1, middle] {
         let (_, said) = report(&whole.as_bytes()[..cut]);
         check("record-cut", &said.all());
-        assert_eq!(said.code, Some(0));
+        assert_eq!(said.code, Some(11));
     }
 }
 
@@ -144,7 +144,11 @@ fn hostile_words_come_out_harmless() {
         ("huge", "x".repeat(1 << 20)),
     ] {
         let (tool, shown) = report(record(&said).concat());
-        assert_eq!((shown.stderr.as_str(), shown.code), ("", Some(0)), "{name}");
+        assert_eq!(
+            (shown.stderr.as_str(), shown.code),
+            ("", Some(10)),
+            "{name}"
+        );
         shown.assert_harmless();
         assert!(
             shown.stdout.len() < 64 << 10,

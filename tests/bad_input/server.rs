@@ -124,7 +124,7 @@ impl Server {
         })
     }
 
-    fn start(
+    pub(crate) fn start(
         serve: impl Fn(TcpStream) -> futures::future::BoxFuture<'static, ()> + Send + 'static,
     ) -> Self {
         let runtime = Runtime::new().expect("a runtime");

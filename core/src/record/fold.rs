@@ -106,6 +106,10 @@ pub struct RunView {
     pub ended: Option<Ended>,
     /// Whether the last line was cut off, as a kill may leave it.
     pub cut: bool,
+    /// The process's exit code, where what reports the run ends with another than the run's.
+    pub process: Option<u8>,
+    /// Whether there is no file of it, which findings could point to.
+    pub unwritten: bool,
 }
 
 /// Reads a whole record. A last line without its newline is what a kill leaves, a NUL what a power cut
@@ -208,6 +212,8 @@ impl RunView {
             torn_down: None,
             ended: None,
             cut: false,
+            process: None,
+            unwritten: false,
         }
     }
 

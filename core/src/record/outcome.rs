@@ -10,9 +10,10 @@ use super::event::SIGNAL;
 use super::fold::{CheckView, RunView};
 use crate::claims::ClaimId;
 use crate::config::Waiver;
+use crate::facts::PoolName;
 use crate::plan::Fate;
 use crate::verdict::{
-    Because, Concluded, SkipReason, Verdict, WaiverState, Weight, waiver_of, waiver_state, weigh,
+    Because, Concluded, Verdict, WaiverState, Weight, waiver_of, waiver_state, weigh,
 };
 
 /// What a run came to; each has a process exit code.
@@ -71,6 +72,8 @@ pub struct Tally {
     pub waived: usize,
     /// Claims of which at least one check should have been looked at and was not.
     pub untested: BTreeSet<ClaimId>,
+    /// The same by reason and by pool or kind of node, where it is a matter of one.
+    pub untested_where: BTreeMap<(String, Option<String>), BTreeSet<ClaimId>>,
 }
 
 impl Tally {
@@ -80,7 +83,7 @@ impl Tally {
         for check in view.checks.values() {
             let Some(conclusion) = &check.conclusion else {
                 tally.unfinished += 1;
-                tally.untested.insert(check.planned.claim.clone());
+                tally.leave(check, "the run ended before".to_owned(), None);
                 continue;
             };
             *tally.counts.entry(conclusion.verdict).or_default() += 1;
@@ -91,17 +94,28 @@ impl Tally {
                 (Some(Weight::Against), Some(_)) => tally.waived += 1,
                 (Some(Weight::For | Weight::Nothing) | None, _) => {}
             }
-            let legitimate = match (&check.planned.fate, &conclusion.because) {
+            match (&check.planned.fate, &conclusion.because) {
                 (Fate::Skip(reason), _) | (_, Because::Skipped(reason)) => {
-                    SkipReason::is_legitimate(reason)
+                    if !reason.is_legitimate() {
+                        tally.leave(check, reason.to_string(), reason.place());
+                    }
                 }
-                _ => conclusion.verdict != Verdict::Skip,
-            };
-            if !legitimate {
-                tally.untested.insert(check.planned.claim.clone());
+                _ if conclusion.verdict == Verdict::Skip => {
+                    tally.leave(check, "it was skipped".to_owned(), None);
+                }
+                _ => {}
             }
         }
         tally
+    }
+
+    fn leave(&mut self, check: &CheckView, reason: String, place: Option<&str>) {
+        let pool = check.planned.point.pool.as_ref();
+        let place = place.or(pool.map(PoolName::as_str)).map(str::to_owned);
+        let claim = &check.planned.claim;
+        self.untested.insert(claim.clone());
+        let claims = self.untested_where.entry((reason, place)).or_default();
+        claims.insert(claim.clone());
     }
 
     /// How many checks came to a verdict.

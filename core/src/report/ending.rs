@@ -62,19 +62,14 @@ pub(super) fn reservations(view: &RunView) -> Vec<Reservation> {
         };
         say(word, sentence);
     }
-    let untested: Vec<_> = Tally::of(view)
-        .untested
-        .iter()
-        .map(ToString::to_string)
-        .collect();
-    if !untested.is_empty() {
+    for ((reason, place), untested) in Tally::of(view).untested_where {
+        let place = place.map_or(String::new(), |place| format!(" on {}", printable(&place)));
+        let named: Vec<_> = untested.iter().map(ToString::to_string).collect();
+        let (count, named) = (claims(untested.len()), named.join(", "));
+        let reason = printable(&reason);
         say(
             "not-tested",
-            format!(
-                "{} not tested: {}",
-                claims(untested.len()),
-                untested.join(", ")
-            ),
+            format!("{count} not tested{place} ({reason}): {named}"),
         );
     }
     let partly = partly_told(view);

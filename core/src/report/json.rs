@@ -39,7 +39,7 @@ pub fn render(view: &RunView) -> String {
         pools: view.facts.as_ref().map(pools).unwrap_or_default(),
         looked_from: super::places::looked_from(view),
         exit: ExitCode {
-            code: exit.code(),
+            code: view.process.unwrap_or(exit.code()),
             meaning: exit.as_str(),
         },
         tally: counts(&tally),

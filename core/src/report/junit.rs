@@ -157,6 +157,7 @@ fn case(view: &RunView, check: &CheckView) -> TestCase {
         verdict => word(verdict),
     });
     status.set_description(clean(&description(
+        view,
         &finding,
         suspects(view, check).as_deref(),
         excerpt(view, check),
@@ -169,7 +170,7 @@ fn case(view: &RunView, check: &CheckView) -> TestCase {
     // What is skipped has no attempts in this format; the property tells of them
     status.set_rerun_kind(kind);
     for attempt in others(check) {
-        status.add_reruns(rerun(check, attempt, kind));
+        status.add_reruns(rerun(view, check, attempt, kind));
     }
     let mut case = TestCase::new(clean_line(&name(check)), status);
     case.set_classname(clean_line(planned.claim.as_str()));
@@ -237,9 +238,15 @@ fn excerpt(view: &RunView, check: &CheckView) -> Excerpt {
     }
 }
 
-fn description(finding: &Finding, suspect: Option<&str>, excerpt: Excerpt) -> String {
+fn description(
+    view: &RunView,
+    finding: &Finding,
+    suspect: Option<&str>,
+    excerpt: Excerpt,
+) -> String {
     let hint = Some(finding.hint.clone());
-    let evidence = Some(format!("record.jsonl, check {}", finding.check));
+    let evidence = format!("record.jsonl, check {}", finding.check);
+    let evidence = (!view.unwritten).then_some(evidence);
     let suspect = suspect.map(str::to_owned);
     let parts = [
         ("cause", finding.cause.clone()),
@@ -275,7 +282,12 @@ fn others(check: &CheckView) -> impl Iterator<Item = &Attempted> {
 
 /// An attempt as a flaky or rerun element, where there is one for its verdict. An attempt that
 /// broke is our trouble: it makes no success flaky. The property tells of all.
-fn rerun(check: &CheckView, attempt: &Attempted, kind: FlakyOrRerun) -> Option<TestRerun> {
+fn rerun(
+    view: &RunView,
+    check: &CheckView,
+    attempt: &Attempted,
+    kind: FlakyOrRerun,
+) -> Option<TestRerun> {
     let failed = match (attempt.verdict, kind) {
         (Verdict::Fail, _) => NonSuccessKind::Failure,
         (Verdict::Broken, FlakyOrRerun::Rerun) => NonSuccessKind::Error,
@@ -297,6 +309,6 @@ fn rerun(check: &CheckView, attempt: &Attempted, kind: FlakyOrRerun) -> Option<T
         "attempt {}: {}",
         attempt.number, finding.sentence
     )));
-    rerun.set_description(clean(&description(&finding, None, Excerpt::new())));
+    rerun.set_description(clean(&description(view, &finding, None, Excerpt::new())));
     Some(rerun)
 }

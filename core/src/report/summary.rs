@@ -50,7 +50,7 @@ pub(super) fn tally(view: &RunView) -> String {
         line,
         " in {took} — {} (exit {})",
         exit.as_str(),
-        exit.code()
+        view.process.unwrap_or(exit.code())
     );
     line
 }

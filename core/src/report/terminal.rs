@@ -44,6 +44,7 @@ pub fn render(view: &RunView, width: usize, colour: Colour) -> String {
         text: String::new(),
         width: width.max(NARROWEST),
         colour,
+        unpointed: false,
     };
     let blame = Blame::of(view);
     page.header(view);
@@ -67,6 +68,8 @@ struct Page {
     text: String,
     width: usize,
     colour: Colour,
+    /// Whether a finding could point to no record.
+    unpointed: bool,
 }
 
 impl Page {
@@ -264,7 +267,7 @@ impl Page {
             self.field(4, "repetitions", &repeated);
         }
         self.excerpt(excerpt::of_check(view, &check.planned.id));
-        self.field(4, "evidence", &format!("record.jsonl, check {id}"));
+        self.evidence(view, &format!("check {id}"));
         self.field(4, "next", &printable(&finding.hint));
         let others: Vec<_> = others
             .iter()
@@ -301,7 +304,14 @@ impl Page {
             "",
             &broke.checks.iter().map(|id| shown(id)).collect::<Vec<_>>(),
         );
-        self.field(4, "evidence", &format!("record.jsonl, fixture {key}"));
+        self.evidence(view, &format!("fixture {key}"));
+    }
+
+    fn evidence(&mut self, view: &RunView, of: &str) {
+        match view.unwritten {
+            true => self.unpointed = true,
+            false => self.field(4, "evidence", &format!("record.jsonl, {of}")),
+        }
     }
 
     fn excerpt(&mut self, excerpt: Excerpt) {
@@ -360,6 +370,9 @@ impl Page {
                 .map(|trouble| printable(trouble))
                 .collect();
             self.list(2, "trouble", &troubles);
+        }
+        if self.unpointed {
+            self.line("no record was written: run again with --out DIR for one");
         }
         if let Some(path) = path(view) {
             self.line(&fit(&path, self.width));

@@ -141,6 +141,21 @@ impl SkipReason {
             | Self::Deadline => false,
         }
     }
+
+    /// The pool, or kind of node, that it is about.
+    pub fn place(&self) -> Option<&str> {
+        match self {
+            Self::NoUsableNode { of: place, .. }
+            | Self::NoImage { pool: place }
+            | Self::NoAgnhost { pool: place } => Some(place),
+            Self::Inapplicable { .. }
+            | Self::NotAsked { .. }
+            | Self::OutOfScope { .. }
+            | Self::Version { .. }
+            | Self::Interrupted
+            | Self::Deadline => None,
+        }
+    }
 }
 
 impl fmt::Display for SkipReason {

@@ -1,0 +1,178 @@
+//! A client of an API server: its connections, proxies, time-outs, and what each request carries.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::header::{AUTHORIZATION, HeaderValue, USER_AGENT};
+use http::{Request, Uri};
+use hyper::rt::{Read, Write};
+use hyper_rustls::HttpsConnectorBuilder;
+use hyper_util::client::legacy::Client as HttpClient;
+use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
+use hyper_util::client::legacy::connect::{Connection, HttpConnector};
+use hyper_util::rt::TokioExecutor;
+use kube::client::{Body, ConfigExt};
+use kube::config::Config;
+use tokio::time::timeout;
+use tower::util::{BoxCloneService, MapErrLayer, MapFutureLayer, option_layer, service_fn};
+use tower::{BoxError, Layer, Service, ServiceExt as _};
+use winconform_core::config::Durations;
+
+use super::credential::Credential;
+use super::proxy::Proxy;
+
+/// From the first packet to a standing TCP and TLS connection.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// A client that says with each request which program asks, unless the request does.
+pub fn named(client: kube::Client, program: &str) -> kube::Client {
+    use std::env::consts::{ARCH, OS};
+    let agent = format!("{program}/{} ({OS}/{ARCH})", env!("CARGO_PKG_VERSION"));
+    let agent = HeaderValue::try_from(agent).expect("names of programs and machines are plain");
+    let service = service_fn(move |mut request: Request<Body>| {
+        let client = client.clone();
+        request
+            .headers_mut()
+            .entry(USER_AGENT)
+            .or_insert_with(|| agent.clone());
+        async move { client.send(request).await }
+    });
+    kube::Client::new(service, "default")
+}
+
+/// A client by a proxy or none, under whose every request, watches included, lies a time-out for the answer's head.
+pub(super) fn client(
+    config: &Config,
+    proxy: Option<&Proxy>,
+    credential: Option<Arc<Credential>>,
+    durations: &Durations,
+) -> Result<kube::Client, kube::Error> {
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    let limit = longest_head(durations);
+    let Some(proxy) = proxy else {
+        return over(tcp, config, credential, limit);
+    };
+    match proxy.url.scheme_str() {
+        Some("socks5" | "socks5h") => {
+            let mut socks = SocksV5::new(proxy.url.clone(), tcp);
+            if let Some((user, password)) = proxy.intercept.raw_auth() {
+                socks = socks.with_auth(user.to_owned(), password.to_owned());
+            }
+            over(
+                MapErrLayer::new(proxy.blame()).layer(socks),
+                config,
+                credential,
+                limit,
+            )
+        }
+        Some("https") => {
+            // Its certificate is none of the cluster's
+            let provider = rustls::crypto::ring::default_provider();
+            let tls = HttpsConnectorBuilder::new().with_provider_and_native_roots(provider);
+            let tls = tls.map_err(|error| kube::Error::Service(error.into()))?;
+            let tls = tls.https_or_http().enable_http1().wrap_connector(tcp);
+            let tunnel = MapErrLayer::new(proxy.blame()).layer(tunnel(proxy, tls));
+            over(tunnel, config, credential, limit)
+        }
+        _ => {
+            let tunnel = MapErrLayer::new(proxy.blame()).layer(tunnel(proxy, tcp));
+            over(tunnel, config, credential, limit)
+        }
+    }
+}
+
+fn tunnel<C>(proxy: &Proxy, connector: C) -> Tunnel<C> {
+    let tunnel = Tunnel::new(proxy.url.clone(), connector);
+    match proxy.intercept.basic_auth() {
+        Some(user) => tunnel.with_auth(user.clone()),
+        None => tunnel,
+    }
+}
+
+/// The same by what makes connections. kube's own has no user for a SOCKS proxy.
+fn over<H>(
+    connector: H,
+    config: &Config,
+    credential: Option<Arc<Credential>>,
+    limit: Duration,
+) -> Result<kube::Client, kube::Error>
+where
+    H: Service<Uri> + Clone + Send + Sync + 'static,
+    H::Response: Connection + Read + Write + Send + Unpin + 'static,
+    H::Future: Send + 'static,
+    H::Error: Into<BoxError>,
+{
+    let connector = config.rustls_https_connector_with_connector(connector)?;
+    let connector = head_timeout(CONNECT).layer(connector);
+    let http = HttpClient::builder(TokioExecutor::new()).build(connector);
+    let http = MapErrLayer::new(BoxError::from).layer(http);
+    let http = head_timeout(limit).layer(http);
+    let http = config.extra_headers_layer()?.layer(http);
+    let http = option_layer(config.auth_layer()?).layer(http);
+    let http = BoxCloneService::new(config.base_uri_layer().layer(http));
+    let service = service_fn(move |mut request: Request<Body>| {
+        let (http, credential) = (http.clone(), credential.clone());
+        async move {
+            if let Some(credential) = credential {
+                request
+                    .headers_mut()
+                    .insert(AUTHORIZATION, credential.header().await?);
+            }
+            Ok::<_, BoxError>(http.oneshot(request).await?)
+        }
+    });
+    Ok(kube::Client::new(service, config.default_namespace.clone()))
+}
+
+/// The longest that anything waits for the head of an answer.
+pub(super) fn longest_head(durations: &Durations) -> Duration {
+    let Durations {
+        api_answer,
+        dry_run_answer,
+        exec_connect,
+        ..
+    } = durations;
+    *api_answer.max(dry_run_answer).max(exec_connect)
+}
+
+/// A time-out for the head of an answer; its body, a watch's above all, may take longer.
+pub(super) fn head_timeout<F, R>(
+    limit: Duration,
+) -> MapFutureLayer<impl Fn(F) -> BoxFuture<'static, Result<R, BoxError>> + Clone>
+where
+    F: Future<Output = Result<R, BoxError>> + Send + 'static,
+{
+    MapFutureLayer::new(move |answer| {
+        let ends = async move { timeout(limit, answer).await.map_err(BoxError::from)? };
+        ends.boxed()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::Response;
+    use http_body_util::Full;
+    use tokio::time::Instant;
+
+    use crate::transport::words;
+
+    #[tokio::test(start_paused = true)]
+    async fn every_request_of_the_client_ends_though_the_server_says_nothing() {
+        let silent = service_fn(|_: Request<Body>| {
+            std::future::pending::<Result<Response<Full<bytes::Bytes>>, BoxError>>()
+        });
+        let layered = head_timeout(Duration::from_secs(15)).layer(silent);
+        let layered = kube::Client::new(layered, "default");
+        let begun = Instant::now();
+        let error = layered
+            .send(Request::new(Body::empty()))
+            .await
+            .expect_err("ends");
+        assert_eq!(begun.elapsed(), Duration::from_secs(15));
+        assert!(words(&error).contains("elapsed"), "{error}");
+    }
+}
