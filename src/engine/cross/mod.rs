@@ -736,7 +736,7 @@ const ROWS: &[Row] = &[
 /// A pool's prober is one pod, which does not look at itself.
 const WITHIN_2022: (&str, Verdict) = (
     "net.*/between-windows[pool=windows-2022,source=windows-pod,to=windows-2022*",
-    Verdict::Skip,
+    Skip,
 );
 
 const PARTIAL_OF_2022: &str =
@@ -830,12 +830,12 @@ fn a_healthy_cluster_is_as_documented() {
     let mut alone = 0;
     seen.retain(|id, (verdict, why)| {
         if is_of_itself(id) {
-            assert_eq!(*verdict, Verdict::Skip, "{id}: {why}");
+            assert_eq!(*verdict, Skip, "{id}: {why}");
             assert!(why.contains("the only pod of windows-pod-prober"), "{why}");
             alone += 1;
             return false;
         }
-        !is_of_another(case(id)) || *verdict != Verdict::Skip
+        !is_of_another(case(id)) || *verdict != Skip
     });
     assert_eq!(alone, 9);
     assert_eq!(otherwise(seen), []);
@@ -868,7 +868,7 @@ fn where_the_network_plugin_keeps_policies_they_hold_or_it_is_told() {
     let because = "the question does not arise: the network plugin is flannel, and it is known of \
                    calico and antrea alone";
     for (verdict, why) in seen.values() {
-        assert_eq!((*verdict, why.as_str()), (Verdict::Skip, because));
+        assert_eq!((*verdict, why.as_str()), (Skip, because));
     }
 }
 
@@ -963,7 +963,7 @@ fn one_node_of_a_pool_has_no_other() {
         format!("net.service-ip-from-pod/each-linux-node{from_linux_pod}"),
         format!("net.service-ip-from-pod/each-node{each}"),
     ];
-    assert_eq!(skipped, expected.map(|id| (id, Verdict::Skip)));
+    assert_eq!(skipped, expected.map(|id| (id, Skip)));
 }
 
 #[test]
