@@ -299,7 +299,12 @@ fn replayed_in(
         .iter()
         .map(|taken| taken.as_ref().map(|taken| &taken.comparison))
         .collect();
-    judge(check.kind, compared[0], &compared[1..], &check.scope)
+    judge(
+        check.kind,
+        compared[0],
+        &check.controls(&compared),
+        &check.scope,
+    )
 }
 
 fn request(look: &PlannedLook) -> ApiRequest {

@@ -2,7 +2,8 @@
 //! addresses of nodes and load balancers: `http_proxy=URL`.
 //!
 //! It takes plain HTTP in absolute form. What the simulated network makes of a connection is told
-//! in the answer: 502 where somebody says no, 504 where nobody says anything.
+//! in the answer: 502 where somebody says no, 504 where nobody says anything; 503 for a name, which none is
+//! known of, so that it can be told from either.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr};
@@ -90,7 +91,7 @@ pub(crate) fn answer(view: &View<'_>, head: &Parts) -> Response<Full<Bytes>> {
     let host = target.host().trim_start_matches('[').trim_end_matches(']');
     let Ok(address) = host.parse::<IpAddr>() else {
         let text = format!("`{host}` is no address; names of the cluster are not known outside it");
-        return said(StatusCode::BAD_GATEWAY, text);
+        return said(StatusCode::SERVICE_UNAVAILABLE, text);
     };
     let port = target.port_u16().unwrap_or(80);
     let path = uri
@@ -261,7 +262,7 @@ mod tests {
             ("GET http://[fd00::1]/".to_owned(), "502", "no route"),
             (
                 "GET http://web.test/".to_owned(),
-                "502",
+                "503",
                 "not known outside",
             ),
             ("GET /".to_owned(), "400", "wants a URL"),

@@ -8,7 +8,7 @@ use winconform_core::claims::{ClaimId, Kind};
 use winconform_core::config::{Durations, Limits};
 use winconform_core::facts::{IpFamily, PoolName, WindowsBuild};
 use winconform_core::plan::{Check, CheckId, Fate, Plan, PlannedLook, Point};
-use winconform_core::verdict::{Conclusion, Scope, SkipReason, Verdict};
+use winconform_core::verdict::{Conclusion, Role, Scope, SkipReason, Verdict};
 use winconform_core::way::{
     AdmissionAsk, AdmissionExpect, Change, Comparison, ContainerKind, Difference, FixtureKey,
     FixtureName, Hindrance, HttpAsk, HttpExpect, Look, Need, PlacedPod, PlacementAsk,
@@ -83,6 +83,7 @@ fn http(kind: SourceKind, pool: &PoolName) -> PlannedLook {
     };
     PlannedLook {
         name: "look".to_owned(),
+        role: Role::SamePath,
         from: Some(VantageKey {
             kind,
             node: None,
@@ -115,6 +116,7 @@ fn admission() -> PlannedLook {
     };
     PlannedLook {
         name: "look".to_owned(),
+        role: Role::SamePath,
         from: None,
         needs: vec![(key, Need::Stands)],
         test: Test::Admission(Look {
@@ -135,6 +137,7 @@ fn pods(pool: &PoolName) -> PlannedLook {
     };
     PlannedLook {
         name: "look".to_owned(),
+        role: Role::SamePath,
         from: None,
         needs: vec![(key, Need::Settled)],
         test: Test::State(Look {

@@ -6,7 +6,9 @@ use winconform_core::claims::Kind;
 use winconform_core::config::{Durations, Limits};
 use winconform_core::plan::{Check, Fate, PlannedLook};
 use winconform_core::record::{Attempted, LookRecord};
-use winconform_core::verdict::{Because, Conclusion, Verdict, because, conclude, judge};
+use winconform_core::verdict::{
+    Because, Conclusion, SkipReason, Verdict, because, conclude, judge,
+};
 use winconform_core::way::{FixtureKey, FixtureName, Need, Test, Trouble, TroubleKind};
 
 use super::command::LookOutcome;
@@ -160,23 +162,14 @@ impl CheckState {
             .iter()
             .map(|outcome| outcome.taken.as_ref().map(|taken| &taken.comparison))
             .collect();
-        let (own, controls) = match looked.split_first() {
-            Some((own, controls)) => (*own, controls),
-            // A check to be looked at has its own look; without it nothing is told
-            None => {
-                let trouble = Trouble::new(TroubleKind::FixtureFailed, "the check has no look");
-                return (Verdict::Broken, Because::Trouble(trouble));
-            }
+        // A check to be looked at has its own look; without it nothing is told
+        let Some(own) = looked.first().copied() else {
+            let trouble = Trouble::new(TroubleKind::FixtureFailed, "the check has no look");
+            return (Verdict::Broken, Because::Trouble(trouble));
         };
-        let names = self
-            .check
-            .looks
-            .iter()
-            .skip(1)
-            .map(|look| look.name.as_str());
-        let controls_named: Vec<_> = names.zip(controls.iter().copied()).collect();
-        let verdict = judge(self.check.kind, own, controls, &self.check.scope);
-        (verdict, because(own, &controls_named))
+        let controls = self.check.controls(&looked);
+        let verdict = judge(self.check.kind, own, &controls, &self.check.scope);
+        (verdict, because(verdict, own, &controls))
     }
 
     /// Whether a good round is followed by another, and nothing speaks against it: the first is
@@ -220,7 +213,7 @@ impl CheckState {
     /// Takes note of what a round came to. The first that tells something after others could not has the
     /// time that they took, and all of it after a change, such as a boot of a node: once in an attempt.
     pub(super) fn end_round(&mut self, now: Duration, verdict: Verdict, reason: &Because) {
-        if verdict.is_expected() {
+        if verdict.is_expected() && verdict != Verdict::Skip {
             self.good_rounds += 1;
             self.good_since.get_or_insert(now);
         } else {
@@ -321,8 +314,10 @@ impl CheckState {
                 self.good_rounds >= limits.hold_rounds
                     && self.good_since.is_some_and(|since| now >= since + lasts)
             }
-            Verdict::LimitationLifted | Verdict::Recorded | Verdict::Skip => true,
-            Verdict::Fail | Verdict::Warn | Verdict::Broken => {
+            // What does not work for Linux either may come right for Windows
+            Verdict::Skip if !tells(reason) => true,
+            Verdict::LimitationLifted | Verdict::Recorded => true,
+            Verdict::Fail | Verdict::Warn | Verdict::Broken | Verdict::Skip => {
                 let lasting = match reason {
                     Because::Trouble(trouble)
                     | Because::Fixture { trouble, .. }
@@ -341,8 +336,7 @@ impl CheckState {
                 // Without a beginning, what it looks at has been made anew meanwhile
                 let patience = self.began.is_some_and(|began| now >= began + converge);
                 // Seen once, before its neighbours' time-outs used up the time, it may have been too early
-                let seen = matches!(reason, Because::Seen(_) | Because::Control { .. });
-                let once = seen && self.tried == 1;
+                let once = tells(reason) && self.tried == 1;
                 lasting || (patience && !once)
             }
         }
@@ -357,6 +351,7 @@ impl CheckState {
             let (name, reply) = (look.name.clone(), outcome.reply);
             LookRecord {
                 name,
+                role: look.role,
                 reply,
                 observation,
                 comparison,
@@ -375,5 +370,10 @@ impl CheckState {
 
 /// Whether something of the cluster was told.
 fn tells(reason: &Because) -> bool {
-    matches!(reason, Because::Seen(_) | Because::Control { .. })
+    matches!(
+        reason,
+        Because::Seen(_)
+            | Because::Control { .. }
+            | Because::Skipped(SkipReason::NotWindowsSpecific { .. })
+    )
 }

@@ -228,7 +228,7 @@ mod tests {
     use winconform_core::claims::{ClaimId, Kind};
     use winconform_core::plan::{CheckId, Fate, Point};
     use winconform_core::record::read;
-    use winconform_core::verdict::Scope;
+    use winconform_core::verdict::{Role, Scope};
     use winconform_core::way::{Look, Need, SourceKind, StateAsk, StateExpect, Test};
 
     use super::*;
@@ -262,6 +262,7 @@ mod tests {
     fn check() -> Check {
         let look = |name: &str, from, needs| PlannedLook {
             name: name.to_owned(),
+            role: Role::SamePath,
             from,
             needs,
             test: Test::State(Look {

@@ -58,11 +58,13 @@ pub(super) async fn sweep(
         })
         .collect();
     let failed = |outcome: &LookOutcome| outcome.taken.is_ok() && !outcome.holds();
-    if brought.iter().any(|(_, outcome)| failed(outcome))
-        && let Some(trouble) = vantages.captive(from).await
-    {
-        for (_, outcome) in brought.iter_mut().filter(|(_, outcome)| failed(outcome)) {
-            outcome.taken = Err(trouble.clone());
+    for (_, outcome) in brought.iter_mut().filter(|(_, outcome)| failed(outcome)) {
+        let replies = match &outcome.reply {
+            Some(Reply::Get(replies)) => replies.as_slice(),
+            _ => &[],
+        };
+        if let Some(trouble) = vantages.captive(from, replies).await {
+            outcome.taken = Err(trouble);
         }
     }
     outcomes.extend(brought);

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use winconform_core::config::Outside;
+use winconform_core::config::{Outside, Target as OutsideTarget};
 use winconform_core::facts::Os;
 use winconform_core::way::ping::session;
 use winconform_core::way::{
@@ -25,6 +25,8 @@ pub(super) struct Vantages {
     run: String,
     outside: Arc<Outside>,
     curls: Arc<Mutex<BTreeMap<VantageKey, &'static str>>>,
+    /// What the cluster last answered to who looks from outside.
+    answered: Arc<Mutex<Option<HttpGet>>>,
 }
 
 /// What each target of a sweep answered.
@@ -47,6 +49,7 @@ impl Vantages {
             run,
             outside,
             curls: Arc::default(),
+            answered: Arc::default(),
         }
     }
 
@@ -60,8 +63,11 @@ impl Vantages {
     ) -> Result<Swept, Trouble> {
         let durations = self.api.durations();
         let Some(pod) = prober(&self.run, from) else {
-            let got = fetch(gets, self.outside.proxy.as_ref(), durations).await?;
-            return Ok((got.into_iter().map(Ok).collect(), Vec::new()));
+            let got = fetch(gets, self.outside.proxy.as_ref(), durations).await;
+            if let Some((get, _)) = gets.iter().zip(&got).find(|(_, got)| is_page(got)) {
+                *self.last_answered() = Some(get.clone());
+            }
+            return Ok((got, Vec::new()));
         };
         let asker = Asker {
             from,
@@ -161,30 +167,59 @@ impl Vantages {
         self.exec(&asker.pod, &alone, split).await
     }
 
-    /// Why what was brought from outside is not the cluster's word: the proxy answers for what
-    /// does not exist (RFC 6761, `.invalid`), or wants something for itself first (RFC 9110, 407;
-    /// RFC 6585, 511).
-    pub(super) async fn captive(&self, from: &VantageKey) -> Option<Trouble> {
-        let proxy = self.outside.proxy.as_ref()?;
+    /// Why what a look from outside failed by is not the cluster's word. The proxy says it of itself (RFC
+    /// 9110, 403 and 407; RFC 6585, 429 and 511), or of what does not exist as well (RFC 6761,
+    /// `.invalid`); or nothing else that the cluster answered is answered now, so that the way there may be
+    /// cut on this side.
+    pub(super) async fn captive(&self, from: &VantageKey, failed: &[HttpReply]) -> Option<Trouble> {
         if prober(&self.run, from).is_some() {
             return None;
         }
+        let proxy = self.outside.proxy.as_ref();
+        let trouble = |detail| Some(Trouble::new(TroubleKind::NoView, detail));
+        if let Some(proxy) = proxy
+            && let Some(said) = self.says_itself(proxy, failed).await
+        {
+            return trouble(format!(
+                "the proxy {proxy} answers by itself: it says {said}"
+            ));
+        }
+        let again = Vec::from_iter(self.last_answered().clone());
+        match fetch(&again, proxy, self.api.durations()).await.first() {
+            Some(got) if is_page(got) => None,
+            Some(_) | None => trouble(
+                "this machine's way to the cluster may be cut (its line, a VPN, a firewall): nothing \
+                 that the cluster answered before is answered here now"
+                    .to_owned(),
+            ),
+        }
+    }
+
+    /// What a proxy says of its own accord, where it does.
+    async fn says_itself(&self, proxy: &OutsideTarget, failed: &[HttpReply]) -> Option<String> {
         let nowhere = HttpGet {
             host: Host::Name(NOWHERE.to_owned()),
             port: 80,
             path: "/".to_owned(),
         };
         let got = fetch(&[nowhere], Some(proxy), self.api.durations()).await;
-        match got.ok()?.first()? {
-            HttpReply::Answered { status, .. } if *status < 400 || matches!(status, 407 | 511) => {
-                let detail = format!(
-                    "the proxy {proxy} answers by itself: it says {status} for \
-                     http://{NOWHERE}/, which does not exist"
-                );
-                Some(Trouble::new(TroubleKind::NoView, detail))
+        let mut said = failed.iter().filter_map(status);
+        let own = |status: &u16| matches!(status, 403 | 407 | 429 | 511);
+        match got.first().and_then(|got| status(got.as_ref().ok()?)) {
+            Some(nowhere) if nowhere < 400 || own(&nowhere) || said.any(|said| said == nowhere) => {
+                Some(format!(
+                    "{nowhere} for http://{NOWHERE}/, which does not exist"
+                ))
             }
-            _ => None,
+            _ => Some(format!(
+                "{} for itself",
+                failed.iter().filter_map(status).find(own)?
+            )),
         }
+    }
+
+    fn last_answered(&self) -> MutexGuard<'_, Option<HttpGet>> {
+        self.answered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs a session; again where its output was lost on the way (kubernetes#124571), which is
@@ -210,9 +245,22 @@ impl Vantages {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<VantageKey, &'static str>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<VantageKey, &'static str>> {
         self.curls.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn status(reply: &HttpReply) -> Option<u16> {
+    match reply {
+        HttpReply::Answered { status, .. } => Some(*status),
+        HttpReply::Failed { .. } | HttpReply::Unreached { .. } => None,
+    }
+}
+
+/// Whether it is an answer, and no error.
+fn is_page(got: &Result<HttpReply, Trouble>) -> bool {
+    let got = got.as_ref().ok().and_then(status);
+    got.is_some_and(|status| status < 400)
 }
 
 /// What the first of these programs brought that is there, and which it is.
@@ -239,6 +287,11 @@ async fn with_first<T, F: Future<Output = Result<T, Trouble>>>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::fake::Fake;
+    use crate::transport::{Dial, MadeUp, Stream};
+    use jiff::Timestamp;
+    use std::rc::Rc;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use winconform_core::way::SourceKind;
 
     /// What comes of these programs, the first of which is not there and the second as given.
@@ -282,5 +335,61 @@ mod tests {
         assert_eq!((asked, trouble.kind), (3, TroubleKind::ToolMissing));
         let all = "tried a.exe (not found), b.exe (as well), c.exe (as well)";
         assert!(trouble.detail.ends_with(all), "{trouble}");
+    }
+
+    /// A proxy that says this of one node, of another, and of what does not exist.
+    fn proxy(said: [u16; 3]) -> Rc<Dial> {
+        Rc::new(move |_: &str, _| {
+            let (near, mut far) = tokio::io::duplex(4096);
+            tokio::spawn(async move {
+                let mut head = vec![0; 1024];
+                let read = far.read(&mut head).await.expect("a request");
+                let asked = String::from_utf8_lossy(&head[..read]);
+                let [one, other, nowhere] = said;
+                let status = match asked.contains(NOWHERE) {
+                    true => nowhere,
+                    false if asked.contains(":30001/") => one,
+                    false => other,
+                };
+                let answer = format!("HTTP/1.1 {status} x\r\nContent-Length: 0\r\n\r\n");
+                far.write_all(answer.as_bytes()).await.expect("it reads");
+            });
+            Box::pin(async move { Ok(Box::new(near) as Box<dyn Stream>) })
+        })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_proxy_says_of_itself_and_a_line_that_is_cut_are_no_failure() {
+        let from = VantageKey {
+            kind: SourceKind::Outside,
+            pool: None,
+            node: None,
+        };
+        let all = [403, 407, 429, 500, 502, 503, 504].map(|status| ([status; 3], false));
+        let others = [
+            ([403, 200, 503], false),
+            ([429, 200, 503], false),
+            // There is no way to any node
+            ([504, 504, 503], false),
+            ([504, 200, 503], true),
+        ];
+        for (said, is_told) in all.into_iter().chain(others) {
+            let _made_up = MadeUp::begin(Timestamp::UNIX_EPOCH, 1, proxy(said));
+            let outside = Outside {
+                proxy: OutsideTarget::parse("http://192.0.2.9:3128"),
+                ..Outside::default()
+            };
+            let api = Fake::default().api();
+            let vantages = Vantages::new(api, "r1".to_owned(), Arc::new(outside));
+            let gets = [30001, 30002].map(|port| HttpGet {
+                host: Host::Address([192, 0, 2, 1].into()),
+                port,
+                path: "/".to_owned(),
+            });
+            let (got, _) = vantages.sweep(&from, &gets, &[]).await.expect("swept");
+            let failed = got[0].clone().expect("an answer");
+            let trouble = vantages.captive(&from, &[failed]).await;
+            assert_eq!(trouble.is_none(), is_told, "{said:?}: {trouble:?}");
+        }
     }
 }

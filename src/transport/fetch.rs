@@ -1,10 +1,11 @@
 //! Plain HTTP from where this runs, outside the cluster: each request by a connection of its own.
 //!
-//! What the target does is the answer; what this machine or its proxy cannot do is trouble.
+//! What the target does is the answer; what this machine or its proxy cannot do is trouble, and so is
+//! what a proxy brings no answer of, whatever keeps it from that.
 
 use std::io;
 
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, stream};
 use http::header::{CONNECTION, HOST};
 use http::{HeaderValue, Request};
 use http_body_util::{BodyExt, Empty};
@@ -30,10 +31,10 @@ pub(crate) async fn fetch(
     gets: &[HttpGet],
     proxy: Option<&Target>,
     durations: &Durations,
-) -> Result<Vec<HttpReply>, Trouble> {
+) -> Vec<Result<HttpReply, Trouble>> {
     let own = |get: &HttpGet| one(get.clone(), proxy.cloned(), durations.clone());
     let each: Vec<_> = gets.iter().map(own).collect();
-    stream::iter(each).buffered(AT_ONCE).try_collect().await
+    stream::iter(each).buffered(AT_ONCE).collect().await
 }
 
 async fn one(
@@ -43,10 +44,18 @@ async fn one(
 ) -> Result<HttpReply, Trouble> {
     let limit = durations.http_total;
     let asked = timeout(limit, connected(&get, proxy.as_ref(), &durations)).await;
-    asked.unwrap_or_else(|_| {
+    let reply = asked.unwrap_or_else(|_| {
         let text = format!("no answer within {limit:?}");
         Ok(unreached(FailureClass::NoAnswer, text))
-    })
+    })?;
+    match (reply, proxy) {
+        (HttpReply::Unreached { text, .. }, Some(proxy)) => {
+            let own = format!("{}:{}", get.host, get.port);
+            let detail = format!("the proxy {proxy} gives no answer for {own}: {text}");
+            Err(Trouble::new(TroubleKind::NoView, detail))
+        }
+        (reply, _) => Ok(reply),
+    }
 }
 
 async fn connected(
@@ -76,14 +85,12 @@ async fn connected(
     Err(Trouble::new(TroubleKind::NoView, detail))
 }
 
-/// How the other side fails a connection; what else goes wrong is this machine's.
+/// How the other side fails a connection; what else goes wrong is this machine's, as is that it knows no
+/// way: a VPN that is down says the same as a router far away.
 fn class(error: &io::Error) -> Option<FailureClass> {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => Some(FailureClass::Refused),
         io::ErrorKind::TimedOut => Some(FailureClass::Timeout),
-        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
-            Some(FailureClass::NoRoute)
-        }
         io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => {
             Some(FailureClass::Reset)
         }
@@ -154,7 +161,10 @@ fn unreached(class: FailureClass, text: String) -> HttpReply {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures::future::BoxFuture;
+    use jiff::Timestamp;
     use std::net::SocketAddr;
+    use std::rc::Rc;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
     use winconform_core::way::Host;
@@ -182,8 +192,8 @@ mod tests {
     }
 
     async fn got(address: SocketAddr, proxy: Option<&Target>) -> Result<HttpReply, Trouble> {
-        let replies = fetch(&[get(address)], proxy, &Durations::default()).await;
-        replies.map(|mut replies| replies.remove(0))
+        let mut replies = fetch(&[get(address)], proxy, &Durations::default()).await;
+        replies.remove(0)
     }
 
     #[tokio::test]
@@ -237,5 +247,35 @@ mod tests {
         assert!(head.contains("host: 192.0.2.1:30080"), "{head}");
         let trouble = got(node, Some(&proxy)).await.expect_err("it has gone");
         assert_eq!(trouble.kind, TroubleKind::NoView);
+        for says in [&b""[..], b"SSH-2.0-OpenSSH\r\n"] {
+            let (at, _asked) = server(says).await;
+            let proxy = Target::parse(&format!("http://{at}")).expect("a URL");
+            let trouble = got(node, Some(&proxy)).await.expect_err("it is no answer");
+            assert_eq!(trouble.kind, TroubleKind::NoView);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_proxy_and_a_machine_without_a_way_are_trouble() {
+        type Dialled = fn() -> io::Result<Box<dyn Stream>>;
+        let dials: [(&str, Dialled); 3] = [
+            ("http://192.0.2.9:3128", || {
+                let (near, far) = tokio::io::duplex(1024);
+                std::mem::forget(far);
+                Ok(Box::new(near))
+            }),
+            ("", || Err(io::ErrorKind::NetworkUnreachable.into())),
+            ("", || Err(io::ErrorKind::HostUnreachable.into())),
+        ];
+        for (proxy, dialled) in dials {
+            let dial = Rc::new(move |_: &str, _| -> BoxFuture<'static, _> {
+                Box::pin(async move { dialled() })
+            });
+            let _made_up = machine::MadeUp::begin(Timestamp::UNIX_EPOCH, 1, dial);
+            let node: SocketAddr = "192.0.2.1:30080".parse().expect("an address");
+            let trouble = got(node, Target::parse(proxy).as_ref()).await;
+            let trouble = trouble.expect_err("it is no answer");
+            assert_eq!(trouble.kind, TroubleKind::NoView, "{trouble}");
+        }
     }
 }

@@ -378,6 +378,33 @@ pub(crate) const PRODUCT: &[Product] = &[
         ],
         exit: Exit::NotConformant,
     },
+    // What no operating system may do is not held against Windows; what every cluster has to have is
+    Product::row(
+        "outbound-cut",
+        &[
+            (OUT, Verdict::Skip),
+            (OUTSIDE_NAMES, Verdict::Skip),
+            (OUT_BY_PING, Verdict::Skip),
+        ],
+        Exit::Conformant,
+    ),
+    Product::row(
+        "dns-down",
+        &[
+            (PARTIAL_NAME, Verdict::Broken),
+            (OUTSIDE_NAMES, Verdict::Skip),
+            ("net.dns-*", Verdict::Fail),
+            ("net.service-types/headless", Verdict::Fail),
+            ("net.service-types/external-name", Verdict::Fail),
+        ],
+        Exit::NotConformant,
+    ),
+    // One Linux node has no other: without a control it is judged as it is
+    Product::row(
+        "udp-dropped",
+        &[(BETWEEN_WINDOWS, Verdict::Skip), (UDP, Verdict::Fail)],
+        Exit::NotConformant,
+    ),
     Product::row(
         "node-service-ip-answers=windows-2022",
         &[(FROM_NODE, Verdict::LimitationLifted)],

@@ -7,7 +7,7 @@ use super::points::{at_point, points};
 use crate::config::{Config, Image};
 use crate::facts::{Facts, Known, NodeOrdinal, Os, Pool, PoolName, SecondFamily};
 use crate::suite::{Across, Case, Expected, Suites};
-use crate::verdict::{Fate, Scope, SkipReason};
+use crate::verdict::{Fate, Role, Scope, SkipReason};
 use crate::way::{Denied, FixtureName, Need, SourceKind, Test, Trouble, TroubleKind, VantageKey};
 
 /// Plans every case of the suites on a cluster: one check per point, each to be looked at or with
@@ -132,7 +132,7 @@ impl Surroundings<'_> {
         let mut looks = vec![self.look(
             "look",
             point.source,
-            own.unwrap_or_else(|| test.clone()),
+            own.clone().unwrap_or_else(|| test.clone()),
             &point,
         )];
         looks[0].presumed = expected.presumed;
@@ -146,7 +146,17 @@ impl Surroundings<'_> {
                 .source
                 .or(point.source)
                 .filter(|_| test.needs_source());
-            looks.push(self.look(&control.name, source, test, &point));
+            let look = PlannedLook {
+                role: control.role,
+                ..self.look(&control.name, source, test, &point)
+            };
+            // Where Linux has no such nodes, Windows is judged by itself
+            let linux = self.pools.get(&PoolName::linux());
+            let is_alone = linux.is_none_or(|pool| pool.nodes.len() < 2) && !look.needs.is_empty();
+            let is_missing = is_alone || self.hindrance(&look).is_some();
+            if control.role == Role::SamePath || own.is_some() || !is_missing {
+                looks.push(look);
+            }
         }
         if let Some(reason) = looks.iter().find_map(|look| self.hindrance(look)) {
             return self.check(case, point, scope, Fate::Skip(reason), Vec::new());
@@ -234,6 +244,7 @@ impl Surroundings<'_> {
         });
         PlannedLook {
             name: name.to_owned(),
+            role: Role::SamePath,
             from,
             needs: test.needs().into_iter().map(key).collect(),
             test: test.on_nodes(of.map_or(0, |pool| self.looked_from(pool))),

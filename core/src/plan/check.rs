@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::claims::{ClaimId, Kind};
 use crate::facts::{IpFamily, NodeOrdinal, Pool, PoolName, WindowsBuild};
-use crate::verdict::{Fate, Scope};
+use crate::verdict::{Controlled, Fate, Looked, Role, Scope};
 use crate::way::{
     ContainerKind, FixtureKey, FixtureName, Need, SourceKind, Test, VantageKey, Workload,
 };
@@ -171,6 +171,8 @@ impl fmt::Display for Point {
 pub struct PlannedLook {
     /// `look`, or the control's name.
     pub name: String,
+    /// What the control says where it does not hold.
+    pub role: Role,
     /// Where it looks from, when from somewhere.
     pub from: Option<VantageKey>,
     /// What must have happened to which fixtures before.
@@ -234,6 +236,19 @@ pub struct Check {
     pub fate: Fate,
     /// Its own look, then those of its controls; empty unless it is to be looked at.
     pub looks: Vec<PlannedLook>,
+}
+
+impl Check {
+    /// Its controls, of what each look gave, its own first.
+    pub fn controls<'l>(&'l self, looked: &[Looked<'l>]) -> Vec<Controlled<'l>> {
+        let controls = self.looks.iter().zip(looked).skip(1);
+        let control = |(look, looked): (&'l PlannedLook, &Looked<'l>)| Controlled {
+            name: &look.name,
+            role: look.role,
+            looked: *looked,
+        };
+        controls.map(control).collect()
+    }
 }
 
 /// The checks of a run in their order.

@@ -12,7 +12,7 @@ use crate::claims::{ClaimId, Kind};
 use crate::config::{Profile, Waiver};
 use crate::facts::Facts;
 use crate::plan::{CheckId, Fate, Point, Unoffered};
-use crate::verdict::{Conclusion, Verdict};
+use crate::verdict::{Conclusion, Role, Verdict};
 use crate::way::{Comparison, FixtureKey, Reply, StandingFixture, Trouble};
 
 /// The version of the record's schema; a reader takes its own and older ones.
@@ -207,6 +207,9 @@ pub struct Attempted {
 pub struct LookRecord {
     /// `look`, or the control's name.
     pub name: String,
+    /// What the control says where it does not hold.
+    #[serde(default, skip_serializing_if = "Role::is_same_path")]
+    pub role: Role,
     /// The bounded raw reply, when there was one.
     pub reply: Option<Reply>,
     /// What was read from it.

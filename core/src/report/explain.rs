@@ -7,7 +7,7 @@ use super::layout::pad;
 use crate::document::nearest;
 use crate::suite::{Across, Case, Suites, Then};
 use crate::text::printable;
-use crate::verdict::{LedgerEntry, Outside};
+use crate::verdict::{LedgerEntry, Outside, Role};
 use crate::way::{AdmissionExpect, Change, StateAsk, Test};
 
 /// No claim has this id.
@@ -141,6 +141,9 @@ fn explain_case(text: &mut String, case: &Case, known: Option<&LedgerEntry>) {
             "control",
             &format!("{}{}", control.name, source.unwrap_or_default()),
         );
+        if control.role == Role::OtherOs {
+            field(text, "role", "other-os: what fails there too is skipped");
+        }
         if control.without.is_some() {
             field(text, "expects", "the rest of it accepted");
         }

@@ -6,7 +6,7 @@ use crate::claims::{ClaimId, Kind};
 use crate::plan::{CheckId, Point};
 use crate::record::{Attempted, PlannedCheck};
 use crate::text::printable;
-use crate::verdict::{Because, Conclusion, Verdict, because};
+use crate::verdict::{Because, Conclusion, Controlled, SkipReason, Verdict, because};
 use crate::way::{Comparison, Difference, Trouble, TroubleKind};
 
 /// What is said of a check without a verdict.
@@ -150,6 +150,11 @@ fn hint(planned: &PlannedCheck, verdict: Option<Verdict>, because: Option<&Becau
             "Validation has not answered what was asked: the cause names who refused the object or what \
              was changed in it. Exempt the run's namespaces (`winconform-*`) from that webhook, policy or \
              quota, and run again."
+                .to_owned()
+        }
+        (Some(Because::Skipped(SkipReason::NotWindowsSpecific { .. })), _) => {
+            "It does not work for Linux either, so it says nothing of Windows: where it should work, see \
+             what all nodes have in common: the network's firewall, its security groups, the way out."
                 .to_owned()
         }
         (Some(Because::Trouble(trouble)), _) if is_of_exec(trouble.kind) => {
@@ -312,11 +317,15 @@ fn because_of(attempt: &Attempted) -> Option<Because> {
             (Some(comparison), None) => Ok(comparison),
             (None, None) => return None,
         };
-        Some((look.name.as_str(), looked))
+        Some(Controlled {
+            name: &look.name,
+            role: look.role,
+            looked,
+        })
     });
-    let (_, own) = looks.next()?;
+    let own = looks.next()?.looked;
     let controls: Vec<_> = looks.collect();
-    Some(because(own, &controls))
+    Some(because(attempt.verdict, own, &controls))
 }
 
 #[cfg(test)]

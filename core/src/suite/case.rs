@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::admission::{Exception, read_exceptions};
-use super::control::{Control, read_control, report_idle};
+use super::control::{Control, check_role, read_control, report_idle};
 use super::look::read_test;
 use super::over::{Across, Over, read_over};
 use super::read::{Known, Listed};
@@ -306,6 +306,7 @@ fn check_controls(decoder: &mut Decoder<'_>, over: &Over, test: &Test, controls:
             };
             decoder.report(node, message, hint.map(str::to_owned));
         }
+        check_role(decoder, node, (test, &over.sources), control);
         if control.without.is_some() && !matches!(test, Test::Admission(_)) {
             let message = "only what is sent to admission can be left out";
             let hint = "give the control a `test` or a `source`".to_owned();

@@ -3,7 +3,8 @@
 use super::case::read_name;
 use super::look::read_test;
 use crate::document::{Decoder, Node};
-use crate::way::{AdmissionExpect, Look, SourceKind, Test};
+use crate::verdict::Role;
+use crate::way::{AdmissionExpect, FixtureName, Look, SourceKind, Target, Test};
 
 /// A look that must hold in the same round, so that the case's own look proves something.
 #[derive(Clone, Debug)]
@@ -16,6 +17,58 @@ pub struct Control {
     pub test: Option<Test>,
     /// What it leaves out of what the case sends.
     pub without: Option<Without>,
+    /// What it says where it does not hold.
+    pub role: Role,
+}
+
+/// Whether a control asks as its case does, for what may be closed to every operating system alike: what
+/// is outside, pings, datagrams, and port 80 of pods.
+fn is_of_any_system(control: &Test, case: &Test) -> bool {
+    match (control, case) {
+        (Test::Http(own), Test::Http(case)) => match own.ask.target {
+            Target::Port80OnOtherNodes => {
+                let pods = [Target::Pods, Target::PodsOnOtherNodes];
+                case.ask.of == Some(FixtureName::WinWebserver) && pods.contains(&case.ask.target)
+            }
+            target => target.is_outside() && target == case.ask.target,
+        },
+        (Test::Ping(own), Test::Ping(case)) => {
+            own.ask.target != Target::Nodes && own.ask.of.is_some() == case.ask.of.is_some()
+        }
+        (Test::Udp(_), Test::Udp(_)) => true,
+        (_, _) => false,
+    }
+}
+
+/// Reports a control of the other operating system that is none, or of what every cluster has to have.
+pub(super) fn check_role(
+    decoder: &mut Decoder<'_>,
+    node: &Node,
+    (test, sources): (&Test, &[SourceKind]),
+    control: &Control,
+) {
+    let own = control.test.as_ref().unwrap_or(test);
+    let sources = control
+        .source
+        .as_ref()
+        .map_or(sources, std::slice::from_ref);
+    let on_windows = [SourceKind::WindowsPod, SourceKind::WindowsNode];
+    let on_linux = [FixtureName::LinuxServer, FixtureName::LinuxPodProber];
+    let is_elsewhere = sources.iter().all(|source| !on_windows.contains(source))
+        && own.needs().iter().all(|(name, _)| on_linux.contains(name));
+    let (message, hint) = match (control.role, is_elsewhere) {
+        (Role::SamePath, _) => return,
+        (Role::OtherOs, true) if is_of_any_system(own, test) => return,
+        (Role::OtherOs, false) => (
+            "a control of the role `other-os` looks from Linux or outside, at Linux or outside",
+            "give it `source: linux-pod`, and a `test` of `linux-server` or of what is outside",
+        ),
+        (Role::OtherOs, true) => (
+            "the role `other-os` is for what its case asks of the outside, by ping, by UDP or at port 80",
+            "remove `role`: what every cluster has to have is never skipped",
+        ),
+    };
+    decoder.report(node, message, Some(hint.to_owned()));
 }
 
 /// What a control leaves out of what its case sends, to be accepted then.
@@ -62,6 +115,7 @@ pub(super) fn read_control(decoder: &mut Decoder<'_>, node: &Node) -> Option<Con
     let source = fields.optional("source");
     let test = fields.optional("test");
     let without = fields.optional("without");
+    let role = fields.optional("role");
     let extra = fields.finish(decoder);
     if without.is_none() && name.is_none() {
         decoder.report(node, "a control has no `name`", None);
@@ -104,6 +158,12 @@ pub(super) fn read_control(decoder: &mut Decoder<'_>, node: &Node) -> Option<Con
         None => Some(None),
         Some(node) => read_test(decoder, node).map(Some),
     };
+    let role = match role {
+        None => Some(Role::SamePath),
+        Some(node) => decoder.word(node, "role", &["other-os"], |word| {
+            (word == "other-os").then_some(Role::OtherOs)
+        }),
+    };
     let name = match (written, without?) {
         (None, Some(Without::Field)) => Some("without-field".to_owned()),
         (None, Some(Without::Os)) => Some("without-os".to_owned()),
@@ -114,6 +174,7 @@ pub(super) fn read_control(decoder: &mut Decoder<'_>, node: &Node) -> Option<Con
         source: source?,
         test: test?,
         without: without?,
+        role: role?,
     })
 }
 

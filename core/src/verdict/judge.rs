@@ -119,6 +119,15 @@ pub enum SkipReason {
         /// Why.
         because: String,
     },
+    /// It does not work for Linux either.
+    NotWindowsSpecific {
+        /// The control that shows it.
+        control: String,
+        /// What should be seen there.
+        expected: String,
+        /// What was.
+        seen: String,
+    },
     /// The run was interrupted before.
     Interrupted,
     /// The run's deadline came before.
@@ -133,7 +142,8 @@ impl SkipReason {
             Self::Inapplicable { .. }
             | Self::NotAsked { .. }
             | Self::OutOfScope { .. }
-            | Self::Version { .. } => true,
+            | Self::Version { .. }
+            | Self::NotWindowsSpecific { .. } => true,
             Self::NoUsableNode { .. }
             | Self::NoImage { .. }
             | Self::NoAgnhost { .. }
@@ -178,6 +188,15 @@ impl fmt::Display for SkipReason {
             Self::NotAsked { because } => write!(f, "not asked for: {because}"),
             Self::OutOfScope { because } => write!(f, "out of the limitation's scope: {because}"),
             Self::Version { because } => write!(f, "not on this server: {because}"),
+            Self::NotWindowsSpecific {
+                control,
+                expected,
+                seen,
+            } => write!(
+                f,
+                "not a matter of Windows: it does not work for Linux either (control `{control}`): \
+                 expected {expected}, seen {seen}"
+            ),
             Self::Interrupted => f.write_str("the run was interrupted before"),
             Self::Deadline => f.write_str("the run's deadline came before"),
         }
@@ -197,25 +216,88 @@ pub enum Scope {
     AsCapability,
 }
 
+/// What a control that does not hold says of its check.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Nothing is proven without it.
+    #[default]
+    SamePath,
+    /// It asks Linux, or what is outside, for the same from Linux: what fails there too is not a
+    /// matter of Windows.
+    OtherOs,
+}
+
+impl Role {
+    /// Whether it is that of most controls.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+    pub(crate) fn is_same_path(&self) -> bool {
+        *self == Self::SamePath
+    }
+}
+
+/// What the look of a control gave.
+#[derive(Clone, Copy, Debug)]
+pub struct Controlled<'l> {
+    /// The control's name.
+    pub name: &'l str,
+    /// What it says where it does not hold.
+    pub role: Role,
+    /// What it gave.
+    pub looked: Looked<'l>,
+}
+
+impl<'l> Controlled<'l> {
+    /// What was seen where it does not work for the other operating system either.
+    fn fails_there_too(&self) -> Option<&'l Difference> {
+        match (self.role, self.looked) {
+            (
+                Role::OtherOs,
+                Ok(Comparison::Refuted(difference) | Comparison::Otherwise(difference)),
+            ) => Some(difference),
+            (Role::SamePath | Role::OtherOs, _) => None,
+        }
+    }
+}
+
 /// Judges one round of a check: its look and those of its controls.
 ///
 /// A control that does not hold, or could not be looked at, leaves every kind but evidence
 /// unknown: without it a dead Service would confirm "nodes cannot reach Services", and a policy
-/// that refuses everything would confirm every rejection.
-pub fn judge(kind: Kind, looked: Looked<'_>, controls: &[Looked<'_>], scope: &Scope) -> Verdict {
+/// that refuses everything would confirm every rejection. What fails for the other operating
+/// system as well is skipped.
+pub fn judge(
+    kind: Kind,
+    looked: Looked<'_>,
+    controls: &[Controlled<'_>],
+    scope: &Scope,
+) -> Verdict {
     use Comparison::{Holds, Inapplicable, Otherwise, Refuted};
-    let controls_hold = controls
-        .iter()
-        .all(|control| control.is_ok_and(Comparison::holds));
     let kind = match (kind, scope) {
         (Kind::Limitation, Scope::AsCapability) => Kind::Capability,
         (kind, Scope::Within | Scope::AsCapability) => kind,
     };
+    let works = match (kind, looked) {
+        (Kind::Limitation, Ok(Refuted(_))) => true,
+        (Kind::Limitation, _) => false,
+        (_, looked) => looked.is_ok_and(Comparison::holds),
+    };
+    let fails_for_all = !works && controls.iter().any(|one| one.fails_there_too().is_some());
+    let is_amiss = |one: &Controlled<'_>| match (one.role, one.looked) {
+        (_, Ok(Holds(_))) => false,
+        (Role::SamePath, _) => true,
+        // There is none, such as no second node: a limitation alone goes not without
+        (Role::OtherOs, Ok(Inapplicable(_))) => kind == Kind::Limitation && !works,
+        // What works is not doubted
+        (Role::OtherOs, _) => !works,
+    };
+    let is_proven = !controls.iter().any(is_amiss);
     match (kind, looked) {
         (_, Err(_)) => Verdict::Broken,
         (_, Ok(Inapplicable(_))) => Verdict::Skip,
         (Kind::Evidence, Ok(Holds(_) | Refuted(_) | Otherwise(_))) => Verdict::Recorded,
-        (_, Ok(Holds(_) | Refuted(_) | Otherwise(_))) if !controls_hold => Verdict::Broken,
+        (_, Ok(Holds(_) | Refuted(_) | Otherwise(_))) if fails_for_all => Verdict::Skip,
+        (_, Ok(Holds(_) | Refuted(_) | Otherwise(_))) if !is_proven => Verdict::Broken,
         (Kind::Capability | Kind::Requirement | Kind::Rejection | Kind::Advice, Ok(Holds(_))) => {
             Verdict::Pass
         }
@@ -274,8 +356,8 @@ impl Because {
     }
 }
 
-/// What the verdict of a round rests on; `controls` with their names.
-pub fn because(looked: Looked<'_>, controls: &[(&str, Looked<'_>)]) -> Because {
+/// What the verdict of a round rests on.
+pub fn because(verdict: Verdict, looked: Looked<'_>, controls: &[Controlled<'_>]) -> Because {
     match looked {
         Err(trouble) => Because::Trouble(trouble.clone()),
         Ok(Comparison::Inapplicable(because)) => Because::Skipped(SkipReason::Inapplicable {
@@ -285,17 +367,32 @@ pub fn because(looked: Looked<'_>, controls: &[(&str, Looked<'_>)]) -> Because {
             Comparison::Holds(difference)
             | Comparison::Refuted(difference)
             | Comparison::Otherwise(difference),
-        ) => controls
-            .iter()
-            .find_map(|(name, control)| control_amiss(name, *control))
-            .unwrap_or_else(|| Because::Seen(difference.clone())),
+        ) => {
+            let mut controls = controls.iter();
+            let amiss = match verdict {
+                Verdict::Skip => controls.find_map(|one| {
+                    let there = one.fails_there_too()?;
+                    Some(Because::Skipped(SkipReason::NotWindowsSpecific {
+                        control: one.name.to_owned(),
+                        expected: there.expected.clone(),
+                        seen: there.seen.clone(),
+                    }))
+                }),
+                Verdict::Broken => controls.find_map(control_amiss),
+                // Whatever the other operating system does
+                _ => controls
+                    .filter(|one| one.role.is_same_path())
+                    .find_map(control_amiss),
+            };
+            amiss.unwrap_or_else(|| Because::Seen(difference.clone()))
+        }
     }
 }
 
 /// What is wrong with a control, if anything is.
-fn control_amiss(name: &str, control: Looked<'_>) -> Option<Because> {
-    let name = name.to_owned();
-    match control {
+fn control_amiss(control: &Controlled<'_>) -> Option<Because> {
+    let name = control.name.to_owned();
+    match control.looked {
         Ok(Comparison::Holds(_)) => None,
         Ok(Comparison::Refuted(difference) | Comparison::Otherwise(difference)) => {
             Some(Because::Control {
@@ -341,9 +438,76 @@ mod tests {
     }
 
     fn row(kind: Kind, controls: &[Looked<'_>], scope: &Scope) -> [Verdict; 5] {
+        let controls: Vec<_> = controls
+            .iter()
+            .map(|one| of(Role::SamePath, *one))
+            .collect();
+        row_beside(kind, &controls, scope)
+    }
+
+    fn of(role: Role, looked: Looked<'_>) -> Controlled<'_> {
+        let name = "control";
+        Controlled { name, role, looked }
+    }
+
+    fn row_beside(kind: Kind, controls: &[Controlled<'_>], scope: &Scope) -> [Verdict; 5] {
         columns()
             .each_ref()
             .map(|looked| judge(kind, looked.as_ref(), controls, scope))
+    }
+
+    #[test]
+    fn what_fails_for_the_other_system_too_is_no_matter_of_windows() {
+        use Verdict::{Broken, Fail, KnownLimitation, LimitationLifted, Pass, Skip};
+        let [both, lifted] = [[Pass, Skip, Skip], [Skip, LimitationLifted, Skip]];
+        // Beside a control that holds, two that do not, one that there is none of, and one unseen
+        let cells = [
+            (
+                Kind::Capability,
+                [
+                    [Pass, Fail, Fail],
+                    both,
+                    both,
+                    [Pass, Fail, Fail],
+                    [Pass, Broken, Broken],
+                ],
+            ),
+            (
+                Kind::Limitation,
+                [
+                    [KnownLimitation, LimitationLifted, Fail],
+                    lifted,
+                    lifted,
+                    [Broken, LimitationLifted, Broken],
+                    [Broken, LimitationLifted, Broken],
+                ],
+            ),
+        ];
+        let refuted = Comparison::Refuted(difference());
+        let other_control = of(Role::SamePath, Ok(&refuted));
+        for (kind, expected) in cells {
+            for (control, expected) in columns().iter().zip(expected) {
+                let control = of(Role::OtherOs, control.as_ref());
+                let row = row_beside(kind, &[control], &Scope::Within);
+                assert_eq!(row[..3], expected, "{kind}: {control:?}");
+                assert_eq!(row[3..], [Skip, Broken]);
+                let without = row_beside(kind, &[control, other_control], &Scope::Within);
+                let skipped = |verdict| if verdict == Skip { Skip } else { Broken };
+                assert_eq!(without, row.map(skipped), "{kind}: {control:?}");
+            }
+        }
+        let control = of(Role::OtherOs, Ok(&refuted));
+        let of = |verdict| because(verdict, Ok(&refuted), &[control]);
+        assert_eq!(of(Pass), Because::Seen(difference()));
+        let Because::Skipped(reason) = of(Skip) else {
+            panic!("it is skipped");
+        };
+        assert!(reason.is_legitimate());
+        let why = "it does not work for Linux either (control `control`): expected this, seen that";
+        assert_eq!(
+            reason.to_string(),
+            format!("not a matter of Windows: {why}")
+        );
     }
 
     #[test]
@@ -409,10 +573,12 @@ mod tests {
             Comparison::Holds(difference()),
             Comparison::Refuted(difference()),
         );
-        let named = because(
-            Ok(&holds),
-            &[("first", Ok(&holds)), ("second", Ok(&refuted))],
-        );
+        let named = |name, looked| Controlled {
+            name,
+            ..of(Role::SamePath, looked)
+        };
+        let controls = [named("first", Ok(&holds)), named("second", Ok(&refuted))];
+        let named = because(Verdict::Broken, Ok(&holds), &controls);
         assert!(matches!(named, Because::Control { name, .. } if name == "second"));
     }
 

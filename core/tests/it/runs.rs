@@ -12,7 +12,7 @@ use winconform_core::record::{
     Activity, After, Attempted, Ended, Event, Exit, FixtureOutcome, Line, LookRecord, ObjectName,
     PlannedCheck, RunView, SCHEMA, Span, Started, TornDown, read, to_line,
 };
-use winconform_core::verdict::{Because, Conclusion, SkipReason, Verdict};
+use winconform_core::verdict::{Because, Conclusion, Role, SkipReason, Verdict};
 use winconform_core::way::{
     Comparison, Difference, FixtureKey, FixtureName, HttpReply, Reply, SourceKind, Trouble,
     TroubleKind,
@@ -253,6 +253,7 @@ pub(crate) fn saw(verdict: Verdict, expected: &str, seen: &str) -> Conclusion {
 pub(crate) fn looked(comparison: Comparison) -> LookRecord {
     LookRecord {
         name: "look".to_owned(),
+        role: Role::SamePath,
         reply: Some(Reply::Get(vec![HttpReply::Failed {
             code: 28,
             text: "Timeout".to_owned(),

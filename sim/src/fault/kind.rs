@@ -205,6 +205,10 @@ kinds! {
         "pings from its Windows pods come back from outside, which is documented not to work" [
         "connection from=PLACE source=pod to=outside protocol=icmp",
     ]
+    OutboundCut "outbound-cut" Nodes
+        "nothing gets from there to what is outside the cluster" [
+        "connection from=PLACE to=outside",
+    ]
     CaptiveProxy "captive-proxy" Nodes
         "something captive answers for every outside address with 200 and a foreign page" [
         "connection from=PLACE to=outside protocol=tcp",

@@ -108,6 +108,12 @@ impl<'a> Flow<'a> {
         if let Some(lost) = self.between(None, None, (outside.address, port)) {
             return lost;
         }
+        if self
+            .node
+            .is_some_and(|(name, _)| self.world.suffers(FaultKind::OutboundCut, name))
+        {
+            return Outcome::TimedOut;
+        }
         if protocol == Protocol::Icmp {
             // windows-networking.md: VFP cannot transpose ICMP, so that pings beyond the network are
             // not routed back; it names win-overlay, win-bridge and Azure-CNI

@@ -116,7 +116,11 @@ impl World {
             match object["kind"].as_str() {
                 Some("Namespace") => self.memory.apply(object).expect("a namespace"),
                 Some("NetworkPolicy") => self.memory.apply(object).expect("a policy"),
-                Some("Pod") => pods.extend(self.place(object, 0, pool)),
+                Some("Pod") => {
+                    // Kept from the first node, where the prober is
+                    let at = object["spec"]["affinity"]["podAntiAffinity"].is_object();
+                    pods.extend(self.place(object, usize::from(at), pool));
+                }
                 Some("Deployment") => {
                     let replicas = object["spec"]["replicas"].as_u64().expect("a number");
                     for replica in 0..usize::try_from(replicas).expect("few") {
@@ -391,9 +395,10 @@ fn concluded(
         Fate::Broken(trouble) => return (Verdict::Broken, trouble.to_string()),
     }
     let looked = |look: usize| taken[&(at, look)].as_ref().map(|taken| &taken.comparison);
-    let controls: Vec<_> = (1..check.looks.len()).map(looked).collect();
-    let verdict = judge(check.kind, looked(0), &controls, &check.scope);
-    (verdict, format!("{:?}; controls: {controls:?}", looked(0)))
+    let looked: Vec<_> = (0..check.looks.len()).map(looked).collect();
+    let controls = check.controls(&looked);
+    let verdict = judge(check.kind, looked[0], &controls, &check.scope);
+    (verdict, format!("{:?}; controls: {controls:?}", looked[0]))
 }
 
 /// Two Linux nodes, and two of each build of Windows.

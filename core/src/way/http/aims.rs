@@ -48,6 +48,18 @@ impl Target {
                 let here = &at.vantage()?.node;
                 binding.pods(|pod| pod.node != *here)
             }
+            Self::Port80OnOtherNodes => {
+                let here = &at.vantage()?.node;
+                let mut aims = binding.pods(|pod| pod.node != *here)?;
+                let by_80 = aims.each.iter().cloned().map(|mut aim| {
+                    aim.get.port = PORT_80;
+                    aim.shown = format!("port {PORT_80} of {}", aim.shown);
+                    aim
+                });
+                let by_80: Vec<_> = by_80.collect();
+                aims.each.extend(by_80);
+                Ok(aims)
+            }
             Self::EveryPodBehindServiceIp if !at.once => {
                 let aim = binding.service()?;
                 Ok(Aims {
@@ -208,6 +220,9 @@ fn long_payload(run: &str) -> String {
 
 /// The least of a long payload, in bytes.
 const LONG: usize = 12_000;
+
+/// The port that a target of its own is about.
+pub(super) const PORT_80: u16 = 80;
 
 /// What lies outside the cluster, each known by what it says.
 fn outside(targets: &[OutsideTarget]) -> Aims<'_> {

@@ -156,11 +156,18 @@ impl Way for Http {
         let targets: Vec<_> = targets
             .map(|(aim, reply)| target_seen(aim, reply))
             .collect::<Result<_, _>>()?;
+        // Where the port that they serve at is closed, too, it is not about port 80
+        let of_others = |(aim, seen): (&Aim<'_>, &TargetSeen)| {
+            aim.get.port != aims::PORT_80 && seen.by.is_none()
+        };
+        let is_closed = ask.target == Target::Port80OnOtherNodes
+            && aims.each.iter().zip(&targets).any(of_others);
+        let closed = || "pods on other nodes answer on no port".to_owned();
         let met: BTreeSet<_> = targets.iter().filter_map(|seen| seen.by.as_ref()).collect();
         let all = aims.all.into_iter();
         Ok(HttpSeen {
             unmet: all.filter(|pod| !met.contains(pod)).collect(),
-            absent: aims.absent,
+            absent: aims.absent.or_else(|| is_closed.then(closed)),
             targets,
         })
     }

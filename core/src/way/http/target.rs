@@ -12,6 +12,8 @@ pub enum Target {
     PodsOnSameNode,
     /// The same of the pods on other nodes.
     PodsOnOtherNodes,
+    /// The same, and the port that Windows' samples serve at, which nothing else is told of.
+    Port80OnOtherNodes,
     /// The Service's virtual address.
     ServiceIp,
     /// The same, where a pod behind it is on the node that is looked from.
@@ -58,10 +60,11 @@ pub enum Target {
 
 impl Target {
     /// Every target.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Pods,
         Self::PodsOnSameNode,
         Self::PodsOnOtherNodes,
+        Self::Port80OnOtherNodes,
         Self::ServiceIp,
         Self::ServiceIpOnSameNode,
         Self::EveryPodBehindServiceIp,
@@ -90,6 +93,7 @@ impl Target {
             Self::Pods => "pods",
             Self::PodsOnSameNode => "pods-on-same-node",
             Self::PodsOnOtherNodes => "pods-on-other-nodes",
+            Self::Port80OnOtherNodes => "port-80-on-other-nodes",
             Self::ServiceIp => "service-ip",
             Self::ServiceIpOnSameNode => "service-ip-on-same-node",
             Self::EveryPodBehindServiceIp => "every-pod-behind-service-ip",
@@ -128,6 +132,7 @@ impl Target {
             Self::Pods
             | Self::PodsOnSameNode
             | Self::PodsOnOtherNodes
+            | Self::Port80OnOtherNodes
             | Self::ServiceIp
             | Self::ServiceIpOnSameNode
             | Self::EveryPodBehindServiceIp
@@ -169,6 +174,7 @@ impl Target {
             Self::Pods
             | Self::PodsOnSameNode
             | Self::PodsOnOtherNodes
+            | Self::Port80OnOtherNodes
             | Self::PodsWithLongPayload
             | Self::SourceSeenByPods
             | Self::Nodes

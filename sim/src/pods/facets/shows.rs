@@ -41,6 +41,7 @@ pub(crate) fn shows(kind: FaultKind) -> Shows {
         | Kind::PingDropped
         | Kind::OutboundPingAnswers
         | Kind::CaptiveProxy
+        | Kind::OutboundCut
         | Kind::ServiceAnswersWrong
         | Kind::LoadBalancerDead
         | Kind::NodeServiceIpAnswers
