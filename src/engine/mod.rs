@@ -7,6 +7,7 @@
 
 mod access;
 mod aim;
+mod apart;
 mod balancer;
 mod churn;
 mod command;
