@@ -109,6 +109,12 @@ impl Dispatcher {
         check.is_some_and(|check| check.asks_once(&self.limits))
     }
 
+    /// Whether the round that is under way observes the controls once more, after its own look failed.
+    pub(super) fn sees_controls_again(&self, index: usize) -> bool {
+        let check = self.checks.get(index);
+        check.is_some_and(|check| check.controls_again)
+    }
+
     /// Whether its attempt may end with the round that is under way, if its own look holds.
     pub(super) fn may_settle(&self, index: usize) -> bool {
         let check = self.checks.get(index);
@@ -350,9 +356,14 @@ impl Dispatcher {
     }
 
     fn begin_round(&mut self, now: Duration, index: usize) {
-        let state = &mut self.checks[index];
-        state.begin_round(now);
-        for (look, planned) in state.check.looks.iter().enumerate() {
+        self.checks[index].begin_round(now);
+        self.queue_looks(index, 0);
+    }
+
+    /// Has the looks of a check made, from that one on.
+    fn queue_looks(&mut self, index: usize, first: usize) {
+        let looks = self.checks[index].check.looks.iter().enumerate();
+        for (look, planned) in looks.skip(first) {
             let ix = LookIx { check: index, look };
             match &planned.from {
                 Some(from) => {
@@ -412,33 +423,6 @@ impl Dispatcher {
         let brought: Option<Vec<_>> = looks.iter().cloned().collect();
         if let Some(brought) = brought {
             self.judge_round(now, ix.check, brought, commands);
-        }
-    }
-
-    fn judge_round(
-        &mut self,
-        now: Duration,
-        index: usize,
-        brought: Vec<LookOutcome>,
-        commands: &mut Vec<Command>,
-    ) {
-        let state = &mut self.checks[index];
-        let (verdict, reason) = state.judge(&brought);
-        state.end_round(now, verdict, &reason);
-        if !state.attempt_is_over(now, verdict, &reason, &self.limits, &self.durations) {
-            state.paused = state.pause(now, &self.durations);
-            state.stage = Stage::Due(now + state.paused);
-        } else if let Some(own) = brought.first()
-            && state.is_to_be_confirmed(verdict)
-        {
-            let ix = LookIx {
-                check: index,
-                look: 0,
-            };
-            commands.push(Command::Confirm(ix, own.clone()));
-            state.stage = Stage::Confirming(brought);
-        } else {
-            self.end_attempt(now, index, brought, commands);
         }
     }
 }

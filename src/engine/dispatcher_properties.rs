@@ -11,9 +11,9 @@ use winconform_core::plan::{Check, CheckId, Fate, Plan, PlannedLook, Point};
 use winconform_core::verdict::{Conclusion, Role, Scope, SkipReason, Verdict};
 use winconform_core::way::{
     AdmissionAsk, AdmissionExpect, Change, Comparison, ContainerKind, Difference, FixtureKey,
-    FixtureName, Hindrance, HttpAsk, HttpExpect, Look, Need, PlacedPod, PlacementAsk,
-    PlacementExpect, SourceKind, StateAsk, StateExpect, Taken, Target, Test, Trouble, TroubleKind,
-    VantageKey, Workload,
+    FixtureName, Hindrance, HttpAsk, HttpExpect, HttpReply, Look, Need, PlacedPod, PlacementAsk,
+    PlacementExpect, Reply, SourceKind, StateAsk, StateExpect, Taken, Target, Test, Trouble,
+    TroubleKind, VantageKey, Workload,
 };
 
 use super::command::{Command, Input, LookIx, LookOutcome};
@@ -219,6 +219,9 @@ struct World {
     conclusions: Vec<Conclusion>,
     repetitions: u32,
     recorded: usize,
+    /// What each check's attempts on record came to, and how many of them came apart.
+    attempts: BTreeMap<CheckId, Vec<Verdict>>,
+    apart: usize,
     /// How often.
     applied: BTreeMap<FixtureKey, usize>,
     /// How often somebody took it.
@@ -328,7 +331,12 @@ impl World {
                 assert!(*at > self.now, "to wake in the past");
                 self.wake = Some(*at);
             }
-            Command::Attempted(_) => self.recorded += 1,
+            Command::Attempted(attempt) => {
+                self.recorded += 1;
+                self.apart += usize::from(!attempt.came_apart.is_empty());
+                let attempts = self.attempts.entry(attempt.check.clone()).or_default();
+                attempts.push(attempt.verdict);
+            }
             Command::Repeat(number) => {
                 self.repetitions += 1;
                 assert_eq!(*number, self.repetitions);
@@ -406,6 +414,8 @@ fn begun(repeat: Repeat, forms: &[usize]) -> World {
         conclusions: Vec::new(),
         repetitions: 1,
         recorded: 0,
+        attempts: BTreeMap::new(),
+        apart: 0,
         applied: BTreeMap::new(),
         taken: BTreeMap::new(),
         sweeps: 0,
@@ -478,6 +488,14 @@ proptest! {
         let world = repeated(Repeat::Times(times), &forms, turns, &choices, stop_at);
         prop_assert_eq!(world.verdicts.len(), forms.len());
         prop_assert!(world.repetitions <= times);
+        for (index, verdict) in world.verdicts.iter().filter(|_| times == 1) {
+            let id = &world.dispatcher.check(*index).expect("it is planned").id;
+            let attempts = world.attempts.get(id).map_or(&[][..], Vec::as_slice);
+            prop_assert!(attempts.len() <= 4, "{:?}", attempts);
+            let agree = attempts.iter().filter(|one| *one == verdict).count();
+            let is_news = verdict.is_conclusive() && !verdict.is_expected();
+            prop_assert!(!is_news || agree >= 2, "{} of {:?}", verdict, attempts);
+        }
     }
 
     #[test]
@@ -501,6 +519,130 @@ fn a_healthy_check_is_looked_at_twice_and_passes() {
     let world = run(&[0], Vec::new(), &[0], None);
     assert_eq!(world.verdicts.get(&0), Some(&Verdict::Pass));
     assert_eq!(world.sweeps, 2);
+}
+
+#[test]
+fn a_failure_counts_once_another_attempt_confirms_it() {
+    use Turn::{Holds, Refuted, Trouble};
+    use Verdict::{Broken, Fail, Pass};
+    for (turns, verdict, flaky, attempts) in [
+        (&[Refuted, Trouble, Trouble, Trouble][..], Broken, false, 4),
+        (&[Trouble, Refuted, Trouble, Trouble], Broken, false, 4),
+        (&[Refuted, Trouble, Refuted], Fail, false, 3),
+        (&[Refuted, Refuted], Fail, false, 2),
+        (&[Trouble, Refuted, Holds], Pass, true, 3),
+        (&[Trouble, Trouble], Broken, false, 2),
+    ] {
+        let turns = [Holds].into_iter().chain(turns.iter().copied());
+        let world = run(&[6], turns.collect(), &[0], None);
+        let came = &world.conclusions[0];
+        let came = (came.verdict, came.flaky, world.recorded);
+        assert_eq!(came, (verdict, flaky, attempts));
+    }
+}
+
+#[test]
+fn after_a_failure_its_controls_are_observed_again_before_it_counts() {
+    use Turn::{Holds, Refuted, Trouble};
+    // Its own look, both controls, and these once more
+    for (again, verdict) in [
+        ([Holds, Holds], Verdict::Fail),
+        ([Refuted, Holds], Verdict::Broken),
+        ([Holds, Trouble], Verdict::Broken),
+    ] {
+        let attempt = [Refuted, Holds, Holds].into_iter().chain(again);
+        let attempt: Vec<_> = attempt.collect();
+        let turns = [Holds].into_iter().chain(attempt.repeat(4));
+        let world = run(&[2], turns.collect(), &[0], None);
+        assert_eq!(world.verdicts[&0], verdict, "{again:?}");
+    }
+}
+
+#[test]
+fn what_held_then_failed_and_holds_again_is_flaky_and_on_record() {
+    use Turn::{Changed, Holds, Refuted};
+    for (rounds, flaky) in [
+        (&[Holds, Refuted, Holds, Holds][..], true),
+        // To come right takes time
+        (&[Refuted, Refuted, Holds, Holds], false),
+        // What it looks at is made anew
+        (&[Holds, Refuted, Changed, Holds, Holds, Holds], false),
+    ] {
+        let stands = [Holds; 3].into_iter();
+        let turns = stands.chain(rounds.iter().copied()).collect();
+        let world = run(&[0], turns, &[0], None);
+        let came = &world.conclusions[0];
+        assert_eq!((came.verdict, came.flaky), (Verdict::Pass, flaky));
+        assert_eq!(world.apart, usize::from(flaky), "{rounds:?}");
+    }
+}
+
+/// A number by chance (splitmix64).
+fn chance(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// A Service that loses one connection in five, and 14 requests to it once it has answered.
+#[test]
+fn a_loss_of_one_in_five_is_found_in_95_of_100_runs() {
+    let found = |seed: u64| {
+        let mut balanced = check(0, 0);
+        let Test::Http(look) = &mut balanced.looks[0].test else {
+            unreachable!("it is of HTTP")
+        };
+        look.ask.target = Target::EveryPodBehindServiceIp;
+        let plan = Plan {
+            checks: vec![balanced],
+        };
+        let (durations, limits) = (Durations::default(), Limits::default());
+        let mut dispatcher = Dispatcher::new(plan, Repeat::Times(1), &durations, &limits);
+        let mut state = seed << 32;
+        let mut now = Duration::ZERO;
+        let mut open = VecDeque::from(dispatcher.step(now, Input::Started));
+        while let Some(command) = open.pop_front() {
+            let input = match command {
+                Command::Apply(key) => Input::Stands(key),
+                Command::Sweep(from, looks) => {
+                    let requests = if dispatcher.asks_once(0) { 1 } else { 14 };
+                    let replies = (0..requests).map(|_| match chance(&mut state) % 5 {
+                        0 => HttpReply::Failed {
+                            code: 28,
+                            text: String::new(),
+                        },
+                        _ => HttpReply::Answered {
+                            status: 200,
+                            body: String::new(),
+                        },
+                    });
+                    let replies: Vec<_> = replies.collect();
+                    let lost = |reply: &&HttpReply| matches!(reply, HttpReply::Failed { .. });
+                    let lost = replies.iter().filter(lost).count();
+                    // Each as long as its time-out
+                    now += Duration::from_secs(4 * lost as u64);
+                    let turn = if lost > 0 { Turn::Refuted } else { Turn::Holds };
+                    let mut outcome = outcome(turn);
+                    outcome.reply = Some(Reply::Get(replies));
+                    Input::Swept(from, vec![(looks[0], outcome)])
+                }
+                Command::Confirm(look, brought) => Input::Confirmed(look, brought),
+                Command::WakeAt(at) => {
+                    now = now.max(at);
+                    Input::Woken
+                }
+                Command::Conclude(_, conclusion) => {
+                    return conclusion.flaky || conclusion.verdict == Verdict::Fail;
+                }
+                _ => continue,
+            };
+            open.extend(dispatcher.step(now, input));
+        }
+        unreachable!("it comes to a conclusion")
+    };
+    let found = (0..40).filter(|seed| found(*seed)).count();
+    assert!(found >= 34, "{found} of 40");
 }
 
 #[test]
@@ -940,8 +1082,10 @@ fn what_is_made_anew_for_the_next_repetition_has_its_time_to_come_right() {
         world.now += Duration::from_secs(3);
         world.step(input, &mut turns);
     }
-    let told: Vec<_> = world.conclusions[0].repeated.iter().collect();
-    assert_eq!(world.conclusions[0].verdict, Verdict::Pass, "{told:?}");
+    // One of two that told nothing is too many for a pass
+    assert_eq!(world.conclusions[0].verdict, Verdict::Broken);
+    let repeated = BTreeMap::from([(Verdict::Broken, 1), (Verdict::Pass, 1)]);
+    assert_eq!(world.conclusions[0].repeated, repeated);
     let namespaces = FixtureName::Namespaces.at(None);
     assert_eq!(world.applied[&namespaces], 2);
 }

@@ -338,6 +338,7 @@ impl Executor {
             image: check.image.clone(),
             family: check.point.family,
             once: self.dispatcher.asks_once(ix.check),
+            anew: self.dispatcher.sees_controls_again(ix.check),
             settles: ix.look != 0 || self.dispatcher.may_settle(ix.check),
             standing: Arc::clone(&self.standing),
             rests: rests.collect(),
@@ -356,8 +357,8 @@ impl Executor {
         self.spawn(async move {
             let asking = AssertUnwindSafe(async {
                 let reply = match looker.request() {
-                    // What converges is asked anew each round
-                    Ok(Request::Api(request)) if looker.test.converges() => {
+                    // What converges is asked anew each round, and a control after a failure
+                    Ok(Request::Api(request)) if looker.test.converges() || looker.anew => {
                         api.send(&request).await.map(Reply::Api)
                     }
                     Ok(Request::Api(request)) => {

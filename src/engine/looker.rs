@@ -32,6 +32,8 @@ pub(super) struct Looker {
     pub(super) image: Option<String>,
     pub(super) family: Option<IpFamily>,
     pub(super) once: bool,
+    /// Whether it wants an answer to a request of its own: none that was sent before or for others.
+    pub(super) anew: bool,
     /// Whether the attempt may end with what it sees now.
     pub(super) settles: bool,
     pub(super) standing: Arc<Standing>,
@@ -333,6 +335,7 @@ mod tests {
             image: None,
             family: None,
             once: false,
+            anew: false,
             settles: true,
             standing: Arc::default(),
             rests: vec![rest],

@@ -7,6 +7,7 @@
 
 mod access;
 mod aim;
+mod apart;
 mod awaited;
 mod balancer;
 mod churn;

@@ -7,10 +7,11 @@ use winconform_core::config::{Durations, Limits};
 use winconform_core::plan::{Check, Fate, PlannedLook};
 use winconform_core::record::{Attempted, LookRecord};
 use winconform_core::verdict::{
-    Because, Conclusion, SkipReason, Verdict, because, conclude, judge,
+    Because, Conclusion, SkipReason, Verdict, because, conclude, is_news, judge,
 };
 use winconform_core::way::{FixtureKey, FixtureName, Need, Test, Trouble, TroubleKind};
 
+use super::apart::Apart;
 use super::command::LookOutcome;
 
 /// A check and how far it is.
@@ -33,6 +34,9 @@ pub(super) struct CheckState {
     made_up_for: bool,
     /// Whether a round of this attempt told something else than expected.
     refuted: bool,
+    pub(super) apart: Apart,
+    /// Whether the round under way looks at the controls alone once more, after its own look failed.
+    pub(super) controls_again: bool,
     /// Whether its conclusion was given.
     pub(super) concluded: bool,
     /// When its first round of all began, or that since what it looks at was made anew: the time to come
@@ -84,6 +88,8 @@ impl CheckState {
             untold: None,
             made_up_for: false,
             refuted: false,
+            apart: Apart::default(),
+            controls_again: false,
             concluded: false,
             began: None,
             good_since: None,
@@ -112,6 +118,7 @@ impl CheckState {
         self.tried = 0;
         self.good_rounds = 0;
         self.good_since = None;
+        self.apart = Apart::default();
     }
 
     /// How many attempts have ended, over all repetitions.
@@ -122,7 +129,8 @@ impl CheckState {
     /// Ends a repetition with what it came to.
     pub(super) fn end_repetition(&mut self) {
         self.stage = Stage::Done;
-        self.repetitions.extend(conclude(&self.attempts));
+        let conclusion = conclude(&self.attempts, self.apart.is_any());
+        self.repetitions.extend(conclusion);
     }
 
     /// Whether looking again could bring anything else: what did not come to stand will not, but what
@@ -147,6 +155,7 @@ impl CheckState {
         self.rounds = 0;
         self.good_rounds = 0;
         self.good_since = None;
+        self.apart = Apart::default();
         self.stage = Stage::Due(at);
     }
 
@@ -154,7 +163,7 @@ impl CheckState {
     /// run's record would have no bounds.
     pub(super) fn is_news(&self, verdict: Verdict) -> bool {
         let last = self.repetitions.last().map(|last| last.verdict);
-        last != Some(verdict) || !verdict.is_expected()
+        last != Some(verdict) || !verdict.is_expected() || !self.apart.looks().is_empty()
     }
 
     pub(super) fn judge(&self, brought: &[LookOutcome]) -> (Verdict, Because) {
@@ -207,7 +216,35 @@ impl CheckState {
         self.began = Some(self.began.map_or(now, |began| began + waited));
         self.rounds += 1;
         self.tried += 1;
+        self.controls_again = false;
         self.stage = Stage::Round(vec![None; self.check.looks.len()]);
+    }
+
+    /// Whether the controls are observed once more before what a round gave counts: its own look failed,
+    /// and the cluster may have broken since they were observed.
+    pub(super) fn needs_controls_again(&self, verdict: Verdict) -> bool {
+        is_news(verdict) && !self.controls_again && self.check.looks.len() > 1
+    }
+
+    /// Begins to observe the controls alone, beside what its own look brought.
+    pub(super) fn begin_controls_again(&mut self, own: LookOutcome) {
+        let mut looks = vec![None; self.check.looks.len()];
+        looks[0] = Some(own);
+        self.controls_again = true;
+        self.stage = Stage::Round(looks);
+    }
+
+    /// Takes note of whether a round fails after another of the attempt held.
+    pub(super) fn note_apart(&mut self, verdict: Verdict, reason: &Because, looks: &[LookOutcome]) {
+        if reason.is_of_a_change() {
+            self.apart = Apart::default();
+        } else if let Some((planned, own)) = self.check.looks.first().zip(looks.first()) {
+            let is_more = planned.test.asks_many() && !own.lacks_an_answer();
+            let records = || self.records(looks.to_vec());
+            let looks = (is_news(verdict) && !is_more && self.apart.is_next()).then(records);
+            let holds = verdict.is_conclusive() && verdict.is_expected();
+            self.apart.note(holds, looks.unwrap_or_default());
+        }
     }
 
     /// Takes note of what a round came to. The first that tells something after others could not has the
@@ -248,6 +285,9 @@ impl CheckState {
         self.is_untold(now, &reason);
         self.made_up_for = false;
         self.refuted = false;
+        if reason.is_of_a_change() {
+            self.apart = Apart::default();
+        }
         self.attempts.push((verdict, reason));
     }
 
@@ -343,6 +383,17 @@ impl CheckState {
     }
 
     pub(super) fn attempted(&self, verdict: Verdict, brought: Vec<LookOutcome>) -> Attempted {
+        Attempted {
+            check: self.check.id.clone(),
+            number: self.attempted_so_far(),
+            rounds: self.rounds,
+            verdict,
+            looks: self.records(brought),
+            came_apart: self.apart.looks().to_vec(),
+        }
+    }
+
+    fn records(&self, brought: Vec<LookOutcome>) -> Vec<LookRecord> {
         let looks = self.check.looks.iter().zip(brought).map(|(look, outcome)| {
             let (observation, comparison, trouble) = match outcome.taken {
                 Ok(taken) => (Some(taken.observation), Some(taken.comparison), None),
@@ -358,13 +409,7 @@ impl CheckState {
                 trouble,
             }
         });
-        Attempted {
-            check: self.check.id.clone(),
-            number: self.attempted_so_far(),
-            rounds: self.rounds,
-            verdict,
-            looks: looks.collect(),
-        }
+        looks.collect()
     }
 }
 

@@ -199,6 +199,10 @@ pub struct Attempted {
     pub verdict: Verdict,
     /// Its own look and its controls, of the last round.
     pub looks: Vec<LookRecord>,
+    /// The same of the first round that failed after another had held, where that happened: the check is
+    /// flaky.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub came_apart: Vec<LookRecord>,
 }
 
 /// One look as recorded.

@@ -101,6 +101,20 @@ impl Finding {
     }
 }
 
+/// The round of an attempt that failed after another had held, if there was one, as an attempt of its own.
+pub(super) fn apart(planned: &PlannedCheck, attempt: &Attempted) -> Option<Attempted> {
+    let verdict = match planned.kind == Kind::Advice {
+        true => Verdict::Warn,
+        false => Verdict::Fail,
+    };
+    (!attempt.came_apart.is_empty()).then(|| Attempted {
+        verdict,
+        looks: attempt.came_apart.clone(),
+        came_apart: Vec::new(),
+        ..attempt.clone()
+    })
+}
+
 /// How attempts or repetitions came apart.
 fn disagreed(flaky: bool, repeated: &BTreeMap<Verdict, u32>) -> String {
     match (flaky, repeated.len()) {

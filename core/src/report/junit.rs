@@ -13,7 +13,7 @@ use quick_junit::{
 
 use super::ending::reservations;
 use super::excerpt::{self, Excerpt};
-use super::finding::{Finding, times, word};
+use super::finding::{Finding, apart as apart_of, times, word};
 use super::places::looked_from;
 use super::summary::{pools, server, took_ms};
 use super::suspects::suspects;
@@ -171,6 +171,10 @@ fn case(view: &RunView, check: &CheckView) -> TestCase {
     status.set_rerun_kind(kind);
     for attempt in others(check) {
         status.add_reruns(rerun(view, check, attempt, kind));
+    }
+    let apart = check.attempts.iter().filter(|_| flaky);
+    for round in apart.filter_map(|attempt| apart_of(planned, attempt)) {
+        status.add_reruns(rerun(check, &round, kind));
     }
     let mut case = TestCase::new(clean_line(&name(check)), status);
     case.set_classname(clean_line(planned.claim.as_str()));

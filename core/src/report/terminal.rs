@@ -3,7 +3,7 @@
 use super::blame::{Blame, Broke};
 use super::ending::{Reservation, asked_for, object, objects, reservations};
 use super::excerpt::{self, Excerpt};
-use super::finding::{Finding, UNFINISHED, in_words, times, word};
+use super::finding::{Finding, UNFINISHED, apart as apart_of, in_words, times, word};
 use super::folded::{Row, rows};
 use super::layout::{NARROWEST, columns, fit, pad, wrap};
 use super::places::{looked_from, pools as places};
@@ -258,6 +258,15 @@ impl Page {
         if check.attempts.len() > 1 {
             let verdicts: Vec<_> = check.attempts.iter().map(|a| a.verdict.as_str()).collect();
             self.field(4, "attempts", &verdicts.join(", "));
+        }
+        let mut apart = check.attempts.iter();
+        if let Some(round) = apart.find_map(|one| apart_of(&check.planned, one)) {
+            let seen = Finding::of_attempt(&check.planned, &round).reason;
+            self.field(
+                4,
+                "flaky",
+                &format!("a round held, a later one did not: {seen}"),
+            );
         }
         let repeated = check
             .conclusion

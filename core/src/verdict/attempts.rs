@@ -21,28 +21,63 @@ pub struct Conclusion {
     pub repeated: BTreeMap<Verdict, u32>,
 }
 
-/// The conclusion of all attempts, in their order: the last that says something about the
-/// cluster, else the last. Attempts that broke do not make a check flaky: they are our trouble. What
-/// was seen before an attempt found that what it rests on had changed may have come of that: it counts
-/// for nothing.
-pub fn conclude(attempts: &[(Verdict, Because)]) -> Option<Conclusion> {
+/// Whether a verdict says something of the cluster that another attempt has to confirm.
+pub fn is_news(verdict: Verdict) -> bool {
+    verdict.is_conclusive() && !verdict.is_expected()
+}
+
+/// The conclusion of all attempts, in their order.
+///
+/// The last that says something about the cluster decides, if it is as expected. What is news (a failure,
+/// a warning, a limitation that is lifted) decides once two attempts agree on it; until then nothing can be
+/// told, for the reason that kept the last attempt from telling. Attempts that disagree make a check
+/// flaky, and so do rounds within one that `came_apart` and held again; those that broke do not: they are
+/// our trouble. What was seen before an attempt found that what it depends on had changed may have come
+/// of that: it counts for nothing.
+pub fn conclude(attempts: &[(Verdict, Because)], came_apart: bool) -> Option<Conclusion> {
     let changed = attempts
         .iter()
         .rposition(|(_, because)| because.is_of_a_change());
-    let told = || {
-        attempts[changed.unwrap_or_default()..]
-            .iter()
-            .filter(|(verdict, _)| verdict.is_conclusive())
+    let told: Vec<_> = attempts[changed.unwrap_or_default()..]
+        .iter()
+        .filter(|(verdict, _)| verdict.is_conclusive())
+        .collect();
+    let agreed = |one: &&&(Verdict, Because)| {
+        let agree = told.iter().filter(|other| other.0 == one.0);
+        agree.count() > 1
     };
-    let (verdict, because) = told().next_back().or(attempts.last())?;
-    let flaky = told().any(|(other, _)| other != verdict);
+    let last = attempts.last()?;
+    let (verdict, because) = match told.last() {
+        None => (last.0, &last.1),
+        Some((verdict, because)) if !is_news(*verdict) => (*verdict, because),
+        Some((_, news)) => match told.iter().rev().find(agreed) {
+            Some((verdict, because)) => (*verdict, because),
+            None => {
+                let mut untold = attempts.iter().rev();
+                let untold = untold.find(|(verdict, _)| !verdict.is_conclusive());
+                (Verdict::Broken, untold.map_or(news, |(_, because)| because))
+            }
+        },
+    };
+    let held = came_apart && verdict.is_expected();
+    let disagreed = held || told.iter().any(|(other, _)| *other != verdict);
     Some(Conclusion {
-        verdict: *verdict,
+        verdict,
         because: because.clone(),
-        flaky,
+        flaky: verdict.is_conclusive() && disagreed,
         repeated: BTreeMap::new(),
     })
 }
+
+/// Whether an attempt gave news that no other has confirmed or refuted yet.
+pub fn is_unconfirmed(attempts: &[(Verdict, Because)]) -> bool {
+    let news = attempts.iter().any(|(verdict, _)| is_news(*verdict));
+    let concluded = conclude(attempts, false);
+    news && concluded.is_some_and(|concluded| !concluded.verdict.is_conclusive())
+}
+
+/// A check that was repeated is told of only where at most one repetition in so many told nothing.
+const UNTOLD_AT_MOST_ONE_IN: usize = 20;
 
 /// Verdicts on the cluster, the worst first.
 const WORST_FIRST: [Verdict; 6] = [
@@ -54,21 +89,34 @@ const WORST_FIRST: [Verdict; 6] = [
     Verdict::Pass,
 ];
 
-/// The conclusion of all repetitions, each by its own: the worst that says something about the
-/// cluster, else the last. It is flaky where repetitions disagree, or attempts within one.
+/// The conclusion of all repetitions, each by its own: the worst that says something about the cluster.
+///
+/// Unless that is a failure, the check could not be told where more than one repetition in 20 told
+/// nothing, or the last one did: what was not observed does not count as good, while a passing outage of the
+/// API server does not undo a long run. It is flaky where repetitions disagree, or attempts within one.
 pub fn conclude_repeated(repetitions: &[Conclusion]) -> Option<Conclusion> {
+    let last = repetitions.last()?;
     let found = |verdict| repetitions.iter().rfind(|one| one.verdict == verdict);
     let worst = WORST_FIRST.into_iter().find_map(found);
-    let decides = worst.or(repetitions.last())?;
+    let untold = repetitions
+        .iter()
+        .filter(|one| one.verdict == Verdict::Broken);
+    let too_many = untold.count() * UNTOLD_AT_MOST_ONE_IN > repetitions.len();
+    let unknown = found(Verdict::Broken).filter(|_| too_many || last.verdict == Verdict::Broken);
+    let decides = match (found(Verdict::Fail).or(unknown), worst) {
+        (Some(decides), _) | (None, Some(decides)) => decides,
+        (None, None) => last,
+    };
     let mut repeated = BTreeMap::new();
     if repetitions.len() > 1 {
         for one in repetitions {
             *repeated.entry(one.verdict).or_default() += 1;
         }
     }
-    let flaky = repetitions
-        .iter()
-        .any(|one| one.flaky || one.verdict.is_conclusive() && one.verdict != decides.verdict);
+    let flaky = repetitions.iter().any(|one| {
+        let differs = worst.is_some_and(|worst| worst.verdict != one.verdict);
+        one.flaky || one.verdict.is_conclusive() && differs
+    });
     Some(Conclusion {
         flaky,
         repeated,
@@ -84,7 +132,7 @@ mod tests {
     fn concluded(attempts: &[Verdict]) -> Option<(Verdict, bool)> {
         let because = Because::Trouble(Trouble::new(TroubleKind::ExecTransport, "cut"));
         let attempts: Vec<_> = attempts.iter().map(|v| (*v, because.clone())).collect();
-        conclude(&attempts).map(|c| (c.verdict, c.flaky))
+        conclude(&attempts, false).map(|c| (c.verdict, c.flaky))
     }
 
     #[test]
@@ -94,8 +142,40 @@ mod tests {
         assert_eq!(concluded(&[Fail, Fail]), Some((Fail, false)));
         assert_eq!(concluded(&[Fail, Pass]), Some((Pass, true)));
         assert_eq!(concluded(&[Broken, Pass]), Some((Pass, false)));
-        assert_eq!(concluded(&[Fail, Broken]), Some((Fail, false)));
         assert_eq!(concluded(&[Broken, Broken]), Some((Broken, false)));
+    }
+
+    #[test]
+    fn news_counts_only_when_a_second_attempt_confirms_it() {
+        use Verdict::{Broken, Fail, KnownLimitation, LimitationLifted, Pass, Skip, Warn};
+        for news in [Fail, Warn, LimitationLifted] {
+            for (attempts, verdict) in [
+                (&[news][..], Broken),
+                (&[news, Broken], Broken),
+                (&[Broken, news], Broken),
+                (&[news, Skip], Broken),
+                (&[news, Broken, Broken, Broken], Broken),
+                (&[news, news], news),
+                (&[news, Broken, news], news),
+                (&[Broken, news, Broken, news], news),
+            ] {
+                assert_eq!(concluded(attempts), Some((verdict, false)), "{attempts:?}");
+            }
+            assert_eq!(concluded(&[news, Broken, Pass]), Some((Pass, true)));
+        }
+        let because = Because::Trouble(Trouble::new(TroubleKind::ExecTransport, "cut"));
+        let apart = |attempts: &[Verdict]| {
+            let attempts: Vec<_> = attempts.iter().map(|v| (*v, because.clone())).collect();
+            conclude(&attempts, true).map(|c| (c.verdict, c.flaky))
+        };
+        assert_eq!(apart(&[Pass]), Some((Pass, true)));
+        assert_eq!(apart(&[Fail, Fail]), Some((Fail, false)));
+        assert_eq!(apart(&[Broken, Broken]), Some((Broken, false)));
+        let lifted = [LimitationLifted, KnownLimitation];
+        assert_eq!(concluded(&lifted), Some((KnownLimitation, true)));
+        let other = [LimitationLifted, Fail, LimitationLifted];
+        assert_eq!(concluded(&other), Some((LimitationLifted, true)));
+        assert_eq!(concluded(&other[..2]), Some((Broken, false)));
     }
 
     #[test]
@@ -105,12 +185,11 @@ mod tests {
         let (changed, cut) = (TroubleKind::FixtureChanged, TroubleKind::ExecTransport);
         for (attempts, verdict) in [
             ([(Fail, cut), (Broken, changed)], Broken),
-            ([(Fail, cut), (Broken, cut)], Fail),
-            ([(Broken, changed), (Fail, cut)], Fail),
+            ([(Broken, changed), (Fail, cut)], Broken),
             ([(Broken, changed), (Pass, cut)], Pass),
         ] {
             let attempts = attempts.map(|(verdict, kind)| (verdict, because(kind)));
-            let concluded = conclude(&attempts).expect("there are attempts");
+            let concluded = conclude(&attempts, false).expect("there are attempts");
             assert_eq!((concluded.verdict, concluded.flaky), (verdict, false));
         }
     }
@@ -122,7 +201,7 @@ mod tests {
         let of = |repetitions: &[&[Verdict]]| {
             let each = |attempts: &&[Verdict]| {
                 let attempts: Vec<_> = attempts.iter().map(|v| (*v, because.clone())).collect();
-                conclude(&attempts)
+                conclude(&attempts, false)
             };
             let all: Vec<_> = repetitions.iter().filter_map(each).collect();
             conclude_repeated(&all).map(|c| (c.verdict, c.flaky, c.repeated))
@@ -130,8 +209,6 @@ mod tests {
         let counts = |counts: &[(Verdict, u32)]| counts.iter().copied().collect();
         assert_eq!(of(&[]), None);
         assert_eq!(of(&[&[Pass]]), Some((Pass, false, counts(&[]))));
-        let told = Some((Pass, false, counts(&[(Pass, 2), (Broken, 1)])));
-        assert_eq!(of(&[&[Pass], &[Broken], &[Pass]]), told);
         let told = Some((Fail, true, counts(&[(Pass, 2), (Fail, 1)])));
         assert_eq!(of(&[&[Pass], &[Fail, Fail], &[Pass]]), told);
         let told = Some((Pass, true, counts(&[(Pass, 2)])));
@@ -141,7 +218,7 @@ mod tests {
             true,
             counts(&[(KnownLimitation, 1), (LimitationLifted, 1)]),
         ));
-        assert_eq!(of(&[&[LimitationLifted], &[KnownLimitation]]), told);
+        assert_eq!(of(&[&[LimitationLifted; 2], &[KnownLimitation]]), told);
         assert_eq!(
             of(&[&[Broken], &[Broken]]),
             Some((Broken, false, counts(&[(Broken, 2)])))
@@ -155,6 +232,36 @@ mod tests {
                 verdict.is_conclusive(),
                 "{verdict:?}"
             );
+        }
+    }
+
+    #[test]
+    fn what_most_repetitions_told_counts_unless_too_many_or_the_last_told_nothing() {
+        use Verdict::{Broken, Fail, Pass, Skip};
+        let one = |verdict| Conclusion {
+            verdict,
+            because: Because::Trouble(Trouble::new(TroubleKind::ExecTransport, "cut")),
+            flaky: false,
+            repeated: BTreeMap::new(),
+        };
+        let of = |runs: &[(Verdict, usize)]| {
+            let all = runs
+                .iter()
+                .flat_map(|(verdict, times)| vec![one(*verdict); *times]);
+            conclude_repeated(&all.collect::<Vec<_>>()).map(|c| (c.verdict, c.flaky))
+        };
+        for (runs, verdict, flaky) in [
+            (&[(Pass, 2), (Broken, 2)][..], Broken, false),
+            (&[(Pass, 1), (Broken, 3)], Broken, false),
+            (&[(Pass, 1), (Broken, 1), (Pass, 17)], Broken, false),
+            (&[(Pass, 1), (Broken, 1), (Pass, 18)], Pass, false),
+            (&[(Pass, 1), (Broken, 5), (Pass, 94)], Pass, false),
+            (&[(Pass, 1), (Broken, 6), (Pass, 93)], Broken, false),
+            (&[(Pass, 999), (Broken, 1)], Broken, false),
+            (&[(Pass, 1), (Fail, 1), (Broken, 9)], Fail, true),
+            (&[(Pass, 1), (Skip, 9)], Pass, false),
+        ] {
+            assert_eq!(of(runs), Some((verdict, flaky)), "{runs:?}");
         }
     }
 }

@@ -297,6 +297,11 @@ impl Test {
         }
     }
 
+    /// Whether it sends many requests to one target, once somebody has answered there.
+    pub fn asks_many(&self) -> bool {
+        matches!(self, Self::Http(look) if look.ask.target == Target::EveryPodBehindServiceIp)
+    }
+
     /// Whether it must hold for a while: pods without a readiness probe are Ready when they start, and
     /// what one scheduler finds no node for another may bind.
     pub fn must_last(&self) -> bool {

@@ -56,6 +56,7 @@ fn events() -> Vec<Event> {
                 looked(Comparison::Otherwise(difference("\u{1b}", "\u{9b}\0"))),
                 reply,
             ],
+            came_apart: vec![looked(Comparison::Refuted(difference("\u{1b}", "\u{9b}")))],
         }),
         Event::Verdict {
             check: check.id,

@@ -79,6 +79,7 @@ impl Recorder {
                 rounds: 1,
                 verdict,
                 looks,
+                came_apart: Vec::new(),
             }));
         }
         self.push(Event::Verdict {

@@ -1,16 +1,54 @@
-//! How attempts end, and checks are concluded.
+//! How rounds and attempts end, and checks are concluded.
 
 use std::time::Duration;
 
 use winconform_core::plan::Fate;
-use winconform_core::verdict::{Because, SkipReason, Verdict, conclude_repeated};
+use winconform_core::verdict::{Because, SkipReason, Verdict, conclude_repeated, is_unconfirmed};
 
 use super::super::command::{Command, LookIx, LookOutcome};
 use super::super::progress::Stage;
 use super::super::repeat::Repeat;
 use super::{Dispatcher, FixtureState};
 
+/// So many attempts more where one gave news that none has confirmed yet.
+const TO_CONFIRM: u32 = 2;
+
 impl Dispatcher {
+    pub(super) fn judge_round(
+        &mut self,
+        now: Duration,
+        index: usize,
+        brought: Vec<LookOutcome>,
+        commands: &mut Vec<Command>,
+    ) {
+        let state = &mut self.checks[index];
+        let (verdict, reason) = state.judge(&brought);
+        if !state.controls_again {
+            state.note_apart(verdict, &reason, &brought);
+        }
+        state.end_round(now, verdict, &reason);
+        if !state.attempt_is_over(now, verdict, &reason, &self.limits, &self.durations) {
+            state.paused = state.pause(now, &self.durations);
+            state.stage = Stage::Due(now + state.paused);
+        } else if state.needs_controls_again(verdict)
+            && let Some(own) = brought.first()
+        {
+            state.begin_controls_again(own.clone());
+            self.queue_looks(index, 1);
+        } else if let Some(own) = brought.first()
+            && state.is_to_be_confirmed(verdict)
+        {
+            let ix = LookIx {
+                check: index,
+                look: 0,
+            };
+            commands.push(Command::Confirm(ix, own.clone()));
+            state.stage = Stage::Confirming(brought);
+        } else {
+            self.end_attempt(now, index, brought, commands);
+        }
+    }
+
     /// Takes what became of an attempt that would be held against the cluster.
     pub(super) fn confirmed(
         &mut self,
@@ -56,11 +94,17 @@ impl Dispatcher {
         if state.is_news(verdict) {
             commands.push(Command::Attempted(state.attempted(verdict, brought)));
         }
+        let unconfirmed = is_unconfirmed(&state.attempts);
+        let most = match unconfirmed {
+            true => self.limits.attempts + TO_CONFIRM,
+            false => self.limits.attempts,
+        };
         let attempts = u32::try_from(state.attempts.len()).unwrap_or(u32::MAX);
-        if verdict.is_expected() || denied || attempts >= self.limits.attempts {
+        if denied || attempts >= most || verdict.is_expected() && !unconfirmed {
             self.finish(index, commands);
         } else {
             state.rounds = 0;
+            state.apart.next_attempt();
             state.stage = Stage::Due(now + self.durations.look_again);
         }
     }

@@ -1,0 +1,48 @@
+//! Rounds of one attempt that come apart: one held, a later one failed.
+//!
+//! That what crosses the network takes time to come right explains a failure before the first round that
+//! holds. It explains none after it: the check is flaky, even where it holds again in the end.
+
+use winconform_core::record::LookRecord;
+
+/// What came apart of a check since its repetition began, or what it looks at was made anew.
+#[derive(Debug, Default)]
+pub(super) struct Apart {
+    /// Whether a round of this attempt held.
+    held: bool,
+    /// The looks of the first round of this attempt that failed after one that held.
+    looks: Vec<LookRecord>,
+    /// Whether an earlier attempt came apart.
+    before: bool,
+}
+
+impl Apart {
+    /// Whether a round that fails now is the first of the attempt to fail after one that held.
+    pub(super) fn is_next(&self) -> bool {
+        self.held && self.looks.is_empty()
+    }
+
+    /// Takes note of a round: whether it holds, and its looks if it is the one that came apart.
+    pub(super) fn note(&mut self, holds: bool, looks: Vec<LookRecord>) {
+        self.held |= holds;
+        self.looks.extend(looks);
+    }
+
+    /// The looks that came apart in this attempt.
+    pub(super) fn looks(&self) -> &[LookRecord] {
+        &self.looks
+    }
+
+    /// Whether anything came apart.
+    pub(super) fn is_any(&self) -> bool {
+        self.before || !self.looks.is_empty()
+    }
+
+    /// Begins another attempt.
+    pub(super) fn next_attempt(&mut self) {
+        *self = Self {
+            before: self.is_any(),
+            ..Self::default()
+        };
+    }
+}
