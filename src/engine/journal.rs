@@ -4,8 +4,10 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::time::Instant;
 use winconform_core::record::{Event, Line, to_line};
 
 use crate::transport::now;
@@ -27,6 +29,8 @@ struct Inner {
     /// The whole record, from which the reports are made even when its file fails.
     text: String,
     seq: u64,
+    /// When the first event was written, by a clock that nobody sets.
+    began: Option<Instant>,
     file: Option<(File, PathBuf)>,
     failure: Option<JournalError>,
     listener: Listener,
@@ -98,6 +102,7 @@ impl Journal {
             superseded,
             text: String::new(),
             seq: 0,
+            began: None,
             file,
             failure: None,
             listener,
@@ -116,6 +121,7 @@ impl Journal {
             at: now(),
             event,
         };
+        inner.began.get_or_insert_with(Instant::now);
         let text = to_line(&line).map_err(|error| JournalError::Express(Arc::new(error)))?;
         inner.seq += 1;
         inner.text.push_str(&text);
@@ -137,6 +143,13 @@ impl Journal {
             return Err(failure);
         }
         Ok(())
+    }
+
+    /// How long ago the first event was written.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.lock()
+            .began
+            .map_or(Duration::ZERO, |began| began.elapsed())
     }
 
     /// Takes the place of an earlier run's record and reports: this run has been let in.
