@@ -1,11 +1,14 @@
 //! How a run takes back what it created, or leaves it where that was asked for.
 
+use tokio::time::Instant;
 use winconform_core::record::{Event, Exit, ObjectName, TornDown, exit, read};
 
 use super::journal::Journal;
 use super::run::{RunError, RunOptions};
-use crate::cluster::{Cluster, LeaseHeld, ObjectRef, delete_lease, remove_run};
-use crate::transport::words;
+use crate::cluster::{
+    CleanError, Cluster, LeaseHeld, ObjectRef, Removed, delete_lease, remove_run,
+};
+use crate::transport::{Api, words};
 
 /// When what a run created stays in the cluster. What was interrupted never does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -84,8 +87,7 @@ pub(super) async fn tear_down(
     options: &RunOptions,
     lease: Option<LeaseHeld>,
 ) -> TornDown {
-    let budget = cluster.api.durations().tear_down;
-    let removed = remove_run(&cluster.api, Some(&options.run), budget).await;
+    let removed = remove(&cluster.api, &options.run).await;
     let mut troubles = Vec::new();
     if let Some(lease) = lease
         && let Err(error) = lease.release().await
@@ -119,6 +121,25 @@ pub(super) async fn tear_down(
             }
         }
     }
+}
+
+/// Removes what a run made, once more where that met an outage of the server.
+async fn remove(api: &Api, run: &str) -> Result<Removed, CleanError> {
+    let (begun, budget) = (Instant::now(), api.durations().tear_down);
+    let first = remove_run(api, Some(run), budget).await;
+    if first.as_ref().is_ok_and(Removed::is_clean) || !api.is_back(begun).await {
+        return first;
+    }
+    let mut removed = remove_run(api, Some(run), budget).await?;
+    let first = first.unwrap_or_default();
+    let left = first.left.into_iter().map(|left| left.object);
+    for object in first.removed.into_iter().chain(left) {
+        let is_left = removed.left.iter().any(|left| left.object == object);
+        if !is_left && !removed.removed.contains(&object) {
+            removed.removed.push(object);
+        }
+    }
+    Ok(removed)
 }
 
 fn name(object: &ObjectRef) -> ObjectName {

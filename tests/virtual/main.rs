@@ -23,6 +23,7 @@ mod deadline;
 mod faults;
 mod killed;
 mod kubelet;
+mod outages;
 mod policy;
 mod repeated;
 mod ring;
@@ -46,6 +47,7 @@ fn main() {
         same::trials(),
         together::trials(),
         faults::trials(),
+        outages::trials(),
         cost::trials(),
         shown::trials(),
     ];
