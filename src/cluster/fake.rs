@@ -122,6 +122,11 @@ impl Fake {
         self.lock().late.extend(late);
     }
 
+    /// How many answers to PUT are still to come late.
+    pub(crate) fn late_still(&self) -> usize {
+        self.lock().late.len()
+    }
+
     /// Lets the next continuations of lists be expired.
     pub(crate) fn expire(&self, continuations: usize) {
         self.lock().expiring = continuations;

@@ -2,6 +2,9 @@
 //!
 //! Another's Lease is dead only when it has not changed for its duration by our own monotonic
 //! clock; the times written in it come from clocks that may differ.
+//!
+//! Our own may have expired once its duration has passed since a renewal was sent. The run writes nothing
+//! from then on ([`Hold`]) until it is renewed, which only a Lease that nobody took can be.
 
 mod renewal;
 
@@ -20,7 +23,7 @@ use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
 use super::kinds::LEASES;
 use super::labels;
 use super::wait::{Condition, poll_until};
-use crate::transport::{Api, encode, now};
+use crate::transport::{Api, Hold, encode, now};
 
 /// Where Leases of runs live.
 pub const LEASE_NAMESPACE: &str = "default";
@@ -147,7 +150,7 @@ pub async fn acquire(
     durations: &Durations,
 ) -> Result<LeaseHeld, LeaseError> {
     let keeper = Keeper {
-        api: api.clone(),
+        api: api.of_lease(),
         name: name.to_owned(),
         run: run.to_owned(),
         holder: holder.to_owned(),
@@ -155,10 +158,11 @@ pub async fn acquire(
         lease: durations.lease,
         renewal: durations.lease_renewal,
     };
-    let mark = keeper.acquire().await?;
+    let (mark, asked) = keeper.acquire().await?;
+    api.hold(Hold::Until(asked + keeper.lease));
     let (send, state) = watch::channel(LeaseState::Held);
     let stop = CancellationToken::new();
-    let renewing = tokio::spawn(keeper.clone().renew(mark, send, stop.clone()));
+    let renewing = tokio::spawn(keeper.clone().keep(mark, asked, send, stop.clone()));
     let stop = stop.drop_guard();
     Ok(LeaseHeld {
         keeper,
@@ -189,12 +193,14 @@ impl LeaseHeld {
 }
 
 impl Keeper {
-    async fn acquire(&self) -> Result<Mark, LeaseError> {
+    /// Its mark, and when it was asked for.
+    async fn acquire(&self) -> Result<(Mark, Instant), LeaseError> {
         for _ in 0..TRIES {
+            let asked = Instant::now();
             let path = LEASES.collection_path(Some(LEASE_NAMESPACE));
             let reply = self.ask(Verb::Create, path, Some(self.body(None))).await?;
             match reply.status {
-                201 => return self.mark(&reply),
+                201 => return Ok((self.mark(&reply)?, asked)),
                 409 => {}
                 _ => return Err(self.refused(&reply)),
             }
@@ -212,16 +218,17 @@ impl Keeper {
             }
             // Our own creation was sent twice
             if self.is_ours(&found) {
-                return self.mark(&found);
+                return Ok((self.mark(&found)?, asked));
             }
             let Some(dead) = self.watch_die(&found).await? else {
                 continue;
             };
+            let asked = Instant::now();
             let taken = self
                 .ask(Verb::Replace, self.path(), Some(self.body(Some(&dead))))
                 .await?;
             match taken.status {
-                200 => return self.mark(&taken),
+                200 => return Ok((self.mark(&taken)?, asked)),
                 // Another was quicker, or its holder woke up
                 404 | 409 => {}
                 _ => return Err(self.refused(&taken)),
@@ -503,10 +510,10 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_is_away_for_the_duration_loses_it() {
+    async fn a_server_that_refuses_to_renew_it_for_the_duration_loses_it() {
         let fake = Fake::default();
         let held = take(&fake, "a").await.expect("held");
-        fake.script("PUT", 503, json!({}));
+        fake.script("PUT", 403, json!({}));
         let mut state = held.state();
         let begun = Instant::now();
         let lost = state
@@ -516,6 +523,40 @@ mod tests {
             .clone();
         assert!(matches!(lost, LeaseState::Lost(why) if why.contains("renewed")));
         assert!(begun.elapsed() >= Durations::default().lease);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_written_while_it_may_have_expired() {
+        let fake = Fake::default();
+        let (api, durations) = (fake.api(), Durations::default());
+        let held = acquire(&api, "winconform", "r1", "a", &durations).await;
+        let held = held.expect("held");
+        fake.late([Duration::from_secs(99); 20]);
+        pause(durations.lease * 2).await;
+        let request = |verb| ApiRequest {
+            verb,
+            path: "/api/v1/namespaces/a/pods/p".to_owned(),
+            body: Some(json!({})),
+        };
+        let (begun, renewals) = (Instant::now(), fake.late_still());
+        api.send(&request(Verb::Delete)).await.expect("an answer");
+        assert_eq!(
+            begun.elapsed(),
+            Duration::ZERO,
+            "it removes what is its own"
+        );
+        assert_ne!(renewals, 0, "none is answered");
+        api.send(&request(Verb::Apply)).await.expect("an answer");
+        assert_eq!(fake.late_still(), 0, "one is answered");
+        assert_eq!(*held.state().borrow(), LeaseState::Held);
+        // Lost for good: nothing is made any more, and what was made can be removed
+        anothers(&fake, "thief");
+        let mut state = held.state();
+        let lost = state.wait_for(|state| *state != LeaseState::Held).await;
+        assert!(lost.is_ok());
+        api.send(&request(Verb::Delete)).await.expect("an answer");
+        let trouble = api.send(&request(Verb::Apply)).await.expect_err("not sent");
+        assert!(trouble.detail.contains("Lease"), "{trouble}");
     }
 
     /// How it stands a minute after the next answers to renewals came so late, in seconds.
@@ -533,7 +574,7 @@ mod tests {
         let slow = [&[4][..], &[2; 40]].concat();
         assert_eq!(after(&slow).await, LeaseState::Held);
         // Each of ours was made, and none of them was answered
-        assert!(matches!(after(&[99; 40]).await, LeaseState::Lost(_)));
+        assert_eq!(after(&[99; 40]).await, LeaseState::Held);
     }
 
     #[tokio::test(start_paused = true)]

@@ -269,7 +269,7 @@ fn of_diagnosis(name: FixtureName) -> Vec<Need> {
     let mut accesses = vec![
         log(Place::Own),
         of_kind(&PODS, Place::Own, AccessVerb::List),
-        objects("", "nodes", Place::Cluster, AccessVerb::List),
+        objects("", "nodes", Place::Cluster, AccessVerb::Get),
     ];
     if matches!(
         name,

@@ -14,6 +14,7 @@ use winconform_core::plan::{CheckId, Plan, PlannedLook};
 use winconform_core::record::{
     Diagnosis, Event, Evidence, EvidenceKind, FixtureOutcome, RunView, read,
 };
+use winconform_core::text::printable;
 use winconform_core::verdict::Verdict;
 use winconform_core::way::{
     ApiRequest, ExecRequest, FixtureKey, FixtureName, SourceKind, VantageKey,
@@ -129,8 +130,6 @@ pub(super) async fn diagnose(
 struct Seen {
     pods: Result<Vec<Json>, String>,
     events: Result<Vec<Json>, String>,
-    nodes: Result<Vec<Json>, String>,
-    proxies: Result<Vec<Json>, String>,
 }
 
 impl Seen {
@@ -141,20 +140,16 @@ impl Seen {
             format!("/api/v1/namespaces/{namespace}/{kind}{query}")
         };
         let selected = format!("?labelSelector={selector}");
-        let ([pods, host_pods], [events, host_events], nodes, proxies) = futures::join!(
+        let ([pods, host_pods], [events, host_events]) = futures::join!(
             both(api, [&own, &host].map(|ns| path("pods", ns, &selected))),
             both(
                 api,
                 [&own, &host].map(|ns| path("events", ns, "?limit=500"))
             ),
-            items(api, "/api/v1/nodes".to_owned()),
-            items(api, path("pods", SYSTEM, "")),
         );
         Self {
             pods: joined(pods, host_pods),
             events: joined(events, host_events),
-            nodes,
-            proxies,
         }
     }
 
@@ -188,84 +183,96 @@ impl Seen {
         let logs = logs.map(|log| log.read(api));
         evidence.extend(join_all(logs).await);
         let on: BTreeSet<_> = own.iter().filter_map(|pod| node_of(pod)).collect();
-        match &self.nodes {
-            Ok(nodes) => {
-                let own = nodes.iter().filter(|node| on.contains(name_of(node)));
-                evidence.extend(own.map(node_status));
-            }
-            Err(why) => evidence.push(unknown(EvidenceKind::Node, why)),
-        }
+        evidence.extend(join_all(on.iter().map(|name| of_node(api, name))).await);
         if !checks.is_empty() {
-            evidence.extend(self.network(api, run, view, key, &on).await);
+            evidence.extend(network(api, run, view, key, &on).await);
         }
         evidence
     }
+}
 
-    /// Where the network of a Windows node may be amiss: its policies, and what makes them.
-    async fn network(
-        &self,
-        api: &Api,
-        run: &str,
-        view: &RunView,
-        key: &FixtureKey,
-        on: &BTreeSet<&str>,
-    ) -> Vec<Evidence> {
-        // Of another node it would tell nothing
-        let is_there = |outcome: &FixtureOutcome| match outcome {
-            FixtureOutcome::Stands(prober) => prober.pods.iter().any(|pod| on.contains(&*pod.node)),
-            FixtureOutcome::Failed(_) => false,
-        };
-        let is_node = |own: &FixtureKey| {
-            let names = [FixtureName::WindowsNodeProber, FixtureName::EachWindowsNode];
-            names.contains(&own.name) && own.pool == key.pool
-        };
-        let mut probers = view.fixtures.iter().filter(|(own, _)| is_node(own));
-        let Some((prober_key, _)) = probers.find(|(_, (outcome, _))| is_there(outcome)) else {
-            return Vec::new();
-        };
-        let from = VantageKey {
-            kind: SourceKind::WindowsNode,
-            pool: key.pool.clone(),
-            node: prober_key.node,
-        };
-        let Some(pod) = prober(run, &from) else {
-            return Vec::new();
-        };
-        let request = ExecRequest {
-            argv: [HNSDIAG, "list", "loadbalancers"].map(str::to_owned).into(),
-            stdin: None,
-        };
-        let of = from.to_string();
-        let hns = match api.exec(&pod, &request).await {
-            Ok(reply) => {
-                let text = format!("{}\n{}", reply.stdout, reply.stderr);
-                Evidence::of(EvidenceKind::Hns, of, &text)
-            }
-            Err(trouble) => Evidence::unknown(EvidenceKind::Hns, of, &trouble.to_string()),
-        };
-        let mut evidence = vec![hns];
-        match &self.proxies {
-            Ok(pods) => {
-                let own = pods.iter().filter(|pod| {
-                    name_of(pod).contains("kube-proxy")
-                        && node_of(pod).is_some_and(|node| on.contains(node))
-                });
-                let logs = own.flat_map(logs_of);
-                let logs = logs
-                    .filter(|log| log.kind == EvidenceKind::Log)
-                    .map(|log| Log {
-                        kind: EvidenceKind::KubeProxy,
-                        ..log
-                    });
-                evidence.extend(join_all(logs.map(|log| log.read(api))).await);
-            }
-            Err(why) => {
-                let of = format!("namespace {SYSTEM}");
-                evidence.push(Evidence::unknown(EvidenceKind::KubeProxy, of, why));
-            }
+/// Where the network of a Windows node may be amiss: its policies, and what makes them.
+async fn network(
+    api: &Api,
+    run: &str,
+    view: &RunView,
+    key: &FixtureKey,
+    on: &BTreeSet<&str>,
+) -> Vec<Evidence> {
+    // Of another node it would tell nothing
+    let is_there = |outcome: &FixtureOutcome| match outcome {
+        FixtureOutcome::Stands(prober) => prober.pods.iter().any(|pod| on.contains(&*pod.node)),
+        FixtureOutcome::Failed(_) => false,
+    };
+    let is_node = |own: &FixtureKey| {
+        let names = [FixtureName::WindowsNodeProber, FixtureName::EachWindowsNode];
+        names.contains(&own.name) && own.pool == key.pool
+    };
+    let mut probers = view.fixtures.iter().filter(|(own, _)| is_node(own));
+    let Some((prober_key, _)) = probers.find(|(_, (outcome, _))| is_there(outcome)) else {
+        return Vec::new();
+    };
+    let from = VantageKey {
+        kind: SourceKind::WindowsNode,
+        pool: key.pool.clone(),
+        node: prober_key.node,
+    };
+    let Some(pod) = prober(run, &from) else {
+        return Vec::new();
+    };
+    let request = ExecRequest {
+        argv: [HNSDIAG, "list", "loadbalancers"].map(str::to_owned).into(),
+        stdin: None,
+    };
+    let of = from.to_string();
+    let hns = match api.exec(&pod, &request).await {
+        Ok(reply) => {
+            let text = format!("{}\n{}", reply.stdout, reply.stderr);
+            Evidence::of(EvidenceKind::Hns, of, &text)
         }
-        evidence
-    }
+        Err(trouble) => Evidence::unknown(EvidenceKind::Hns, of, &trouble.to_string()),
+    };
+    let mut evidence = vec![hns];
+    let proxies = join_all(on.iter().map(|node| proxies_on(api, node))).await;
+    evidence.extend(proxies.into_iter().flatten());
+    evidence
+}
+
+/// The logs of kube-proxy on a node.
+async fn proxies_on(api: &Api, node: &str) -> Vec<Evidence> {
+    let selector = encode(&format!("spec.nodeName={node}"));
+    let path = format!("/api/v1/namespaces/{SYSTEM}/pods?fieldSelector={selector}");
+    let pods = match items(api, path).await {
+        Ok(pods) => pods,
+        Err(why) => {
+            let of = format!("namespace {SYSTEM}");
+            return vec![Evidence::unknown(EvidenceKind::KubeProxy, of, &why)];
+        }
+    };
+    let is_own = |pod: &&Json| name_of(pod).contains("kube-proxy") && node_of(pod) == Some(node);
+    let logs = pods.iter().filter(is_own).flat_map(logs_of);
+    let logs = logs
+        .filter(|log| log.kind == EvidenceKind::Log)
+        .map(|log| Log {
+            kind: EvidenceKind::KubeProxy,
+            ..log
+        });
+    join_all(logs.map(|log| log.read(api))).await
+}
+
+/// How a node is, or why that is not to be had.
+async fn of_node(api: &Api, name: &str) -> Evidence {
+    let path = format!("/api/v1/nodes/{}", encode(name));
+    let why = match api.send(&ApiRequest::get(path)).await {
+        Ok(reply) if reply.status == 200 => return node_status(&reply.body),
+        Ok(reply) => reply.message(),
+        Err(trouble) => trouble.to_string(),
+    };
+    Evidence::unknown(
+        EvidenceKind::Node,
+        format!("Node {}", printable(name)),
+        &why,
+    )
 }
 
 async fn both(api: &Api, paths: [String; 2]) -> [Result<Vec<Json>, String>; 2] {
@@ -444,6 +451,22 @@ mod tests {
         assert!(status.lines.concat().contains("2 restarts"), "{status:?}");
         let text = format!("{evidence:?}");
         assert!(!text.contains("hunter2"), "{text}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_the_nodes_in_question_are_asked_for() {
+        let fake = Fake::default();
+        put(&fake);
+        let mut pod = fake.get(POD).expect("it was put");
+        pod["spec"]["nodeName"] = json!("a");
+        fake.put(POD, pod);
+        fake.put("/api/v1/nodes/a", json!({"metadata": {"name": "a"}}));
+        let diagnoses = diagnosed(&fake, true).await;
+        let evidence = &diagnoses[&key()].evidence;
+        assert!(evidence.iter().any(|one| one.kind == EvidenceKind::Node));
+        let mut log = fake.log();
+        log.retain(|line| line.contains("/nodes") || line.contains("/kube-system"));
+        assert_eq!(log, ["GET /api/v1/nodes/a"]);
     }
 
     #[tokio::test(start_paused = true)]

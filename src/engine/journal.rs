@@ -5,8 +5,10 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::time::Instant;
 use winconform_core::record::{Event, Line, redacted, to_line};
 
 use crate::transport::now;
@@ -30,6 +32,8 @@ struct Inner {
     /// The whole record, from which the reports are made even when its file fails.
     text: String,
     seq: u64,
+    /// When the first event was written, by a clock that nobody sets.
+    began: Option<Instant>,
     file: Option<(File, PathBuf)>,
     failure: Option<JournalError>,
     listener: Listener,
@@ -108,6 +112,7 @@ impl Journal {
             unsynced: 0,
             text: String::new(),
             seq: 0,
+            began: None,
             file,
             failure: None,
             listener,
@@ -128,6 +133,7 @@ impl Journal {
             at: now(),
             event,
         };
+        inner.began.get_or_insert_with(Instant::now);
         let text = to_line(&line).map_err(inexpressible)?;
         inner.seq += 1;
         inner.text.push_str(&text);
@@ -149,6 +155,13 @@ impl Journal {
             written.map_err(|source| inner.fail(source))?;
         }
         Ok(())
+    }
+
+    /// How long ago the first event was written.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.lock()
+            .began
+            .map_or(Duration::ZERO, |began| began.elapsed())
     }
 
     /// Takes the place of an earlier run's record and reports: this run has been let in.

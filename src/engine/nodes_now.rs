@@ -14,7 +14,12 @@ use winconform_core::text::printable;
 use winconform_core::way::{ApiRequest, Host, Request, StandingNode, Trouble, TroubleKind};
 
 use crate::cluster::status::{condition, text};
-use crate::transport::Api;
+use crate::transport::{Api, encode};
+
+/// Nodes in one answer.
+const PAGE: usize = 500;
+/// Pages after which a list is taken for one that never ends.
+const PAGES: usize = 2_000;
 
 /// What was last asked. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -80,18 +85,27 @@ fn is_aim(request: &Request, node: &StandingNode) -> bool {
 }
 
 async fn ask(api: &Api) -> Told {
-    let reply = api.send(&ApiRequest::get("/api/v1/nodes")).await?;
-    if reply.status != 200 {
-        let detail = format!("whether its nodes are still Ready: {}", reply.message());
-        let kind = reply.refusal(TroubleKind::ApiUnavailable);
-        return Err(Trouble::new(kind, detail));
+    let first = format!("/api/v1/nodes?limit={PAGE}");
+    let (mut told, mut path) = (BTreeMap::new(), first.clone());
+    for _ in 0..PAGES {
+        let reply = api.send(&ApiRequest::get(path)).await?;
+        if reply.status != 200 {
+            let detail = format!("whether its nodes are still Ready: {}", reply.message());
+            let kind = reply.refusal(TroubleKind::ApiUnavailable);
+            return Err(Trouble::new(kind, detail));
+        }
+        let nodes = reply.body["items"].as_array().into_iter().flatten();
+        told.extend(nodes.filter_map(|node| {
+            let name = node["metadata"]["name"].as_str()?;
+            Some((name.to_owned(), readiness(node)))
+        }));
+        path = match reply.body["metadata"]["continue"].as_str() {
+            None | Some("") => return Ok(Arc::new(told)),
+            Some(token) => format!("{first}&continue={}", encode(token)),
+        };
     }
-    let nodes = reply.body["items"].as_array().into_iter().flatten();
-    let told = nodes.filter_map(|node| {
-        let name = node["metadata"]["name"].as_str()?;
-        Some((name.to_owned(), readiness(node)))
-    });
-    Ok(Arc::new(told.collect()))
+    let detail = format!("the list of nodes did not end within {PAGES} pages");
+    Err(Trouble::new(TroubleKind::ApiUnavailable, detail))
 }
 
 pub(super) fn readiness(node: &Json) -> Result<(), String> {

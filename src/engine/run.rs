@@ -342,6 +342,7 @@ fn ended(cluster: &Cluster, journal: &Journal) -> Result<Finished, RunError> {
     let _ = journal.write(Event::RunEnded(Ended {
         exit,
         requests: cluster.api.counts(),
+        took_ms: u64::try_from(journal.elapsed().as_millis()).ok(),
     }));
     match journal.failure() {
         Some(failure) => Err(RunError::Journal(failure)),

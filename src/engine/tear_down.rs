@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use tokio::time::Instant;
 use winconform_core::record::{Event, Exit, ObjectName, RunView, TornDown, exit, read};
 
 use super::journal::Journal;
 use super::run::RunOptions;
 use crate::cluster::kinds::ALL;
-use crate::cluster::{Cluster, LeaseHeld, ObjectRef, delete_lease, missed, remove_run};
+use crate::cluster::{
+    CleanError, Cluster, LeaseHeld, ObjectRef, Removed, delete_lease, missed, remove_run,
+};
 use crate::transport::{Api, words};
 
 /// When what a run created stays in the cluster. What was interrupted never does.
@@ -88,8 +91,7 @@ pub(super) async fn tear_down(
     journal: &Journal,
     lease: Option<LeaseHeld>,
 ) -> TornDown {
-    let budget = cluster.api.durations().tear_down;
-    let removed = remove_run(&cluster.api, Some(&options.run), budget).await;
+    let removed = remove(&cluster.api, &options.run).await;
     let mut troubles = Vec::new();
     if let Some(lease) = lease
         && let Err(error) = lease.release().await
@@ -155,6 +157,25 @@ async fn reconcile(api: &Api, run: &str, announced: &[ObjectName], torn_down: &m
         torn_down.left.push(name(&left.object));
         torn_down.troubles.push(left.to_string());
     }
+}
+
+/// Removes what a run made, once more where that met an outage of the server.
+async fn remove(api: &Api, run: &str) -> Result<Removed, CleanError> {
+    let (begun, budget) = (Instant::now(), api.durations().tear_down);
+    let first = remove_run(api, Some(run), budget).await;
+    if first.as_ref().is_ok_and(Removed::is_clean) || !api.is_back(begun).await {
+        return first;
+    }
+    let mut removed = remove_run(api, Some(run), budget).await?;
+    let first = first.unwrap_or_default();
+    let left = first.left.into_iter().map(|left| left.object);
+    for object in first.removed.into_iter().chain(left) {
+        let is_left = removed.left.iter().any(|left| left.object == object);
+        if !is_left && !removed.removed.contains(&object) {
+            removed.removed.push(object);
+        }
+    }
+    Ok(removed)
 }
 
 fn name(object: &ObjectRef) -> ObjectName {

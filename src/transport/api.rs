@@ -14,6 +14,7 @@ use super::attempt::{Failure, Form, send_once};
 use super::clock::ServerClock;
 use super::counts::Counts;
 use super::fresh::Fresh;
+use super::outage::{Hold, Outage};
 use super::pace::{Pace, pause};
 
 /// The API server of one cluster. Clones share their counts.
@@ -21,6 +22,9 @@ use super::pace::{Pace, pause};
 /// Every request may be sent twice: reads, server-side applies, dry runs and deletions by their
 /// nature; a creation that was sent twice answers 409, which is the caller's to read. Nothing is
 /// ever evicted. Dropping a future ends its request; no task outlives it.
+///
+/// While the run's Lease may have expired nothing is created or changed; what is removed is named by its
+/// uid, and cannot be another run's.
 #[derive(Clone)]
 pub struct Api {
     pub(super) client: Client,
@@ -30,6 +34,9 @@ pub struct Api {
     pub(super) execs: Arc<Counts>,
     clock: Arc<ServerClock>,
     fresh: Arc<Fresh>,
+    outage: Arc<Outage>,
+    /// Whether it renews the Lease that all others depend on.
+    keeps_lease: bool,
 }
 
 impl Api {
@@ -44,32 +51,47 @@ impl Api {
             execs: Arc::default(),
             clock: Arc::default(),
             fresh: Arc::default(),
+            outage: Arc::default(),
+            keeps_lease: false,
         }
     }
 
-    /// Sends a request, again while it fails in transport or brings a list older than one before, within
-    /// `api_in_all`, or as long as one answer may take. Answers of the server below 500, 401 and 429 aside, are replies, whatever
-    /// they say.
-    pub async fn send(&self, request: &ApiRequest) -> Result<ApiReply, Trouble> {
-        let patience = self.durations.api_in_all.max(self.answer(request));
-        self.send_within(request, patience).await
+    /// The same for who keeps the run's Lease.
+    pub(crate) fn of_lease(&self) -> Self {
+        Self {
+            keeps_lease: true,
+            ..self.clone()
+        }
     }
 
-    /// Like [`Api::send`], with less or more patience.
+    /// Takes note of how the run holds its Lease.
+    pub(crate) fn hold(&self, hold: Hold) {
+        self.outage.hold(hold);
+    }
+
+    /// Sends a request, again while it fails in transport or brings a list older than one before, within
+    /// `api_in_all`, or as long as two answers may take; while the server is away as a whole, within
+    /// `outage`. Answers of the server below 500, 401 and 429 aside, are replies, whatever they say.
+    pub async fn send(&self, request: &ApiRequest) -> Result<ApiReply, Trouble> {
+        let patience = self.durations.api_in_all.max(self.answer(request) * 2);
+        self.send_as(request, Form::Json, patience, true).await
+    }
+
+    /// Like [`Api::send`], with less or more patience, which is all there is for an outage too.
     pub async fn send_within(
         &self,
         request: &ApiRequest,
         patience: Duration,
     ) -> Result<ApiReply, Trouble> {
-        self.send_as(request, Form::Json, patience).await
+        self.send_as(request, Form::Json, patience, false).await
     }
 
     /// Reads a path that answers with text, such as `/metrics`. The body of a 200 is a JSON
     /// string, of any other answer what the server said.
     pub async fn text(&self, path: &str) -> Result<ApiReply, Trouble> {
         let request = ApiRequest::get(path);
-        self.send_as(&request, Form::Text, self.durations.api_in_all)
-            .await
+        let patience = self.durations.api_in_all;
+        self.send_as(&request, Form::Text, patience, true).await
     }
 
     async fn send_as(
@@ -77,25 +99,101 @@ impl Api {
         request: &ApiRequest,
         form: Form,
         patience: Duration,
+        mut outlasts: bool,
     ) -> Result<ApiReply, Trouble> {
         let name = name(request);
-        let deadline = Instant::now() + patience;
+        let begun = Instant::now();
+        let mut deadline = begun + patience;
         let mut pace = Pace::new(self.durations.transport_pause);
         self.counts.sent(&name);
         loop {
-            let failure = match timeout_at(deadline, self.send_once_as(request, form)).await {
-                Ok(Ok(reply)) if reply.status == 401 => return Err(unauthenticated(&name, &reply)),
-                Ok(Ok(reply)) => return Ok(reply),
-                Ok(Err(failure)) => failure,
-                Err(_) => Failure::NoAnswer(patience),
-            };
-            let next = Instant::now() + self.pause_after(&failure, &mut pace);
-            if !failure.may_pass() || next >= deadline {
-                return Err(failure.trouble(&name));
+            if is_write(request) && !self.keeps_lease {
+                let asked = Instant::now();
+                self.may_write(&name).await?;
+                deadline += asked.elapsed();
             }
-            pause(next - Instant::now()).await;
+            let sent = timeout_at(deadline, self.send_once_as(request, form)).await;
+            let (trouble, wait, passes, away) = match sent {
+                Ok(Ok(reply)) if reply.status == 401 => {
+                    let passes = !is_denied(&reply) && self.may_be_accepted(begun);
+                    (unauthenticated(&name, &reply), pace.step(), passes, false)
+                }
+                Ok(Ok(reply)) => {
+                    self.outage.accepted();
+                    return Ok(reply);
+                }
+                Ok(Err(failure)) => {
+                    let wait = self.pause_after(&failure, &mut pace);
+                    let (passes, away) = (failure.may_pass(), failure.is_away());
+                    (failure.trouble(&name), wait, passes, away)
+                }
+                Err(_) => {
+                    let trouble = Failure::NoAnswer(patience).trouble(&name);
+                    (trouble, Duration::ZERO, true, true)
+                }
+            };
+            if away || trouble.kind == TroubleKind::Unauthenticated {
+                self.outage.met();
+            }
+            let next = Instant::now() + wait;
+            if passes && next < deadline {
+                pause(wait).await;
+            } else if outlasts && away {
+                // It tells an outage from a path that alone goes without an answer
+                let Some(was_away) = self.outlasted(begun).await else {
+                    return Err(trouble);
+                };
+                outlasts = false;
+                deadline = Instant::now()
+                    + match was_away {
+                        true => patience,
+                        false => self.answer(request),
+                    };
+            } else {
+                return Err(trouble);
+            }
             self.counts.resent(&name);
         }
+    }
+
+    /// Waits while the server as a whole is away, at most until `outage` after `since`; whether it was at
+    /// all, and nothing where it is not back.
+    pub(super) async fn outlasted(&self, since: Instant) -> Option<bool> {
+        let request = ApiRequest::get("/version");
+        let mut pace = Pace::new(self.durations.transport_pause);
+        let mut was_away = false;
+        self.counts.sent(&name(&request));
+        loop {
+            match self.send_once(&request).await {
+                Err(failure) if failure.is_away() => was_away = true,
+                Ok(_) | Err(_) => return Some(was_away),
+            }
+            let wait = pace.step();
+            if Instant::now() + wait >= since + self.durations.outage {
+                return None;
+            }
+            pause(wait).await;
+        }
+    }
+
+    /// Whether requests met an outage since then, which is over by now or is soon.
+    pub(crate) async fn is_back(&self, since: Instant) -> bool {
+        self.outage.met_since(since) && self.outlasted(since).await.is_some()
+    }
+
+    /// Whether a credential that is refused may be accepted again: not for long, by one request nor by all
+    /// together.
+    pub(super) fn may_be_accepted(&self, since: Instant) -> bool {
+        self.outage.refused().max(since.elapsed()) < self.durations.refused
+    }
+
+    /// Waits while the run's Lease may have expired, at most for `outage`.
+    pub(super) async fn may_write(&self, name: &str) -> Result<(), Trouble> {
+        if self.outage.may_write(self.durations.outage).await {
+            return Ok(());
+        }
+        let detail = format!("{name}: not sent, since this run no longer holds its Lease");
+        Err(Trouble::new(TroubleKind::ApiUnavailable, detail))
     }
 
     /// How many requests were sent, by verb and kind; `resent …` are those sent again, each
@@ -153,9 +251,10 @@ impl Api {
 
     /// How long the head of the answer to a request may take.
     fn answer(&self, request: &ApiRequest) -> Duration {
-        match request.path.contains("dryRun=All") {
-            true => self.durations.dry_run_answer,
-            false => self.durations.api_answer,
+        match (is_dry_run(request), is_write(request)) {
+            (true, _) => self.durations.dry_run_answer,
+            (_, true) => self.durations.write_answer,
+            (false, false) => self.durations.api_answer,
         }
     }
 
@@ -175,6 +274,25 @@ impl fmt::Debug for Api {
             .field("counts", &self.counts())
             .finish_non_exhaustive()
     }
+}
+
+fn is_dry_run(request: &ApiRequest) -> bool {
+    request.path.contains("dryRun=All")
+}
+
+/// Whether it makes or changes something, which a review does not. A deletion takes a moment.
+fn is_write(request: &ApiRequest) -> bool {
+    let changes = match request.verb {
+        Verb::Create | Verb::Apply | Verb::Patch | Verb::Replace => true,
+        Verb::Get | Verb::Delete => false,
+    };
+    let is_review = request.path.starts_with("/apis/authorization.k8s.io/");
+    changes && !is_review && !is_dry_run(request)
+}
+
+/// Whether a 401 is the word of a policy or a webhook: `… denied request`, `… denied the request`.
+fn is_denied(reply: &ApiReply) -> bool {
+    reply.message().contains("denied")
 }
 
 /// A credential that was accepted when the run began and is so no longer.
@@ -220,8 +338,12 @@ mod tests {
         Broken,
         Silence,
         SilentBody,
+        /// This one until then, and a pod from then on.
+        Until(Instant, Box<Answer>),
+        /// A pod, so late.
+        Late(Duration),
     }
-    use Answer::{After, Broken, Silence, SilentBody, Status};
+    use Answer::{After, Broken, Late, Silence, SilentBody, Status, Until};
 
     /// An API before which the fake server gives these answers, the last one for ever.
     fn api(answers: &[Answer]) -> (Api, Arc<Mutex<Vec<String>>>) {
@@ -256,7 +378,11 @@ mod tests {
         pub(super) type Frame = hyper::body::Frame<bytes::Bytes>;
     }
 
-    async fn act(answer: Answer) -> Result<Response<Streamed>, std::io::Error> {
+    async fn act(mut answer: Answer) -> Result<Response<Streamed>, std::io::Error> {
+        if let Until(at, meanwhile) = answer {
+            let is_over = Instant::now() >= at;
+            answer = if is_over { OK } else { *meanwhile };
+        }
         let full = |text: &'static str| Streamed::Left(text.into());
         let response = Response::builder();
         let response = match answer {
@@ -266,7 +392,11 @@ mod tests {
                 .header("Retry-After", seconds)
                 .body(full("{}")),
             Broken => return Err(std::io::ErrorKind::ConnectionReset.into()),
-            Silence => std::future::pending().await,
+            Silence | Until(..) => std::future::pending().await,
+            Late(late) => {
+                pause(late).await;
+                response.body(full("{}"))
+            }
             SilentBody => {
                 let body = http_body_util::StreamBody::new(futures::stream::pending());
                 response.body(Streamed::Right(body))
@@ -347,7 +477,12 @@ mod tests {
             let trouble = sent.expect_err("trouble");
             assert_eq!(trouble.kind, kind, "{trouble}");
             assert!(trouble.detail.contains(words), "{trouble}");
-            assert!(took <= all && took > all / 2, "{trouble} after {took:?}");
+            // Whether the whole server is away is found out, and waited for, where nothing answers
+            let most = match words.contains("429") || words.contains("500") {
+                true => all,
+                false => Durations::default().outage + Durations::default().api_body,
+            };
+            assert!(took <= most && took > all / 2, "{trouble} after {took:?}");
         }
     }
 
@@ -370,11 +505,54 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_credential_that_is_refused_is_trouble_at_once() {
-        let (sent, counted, _) = get(&[Status(401, r#"{"message":"Unauthorized"}"#)]).await;
+    async fn a_server_that_is_away_for_two_minutes_is_waited_for() {
+        for lasts in [20, 60, 90, 120].map(Duration::from_secs) {
+            for meanwhile in [Silence, Broken, Status(502, "<html>"), SilentBody] {
+                let away = Until(Instant::now() + lasts, Box::new(meanwhile));
+                let (sent, _, took) = get(&[away]).await;
+                assert!(sent.is_ok(), "{lasts:?}: {sent:?}");
+                assert!(
+                    took < lasts + Duration::from_secs(24),
+                    "{lasts:?}: {took:?}"
+                );
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_write_is_sent_once() {
+        for verb in [Verb::Apply, Verb::Create, Verb::Patch, Verb::Replace] {
+            let (api, seen) = api(&[Late(Duration::from_secs(59))]);
+            api.send(&request(verb)).await.expect("a reply");
+            assert_eq!(seen.lock().expect("not poisoned").len(), 1, "{verb:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_credential_that_is_refused_for_a_while_is_sent_again() {
+        let refused = Status(401, r#"{"message":"Unauthorized"}"#);
+        let until = Instant::now() + Duration::from_secs(4);
+        let (sent, _, took) = get(&[Until(until, Box::new(refused.clone()))]).await;
+        assert!(sent.is_ok(), "{sent:?}");
+        assert!(took < Duration::from_secs(8), "{took:?}");
+        // For good it is waited for once, by all requests together
+        let (api, _) = api(&[refused]);
+        let begun = Instant::now();
+        for _ in 0..3 {
+            let trouble = api.send(&request(Verb::Get)).await.expect_err("trouble");
+            assert_eq!(trouble.kind, TroubleKind::Unauthenticated);
+            assert!(trouble.detail.contains("401: Unauthorized"), "{trouble}");
+        }
+        let waited = begun.elapsed();
+        assert!(waited > Duration::from_secs(20) && waited < Duration::from_secs(40));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_policy_that_refuses_with_401_is_trouble_at_once() {
+        let denied = r#"{"message":"ValidatingAdmissionPolicy 'p' denied request: no"}"#;
+        let (sent, counted, _) = get(&[Status(401, denied)]).await;
         let trouble = sent.expect_err("trouble");
         assert_eq!(trouble.kind, TroubleKind::Unauthenticated);
-        assert!(trouble.detail.contains("401: Unauthorized"), "{trouble}");
         assert_eq!(counted, counts(&[("get pods", 1)]));
     }
 

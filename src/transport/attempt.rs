@@ -7,7 +7,7 @@ use http::{Method, Request};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kube::client::{Body, Client};
 use serde_json::Value as Json;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use winconform_core::text::printable;
 use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
 
@@ -85,6 +85,17 @@ impl Failure {
         !matches!(self, Self::Invalid(_) | Self::TooLarge(_))
     }
 
+    /// Whether it may be that the whole server is away: nothing has answered, or something in its stead.
+    pub(super) fn is_away(&self) -> bool {
+        match self {
+            Self::Connection(_) | Self::NoAnswer(_) | Self::Stalled(_) | Self::Broken(_) => true,
+            Self::NoReply { status, .. } => matches!(status, 502..=504),
+            Self::Invalid(_) | Self::TooLarge(_) | Self::Stale { .. } | Self::Throttled { .. } => {
+                false
+            }
+        }
+    }
+
     /// The trouble it is once patience ended; `what` names the request.
     pub(super) fn trouble(&self, what: &str) -> Trouble {
         let kind = match self {
@@ -115,13 +126,15 @@ pub(super) async fn send_once(
     limit: usize,
     clock: &ServerClock,
 ) -> Result<ApiReply, Failure> {
-    let sent = now();
+    let (sent, asked) = (now(), Instant::now());
     let response = match timeout(answer, client.send(on_the_wire(request)?)).await {
         Err(_) => return Err(Failure::NoAnswer(answer)),
         Ok(Err(error)) => return Err(connection(error, answer)),
         Ok(Ok(response)) => response,
     };
-    clock.note(response.headers(), sent, now());
+    // Our own clock may be set meanwhile
+    let answered = sent.saturating_add(asked.elapsed()).unwrap_or(sent);
+    clock.note(response.headers(), sent, answered);
     let status = response.status().as_u16();
     let after = retry_after(response.headers());
     let read = timeout(body, read_body(response.into_body(), limit));

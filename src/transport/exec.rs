@@ -57,14 +57,28 @@ impl Api {
     pub async fn exec(&self, pod: &PodRef, request: &ExecRequest) -> Result<ExecReply, Trouble> {
         let path = path(pod, request);
         let mut pace = Pace::new(self.durations.transport_pause * 4);
+        let (begun, mut outlasts, mut left) = (Instant::now(), true, self.limits.exec_tries);
         self.counts.sent(COUNTED);
         self.execs.sent(&pod.name);
-        for tried in 1.. {
+        loop {
+            self.may_write(COUNTED).await?;
             let failed = match self.exec_once(&path, request).await {
                 Ok(reply) => return Ok(reply),
                 Err(failed) => failed,
             };
-            if failed.again == Again::Useless || tried >= self.limits.exec_tries {
+            left = left.saturating_sub(1);
+            let refused = failed.trouble.kind == TroubleKind::Unauthenticated;
+            let again = match failed.again {
+                Again::Worthwhile if left > 0 => true,
+                // What met an outage is begun anew after it
+                Again::Worthwhile if outlasts => {
+                    (outlasts, left) = (false, self.limits.exec_tries);
+                    self.outlasted(begun).await == Some(true)
+                }
+                Again::Worthwhile => false,
+                Again::Useless => refused && self.may_be_accepted(begun),
+            };
+            if !again {
                 return Err(failed.trouble);
             }
             let asked = Failure::Throttled {
@@ -75,7 +89,6 @@ impl Api {
             self.counts.resent(COUNTED);
             self.execs.resent(&pod.name);
         }
-        unreachable!("the tries are bounded")
     }
 
     async fn exec_once(&self, path: &str, request: &ExecRequest) -> Result<ExecReply, Failed> {
@@ -367,8 +380,13 @@ mod tests {
         let begun = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&begun);
         let service = tower::service_fn(move |request: Request<Body>| {
-            let tried = count.fetch_add(1, Ordering::Relaxed);
-            let script = scripts[tried.min(scripts.len() - 1)].clone();
+            // Whether it is there it says at once
+            let is_exec = request.uri().path().ends_with("/exec");
+            let tried = count.fetch_add(usize::from(is_exec), Ordering::Relaxed);
+            let script = match is_exec {
+                true => scripts[tried.min(scripts.len() - 1)].clone(),
+                false => Says("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"),
+            };
             async move {
                 let (ours, theirs) = tokio::io::duplex(1 << 16);
                 tokio::spawn(serve(theirs, script));

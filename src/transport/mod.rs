@@ -13,6 +13,7 @@ mod exec;
 mod fetch;
 mod fresh;
 mod machine;
+mod outage;
 mod pace;
 mod path;
 mod registry;
@@ -28,6 +29,7 @@ pub use path::encode;
 pub(crate) use attempt::Failure;
 pub(crate) use fetch::fetch;
 pub(crate) use machine::{now, random};
+pub(crate) use outage::Hold;
 pub(crate) use pace::{Pace, pause};
 pub(crate) use registry::platforms;
 #[cfg(test)]

@@ -23,7 +23,11 @@ mod deadline;
 mod faults;
 mod killed;
 mod kubelet;
+<<<<<<< HEAD
 mod passing;
+=======
+mod outages;
+>>>>>>> h5
 mod policy;
 mod repeated;
 mod ring;
@@ -47,7 +51,11 @@ fn main() {
         same::trials(),
         together::trials(),
         faults::trials(),
+<<<<<<< HEAD
         passing::trials(),
+=======
+        outages::trials(),
+>>>>>>> h5
         cost::trials(),
         shown::trials(),
     ];

@@ -11,10 +11,19 @@ pub struct Durations {
     /// The same for a dry run, which waits for webhooks: 30 s is the longest one may take
     /// (`timeoutSeconds`, admissionregistration.k8s.io/v1).
     pub dry_run_answer: Duration,
+    /// The same for what is created or changed: a server gives up after 60 s (`--request-timeout`), and
+    /// one that is slow has done nothing for a client that leaves before.
+    pub write_answer: Duration,
     /// From the head of an API answer to its end.
     pub api_body: Duration,
     /// All attempts of one API request together: six times `api_answer`.
     pub api_in_all: Duration,
+    /// How long a server may answer nothing at all, or only that it is not there: two minutes, and the
+    /// time it takes to notice that it is back.
+    pub outage: Duration,
+    /// How long it may refuse a credential that it has accepted: authenticators that are asked over the
+    /// network fail for a moment.
+    pub refused: Duration,
     /// First pause before a request is sent again; it doubles.
     pub transport_pause: Duration,
     /// From asking for an exec to its WebSocket standing.
@@ -99,8 +108,11 @@ impl Default for Durations {
         Self {
             api_answer,
             dry_run_answer: seconds(35),
+            write_answer: seconds(65),
             api_body: seconds(20),
             api_in_all: api_answer * ATTEMPTS,
+            outage: seconds(150),
+            refused: seconds(30),
             transport_pause: Duration::from_millis(100),
             exec_connect: seconds(15),
             exec_idle: seconds(30),

@@ -247,4 +247,7 @@ pub struct Ended {
     pub exit: Exit,
     /// Requests sent to the API server, by verb and kind.
     pub requests: Vec<(String, u64)>,
+    /// How long the run took, by a clock that nobody sets; earlier records do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_ms: Option<u64>,
 }

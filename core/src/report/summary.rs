@@ -57,6 +57,9 @@ pub(super) fn tally(view: &RunView) -> String {
 
 /// From the first line of the record to its last, in milliseconds.
 pub(super) fn took_ms(view: &RunView) -> u64 {
+    if let Some(took) = view.ended.as_ref().and_then(|ended| ended.took_ms) {
+        return took;
+    }
     let took = view.last.duration_since(view.began).as_millis();
     // A clock set back makes it negative
     u64::try_from(took).unwrap_or_default()

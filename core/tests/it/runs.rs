@@ -331,6 +331,7 @@ pub(crate) fn ended(exit: Exit) -> Event {
     Event::RunEnded(Ended {
         exit,
         requests: vec![("get nodes".to_owned(), 1)],
+        took_ms: None,
     })
 }
 

@@ -163,6 +163,17 @@ fn the_last_line_is_the_tally() {
 }
 
 #[test]
+fn a_clock_that_is_set_meanwhile_changes_no_duration() {
+    let mut view = runs::healthy().view();
+    view.last = view.began - jiff::SignedDuration::from_hours(5);
+    let ended = view.ended.as_mut().expect("it ended");
+    ended.took_ms = Some(7_200);
+    let report = rendered(&view, 100);
+    let last = report.lines().last().unwrap_or_default();
+    assert!(last.contains(" in 7.2 s "), "{last}");
+}
+
+#[test]
 fn progress_tells_what_matters_on_one_line() {
     let run = runs::fixture_failed();
     let lines = run

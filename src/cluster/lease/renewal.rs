@@ -5,10 +5,10 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use winconform_core::way::{ApiRequest, Verb};
+use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
 
 use super::{Keeper, LeaseState, Mark, holder};
-use crate::transport::pause;
+use crate::transport::{Hold, pause};
 
 /// What a renewal came to.
 enum Renewal {
@@ -16,22 +16,44 @@ enum Renewal {
     /// It bears a change of ours whose answer did not come, and nobody tells of when.
     Ours(Mark),
     /// Not this time, because.
-    Not(String),
+    Not(Trouble),
 }
 
 impl Keeper {
     /// Renews until stopped or lost; gives the last mark.
-    pub(super) async fn renew(
+    pub(super) async fn keep(
         self,
-        mut mark: Mark,
+        mark: Mark,
+        asked: Instant,
         state: watch::Sender<LeaseState>,
         stop: CancellationToken,
     ) -> Mark {
-        let (mut renewed, mut asked) = (Instant::now(), Instant::now());
+        let api = self.api.clone();
+        let (mark, lost) = self.renew(mark, asked, stop).await;
+        match lost {
+            // A run that lets go of it writes nothing more
+            None => api.hold(Hold::Free),
+            Some(lost) => {
+                api.hold(Hold::Lost);
+                state.send_replace(LeaseState::Lost(lost));
+            }
+        }
+        mark
+    }
+
+    /// The last mark, and why it is lost unless it was stopped.
+    async fn renew(
+        self,
+        mut mark: Mark,
+        mut renewed: Instant,
+        stop: CancellationToken,
+    ) -> (Mark, Option<String>) {
+        let mut asked = Instant::now();
         let (mut wait, mut failed) = (self.renewal, 0_u32);
+        let mut refused = None;
         loop {
             tokio::select! {
-                () = stop.cancelled() => return mark,
+                () = stop.cancelled() => return (mark, None),
                 // An answer that did not come has taken some of it already
                 () = pause(wait.saturating_sub(asked.elapsed())) => {}
             }
@@ -42,29 +64,40 @@ impl Keeper {
                 0 => self.renewal,
                 _ => self.renewal / 2,
             };
-            let not_yet = match self.renew_once(&mark, within).await {
+            let (said, since, limit) = match self.renew_once(&mark, within).await {
                 Ok(Renewal::Renewed(next)) => {
-                    (mark, renewed) = (next, Instant::now());
+                    (mark, renewed, refused) = (next, asked, None);
                     (wait, failed) = (self.renewal, 0);
+                    self.api.hold(Hold::Until(renewed + self.lease));
                     continue;
                 }
                 Ok(Renewal::Ours(next)) => {
                     (mark, wait) = (next, self.renewal / 2);
-                    Ok("none of the renewals was answered".to_owned())
+                    let said = "none of the renewals was answered".to_owned();
+                    (said, renewed, self.api.durations().outage)
                 }
-                Ok(Renewal::Not(said)) => {
+                Ok(Renewal::Not(trouble)) => {
                     (wait, failed) = (within, failed + 1);
-                    Ok(said)
+                    if !trouble.kind.is_denied() {
+                        refused = None;
+                    }
+                    // Who is refused meets no outage, or one that passes soon
+                    let (since, limit) = match trouble.kind {
+                        TroubleKind::Forbidden => (*refused.get_or_insert(asked), self.lease),
+                        TroubleKind::Unauthenticated => {
+                            let since = *refused.get_or_insert(asked);
+                            (since, self.api.durations().refused)
+                        }
+                        _ => (renewed, self.api.durations().outage),
+                    };
+                    (trouble.detail, since, limit)
                 }
-                Err(why) => Err(why),
+                Err(why) => return (mark, Some(why)),
             };
-            let lost = match not_yet {
-                Ok(_) if renewed.elapsed() < self.lease => continue,
-                Ok(said) => format!("it could not be renewed for {:?}: {said}", self.lease),
-                Err(why) => why,
-            };
-            state.send_replace(LeaseState::Lost(lost));
-            return mark;
+            if since.elapsed() >= limit {
+                let lost = format!("it could not be renewed for {limit:?}: {said}");
+                return (mark, Some(lost));
+            }
         }
     }
 
@@ -78,35 +111,41 @@ impl Keeper {
         };
         let reply = match self.api.send_within(&request, within).await {
             Ok(reply) => reply,
-            Err(trouble) => return Ok(Renewal::Not(trouble.to_string())),
+            Err(trouble) => return Ok(Renewal::Not(trouble)),
         };
         match reply.status {
-            200 => Ok(match self.mark(&reply) {
-                Ok(next) => Renewal::Renewed(next),
-                Err(error) => Renewal::Not(error.to_string()),
-            }),
+            200 => Ok(self
+                .mark(&reply)
+                .map_or_else(|_| Renewal::Not(self.not(&reply)), Renewal::Renewed)),
             404 => Err("it was deleted".to_owned()),
             409 => {
                 let found = self.after_conflict(mark).await?;
                 Ok(found.map_or_else(Renewal::Not, Renewal::Ours))
             }
             // Forbidden for a moment, or for good: the duration decides
-            _ => Ok(Renewal::Not(self.refused(&reply).to_string())),
+            _ => Ok(Renewal::Not(self.not(&reply))),
         }
     }
 
+    fn not(&self, reply: &ApiReply) -> Trouble {
+        Trouble::new(TroubleKind::Forbidden, self.refused(reply).to_string())
+    }
+
     /// After a conflict: another's change, or our own renewal that was sent twice.
-    pub(super) async fn after_conflict(&self, mark: &Mark) -> Result<Result<Mark, String>, String> {
+    pub(super) async fn after_conflict(
+        &self,
+        mark: &Mark,
+    ) -> Result<Result<Mark, Trouble>, String> {
         let request = ApiRequest::get(self.path());
         let reply = match self.api.send_within(&request, self.renewal).await {
             Ok(reply) => reply,
-            Err(trouble) => return Ok(Err(trouble.to_string())),
+            Err(trouble) => return Ok(Err(trouble)),
         };
         match (reply.status, self.mark(&reply)) {
             (404, _) => Err("it was deleted".to_owned()),
             (200, Ok(found)) if found.uid == mark.uid && self.is_ours(&reply) => Ok(Ok(found)),
             (200, _) => Err(format!("it is held by `{}`", holder(&reply))),
-            _ => Ok(Err(self.refused(&reply).to_string())),
+            _ => Ok(Err(self.not(&reply))),
         }
     }
 }

@@ -1,0 +1,81 @@
+//! What all requests of a run share: since when the server refuses the credential, and whether the
+//! run's Lease allows it to write.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
+
+/// How a run holds its Lease.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum Hold {
+    /// It has none and needs none.
+    #[default]
+    Free,
+    /// No other run can have taken it before this time.
+    Until(Instant),
+    /// It is lost.
+    Lost,
+}
+
+/// The state that clones of an API share.
+#[derive(Debug, Default)]
+pub(super) struct Outage {
+    refused: Mutex<Option<Instant>>,
+    /// When a request last met one.
+    met: Mutex<Option<Instant>>,
+    hold: watch::Sender<Hold>,
+}
+
+impl Outage {
+    /// Takes note that the server refuses the credential; for how long it has by now.
+    pub(super) fn refused(&self) -> Duration {
+        let since = *locked(&self.refused).get_or_insert_with(Instant::now);
+        since.elapsed()
+    }
+
+    /// Takes note that the server accepts the credential.
+    pub(super) fn accepted(&self) {
+        *locked(&self.refused) = None;
+    }
+
+    /// Takes note that the server does not answer, or refuses the credential.
+    pub(super) fn met(&self) {
+        *locked(&self.met) = Some(Instant::now());
+    }
+
+    /// Whether that was so at `since` or later.
+    pub(super) fn met_since(&self, since: Instant) -> bool {
+        locked(&self.met).is_some_and(|met| met >= since)
+    }
+
+    /// Takes note of how the run holds its Lease.
+    pub(super) fn hold(&self, hold: Hold) {
+        self.hold.send_replace(hold);
+    }
+
+    /// Waits while the run's Lease may have expired, at most so long; whether the run may write.
+    pub(super) async fn may_write(&self, patience: Duration) -> bool {
+        let limit = Instant::now() + patience;
+        let mut hold = self.hold.subscribe();
+        loop {
+            // The borrow ends before the await
+            let known = *hold.borrow_and_update();
+            match known {
+                Hold::Free => return true,
+                Hold::Until(at) if Instant::now() < at => return true,
+                Hold::Until(_) => {}
+                Hold::Lost => return false,
+            }
+            if !matches!(timeout_at(limit, hold.changed()).await, Ok(Ok(()))) {
+                return false;
+            }
+        }
+    }
+}
+
+fn locked(time: &Mutex<Option<Instant>>) -> MutexGuard<'_, Option<Instant>> {
+    // A panic leaves it whole
+    time.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,127 @@
+//! An API server that is away for a while, or refuses the credential for a while.
+
+use std::convert::Infallible;
+use std::future::pending;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use http::Request;
+use hybrid_sim::front::{Front, FrontOptions};
+use kube::client::Body;
+use libtest_mimic::Trial;
+use tokio::sync::watch;
+use tokio::time::timeout;
+use winconform::engine::RunOptions;
+use winconform_core::record::{Event, Exit, Line};
+
+use crate::world::{
+    Outcome, Ran, World, behind, lines, ran, selection, trial, unbroken_of, within,
+};
+
+/// What is looked at: by every way, and at what changes.
+const LOOKED_AT: [&str; 5] = [
+    "env.windows-build-label",
+    "reject.hostPID",
+    "sample.win-webserver",
+    "net.node-to-service-ip",
+    "net.after-churn[*source=linux-pod]",
+];
+
+/// What the server does to all requests, and for how many seconds.
+const OUTAGES: [(&str, u64); 4] = [
+    ("hang=1", 20),
+    ("hang=1", 90),
+    ("reset=1", 60),
+    ("token-expires=0", 4),
+];
+
+const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/winconform";
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let survived = OUTAGES.into_iter().map(|(fault, lasts)| {
+        let name = format!("an_outage_is_survived::{fault}::{lasts}s");
+        trial(name, move || survived(fault, lasts))
+    });
+    let taken = trial("a_lease_taken_in_an_outage_ends_the_run", taken);
+    survived.chain([taken]).collect()
+}
+
+/// Whether an event is one of those at which an outage may begin.
+fn is_moment(line: &Line) -> bool {
+    matches!(line.event, Event::Fixture { .. } | Event::Attempt(_))
+}
+
+/// While fixtures are applied, while they are looked at, and when tear-down begins.
+fn survived(fault: &'static str, lasts: u64) -> Outcome {
+    let whole = unbroken_of(&selection(&LOOKED_AT));
+    let last = lines(&whole)?.iter().filter(|line| is_moment(line)).count();
+    for nth in [1, last / 3, last * 2 / 3, last] {
+        let (ran, left) = met(fault, lasts, nth, None)?;
+        let came_to = ran.came_to(Exit::Conformant).and(left);
+        came_to.map_err(|why| format!("at event {nth} of {last}: {why}"))?;
+    }
+    Ok(())
+}
+
+/// Another run takes the Lease while the server is away for this one.
+fn taken() -> Outcome {
+    let thief = r#"{"spec":{"holderIdentity":"thief"}}"#;
+    let (ran, _) = met("hang=1", 60, 3, Some(thief))?;
+    ran.came_to(Exit::CouldNotTell)?;
+    match ran.view()?.interrupted.as_deref() {
+        Some("the loss of its Lease: it is held by `thief`") => Ok(()),
+        by => Err(format!("interrupted by {by:?}:\n{}", ran.told())),
+    }
+}
+
+/// A run whose server is away from its nth event on, and whether it leaves everything as it was.
+fn met(
+    fault: &'static str,
+    lasts: u64,
+    nth: usize,
+    thief: Option<&'static str>,
+) -> Result<(Ran, Outcome), String> {
+    within(async |world: &World| {
+        let before = world.objects();
+        let front = Front::before(world.server.client(), FrontOptions::default()).await;
+        let front = front.map_err(|error| error.to_string())?;
+        let options = RunOptions {
+            selection: selection(&LOOKED_AT),
+            ..world.settings("r1")
+        };
+        let (tell, mut comes) = watch::channel(false);
+        let seen = AtomicUsize::new(0);
+        let listener = Box::new(move |line: &Line| {
+            if is_moment(line) && seen.fetch_add(1, Ordering::Relaxed) + 1 == nth {
+                tell.send_replace(true);
+            }
+        });
+        let outage = async {
+            let begins = comes.wait_for(|comes| *comes).await.is_ok();
+            assert!(begins, "the event comes");
+            front.set(vec![fault.parse().expect("a fault of the front")]);
+            let _ = timeout(Duration::from_secs(lasts), pending::<()>()).await;
+            if let Some(thief) = thief {
+                let taking = Request::patch(LEASE);
+                let taking = taking.header("Content-Type", "application/merge-patch+json");
+                let taking = taking.body(Body::from(thief.as_bytes().to_vec()));
+                let taken = world.server.client().send(taking.expect("a request")).await;
+                assert!(taken.is_ok_and(|taken| taken.status().is_success()));
+            }
+            front.set(Vec::new());
+            pending::<Infallible>().await
+        };
+        let (_alive, signals) = watch::channel(0);
+        let cluster = behind(front.client());
+        let ran = tokio::select! {
+            ran = ran(&cluster, &options, signals, listener) => ran,
+            never = outage => match never {},
+        };
+        let hits = front.counts().hits.values().sum::<u64>();
+        front.stop().await;
+        match hits {
+            0 => Err("nothing met it".to_owned()),
+            _ => Ok((ran, world.unchanged(&before))),
+        }
+    })
+}
