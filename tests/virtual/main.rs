@@ -23,11 +23,8 @@ mod deadline;
 mod faults;
 mod killed;
 mod kubelet;
-<<<<<<< HEAD
-mod passing;
-=======
 mod outages;
->>>>>>> h5
+mod passing;
 mod policy;
 mod repeated;
 mod ring;
@@ -51,11 +48,8 @@ fn main() {
         same::trials(),
         together::trials(),
         faults::trials(),
-<<<<<<< HEAD
         passing::trials(),
-=======
         outages::trials(),
->>>>>>> h5
         cost::trials(),
         shown::trials(),
     ];
