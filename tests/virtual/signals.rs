@@ -112,7 +112,8 @@ async fn panicked(world: &World, options: &RunOptions, _: &Ran, at: u64) -> Resu
             resume_unwind(Box::new("it is at odds with itself"));
         }
     });
-    let running = ran(&world.cluster(), options, signals, listener);
+    let cluster = world.cluster();
+    let running = ran(&cluster, options, signals, listener);
     let ran = AssertUnwindSafe(running).catch_unwind().await;
     let ran = ran.map_err(|_| "the panic ended it".to_owned())?;
     world.unchanged(&before)?;

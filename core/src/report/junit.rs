@@ -174,7 +174,7 @@ fn case(view: &RunView, check: &CheckView) -> TestCase {
     }
     let apart = check.attempts.iter().filter(|_| flaky);
     for round in apart.filter_map(|attempt| apart_of(planned, attempt)) {
-        status.add_reruns(rerun(check, &round, kind));
+        status.add_reruns(rerun(view, check, &round, kind));
     }
     let mut case = TestCase::new(clean_line(&name(check)), status);
     case.set_classname(clean_line(planned.claim.as_str()));

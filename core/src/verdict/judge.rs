@@ -162,6 +162,7 @@ impl SkipReason {
             | Self::NotAsked { .. }
             | Self::OutOfScope { .. }
             | Self::Version { .. }
+            | Self::NotWindowsSpecific { .. }
             | Self::Interrupted
             | Self::Deadline => None,
         }
