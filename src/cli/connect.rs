@@ -7,14 +7,23 @@ use super::error::CliError;
 use super::screen::Screen;
 use crate::cluster::{Cluster, ConnectOptions, connect, guard};
 
-/// Connects with the limits of a configuration.
+/// What is said of a server that nothing vouches for.
+const UNVERIFIED: &str = "the server's certificate is not verified (`insecure-skip-tls-verify`, or http): \
+                          another server may answer in its place, and get the credential";
+
+/// Connects with the limits of a configuration, and warns where nothing shows that the right server
+/// answers.
 pub(super) async fn connected(
     options: &ConnectOptions,
     config: &Config,
+    screen: &Screen,
 ) -> Result<Cluster, CliError> {
-    connect(options, config.durations.clone(), config.limits.clone())
-        .await
-        .map_err(CliError::Connect)
+    let cluster = connect(options, config.durations.clone(), config.limits.clone()).await;
+    let cluster = cluster.map_err(CliError::Connect)?;
+    if cluster.unverified {
+        screen.complain(&format!("warning: {UNVERIFIED}\n"));
+    }
+    Ok(cluster)
 }
 
 /// The same for a command that makes something: a protected cluster is refused, and that nobody could
@@ -25,7 +34,7 @@ pub(super) async fn connected_to_change(
     args: &ProtectedArgs,
     screen: &Screen,
 ) -> Result<Cluster, CliError> {
-    let cluster = connected(options, config).await?;
+    let cluster = connected(options, config, screen).await?;
     let guarded = guard(&cluster, &config.protected, args.allow_protected.as_deref()).await;
     if let Some(unread) = guarded.map_err(CliError::Guarded)? {
         screen.complain(&format!("warning: {unread}\n"));

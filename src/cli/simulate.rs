@@ -46,7 +46,7 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
         context: None,
         kubeconfig: Some(join_to.clone()),
     };
-    let cluster = connected(&options, &Config::default()).await;
+    let cluster = connected(&options, &Config::default(), screen).await;
     let cluster = cluster.map_err(|error| in_terms_of_join(error, &join_to))?;
     warnings::show(*screen);
     let Signals { halt, cut } = on_signals()?;

@@ -121,7 +121,7 @@ where
                     .headers_mut()
                     .insert(AUTHORIZATION, credential.header().await?);
             }
-            Ok::<_, BoxError>(http.oneshot(request).await?)
+            http.oneshot(request).await
         }
     });
     Ok(kube::Client::new(service, config.default_namespace.clone()))

@@ -44,6 +44,8 @@ pub struct Cluster {
     pub context: String,
     /// What the kubeconfig calls it; in a pod there is none.
     pub name: Option<String>,
+    /// Whether nothing shows that it is this cluster that answers: its certificate is not verified.
+    pub unverified: bool,
 }
 
 impl Cluster {
@@ -65,6 +67,7 @@ impl Cluster {
             client,
             context: context.to_owned(),
             name: None,
+            unverified: false,
         }
     }
 }
@@ -232,6 +235,7 @@ pub async fn connect(
         client,
         context,
         name: cluster,
+        unverified: config.accept_invalid_certs || config.cluster_url.scheme_str() == Some("http"),
     })
 }
 

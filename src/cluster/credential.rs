@@ -24,9 +24,9 @@ use winconform_core::text::{bound, printable};
 use crate::transport::now;
 
 /// What a plugin may take: someone may have to log in in a window that it opens.
-const PLUGIN: Duration = Duration::from_secs(60);
+const PLUGIN: Duration = Duration::from_mins(1);
 /// How long a token's file is not read again, as in client-go.
-const FILE: SignedDuration = SignedDuration::from_secs(60);
+const FILE: SignedDuration = SignedDuration::from_mins(1);
 /// What is no longer good for so long is asked for again.
 const MARGIN: SignedDuration = SignedDuration::from_secs(10);
 /// The most of a plugin's words that is quoted, in bytes.

@@ -149,6 +149,7 @@ mod tests {
             client: fake.client(),
             context: "prod-admin".to_owned(),
             name: Some("prod".to_owned()),
+            unverified: false,
         }
     }
 

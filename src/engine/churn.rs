@@ -49,15 +49,15 @@ impl Fixtures {
         made: &Made,
         cancel: &CancellationToken,
     ) -> Result<StandingFixture, Trouble> {
-        let standing = self.wait_while_it_lasts(key, applied, made).await?;
+        let standing = Box::pin(self.wait_while_it_lasts(key, applied, made)).await?;
         if key.name != FixtureName::Churn {
             return Ok(standing);
         }
         for step in STEPS {
             let done = self.clone().churn(step, key, cancel);
-            self.while_it_lasts(key, applied, made, done).await?;
+            Box::pin(self.while_it_lasts(key, applied, made, done)).await?;
         }
-        self.wait_while_it_lasts(key, applied, made).await
+        Box::pin(self.wait_while_it_lasts(key, applied, made)).await
     }
 
     /// Does one thing to the backends, and waits until those that are wanted are Ready and nobody

@@ -249,7 +249,7 @@ impl Fixtures {
                 }
             }
         });
-        self.while_it_lasts(key, applied, made, standing).await
+        Box::pin(self.while_it_lasts(key, applied, made, standing)).await
     }
 
     /// Awaits what is done with a fixture, at most until somebody changes that or keeps its pods back.

@@ -305,6 +305,7 @@ mod tests {
             version: "0".to_owned(),
             run: "r".to_owned(),
             context: "c".to_owned(),
+            unverified: false,
             profile: winconform_core::config::Profile::default(),
             config: None,
             selection: Vec::new(),

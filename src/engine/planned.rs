@@ -18,6 +18,7 @@ pub(super) fn started(cluster: &Cluster, suites: &Suites, options: &RunOptions) 
         version: env!("CARGO_PKG_VERSION").to_owned(),
         run: options.run.clone(),
         context: cluster.context.clone(),
+        unverified: cluster.unverified,
         suites: suites.digest.clone(),
         profile: options.config.profile,
         config: options.config.digest.clone(),

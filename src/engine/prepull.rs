@@ -316,7 +316,7 @@ mod tests {
     async fn prepulled(fake: &Fake, config: Config) -> Result<Prepulled, RunError> {
         let (_keep, signals) = watch::channel(0);
         let wanted = BTreeMap::new();
-        prepulled_until(fake, config, &wanted, signals).await
+        Box::pin(prepulled_until(fake, config, &wanted, signals)).await
     }
 
     async fn prepulled_until(
@@ -330,6 +330,7 @@ mod tests {
             client: fake.client(),
             context: "test".to_owned(),
             name: None,
+            unverified: false,
         };
         let options = RunOptions {
             run: "r1".to_owned(),
@@ -373,7 +374,7 @@ mod tests {
         let mut found = Vec::new();
         let text = "images: {pull-secrets: [registry/regcred]}";
         let config = read("config.yaml", text, &mut found);
-        let said = match prepulled(&fake, config).await {
+        let said = match Box::pin(prepulled(&fake, config)).await {
             Err(error @ RunError::Denied(_)) => error.to_string(),
             other => panic!("{other:?}"),
         };
@@ -394,7 +395,9 @@ mod tests {
         let fake = Fake::default();
         let failed = json!({"kind": "Status", "message": "no reviews here"});
         fake.script(&format!("POST {REVIEWS} "), 403, failed);
-        let done = prepulled(&fake, Config::default()).await.expect("tried");
+        let done = Box::pin(prepulled(&fake, Config::default()))
+            .await
+            .expect("tried");
         assert_eq!((done.missing, done.ended_by), (0, None));
         let begun = "PATCH /api/v1/namespaces/winconform-r1";
         assert!(fake.log().iter().any(|request| request == begun));
@@ -417,7 +420,13 @@ mod tests {
         let fake = Fake::default();
         let (send, signals) = watch::channel(0);
         fake.signal_at(&format!("POST {REVIEWS}"), send);
-        let done = prepulled_until(&fake, Config::default(), &one_image(), signals).await;
+        let done = Box::pin(prepulled_until(
+            &fake,
+            Config::default(),
+            &one_image(),
+            signals,
+        ))
+        .await;
         let done = done.expect("ended");
         assert_eq!((done.missing, done.ended_by), (2, Some(EndedBy::Signal)));
         let log = fake.log();
@@ -434,7 +443,13 @@ mod tests {
         fake.script(&format!("POST {REVIEWS} "), 201, allowed);
         let (send, signals) = watch::channel(0);
         fake.signal_at(&format!("PATCH {NAMESPACE}"), send);
-        let done = prepulled_until(&fake, Config::default(), &one_image(), signals).await;
+        let done = Box::pin(prepulled_until(
+            &fake,
+            Config::default(),
+            &one_image(),
+            signals,
+        ))
+        .await;
         let done = done.expect("ended");
         assert_eq!((done.missing, done.ended_by), (2, Some(EndedBy::Signal)));
         // It came to be before it was looked for

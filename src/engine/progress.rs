@@ -16,6 +16,10 @@ use super::command::LookOutcome;
 
 /// A check and how far it is.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says whether one thing happened"
+)]
 pub(super) struct CheckState {
     pub(super) check: Check,
     /// The fixtures that its looks rest on, each once, in their order.

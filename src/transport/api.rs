@@ -339,7 +339,7 @@ mod tests {
         Silence,
         SilentBody,
         /// This one until then, and a pod from then on.
-        Until(Instant, Box<Answer>),
+        Until(Instant, Box<Self>),
         /// A pod, so late.
         Late(Duration),
     }

@@ -190,6 +190,7 @@ pub(crate) fn refusing_after(cluster: &Cluster, after: usize, durations: Duratio
         client,
         context: cluster.context.clone(),
         name: cluster.name.clone(),
+        unverified: cluster.unverified,
     }
 }
 

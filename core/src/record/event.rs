@@ -114,6 +114,9 @@ pub struct Started {
     pub run: String,
     /// The kubeconfig context.
     pub context: String,
+    /// Whether the server's certificate was not verified.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unverified: bool,
     /// SHA-256 of the suites.
     pub suites: String,
     /// What counts against the cluster.

@@ -65,6 +65,10 @@ pub struct CheckView {
 
 /// A run as its record tells it.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says whether one thing happened"
+)]
 pub struct RunView {
     /// How it began.
     pub started: Started,

@@ -95,11 +95,12 @@ impl Tally {
                 (Some(Weight::For | Weight::Nothing) | None, _) => {}
             }
             match (&check.planned.fate, &conclusion.because) {
-                (Fate::Skip(reason), _) | (_, Because::Skipped(reason)) => {
-                    if !reason.is_legitimate() {
-                        tally.leave(check, reason.to_string(), reason.place());
-                    }
+                (Fate::Skip(reason), _) | (_, Because::Skipped(reason))
+                    if !reason.is_legitimate() =>
+                {
+                    tally.leave(check, reason.to_string(), reason.place());
                 }
+                (Fate::Skip(_), _) | (_, Because::Skipped(_)) => {}
                 _ if conclusion.verdict == Verdict::Skip => {
                     tally.leave(check, "it was skipped".to_owned(), None);
                 }

@@ -130,6 +130,9 @@ struct Run {
     profile: &'static str,
     config: Option<String>,
     selection: Vec<String>,
+    /// Whether the server's certificate was not verified.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    unverified: bool,
     left_out: BTreeMap<String, usize>,
 }
 
@@ -153,6 +156,7 @@ impl Run {
             profile: view.started.profile.as_str(),
             config: view.started.config.as_deref().map(kept),
             selection: view.started.selection.iter().map(|one| kept(one)).collect(),
+            unverified: view.started.unverified,
             left_out: view.left_out.clone(),
         }
     }

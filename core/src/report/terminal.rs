@@ -115,7 +115,12 @@ impl Page {
             "run",
             &format!("{}, began {:.0}", printable(&started.run), view.began),
         );
-        self.field(0, "context", &printable(&started.context));
+        let unverified = match started.unverified {
+            true => ", whose certificate was not verified: another server may have answered",
+            false => "",
+        };
+        let context = printable(&started.context) + unverified;
+        self.field(0, "context", &context);
         if started.profile != Profile::default() {
             self.field(0, "profile", started.profile.as_str());
         }

@@ -106,6 +106,7 @@ pub(crate) fn started() -> Started {
         version: "0.1.0".to_owned(),
         run: "k3x9".to_owned(),
         context: "kind-hybrid".to_owned(),
+        unverified: false,
         suites: "5f".repeat(32),
         profile: Profile::default(),
         config: None,

@@ -53,7 +53,10 @@ impl Alterations {
     /// Those that may be why validation let a field pass: whatever of what was sent is gone, but for
     /// an image's name, and what was added where the documented rule looks: `spec.os`, or `field`.
     pub(super) fn deciding(&self, field: Option<&str>) -> Vec<&str> {
-        let lost = self.lost.iter().filter(|path| !path.ends_with(".image"));
+        let lost = self
+            .lost
+            .iter()
+            .filter(|path| path.rsplit('.').next() != Some("image"));
         let added = self.added.iter().filter(|path| {
             // A container more is no part of ours
             path.ends_with("spec.os")

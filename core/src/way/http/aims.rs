@@ -11,6 +11,18 @@ use crate::way::fixture::FixtureName;
 use crate::way::place::{Bound, StandingFixture, StandingNode, StandingPod};
 use crate::way::trouble::{Trouble, TroubleKind};
 
+/// The same, and each once more by port 80.
+fn by_80_too(mut aims: Aims<'_>) -> Aims<'_> {
+    let by_80 = aims.each.iter().cloned().map(|mut aim| {
+        aim.get.port = PORT_80;
+        aim.shown = format!("port {PORT_80} of {}", aim.shown);
+        aim
+    });
+    let by_80: Vec<_> = by_80.collect();
+    aims.each.extend(by_80);
+    aims
+}
+
 impl Target {
     /// What to ask of a fixture.
     pub(in crate::way) fn aims<'a>(
@@ -50,15 +62,7 @@ impl Target {
             }
             Self::Port80OnOtherNodes => {
                 let here = &at.vantage()?.node;
-                let mut aims = binding.pods(|pod| pod.node != *here)?;
-                let by_80 = aims.each.iter().cloned().map(|mut aim| {
-                    aim.get.port = PORT_80;
-                    aim.shown = format!("port {PORT_80} of {}", aim.shown);
-                    aim
-                });
-                let by_80: Vec<_> = by_80.collect();
-                aims.each.extend(by_80);
-                Ok(aims)
+                Ok(by_80_too(binding.pods(|pod| pod.node != *here)?))
             }
             Self::EveryPodBehindServiceIp if !at.once => {
                 let aim = binding.service()?;
