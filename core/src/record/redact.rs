@@ -170,7 +170,7 @@ fn redact_line(line: &str) -> String {
                     clean.push_str(STRUCK);
                     ""
                 }
-                false if is_no_value(&lower, &rest[gap..]) => rest,
+                false if is_no_value(&lower, rest.split_at(gap)) => rest,
                 false => without_value(rest, gap, &mut clean),
             };
         }
@@ -211,11 +211,15 @@ fn gap(word: &str, rest: &str) -> Option<usize> {
 
 /// Whether what follows a name is surely no secret: a structure, a word of JSON, or the next word of a
 /// sentence, such as `token: expired`.
-fn is_no_value(name: &str, value: &str) -> bool {
+fn is_no_value(name: &str, (sign, value): (&str, &str)) -> bool {
     let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | '&' | '}' | ']' | ')');
     let word = &value[..value.find(ends).unwrap_or(value.len())];
-    let prose =
-        || !name.contains("pass") && name != "pwd" && word.bytes().all(|c| c.is_ascii_lowercase());
+    let prose = || {
+        sign.contains(':')
+            && !name.contains("pass")
+            && name != "pwd"
+            && word.bytes().all(|c| c.is_ascii_lowercase())
+    };
     value.starts_with(['{', '[']) || matches!(word, "true" | "false" | "null") || prose()
 }
 
