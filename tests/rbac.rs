@@ -51,7 +51,7 @@ fn an_account_of_facts_gets_and_lists_alone() {
         .split_once("rules:\n")
         .expect("it has rules")
         .1;
-    let verbs: Vec<_> = rules
+    let verbs: Vec<_> = granted
         .lines()
         .filter(|line| line.contains("verbs: ["))
         .collect();

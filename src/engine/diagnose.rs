@@ -381,6 +381,7 @@ mod tests {
             version: String::new(),
             run: "r1".to_owned(),
             context: String::new(),
+            unverified: false,
             suites: String::new(),
             profile: winconform_core::config::Profile::default(),
             config: None,

@@ -110,14 +110,10 @@ impl Executor {
         (tracker, cancel): (TaskTracker, CancellationToken),
     ) -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
-        let api = fixtures.api.clone();
+        let (api, outside) = (fixtures.api.clone(), Arc::clone(&standing.outside));
         Self {
             dispatcher: Dispatcher::new(plan, repeat, api.durations(), api.limits()),
-            vantages: Vantages::new(
-                api.clone(),
-                fixtures.run.clone(),
-                Arc::clone(&standing.outside),
-            ),
+            vantages: Vantages::new(api.clone(), fixtures.run.clone(), outside),
             shared: SharedRequests::default(),
             journal: fixtures.journal.clone(),
             began: spans.began(),

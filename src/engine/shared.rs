@@ -182,7 +182,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn many_that_fail_at_once_are_no_reason_to_ask_no_more() {
         let fake = Fake::default();
-        let refused = json!({"kind": "Status", "message": "connection refused"});
+        let refused = json!({"kind": "Status", "message": "failed calling webhook"});
         fake.script(&format!("POST {PATH}"), 500, refused);
         let (api, shared) = (fake.api(), SharedRequests::default());
         for name in 0..PATIENCE * 4 {

@@ -141,6 +141,8 @@ pub(crate) fn durations() -> Durations {
         fixture: seconds(120),
         settle: seconds(1),
         unscheduled: seconds(6),
+        failing: seconds(20),
+        sandbox: seconds(6),
         outlasts_liveness: seconds(2),
         lease: seconds(40),
         stays_ready: seconds(2),

@@ -1,10 +1,10 @@
 //! Checks that say the same, told together.
 
-use super::finding::Finding;
+use super::finding::{Finding, UNFINISHED};
 use super::waivers::waived;
 use crate::claims::ClaimId;
 use crate::record::{CheckView, RunView};
-use crate::verdict::Verdict;
+use crate::verdict::{Because, Verdict};
 
 /// So many checks of one claim that came to the same for the same reason share a row.
 pub(super) const MANY: usize = 4;
@@ -78,4 +78,41 @@ fn unfold(row: Row<'_>) -> Vec<Row<'_>> {
         reason: reason.clone(),
     };
     checks.into_iter().map(alone).collect()
+}
+
+/// What makes findings of one kind: the claim, the verdict, and what it rests on. A check over
+/// pools and sources has a finding of its own, since where it was seen is what matters.
+pub(super) fn kind_of(check: &CheckView) -> (&ClaimId, Option<Verdict>, Option<String>) {
+    let planned = &check.planned;
+    let conclusion = check.conclusion.as_ref();
+    let rests_on = match conclusion.map(|conclusion| &conclusion.because) {
+        _ if planned.point.workload.is_none() && planned.point.container.is_none() => {
+            planned.id.as_str().to_owned()
+        }
+        Some(Because::Control { name, .. } | Because::ControlTrouble { name, .. }) => {
+            format!("control {name}")
+        }
+        _ => planned.title.clone(),
+    };
+    (
+        &planned.claim,
+        conclusion.map(|c| c.verdict),
+        Some(rests_on),
+    )
+}
+
+/// The verdict and reason of a check that many may share, so that it is told once.
+pub(super) fn shared_reason(check: &CheckView) -> Option<(Option<Verdict>, String)> {
+    match check
+        .conclusion
+        .as_ref()
+        .map(|conclusion| conclusion.verdict)
+    {
+        None => Some((None, UNFINISHED.to_owned())),
+        Some(Verdict::Skip) => {
+            let reason = Finding::of(&check.planned, check.conclusion.as_ref()).reason;
+            Some((Some(Verdict::Skip), reason))
+        }
+        Some(_) => None,
+    }
 }

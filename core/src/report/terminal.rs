@@ -3,8 +3,8 @@
 use super::blame::{Blame, Broke};
 use super::ending::{Reservation, asked_for, object, objects, reservations};
 use super::excerpt::{self, Excerpt};
-use super::finding::{Finding, UNFINISHED, apart as apart_of, in_words, times, word};
-use super::folded::{Row, rows};
+use super::finding::{Finding, apart as apart_of, in_words, times, word};
+use super::folded::{Row, kind_of, rows, shared_reason};
 use super::layout::{NARROWEST, columns, fit, pad, wrap};
 use super::places::{looked_from, pools as places};
 use super::style::Style;
@@ -16,7 +16,7 @@ use crate::config::Profile;
 use crate::plan::CheckId;
 use crate::record::{CheckView, Exit, RunView, exit};
 use crate::text::{counted, printable};
-use crate::verdict::{Because, Verdict};
+use crate::verdict::Verdict;
 use crate::way::FixtureKey;
 
 /// Columns of the longest verdict, `limitation-lifted`, and of the gap after it.
@@ -417,47 +417,10 @@ fn add<K: PartialEq, T>(kinds: &mut Vec<(K, Vec<T>)>, kind: K, one: T) {
     }
 }
 
-/// What makes findings of one kind: the claim, the verdict, and what it rests on. A check over
-/// pools and sources has a finding of its own, since where it was seen is what matters.
-fn kind_of(check: &CheckView) -> (&ClaimId, Option<Verdict>, Option<String>) {
-    let planned = &check.planned;
-    let conclusion = check.conclusion.as_ref();
-    let rests_on = match conclusion.map(|conclusion| &conclusion.because) {
-        _ if planned.point.workload.is_none() && planned.point.container.is_none() => {
-            planned.id.as_str().to_owned()
-        }
-        Some(Because::Control { name, .. } | Because::ControlTrouble { name, .. }) => {
-            format!("control {name}")
-        }
-        _ => planned.title.clone(),
-    };
-    (
-        &planned.claim,
-        conclusion.map(|c| c.verdict),
-        Some(rests_on),
-    )
-}
-
 /// Whether a check is worth a finding: every verdict but those of a healthy cluster, and skips.
 fn is_news(check: &CheckView) -> bool {
     match check.conclusion.as_ref() {
         None => true,
         Some(c) => !c.verdict.is_expected() || c.verdict == Verdict::Skip || c.flaky,
-    }
-}
-
-/// The verdict and reason of a check that many may share, so that it is told once.
-fn shared_reason(check: &CheckView) -> Option<(Option<Verdict>, String)> {
-    match check
-        .conclusion
-        .as_ref()
-        .map(|conclusion| conclusion.verdict)
-    {
-        None => Some((None, UNFINISHED.to_owned())),
-        Some(Verdict::Skip) => {
-            let reason = Finding::of(&check.planned, check.conclusion.as_ref()).reason;
-            Some((Some(Verdict::Skip), reason))
-        }
-        Some(_) => None,
     }
 }
