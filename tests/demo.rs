@@ -197,6 +197,9 @@ fn a_load_balancer_is_looked_at_where_there_is_one() {
         topology,
         "--select",
         "sample.iis-loadbalancer",
+        // What still answers outside shows that it is not this side of the line
+        "--select",
+        "net.nodeport-external",
     ];
     for (fault, code) in [(&[][..], 0), (&["--fault", "load-balancer-dead"], 10)] {
         let done = demo(&[&select[..], fault].concat());

@@ -8,7 +8,7 @@ use super::screen::Screen;
 use crate::cluster::{Cluster, ConnectOptions, connect, guard};
 
 /// What is said of a server that nothing vouches for.
-const UNVERIFIED: &str = "the server's certificate is not verified (`insecure-skip-tls-verify`, or http): \
+const UNVERIFIED: &str = "the server's certificate is not verified (`insecure-skip-tls-verify`): \
                           another server may answer in its place, and get the credential";
 
 /// Connects with the limits of a configuration, and warns where nothing shows that the right server

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::header::{AUTHORIZATION, HeaderValue, USER_AGENT};
-use http::{Request, Uri};
+use http::{Request, StatusCode, Uri};
 use hyper::rt::{Read, Write};
 use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy::Client as HttpClient;
@@ -116,12 +116,17 @@ where
     let service = service_fn(move |mut request: Request<Body>| {
         let (http, credential) = (http.clone(), credential.clone());
         async move {
-            if let Some(credential) = credential {
-                request
-                    .headers_mut()
-                    .insert(AUTHORIZATION, credential.header().await?);
+            let Some(credential) = credential else {
+                return http.oneshot(request).await;
+            };
+            let header = Arc::clone(&credential).header().await?;
+            let headers = request.headers_mut();
+            headers.insert(AUTHORIZATION, header.clone());
+            let answered = http.oneshot(request).await?;
+            if answered.status() == StatusCode::UNAUTHORIZED {
+                credential.expire(&header).await;
             }
-            http.oneshot(request).await
+            Ok(answered)
         }
     });
     Ok(kube::Client::new(service, config.default_namespace.clone()))

@@ -235,7 +235,7 @@ pub async fn connect(
         client,
         context,
         name: cluster,
-        unverified: config.accept_invalid_certs || config.cluster_url.scheme_str() == Some("http"),
+        unverified: config.accept_invalid_certs,
     })
 }
 

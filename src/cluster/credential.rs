@@ -86,6 +86,8 @@ impl Credential {
         }
         // The type that hides them shows them when it is written
         let written = json!(user)["token"].as_str().map(str::to_owned);
+        // As in client-go, an empty one is none
+        let written = written.filter(|token| !token.trim().is_empty());
         user.token = None;
         let (source, held) = match (written, user.token_file.take(), user.exec.take()) {
             (Some(token), ..) => {
@@ -105,12 +107,12 @@ impl Credential {
                     user.client_certificate_data = base64(certificate);
                     user.client_key_data = base64(key).map(Into::into);
                 }
-                match answer.token {
-                    Some(_) => {
+                match answer.token.as_deref().map(str::trim) {
+                    Some(token) if !token.is_empty() => {
                         let held = answer.held(&plugin)?;
                         (Source::Plugin(Box::new(plugin)), held)
                     }
-                    None => return Ok(None),
+                    Some(_) | None => return Ok(None),
                 }
             }
             (None, None, None) => return Ok(None),
@@ -139,6 +141,15 @@ impl Credential {
         });
         let gone = |_| Err(refused("the credential plugin was given up", "run again"));
         asked.await.unwrap_or_else(gone)
+    }
+
+    /// Takes note that the server does not accept what was sent: the next request asks for another, as in
+    /// client-go.
+    pub(super) async fn expire(&self, sent: &HeaderValue) {
+        let mut held = self.held.lock().await;
+        if held.header == *sent {
+            held.until = Some(Timestamp::UNIX_EPOCH);
+        }
     }
 }
 

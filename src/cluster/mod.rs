@@ -39,5 +39,5 @@ pub use lease::{
 };
 pub use review::review;
 pub use unheard::{delete_lease, missed};
-pub use wait::{Condition, poll_steadily, poll_until, wait_until};
+pub use wait::{Condition, poll_steadily, poll_until, poll_whole, wait_until};
 pub use watch::{Objects, Watched, wait_for_objects, watch_pods};

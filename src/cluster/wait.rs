@@ -79,6 +79,19 @@ where
     .await
 }
 
+/// The same where each ask ends by itself, and says why.
+pub async fn poll_whole<T, F>(
+    first: Duration,
+    limit: Duration,
+    what: &str,
+    ask: impl FnMut() -> F,
+) -> Result<T, Trouble>
+where
+    F: Future<Output = Condition<T>>,
+{
+    poll(Pace::new(first), limit, what, ask).await
+}
+
 /// The same with one pause after the other of the same length: what is waited for comes soon. Each ask ends by
 /// itself.
 pub async fn poll_steadily<T, F>(

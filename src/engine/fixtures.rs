@@ -26,7 +26,7 @@ use super::second_family;
 use super::stands::{as_trouble, ended, is_of_second, object_name, standing};
 use crate::cluster::kinds::PODS;
 use crate::cluster::pods::is_over;
-use crate::cluster::{ApplyError, Condition, Watched, apply, poll_until};
+use crate::cluster::{ApplyError, Condition, Watched, apply, poll_until, poll_whole};
 use crate::transport::Api;
 
 /// What bringing up fixtures needs. Clones share everything.
@@ -180,7 +180,8 @@ impl Fixtures {
         let durations = self.api.durations();
         let (first, limit) = (durations.look_again, durations.fixture);
         let (begun, what) = (Instant::now(), format!("{kind} {name}"));
-        poll_until(first, limit, &what, async || {
+        // What was sent must be answered before tear-down looks for it
+        poll_whole(first, limit, &what, async || {
             match apply(&self.api, object).await {
                 // Its admission knows of a class only from its own watch
                 Err(ApplyError::Refused { message, .. })
@@ -229,7 +230,7 @@ impl Fixtures {
         let what = key.to_string();
         // Pods of an earlier application may be Ready for a while: what counts is what the
         // Deployment of this one says
-        let standing = poll_until(first, limit, &what, || {
+        let standing = poll_whole(first, limit, &what, || {
             let mut fixtures = self.clone();
             async move {
                 let standing = match fixtures.wait_until_standing(key, applied).await {

@@ -91,11 +91,13 @@ impl Journal {
                     lock(file, path)?;
                 }
                 let file = match there {
-                    None => (create_new(path).map_err(failed)?, path.to_owned()),
+                    None => (create_new(path, path)?, path.to_owned()),
                     Some(file) if file.metadata().map_err(failed)?.is_file() => {
                         earlier = Some((path.to_owned(), file));
                         let beside = beside(path);
-                        (create_new(&beside).map_err(failed)?, beside)
+                        // What a killed run left there
+                        let _ = std::fs::remove_file(&beside);
+                        (create_new(&beside, path)?, beside)
                     }
                     // Such as a device, of which nothing is kept
                     Some(file) => (file, path.to_owned()),
@@ -179,11 +181,17 @@ impl Journal {
                 |removed| !matches!(removed, Err(e) if e.kind() == std::io::ErrorKind::NotFound),
             )
             .collect::<std::io::Result<()>>();
-        if let (Some((path, _)), Some((file, beside))) = (inner.earlier.take(), &mut inner.file) {
-            published = published
-                .and_then(|()| file.sync_data())
-                .and_then(|()| std::fs::rename(&*beside, &path));
-            *beside = path;
+        if let (Some((path, _)), Some((file, beside))) = (&inner.earlier, &mut inner.file)
+            && published.is_ok()
+        {
+            let renamed = file
+                .sync_data()
+                .and_then(|()| std::fs::rename(&*beside, path));
+            if renamed.is_ok() {
+                beside.clone_from(path);
+                inner.earlier = None;
+            }
+            published = renamed;
         }
         published.map_err(|source| inner.fail(source))
     }
@@ -270,15 +278,19 @@ fn there(path: &Path) -> std::io::Result<Option<File>> {
     }
 }
 
-/// A new file that its owner alone reads; what a killed run left there goes. `create_new` follows no
-/// symbolic link.
-fn create_new(path: &Path) -> std::io::Result<File> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-        Ok(()) | Err(_) => {}
-    }
+/// A new file that its owner alone reads, of the record at `path`. One that is there is another run's, made
+/// meanwhile. `create_new` follows no symbolic link.
+fn create_new(file: &Path, path: &Path) -> Result<File, JournalError> {
     let mut options = File::options();
-    options.write(true).create_new(true).mode(0o600).open(path)
+    let created = options.write(true).create_new(true).mode(0o600).open(file);
+    let path = path.to_owned();
+    created.map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => JournalError::InUse { path },
+        _ => JournalError::Create {
+            path,
+            source: Arc::new(error),
+        },
+    })
 }
 
 /// Locks a record. Not every file can be locked; one that is locked is another run's.

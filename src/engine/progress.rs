@@ -300,10 +300,11 @@ impl CheckState {
     pub(super) fn is_to_be_confirmed(&self, verdict: Verdict) -> bool {
         let converges = self.check.looks.iter().any(|look| look.test.converges());
         match verdict {
+            // Two of them decide
             Verdict::Fail | Verdict::Warn => {
-                let before = self.repetitions.iter().map(|one| one.verdict);
-                let mut before = before.chain(self.attempts.iter().map(|(verdict, _)| *verdict));
-                converges && !before.any(|one| matches!(one, Verdict::Fail | Verdict::Warn))
+                let news =
+                    |one: &&(Verdict, Because)| matches!(one.0, Verdict::Fail | Verdict::Warn);
+                converges && self.attempts.iter().filter(news).count() < 2
             }
             Verdict::Pass | Verdict::KnownLimitation => {
                 let own = self.check.looks.first();

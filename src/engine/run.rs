@@ -134,9 +134,6 @@ pub async fn run(
     journal: &Journal,
     signals: watch::Receiver<u32>,
 ) -> Result<Finished, RunError> {
-    journal
-        .write(Event::RunStarted(started(cluster, suites, options)))
-        .map_err(RunError::Journal)?;
     let mut abandon = signals.clone();
     let second = async move {
         // A closed channel never signals again
@@ -145,7 +142,11 @@ pub async fn run(
         }
     };
     let tasks = (TaskTracker::new(), CancellationToken::new());
-    let living = Box::pin(live(cluster, suites, options, journal, signals, &tasks));
+    let living = Box::pin(async {
+        let started = Event::RunStarted(started(cluster, suites, options));
+        journal.write(started).map_err(RunError::Journal)?;
+        live(cluster, suites, options, journal, signals, &tasks).await
+    });
     let whole = async {
         let lived = AssertUnwindSafe(living).catch_unwind().await;
         match lived {

@@ -166,7 +166,9 @@ async fn remove(api: &Api, run: &str) -> Result<Removed, CleanError> {
     if first.as_ref().is_ok_and(Removed::is_clean) || !api.is_back(begun).await {
         return first;
     }
-    let mut removed = remove_run(api, Some(run), budget).await?;
+    let Ok(mut removed) = remove_run(api, Some(run), budget).await else {
+        return first;
+    };
     let first = first.unwrap_or_default();
     let left = first.left.into_iter().map(|left| left.object);
     for object in first.removed.into_iter().chain(left) {

@@ -42,7 +42,9 @@ impl Fresh {
     /// Takes note of a list; that it is older than `floor` is a failure, unless that has lasted and
     /// it goes on from there.
     pub(super) fn check(&self, path: &str, floor: u64, body: &Json) -> Result<(), Failure> {
-        let list = body["kind"].as_str().is_some_and(|it| it.ends_with("List"));
+        // A page that another leads to is of the first one's version
+        let first = !path.contains("continue=");
+        let list = first && body["kind"].as_str().is_some_and(|it| it.ends_with("List"));
         let version = body["metadata"]["resourceVersion"].as_str();
         let Some(told) = version.and_then(|it| it.parse().ok()).filter(|_| list) else {
             return Ok(());

@@ -313,14 +313,14 @@ fn a_run_beside_another_is_refused() {
 }
 
 #[test]
-fn a_disk_that_is_full_from_the_start() {
+fn a_record_that_is_a_symbolic_link_is_refused() {
     let (server, objects) = cluster(|_| None);
     let tool = tool(&server);
     std::fs::create_dir(tool.path("out")).expect("a folder");
     symlink("/dev/full", tool.path("out/record.jsonl")).expect("a link");
     let said = tool.run(&["run", "--kubeconfig", "config", "--out", "out"]);
-    check("run-disk-full", &said.all());
-    assert_eq!((said.code, objects.left()), (Some(1), Vec::new()));
+    check("run-record-link", &said.all());
+    assert_eq!((said.code, objects.left()), (Some(2), Vec::new()));
 }
 
 /// The record is a pipe whose reader goes when the first namespace is announced; the namespace is

@@ -24,8 +24,8 @@ enum Before {
 /// A server, behind a proxy that it is itself, and a note of each thing that it was sent.
 fn server(before: Before) -> (Server, Arc<Mutex<Vec<String>>>) {
     let noted = Arc::new(Mutex::new(Vec::new()));
-    let notes = noted.clone();
-    let server = Server::start(move |stream| Box::pin(answer(stream, before, notes.clone())));
+    let kept = noted.clone();
+    let server = Server::start(move |stream| Box::pin(answer(stream, before, kept.clone())));
     (server, noted)
 }
 

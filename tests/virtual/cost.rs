@@ -32,21 +32,27 @@ pub(crate) fn trials() -> Vec<Trial> {
 const OLD_CURL: &str = "registry.k8s.io/e2e-test-images/agnhost:2.59";
 
 fn old_curl() -> Outcome {
-    within_of(Topology::hybrid(), 1, async move |world| {
-        let cluster = world.cluster();
-        let mut options = world.whole("r0");
-        let images = format!("images: {{agnhost: \"{OLD_CURL}\"}}");
-        options.config.outside.load_balancers = false;
-        options.config.images = config::read("config.yaml", &images, &mut Vec::new()).images;
-        let ran = undisturbed(&cluster, &options).await;
-        ran.came_to(Exit::Conformant)?;
-        let execs = cluster.api.execs();
-        let mut execs = execs.into_iter();
-        match execs.find(|(place, count)| *count > most_execs(place)) {
-            None => Ok(()),
-            Some(over) => Err(format!("{over:?}")),
-        }
-    })
+    let execs = |agnhost: Option<&str>| {
+        let images = agnhost.map(|image| format!("images: {{agnhost: \"{image}\"}}"));
+        within_of(Topology::hybrid(), 1, async move |world| {
+            let cluster = world.cluster();
+            let mut options = world.whole("r0");
+            options.config.outside.load_balancers = false;
+            if let Some(images) = images {
+                let read = config::read("config.yaml", &images, &mut Vec::new());
+                options.config.images = read.images;
+            }
+            let ran = undisturbed(&cluster, &options).await;
+            ran.came_to(Exit::Conformant)?;
+            Ok::<BTreeMap<_, _>, String>(cluster.api.execs().into_iter().collect())
+        })
+    };
+    let (new, old) = (execs(None)?, execs(Some(OLD_CURL))?);
+    let mut places = old.iter();
+    match places.find(|(place, count)| new.get(*place).is_none_or(|new| *count > new)) {
+        None => Ok(()),
+        Some(over) => Err(format!("{over:?}, with a newer curl {new:?}")),
+    }
 }
 
 fn three_builds(ip_families: IpFamilies) -> Topology {

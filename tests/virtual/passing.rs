@@ -13,7 +13,7 @@ use crate::world::{Outcome, World, selection, trial, undisturbed, within};
 /// What fails, the words in which the kubelet tells it, and after how many of them it is mended: two
 /// failed pulls, forty seconds without a sandbox, two restarts, the first of which is not told.
 const PASSING: [(&str, &str, u64); 3] = [
-    ("pull-fails=windows-2022", "Failed to pull image", 2),
+    ("pull-fails=windows-2022", "Error: ErrImagePull", 2),
     (
         "sandbox-fails=windows-2022",
         "Failed to create pod sandbox",

@@ -10,6 +10,8 @@ use super::event::Event;
 /// What stands in the place of a secret.
 const STRUCK: &str = "***";
 
+/// Words that say what is wrong with a secret.
+const REASONS: [&str; 4] = ["expired", "invalid", "missing", "timeout"];
 /// Words within a name that make its value a secret.
 const NAMES: [&str; 18] = [
     "accesskey",
@@ -214,13 +216,15 @@ fn gap(word: &str, rest: &str) -> Option<usize> {
 fn is_no_value(name: &str, (sign, value): (&str, &str)) -> bool {
     let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | '&' | '}' | ']' | ')');
     let word = &value[..value.find(ends).unwrap_or(value.len())];
-    let prose = || {
-        sign.contains(':')
-            && !name.contains("pass")
-            && name != "pwd"
-            && word.bytes().all(|c| c.is_ascii_lowercase())
-    };
-    value.starts_with(['{', '[']) || matches!(word, "true" | "false" | "null") || prose()
+    let more = value[word.len()..].trim_start_matches(' ');
+    let goes_on = more.starts_with(|c: char| c.is_ascii_lowercase());
+    let is_word = !word.is_empty() && word.bytes().all(|c| c.is_ascii_lowercase());
+    let prose = sign.contains(':')
+        && !name.contains("pass")
+        && name != "pwd"
+        && is_word
+        && (goes_on || REASONS.contains(&word));
+    value.starts_with(['{', '[']) || matches!(word, "true" | "false" | "null") || prose
 }
 
 /// Writes what lies before a value and strikes out the value; gives what follows.
@@ -305,6 +309,7 @@ mod tests {
                 r#"{"auths":{"a.example":{"auth":***}}}"#,
             ),
             ("passphrase: open sesame", "passphrase: *** sesame"),
+            ("client_secret: qwertyuiop", "client_secret: ***"),
             (
                 "ConnectionString=Server=a;Timeout=3",
                 "ConnectionString=***;Timeout=3",
@@ -327,6 +332,7 @@ mod tests {
             "tokens: ",
             "mail me@example.com or see https://example.com/@me",
             "invalid token: signature is invalid",
+            "the token: expired",
             r#"{"automountServiceAccountToken":false,"imagePullSecrets":[{"name":"a"}]}"#,
         ] {
             assert_eq!(redact(text), text);

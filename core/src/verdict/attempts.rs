@@ -54,7 +54,7 @@ pub fn conclude(attempts: &[(Verdict, Because)], came_apart: bool) -> Option<Con
             Some((verdict, because)) => (*verdict, because),
             None => {
                 let mut untold = attempts.iter().rev();
-                let untold = untold.find(|(verdict, _)| !verdict.is_conclusive());
+                let untold = untold.find(|(verdict, _)| *verdict == Verdict::Broken);
                 (Verdict::Broken, untold.map_or(news, |(_, because)| because))
             }
         },
