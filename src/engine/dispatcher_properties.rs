@@ -933,12 +933,12 @@ fn what_waits_is_looked_at_again_once_it_has_waited_for_a_while() {
 }
 
 #[test]
-fn nodes_are_heard_of_for_the_first_failure_alone() {
+fn nodes_are_heard_of_for_each_failure_that_decides() {
     let stands = [Turn::Holds; 3];
     let turns = stands.into_iter().chain([Turn::Refuted; 200]);
     let world = run(&[0], turns.collect(), &[0], None);
     assert_eq!(world.verdicts.get(&0), Some(&Verdict::Fail));
-    assert_eq!((world.confirmations, world.recorded), (1, 2));
+    assert_eq!((world.confirmations, world.recorded), (2, 2));
 }
 
 /// From where how many looks are begun.
