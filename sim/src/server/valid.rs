@@ -225,6 +225,7 @@ fn pod(at: &str, spec: &Value, causes: &mut Vec<Cause>) {
                 }
             }
         }
+        Some("") => causes.push(Cause::required(&format!("{at}.os.name"), "")),
         Some(other) => {
             let at = format!("{at}.os");
             causes.push(Cause::unsupported(&at, other, &["linux", "windows"]));

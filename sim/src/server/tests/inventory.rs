@@ -43,6 +43,9 @@ fn request(line: &str) -> (Method, String, &'static str, String) {
     if let Some(spec) = spec(plural).filter(|_| verb == "create" || form == APPLY) {
         body["spec"] = spec;
     }
+    if plural == "podtemplates" {
+        body["template"] = json!({"spec": spec("pods")});
+    }
     if !matches!(verb, "create" | "list" | "watch") {
         path.push_str("/x");
     }
@@ -79,11 +82,16 @@ fn spec(plural: &str) -> Option<serde_json::Value> {
         "deployments" | "daemonsets" | "replicasets" | "statefulsets" => {
             json!({"selector": {"matchLabels": labels}, "template": template})
         }
-        "jobs" => {
+        "jobs" | "cronjobs" => {
             let mut template = template;
             template["spec"]["restartPolicy"] = json!("Never");
-            json!({"template": template})
+            let job = json!({"template": template});
+            match plural {
+                "jobs" => job,
+                _ => json!({"schedule": "* * * * *", "jobTemplate": {"spec": job}}),
+            }
         }
+        "replicationcontrollers" => json!({"selector": labels, "template": template}),
         "services" => json!({"ports": [{"port": 80}]}),
         _ => return None,
     })
