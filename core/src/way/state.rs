@@ -257,19 +257,19 @@ fn not_begun(pod: &PodSeen) -> Option<Trouble> {
         let detail = format!("{}: somebody is deleting it", pod.name);
         return Some(Trouble::new(TroubleKind::NotApplied, detail));
     }
-    let kind = match pod.waiting.as_deref()? {
-        reason if NO_IMAGE.contains(&reason) => TroubleKind::ImagePull,
-        reason if PREPARING.contains(&reason) => TroubleKind::NotApplied,
+    let waiting = pod.waiting.as_deref()?;
+    let kind = match waiting {
+        _ if NO_IMAGE.contains(&waiting) => TroubleKind::ImagePull,
+        _ if PREPARING.contains(&waiting) => TroubleKind::NotApplied,
         _ => return None,
     };
-    let waiting = pod.waiting.as_deref().unwrap_or_default();
     (!pod.ready).then(|| Trouble::new(kind, format!("{}: {waiting}", pod.name)))
 }
 
 /// Whether a pod's container began and ended, and is not up again.
 fn has_crashed(pod: &PodSeen) -> bool {
     let waiting = pod.waiting.as_deref().unwrap_or_default();
-    !pod.ready && !pod.deleted && (waiting == "CrashLoopBackOff" || waiting.starts_with(ENDED))
+    !pod.ready && !pod.deleted && (waiting.starts_with(CRASHES) || waiting.starts_with(ENDED))
 }
 
 fn compare_ready(expect: StateExpect, pods: &[PodSeen]) -> Result<Comparison, Trouble> {
@@ -398,12 +398,11 @@ fn read_pod(pod: &Json, at: &Bound<'_>) -> Result<PodSeen, Trouble> {
         .iter()
         .find_map(|status| {
             let waiting = text(&status["state"]["waiting"]["reason"]);
-            let ended = || {
-                ["state", "lastState"]
-                    .into_iter()
-                    .find_map(|of| end(&status[of]))
-            };
-            waiting.or_else(ended)
+            let ended = end(&status["state"]).or_else(|| end(&status["lastState"]));
+            match (waiting.as_deref(), &ended) {
+                (Some(CRASHES), Some(ended)) => Some(format!("{CRASHES}, {ended}")),
+                _ => waiting.or(ended),
+            }
         })
         .or_else(|| text(&pod["status"]["reason"]));
     Ok(PodSeen {
@@ -423,6 +422,9 @@ fn read_pod(pod: &Json, at: &Bound<'_>) -> Result<PodSeen, Trouble> {
         waiting,
     })
 }
+
+/// Why a container waits that ended again and again.
+const CRASHES: &str = "CrashLoopBackOff";
 
 /// How what is said of a container's end begins.
 const ENDED: &str = "ended with exit code";
@@ -633,6 +635,20 @@ mod tests {
             let said = Some("ended with exit code -1073741502");
             assert_eq!(pods[0].waiting.as_deref(), said);
         }
+    }
+
+    #[test]
+    fn a_crash_loop_is_told_with_how_its_container_ended() {
+        let status = json!({"state": {"waiting": {"reason": "CrashLoopBackOff"}},
+            "lastState": {"terminated": {"exitCode": 1}}});
+        let pod = json!({"metadata": {"name": "p"}, "status": {"containerStatuses": [status]}});
+        let seen = read(StateAsk::Pods(FixtureName::WinWebserver), &json!([pod]));
+        let Ok(StateSeen::Pods(pods)) = seen else {
+            panic!("{seen:?}")
+        };
+        let said = Some("CrashLoopBackOff, ended with exit code 1");
+        assert_eq!(pods[0].waiting.as_deref(), said);
+        assert!(has_crashed(&pods[0]));
     }
 
     #[test]
