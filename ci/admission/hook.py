@@ -41,6 +41,12 @@ def toleration(at, spec):
     yield add(f"{at}/tolerations", (spec.get("tolerations") or []) + [own])
 
 
+def pull_always(at, spec):
+    for list in ("containers", "initContainers"):
+        for index, _ in enumerate(spec.get(list) or []):
+            yield add(f"{at}/{list}/{index}/imagePullPolicy", "Always")
+
+
 def sidecar(index):
     def change(at, spec):
         for list in ("initContainers", "containers"):
@@ -78,6 +84,7 @@ def at_random(at, spec):
 CHANGES = {
     "env": env,
     "toleration": toleration,
+    "pull-always": pull_always,
     "sidecar-first": sidecar(0),
     "sidecar-last": sidecar("-"),
     "strip-user": strip("securityContext/runAsUser"),
@@ -100,6 +107,8 @@ def refusal(mode, at, spec):
         cause = {"reason": "FieldValueForbidden", "field": "spec.priority", "message": "Forbidden: not here"}
         return 422, "spec.priority: Forbidden: not here", [cause]
     if mode == "deny-host-pid" and is_windows(spec) and spec.get("hostPID"):
+        return 403, "hostPID is not for pods of this cluster", []
+    if mode == "deny-other-host-pid" and not is_windows(spec) and spec.get("hostPID"):
         return 403, "hostPID is not for pods of this cluster", []
     if mode == "as-server" and is_windows(spec) and spec.get("hostPID"):
         words = "Forbidden: cannot be set for a windows pod"

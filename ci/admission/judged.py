@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """Whether a run was judged as it may be, by its report.
 
-    judged.py REPORT EXIT EXITS [passes=N] [CLAIM...]
+    judged.py REPORT EXIT EXITS [passes=N] [broken=CLAIM] [CLAIM...]
+
+Of the checks but those skipped, `broken=` asks that those of the claim are broken and no others; the other
+claims are those of which checks may fail.
 """
 import collections, json, sys
 
 report, code, codes, *others = sys.argv[1:]
 passes = next((int(word[7:]) for word in others if word.startswith("passes=")), 0)
+broken = next((word[7:] for word in others if word.startswith("broken=")), None)
 claims = [word for word in others if "=" not in word]
 checks = json.load(open(report))["checks"]
 counts = collections.Counter(check["verdict"] for check in checks)
@@ -16,5 +20,8 @@ if code not in codes.split(","):
     wrong.append(f"exit {code}, not {codes}")
 if counts["pass"] < passes:
     wrong.append(f"fewer than {passes} pass")
+if broken:
+    asked = [check for check in checks if check["verdict"] != "skip"]
+    wrong += [one["id"] for one in asked if (one["claim"] == broken) != (one["verdict"] == "broken")]
 print(f"exit {code}: {counted}", *(["— WRONG:", ", ".join(wrong[:5])] if wrong else []))
 sys.exit(bool(wrong))

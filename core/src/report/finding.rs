@@ -161,9 +161,10 @@ fn hint(planned: &PlannedCheck, verdict: Option<Verdict>, because: Option<&Becau
              which the cause names."
         ),
         (Some(Because::Trouble(trouble)), _) if trouble.kind == TroubleKind::Interfered => {
-            "Validation has not answered what was asked: the cause names who refused the object or what \
-             was changed in it. Exempt the run's namespaces (`winconform-*`) from that webhook, policy or \
-             quota, and run again."
+            "Validation has not answered what was asked: the cause says who refused the object or what \
+             was changed in it. Exempt the run's namespaces (`winconform-*`) from the webhook, policy or \
+             quota that did it, and run again. A field that nothing else dropped is one that the server \
+             does not have, or whose feature gate is off."
                 .to_owned()
         }
         (Some(Because::Skipped(SkipReason::NotWindowsSpecific { .. })), _) => {

@@ -109,6 +109,8 @@ fn a_refusal_that_is_not_of_validation_names_who_refused() {
     ] {
         named(status, format!("pods \"a\" is forbidden: {words}"), who);
     }
+    let policy = "policy 'p' with binding 'b'";
+    named(403, format!("{policy} denied request: no"), policy);
 }
 
 #[test]
@@ -158,6 +160,11 @@ fn an_empty_list_that_a_patch_loses_is_no_failure() {
         (json!({"spec": {"nodeSelector": key}}), "spec.nodeSelector"),
         (json!({"metadata": {"labels": key}}), "metadata.labels"),
         (json!({"spec": {"dnsConfig": key}}), "spec.dnsConfig"),
+        (json!({"spec": {"dnsPolicy": "None"}}), "spec.dnsPolicy"),
+        (
+            json!({"spec": {"enableServiceLinks": false}}),
+            "spec.enableServiceLinks",
+        ),
     ] {
         let (word, because) = lost(&patch);
         assert_eq!(word, "inapplicable", "{because}");
@@ -185,6 +192,11 @@ fn what_something_removes_alters_or_adds_fails_nothing() {
         "spec.securityContext.windowsOptions.hostProcess",
         json!(true),
     );
+    // All fields at once, of a pod without a system
+    let mut every = ask("spec.hostPID", json!(null));
+    (every.os, every.with) = (None, json!({"spec": {"hostPID": true}}));
+    let limits = ask("spec.resources", json!({"limits": {"cpu": "1"}}));
+    let requests = json!({"limits": {"cpu": "1"}, "requests": {"cpu": "1"}});
     let needs_host = refused("FieldValueInvalid", Some("spec.hostNetwork"));
     let (no, linux) = (json!(null), json!({"name": "linux"}));
     let no_user = json!({"runAsUser": no, "added": 1});
@@ -194,6 +206,16 @@ fn what_something_removes_alters_or_adds_fails_nothing() {
         (&own, forbidden(), json!({"os": no}), "interfered"),
         (&own, ACCEPTED, json!({"os": linux}), "interfered"),
         (&own, forbidden(), json!({"dnsConfig": "a"}), "refuted"),
+        (&every, ACCEPTED, json!({}), "holds"),
+        (&every, ACCEPTED, json!({"hostPID": no}), "interfered"),
+        (&every, ACCEPTED, json!({"os": linux}), "interfered"),
+        // Defaults of the server
+        (
+            &limits,
+            forbidden(),
+            json!({"resources": requests}),
+            "refuted",
+        ),
         (
             &zero,
             forbidden(),
@@ -240,6 +262,11 @@ fn a_refusal_for_what_was_not_sent_says_nothing_of_what_was() {
     );
     let gone = invalid("FieldValueRequired", "spec.containers[0].image", "");
     let other = invalid("FieldValueInvalid", "spec.hostPID", "");
+    let lifecycle = "spec.containers[0].lifecycle.stopSignal";
+    let without_os = "may not be set for containers with empty `spec.os.name`";
+    let without_os = invalid("FieldValueForbidden", lifecycle, without_os);
+    let mut signal = ask("container.lifecycle.stopSignal", json!("SIGTERM"));
+    signal.container = ContainerKind::Container;
     for (ask, expect, body, word) in [
         (&own, forbidden(), refused_for("spec.hostIPC"), "interfered"),
         (&unset, ACCEPTED, refused_for("spec.hostIPC"), "interfered"),
@@ -247,6 +274,7 @@ fn a_refusal_for_what_was_not_sent_says_nothing_of_what_was() {
         (&own, forbidden(), linux.clone(), "interfered"),
         (&unset, ACCEPTED, linux, "interfered"),
         (&own, forbidden(), other, "otherwise"),
+        (&signal, ACCEPTED, without_os, "interfered"),
         (&own, forbidden(), refused_for("spec.os"), "otherwise"),
         (&unset, ACCEPTED, refused_for("spec.hostPID"), "refuted"),
         // A plain pod is what is asked about, whoever added the field

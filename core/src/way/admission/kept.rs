@@ -75,8 +75,11 @@ impl Alterations {
                         None => self.lost.push(format!("{path}.{key}")),
                     }
                 }
+                // Of resources, limits are requests, too, where none are sent
                 let added = kept.iter().filter(|(key, value)| {
-                    !sent.contains_key(*key) && !is_empty(value) && !is_filled_in(key, value)
+                    !sent.contains_key(*key)
+                        && !(*key == "requests" && sent.contains_key("limits"))
+                        && !is_filled_in(key, value)
                 });
                 self.added
                     .extend(added.map(|(key, _)| format!("{path}.{key}")));
@@ -139,19 +142,35 @@ fn is_blank(value: &Json) -> bool {
 }
 
 /// Whether API servers fill this in by themselves (kubernetes 1.24 to 1.37: the defaults of pods, and
-/// the admission plugins that are always on).
+/// the admission plugins that are always on), or it is nothing that came back of nothing.
 fn is_filled_in(key: &str, value: &Json) -> bool {
-    const KEYS: &str = "dnsPolicy enableServiceLinks imagePullPolicy preemptionPolicy priority \
-        restartPolicy schedulerName serviceAccount serviceAccountName terminationGracePeriodSeconds \
-        terminationMessagePath terminationMessagePolicy";
+    const DEFAULTS: [(&str, &str); 10] = [
+        ("dnsPolicy", "ClusterFirst"),
+        ("enableServiceLinks", "true"),
+        ("imagePullPolicy", "IfNotPresent"),
+        ("restartPolicy", "Always"),
+        ("schedulerName", "default-scheduler"),
+        ("serviceAccount", "default"),
+        ("serviceAccountName", "default"),
+        ("terminationGracePeriodSeconds", "30"),
+        ("terminationMessagePath", "/dev/termination-log"),
+        ("terminationMessagePolicy", "File"),
+    ];
     // Of `DefaultTolerationSeconds`
     const TOLERATED: [&str; 2] = [
         "node.kubernetes.io/not-ready",
         "node.kubernetes.io/unreachable",
     ];
     let by_default = |toleration: &Json| TOLERATED.iter().any(|key| toleration["key"] == *key);
-    match value {
-        Json::Array(list) => key == "tolerations" && list.iter().all(by_default),
-        _ => KEYS.split(' ').any(|known| known == key),
+    let text = value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned);
+    match DEFAULTS.iter().find(|(known, _)| *known == key) {
+        Some((_, default)) => *default == text,
+        None if key == "tolerations" => value
+            .as_array()
+            .is_some_and(|list| list.iter().all(by_default)),
+        // Of the class that pods without one have
+        None => ["preemptionPolicy", "priority"].contains(&key) || is_empty(value),
     }
 }

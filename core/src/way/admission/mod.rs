@@ -223,9 +223,9 @@ impl Way for Admission {
                     _ => return interfered(seen.to_string()),
                 }
             }
-            (_, Seen::UnknownField { .. }) | (Dropped, Seen::Accepted(_)) => {
-                Comparison::Otherwise(difference(seen))
-            }
+            (Dropped, Seen::Accepted(_)) => Comparison::Otherwise(difference(seen)),
+            // An older server may have answered, or something that is none
+            (_, Seen::UnknownField { .. }) => return interfered(seen.to_string()),
             (Accepted, Seen::FieldDropped)
             | (Refused { .. }, Seen::FieldDropped | Seen::EmptyLeftOut { .. }) => {
                 let dropped = Seen::FieldDropped;

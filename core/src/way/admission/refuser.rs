@@ -18,12 +18,15 @@ pub(super) fn named(message: &str) -> Option<String> {
         let end = message.find(" denied the request")?;
         return Some(message[..end].to_owned());
     }
-    let (_, said) = message.split_once(" is forbidden: ")?;
+    let forbidden = message.split_once(" is forbidden: ");
+    // A MutatingAdmissionPolicy says nothing before
+    let said = forbidden.map_or(message, |(_, said)| said);
     if let Some((policy, _)) = said.split_once(" denied request")
         && (policy.starts_with("ValidatingAdmissionPolicy ") || policy.starts_with("policy "))
     {
         return Some(policy.to_owned());
     }
+    forbidden?;
     let mut quotas = ["exceeded quota: ", "failed quota: "].into_iter();
     if let Some(rest) = quotas.find_map(|begin| said.strip_prefix(begin)) {
         let end = rest.find([',', ':']).unwrap_or(rest.len());

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use super::AdmissionAsk;
 use super::kept::{Alterations, holds, is_empty};
-use super::object::{at_path, same_place};
+use super::object::{at_path, related, same_place};
 use crate::text::printable;
 use crate::way::trouble::{Trouble, TroubleKind};
 
@@ -129,10 +129,19 @@ pub(super) fn accepted(ask: &AdmissionAsk, object: &Json) -> Result<AdmissionSee
         return otherwise("spec.os.name", kept);
     }
     let altered = Alterations::between(ask, &sent, object);
+    let path = ask.path();
+    // Of what is sent beside the field, all is in question, too
+    let is_bare = ask.with.as_object().is_none_or(serde_json::Map::is_empty);
+    let lost = altered.deciding(None);
+    let other = lost
+        .iter()
+        .find(|lost| ask.value.is_none() || !related(lost, &path));
+    if let (Some(other), false) = (other, is_bare) {
+        return otherwise(other, None);
+    }
     let Some(value) = &ask.value else {
         return Ok(AdmissionSeen::Accepted(altered));
     };
-    let path = ask.path();
     match at_path(object, &sent, &path) {
         Some(kept) if holds(kept, value) => Ok(AdmissionSeen::Accepted(altered)),
         Some(kept) if !kept.is_null() => otherwise(&path, Some(kept)),
@@ -180,11 +189,13 @@ fn about(ask: &AdmissionAsk, sent: &Json, [reason, field, message]: [&str; 3]) -
         .into_iter()
         .any(|os| ask.os.as_deref() != Some(os) && message.contains(&format!("for a {os} pod")));
     let there = at_path(sent, sent, field);
+    // Of stop signals, which ask for the system of whatever pod
+    let without_os = ask.os.is_some() && message.contains("with empty `spec.os.name`");
     let lost = reason == "FieldValueRequired" && there.is_some_and(|value| !is_empty(value));
     let ours = ask.value.is_some() && same_place(field, &ask.path());
     // The server's name for the whole object
     let whole = field == "[]";
-    if of_another || lost {
+    if of_another || without_os || lost {
         About::Altered
     } else if there.is_some() || ours || whole {
         About::Sent
