@@ -10,8 +10,8 @@ use super::super::progress::Stage;
 use super::super::repeat::Repeat;
 use super::{Dispatcher, FixtureState};
 
-/// So many attempts more where one gave news that none has confirmed yet.
-const TO_CONFIRM: u32 = 2;
+/// The most attempts where one gave news that none has confirmed yet, unless more are configured.
+const TO_CONFIRM: u32 = 4;
 
 impl Dispatcher {
     pub(super) fn judge_round(
@@ -96,7 +96,7 @@ impl Dispatcher {
         }
         let unconfirmed = is_unconfirmed(&state.attempts);
         let most = match unconfirmed {
-            true => self.limits.attempts + TO_CONFIRM,
+            true => self.limits.attempts.max(TO_CONFIRM),
             false => self.limits.attempts,
         };
         let attempts = u32::try_from(state.attempts.len()).unwrap_or(u32::MAX);
