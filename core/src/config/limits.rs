@@ -7,7 +7,7 @@ pub struct Limits {
     pub api_in_flight: usize,
     /// Places that are looked from at once.
     pub sweeps_in_flight: usize,
-    /// Attempts of a check whose verdict would be news, and two more while no second one confirms it.
+    /// Attempts of a check whose verdict would be news; up to four while no second one confirms it.
     pub attempts: u32,
     /// Consecutive good rounds of a check over the network before it counts.
     pub hold_rounds: u32,
