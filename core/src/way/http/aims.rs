@@ -10,6 +10,7 @@ use crate::way::exchange::{Host, HttpGet};
 use crate::way::fixture::FixtureName;
 use crate::way::place::{Bound, StandingFixture, StandingNode, StandingPod};
 use crate::way::trouble::{Trouble, TroubleKind};
+use crate::way::vantage::SourceKind;
 
 /// The same, and each once more by port 80.
 fn by_80_too(mut aims: Aims<'_>) -> Aims<'_> {
@@ -40,7 +41,9 @@ impl Target {
             Self::Itself => return itself(at, false),
             Self::ItselfByService => return itself(at, true),
             Self::OutsideNames | Self::OutsideAddresses => {
-                return Ok(outside(self.set(&at.standing.outside)));
+                let mut aims = outside(self.set(&at.standing.outside));
+                aims.each.extend(self.name_of_the_cluster(at));
+                return Ok(aims);
             }
             _ => {}
         }
@@ -130,6 +133,28 @@ impl Target {
                 }
             }
         }
+    }
+}
+
+impl Target {
+    /// What tells whether the cluster's DNS is dead, which is no matter of what lies outside: the name of
+    /// the prober's own Service. Linux alone is asked for it, to excuse Windows.
+    pub(super) fn name_of_the_cluster<'a>(self, at: &Bound<'a>) -> Option<Aim<'a>> {
+        let asks = self == Self::OutsideNames && at.from?.kind == SourceKind::LinuxPod;
+        let prober = at.prober().ok().filter(|_| asks)?;
+        let (name, (_, port)) = (prober.name.as_ref()?, prober.service?);
+        let namespace = &at.standing.namespace;
+        let name = format!("{name}.{namespace}.svc.{}", at.domain().ok()?);
+        Some(Aim {
+            get: HttpGet {
+                host: Host::Name(name.clone()),
+                port,
+                path: "/".to_owned(),
+            },
+            shown: name,
+            by: &[],
+            says: None,
+        })
     }
 }
 
