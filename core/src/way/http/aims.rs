@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use super::Target;
 use super::binding::Binding;
 use super::sample::sample;
-use crate::config::Target as OutsideTarget;
 use crate::way::exchange::{Host, HttpGet};
 use crate::way::fixture::FixtureName;
 use crate::way::place::{Bound, StandingFixture, StandingNode, StandingPod};
@@ -40,11 +39,7 @@ impl Target {
             Self::Nodes => return kubelets(at),
             Self::Itself => return itself(at, false),
             Self::ItselfByService => return itself(at, true),
-            Self::OutsideNames | Self::OutsideAddresses => {
-                let mut aims = outside(self.set(&at.standing.outside));
-                aims.each.extend(self.name_of_the_cluster(at));
-                return Ok(aims);
-            }
+            Self::OutsideNames | Self::OutsideAddresses => return Ok(self.outside(at)),
             _ => {}
         }
         let nobody = || Trouble::new(TroubleKind::FixtureFailed, "nobody is asked for it");
@@ -137,6 +132,25 @@ impl Target {
 }
 
 impl Target {
+    /// What lies outside the cluster, each known by what it says.
+    fn outside<'a>(self, at: &Bound<'a>) -> Aims<'a> {
+        let targets = self.set(&at.standing.outside).iter().map(|target| {
+            let host = target.address().map(Host::Address);
+            let host = host.unwrap_or_else(|| Host::Name(target.host.clone()));
+            Aim {
+                get: HttpGet {
+                    host,
+                    port: target.port,
+                    path: target.path.clone(),
+                },
+                shown: target.to_string(),
+                by: &[],
+                says: Some(Cow::Borrowed(&target.says)),
+            }
+        });
+        Aims::of(targets.chain(self.name_of_the_cluster(at)))
+    }
+
     /// What tells whether the cluster's DNS is dead, which is no matter of what lies outside: the name of
     /// the prober's own Service. Linux alone is asked for it, to excuse Windows.
     pub(super) fn name_of_the_cluster<'a>(self, at: &Bound<'a>) -> Option<Aim<'a>> {
@@ -252,24 +266,6 @@ const LONG: usize = 12_000;
 
 /// The port that a target of its own is about.
 pub(super) const PORT_80: u16 = 80;
-
-/// What lies outside the cluster, each known by what it says.
-fn outside(targets: &[OutsideTarget]) -> Aims<'_> {
-    Aims::of(targets.iter().map(|target| {
-        let host = target.address().map(Host::Address);
-        let host = host.unwrap_or_else(|| Host::Name(target.host.clone()));
-        Aim {
-            get: HttpGet {
-                host,
-                port: target.port,
-                path: target.path.clone(),
-            },
-            shown: target.to_string(),
-            by: &[],
-            says: Some(Cow::Borrowed(&target.says)),
-        }
-    }))
-}
 
 /// One request.
 #[derive(Clone, Debug)]
