@@ -270,8 +270,8 @@ impl<'a> Removal<'a> {
         }
         let unlisted = self.unlisted.get(kind);
         match left {
-            // Asking again will not help where it is not allowed
-            0 if unlisted.is_some_and(|trouble| !trouble.kind.is_lasting()) => {
+            // Asking again will not help where it is not allowed; a credential may be accepted again
+            0 if unlisted.is_some_and(|trouble| trouble.kind != TroubleKind::Forbidden) => {
                 Condition::NotYet("what is left is not known".to_owned())
             }
             0 if *kind != PODS || uncontrolled.is_some() => Condition::Done(()),
@@ -681,6 +681,14 @@ mod tests {
             .await
             .expect_err("nothing");
         assert!(matches!(error, CleanError::Unlistable(_)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_credential_that_is_refused_for_a_while_leaves_nothing() {
+        let fake = fake();
+        fake.script_for(Duration::from_mins(1), "GET", 401);
+        let removed = remove_run(&fake.api(), Some("r1"), Duration::from_mins(2)).await;
+        assert!(removed.is_ok_and(|removed| removed.is_clean()));
     }
 
     #[tokio::test(start_paused = true)]

@@ -10,6 +10,7 @@ use http_body_util::{BodyExt, Full};
 use kube::client::Body;
 use serde_json::{Value as Json, json};
 use tokio::sync::watch;
+use tokio::time::Instant;
 use winconform_core::config::{Durations, Limits};
 
 use crate::transport::{Api, pause};
@@ -29,8 +30,8 @@ struct State {
     /// Paths (begins of) whose objects only go by force.
     stuck: Vec<String>,
     /// Answers to requests whose `METHOD path ` begins so; with the space it is the whole path.
-    /// The last one counts; with status 0 none is given.
-    scripted: Vec<(String, u16, Json)>,
+    /// The last one counts, until its time is over; with status 0 none is given.
+    scripted: Vec<(String, u16, Json, Option<Instant>)>,
     /// How many continuations of lists are answered with 410.
     expiring: usize,
     /// How late the next answers to PUT come; what they ask for is done before.
@@ -107,9 +108,19 @@ impl Fake {
     }
 
     pub(crate) fn script(&self, request: &str, status: u16, body: Json) {
-        self.lock()
-            .scripted
-            .push((request.to_owned(), status, body));
+        let scripted = (request.to_owned(), status, body, None);
+        self.lock().scripted.push(scripted);
+    }
+
+    /// The same for so long.
+    pub(crate) fn script_for(&self, time: Duration, request: &str, status: u16) {
+        let scripted = (
+            request.to_owned(),
+            status,
+            json!({}),
+            Some(Instant::now() + time),
+        );
+        self.lock().scripted.push(scripted);
     }
 
     /// Sends a signal when this request comes, and does what it says a second later.
@@ -150,12 +161,12 @@ impl State {
     fn answer(&mut self, method: &Method, path: &str, query: &str, body: Json) -> (u16, Json) {
         let line = format!("{method} {path}");
         self.log.push(line.clone());
-        let at = self
-            .scripted
-            .iter()
-            .rposition(|(request, ..)| format!("{line} ").starts_with(request));
+        let at = self.scripted.iter().rposition(|(request, .., until)| {
+            format!("{line} ").starts_with(request)
+                && until.is_none_or(|until| Instant::now() < until)
+        });
         if let Some(at) = at {
-            let (_, status, body) = &self.scripted[at];
+            let (_, status, body, _) = &self.scripted[at];
             return (*status, body.clone());
         }
         match *method {

@@ -8,6 +8,7 @@
 
 mod renewal;
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -162,7 +163,7 @@ pub async fn acquire(
     api.hold(Hold::Until(asked + keeper.lease));
     let (send, state) = watch::channel(LeaseState::Held);
     let stop = CancellationToken::new();
-    let renewing = tokio::spawn(keeper.clone().keep(mark, asked, send, stop.clone()));
+    let renewing = tokio::spawn(keeper.clone().keep(mark, send, stop.clone()));
     let stop = stop.drop_guard();
     Ok(LeaseHeld {
         keeper,
@@ -240,8 +241,8 @@ impl Keeper {
         })
     }
 
-    /// Watches another's Lease for its duration: its mark when it did not change, `None` when it
-    /// was deleted.
+    /// Watches another's Lease for its duration, of which the time in which nobody could ask is no part: its
+    /// mark when it did not change, `None` when it was deleted.
     async fn watch_die(&self, found: &ApiReply) -> Result<Option<Mark>, LeaseError> {
         let first = self.mark(found)?;
         let duration = found.body["spec"]["leaseDurationSeconds"].as_u64();
@@ -249,22 +250,31 @@ impl Keeper {
             .map_or(self.lease, Duration::from_secs)
             .min(self.lease * BELIEVED)
             .max(self.renewal * 2);
-        let begun = Instant::now();
-        let ask = async || match self.ask(Verb::Get, self.path(), None).await {
-            Ok(reply) if reply.status == 404 => Condition::Done(Ok(None)),
-            Ok(reply) if reply.status != 200 => Condition::Done(Err(self.refused(&reply))),
-            Ok(reply) => match self.mark(&reply) {
-                Ok(mark) if mark != first => {
-                    let (name, holder) = (self.name.clone(), holder(&reply));
-                    Condition::Done(Err(LeaseError::Held { name, holder }))
-                }
-                Ok(mark) if begun.elapsed() >= duration => Condition::Done(Ok(Some(mark))),
-                Ok(_) => Condition::NotYet("it has not changed".to_owned()),
+        let begun = Cell::new(Instant::now());
+        let ask = async || {
+            let asked = Instant::now();
+            let answer = self.ask(Verb::Get, self.path(), None).await;
+            if asked.elapsed() > self.renewal {
+                begun.set(Instant::now());
+            }
+            match answer {
+                Ok(reply) if reply.status == 404 => Condition::Done(Ok(None)),
+                Ok(reply) if reply.status != 200 => Condition::Done(Err(self.refused(&reply))),
+                Ok(reply) => match self.mark(&reply) {
+                    Ok(mark) if mark != first => {
+                        let (name, holder) = (self.name.clone(), holder(&reply));
+                        Condition::Done(Err(LeaseError::Held { name, holder }))
+                    }
+                    Ok(mark) if begun.get().elapsed() >= duration => {
+                        Condition::Done(Ok(Some(mark)))
+                    }
+                    Ok(_) => Condition::NotYet("it has not changed".to_owned()),
+                    Err(error) => Condition::Done(Err(error)),
+                },
                 Err(error) => Condition::Done(Err(error)),
-            },
-            Err(error) => Condition::Done(Err(error)),
+            }
         };
-        let limit = duration * 2 + self.renewal;
+        let limit = duration * 2 + self.api.durations().outage;
         poll_until(self.renewal / 4, limit, "the Lease of another run", ask)
             .await
             .unwrap_or_else(|source| Err(trouble(&self.name, source)))
@@ -465,6 +475,34 @@ mod tests {
         );
         held.release().await.expect("released");
         assert_eq!(fake.get(PATH), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_in_which_nobody_can_ask_is_not_its_duration() {
+        let fake = Fake::default();
+        let held = take(&fake, "a").await.expect("held");
+        let second = take(&fake, "b");
+        let away = async {
+            pause(Duration::from_secs(1)).await;
+            for request in ["PUT", "GET"] {
+                fake.script_for(Duration::from_secs(25), request, 0);
+            }
+        };
+        let (second, ()) = tokio::join!(second, away);
+        let error = second.expect_err("its holder lives");
+        assert!(matches!(error, LeaseError::Held { holder, .. } if holder == "a"));
+        assert_eq!(*held.state().borrow(), LeaseState::Held);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_process_that_stood_still_has_the_whole_time_of_an_outage() {
+        let fake = Fake::default();
+        let held = take(&fake, "a").await.expect("held");
+        fake.late([Duration::from_secs(99)]);
+        tokio::time::advance(Duration::from_mins(10)).await;
+        pause(Duration::from_mins(1)).await;
+        assert_eq!(fake.late_still(), 0);
+        assert_eq!(*held.state().borrow(), LeaseState::Held);
     }
 
     #[tokio::test(start_paused = true)]

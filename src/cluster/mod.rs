@@ -31,6 +31,7 @@ pub use clean::{CleanError, Left, ObjectRef, Removed, remove_run};
 pub use cleanup::{Cleaning, CleanupError, cleanup, remains};
 pub use client::named;
 pub use connect::{Cluster, ConnectError, ConnectOptions, connect, kube_config};
+pub(crate) use facts::fold;
 pub use facts::{ACCESS, Access, Subject, collect};
 pub use guard::{Guarded, Unread, guard};
 pub use kubeconfig::KubeconfigError;

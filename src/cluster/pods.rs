@@ -244,6 +244,14 @@ impl PodWait {
         }
     }
 
+    /// Takes note of when the server was last away, until when nobody saw what became of the pod.
+    pub fn unseen(&mut self, away: Option<Instant>) {
+        let since = self.failing.as_mut().map(|failing| &mut failing.since);
+        for since in self.unscheduled.iter_mut().chain(since) {
+            *since = away.map_or(*since, |away| away.max(*since));
+        }
+    }
+
     /// Looks at the pod as it is `now`.
     pub fn look(&mut self, pod: &Json, now: Instant) -> Condition<()> {
         let Some(why) = unscheduled(pod) else {
@@ -588,6 +596,26 @@ mod tests {
         };
         assert_eq!(trouble.kind, TroubleKind::Unscheduled);
         assert_eq!(trouble.detail, "0/2 nodes are available");
+    }
+
+    #[test]
+    fn what_nobody_could_see_change_has_not_lasted() {
+        let begun = Instant::now();
+        let at = |seconds| begun + Duration::from_secs(seconds);
+        for (pod, lasts) in [
+            (unschedulable(), 30),
+            (waiting("ErrImagePull", "pull QPS exceeded"), 180),
+        ] {
+            let mut wait = wait();
+            assert!(matches!(wait.look(&pod, at(0)), Condition::NotYet(_)));
+            wait.unseen(Some(at(lasts - 1)));
+            assert!(matches!(wait.look(&pod, at(lasts)), Condition::NotYet(_)));
+            wait.unseen(None);
+            assert!(matches!(
+                wait.look(&pod, at(lasts * 2)),
+                Condition::Never(_)
+            ));
+        }
     }
 
     #[test]

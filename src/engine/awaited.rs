@@ -42,6 +42,7 @@ impl Fixtures {
                 let wait = waits
                     .entry(name)
                     .or_insert_with(|| PodWait::new(&durations, &limits));
+                wait.unseen(self.api.last_away());
                 let pod = pods.get(name).filter(|pod| !is_earlier(applied, pod));
                 match pod.map(|pod| wait.settled(pod, starts, now)) {
                     Some(Condition::Done(())) => {}
@@ -78,6 +79,7 @@ impl Fixtures {
                 let wait = waits
                     .entry(name.clone())
                     .or_insert_with(|| PodWait::new(&durations, &limits));
+                wait.unseen(self.api.last_away());
                 match wait.look(pod, now) {
                     Condition::Done(()) => {
                         ready.insert(name.clone(), restarts(pod));

@@ -197,7 +197,14 @@ impl Fixtures {
                 }
                 Ok(_) if cancel.is_cancelled() => Condition::Never(ended()),
                 // Such as on a node that fell silent
-                Ok(_) if kind == PODS.kind && begun.elapsed() > durations.leaving => {
+                Ok(_)
+                    if kind == PODS.kind
+                        && self
+                            .api
+                            .last_away()
+                            .max(Some(begun))
+                            .is_some_and(|since| since.elapsed() > durations.leaving) =>
+                {
                     let detail = format!("{what}: an earlier one is being deleted, and stays");
                     Condition::Never(Trouble::new(TroubleKind::FixtureChanged, detail))
                 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use winconform_core::facts::{IpFamily, NodeOrdinal, PoolName, WindowsBuild};
 use winconform_core::way::{
-    Bound, Comparison, Difference, FixtureKey, Host, HttpReply, Need, Reply, Request, Standing,
-    StandingPod, Taken, Test, Trouble, TroubleKind, VantageKey,
+    Bound, Comparison, Difference, FixtureKey, Host, HttpGet, HttpReply, Need, Reply, Request,
+    Standing, StandingPod, Taken, Test, Trouble, TroubleKind, VantageKey,
 };
 
 use super::command::{LookIx, LookOutcome};
@@ -200,6 +200,26 @@ impl Looker {
             }
             None => self.confirmed(api, Instant::now(), outcome, tell).await,
         }
+    }
+
+    /// What whoever is meant answered.
+    pub(super) fn answered(&self, outcome: &LookOutcome) -> Vec<HttpGet> {
+        let (Ok(Request::Get(gets)), Ok(taken)) = (self.request(), &outcome.taken) else {
+            return Vec::new();
+        };
+        let holds = outcome.holds() && !self.test.expects_no_answer();
+        let gets = gets.into_iter().zip(0..);
+        let is_met = |at: usize| taken.observation["targets"][at]["by"].is_string();
+        let answered = gets.filter(|(_, at)| holds || is_met(*at));
+        answered.map(|(get, _)| get).collect()
+    }
+
+    pub(super) fn is_at_node(&self, get: &HttpGet) -> bool {
+        let Host::Address(address) = &get.host else {
+            return false;
+        };
+        let mut nodes = self.standing.nodes.iter();
+        nodes.any(|node| node.addresses.contains(address))
     }
 
     /// Whom it asked without an answer, or else whom it asked.

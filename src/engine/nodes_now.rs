@@ -11,15 +11,11 @@ use serde_json::Value as Json;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use winconform_core::text::printable;
-use winconform_core::way::{ApiRequest, Host, Request, StandingNode, Trouble, TroubleKind};
+use winconform_core::way::{Host, Request, StandingNode, Trouble, TroubleKind};
 
+use crate::cluster::fold;
 use crate::cluster::status::{condition, text};
-use crate::transport::{Api, encode};
-
-/// Nodes in one answer.
-const PAGE: usize = 500;
-/// Pages after which a list is taken for one that never ends.
-const PAGES: usize = 2_000;
+use crate::transport::Api;
 
 /// What was last asked. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -85,27 +81,15 @@ fn is_aim(request: &Request, node: &StandingNode) -> bool {
 }
 
 async fn ask(api: &Api) -> Told {
-    let first = format!("/api/v1/nodes?limit={PAGE}");
-    let (mut told, mut path) = (BTreeMap::new(), first.clone());
-    for _ in 0..PAGES {
-        let reply = api.send(&ApiRequest::get(path)).await?;
-        if reply.status != 200 {
-            let detail = format!("whether its nodes are still Ready: {}", reply.message());
-            let kind = reply.refusal(TroubleKind::ApiUnavailable);
-            return Err(Trouble::new(kind, detail));
-        }
-        let nodes = reply.body["items"].as_array().into_iter().flatten();
-        told.extend(nodes.filter_map(|node| {
-            let name = node["metadata"]["name"].as_str()?;
-            Some((name.to_owned(), readiness(node)))
-        }));
-        path = match reply.body["metadata"]["continue"].as_str() {
-            None | Some("") => return Ok(Arc::new(told)),
-            Some(token) => format!("{first}&continue={}", encode(token)),
-        };
-    }
-    let detail = format!("the list of nodes did not end within {PAGES} pages");
-    Err(Trouble::new(TroubleKind::ApiUnavailable, detail))
+    let read = |told: &mut BTreeMap<_, _>, node: &Json| {
+        let name = node["metadata"]["name"].as_str();
+        told.extend(name.map(|name| (name.to_owned(), readiness(node))));
+    };
+    let told = fold(api, "/api/v1/nodes", read).await;
+    told.map(Arc::new).map_err(|because| {
+        let detail = format!("whether its nodes are still Ready: {because}");
+        Trouble::new(TroubleKind::ApiUnavailable, detail)
+    })
 }
 
 pub(super) fn readiness(node: &Json) -> Result<(), String> {
@@ -188,5 +172,25 @@ mod tests {
             trouble.map(|trouble| trouble.detail).as_deref(),
             Some("Node win-a, at which it looks, is gone")
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_are_listed_page_by_page_also_where_a_page_expires() {
+        let (fake, now, since) = (Fake::default(), NodesNow::default(), Instant::now());
+        for at in 0..500 {
+            fake.put(
+                &format!("/api/v1/nodes/a-{at}"),
+                json!({"metadata": {"name": "a"}}),
+            );
+        }
+        put(&fake, "True");
+        fake.expire(1);
+        assert_eq!(now.amiss(&fake.api(), since, &get(7), &nodes()).await, None);
+        // Such as of a portal
+        fake.script("GET /api/v1/nodes", 200, json!({}));
+        let portal = NodesNow::default();
+        let trouble = portal.amiss(&fake.api(), since, &get(7), &nodes()).await;
+        let kind = trouble.map(|trouble| trouble.kind);
+        assert_eq!(kind, Some(TroubleKind::ApiUnavailable));
     }
 }

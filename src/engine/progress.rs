@@ -9,7 +9,7 @@ use winconform_core::record::{Attempted, LookRecord};
 use winconform_core::verdict::{
     Because, Conclusion, SkipReason, Verdict, because, conclude, is_news, judge,
 };
-use winconform_core::way::{FixtureKey, FixtureName, Need, Test, Trouble, TroubleKind};
+use winconform_core::way::{Difference, FixtureKey, FixtureName, Need, Test, Trouble, TroubleKind};
 
 use super::apart::Apart;
 use super::command::LookOutcome;
@@ -38,6 +38,8 @@ pub(super) struct CheckState {
     made_up_for: bool,
     /// Whether a round of this attempt told something else than expected.
     refuted: bool,
+    /// Whether a round of this repetition failed while its controls held.
+    controls_held: bool,
     pub(super) apart: Apart,
     /// Whether the round under way looks at the controls alone once more, after its own look failed.
     pub(super) controls_again: bool,
@@ -92,6 +94,7 @@ impl CheckState {
             untold: None,
             made_up_for: false,
             refuted: false,
+            controls_held: false,
             apart: Apart::default(),
             controls_again: false,
             concluded: false,
@@ -159,6 +162,7 @@ impl CheckState {
         self.rounds = 0;
         self.good_rounds = 0;
         self.good_since = None;
+        self.controls_held = false;
         self.apart = Apart::default();
         self.stage = Stage::Due(at);
     }
@@ -182,7 +186,18 @@ impl CheckState {
         };
         let controls = self.check.controls(&looked);
         let verdict = judge(self.check.kind, own, &controls, &self.check.scope);
-        (verdict, because(verdict, own, &controls))
+        match because(verdict, own, &controls) {
+            // Linux went with it for a moment, or the cluster broke meanwhile
+            Because::Skipped(SkipReason::NotWindowsSpecific {
+                control: name,
+                expected,
+                seen,
+            }) if self.controls_held => {
+                let difference = Difference { expected, seen };
+                (Verdict::Broken, Because::Control { name, difference })
+            }
+            reason => (verdict, reason),
+        }
     }
 
     /// Whether a good round is followed by another, and nothing speaks against it: the first is
@@ -226,8 +241,9 @@ impl CheckState {
 
     /// Whether the controls are observed once more before what a round gave counts: its own look failed,
     /// and the cluster may have broken since they were observed.
-    pub(super) fn needs_controls_again(&self, verdict: Verdict) -> bool {
-        is_news(verdict) && !self.controls_again && self.check.looks.len() > 1
+    pub(super) fn needs_controls_again(&self, verdict: Verdict, reason: &Because) -> bool {
+        let fails_for_all = verdict == Verdict::Skip && tells(reason);
+        (is_news(verdict) || fails_for_all) && !self.controls_again && self.check.looks.len() > 1
     }
 
     /// Begins to observe the controls alone, beside what its own look brought.
@@ -261,6 +277,7 @@ impl CheckState {
             self.good_rounds = 0;
             self.good_since = None;
             self.refuted |= tells(reason);
+            self.controls_held |= is_news(verdict);
         }
         if let (Some((since, changed)), true, false) =
             (self.untold, tells(reason), self.made_up_for)

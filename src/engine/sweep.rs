@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::ops::Range;
 
-use winconform_core::way::{HttpGet, Reply, Request, Trouble, TroubleKind, VantageKey};
+use winconform_core::way::{HttpGet, Reply, Request, SourceKind, Trouble, TroubleKind, VantageKey};
 
 use super::command::LookOutcome;
 use super::looker::Looker;
@@ -57,13 +57,23 @@ pub(super) async fn sweep(
             (looker, outcome)
         })
         .collect();
+    let by_us = from.kind == SourceKind::Outside;
+    for (looker, outcome) in brought.iter().filter(|_| by_us) {
+        for get in looker.answered(outcome) {
+            vantages.answers(looker.is_at_node(&get), get);
+        }
+    }
     let failed = |outcome: &LookOutcome| outcome.taken.is_ok() && !outcome.holds();
-    for (_, outcome) in brought.iter_mut().filter(|(_, outcome)| failed(outcome)) {
+    for (looker, outcome) in brought.iter_mut().filter(|(_, outcome)| failed(outcome)) {
+        let Ok(Request::Get(gets)) = looker.request() else {
+            continue;
+        };
+        let at_node = gets.iter().any(|get| looker.is_at_node(get));
         let replies = match &outcome.reply {
             Some(Reply::Get(replies)) => replies.as_slice(),
             _ => &[],
         };
-        if let Some(trouble) = vantages.captive(from, replies).await {
+        if let Some(trouble) = vantages.captive(from, at_node, replies).await {
             outcome.taken = Err(trouble);
         }
     }

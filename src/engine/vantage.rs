@@ -25,8 +25,8 @@ pub(super) struct Vantages {
     run: String,
     outside: Arc<Outside>,
     curls: Arc<Mutex<BTreeMap<VantageKey, &'static str>>>,
-    /// What the cluster last answered to who looks from outside.
-    answered: Arc<Mutex<Option<HttpGet>>>,
+    /// What the cluster last answered to who looks from outside, at a node's address and elsewhere.
+    answered: Arc<Mutex<BTreeMap<bool, HttpGet>>>,
 }
 
 /// What each target of a sweep answered.
@@ -64,9 +64,6 @@ impl Vantages {
         let durations = self.api.durations();
         let Some(pod) = prober(&self.run, from) else {
             let got = fetch(gets, self.outside.proxy.as_ref(), durations).await;
-            if let Some((get, _)) = gets.iter().zip(&got).find(|(_, got)| is_page(got)) {
-                *self.last_answered() = Some(get.clone());
-            }
             return Ok((got, Vec::new()));
         };
         let asker = Asker {
@@ -167,11 +164,21 @@ impl Vantages {
         self.exec(&asker.pod, &alone, split).await
     }
 
-    /// Why what a look from outside failed by is not the cluster's word. The proxy says it of itself (RFC
+    /// Takes note of what the cluster itself answered, and whether at a node's address.
+    pub(super) fn answers(&self, at_node: bool, get: HttpGet) {
+        self.answered().insert(at_node, get);
+    }
+
+    /// Why what a look from outside failed by, at a node's address or elsewhere, is not the cluster's word. The proxy says it of itself (RFC
     /// 9110, 403 and 407; RFC 6585, 429 and 511), or of what does not exist as well (RFC 6761,
     /// `.invalid`); or nothing else that the cluster answered is answered now, so that the way there may be
-    /// cut on this side.
-    pub(super) async fn captive(&self, from: &VantageKey, failed: &[HttpReply]) -> Option<Trouble> {
+    /// cut on this side. What is elsewhere vouches for no way to nodes, which may be that of a VPN.
+    pub(super) async fn captive(
+        &self,
+        from: &VantageKey,
+        at_node: bool,
+        failed: &[HttpReply],
+    ) -> Option<Trouble> {
         if prober(&self.run, from).is_some() {
             return None;
         }
@@ -184,10 +191,15 @@ impl Vantages {
                 "the proxy {proxy} answers by itself: it says {said}"
             ));
         }
-        let again = Vec::from_iter(self.last_answered().clone());
-        match fetch(&again, proxy, self.api.durations()).await.first() {
-            Some(got) if is_page(got) => None,
-            Some(_) | None => trouble(
+        let answered = self.answered().clone().into_iter();
+        let again = answered.filter(|(other, _)| *other || !at_node);
+        let again: Vec<_> = again.map(|(_, get)| get).collect();
+        let got = fetch(&again, proxy, self.api.durations()).await;
+        // Somebody on the way may say the same to everything
+        let is_other = |got: &_| failed.iter().any(|failed| got != failed);
+        match got.iter().flatten().any(|got| is_page(got) && is_other(got)) {
+            true => None,
+            false => trouble(
                 "this machine's way to the cluster may be cut (its line, a VPN, a firewall): nothing \
                  that the cluster answered before is answered here now"
                     .to_owned(),
@@ -218,7 +230,7 @@ impl Vantages {
         }
     }
 
-    fn last_answered(&self) -> MutexGuard<'_, Option<HttpGet>> {
+    fn answered(&self) -> MutexGuard<'_, BTreeMap<bool, HttpGet>> {
         self.answered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -258,9 +270,8 @@ fn status(reply: &HttpReply) -> Option<u16> {
 }
 
 /// Whether it is an answer, and no error.
-fn is_page(got: &Result<HttpReply, Trouble>) -> bool {
-    let got = got.as_ref().ok().and_then(status);
-    got.is_some_and(|status| status < 400)
+fn is_page(got: &HttpReply) -> bool {
+    status(got).is_some_and(|status| status < 400)
 }
 
 /// What the first of these programs brought that is there, and which it is.
@@ -292,7 +303,7 @@ mod tests {
     use jiff::Timestamp;
     use std::rc::Rc;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use winconform_core::way::SourceKind;
+    use winconform_core::way::{FailureClass, SourceKind};
 
     /// What comes of these programs, the first of which is not there and the second as given.
     async fn tried(
@@ -337,34 +348,53 @@ mod tests {
         assert!(trouble.detail.ends_with(all), "{trouble}");
     }
 
-    /// A proxy that says this of one node, of another, and of what does not exist.
-    fn proxy(said: [u16; 3]) -> Rc<Dial> {
-        Rc::new(move |_: &str, _| {
+    /// Looks from outside where whoever is connected to answers each request so, or never.
+    fn outside(
+        proxy: Option<&str>,
+        says: impl Fn(&str, &str) -> Option<u16> + Copy + Send + 'static,
+    ) -> (VantageKey, Vantages, MadeUp) {
+        let dial: Rc<Dial> = Rc::new(move |host: &str, _| {
             let (near, mut far) = tokio::io::duplex(4096);
+            let host = host.to_owned();
             tokio::spawn(async move {
                 let mut head = vec![0; 1024];
                 let read = far.read(&mut head).await.expect("a request");
-                let asked = String::from_utf8_lossy(&head[..read]);
-                let [one, other, nowhere] = said;
-                let status = match asked.contains(NOWHERE) {
-                    true => nowhere,
-                    false if asked.contains(":30001/") => one,
-                    false => other,
+                let Some(status) = says(&host, &String::from_utf8_lossy(&head[..read])) else {
+                    return std::future::pending().await;
                 };
                 let answer = format!("HTTP/1.1 {status} x\r\nContent-Length: 0\r\n\r\n");
                 far.write_all(answer.as_bytes()).await.expect("it reads");
             });
             Box::pin(async move { Ok(Box::new(near) as Box<dyn Stream>) })
-        })
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_a_proxy_says_of_itself_and_a_line_that_is_cut_are_no_failure() {
+        });
         let from = VantageKey {
             kind: SourceKind::Outside,
             pool: None,
             node: None,
         };
+        let outside = Outside {
+            proxy: proxy.and_then(OutsideTarget::parse),
+            ..Outside::default()
+        };
+        let api = Fake::default().api();
+        let vantages = Vantages::new(api, "r1".to_owned(), Arc::new(outside));
+        (
+            from,
+            vantages,
+            MadeUp::begin(Timestamp::UNIX_EPOCH, 1, dial),
+        )
+    }
+
+    fn get(last: u8, port: u16) -> HttpGet {
+        HttpGet {
+            host: Host::Address([192, 0, 2, last].into()),
+            port,
+            path: "/".to_owned(),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_proxy_says_of_itself_and_a_line_that_is_cut_are_no_failure() {
         let all = [403, 407, 429, 500, 502, 503, 504].map(|status| ([status; 3], false));
         let others = [
             ([403, 200, 503], false),
@@ -373,23 +403,48 @@ mod tests {
             ([504, 504, 503], false),
             ([504, 200, 503], true),
         ];
-        for (said, is_told) in all.into_iter().chain(others) {
-            let _made_up = MadeUp::begin(Timestamp::UNIX_EPOCH, 1, proxy(said));
-            let outside = Outside {
-                proxy: OutsideTarget::parse("http://192.0.2.9:3128"),
-                ..Outside::default()
+        // Of one node, of another, and of what does not exist
+        for ([one, other, nowhere], is_told) in all.into_iter().chain(others) {
+            let says = move |_: &str, asked: &str| match asked.contains(NOWHERE) {
+                true => Some(nowhere),
+                false if asked.contains(":30001/") => Some(one),
+                false => Some(other),
             };
-            let api = Fake::default().api();
-            let vantages = Vantages::new(api, "r1".to_owned(), Arc::new(outside));
-            let gets = [30001, 30002].map(|port| HttpGet {
-                host: Host::Address([192, 0, 2, 1].into()),
-                port,
-                path: "/".to_owned(),
-            });
+            let proxy = Some("http://192.0.2.9:3128");
+            let (from, vantages, _made_up) = outside(proxy, says);
+            let gets = [30001, 30002].map(|port| get(1, port));
             let (got, _) = vantages.sweep(&from, &gets, &[]).await.expect("swept");
-            let failed = got[0].clone().expect("an answer");
-            let trouble = vantages.captive(&from, &[failed]).await;
-            assert_eq!(trouble.is_none(), is_told, "{said:?}: {trouble:?}");
+            let [failed, witness] = [0, 1].map(|at| got[at].clone().expect("an answer"));
+            if is_page(&witness) {
+                vantages.answers(true, gets[1].clone());
+            }
+            let trouble = vantages.captive(&from, true, &[failed]).await;
+            assert_eq!(trouble.is_none(), is_told, "{one} {other}: {trouble:?}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_balancer_and_a_portal_vouch_for_no_way_to_the_nodes() {
+        let silent = HttpReply::Unreached {
+            class: FailureClass::Timeout,
+            text: String::new(),
+        };
+        let (from, vantages, made_up) =
+            outside(None, |host, _| (host == "192.0.2.50").then_some(200));
+        vantages.answers(false, get(50, 80));
+        vantages.answers(true, get(2, 30001));
+        let captive = vantages.captive(&from, true, std::slice::from_ref(&silent));
+        assert!(captive.await.is_some(), "a VPN may be down");
+        let elsewhere = vantages.captive(&from, false, &[silent]).await;
+        assert_eq!(elsewhere, None);
+        drop(made_up);
+        let (from, vantages, _made_up) = outside(None, |_, _| Some(200));
+        vantages.answers(true, get(2, 30001));
+        let (got, _) = vantages
+            .sweep(&from, &[get(1, 30001)], &[])
+            .await
+            .expect("swept");
+        let said: Vec<_> = got.into_iter().flatten().collect();
+        assert!(vantages.captive(&from, true, &said).await.is_some());
     }
 }

@@ -132,7 +132,7 @@ impl Api {
                     (trouble, Duration::ZERO, true, true)
                 }
             };
-            if away || trouble.kind == TroubleKind::Unauthenticated {
+            if away {
                 self.outage.met();
             }
             let next = Instant::now() + wait;
@@ -176,9 +176,15 @@ impl Api {
         }
     }
 
+    /// When the server was last away for a request: nobody saw what changed until then.
+    pub(crate) fn last_away(&self) -> Option<Instant> {
+        self.outage.last_met()
+    }
+
     /// Whether requests met an outage since then, which is over by now or is soon.
     pub(crate) async fn is_back(&self, since: Instant) -> bool {
-        self.outage.met_since(since) && self.outlasted(since).await.is_some()
+        let met = self.last_away().is_some_and(|met| met >= since);
+        met && self.outlasted(since).await.is_some()
     }
 
     /// Whether a credential that is refused may be accepted again: not for long, by one request nor by all

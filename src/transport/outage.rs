@@ -40,14 +40,14 @@ impl Outage {
         *locked(&self.refused) = None;
     }
 
-    /// Takes note that the server does not answer, or refuses the credential.
+    /// Takes note that the server does not answer.
     pub(super) fn met(&self) {
         *locked(&self.met) = Some(Instant::now());
     }
 
-    /// Whether that was so at `since` or later.
-    pub(super) fn met_since(&self, since: Instant) -> bool {
-        locked(&self.met).is_some_and(|met| met >= since)
+    /// When that was so last.
+    pub(super) fn last_met(&self) -> Option<Instant> {
+        *locked(&self.met)
     }
 
     /// Takes note of how the run holds its Lease.

@@ -27,20 +27,32 @@ const LOOKED_AT: [&str; 5] = [
     "net.after-churn[*source=linux-pod]",
 ];
 
-/// What the server does to all requests, and for how many seconds.
-const OUTAGES: [(&str, u64); 4] = [
-    ("hang=1", 20),
-    ("hang=1", 90),
-    ("reset=1", 60),
-    ("token-expires=0", 4),
+/// What the server does to all requests, and for how many seconds, one after the other.
+type Outage = &'static [(&'static str, u64)];
+
+const OUTAGES: [Outage; 5] = [
+    &[("hang=1", 20)],
+    &[("hang=1", 90)],
+    &[("reset=1", 60)],
+    &[("token-expires=0", 4)],
+    // As servers behind a balancer are restarted in turn
+    &[
+        ("reset=1", 15),
+        ("html-502=1", 10),
+        ("too-many-requests=1", 10),
+        ("reset=1", 15),
+    ],
 ];
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/winconform";
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let survived = OUTAGES.into_iter().map(|(fault, lasts)| {
-        let name = format!("an_outage_is_survived::{fault}::{lasts}s");
-        trial(name, move || survived(fault, lasts))
+    let survived = OUTAGES.into_iter().map(|outage| {
+        let of = |(fault, lasts): &(_, _)| format!("::{fault}::{lasts}s");
+        let each: String = outage.iter().map(of).collect();
+        trial(format!("an_outage_is_survived{each}"), move || {
+            survived(outage)
+        })
     });
     let taken = trial("a_lease_taken_in_an_outage_ends_the_run", taken);
     survived.chain([taken]).collect()
@@ -52,11 +64,11 @@ fn is_moment(line: &Line) -> bool {
 }
 
 /// While fixtures are applied, while they are looked at, and when tear-down begins.
-fn survived(fault: &'static str, lasts: u64) -> Outcome {
+fn survived(outage: Outage) -> Outcome {
     let whole = unbroken_of(&selection(&LOOKED_AT));
     let last = lines(&whole)?.iter().filter(|line| is_moment(line)).count();
     for nth in [1, last / 3, last * 2 / 3, last] {
-        let (ran, left) = met(fault, lasts, nth, None)?;
+        let (ran, left) = met(outage, nth, None)?;
         let came_to = ran.came_to(Exit::Conformant).and(left);
         came_to.map_err(|why| format!("at event {nth} of {last}: {why}"))?;
     }
@@ -66,7 +78,7 @@ fn survived(fault: &'static str, lasts: u64) -> Outcome {
 /// Another run takes the Lease while the server is away for this one.
 fn taken() -> Outcome {
     let thief = r#"{"spec":{"holderIdentity":"thief"}}"#;
-    let (ran, _) = met("hang=1", 60, 3, Some(thief))?;
+    let (ran, _) = met(&[("hang=1", 60)], 3, Some(thief))?;
     ran.came_to(Exit::CouldNotTell)?;
     match ran.view()?.interrupted.as_deref() {
         Some("the loss of its Lease: it is held by `thief`") => Ok(()),
@@ -75,12 +87,7 @@ fn taken() -> Outcome {
 }
 
 /// A run whose server is away from its nth event on, and whether it leaves everything as it was.
-fn met(
-    fault: &'static str,
-    lasts: u64,
-    nth: usize,
-    thief: Option<&'static str>,
-) -> Result<(Ran, Outcome), String> {
+fn met(faults: Outage, nth: usize, thief: Option<&'static str>) -> Result<(Ran, Outcome), String> {
     within(async |world: &World| {
         let before = world.objects();
         let front = Front::before(world.server.client(), FrontOptions::default()).await;
@@ -99,8 +106,10 @@ fn met(
         let outage = async {
             let begins = comes.wait_for(|comes| *comes).await.is_ok();
             assert!(begins, "the event comes");
-            front.set(vec![fault.parse().expect("a fault of the front")]);
-            let _ = timeout(Duration::from_secs(lasts), pending::<()>()).await;
+            for (fault, lasts) in faults {
+                front.set(vec![fault.parse().expect("a fault of the front")]);
+                let _ = timeout(Duration::from_secs(*lasts), pending::<()>()).await;
+            }
             if let Some(thief) = thief {
                 let taking = Request::patch(LEASE);
                 let taking = taking.header("Content-Type", "application/merge-patch+json");

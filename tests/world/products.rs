@@ -392,7 +392,7 @@ pub(crate) const PRODUCT: &[Product] = &[
         "dns-down",
         &[
             (PARTIAL_NAME, Verdict::Broken),
-            (OUTSIDE_NAMES, Verdict::Skip),
+            (OUTSIDE_NAMES, Verdict::Broken),
             ("net.dns-*", Verdict::Fail),
             ("net.service-types/headless", Verdict::Fail),
             ("net.service-types/external-name", Verdict::Fail),

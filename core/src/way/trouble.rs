@@ -23,7 +23,8 @@ pub enum TroubleKind {
     UnrecognisedOutput,
     /// The program is not there.
     ToolMissing,
-    /// The machine that looks from outside could not, or its proxy does not answer.
+    /// The machine that looks from outside could not, or its proxy does not answer; or the cluster's DNS is
+    /// dead for who would tell of the world outside.
     NoView,
     /// The image could not be pulled.
     ImagePull,

@@ -14,6 +14,7 @@ mod workloads;
 
 use std::collections::BTreeSet;
 
+use serde_json::Value as Json;
 use winconform_core::facts::products::{ConfigMapSign, DaemonSetSign, Rules, Signs, kube_proxy};
 use winconform_core::facts::{
     ClusterDns, Facts, GmsaFact, Known, LoadBalancerFact, Os, PullFact, WorkloadsFact,
@@ -23,6 +24,16 @@ use crate::transport::Api;
 use read::{Unread, known};
 
 pub use access::{ACCESS, Access, Subject};
+
+/// All objects of a list folded into one value; otherwise why they were not read.
+pub(crate) async fn fold<T: Default>(
+    api: &Api,
+    path: &str,
+    add: impl FnMut(&mut T, &Json),
+) -> Result<T, String> {
+    let folded = read::fold(api, path, "", add).await;
+    folded.map_err(|unread| unread.because)
+}
 
 /// Asks for all facts at once.
 pub async fn collect(api: &Api) -> Facts {

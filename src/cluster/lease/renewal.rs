@@ -10,26 +10,16 @@ use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
 use super::{Keeper, LeaseState, Mark, holder};
 use crate::transport::{Hold, pause};
 
-/// What a renewal came to.
-enum Renewal {
-    Renewed(Mark),
-    /// It bears a change of ours whose answer did not come, and nobody tells of when.
-    Ours(Mark),
-    /// Not this time, because.
-    Not(Trouble),
-}
-
 impl Keeper {
     /// Renews until stopped or lost; gives the last mark.
     pub(super) async fn keep(
         self,
         mark: Mark,
-        asked: Instant,
         state: watch::Sender<LeaseState>,
         stop: CancellationToken,
     ) -> Mark {
         let api = self.api.clone();
-        let (mark, lost) = self.renew(mark, asked, stop).await;
+        let (mark, lost) = self.renew(mark, stop).await;
         match lost {
             // A run that lets go of it writes nothing more
             None => api.hold(Hold::Free),
@@ -42,15 +32,11 @@ impl Keeper {
     }
 
     /// The last mark, and why it is lost unless it was stopped.
-    async fn renew(
-        self,
-        mut mark: Mark,
-        mut renewed: Instant,
-        stop: CancellationToken,
-    ) -> (Mark, Option<String>) {
+    async fn renew(self, mut mark: Mark, stop: CancellationToken) -> (Mark, Option<String>) {
         let mut asked = Instant::now();
         let (mut wait, mut failed) = (self.renewal, 0_u32);
-        let mut refused = None;
+        // Since when it is not renewed: a process that stood still has begun no outage by that
+        let (mut away, mut refused) = (None, None);
         loop {
             tokio::select! {
                 () = stop.cancelled() => return (mark, None),
@@ -64,45 +50,40 @@ impl Keeper {
                 0 => self.renewal,
                 _ => self.renewal / 2,
             };
-            let (said, since, limit) = match self.renew_once(&mark, within).await {
-                Ok(Renewal::Renewed(next)) => {
-                    (mark, renewed, refused) = (next, asked, None);
+            let trouble = match self.renew_once(&mut mark, within).await {
+                Ok(Ok(())) => {
+                    (away, refused) = (None, None);
                     (wait, failed) = (self.renewal, 0);
-                    self.api.hold(Hold::Until(renewed + self.lease));
+                    self.api.hold(Hold::Until(asked + self.lease));
                     continue;
                 }
-                Ok(Renewal::Ours(next)) => {
-                    (mark, wait) = (next, self.renewal / 2);
-                    let said = "none of the renewals was answered".to_owned();
-                    (said, renewed, self.api.durations().outage)
-                }
-                Ok(Renewal::Not(trouble)) => {
-                    (wait, failed) = (within, failed + 1);
-                    if !trouble.kind.is_denied() {
-                        refused = None;
-                    }
-                    // Who is refused meets no outage, or one that passes soon
-                    let (since, limit) = match trouble.kind {
-                        TroubleKind::Forbidden => (*refused.get_or_insert(asked), self.lease),
-                        TroubleKind::Unauthenticated => {
-                            let since = *refused.get_or_insert(asked);
-                            (since, self.api.durations().refused)
-                        }
-                        _ => (renewed, self.api.durations().outage),
-                    };
-                    (trouble.detail, since, limit)
-                }
+                Ok(Err(trouble)) => trouble,
                 Err(why) => return (mark, Some(why)),
             };
-            if since.elapsed() >= limit {
-                let lost = format!("it could not be renewed for {limit:?}: {said}");
+            (wait, failed) = (within, failed + 1);
+            if !trouble.kind.is_denied() {
+                refused = None;
+            }
+            // Who is refused meets no outage, or one that passes soon
+            let (since, limit) = match trouble.kind {
+                TroubleKind::Forbidden => (&mut refused, self.lease),
+                TroubleKind::Unauthenticated => (&mut refused, self.api.durations().refused),
+                _ => (&mut away, self.api.durations().outage),
+            };
+            if since.get_or_insert_with(Instant::now).elapsed() >= limit {
+                let why = trouble.detail;
+                let lost = format!("it could not be renewed for {limit:?}: {why}");
                 return (mark, Some(lost));
             }
         }
     }
 
-    /// Renews once: what it came to, or why it is lost.
-    async fn renew_once(&self, mark: &Mark, within: Duration) -> Result<Renewal, String> {
+    /// Renews once, as far as the answer tells; or why it is lost.
+    async fn renew_once(
+        &self,
+        mark: &mut Mark,
+        within: Duration,
+    ) -> Result<Result<(), Trouble>, String> {
         let body = Some(self.body(Some(mark)));
         let request = ApiRequest {
             verb: Verb::Replace,
@@ -111,19 +92,28 @@ impl Keeper {
         };
         let reply = match self.api.send_within(&request, within).await {
             Ok(reply) => reply,
-            Err(trouble) => return Ok(Renewal::Not(trouble)),
+            Err(trouble) => return Ok(Err(trouble)),
         };
         match reply.status {
-            200 => Ok(self
-                .mark(&reply)
-                .map_or_else(|_| Renewal::Not(self.not(&reply)), Renewal::Renewed)),
+            200 => Ok(match self.mark(&reply) {
+                Ok(next) => {
+                    *mark = next;
+                    Ok(())
+                }
+                Err(_) => Err(self.not(&reply)),
+            }),
             404 => Err("it was deleted".to_owned()),
             409 => {
+                // A change of ours whose answer did not come, and nobody tells of when
+                let unanswered = "none of the renewals was answered";
                 let found = self.after_conflict(mark).await?;
-                Ok(found.map_or_else(Renewal::Not, Renewal::Ours))
+                Ok(found.and_then(|found| {
+                    *mark = found;
+                    Err(Trouble::new(TroubleKind::ApiUnavailable, unanswered))
+                }))
             }
             // Forbidden for a moment, or for good: the duration decides
-            _ => Ok(Renewal::Not(self.not(&reply))),
+            _ => Ok(Err(self.not(&reply))),
         }
     }
 

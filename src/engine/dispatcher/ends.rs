@@ -30,7 +30,7 @@ impl Dispatcher {
         if !state.attempt_is_over(now, verdict, &reason, &self.limits, &self.durations) {
             state.paused = state.pause(now, &self.durations);
             state.stage = Stage::Due(now + state.paused);
-        } else if state.needs_controls_again(verdict)
+        } else if state.needs_controls_again(verdict, &reason)
             && let Some(own) = brought.first()
         {
             state.begin_controls_again(own.clone());

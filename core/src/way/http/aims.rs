@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use super::Target;
 use super::binding::Binding;
 use super::sample::sample;
-use crate::config::Target as OutsideTarget;
 use crate::way::exchange::{Host, HttpGet};
 use crate::way::fixture::FixtureName;
 use crate::way::place::{Bound, StandingFixture, StandingNode, StandingPod};
 use crate::way::trouble::{Trouble, TroubleKind};
+use crate::way::vantage::SourceKind;
 
 /// The same, and each once more by port 80.
 fn by_80_too(mut aims: Aims<'_>) -> Aims<'_> {
@@ -39,9 +39,7 @@ impl Target {
             Self::Nodes => return kubelets(at),
             Self::Itself => return itself(at, false),
             Self::ItselfByService => return itself(at, true),
-            Self::OutsideNames | Self::OutsideAddresses => {
-                return Ok(outside(self.set(&at.standing.outside)));
-            }
+            Self::OutsideNames | Self::OutsideAddresses => return Ok(self.outside(at)),
             _ => {}
         }
         let nobody = || Trouble::new(TroubleKind::FixtureFailed, "nobody is asked for it");
@@ -130,6 +128,47 @@ impl Target {
                 }
             }
         }
+    }
+}
+
+impl Target {
+    /// What lies outside the cluster, each known by what it says.
+    fn outside<'a>(self, at: &Bound<'a>) -> Aims<'a> {
+        let targets = self.set(&at.standing.outside).iter().map(|target| {
+            let host = target.address().map(Host::Address);
+            let host = host.unwrap_or_else(|| Host::Name(target.host.clone()));
+            Aim {
+                get: HttpGet {
+                    host,
+                    port: target.port,
+                    path: target.path.clone(),
+                },
+                shown: target.to_string(),
+                by: &[],
+                says: Some(Cow::Borrowed(&target.says)),
+            }
+        });
+        Aims::of(targets.chain(self.name_of_the_cluster(at)))
+    }
+
+    /// What tells whether the cluster's DNS is dead, which is no matter of what lies outside: the name of
+    /// the prober's own Service. Linux alone is asked for it, to excuse Windows.
+    pub(super) fn name_of_the_cluster<'a>(self, at: &Bound<'a>) -> Option<Aim<'a>> {
+        let asks = self == Self::OutsideNames && at.from?.kind == SourceKind::LinuxPod;
+        let prober = at.prober().ok().filter(|_| asks)?;
+        let (name, (_, port)) = (prober.name.as_ref()?, prober.service?);
+        let namespace = &at.standing.namespace;
+        let name = format!("{name}.{namespace}.svc.{}", at.domain().ok()?);
+        Some(Aim {
+            get: HttpGet {
+                host: Host::Name(name.clone()),
+                port,
+                path: "/".to_owned(),
+            },
+            shown: name,
+            by: &[],
+            says: None,
+        })
     }
 }
 
@@ -227,24 +266,6 @@ const LONG: usize = 12_000;
 
 /// The port that a target of its own is about.
 pub(super) const PORT_80: u16 = 80;
-
-/// What lies outside the cluster, each known by what it says.
-fn outside(targets: &[OutsideTarget]) -> Aims<'_> {
-    Aims::of(targets.iter().map(|target| {
-        let host = target.address().map(Host::Address);
-        let host = host.unwrap_or_else(|| Host::Name(target.host.clone()));
-        Aim {
-            get: HttpGet {
-                host,
-                port: target.port,
-                path: target.path.clone(),
-            },
-            shown: target.to_string(),
-            by: &[],
-            says: Some(Cow::Borrowed(&target.says)),
-        }
-    }))
-}
 
 /// One request.
 #[derive(Clone, Debug)]

@@ -153,9 +153,17 @@ impl Way for Http {
             )));
         }
         let targets = aims.each.iter().zip(replies);
-        let targets: Vec<_> = targets
+        let mut targets: Vec<_> = targets
             .map(|(aim, reply)| target_seen(aim, reply))
             .collect::<Result<_, _>>()?;
+        if ask.target.name_of_the_cluster(at).is_some()
+            && let Some(own) = targets.pop()
+            && let HttpAnswer::Failed { class, text } = &own.answer
+            && *class == FailureClass::Dns
+        {
+            let detail = format!("{} is not resolved either: {text}", own.target);
+            return Err(Trouble::new(TroubleKind::NoView, detail));
+        }
         // Where the port that they serve at is closed, too, it is not about port 80
         let of_others = |(aim, seen): (&Aim<'_>, &TargetSeen)| {
             aim.get.port != aims::PORT_80 && seen.by.is_none()

@@ -1,7 +1,8 @@
 use super::*;
 use crate::facts::{PoolName, WindowsBuild};
 use crate::way::{
-    Balancer, Difference, Look, SourceKind, Standing, StandingFixture, StandingNode, VantageKey,
+    Balancer, Difference, Look, SourceKind, Standing, StandingFixture, StandingNode, StandingPod,
+    Taken, VantageKey,
 };
 
 const MARKER: &str = "Windows Container Web Server";
@@ -260,6 +261,104 @@ fn without_a_target_the_question_does_not_arise() {
     none.absent = Some("one node".to_owned());
     let compared = Http::compare(&answers(), &none).expect("told");
     assert_eq!(compared, Comparison::Inapplicable("one node".to_owned()));
+}
+
+/// What a look from a Linux pod at that target came to, by what its requests had for an answer.
+fn from_linux(standing: &Standing, ask: HttpAsk, replies: &[HttpReply]) -> Result<Taken, Trouble> {
+    let from = VantageKey {
+        kind: SourceKind::LinuxPod,
+        pool: Some(PoolName::linux()),
+        node: None,
+    };
+    let at = Bound {
+        from: Some(&from),
+        ..Bound::of(standing)
+    };
+    let expect = HttpExpect::Reached;
+    Look::<Http> { ask, expect }.take(&at, &Reply::Get(replies.to_vec()))
+}
+
+fn said(body: &str) -> HttpReply {
+    HttpReply::Answered {
+        status: 200,
+        body: body.to_owned(),
+    }
+}
+
+/// The pod that looks, and another on a node of its own.
+fn two_linux_pods() -> Standing {
+    let mut standing = Standing::default();
+    let names = [FixtureName::LinuxPodProber, FixtureName::LinuxServer];
+    for (last, name) in (1_u8..).zip(names) {
+        let pod = StandingPod {
+            name: format!("linux-{last}"),
+            uid: String::new(),
+            node: format!("node-{last}"),
+            addresses: vec![[10, 0, 0, last].into()],
+            restarts: 0,
+        };
+        let stands = StandingFixture {
+            service: Some(([10, 96, 0, last].into(), 80)),
+            name: Some("prober".to_owned()),
+            port: Some(8080),
+            domain: Some("cluster.local".to_owned()),
+            pods: vec![pod],
+            ..StandingFixture::default()
+        };
+        standing.fixtures.insert(name.at(None), stands);
+    }
+    standing
+}
+
+#[test]
+fn it_is_about_port_80_only_where_another_port_of_the_same_pods_answers() {
+    let standing = two_linux_pods();
+    let ask = HttpAsk {
+        of: Some(FixtureName::LinuxServer),
+        target: Target::Port80OnOtherNodes,
+    };
+    let (open, closed) = (said("linux-2"), refused(28, "Connection timed out"));
+    let came = |by_8080: &HttpReply, by_80: &HttpReply| {
+        let replies = [by_8080.clone(), by_80.clone()];
+        from_linux(&standing, ask.clone(), &replies)
+            .expect("read")
+            .comparison
+    };
+    assert!(came(&open, &open).holds());
+    assert!(matches!(came(&open, &closed), Comparison::Refuted(_)));
+    assert!(matches!(
+        came(&closed, &closed),
+        Comparison::Inapplicable(_)
+    ));
+}
+
+#[test]
+fn names_outside_say_nothing_of_linux_where_the_cluster_s_own_are_not_resolved() {
+    let standing = two_linux_pods();
+    let ask = HttpAsk {
+        of: None,
+        target: Target::OutsideNames,
+    };
+    let dead = refused(6, "Could not resolve host: a");
+    let came = |outside: &HttpReply, own: &HttpReply| {
+        let replies = [outside.clone(), own.clone()];
+        from_linux(&standing, ask.clone(), &replies).map(|taken| taken.comparison)
+    };
+    let says = &standing.outside.names[0].says;
+    assert!(came(&said(says), &said("")).is_ok_and(|came| came.holds()));
+    assert!(matches!(came(&dead, &said("")), Ok(Comparison::Refuted(_))));
+    // Its Service is another matter
+    let silent = refused(28, "Connection timed out");
+    assert!(matches!(came(&dead, &silent), Ok(Comparison::Refuted(_))));
+    let trouble = came(&dead, &dead).expect_err("the cluster's DNS is dead");
+    assert!(trouble.detail.contains("prober."), "{trouble}");
+}
+
+fn refused(code: u16, text: &str) -> HttpReply {
+    HttpReply::Failed {
+        code,
+        text: text.to_owned(),
+    }
 }
 
 const KUBELET: &str = "Client sent an HTTP request to an HTTPS server.\n";
