@@ -38,7 +38,7 @@ pub use exchange::{
 pub use fact::{Fact, FactExpect, FactSeen, Topic};
 pub use failure::{FailureClass, Signature, StartFailure};
 pub use fixture::{FixtureKey, FixtureName, Need, SchedFixture};
-pub use http::{Http, HttpAnswer, HttpAsk, HttpExpect, HttpSeen, Target, TargetSeen};
+pub use http::{AT_LEAST, Http, HttpAnswer, HttpAsk, HttpExpect, HttpSeen, Target, TargetSeen};
 pub use path::ApiPath;
 pub use ping::{Ping, PingAsk};
 pub use place::{Balancer, Bound, Served, Standing, StandingFixture, StandingNode, StandingPod};
