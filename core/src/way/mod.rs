@@ -31,6 +31,7 @@ pub use admission::{
 };
 pub use compare::{Comparison, Difference};
 pub use denied::{Denied, lacks_namespace};
+pub use disruption::is_disrupted;
 pub use exchange::{
     ApiReply, ApiRequest, ExecReply, ExecRequest, ExitStatus, Host, HttpGet, HttpReply, PingReply,
     Reply, Request, Verb,
