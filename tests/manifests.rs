@@ -8,6 +8,7 @@ use std::process::Command;
 
 use serde_json::{Value as Json, json};
 use tree_sitter::{Node, Parser};
+use winconform_core::config::{Image, Images};
 
 /// Where tests find a control plane.
 const VARIABLE: &str = "WINCONFORM_TEST_KUBECONFIG";
@@ -117,6 +118,17 @@ fn powershell_can_read_every_script() {
     let mut expected = expected.map(str::to_owned);
     expected.sort();
     assert_eq!(read, expected);
+}
+
+#[test]
+fn every_agnhost_is_of_the_release_that_the_image_table_names() {
+    let agnhost = Images::default().of(Image::AgnhostLinux, None);
+    let agnhost = agnhost.expect("an image");
+    let all: Vec<_> = manifests().iter().flat_map(|path| objects(path)).collect();
+    let text = json!(all).to_string();
+    let words = text.split('"').filter(|word| word.contains("agnhost:"));
+    let others: Vec<_> = words.filter(|word| *word != agnhost).collect();
+    assert!(text.contains(&agnhost) && others.is_empty(), "{others:?}");
 }
 
 #[test]

@@ -338,6 +338,27 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn one_that_the_cluster_ended_is_not_waited_for_once_its_controller_has_made_another() {
+        let mut fixtures = fixtures(&Fake::default());
+        let mut evicted = pod("churn-1", "1");
+        evicted["metadata"]["ownerReferences"] = json!([{"kind": "ReplicaSet"}]);
+        evicted["status"] = json!({"phase": "Failed", "reason": "Evicted"});
+        let mut another = pod("churn-2", "1");
+        another["spec"] = json!({"nodeName": "win-a"});
+        another["status"]["phase"] = json!("Running");
+        let objects = [evicted, another].map(|pod| (pod["metadata"]["name"].to_string(), pod));
+        let (_send, pods) = watch::channel(Watched {
+            objects: Arc::new(Objects::from(objects)),
+            refused: None,
+        });
+        fixtures.pods = pods;
+        let stand = fixtures.wait_for_pods(&key(), &[], 1).await;
+        assert_eq!(stand.map(drop), Ok(()));
+        let churned = fixtures.wait_for_these(&key(), 1, &BTreeSet::new()).await;
+        assert_eq!(churned, Ok(()));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn what_may_not_be_deleted_is_told() {
         let fake = Fake::default();
         fake.script("DELETE", 403, json!({"message": "no"}));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use winconform_core::record::Attempted;
 use winconform_core::verdict::{Conclusion, SkipReason};
-use winconform_core::way::{FixtureKey, HttpReply, Reply, Taken, Trouble, VantageKey};
+use winconform_core::way::{FixtureKey, Reply, Taken, Trouble, VantageKey};
 
 /// One look of one check, by their places in the plan.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -31,13 +31,12 @@ impl LookOutcome {
         taken.is_ok_and(|taken| taken.comparison.holds())
     }
 
-    /// Whether a request of it went without an answer.
+    /// Whether a request of it was not answered by one of ours.
     pub(super) fn lacks_an_answer(&self) -> bool {
-        let Some(Reply::Get(replies)) = &self.reply else {
-            return false;
-        };
-        let answered = |reply: &HttpReply| matches!(reply, HttpReply::Answered { .. });
-        !replies.iter().all(answered)
+        let taken = self.taken.as_ref().ok();
+        let targets = taken.and_then(|taken| taken.observation["targets"].as_array());
+        let mut targets = targets.into_iter().flatten();
+        targets.any(|target| target["by"].is_null())
     }
 }
 

@@ -6,7 +6,7 @@ use std::mem::replace;
 use serde_json::Value as Json;
 use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
-use winconform_core::way::{ApiRequest, FixtureKey, Trouble, TroubleKind};
+use winconform_core::way::{ApiRequest, FixtureKey, Trouble, TroubleKind, is_disrupted};
 
 use crate::cluster::hindrance::{Hindrance, awaits_sandbox, refused, sandbox};
 use crate::cluster::kinds::{DEPLOYMENTS, Kind};
@@ -83,7 +83,7 @@ pub(super) fn belongs(pod: &Json, key: &FixtureKey) -> bool {
     is_of(pod, key) && pod["metadata"]["deletionTimestamp"].is_null()
 }
 
-/// Whether a pod is one of a fixture's.
+/// Whether a pod is one of a fixture's; one that the cluster ended is not, where its controller makes another.
 pub(super) fn is_of(pod: &Json, key: &FixtureKey) -> bool {
     let pool = key.pool.as_ref().map_or("", |pool| pool.as_str());
     let labels = &pod["metadata"]["labels"];
@@ -91,6 +91,7 @@ pub(super) fn is_of(pod: &Json, key: &FixtureKey) -> bool {
     labels[labels::FIXTURE] == key.name.as_str()
         && labels[labels::POOL] == pool
         && labels[labels::NODE].as_str() == node.as_deref()
+        && (pod["metadata"]["ownerReferences"].is_null() || !is_disrupted(pod))
 }
 
 /// What nobody could ask for hinders nothing: the wait for the fixture itself goes on.

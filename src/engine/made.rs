@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
-use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -15,7 +14,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 use winconform_core::text::printable;
 use winconform_core::way::{
-    ApiRequest, FixtureKey, FixtureName, Need, StandingPod, Trouble, TroubleKind,
+    ApiRequest, FixtureKey, FixtureName, Need, StandingPod, Trouble, TroubleKind, is_disrupted,
 };
 
 use super::stands::{addresses, is_of_second, restarts};
@@ -295,7 +294,7 @@ impl Object {
             return self.changed("is being deleted by somebody else");
         }
         let stood = self.stood.get();
-        if let Some(how) = stood.and_then(|known| moved(object, &known.addresses)) {
+        if let Some(how) = moved(object, stood) {
             return self.changed(&how);
         }
         let again = stood.is_some_and(|known| restarts(object) > known.restarts);
@@ -339,14 +338,15 @@ impl Object {
     }
 }
 
-/// Why a pod that stood can stand no more as looks are bound to it: it was ended for good, as by an eviction, or
-/// has other addresses, as after its node was rebooted.
-fn moved(pod: &Json, known: &[IpAddr]) -> Option<String> {
+/// Why a pod can stand no more as looks are bound to it: it was ended for good, as by an eviction, or has other
+/// addresses than when it stood, as after its node was rebooted. What a kubelet refuses has never stood.
+fn moved(pod: &Json, stood: Option<&StandingPod>) -> Option<String> {
     let status = &pod["status"];
-    if status["phase"] == "Failed" {
+    if is_disrupted(pod) || stood.is_some() && status["phase"] == "Failed" {
         let reason = status["reason"].as_str().unwrap_or("no reason given");
         return Some(format!("was ended ({})", printable(reason)));
     }
+    let known = &stood?.addresses;
     let now = addresses(pod).filter(|now| !now.is_empty() && now != known)?;
     Some(format!(
         "was given other addresses ({now:?}, not {known:?})"
@@ -568,6 +568,25 @@ mod tests {
         later["status"]["conditions"] = ready;
         fake.put(POD, later);
         made.footing_of_pods(&fake.api(), Instant::now()).await
+    }
+
+    #[test]
+    fn a_pod_that_never_stood_is_another_once_the_cluster_ended_it() {
+        for (reason, ended) in [
+            ("Evicted", true),
+            ("DeadlineExceeded", true),
+            ("Terminated", true),
+            ("PodOSNotSupported", false),
+            ("OutOfcpu", false),
+        ] {
+            let pod = json!({"apiVersion": "v1", "kind": "Pod",
+                "metadata": {"namespace": "a", "name": "p", "uid": "own"},
+                "status": {"phase": "Failed", "reason": reason}});
+            let made = Made::of(&FixtureName::Ring.at(None), std::slice::from_ref(&pod));
+            let changed = made.objects[0].read(&pod).changed;
+            let said = format!("Pod a/p was ended ({reason}) during the run");
+            assert_eq!(changed.map(|one| one.detail), ended.then_some(said));
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -75,8 +75,17 @@ impl Target {
         };
         let of_hosts = |c: char| c.is_ascii_alphanumeric() || ".-:".contains(c);
         // It is written in quotes for curl, whose escape is the backslash
-        let of_paths = |c: char| c.is_ascii_graphic() && !"\"\\<>".contains(c);
-        let valid = !host.is_empty()
+        let of_paths = |c: char| c.is_ascii_graphic() && !"\"\\<>#".contains(c);
+        // curl leaves fragments out, and such segments
+        let plain = path
+            .split('?')
+            .next()
+            .unwrap_or_default()
+            .replace("%2e", ".")
+            .replace("%2E", ".");
+        let mut segments = plain.split('/');
+        let valid = !segments.any(|one| matches!(one, "." | ".."))
+            && !host.is_empty()
             && host.len() <= 253
             && host.chars().all(of_hosts)
             && (!host.contains(':') || host.parse::<IpAddr>().is_ok())
@@ -199,6 +208,7 @@ mod tests {
         for (url, printed) in [
             ("http://example.com", "http://example.com:80/"),
             ("http://192.0.2.1:3128/a?b=c", "http://192.0.2.1:3128/a?b=c"),
+            ("http://a/..b/c.?d=/../", "http://a:80/..b/c.?d=/../"),
             ("http://[fd00::1]/", "http://[fd00::1]:80/"),
             ("http://[fd00::1]:81", "http://[fd00::1]:81/"),
         ] {
@@ -220,6 +230,10 @@ mod tests {
             "http://example.com/\"\nurl = \"http://a",
             "http://example.com/\\",
             "http://example.com/ö",
+            "http://example.com/#a",
+            "http://example.com/a/../b",
+            "http://example.com/.?b",
+            "http://example.com/a/%2E%2e",
         ] {
             assert_eq!(Target::parse(url), None, "{url}");
         }

@@ -5,13 +5,22 @@ use serde_json::Value as Json;
 use super::trouble::{Trouble, TroubleKind};
 use crate::text::printable;
 
+/// Reasons with which clusters end pods; before Kubernetes 1.26 nothing else tells.
+const DISRUPTIONS: [&str; 5] = [
+    "Evicted",
+    "DeadlineExceeded",
+    "Terminated",
+    "NodeShutdown",
+    "NodeLost",
+];
+
 /// Whether the cluster ended a pod for reasons of its own, such as an eviction, a preemption or a node that shut
 /// down (kubernetes.io, "Pod disruption conditions").
-pub(super) fn is_disrupted(pod: &Json) -> bool {
+pub fn is_disrupted(pod: &Json) -> bool {
     let status = &pod["status"];
     let mut conditions = status["conditions"].as_array().into_iter().flatten();
     status["phase"] == "Failed"
-        && (status["reason"] == "Evicted"
+        && (DISRUPTIONS.iter().any(|reason| status["reason"] == *reason)
             || conditions.any(|own| own["type"] == "DisruptionTarget" && own["status"] == "True"))
 }
 

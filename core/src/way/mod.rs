@@ -31,6 +31,7 @@ pub use admission::{
 };
 pub use compare::{Comparison, Difference};
 pub use denied::{Denied, lacks_namespace};
+pub use disruption::is_disrupted;
 pub use exchange::{
     ApiReply, ApiRequest, ExecReply, ExecRequest, ExitStatus, Host, HttpGet, HttpReply, PingReply,
     Reply, Request, Verb,
@@ -38,7 +39,7 @@ pub use exchange::{
 pub use fact::{Fact, FactExpect, FactSeen, Topic};
 pub use failure::{FailureClass, Signature, StartFailure};
 pub use fixture::{FixtureKey, FixtureName, Need, SchedFixture};
-pub use http::{Http, HttpAnswer, HttpAsk, HttpExpect, HttpSeen, Target, TargetSeen};
+pub use http::{AT_LEAST, Http, HttpAnswer, HttpAsk, HttpExpect, HttpSeen, Target, TargetSeen};
 pub use path::ApiPath;
 pub use ping::{Ping, PingAsk};
 pub use place::{Balancer, Bound, Served, Standing, StandingFixture, StandingNode, StandingPod};

@@ -339,7 +339,7 @@ pub(in crate::way) fn is_of(body: &str, pod: &StandingPod) -> bool {
 }
 
 /// A Service that loses one connection in five loses one of so many in 95 of 100 runs: `1 - 0.8^n`.
-const AT_LEAST: usize = 14;
+pub const AT_LEAST: usize = 14;
 
 /// So many requests over connections of their own that, with backends chosen at random, the
 /// chance that one of `pods` meets none is below one in a million: `pods * (1 - 1/pods)^n`.

@@ -10,6 +10,7 @@ mod compare;
 mod sample;
 mod target;
 
+pub use aims::AT_LEAST;
 pub use target::Target;
 
 use std::collections::BTreeSet;

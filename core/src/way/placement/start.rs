@@ -101,21 +101,20 @@ impl Start {
             };
         }
         let reason = waiting["reason"].as_str().unwrap_or_default();
-        let words = format!(
-            "{container}: {}",
-            said(&waiting["reason"], &waiting["message"])
-        );
+        let told = [waiting, &state["terminated"]];
+        let told = told.into_iter().find(|told| told.is_object());
+        let told = told.unwrap_or(waiting);
+        let words = format!("{container}: {}", said(&told["reason"], &told["message"]));
         match reason {
             // Kubelets before 1.31 say here that they wait, and a moment before what for
             "ImagePullBackOff" if !words.contains("ErrImagePull") => Self::Open { words },
             reason if NO_IMAGE.contains(&reason) => Self::NoImage { container, words },
-            _ if not_begun.is_some() => Self::Failed {
-                words: why.first().map_or(words, |why| {
-                    format!("{container}: {}", said(&why["reason"], &why["message"]))
-                }),
-            },
+            _ if not_begun.is_some() => Self::Failed { words },
             reason if NOT_CREATED.contains(&reason) => Self::Failed { words },
-            _ if state["running"].is_object() || ended.iter().any(|ended| ended.is_object()) => {
+            // What waited when the cluster ended its pod is said to be lost, too
+            _ if state["running"].is_object()
+                || (ended.iter()).any(|ended| ended.is_object() && ended["reason"] != LOST) =>
+            {
                 Self::Started
             }
             _ => Self::Open { words },
@@ -125,6 +124,9 @@ impl Start {
 
 /// Reasons with which a container ends that never ran (`kuberuntime`, `ErrRunContainer`; Docker's).
 const NEVER_RAN: [&str; 2] = ["StartError", "ContainerCannotRun"];
+
+/// The reason with which a container ends of which its kubelet knows no more.
+const LOST: &str = "ContainerStatusUnknown";
 
 /// Reasons of a container that waits and has not begun (the kubelet, `pkg/kubelet/kubelet_pods.go`).
 pub const PREPARING: [&str; 2] = ["ContainerCreating", "PodInitializing"];
@@ -274,6 +276,14 @@ mod tests {
         let told = "Back-off pulling image \"x\": ErrImagePull: i/o timeout";
         let no_image = start(&waiting("ImagePullBackOff", told));
         assert!(matches!(no_image, Start::NoImage { .. }), "{no_image:?}");
+    }
+
+    #[test]
+    fn nobody_knows_whether_a_container_started_that_its_kubelet_has_lost() {
+        let lost = json!({"reason": LOST, "exitCode": 137, "message": "gone"});
+        let open = start(&json!({"state": {"terminated": lost}}));
+        let words = "b: ContainerStatusUnknown: gone".to_owned();
+        assert_eq!(open, Start::Open { words });
     }
 
     #[test]
