@@ -61,8 +61,8 @@ pub(super) fn begin(
 
 /// A kubelet's words to an API server that may not use it (kubernetes 1.37.0,
 /// `pkg/kubelet/server/server.go`, `InstallAuthFilter`; the right, `pkg/kubelet/server/auth.go`;
-/// the user, as kubeadm names it). It would refuse attach and logs with the same words: here they
-/// stay as they are, for what is at fault is exec.
+/// the user, as kubeadm names it). It would refuse logs with the same words: here they stay as
+/// they are, for what is at fault is exec.
 fn forbidden(method: &Method) -> String {
     let verb = match *method {
         Method::POST => "create",

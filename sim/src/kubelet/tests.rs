@@ -190,7 +190,6 @@ async fn clients_that_leave_in_the_middle_leave_nothing_behind() {
         "exec/test/web/main?command=sleep&command=3600&output=1",
         "exec/test/web/main?command=cat&input=1&output=1",
         "exec/test/web/main?command=agnhost&command=pause&output=1",
-        "attach/test/web/main?output=1&error=1",
     ] {
         // The empty message that says the streams stand
         let mut socket = scene.session(path, "v5.channel.k8s.io").await;
@@ -358,6 +357,7 @@ async fn refused_sessions_have_words_that_clients_show() {
     let scene = Scene::new();
     for (path, words) in [
         ("portForward/test/web", "does not forward ports"),
+        ("attach/test/web/main", "does not attach"),
         (
             "exec/test/web/main?command=true&output=1",
             "WebSocket upgrade",

@@ -1,4 +1,4 @@
-//! Exec, attach and logs: asked of the node's kubelet, whose answer is the client's.
+//! Exec and logs: asked of the node's kubelet, whose answer is the client's.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

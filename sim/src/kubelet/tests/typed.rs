@@ -1,11 +1,6 @@
 //! Sessions in which the next thing is sent when the answer to the one before has come.
 
-use std::sync::Arc;
-
-use tokio::sync::mpsc;
-
 use super::*;
-use crate::keyboard::Sent;
 
 /// Reads output until it ends with a text.
 async fn until(socket: &mut Socket, text: &str) -> String {
@@ -109,43 +104,4 @@ async fn a_terminal_shows_what_is_typed_and_takes_its_size() {
     send(&mut socket, 0, "exit 3\r").await;
     assert_eq!(exit(&rest(&mut socket).await.0), "3");
     scene.empty().await;
-}
-
-#[tokio::test]
-async fn who_attaches_sends_to_the_first_program_and_sees_its_prompt() {
-    for (once, tty, kept) in [
-        (false, false, false),
-        (true, false, true),
-        (true, true, false),
-    ] {
-        let scene = Scene::new();
-        let (sends, mut sent) = mpsc::unbounded_channel();
-        let log = {
-            let mut book = scene.run.book();
-            let own = &mut book.containers[0];
-            own.input = Some(sends);
-            let spec = Arc::make_mut(&mut own.spec);
-            (spec.stdin_once, spec.tty) = (Some(once), Some(tty));
-            Arc::clone(&own.log)
-        };
-        let path = "attach/test/web/main?input=1&output=1";
-        let mut socket = scene.session(path, "v5.channel.k8s.io").await;
-        let first = socket.next().await.expect("a message");
-        assert_eq!(first.expect("it holds"), Message::Binary(vec![1].into()));
-        log.print(Stream::Out, b"/ # ");
-        assert_eq!(until(&mut socket, "# ").await, "/ # ");
-        send(&mut socket, 0, "ls\n").await;
-        let came = timeout(DEADLINE, sent.recv()).await.expect("in time");
-        assert_eq!(came, Some(Sent::Bytes("ls\n".into())));
-        send(&mut socket, 255, "\0").await;
-        if kept {
-            let came = timeout(DEADLINE, sent.recv()).await.expect("in time");
-            assert_eq!(came, Some(Sent::End));
-            log.end();
-        }
-        let (channels, _) = rest(&mut socket).await;
-        assert_eq!(exit(&channels), 0, "once {once}, tty {tty}");
-        assert_eq!(sent.try_recv().is_ok(), kept, "the client has gone");
-        scene.empty().await;
-    }
 }
