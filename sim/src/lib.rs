@@ -15,8 +15,8 @@
 //! | what a connection comes to | `network.rs`, names in `names.rs` |
 //! | the same without an API server | `memory.rs` |
 //! | how clients outside come in | `proxy.rs`; how many at once: `listen.rs` |
-//! | what a program prints | `program/`; when it comes, and what it reads: `play.rs`, `keyboard.rs` |
-//! | exec, attach, logs and statistics | `kubelet/`; what is kept of a log: `log.rs` |
+//! | what a program prints | `program/`; when it comes: `play.rs` |
+//! | exec, logs and statistics | `kubelet/`; what is kept of a log: `log.rs` |
 //! | all of it in memory, in a time of its own | `loopback.rs` |
 //! | trouble on the way to the API server | `front/` |
 //! | an API server of the simulation's own | `server/` |
@@ -34,7 +34,6 @@ pub mod front;
 mod given;
 mod image;
 mod join;
-mod keyboard;
 mod kubelet;
 mod listen;
 mod lock;

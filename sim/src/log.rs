@@ -128,20 +128,10 @@ impl Log {
         self.reader(|kept| kept.gone + kept.lines.len().saturating_sub(lines) as u64)
     }
 
-    /// A reader of all that comes from now on, lines that are not whole among it.
-    pub(crate) fn from_now(self: &Arc<Self>) -> Reader {
-        let mut reader = self.from_last(0);
-        let kept = locked(&self.kept);
-        reader.told = Some([kept.begun[0].len(), kept.begun[1].len()]);
-        drop(kept);
-        reader
-    }
-
     fn reader(self: &Arc<Self>, place: impl FnOnce(&Kept) -> u64) -> Reader {
         Reader {
             grown: self.grown.subscribe(),
             next: place(&locked(&self.kept)),
-            told: None,
             log: Arc::clone(self),
         }
     }
@@ -151,8 +141,6 @@ impl Log {
 pub(crate) struct Reader {
     log: Arc<Log>,
     next: u64,
-    /// How much of the line that each stream has begun was told, where such lines are.
-    told: Option<[usize; 2]>,
     grown: watch::Receiver<()>,
 }
 
@@ -182,30 +170,11 @@ impl Reader {
         let kept = locked(&self.log.kept);
         let index = self.next.saturating_sub(kept.gone);
         let at = |index: u64| kept.lines.get(usize::try_from(index).ok()?).cloned();
-        let mut line = at(index);
+        let line = at(index);
         if line.is_some() {
             self.next = kept.gone + index + 1;
         }
-        let Some(told) = &mut self.told else {
-            return (line, kept.ended);
-        };
-        if let Some(line) = &mut line {
-            let told = &mut told[line.stream as usize];
-            let before = line.bytes.len().min(*told);
-            *told -= before;
-            line.bytes = line.bytes.slice(before..);
-            return (Some(line.clone()), kept.ended);
-        }
-        let streams = [Stream::Out, Stream::Error].into_iter().zip(told);
-        for (stream, told) in streams {
-            let begun = &kept.begun[stream as usize];
-            if let Some(new) = begun.get(*told..).filter(|new| !new.is_empty()) {
-                *told = begun.len();
-                let (at, bytes) = (wall(), Bytes::copy_from_slice(new));
-                return (Some(Line { at, stream, bytes }), kept.ended);
-            }
-        }
-        (None, kept.ended)
+        (line, kept.ended)
     }
 }
 
@@ -231,33 +200,6 @@ mod tests {
         log.print(Stream::Out, b"too late\n");
         assert_eq!(texts(log.from_last(2)), ["bc\n", "last"]);
         assert_eq!(texts(log.from_last(0)), [""; 0]);
-    }
-
-    #[test]
-    fn who_is_attached_sees_lines_before_they_are_whole() {
-        let log = Log::new();
-        log.print(Stream::Out, b"before\nbeg");
-        let mut attached = log.from_now();
-        let mut follows = log.from_last(0);
-        let next = |reader: &mut Reader| {
-            let line = reader.next()?;
-            Some((
-                line.stream,
-                String::from_utf8_lossy(&line.bytes).into_owned(),
-            ))
-        };
-        let seen = |stream, text: &str| Some((stream, text.to_owned()));
-        assert_eq!(next(&mut attached), None);
-        log.print(Stream::Out, b"un");
-        log.print(Stream::Error, b"e");
-        assert_eq!(next(&mut attached), seen(Stream::Out, "un"));
-        assert_eq!(next(&mut attached), seen(Stream::Error, "e"));
-        log.print(Stream::Out, b"\n$ ");
-        assert_eq!(next(&mut attached), seen(Stream::Out, "\n"));
-        assert_eq!(next(&mut attached), seen(Stream::Out, "$ "));
-        log.end();
-        assert_eq!(next(&mut attached), seen(Stream::Out, ""));
-        assert_eq!(next(&mut follows), seen(Stream::Out, "begun\n"));
     }
 
     #[test]

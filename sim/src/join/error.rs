@@ -44,7 +44,7 @@ pub enum JoinError {
     /// The API server cannot exec into simulated nodes.
     #[error(
         "the API server is Kubernetes {0}; before 1.36 it reaches kubelets by SPDY alone, which simulated \
-         nodes do not speak: exec, attach and all that looks through them would not work"
+         nodes do not speak: exec and all that looks through it would not work"
     )]
     TooOld(String),
     /// No socket for a kubelet.

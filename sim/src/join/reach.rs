@@ -1,4 +1,4 @@
-//! Whether the API server reaches the kubelets, which it must for exec, attach and logs.
+//! Whether the API server reaches the kubelets, which it must for exec and logs.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ const NAMESPACE: &str = "default";
 /// How long the API server may take to reach a kubelet on its own machine.
 const REACHING: Duration = Duration::from_secs(10);
 
-/// Exec, attach and logs will not work.
+/// Exec and logs will not work.
 #[derive(Debug, Error)]
 #[error(
-    "the API server does not reach the kubelet of `{node}` at {address}, so exec, attach and logs will not \
+    "the API server does not reach the kubelet of `{node}` at {address}, so exec and logs will not \
      work: {why}; simulated kubelets listen on loopback alone: the API server must run on the same machine, \
      outside of containers with a network of their own"
 )]

@@ -237,7 +237,7 @@ async fn too_old_a_server_is_named_with_what_will_not_work_and_left_alone() {
             "the API server is Kubernetes v{version}; before 1.36 it reaches kubelets by SPDY"
         );
         assert!(text.starts_with(&named), "{text}");
-        assert!(text.contains("exec, attach"), "{text}");
+        assert!(text.contains("exec and all"), "{text}");
         assert_eq!(*locked(&server.asked), ["GET /version"]);
     }
     nobody_is_left().await;
@@ -420,7 +420,7 @@ async fn a_server_that_does_not_reach_the_kubelets_is_told_of() {
         if let Err(text) = told {
             for words in [
                 "the kubelet of `n0` at 127.",
-                "exec, attach and logs will not work",
+                "exec and logs will not work",
                 why,
             ] {
                 assert!(text.contains(words), "{words}: {text}");

@@ -5,20 +5,22 @@ use std::sync::Arc;
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use serde_json::Value;
-use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::oneshot::Receiver;
 
 use super::server::{Body, text};
-use super::socket::{self, Asked, ERROR, Gone, OUTPUT, Out, Work};
+use super::socket::{self, Asked, ERROR, Gone, OUTPUT, Out, Sent, Work};
 use super::status;
 use crate::cluster::Cluster;
 use crate::fault::FaultKind;
-use crate::keyboard::{Keyboard, Sent};
 use crate::log::Stream;
 use crate::play::{Player, Told};
 use crate::pods::run::PodRun;
-use crate::program::{self, Input, Place, Refusal, Started};
+use crate::program::{self, Place, Refusal, Started};
 use crate::query::Query;
-use crate::topology::Os;
+
+/// What who asks for a terminal is told.
+pub(super) const NO_TERMINAL: &str =
+    "simulated containers have no terminal, and `kubectl exec` without `-t` needs none";
 
 /// Answers the request for a session and runs it behind the answer.
 pub(super) fn begin(
@@ -28,6 +30,9 @@ pub(super) fn begin(
     query: &Query,
     request: Request<Incoming>,
 ) -> Response<Body> {
+    if query.is_set("tty") {
+        return text(StatusCode::NOT_IMPLEMENTED, NO_TERMINAL);
+    }
     if run.suffers(FaultKind::ExecRefused, cluster) {
         return text(StatusCode::FORBIDDEN, &forbidden(request.method()));
     }
@@ -61,8 +66,8 @@ pub(super) fn begin(
 
 /// A kubelet's words to an API server that may not use it (kubernetes 1.37.0,
 /// `pkg/kubelet/server/server.go`, `InstallAuthFilter`; the right, `pkg/kubelet/server/auth.go`;
-/// the user, as kubeadm names it). It would refuse attach and logs with the same words: here they
-/// stay as they are, for what is at fault is exec.
+/// the user, as kubeadm names it). It would refuse logs with the same words: here they stay as
+/// they are, for what is at fault is exec.
 fn forbidden(method: &Method) -> String {
     let verb = match *method {
         Method::POST => "create",
@@ -84,38 +89,29 @@ struct Session {
 }
 
 impl Work for Session {
-    fn os(&self) -> Os {
-        self.place.os
-    }
-
-    async fn run(self, out: &mut Out, sent: UnboundedReceiver<Sent>) -> Result<Value, Gone> {
-        let terminal = self.asked.terminal;
-        let input = match self.asked.input || terminal {
-            true => Input::Open { terminal },
-            false => Input::default(),
-        };
+    async fn run(self, out: &mut Out, sent: Receiver<Sent>) -> Result<Value, Gone> {
         if self.run.exec_fails(&self.cluster, &self.place) {
             return Ok(status::not_run(&self.refused(&Refusal::RpcUnavailable)));
         }
+        let Some(input) = sent.await.map_err(|_| Gone)? else {
+            let words = "hybrid-sim gives a program 64 MiB of input, and this is more";
+            return Ok(status::not_run(words));
+        };
         let world = self.cluster.world();
-        let started = program::start(&self.place, &self.argv, &input, &self.cluster.view(&world));
+        let (input, view) = (input.as_slice().into(), self.cluster.view(&world));
+        let started = program::start(&self.place, &self.argv, &input, &view);
         drop(world);
-        let keyboard = Keyboard::new(self.place.os, terminal, sent);
-        let mut player = Player::new(&self.cluster, started, Some(keyboard));
+        let mut player = Player::new(&self.cluster, started);
         loop {
             match player.next().await {
                 Told::Printed(stream, bytes) => self.tell(out, stream, &bytes).await?,
                 Told::Ended(code) => return Ok(status::exited(&self.argv, code)),
-                Told::TooMuch => {
-                    let words = "hybrid-sim gives a program 64 MiB of input, and this is more";
-                    return Ok(status::not_run(words));
-                }
                 Told::Other(Started::Refused(refusal)) => {
                     return Ok(status::not_run(&self.refused(&refusal)));
                 }
                 Told::Other(Started::Serves { prints, .. } | Started::Stays { prints }) => {
                     self.tell(out, Stream::Out, prints.as_bytes()).await?;
-                    player.stays().await;
+                    return std::future::pending().await;
                 }
                 Told::Other(_) => return std::future::pending().await,
             }
@@ -126,8 +122,8 @@ impl Work for Session {
 impl Session {
     async fn tell(&self, out: &mut Out, stream: Stream, bytes: &[u8]) -> Result<(), Gone> {
         let (channel, wanted) = match stream {
-            Stream::Error if !self.asked.terminal => (ERROR, self.asked.error),
-            _ => (OUTPUT, self.asked.output),
+            Stream::Error => (ERROR, self.asked.error),
+            Stream::Out => (OUTPUT, self.asked.output),
         };
         match wanted {
             true => out.stream(channel, bytes).await,

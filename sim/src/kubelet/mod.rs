@@ -1,9 +1,8 @@
-//! What a kubelet serves: exec, attach, logs, statistics and its health, over TLS, to the API
+//! What a kubelet serves: exec, logs, statistics and its health, over TLS, to the API
 //! server; and what metrics-server makes of the statistics.
 //!
 //! It asks for no client certificate: it listens on loopback and there is nothing to protect.
 
-mod attach;
 mod exec;
 mod logs;
 mod metrics;

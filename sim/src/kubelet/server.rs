@@ -20,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
 
 use super::wire::Wire;
-use super::{attach, exec, logs, stats, usage};
+use super::{exec, logs, stats, usage};
 use crate::cluster::{Cluster, NodeState};
 use crate::listen::{self, Seat};
 use crate::loopback::Listener;
@@ -119,7 +119,7 @@ fn route(cluster: &Arc<Cluster>, node: &NodeState, request: Request<Incoming>) -
     let parts: Vec<&str> = path.trim_end_matches('/').split('/').skip(1).collect();
     match parts.as_slice() {
         ["healthz"] | ["healthz", "ping" | "log" | "syncloop"] => text(StatusCode::OK, "ok"),
-        [what @ ("exec" | "attach"), namespace, pod, rest @ ..] => {
+        ["exec", namespace, pod, rest @ ..] => {
             let (uid, container) = match rest {
                 [container] => (None, *container),
                 [uid, container] => (Some(*uid), *container),
@@ -129,14 +129,15 @@ fn route(cluster: &Arc<Cluster>, node: &NodeState, request: Request<Incoming>) -
             let Some(run) = run.filter(|run| uid.is_none_or(|uid| run.uid == uid)) else {
                 return text(StatusCode::NOT_FOUND, "pod does not exist");
             };
-            match *what {
-                "exec" => exec::begin(cluster, &run, container, &query, request),
-                _ => attach::begin(cluster, &run, container, &query, request),
-            }
+            exec::begin(cluster, &run, container, &query, request)
         }
         ["portForward", _, _] | ["portForward", _, _, _] => text(
             StatusCode::NOT_IMPLEMENTED,
             "this simulated kubelet does not forward ports, as no packet leaves the simulator",
+        ),
+        ["attach", _, _, ..] => text(
+            StatusCode::NOT_IMPLEMENTED,
+            "this simulated kubelet does not attach, and `kubectl logs -f` shows the same lines",
         ),
         _ if request.method() != Method::GET => {
             text(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")

@@ -1,12 +1,10 @@
 //! A session over WebSocket: subprotocols `v5.channel.k8s.io` and `v4.channel.k8s.io`.
 //!
-//! Channels: 0 input, 1 output, 2 error stream, 3 status, 4 terminal size, 255 (v5) end of a
-//! channel. What the client sends is read all the time, so that its pings are answered and its
+//! Channels: 0 input, 1 output, 2 error stream, 3 status, 255 (v5) end of a channel. What the client sends is read all the time, so that its pings are answered and its
 //! going is noticed; what it is sent goes out as fast as it takes it.
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures::stream::{SplitSink, SplitStream};
 use futures::{SinkExt, StreamExt};
 use http::header::{
@@ -18,7 +16,7 @@ use hyper::body::Incoming;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
-use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::sync::oneshot::{self, Receiver, Sender};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -28,10 +26,8 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use super::server::{Body, boxed, text};
 use crate::clock;
 use crate::cluster::Cluster;
-use crate::keyboard::Sent;
 use crate::listen::Seat;
 use crate::query::Query;
-use crate::topology::Os;
 
 const INPUT: u8 = 0;
 pub(super) const OUTPUT: u8 = 1;
@@ -55,24 +51,19 @@ type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
 /// Which streams the client wants.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "four flags of a query")]
 pub(super) struct Asked {
     pub(super) input: bool,
     pub(super) output: bool,
     pub(super) error: bool,
-    pub(super) terminal: bool,
 }
 
 impl Asked {
     /// Why a kubelet refuses the choice (`remotecommand.NewOptions`), or the choice.
     pub(super) fn read(query: &Query) -> Result<Self, &'static str> {
-        let terminal = query.is_set("tty");
         let asked = Self {
             input: query.is_set("input"),
             output: query.is_set("output"),
-            // A terminal has one stream: "TTY is set, stderr is ignored"
-            error: query.is_set("error") && !terminal,
-            terminal,
+            error: query.is_set("error"),
         };
         if asked.input || asked.output || asked.error {
             Ok(asked)
@@ -86,21 +77,21 @@ impl Asked {
 #[derive(Debug)]
 pub(super) struct Gone;
 
+/// All that the client sends to a program; `None` where it is more than one is given.
+pub(super) type Sent = Option<Vec<u8>>;
+
 /// What a session does: it gets the sending side and the input, and gives the Status to end with.
 pub(super) trait Work: Send + 'static {
-    fn os(&self) -> Os;
     fn run(
         self,
         out: &mut Out,
-        input: UnboundedReceiver<Sent>,
+        input: Receiver<Sent>,
     ) -> impl Future<Output = Result<Value, Gone>> + Send;
 }
 
 /// The sending side.
 pub(super) struct Out {
     sink: SplitSink<Socket, Message>,
-    /// Whether a terminal makes `\r\n` of `\n`, as that of Linux does (termios, `ONLCR`).
-    returns: bool,
 }
 
 impl Out {
@@ -115,24 +106,10 @@ impl Out {
     /// Sends what a program prints, as far as the client has room for it.
     pub(super) async fn stream(&mut self, channel: u8, bytes: &[u8]) -> Result<(), Gone> {
         for chunk in bytes.chunks(CHUNK) {
-            match self.returns {
-                true => self.message(channel, &with_returns(chunk)).await?,
-                false => self.message(channel, chunk).await?,
-            }
+            self.message(channel, chunk).await?;
         }
         Ok(())
     }
-}
-
-fn with_returns(bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 16);
-    for byte in bytes {
-        if *byte == b'\n' {
-            out.push(b'\r');
-        }
-        out.push(*byte);
-    }
-    out
 }
 
 /// Answers the request for a session and runs it behind the answer.
@@ -191,17 +168,15 @@ async fn serve(upgraded: Upgraded, asked: Asked, work: impl Work) {
     let io = TokioIo::new(upgraded);
     let socket = Socket::from_raw_socket(io, Role::Server, Some(config)).await;
     let (sink, stream) = socket.split();
-    let os = work.os();
-    let mut out = Out {
-        sink,
-        returns: asked.terminal && os == Os::Linux,
+    let mut out = Out { sink };
+    let (sends, input) = oneshot::channel();
+    let mut collector = Collector {
+        bytes: Vec::new(),
+        sends: Some(sends),
     };
-    let (sends, input) = mpsc::unbounded_channel();
-    let collector = Collector {
-        sends,
-        taken: 0,
-        wanted: asked.input,
-    };
+    if !asked.input {
+        collector.end();
+    }
     let mut reading = std::pin::pin!(read(stream, collector));
     let working = async {
         // wsstream tells the client that the streams stand by an empty message on the lowest one
@@ -230,29 +205,33 @@ async fn serve(upgraded: Upgraded, asked: Asked, work: impl Work) {
     }
 }
 
-/// Hands the input on, up to a bound.
+/// Keeps the input until it is whole, up to a bound.
 struct Collector {
-    sends: UnboundedSender<Sent>,
-    taken: usize,
-    wanted: bool,
+    bytes: Vec<u8>,
+    sends: Option<Sender<Sent>>,
 }
 
 impl Collector {
-    fn take(&mut self, bytes: Bytes) {
-        if self.taken > MOST_INPUT {
+    fn take(&mut self, bytes: &[u8]) {
+        if self.sends.is_none() {
             return;
         }
-        self.taken += bytes.len();
-        self.tell(match self.taken > MOST_INPUT {
-            true => Sent::TooMuch,
-            false => Sent::Bytes(bytes),
-        });
+        self.bytes.extend_from_slice(bytes);
+        if self.bytes.len() > MOST_INPUT {
+            self.bytes = Vec::new();
+            self.tell(None);
+        }
     }
 
-    fn tell(&self, sent: Sent) {
-        if self.wanted {
-            // Nobody listens once the program has ended
-            let _ = self.sends.send(sent);
+    fn end(&mut self) {
+        let bytes = std::mem::take(&mut self.bytes);
+        self.tell(Some(bytes));
+    }
+
+    fn tell(&mut self, sent: Sent) {
+        if let Some(sends) = self.sends.take() {
+            // Nobody waits once the session has ended
+            let _ = sends.send(sent);
         }
     }
 }
@@ -262,9 +241,8 @@ async fn read(mut stream: SplitStream<Socket>, mut input: Collector) {
     while let Some(Ok(message)) = stream.next().await {
         match message {
             Message::Binary(bytes) => match bytes.split_first() {
-                Some((&INPUT, _)) => input.take(bytes.slice(1..)),
-                Some((&CLOSE, [INPUT, ..])) => input.tell(Sent::End),
-                // The terminal's size among them: no program here looks at it
+                Some((&INPUT, rest)) => input.take(rest),
+                Some((&CLOSE, [INPUT, ..])) => input.end(),
                 _ => {}
             },
             Message::Close(_) => return,
@@ -279,30 +257,27 @@ mod tests {
 
     #[test]
     fn input_has_a_bound() {
-        let (sends, mut told) = mpsc::unbounded_channel();
+        let (sends, mut told) = oneshot::channel();
         let mut collector = Collector {
-            sends,
-            taken: 0,
-            wanted: true,
+            bytes: Vec::new(),
+            sends: Some(sends),
         };
-        let megabyte = Bytes::from(vec![b'x'; 1 << 20]);
+        let megabyte = vec![b'x'; 1 << 20];
         for _ in 0..MOST_INPUT >> 20 {
-            collector.take(megabyte.clone());
-            assert_eq!(told.try_recv(), Ok(Sent::Bytes(megabyte.clone())));
+            collector.take(&megabyte);
         }
-        for _ in 0..2 {
-            collector.take(megabyte.clone());
-        }
-        assert_eq!(told.try_recv(), Ok(Sent::TooMuch));
-        assert!(told.try_recv().is_err(), "it is told once");
+        assert!(told.try_recv().is_err(), "it may go on");
+        collector.take(b"x");
+        assert_eq!(told.try_recv(), Ok(None));
+        collector.take(&megabyte);
+        assert!(collector.bytes.is_empty(), "nobody needs it");
     }
 
     #[test]
     fn streams_are_chosen() {
         let read = |query| Asked::read(&Query::parse(Some(query)));
-        let asked = read("output=1&error=1&tty=1&input=true").expect("it is whole");
-        assert!(asked.input && asked.output && !asked.error && asked.terminal);
-        assert!(read("command=date&tty=1").is_err());
-        assert_eq!(with_returns(b"a\nb\r\n"), b"a\r\nb\r\r\n");
+        let asked = read("output=1&error=0&input=true").expect("it is whole");
+        assert!(asked.input && asked.output && !asked.error);
+        assert!(read("command=date").is_err());
     }
 }

@@ -1,7 +1,5 @@
 //! Clients as they are: in a hurry, slow, and gone in the middle. Whatever they do, no task is left.
 
-mod typed;
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -160,26 +158,16 @@ async fn both_protocols_end_with_a_status_and_close_1000() {
 }
 
 #[tokio::test]
-async fn input_ends_on_channel_255_and_a_terminal_returns_the_carriage() {
+async fn input_ends_on_channel_255() {
     let scene = Scene::new();
     let cat = "exec/test/web/main?command=cat&input=1&output=1";
     let mut socket = scene.session(cat, "v5.channel.k8s.io").await;
-    for message in [
-        b"\0a\n".as_slice(),
-        b"\x04{\"Width\":80,\"Height\":24}",
-        b"\xff\0",
-    ] {
+    for message in [b"\0a\n".as_slice(), b"\xff\0"] {
         let message = Message::Binary(message.to_vec().into());
         socket.send(message).await.expect("it is taken");
     }
     let (channels, _) = rest(&mut socket).await;
     assert_eq!(channels[1], b"a\n");
-    let cat = format!("{cat}&tty=1");
-    let mut socket = scene.session(&cat, "v5.channel.k8s.io").await;
-    let typed = Message::Binary(b"\0a\n\x04".to_vec().into());
-    socket.send(typed).await.expect("it is taken");
-    let (channels, _) = rest(&mut socket).await;
-    assert_eq!(channels[1], b"a\r\na\r\n", "typed, and printed");
     scene.empty().await;
 }
 
@@ -190,7 +178,6 @@ async fn clients_that_leave_in_the_middle_leave_nothing_behind() {
         "exec/test/web/main?command=sleep&command=3600&output=1",
         "exec/test/web/main?command=cat&input=1&output=1",
         "exec/test/web/main?command=agnhost&command=pause&output=1",
-        "attach/test/web/main?output=1&error=1",
     ] {
         // The empty message that says the streams stand
         let mut socket = scene.session(path, "v5.channel.k8s.io").await;
@@ -358,6 +345,8 @@ async fn refused_sessions_have_words_that_clients_show() {
     let scene = Scene::new();
     for (path, words) in [
         ("portForward/test/web", "does not forward ports"),
+        ("attach/test/web/main", "does not attach"),
+        ("exec/test/web/main?command=sh&tty=1", "have no terminal"),
         (
             "exec/test/web/main?command=true&output=1",
             "WebSocket upgrade",

@@ -6,10 +6,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, EphemeralContainer, Pod, PodCondition};
-use tokio::sync::mpsc::UnboundedSender;
 
 use crate::clock;
-use crate::keyboard::Sent;
 use crate::log::Log;
 use crate::program::Place;
 use crate::topology::Os;
@@ -93,8 +91,6 @@ pub(crate) struct ContainerBook {
     /// What this run has printed, and what the one before it had.
     pub(crate) log: Arc<Log>,
     pub(crate) last_log: Option<Arc<Log>>,
-    /// The way to what its first program reads, while it runs and if it does.
-    pub(crate) input: Option<UnboundedSender<Sent>>,
     /// Where exec finds itself, while the container runs.
     pub(crate) place: Option<Place>,
     /// Whether it will not be started again.
@@ -376,7 +372,6 @@ impl ContainerBook {
             past_startup: false,
             log: Log::new(),
             last_log: None,
-            input: None,
             place: None,
             over: false,
         }

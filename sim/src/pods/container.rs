@@ -15,7 +15,7 @@ use crate::cluster::Cluster;
 use crate::fault::FaultKind;
 use crate::image::{Family, Image};
 use crate::log::{Log, Stream};
-use crate::program::{self, Place, Started};
+use crate::program::{self, Input, Place, Started};
 use crate::topology::Os;
 
 /// Exit code of a process whose DLLs cannot be initialised: 0xC0000142, `STATUS_DLL_INIT_FAILED`.
@@ -127,7 +127,6 @@ impl Slot<'_> {
                 container.ready = code == 0 && self.role == Role::Init;
                 container.past_startup = false;
                 container.place = None;
-                container.input = None;
                 container.over = !again;
                 container.state = State::Finished(finished.clone());
             });
@@ -251,7 +250,7 @@ impl Slot<'_> {
             Some(text) => Err(text),
             None => {
                 let world = cluster.world();
-                match program::start(&place, &argv, &self.input(), &cluster.view(&world)) {
+                match program::start(&place, &argv, &Input::default(), &cluster.view(&world)) {
                     Started::Refused(refusal) => Err(start::text(&refusal, self.os(), &hex)),
                     started => Ok(started),
                 }

@@ -109,7 +109,7 @@ impl Slot<'_> {
             &self.cluster.view(&world),
         );
         drop(world);
-        let mut player = Player::new(self.cluster, started, None);
+        let mut player = Player::new(self.cluster, started);
         let mut output = Vec::new();
         loop {
             match player.next().await {
@@ -119,7 +119,7 @@ impl Slot<'_> {
                 }
                 Told::Ended(code) => return Execed::Ended(code, output),
                 Told::Other(Started::Refused(refusal)) => return refused(&refusal),
-                Told::Other(_) | Told::TooMuch => return Execed::Stays,
+                Told::Other(_) => return Execed::Stays,
             }
         }
     }

@@ -1,51 +1,25 @@
-//! The first program of a container: what it reads, what it prints, and what listens while it runs.
-
-use tokio::sync::mpsc;
+//! The first program of a container: what it prints, and what listens while it runs.
 
 use super::container::Slot;
 use super::listening::Listening;
-use crate::keyboard::Keyboard;
 use crate::log::Stream;
 use crate::play::{Player, Told};
-use crate::program::{Input, Started};
+use crate::program::Started;
 
 impl Slot<'_> {
-    /// What the first program reads: whatever is sent to who attaches, if its spec says so.
-    pub(super) fn input(self) -> Input {
-        let terminal = self.spec.tty == Some(true);
-        match terminal || self.spec.stdin == Some(true) {
-            true => Input::Open { terminal },
-            false => Input::default(),
-        }
-    }
-
-    /// Opens the container's input, if it has one.
-    fn keyboard(self) -> Option<Keyboard> {
-        let Input::Open { terminal } = self.input() else {
-            return None;
-        };
-        let (sends, sent) = mpsc::unbounded_channel();
-        let reads = self.spec.stdin == Some(true);
-        self.book(|container| container.input = reads.then_some(sends));
-        Some(Keyboard::new(self.os(), terminal, sent))
-    }
-
     /// Lets the program run to its end, if it has one.
     pub(super) async fn run_program(self, started: Started) -> u32 {
         let clock = self.cluster.clock;
         let log = self.log();
         let print = |stream, bytes: &[u8]| log.print(stream, bytes);
-        let mut player = Player::new(self.cluster, started, self.keyboard());
+        let mut player = Player::new(self.cluster, started);
         let other = loop {
             match player.next().await {
                 Told::Printed(stream, bytes) => print(stream, &bytes),
                 Told::Ended(code) => return code,
                 Told::Other(other) => break other,
-                Told::TooMuch => {}
             }
         };
-        // It reads nothing, so that what is sent to it goes nowhere
-        drop(player);
         match other {
             Started::Serves {
                 listening,
@@ -62,10 +36,7 @@ impl Slot<'_> {
                 print(Stream::Out, prints.as_bytes());
                 std::future::pending().await
             }
-            Started::Ended(_)
-            | Started::GoesOn { .. }
-            | Started::Reads { .. }
-            | Started::Refused(_) => {
+            Started::Ended(_) | Started::GoesOn { .. } | Started::Refused(_) => {
                 unreachable!("it has been played, or was not started")
             }
         }

@@ -4,17 +4,15 @@
 //! `& && ||` join commands, `|` pipes, `^` escapes, `%NAME%` expands; quotes protect all but `%`.
 
 mod files;
-mod input;
 mod syntax;
 mod variables;
 
 use super::input::Input;
-use super::script::{List, Machine, Phrase, Step, Tongue, not_understood, number, path};
+use super::script::{List, Machine, Step, Tongue, not_understood, number, path};
 use super::windows::{launch, words};
 use super::{NOT_SIMULATED, Place, Ran, Refusal, Sight, Started, system};
 use crate::topology::Build;
 use files::{directory, type_files};
-pub(super) use input::reading;
 pub(super) use variables::variable;
 use variables::{expanded, set};
 
@@ -60,23 +58,6 @@ impl Tongue for Cmd {
 
     fn set(&self, machine: &mut Machine, name: &str, value: String) -> Result<(), Ran> {
         machine.assign(name, value, false)
-    }
-
-    fn prompt(&self, machine: &Machine, _: bool) -> String {
-        format!("\r\n{}>", standing(&machine.place))
-    }
-
-    fn shown(&self, line: &str) -> String {
-        format!("{}\r\n", line.trim_end_matches(['\r', '\n']))
-    }
-
-    fn phrase(&self, machine: &mut Machine, lines: &str) -> Phrase {
-        input::phrase(machine, lines)
-    }
-
-    /// At a console Ctrl-Z is an empty line to it.
-    fn end(&self, machine: &Machine, terminal: bool) -> Option<Ran> {
-        (!terminal).then(|| Ran::code(machine.level))
     }
 }
 
@@ -448,46 +429,6 @@ mod tests {
         ] {
             assert_eq!(cmd(line).2, NOT_SIMULATED, "{line}");
         }
-    }
-
-    #[test]
-    fn commands_are_read_from_the_input() {
-        let typed = |family, input: &str| {
-            let nothing = super::super::tests::Empty::default();
-            let line = ["cmd.exe".to_owned()];
-            match super::super::start(
-                &place(Os::Windows, family),
-                &line,
-                &input.as_bytes().into(),
-                &nothing.view(),
-            ) {
-                Started::Ended(ran) => (String::from_utf8(ran.stdout).expect("text"), ran.code),
-                other => panic!("{other:?}"),
-            }
-        };
-        let (text, code) = typed(
-            Family::Servercore,
-            "set A=1\r\necho %A%& cd C:\\Users\nver\nexit 3\necho no",
-        );
-        let banner = "Microsoft Windows [Version 10.0.20348.";
-        assert!(text.starts_with(banner) && code == 3, "{text}");
-        assert!(text.contains("reserved.\r\n\r\nC:\\>set A=1\r\n\r\nC:\\>echo %A%& cd C:\\Users\r\n1\r\n\r\nC:\\Users>ver\r\n"), "{text}");
-        assert!(text.ends_with("\r\nC:\\Users>exit 3\r\n"), "{text}");
-        let (text, code) = typed(Family::Nanoserver, "cmd /c exit 5\n");
-        assert!(
-            text.ends_with("\r\nC:\\>cmd /c exit 5\r\n\r\nC:\\>"),
-            "{text}"
-        );
-        assert_eq!(code, 5);
-        assert_eq!(
-            typed(Family::Servercore, "for /f %a in (x) do y\necho no").1,
-            NOT_SIMULATED
-        );
-        assert!(
-            typed(Family::Servercore, "")
-                .0
-                .ends_with("reserved.\r\n\r\nC:\\>")
-        );
     }
 
     #[test]

@@ -143,7 +143,8 @@ fn every_program_has_a_row() {
             "ip" => &[name, "addr"],
             "nslookup" | "printf" | "which" | "where" | "find" | "findstr" | "grep" | "mkdir"
             | "rm" | "touch" => &[name, "a"],
-            "pwsh" => &[name, "hostname"],
+            "cmd" => &[name, "/c", "hostname"],
+            "powershell" | "pwsh" => &[name, "hostname"],
             "seq" | "sleep" => &[name, "1"],
             "head" | "tail" => &[name, "-n1"],
             "wc" => &[name, "-l"],

@@ -38,7 +38,7 @@ mod transcripts;
 mod turns;
 mod windows;
 
-pub(crate) use input::{Ear, Heard, Input, Wants, interrupted};
+pub(crate) use input::Input;
 pub(crate) use ran::{End, Followed, Piece, Ran, Rest};
 pub(crate) use turns::Turns;
 pub(crate) use windows::CONTROL_C;
@@ -186,8 +186,6 @@ pub(crate) enum Started {
     Stays { prints: String },
     /// It has done something, and does more: sooner or later it ends, serves or stays.
     GoesOn { ran: Ran, rest: Rest },
-    /// It has done something, and waits for what it reads.
-    Reads { ran: Ran, wants: Wants, ear: Ear },
     /// It has come to its end.
     Ended(Ran),
     /// There is no such program.
@@ -278,12 +276,6 @@ fn linux(place: &Place, file: &str, argv: &[String], input: &Input, view: &Sight
     let seat = Seat { place, view: *view };
     match name {
         "agnhost" if agnhost => agnhost::run(place, rest, &seat),
-        "curl" if agnhost && input.is_open() && curl::reads_input(rest) => {
-            let (place, file, argv) = (place.clone(), file.to_owned(), argv.to_vec());
-            input::gathers(place.os, move |all, view| {
-                linux(&place, &file, &argv, &all.into(), view)
-            })
-        }
         "curl" if agnhost => {
             let input = input.bytes();
             Started::Ended(curl::run(&curl::Build::ALPINE, rest, input, &seat))
@@ -294,7 +286,6 @@ fn linux(place: &Place, file: &str, argv: &[String], input: &Input, view: &Sight
             [flag, script, named @ ..] if flag == "-c" => {
                 shell::with(place, script, named, input, view)
             }
-            [] => shell::reading(place, input, view),
             _ => Refusal::not_simulated(&argv.join(" ")),
         },
         _ => shell::applet(place, name, rest, input, view)

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::input::Input;
-use super::script::{Machine, Step, not_understood, number, path, too_long};
+use super::script::{Machine, Step, Tongue, not_understood, number, path, too_long};
 use super::seat::Seat;
 use super::windows::launch;
 use super::{Place, Ran, Refusal, Sight, Started, nslookup, system};
@@ -17,24 +17,13 @@ mod arguments;
 mod listener;
 mod requests;
 mod statements;
-mod tongue;
 
 /// Runs `powershell ARGS`.
 pub(super) fn run(place: &Place, args: &[String], input: &Input, view: &Sight<'_>) -> Started {
-    let Some(script) = script(args) else {
+    // about_PowerShell_exe: the value `-` of -Command stands for the input
+    let Some(script) = script(args).filter(|script| !matches!(&**script, "" | "-")) else {
         return Refusal::not_simulated(&format!("powershell {}", args.join(" ")));
     };
-    // about_PowerShell_exe: the value `-` of -Command stands for the input, and no prompt is shown
-    if script == "-" {
-        let script = String::from_utf8_lossy(input.bytes());
-        if script.contains("HttpListener") {
-            return listener::http_listener(&script);
-        }
-        return Machine::reading(&PowerShell, place, false, input, view).run(view);
-    }
-    if script.is_empty() {
-        return tongue::prompting(place, args, input, view);
-    }
     if let Some(refused) = too_long(&script) {
         return refused;
     }
@@ -71,6 +60,26 @@ fn script(args: &[String]) -> Option<String> {
 }
 
 struct PowerShell;
+
+impl Tongue for PowerShell {
+    fn step(&self, machine: &mut Machine, text: &str, input: &Input, view: &Sight<'_>) -> Step {
+        step(machine, text, input, view)
+    }
+
+    /// `about_PowerShell_exe`: where no `exit` says it, the exit code is whether the last command
+    /// succeeded, and codes other than 0 and 1 are converted to 1.
+    fn last(&self, code: u32) -> u32 {
+        code.min(1)
+    }
+
+    fn words(&self, _: &mut Machine, _: &str, _: &Sight<'_>) -> Result<Vec<String>, Ran> {
+        Ok(Vec::new())
+    }
+
+    fn set(&self, _: &mut Machine, _: &str, _: String) -> Result<(), Ran> {
+        Ok(())
+    }
+}
 
 fn step(machine: &mut Machine, statement: &str, input: &Input, view: &Sight<'_>) -> Step {
     let Machine { place, level, .. } = machine;
@@ -318,7 +327,7 @@ fn version(seat: &Seat<'_>) -> Ran {
 #[cfg(test)]
 mod tests {
     use super::super::NOT_SIMULATED;
-    use super::super::tests::{Empty, argv, place, run as start};
+    use super::super::tests::{Empty, place, run as start};
     use super::*;
     use crate::world::Page;
 
@@ -459,40 +468,6 @@ mod tests {
             let ran = ended(start(&servercore, &["powershell", "-Command", script]));
             assert_eq!(ran.code, code, "{script}");
         }
-        let typed = |args: &[&str], input: &str| {
-            let nothing = Empty::default();
-            let started = super::super::start(
-                &servercore,
-                &argv(args),
-                &input.as_bytes().into(),
-                &nothing.view(),
-            );
-            ended(started)
-        };
-        for args in [
-            &["powershell", "-NoProfile", "-Command", "-"][..],
-            &["powershell", "-"],
-        ] {
-            let ran = typed(args, "Write-Output a\r\nhostname\nexit 3\n");
-            assert_eq!(
-                (ran.stdout.as_slice(), ran.code),
-                (&b"a\r\nprober\r\n"[..], 3)
-            );
-        }
-        // Through a pipe each letter is shown where it is read
-        let ran = typed(&["powershell"], "hostname\nnonesuch\n");
-        let shown = String::from_utf8(ran.stdout).expect("text");
-        let banner = "Windows PowerShell\r\nCopyright (C) Microsoft Corporation. All rights reserved.\r\n\r\n";
-        assert_eq!(
-            shown,
-            format!("{banner}PS C:\\> hostname\nprober\r\nPS C:\\> nonesuch\nPS C:\\> ")
-        );
-        assert_eq!(ran.code, 1, "the last command failed");
-        let ran = typed(&["powershell", "-NoLogo"], "exit 5\n");
-        assert_eq!(
-            (ran.stdout.as_slice(), ran.code),
-            (&b"PS C:\\> exit 5\n"[..], 5)
-        );
         for (args, code) in [
             (
                 &[
@@ -506,6 +481,8 @@ mod tests {
             ),
             (&["powershell", "-File", "a.ps1"], NOT_SIMULATED),
             (&["powershell", "-EncodedCommand", "aAA="], NOT_SIMULATED),
+            (&["powershell", "-Command", "-"], NOT_SIMULATED),
+            (&["powershell"], NOT_SIMULATED),
         ] {
             assert_eq!(ended(start(&servercore, args)).code, code, "{args:?}");
         }

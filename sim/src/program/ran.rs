@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::input::{Ear, Heard};
 use super::{MOST_STEPS, Refusal, Sight, Spent, Started, View};
 use crate::log::Stream;
 
@@ -259,11 +258,6 @@ impl Started {
                 ran: before.then(ran),
                 rest,
             },
-            Self::Reads { ran, wants, ear } => Self::Reads {
-                ran: before.then(ran),
-                wants,
-                ear,
-            },
             other if before == Ran::code(before.code) => other,
             other => Self::GoesOn {
                 ran: before,
@@ -288,13 +282,6 @@ impl Started {
                 ran,
                 rest: Rest::new(move |view| rest.at(view).with_next(view, Arc::clone(&next))),
             },
-            Self::Reads { ran, wants, ear } => Self::Reads {
-                ran,
-                wants,
-                ear: Ear::new(move |heard, view| {
-                    ear.at(heard, view).with_next(view, Arc::clone(&next))
-                }),
-            },
             other => other,
         }
     }
@@ -306,11 +293,6 @@ impl Started {
             Self::GoesOn { ran, rest } => Self::GoesOn {
                 ran: change(ran),
                 rest: Rest::new(move |view| rest.at(view).each(Arc::clone(&change))),
-            },
-            Self::Reads { ran, wants, ear } => Self::Reads {
-                ran: change(ran),
-                wants,
-                ear: Ear::new(move |heard, view| ear.at(heard, view).each(Arc::clone(&change))),
             },
             Self::Stays { prints } if !prints.is_empty() => {
                 Self::stays().after(change(Ran::prints(prints)))
@@ -343,12 +325,6 @@ impl Started {
         for _ in 0..turns {
             let (ran, rest) = match self {
                 Self::GoesOn { ran, rest } => (ran, rest),
-                // A substitution, for whose command to type the whole would have to wait
-                Self::Reads { .. } if !afresh => break,
-                // Nobody types anything here
-                Self::Reads { ran, ear, .. } => {
-                    (ran, Rest::new(move |view| ear.at(&Heard::End, view)))
-                }
                 Self::Ended(ran) => {
                     return Followed {
                         ran: so_far.then(ran),

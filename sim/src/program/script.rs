@@ -9,7 +9,7 @@ use super::input::Input;
 use super::{Place, Ran, Refusal, Started};
 use crate::log::Stream;
 use crate::topology::Os;
-pub(super) use machine::{Machine, Phrase, Step, Tongue};
+pub(super) use machine::{Machine, Step, Tongue};
 
 /// How a command follows the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

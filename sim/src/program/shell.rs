@@ -13,7 +13,7 @@ mod text;
 use std::time::Duration;
 
 use super::input::Input;
-use super::script::{Machine, Phrase, Step, Tongue, not_understood, path, too_long};
+use super::script::{Machine, Step, Tongue, not_understood, path, too_long};
 use super::{Place, Ran, Refusal, Sight, Started, launch, system};
 use crate::image::Family;
 pub(in crate::program) use applets::applet;
@@ -48,11 +48,6 @@ pub(super) fn with(
         }
         Err(why) => not_understood(script, why),
     }
-}
-
-/// Reads its script from its input; at a terminal it says when it does.
-pub(super) fn reading(place: &Place, input: &Input, view: &Sight<'_>) -> Started {
-    Machine::reading(&Sh, place, input.is_terminal(), input, view).run(view)
 }
 
 struct Sh;
@@ -100,47 +95,6 @@ impl Tongue for Sh {
     fn set(&self, machine: &mut Machine, name: &str, value: String) -> Result<(), Ran> {
         let exported = machine.place.env.contains_key(name);
         machine.assign(name, value, exported)
-    }
-
-    /// shell/ash.c, `init`: `\w \$ `, where the home directory, /root, is `~` (libbb/lineedit.c).
-    fn prompt(&self, machine: &Machine, more: bool) -> String {
-        if more {
-            return "> ".to_owned();
-        }
-        let directory = match machine.place.directory.as_str() {
-            "" => "/",
-            "/root" => "~",
-            directory => directory,
-        };
-        let sign = match machine.place.user.as_deref() {
-            None | Some("0") => '#',
-            Some(_) => '$',
-        };
-        format!("{directory} {sign} ")
-    }
-
-    fn shown(&self, _: &str) -> String {
-        String::new()
-    }
-
-    fn phrase(&self, _: &mut Machine, lines: &str) -> Phrase {
-        if syntax::is_open(lines) {
-            return Phrase::Unfinished;
-        }
-        match syntax::parse(lines) {
-            Ok(list) => Phrase::Commands(list),
-            Err(Phrase::UNFINISHED) => Phrase::Unfinished,
-            Err(why) => {
-                let text = format!("{why} in `{}`", lines.trim_end());
-                Phrase::NotUnderstood(Refusal::instead_of(&text))
-            }
-        }
-    }
-
-    /// shell/ash.c, `cmdloop`: at a terminal a new line is begun.
-    fn end(&self, machine: &Machine, terminal: bool) -> Option<Ran> {
-        let shown = if terminal { "\n" } else { "" };
-        Some(Ran::prints(shown).ending(machine.code))
     }
 }
 

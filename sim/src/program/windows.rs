@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::input::{Input, gathers};
+use super::input::Input;
 use super::seat::Seat;
 use super::{
     Place, Ran, Refusal, Sight, Started, agnhost, cmd, curl, ipconfig, nslookup, ping, powershell,
@@ -43,12 +43,6 @@ pub(super) fn launch(
     let in_system = folder.is_empty() || format!("{folder}\\").starts_with(SYSTEM32);
     let missing = || Started::Refused(Refusal::Missing(file.to_owned()));
     let seat = Seat { place, view: *view };
-    if input.is_open() && reads(name, rest) {
-        let (place, file, argv) = (place.clone(), file.to_owned(), argv.to_vec());
-        return gathers(place.os, move |all, view| {
-            launch(&place, &file, &argv, &all.into(), view)
-        });
-    }
     match name {
         "agnhost" if place.family == Family::Agnhost => agnhost::run(place, rest, &seat),
         // Dockerfile_windows of agnhost: its own curl stands in C:\curl\AMD64, while PATH has
@@ -70,8 +64,7 @@ pub(super) fn launch(
             Some((flag, inner)) if flag.eq_ignore_ascii_case("/c") => {
                 cmd::run(place, &inner.join(" "), input, view)
             }
-            None => cmd::reading(place, input, view),
-            Some(_) => Refusal::not_simulated(&argv.join(" ")),
+            _ => Refusal::not_simulated(&argv.join(" ")),
         },
         "powershell" if full => powershell::run(place, rest, input, view),
         "pwsh" if place.family == Family::Agnhost => powershell::run(place, rest, input, view),
@@ -100,23 +93,6 @@ pub(super) fn launch(
         )),
         _ if LACKING.contains(&name) => Refusal::not_simulated(name),
         _ => missing(),
-    }
-}
-
-/// Whether a program reads its input to the end before it does anything.
-fn reads(name: &str, args: &[String]) -> bool {
-    match name {
-        "find" => true,
-        "findstr" => {
-            let operands = args.iter().filter(|arg| !arg.starts_with('/')).count();
-            let named = args
-                .iter()
-                .any(|arg| arg.to_ascii_lowercase().starts_with("/c:"));
-            operands <= usize::from(!named)
-        }
-        "more" => args.is_empty(),
-        "curl" => curl::reads_input(args),
-        _ => false,
     }
 }
 

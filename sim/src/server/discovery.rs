@@ -96,7 +96,7 @@ fn entries(kind: &Kind) -> Vec<Value> {
     let below = kind.subresources.iter().map(|below| {
         let verbs = match *below {
             "binding" => &["create"][..],
-            "exec" | "attach" => &["create", "get"],
+            "exec" => &["create", "get"],
             "log" => &["get"],
             _ => &["get", "patch", "update"],
         };

@@ -143,7 +143,6 @@ pub(super) const KINDS: &[Kind] = &[
             "resize",
             "log",
             "exec",
-            "attach",
         ])
         .in_all(),
     kind(CORE, "PodTemplate", "podtemplates", &[]),

@@ -1,4 +1,4 @@
-//! Exec, attach and logs: asked of the node's kubelet, whose answer is the client's.
+//! Exec and logs: asked of the node's kubelet, whose answer is the client's.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -54,11 +54,10 @@ impl Kubelets {
 }
 
 /// What the kubelet calls what clients call otherwise.
-const RENAMED: [(&str, &str); 4] = [
+const RENAMED: [(&str, &str); 3] = [
     ("stdin", "input"),
     ("stdout", "output"),
     ("stderr", "error"),
-    ("tty", "tty"),
 ];
 
 /// What is passed to the kubelet of a log's request.
@@ -78,6 +77,11 @@ pub(super) async fn answer(
     ask: &Ask,
     mut request: Request<impl Sent>,
 ) -> Result<Answer, Refusal> {
+    if ask.query.is_set("tty") {
+        return Err(Refusal::unserved(
+            "a terminal: exec without `tty` needs none",
+        ));
+    }
     let (address, path) = whereto(shared, ask)?;
     let client = shared.kubelets.client(shared, &address)?;
     let upgrades = request.headers().contains_key(UPGRADE);

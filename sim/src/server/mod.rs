@@ -17,7 +17,7 @@
 //! | `rbac.rs` | who asks, and what roles grant |
 //! | `admission.rs`, `recorded/` | what real servers answered to dry runs |
 //! | `controllers/` | what is made of objects, the scheduler among them |
-//! | `kubelet.rs` | exec, attach and logs: at the node |
+//! | `kubelet.rs` | exec and logs: at the node |
 //! | `listen.rs` | TLS on loopback, and the same without a socket |
 //!
 //! What it answers otherwise than a real one to what is asked there is listed, with reasons, in

@@ -239,7 +239,7 @@ impl Access {
         };
         // Who execs by a WebSocket, which begins with GET, must be let create, too
         // (`AuthorizePodWebsocketUpgradeCreatePermission`, on by default since 1.35)
-        let upgrades = ask.verb == Verb::Get && matches!(&*ask.subresource, "exec" | "attach");
+        let upgrades = ask.verb == Verb::Get && ask.subresource == "exec";
         let verbs = [Some(verb), upgrades.then_some("create")];
         let access = |verb: &str| Self::Resource {
             verb: verb.to_owned(),

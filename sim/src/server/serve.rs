@@ -150,7 +150,7 @@ async fn answered(shared: &Arc<Shared>, request: Request<impl Sent>) -> Result<A
         user.must(&shared.state(), access)?;
     }
     match asked {
-        Asked::Objects(ask) if matches!(ask.subresource.as_str(), "exec" | "attach" | "log") => {
+        Asked::Objects(ask) if matches!(ask.subresource.as_str(), "exec" | "log") => {
             kubelet::answer(shared, &ask, request).await
         }
         Asked::Objects(ask) if ask.verb == Verb::Watch => {

@@ -10,7 +10,6 @@ mod kubelet;
 mod names;
 mod pods;
 mod scene;
-mod typed;
 
 use hybrid_sim::ProductFault;
 use k8s_openapi::api::apps::v1::Deployment;

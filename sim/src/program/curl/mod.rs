@@ -25,16 +25,6 @@ use super::script::is_null;
 use super::{NOT_SIMULATED, Ran, Refusal};
 use crate::topology::Os;
 
-/// Whether the input is read: `-K -`, `-sK -` with other letters before it, `-d @-`.
-pub(super) fn reads_input(args: &[String]) -> bool {
-    let config = |pair: &[String]| {
-        pair[1] == "-"
-            && (pair[0] == "--config" || pair[0].starts_with('-') && pair[0].ends_with('K'))
-    };
-    let reads = |arg: &String| matches!(arg.as_str(), "-K-" | "@-" | "--config=-");
-    args.iter().any(reads) || args.windows(2).any(config)
-}
-
 /// Runs `curl ARGS`.
 pub(super) fn run(build: &Build, args: &[String], input: &[u8], net: &dyn Net) -> Ran {
     let mut streams = Streams::of(build.os);

@@ -135,21 +135,6 @@ fn block(text: &str, open: char, close: char) -> Option<(&str, &str)> {
     Some((&inner[..end], &inner[end + close.len_utf8()..]))
 }
 
-/// Whether a script breaks off within quotes or brackets.
-pub(super) fn is_open(script: &str) -> bool {
-    let (mut quote, mut depth) = (None, 0_usize);
-    for letter in script.chars() {
-        match (letter, quote) {
-            (letter, Some(open)) if letter == open => quote = None,
-            ('"' | '\'', None) => quote = Some(letter),
-            ('{' | '(', None) => depth += 1,
-            ('}' | ')', None) => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    quote.is_some() || depth > 0
-}
-
 /// Where one of some letters stands first, outside of quotes and brackets.
 fn until(text: &str, letters: &[char]) -> Option<usize> {
     let (mut quote, mut depth) = (None, 0_usize);

@@ -2,7 +2,6 @@
 //! goes on from there, with the world as it is then.
 
 mod frame;
-mod source;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use jiff::Timestamp;
 use super::{
     Command, Element, Joint, List, Redirect, What, pipe, redirected_input, redirected_output,
 };
-use crate::program::input::{Ear, Input, Wants};
+use crate::program::input::Input;
 use crate::program::ran::MOST_OUTPUT;
 use crate::program::{NOT_SIMULATED, Place, Ran, Refusal, Rest, Sight, Started};
 use frame::{Frame, Phase};
@@ -34,27 +33,6 @@ pub(in crate::program) trait Tongue: Send + Sync {
     fn last(&self, code: u32) -> u32 {
         code
     }
-    /// What it shows before it reads a line, the first of a command or one `more`.
-    fn prompt(&self, machine: &Machine, more: bool) -> String;
-    /// What it shows of a line that it has read from a pipe.
-    fn shown(&self, line: &str) -> String;
-    /// Takes lines that it has read apart.
-    fn phrase(&self, machine: &mut Machine, lines: &str) -> Phrase;
-    /// How it ends where nothing more comes to read; not at all, at some terminals.
-    fn end(&self, machine: &Machine, terminal: bool) -> Option<Ran>;
-}
-
-/// What some lines of a shell are.
-pub(in crate::program) enum Phrase {
-    Commands(List),
-    /// The command goes on in the next line.
-    Unfinished,
-    NotUnderstood(Ran),
-}
-
-impl Phrase {
-    /// Why a script is not understood that is over before its last command is.
-    pub(in crate::program) const UNFINISHED: &'static str = "a command without its end";
 }
 
 /// How much the variables hold that a script sets, in bytes: far more than Linux passes on to a program
@@ -105,8 +83,6 @@ enum Turn {
     Shows(Ran),
     /// A turn of a loop is over: others may do something, and the world may change.
     Pauses,
-    /// It waits for more of its commands.
-    Reads,
 }
 
 impl From<Started> for Turn {
@@ -170,21 +146,10 @@ impl Machine {
                         rest: Rest::new(move |view| self.clone().run(view)),
                     };
                 }
-                Turn::Reads => {
-                    return Started::Reads {
-                        ran: so_far,
-                        wants: Wants::Some,
-                        ear: Ear::new(move |heard, view| {
-                            let mut machine = self.clone();
-                            let shown = machine.hear(heard);
-                            machine.run(view).after(shown)
-                        }),
-                    };
-                }
                 Turn::Step(Step::Next(Started::Ended(ran))) => {
                     self.code = ran.code;
                     so_far = so_far.then(ran);
-                    if self.code == NOT_SIMULATED && !self.back_to_prompt() {
+                    if self.code == NOT_SIMULATED {
                         // What comes of the rest nobody knows
                         return Started::Ended(so_far);
                     }
@@ -200,7 +165,7 @@ impl Machine {
                         let mut machine = self.clone();
                         (machine.code, machine.level) = (ran.code, ran.code);
                         match ran.code {
-                            NOT_SIMULATED if !machine.back_to_prompt() => Started::Ended(ran),
+                            NOT_SIMULATED => Started::Ended(ran),
                             _ => machine.run(view).after(ran),
                         }
                     });
@@ -288,6 +253,13 @@ impl Machine {
         streams.fold(started, |started, redirects| {
             self.redirected(started, redirects)
         })
+    }
+
+    /// Ends what is run innermost, up to the next loop: `break` and `continue`.
+    fn leave(&mut self) {
+        while self.frames.last().is_some_and(|frame| !frame.is_loop()) {
+            self.drop_frame();
+        }
     }
 
     /// Leaves what is run innermost.
@@ -411,7 +383,7 @@ impl Machine {
     pub(in crate::program) fn is_alone(&self) -> bool {
         let alone = |frame: &Frame| matches!(frame, Frame::List { list, .. } if list.len() == 1);
         match self.frames.as_slice() {
-            [only] | [Frame::Source(_), only] => alone(only),
+            [only] => alone(only),
             _ => false,
         }
     }

@@ -3,7 +3,7 @@
 
 use super::{Command, Machine, What};
 use crate::log::Stream;
-use crate::program::input::{Ear, Input};
+use crate::program::input::Input;
 use crate::program::ran::End;
 use crate::program::windows::words;
 use crate::program::{NOT_SIMULATED, Ran, Refusal, Rest, Sight, Started};
@@ -72,18 +72,6 @@ fn collected(source: Started, machine: &Machine, command: &Command, view: &Sight
             let view = view.later(ran.lasted());
             machine.with(command, given).run(&view).after(ran)
         }
-        // What it prints by then goes where the rest will
-        Started::Reads { ran, wants, ear } => {
-            let (machine, command) = (machine.clone(), command.clone());
-            Started::Reads {
-                ran: Ran::default(),
-                wants,
-                ear: Ear::new(move |heard, view| {
-                    let source = ear.at(heard, view).after(ran.clone());
-                    collected(source, &machine, &command, view)
-                }),
-            }
-        }
         Started::GoesOn { .. } => {
             Refusal::not_simulated("a pipe from what goes on into what reads to the end")
         }
@@ -122,16 +110,6 @@ fn filtered(source: Started, machine: Machine, begun: Begun, view: &Sight<'_>) -
                 ran,
                 rest: Rest::new(move |view| {
                     filtered(rest.at(view), machine.clone(), begun.clone(), view)
-                }),
-            }
-        }
-        Started::Reads { ran, wants, ear } => {
-            let (ran, begun) = lines(ran, &machine, begun, false, view);
-            Started::Reads {
-                ran,
-                wants,
-                ear: Ear::new(move |heard, view| {
-                    filtered(ear.at(heard, view), machine.clone(), begun.clone(), view)
                 }),
             }
         }

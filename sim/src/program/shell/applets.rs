@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::super::input::{Input, copies, gathers};
+use super::super::input::Input;
 use super::super::net::Net;
 use super::super::seat::Seat;
 use super::super::{Place, Ran, Refusal, Sight, Started, launch, nslookup, ping};
@@ -158,16 +158,6 @@ pub(in crate::program) fn applet(
     view: &Sight<'_>,
 ) -> Option<Started> {
     let seat = Seat { place, view: *view };
-    if input.is_open() && reads(name, args) {
-        if name == "cat" {
-            return Some(copies(place.os));
-        }
-        let (place, name, args) = (place.clone(), name.to_owned(), args.to_vec());
-        return Some(gathers(place.os, move |all, view| {
-            let missing = || Started::Refused(Refusal::Missing(name.clone()));
-            applet(&place, &name, &args, &all.into(), view).unwrap_or_else(missing)
-        }));
-    }
     Some(match name {
         "sleep" => text::sleep(args),
         "seq" => text::seq(args),
@@ -215,17 +205,6 @@ pub(in crate::program) fn applet(
         _ if LACKING.contains(&name) => Refusal::not_simulated(name),
         _ => return None,
     })
-}
-
-/// Whether an applet reads its input, rather than files.
-fn reads(name: &str, args: &[String]) -> bool {
-    match name {
-        "cat" => args.is_empty() || args.iter().any(|arg| arg == "-"),
-        "grep" => grep::reads_input(args),
-        "wc" => true,
-        "head" | "tail" => text::reads_input(args),
-        _ => false,
-    }
 }
 
 /// `echo [-neE]… WORD…`.

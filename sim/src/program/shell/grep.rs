@@ -36,12 +36,6 @@ pub(super) fn run(args: &[String], place: &Place, input: &[u8]) -> Started {
     }
 }
 
-/// Whether it is given no file.
-pub(super) fn reads_input(args: &[String]) -> bool {
-    let own = |files: &[&String]| files.is_empty() || files.iter().any(|file| *file == "-");
-    read(args).is_some_and(|(_, _, files)| own(&files))
-}
-
 /// The options, the patterns and the files.
 fn read(args: &[String]) -> Option<(Options, Vec<&String>, Vec<&String>)> {
     let (mut options, mut patterns, mut operands) = (Options::default(), Vec::new(), Vec::new());

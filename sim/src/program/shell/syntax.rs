@@ -1,38 +1,16 @@
 //! Takes a script of `sh` apart: commands, joints, pipes, redirections, `while`, `until`, `for`, `if`
 //! and groups. No functions, no `case`, no here-documents (busybox, shell/ash.c, `parsecmd`).
 
-use super::super::script::{Command, Element, Joint, List, Phrase, What, redirect};
+use super::super::script::{Command, Element, Joint, List, What, redirect};
 use crate::topology::Os;
 
 type Parsed<T> = Result<T, &'static str>;
 
+/// Why a script is not understood that is over before its last command is.
+const UNFINISHED: &str = "a command without its end";
+
 /// How deep commands may stand in each other.
 const DEEPEST: usize = 32;
-
-/// Whether a script breaks off in the middle: within quotes, or behind what joins it to more.
-pub(super) fn is_open(script: &str) -> bool {
-    let (mut quote, mut before) = (None, '\n');
-    let mut letters = script.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match (letter, quote) {
-            ('\\', None | Some('"')) => {
-                let next = letters.next();
-                if matches!(next, None | Some('\n')) && letters.peek().is_none() {
-                    return true;
-                }
-            }
-            ('\'' | '"', None) => quote = Some(letter),
-            (letter, Some(open)) if letter == open => quote = None,
-            ('#', None) if before.is_whitespace() => {
-                while letters.next_if(|next| *next != '\n').is_some() {}
-            }
-            _ => {}
-        }
-        before = letter;
-    }
-    let joins = script.trim_end();
-    quote.is_some() || joins.ends_with("&&") || joins.ends_with('|')
-}
 
 /// The commands of a script; the reason where it cannot be taken apart.
 pub(super) fn parse(script: &str) -> Parsed<List> {
@@ -121,7 +99,7 @@ impl Parser {
                 self.depth -= 1;
                 return match stops {
                     [] => Ok((elements.into(), word)),
-                    _ => Err(Phrase::UNFINISHED),
+                    _ => Err(UNFINISHED),
                 };
             }
             if KEYWORDS.contains(&word.as_str()) {
@@ -243,7 +221,7 @@ impl Parser {
         self.eat(';');
         self.lines();
         if self.peek().is_none() {
-            return Err(Phrase::UNFINISHED);
+            return Err(UNFINISHED);
         }
         if self.word() != "do" {
             return Err("a `for` without `do`");

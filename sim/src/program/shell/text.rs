@@ -193,11 +193,6 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Whether `head` or `tail` is given no file.
-pub(super) fn reads_input(args: &[String]) -> bool {
-    Lines::read(args).is_some_and(|lines| lines.file.is_none())
-}
-
 /// `head [-n N] [FILE]`.
 pub(super) fn head(args: &[String], place: &Place, input: &[u8]) -> Started {
     let Some(lines) = Lines::read(args).filter(|lines| !lines.follow && !lines.from) else {

@@ -103,6 +103,8 @@ async fn what_is_no_http_is_answered_at_once() {
         ("BREW /api/v1/pods", 501),
         ("POST /version", 501),
         ("GET /api/v1/namespaces/default/pods/x/portforward", 501),
+        ("POST /api/v1/namespaces/default/pods/x/attach", 501),
+        ("POST /api/v1/namespaces/default/pods/x/exec?tty=1", 501),
         ("GET /../../etc/passwd", 501),
         ("DELETE /apis/windows.k8s.io/v1/things/a", 404),
     ] {

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::source::Source;
 use super::{Machine, Turn};
 use crate::program::input::Input;
 use crate::program::script::{Joint, List, Redirect};
@@ -42,8 +41,6 @@ pub(super) enum Frame {
         redirects: Arc<[Redirect]>,
         outer: Input,
     },
-    /// It reads its commands.
-    Source(Source),
     /// The condition of the first arm has been looked at.
     Arms {
         arms: VecDeque<(List, List)>,
@@ -71,7 +68,6 @@ impl Machine {
     /// Goes on in what is run innermost.
     pub(super) fn turn(&mut self, frame: Frame, view: &Sight<'_>) -> Turn {
         match frame {
-            Frame::Source(source) => self.source(source),
             Frame::List { list, at } => self.follow(&list, at, view),
             Frame::Negated => {
                 self.code = u32::from(self.code == 0);
