@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Whether a run was judged as it may be, by its report.
 
-    judged.py REPORT EXIT EXITS [passes=N] [broken=CLAIM] [CLAIM...]
+    judged.py REPORT EXIT EXITS [passes=N] [broken=BEGIN] [CLAIM...]
 
-Of the checks but those skipped, `broken=` asks that those of the claim are broken and no others; the other
-claims are those of which checks may fail.
+Of the checks but those skipped, `broken=` asks that those whose ids begin so are broken and no others. CLAIMs are
+those of which checks may fail.
 """
 import collections, json, sys
 
@@ -22,6 +22,6 @@ if counts["pass"] < passes:
     wrong.append(f"fewer than {passes} pass")
 if broken:
     asked = [check for check in checks if check["verdict"] != "skip"]
-    wrong += [one["id"] for one in asked if (one["claim"] == broken) != (one["verdict"] == "broken")]
+    wrong += [one["id"] for one in asked if one["id"].startswith(broken) != (one["verdict"] == "broken")]
 print(f"exit {code}: {counted}", *(["— WRONG:", ", ".join(wrong[:5])] if wrong else []))
 sys.exit(bool(wrong))

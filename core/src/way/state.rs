@@ -268,8 +268,8 @@ fn not_begun(pod: &PodSeen) -> Option<Trouble> {
 
 /// Whether a pod's container began and ended, and is not up again.
 fn has_crashed(pod: &PodSeen) -> bool {
-    let waiting = pod.waiting.as_deref().unwrap_or_default();
-    !pod.ready && !pod.deleted && (waiting.starts_with(CRASHES) || waiting.starts_with(ENDED))
+    let crashed = |why: &String| why.starts_with(CRASHES) || why.starts_with(ENDED);
+    !pod.ready && !pod.deleted && pod.waiting.as_ref().is_some_and(crashed)
 }
 
 fn compare_ready(expect: StateExpect, pods: &[PodSeen]) -> Result<Comparison, Trouble> {
@@ -425,7 +425,6 @@ fn read_pod(pod: &Json, at: &Bound<'_>) -> Result<PodSeen, Trouble> {
 
 /// Why a container waits that ended again and again.
 const CRASHES: &str = "CrashLoopBackOff";
-
 /// How what is said of a container's end begins.
 const ENDED: &str = "ended with exit code";
 

@@ -76,10 +76,9 @@ impl Alterations {
                     }
                 }
                 // Of resources, limits are requests, too, where none are sent
+                let by_limits = |key: &str| key == "requests" && sent.contains_key("limits");
                 let added = kept.iter().filter(|(key, value)| {
-                    !sent.contains_key(*key)
-                        && !(*key == "requests" && sent.contains_key("limits"))
-                        && !is_filled_in(key, value)
+                    !(sent.contains_key(*key) || by_limits(key) || is_filled_in(key, value))
                 });
                 self.added
                     .extend(added.map(|(key, _)| format!("{path}.{key}")));
