@@ -7,7 +7,7 @@ use winconform_core::config::{Durations, Limits};
 use winconform_core::plan::{Check, Fate, PlannedLook};
 use winconform_core::record::{Attempted, LookRecord};
 use winconform_core::verdict::{
-    Because, Conclusion, SkipReason, Verdict, because, conclude, is_news, judge,
+    Because, Repeated, SkipReason, Verdict, because, conclude, is_news, judge,
 };
 use winconform_core::way::{Difference, FixtureKey, FixtureName, Need, Test, Trouble, TroubleKind};
 
@@ -28,8 +28,8 @@ pub(super) struct CheckState {
     pub(super) attempts: Vec<(Verdict, Because)>,
     /// How many attempts the repetitions before had.
     before: usize,
-    /// What each repetition that is over came to.
-    pub(super) repetitions: Vec<Conclusion>,
+    /// What the repetitions that are over came to.
+    pub(super) repetitions: Repeated,
     /// How many rounds began since then.
     tried: u32,
     /// Since when nothing could be told, and whether what it looks at changed meanwhile.
@@ -89,7 +89,7 @@ impl CheckState {
             stage: Stage::Waiting,
             attempts: Vec::new(),
             before: 0,
-            repetitions: Vec::new(),
+            repetitions: Repeated::default(),
             tried: 0,
             untold: None,
             made_up_for: false,
@@ -136,8 +136,9 @@ impl CheckState {
     /// Ends a repetition with what it came to.
     pub(super) fn end_repetition(&mut self) {
         self.stage = Stage::Done;
-        let conclusion = conclude(&self.attempts, self.apart.is_any());
-        self.repetitions.extend(conclusion);
+        if let Some(conclusion) = conclude(&self.attempts, self.apart.is_any()) {
+            self.repetitions.add(conclusion);
+        }
     }
 
     /// Whether looking again could bring anything else: what did not come to stand will not, but what

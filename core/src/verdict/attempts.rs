@@ -77,7 +77,7 @@ pub fn is_unconfirmed(attempts: &[(Verdict, Because)]) -> bool {
 }
 
 /// A check that was repeated is told of only where at most one repetition in so many told nothing.
-const UNTOLD_AT_MOST_ONE_IN: usize = 20;
+const UNTOLD_AT_MOST_ONE_IN: u32 = 20;
 
 /// Verdicts on the cluster, the worst first.
 const WORST_FIRST: [Verdict; 6] = [
@@ -89,45 +89,85 @@ const WORST_FIRST: [Verdict; 6] = [
     Verdict::Pass,
 ];
 
-/// The conclusion of all repetitions, each by its own: the worst that says something about the cluster.
-///
-/// Unless that is a failure, the check could not be told where more than one repetition in 20 told
-/// nothing, or the last one did: what was not observed does not count as good, while a passing outage of the
-/// API server does not undo a long run. It is flaky where repetitions disagree, or attempts within one.
-pub fn conclude_repeated(repetitions: &[Conclusion]) -> Option<Conclusion> {
-    let last = repetitions.last()?;
-    let found = |verdict| repetitions.iter().rfind(|one| one.verdict == verdict);
-    let worst = WORST_FIRST.into_iter().find_map(found);
-    let untold = repetitions
-        .iter()
-        .filter(|one| one.verdict == Verdict::Broken);
-    let too_many = untold.count() * UNTOLD_AT_MOST_ONE_IN > repetitions.len();
-    let unknown = found(Verdict::Broken).filter(|_| too_many || last.verdict == Verdict::Broken);
-    let decides = match (found(Verdict::Fail).or(unknown), worst) {
-        (Some(decides), _) | (None, Some(decides)) => decides,
-        (None, None) => last,
-    };
-    let mut repeated = BTreeMap::new();
-    if repetitions.len() > 1 {
-        for one in repetitions {
-            *repeated.entry(one.verdict).or_default() += 1;
-        }
+/// What repetitions came to, each by its own; as large after a thousand of them as after ten.
+#[derive(Clone, Debug, Default)]
+pub struct Repeated {
+    /// Of each verdict the conclusion that came last, and how many came to it.
+    latest: BTreeMap<Verdict, (Conclusion, u32)>,
+    last: Option<Verdict>,
+    any_flaky: bool,
+}
+
+impl Repeated {
+    /// Takes note of what the next came to.
+    pub fn add(&mut self, one: Conclusion) {
+        self.last = Some(one.verdict);
+        self.any_flaky |= one.flaky;
+        let count = self.latest.get(&one.verdict).map_or(0, |(_, count)| *count);
+        self.latest.insert(one.verdict, (one, count + 1));
     }
-    let flaky = repetitions.iter().any(|one| {
-        let differs = worst.is_some_and(|worst| worst.verdict != one.verdict);
-        one.flaky || one.verdict.is_conclusive() && differs
-    });
-    Some(Conclusion {
-        flaky,
-        repeated,
-        ..decides.clone()
-    })
+
+    /// What the last of them came to.
+    pub fn last(&self) -> Option<&Conclusion> {
+        self.found(self.last?)
+    }
+
+    fn found(&self, verdict: Verdict) -> Option<&Conclusion> {
+        self.latest.get(&verdict).map(|(one, _)| one)
+    }
+
+    /// The conclusion of all: the worst that says something about the cluster.
+    ///
+    /// Unless that is a failure, the check could not be told, or was skipped, where more than one repetition
+    /// in 20 told nothing, or the last one broke: what was not observed does not count as good, while a
+    /// passing outage of the API server does not undo a long run. It is flaky where repetitions disagree, or
+    /// attempts within one.
+    pub fn conclude(&self) -> Option<Conclusion> {
+        let last = self.last()?;
+        let found = |verdict| self.found(verdict);
+        let worst = WORST_FIRST.into_iter().find_map(found);
+        let counts = self
+            .latest
+            .iter()
+            .map(|(verdict, (_, count))| (*verdict, *count));
+        let mut repeated: BTreeMap<_, _> = counts.collect();
+        let total: u32 = repeated.values().sum();
+        let untold = repeated
+            .iter()
+            .filter(|(verdict, _)| !verdict.is_conclusive());
+        let untold: u32 = untold.map(|(_, count)| count).sum();
+        let unknown = match untold * UNTOLD_AT_MOST_ONE_IN > total {
+            true => found(Verdict::Broken).or(found(Verdict::Skip)),
+            false => found(Verdict::Broken).filter(|_| last.verdict == Verdict::Broken),
+        };
+        let decides = found(Verdict::Fail).or(unknown).or(worst).unwrap_or(last);
+        let differs = |verdict: &Verdict| {
+            let told = verdict.is_conclusive() || decides.verdict == Verdict::Skip;
+            told && worst.is_some_and(|worst| worst.verdict != *verdict)
+        };
+        let flaky = self.any_flaky || repeated.keys().any(differs);
+        if total == 1 {
+            repeated.clear();
+        }
+        Some(Conclusion {
+            flaky,
+            repeated,
+            ..decides.clone()
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::way::{Trouble, TroubleKind};
+    use std::collections::BTreeSet;
+
+    fn folded(all: impl IntoIterator<Item = Conclusion>) -> Repeated {
+        let mut folded = Repeated::default();
+        all.into_iter().for_each(|one| folded.add(one));
+        folded
+    }
 
     fn concluded(attempts: &[Verdict]) -> Option<(Verdict, bool)> {
         let because = Because::Trouble(Trouble::new(TroubleKind::ExecTransport, "cut"));
@@ -203,8 +243,8 @@ mod tests {
                 let attempts: Vec<_> = attempts.iter().map(|v| (*v, because.clone())).collect();
                 conclude(&attempts, false)
             };
-            let all: Vec<_> = repetitions.iter().filter_map(each).collect();
-            conclude_repeated(&all).map(|c| (c.verdict, c.flaky, c.repeated))
+            let concluded = folded(repetitions.iter().filter_map(each)).conclude();
+            concluded.map(|c| (c.verdict, c.flaky, c.repeated))
         };
         let counts = |counts: &[(Verdict, u32)]| counts.iter().copied().collect();
         assert_eq!(of(&[]), None);
@@ -248,7 +288,15 @@ mod tests {
             let all = runs
                 .iter()
                 .flat_map(|(verdict, times)| vec![one(*verdict); *times]);
-            conclude_repeated(&all.collect::<Vec<_>>()).map(|c| (c.verdict, c.flaky))
+            let folded = folded(all);
+            assert_eq!(
+                folded.latest.len(),
+                runs.iter()
+                    .map(|(verdict, _)| verdict)
+                    .collect::<BTreeSet<_>>()
+                    .len()
+            );
+            folded.conclude().map(|c| (c.verdict, c.flaky))
         };
         for (runs, verdict, flaky) in [
             (&[(Pass, 2), (Broken, 2)][..], Broken, false),
@@ -259,7 +307,10 @@ mod tests {
             (&[(Pass, 1), (Broken, 6), (Pass, 93)], Broken, false),
             (&[(Pass, 999), (Broken, 1)], Broken, false),
             (&[(Pass, 1), (Fail, 1), (Broken, 9)], Fail, true),
-            (&[(Pass, 1), (Skip, 9)], Pass, false),
+            (&[(Pass, 1), (Skip, 9)], Skip, true),
+            (&[(Pass, 19), (Skip, 1)], Pass, false),
+            (&[(Pass, 18), (Skip, 1), (Broken, 1)], Broken, false),
+            (&[(Skip, 9)], Skip, false),
         ] {
             assert_eq!(of(runs), Some((verdict, flaky)), "{runs:?}");
         }

@@ -7,7 +7,7 @@ mod ledger;
 mod waiver;
 mod weight;
 
-pub use attempts::{Conclusion, conclude, conclude_repeated, is_news, is_unconfirmed};
+pub use attempts::{Conclusion, Repeated, conclude, is_news, is_unconfirmed};
 pub use fate::Fate;
 pub use judge::{Because, Controlled, Looked, Role, Scope, SkipReason, Verdict, because, judge};
 pub use ledger::{Ledger, LedgerEntry, Outside, ScopedNetwork, read_ledger};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use winconform_core::plan::Fate;
-use winconform_core::verdict::{Because, SkipReason, Verdict, conclude_repeated, is_unconfirmed};
+use winconform_core::verdict::{Because, SkipReason, Verdict, is_unconfirmed};
 
 use super::super::command::{Command, LookIx, LookOutcome};
 use super::super::progress::Stage;
@@ -120,7 +120,7 @@ impl Dispatcher {
     pub(super) fn conclude(&mut self, index: usize, commands: &mut Vec<Command>) {
         let state = &mut self.checks[index];
         if !state.concluded
-            && let Some(conclusion) = conclude_repeated(&state.repetitions)
+            && let Some(conclusion) = state.repetitions.conclude()
         {
             state.concluded = true;
             commands.push(Command::Conclude(index, conclusion));
@@ -145,7 +145,7 @@ impl Dispatcher {
     pub(super) fn skip_the_rest(&mut self, reason: &SkipReason, commands: &mut Vec<Command>) {
         for index in 0..self.checks.len() {
             let state = &mut self.checks[index];
-            if state.repetitions.is_empty() {
+            if state.repetitions.last().is_none() {
                 state.attempts = vec![(Verdict::Skip, Because::Skipped(reason.clone()))];
                 state.end_repetition();
             }
