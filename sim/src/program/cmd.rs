@@ -13,7 +13,6 @@ use super::windows::{launch, words};
 use super::{NOT_SIMULATED, Place, Ran, Refusal, Sight, Started, system};
 use crate::topology::Build;
 use files::{directory, type_files};
-pub(super) use variables::variable;
 use variables::{expanded, set};
 
 /// Runs a line.

@@ -144,7 +144,7 @@ fn every_program_has_a_row() {
             "nslookup" | "printf" | "which" | "where" | "find" | "findstr" | "grep" | "mkdir"
             | "rm" | "touch" => &[name, "a"],
             "cmd" => &[name, "/c", "hostname"],
-            "powershell" | "pwsh" => &[name, "hostname"],
+            "powershell" => &[name, "Start-Sleep 1"],
             "seq" | "sleep" => &[name, "1"],
             "head" | "tail" => &[name, "-n1"],
             "wc" => &[name, "-l"],

@@ -401,8 +401,7 @@ pub(crate) mod tests {
         for once in [
             "cmd /c ",
             "if not exist x ",
-            "pwsh -c ",
-            "cmd /c if not exist x pwsh -c ",
+            "cmd /c if not exist x cmd /c ",
         ] {
             let few = nested(once, 8);
             assert_eq!(few, Started::Ended(Ran::prints("hi\r\n")), "{once}");

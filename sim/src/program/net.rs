@@ -19,11 +19,6 @@ use crate::world::Page;
 pub(crate) trait Net {
     /// Finds the addresses of a name, best first, and how long that takes.
     fn find(&self, query: &Query<'_>) -> (Result<Vec<IpAddr>, NotFound>, Duration);
-    /// Looks a name up as the system does for a program: the best of its addresses.
-    fn lookup(&self, name: &str) -> (Lookup, Duration) {
-        let (found, took) = self.find(&Query::address(name));
-        (Lookup::from(found), took)
-    }
     /// Asks a name server, as the programs do whose business that is.
     fn query(&self, query: &Query<'_>) -> names::Lookup;
     /// Opens a TCP connection.

@@ -123,13 +123,13 @@ impl Net for Table {
     }
 
     fn query(&self, query: &Query<'_>) -> names::Lookup {
-        let (found, took) = self.lookup(query.name);
+        let (found, took) = self.find(&Query::address(query.name));
         names::Lookup {
             server: query
                 .server
                 .or_else(|| self.settings().servers.first().copied()),
             asked: vec![query.name.to_owned()],
-            answer: match found {
+            answer: match Lookup::from(found) {
                 Lookup::Address(address) => {
                     names::Answer::Found(vec![names::Data::Address(address)])
                 }

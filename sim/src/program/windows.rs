@@ -66,8 +66,8 @@ pub(super) fn launch(
             }
             _ => Refusal::not_simulated(&argv.join(" ")),
         },
-        "powershell" if full => powershell::run(place, rest, input, view),
-        "pwsh" if place.family == Family::Agnhost => powershell::run(place, rest, input, view),
+        "powershell" if full => powershell::run(rest, &seat),
+        "pwsh" if place.family == Family::Agnhost => Refusal::not_simulated(name),
         "hostname" => Started::Ended(Ran::prints(format!("{}\r\n", place.hostname))),
         // Microsoft's pause image of Nano Server stays by it (microsoft/SDN,
         // Kubernetes/windows/Dockerfile: `cmd /c ping -t localhost`), and agnhost's is built on that
