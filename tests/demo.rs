@@ -43,6 +43,7 @@ fn a_healthy_cluster_is_conformant_and_said_to_be_none() {
     for report in ["junit.xml", "report.json", "record.jsonl"] {
         let written = fs::read_to_string(out.join(report)).expect("it is written");
         assert!(written.contains("a simulation, no cluster"), "{report}");
+        assert!(!written.contains("***"), "{report} has lost words");
     }
 }
 

@@ -13,7 +13,8 @@ use hybrid_sim::ProductFault;
 use hybrid_sim::front::{Front, FrontOptions};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
-use winconform::cluster::kube_config;
+use winconform::cluster::connect;
+use winconform_core::config::{Durations, Limits};
 use winconform_core::record::{exit, read};
 
 use world::{Outcome, Trials, World};
@@ -568,10 +569,11 @@ async fn load_balancer(world: &World) -> Outcome {
 
 /// Where the annotation may not be read, it protects nothing, and a line says so.
 async fn unread_protection(world: &World) -> Outcome {
-    let config = kube_config(&world::options(&world.kubeconfig)).await;
+    let options = world::options(&world.kubeconfig);
+    let direct = connect(&options, Durations::default(), Limits::default()).await;
     let faults = vec!["answers-403=namespaces".parse().expect("a fault")];
     let front = FrontOptions { faults, seed: 1 };
-    let front = Front::start(config.expect("a configuration"), front).await;
+    let front = Front::before(direct.expect("connects").client, front).await;
     let front = front.expect("a front");
     let folder = tempfile::tempdir().expect("a folder");
     let kubeconfig = folder.path().join("kubeconfig");

@@ -16,7 +16,7 @@ use hybrid_sim::front::{Front, FrontFault, FrontOptions};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
-use winconform::cluster::{connect, kube_config};
+use winconform::cluster::connect;
 use winconform::engine::{Journal, Keep, Repeat, RunOptions, run};
 use winconform_core::config::{Config, Durations, Limits};
 use winconform_core::facts::Facts;
@@ -348,14 +348,13 @@ impl Server {
     async fn run(&self, faults: &[&str]) -> RunView {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let _turn = self.turns.acquire().await.expect("never closed");
-        let config = kube_config(&options(&self.kubeconfig))
-            .await
-            .expect("a configuration");
+        let direct = connect(&options(&self.kubeconfig), durations(), Limits::default()).await;
+        let direct = direct.expect("connects").client;
         let none = FrontOptions {
             faults: Vec::new(),
             seed: 1,
         };
-        let front = Front::start(config, none).await.expect("a front");
+        let front = Front::before(direct, none).await.expect("a front");
         let folder = tempfile::tempdir().expect("a folder");
         let kubeconfig = folder.path().join("kubeconfig");
         std::fs::write(&kubeconfig, front.kubeconfig()).expect("written");

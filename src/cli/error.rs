@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use hybrid_sim::JoinError;
 use hybrid_sim::front::FrontError;
 use winconform_core::document::Diagnostics;
-use winconform_core::record::{Exit, RecordError};
+use winconform_core::record::{Exit, RecordError, redact};
 use winconform_core::report::junit::ReportError;
 use winconform_core::text::printable;
 use winconform_core::way::TroubleKind;
@@ -138,7 +138,8 @@ impl CliError {
             source = error.source();
         }
         text.push('\n');
-        text
+        // What a server or its proxy says may hold the credential
+        redact(&text)
     }
 }
 

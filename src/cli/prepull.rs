@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use winconform_core::plan::pulls;
-use winconform_core::record::Exit;
+use winconform_core::record::{Exit, redact};
 use winconform_core::text::{counted, printable};
 use winconform_core::way::Trouble;
 
@@ -60,18 +60,7 @@ pub(super) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliErr
     let mut tell = |pull: &Pull, outcome: Result<Duration, &Trouble>| {
         let (told, of) = nodes.entry(pull.node.clone()).or_default();
         *told += 1;
-        let (node, image) = (printable(&pull.node), printable(&pull.image));
-        let line = match outcome {
-            Ok(after) => {
-                let after = after.as_secs();
-                format!("{node}  {told} of {of}  {image}  there after {after} s\n")
-            }
-            Err(trouble) => {
-                let why = printable(&trouble.to_string());
-                format!("{node}  {told} of {of}  {image}  not pulled: {why}\n")
-            }
-        };
-        screen.say(&line);
+        screen.say(&line(pull, (*told, *of), outcome));
     };
     let pools = facts.pools();
     let done = prepull(&cluster, &wanted, pools, &options, signals, &mut tell)
@@ -90,7 +79,7 @@ pub(super) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliErr
                 .torn_down
                 .troubles
                 .iter()
-                .map(|why| printable(why))
+                .map(|why| printable(&redact(why)))
                 .collect();
             let command = cleanup.command(&options.run);
             screen.say(&format!(
@@ -106,4 +95,30 @@ pub(super) async fn run(args: PrepullArgs, screen: &Screen) -> Result<u8, CliErr
     } else {
         0
     })
+}
+
+/// What is said of an image on a node.
+fn line(pull: &Pull, (told, of): (usize, usize), outcome: Result<Duration, &Trouble>) -> String {
+    let (node, image) = (printable(&pull.node), printable(&pull.image));
+    let how = match outcome {
+        Ok(after) => format!("there after {} s", after.as_secs()),
+        Err(trouble) => format!("not pulled: {}", printable(&redact(&trouble.to_string()))),
+    };
+    format!("{node}  {told} of {of}  {image}  {how}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use winconform_core::way::TroubleKind;
+
+    #[test]
+    fn why_an_image_is_not_pulled_is_said_without_secrets() {
+        let why = "GET https://a.test/b?sig=hunter2: 403";
+        let trouble = Trouble::new(TroubleKind::ImagePull, why);
+        let (node, image) = ("n".to_owned(), "i".to_owned());
+        let said = line(&Pull { node, image }, (1, 2), Err(&trouble));
+        let said = said.strip_prefix("n  1 of 2  i  not pulled: ");
+        assert!(said.is_some_and(|why| why.contains("sig=***")), "{said:?}");
+    }
 }

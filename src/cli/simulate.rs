@@ -16,7 +16,7 @@ use super::error::CliError;
 use super::screen::Screen;
 use super::topology;
 use super::warnings;
-use crate::cluster::{ConnectError, ConnectOptions, KubeconfigError, kube_config, named};
+use crate::cluster::{ConnectError, ConnectOptions, KubeconfigError, named};
 
 pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliError> {
     if args.list_topologies {
@@ -53,12 +53,11 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
     let front = match args.front {
         None => None,
         Some(path) => {
-            let config = kube_config(&options).await.map_err(CliError::Connect)?;
             let front_options = FrontOptions {
                 faults: before,
                 seed: args.seed,
             };
-            Some(front(config, front_options, path).await?)
+            Some(front(cluster.client.clone(), front_options, path).await?)
         }
     };
     let join_options = JoinOptions {
@@ -99,11 +98,11 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
 
 /// Starts the front, with the kubeconfig that leads to it in a file.
 async fn front(
-    config: kube::Config,
+    client: Client,
     options: FrontOptions,
     path: PathBuf,
 ) -> Result<(Front, PathBuf), CliError> {
-    let front = Front::start(config, options)
+    let front = Front::before(client, options)
         .await
         .map_err(CliError::Front)?;
     match std::fs::write(&path, front.kubeconfig()) {

@@ -25,6 +25,8 @@ use super::proxy::Proxy;
 
 /// From the first packet to a standing TCP and TLS connection.
 const CONNECT: Duration = Duration::from_secs(5);
+/// The same without the TLS connection: shorter, so that it is a proxy that is named which says nothing.
+const PROXY: Duration = Duration::from_secs(4);
 
 /// A client that says with each request which program asks, unless the request does.
 pub fn named(client: kube::Client, program: &str) -> kube::Client {
@@ -53,7 +55,7 @@ pub(super) fn client(
     tcp.enforce_http(false);
     let limit = longest_head(durations);
     let Some(proxy) = proxy else {
-        return over(tcp, config, credential, limit);
+        return over(tcp, None, config, credential, limit);
     };
     match proxy.url.scheme_str() {
         Some("socks5" | "socks5h") => {
@@ -61,12 +63,7 @@ pub(super) fn client(
             if let Some((user, password)) = proxy.intercept.raw_auth() {
                 socks = socks.with_auth(user.to_owned(), password.to_owned());
             }
-            over(
-                MapErrLayer::new(proxy.blame()).layer(socks),
-                config,
-                credential,
-                limit,
-            )
+            over(socks, Some(proxy), config, credential, limit)
         }
         Some("https") => {
             // Its certificate is none of the cluster's
@@ -74,13 +71,9 @@ pub(super) fn client(
             let tls = HttpsConnectorBuilder::new().with_provider_and_native_roots(provider);
             let tls = tls.map_err(|error| kube::Error::Service(error.into()))?;
             let tls = tls.https_or_http().enable_http1().wrap_connector(tcp);
-            let tunnel = MapErrLayer::new(proxy.blame()).layer(tunnel(proxy, tls));
-            over(tunnel, config, credential, limit)
+            over(tunnel(proxy, tls), Some(proxy), config, credential, limit)
         }
-        _ => {
-            let tunnel = MapErrLayer::new(proxy.blame()).layer(tunnel(proxy, tcp));
-            over(tunnel, config, credential, limit)
-        }
+        _ => over(tunnel(proxy, tcp), Some(proxy), config, credential, limit),
     }
 }
 
@@ -95,6 +88,7 @@ fn tunnel<C>(proxy: &Proxy, connector: C) -> Tunnel<C> {
 /// The same by what makes connections. kube's own has no user for a SOCKS proxy.
 fn over<H>(
     connector: H,
+    proxy: Option<&Proxy>,
     config: &Config,
     credential: Option<Arc<Credential>>,
     limit: Duration,
@@ -105,6 +99,9 @@ where
     H::Future: Send + 'static,
     H::Error: Into<BoxError>,
 {
+    let connector = MapErrLayer::new(H::Error::into).layer(connector);
+    let connector = head_timeout(PROXY).layer(connector);
+    let connector = MapErrLayer::new(Proxy::blame(proxy)).layer(connector);
     let connector = config.rustls_https_connector_with_connector(connector)?;
     let connector = head_timeout(CONNECT).layer(connector);
     let http = HttpClient::builder(TokioExecutor::new()).build(connector);
@@ -183,5 +180,23 @@ mod tests {
             .expect_err("ends");
         assert_eq!(begun.elapsed(), Duration::from_secs(15));
         assert!(words(&error).contains("elapsed"), "{error}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_proxy_that_says_nothing_is_named() {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let at = silent.local_addr().expect("it is bound");
+        for scheme in ["http", "socks5"] {
+            let server = Uri::from_static("http://192.0.2.1:6443");
+            let proxy = Proxy::choose(Some(&format!("{scheme}://{at}")), &server);
+            let proxy = proxy.expect("it is one");
+            let config = Config::new(server);
+            let client = client(&config, proxy.as_ref(), None, &Durations::default());
+            let client = client.expect("a client");
+            let sent = client.send(Request::new(Body::empty())).await;
+            let said = words(&sent.expect_err("it says nothing"));
+            let named = format!("the proxy {scheme}://{at} (of the kubeconfig's `proxy-url`)");
+            assert!(said.starts_with(&named), "{said}");
+        }
     }
 }

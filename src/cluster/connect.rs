@@ -199,31 +199,34 @@ pub async fn connect(
         proxy,
     } = choose(&sources, options.context.as_deref()).await?;
     let server = address(&config);
-    let provider = config
-        .auth_info
-        .auth_provider
-        .as_ref()
-        .map(|own| printable(&own.name));
+    // kube's own run commands without limit, and panic on a token with a newline
+    if let Some(mut provider) = config.auth_info.auth_provider.take() {
+        match provider.config.remove("id-token") {
+            Some(token) if provider.name == "oidc" => config.auth_info.token = Some(token.into()),
+            _ => {
+                let why = format!(
+                    "the auth-provider `{}` is not supported\n\
+                     (use a credential plugin: `exec` in place of `auth-provider`)",
+                    printable(&provider.name)
+                );
+                return Err(ConnectError::Unusable { context, why });
+            }
+        }
+    }
     let credential = Credential::take(&mut config.auth_info).await;
     let credential = credential.map_err(|error| {
         let asked = format!("{server} (context `{}`)", printable(&context));
         no_credential(&error, asked)
     })?;
     let client = client(&config, proxy.as_ref(), credential, &durations);
-    let client = client.map_err(|error| match (&error, provider) {
-        (kube::Error::InferKubeconfig(error), _) => unusable(&context, error).into(),
-        (error, provider) => ConnectError::Unusable {
+    let client = client.map_err(|error| match error {
+        kube::Error::InferKubeconfig(error) => unusable(&context, &error).into(),
+        error => ConnectError::Unusable {
             context: context.clone(),
-            why: match (error, provider) {
+            why: match &error {
                 // Certificates and keys may be quoted by TLS' own words
-                (kube::Error::RustlsTls(_), _) => {
-                    "its certificates or key are not valid".to_owned()
-                }
-                (kube::Error::Auth(_), Some(provider)) => format!(
-                    "the auth-provider `{provider}` is not supported\n\
-                     (use a credential plugin: `exec` in place of `auth-provider`)"
-                ),
-                _ => words(error),
+                kube::Error::RustlsTls(_) => "its certificates or key are not valid".to_owned(),
+                error => words(error),
             },
         },
     })?;
@@ -237,20 +240,6 @@ pub async fn connect(
         name: cluster,
         unverified: config.accept_invalid_certs,
     })
-}
-
-/// The configuration of the chosen context, for a client of somebody else's that goes by no proxy.
-pub async fn kube_config(options: &ConnectOptions) -> Result<Config, ConnectError> {
-    let sources = Sources::of_process(options.kubeconfig.clone());
-    let chosen = choose(&sources, options.context.as_deref()).await?;
-    match chosen.proxy {
-        None => Ok(chosen.config),
-        Some(_) => Err(ConnectError::Unusable {
-            context: chosen.context,
-            why: "a front goes by no proxy\n(name the server in NO_PROXY, or remove `proxy-url`)"
-                .to_owned(),
-        }),
-    }
 }
 
 /// Asks for the version until the server answers, but not for long.

@@ -81,7 +81,7 @@ impl Credential {
     /// Takes out of what a kubeconfig says of a user what is a token, or makes one. A plugin's client
     /// certificate is put in instead.
     pub(super) async fn take(user: &mut AuthInfo) -> Result<Option<Arc<Self>>, CredentialError> {
-        if user.auth_provider.is_some() || user.username.is_some() && user.password.is_some() {
+        if user.username.is_some() && user.password.is_some() {
             return Ok(None);
         }
         // The type that hides them shows them when it is written

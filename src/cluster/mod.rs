@@ -30,7 +30,7 @@ pub use apply::{ApplyError, apply};
 pub use clean::{CleanError, Left, ObjectRef, Removed, remove_run};
 pub use cleanup::{Cleaning, CleanupError, cleanup, remains};
 pub use client::named;
-pub use connect::{Cluster, ConnectError, ConnectOptions, connect, kube_config};
+pub use connect::{Cluster, ConnectError, ConnectOptions, connect};
 pub(crate) use facts::fold;
 pub use facts::{ACCESS, Access, Subject, collect};
 pub use guard::{Guarded, Unread, guard};

@@ -60,6 +60,14 @@ impl Proxy {
 
     /// What is written may hold a password, and is never quoted.
     fn parse(origin: &'static str, written: &str) -> Result<Self, String> {
+        // The matcher takes the first `@` for the end of the user, Go the last
+        let begin = written.find("://").map_or(0, |at| at + 3);
+        let (scheme, rest) = written.split_at(begin);
+        let (own, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        let written = match own.rsplit_once('@') {
+            Some((user, host)) => format!("{scheme}{}@{host}{path}", user.replace('@', "%40")),
+            None => written.to_owned(),
+        };
         let any = Uri::from_static("https://any");
         let intercept = Matcher::builder().all(written).build().intercept(&any);
         let known = "http, https, socks5 or socks5h";
@@ -73,11 +81,12 @@ impl Proxy {
             "socks5" | "socks5h" => 1080,
             _ => return Err(why()),
         };
-        if let Some(host) = parts.authority.filter(|own| own.port().is_none()) {
-            parts.authority = format!("{host}:{port}").parse().ok();
-        } else {
-            parts.authority = intercept.uri().authority().cloned();
-        }
+        let own = parts.authority.ok_or_else(why)?;
+        parts.authority = match own.as_str().strip_prefix(own.host()) {
+            Some("") => format!("{own}:{port}").parse().ok(),
+            Some(_) if own.port_u16().is_some() => Some(own),
+            _ => return Err(why()),
+        };
         let url = Uri::from_parts(parts).map_err(|_| why())?;
         Ok(Self {
             url,
@@ -86,15 +95,15 @@ impl Proxy {
         })
     }
 
-    /// Adds to what goes wrong which proxy it is.
-    pub(super) fn blame<E: Into<BoxError>>(
-        &self,
-    ) -> impl Fn(E) -> ProxyError + Clone + Send + Sync + use<E> {
-        let url = self.url.to_string();
-        let proxy = format!("{} (of {})", url.trim_end_matches('/'), self.origin);
-        move |error| ProxyError {
-            proxy: proxy.clone(),
-            source: error.into(),
+    /// Adds to what goes wrong which proxy it is, if there is one.
+    pub(super) fn blame(own: Option<&Self>) -> impl Fn(BoxError) -> BoxError + Clone + use<> {
+        let proxy = own.map(|own| {
+            let url = own.url.to_string();
+            format!("{} (of {})", url.trim_end_matches('/'), own.origin)
+        });
+        move |source| match proxy.clone() {
+            Some(proxy) => ProxyError { proxy, source }.into(),
+            None => source,
         }
     }
 }
@@ -149,6 +158,28 @@ mod tests {
         };
         let plain = chosen("http://k8s.test", "").expect("a proxy");
         assert_eq!(plain, "socks5://plain.test:1080/");
+        // The last `@` ends the user, as in Go
+        for (written, url, basic) in [
+            (
+                "http://u@c.test:hunter2@127.0.0.1:1",
+                "http://127.0.0.1:1/",
+                "dUBjLnRlc3Q6aHVudGVyMg==",
+            ),
+            (
+                "http://u:a@b@proxy.test/@",
+                "http://proxy.test:80/",
+                "dTphQGI=",
+            ),
+        ] {
+            let proxy = Proxy::parse("", written).expect(written);
+            let sent = proxy.intercept.basic_auth().expect("a user");
+            assert_eq!(proxy.url.to_string(), url);
+            assert_eq!(sent, &format!("Basic {basic}"), "{written}");
+        }
+        // Where its user does not end it is no URL
+        for written in ["http://u:hunter2/x@proxy.test", "http://u:p?x@proxy.test:1"] {
+            assert!(Proxy::parse("", written).is_err(), "{written}");
+        }
         for (server, spared) in [
             ("https://localhost:6443", ""),
             ("https://127.3.2.1:6443", ""),

@@ -4,13 +4,14 @@ use std::fs;
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
+use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use winconform::cluster::{ConnectOptions, connect};
 use winconform_core::config::{Durations, Limits};
 
 use crate::kubeconfig::of;
-use crate::server::Server;
+use crate::server::{Answer, Server, status};
 use crate::tool::{Said, Tool, check};
 
 /// What is spoken before HTTP.
@@ -50,7 +51,7 @@ async fn answer(mut stream: TcpStream, before: Before, noted: Arc<Mutex<Vec<Stri
             "HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n"
         } else if head.contains("upgrade: websocket") {
             "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n"
-        } else if head.contains("GET /version") && !head.contains("Bearer") {
+        } else if head.contains("GET /version") && !head.contains("Bearer s3cr3t") {
             "HTTP/1.1 200 OK\r\ncontent-length: 24\r\n\r\n{\"gitVersion\":\"v1.37.0\"}"
         } else {
             "HTTP/1.1 401 Unauthorized\r\ncontent-length: 2\r\n\r\n{}"
@@ -171,15 +172,6 @@ fn proxies_of_the_environment_that_do_not_help_are_named() {
 }
 
 #[test]
-fn this_machine_is_reached_without_the_proxy_of_the_environment() {
-    let (server, _) = server(Before::Nothing);
-    let kubeconfig = of(&format!("http://{}", server.address), "");
-    let proxies = ["HTTP_PROXY", "HTTPS_PROXY"].map(|name| (name, "http://127.0.0.1:1".to_owned()));
-    let said = said(&kubeconfig, &proxies);
-    assert!(said.contains("does not accept the credential"), "{said}");
-}
-
-#[test]
 fn tokens_lose_the_space_around_them() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("token");
@@ -188,6 +180,7 @@ fn tokens_lose_the_space_around_them() {
         format!("{{tokenFile: '{}'}}", file.display()),
         "\n    token: |\n      s3cr3t".to_owned(),
         "{token: ' s3cr3t '}".to_owned(),
+        r#"{auth-provider: {name: oidc, config: {id-token: "s3cr3t\n"}}}"#.to_owned(),
     ] {
         let (server, noted) = server(Before::Nothing);
         let kubeconfig = of(&format!("http://{}", server.address), "");
@@ -199,6 +192,50 @@ fn tokens_lose_the_space_around_them() {
     }
     let odd = of("http://127.0.0.1:1", "").replace("s3cr3t-t0ken", r#""hunter2\u0001""#);
     check("contact-odd-token", &said(&odd, &[]));
+}
+
+#[test]
+fn a_front_takes_the_same_token() {
+    let (server, noted) = server(Before::Nothing);
+    let kubeconfig = of(&format!("http://{}", server.address), "");
+    let tool = Tool::new();
+    tool.write(
+        "config",
+        kubeconfig.replace("{token: s3cr3t-t0ken}", r#"{token: "front\n"}"#),
+    );
+    let said = tool.run(&["simulate", "--join", "config", "--front", "front"]);
+    assert_eq!(said.code, Some(2), "{}", said.all());
+    let head = noted.lock().expect("not poisoned").concat();
+    assert!(head.contains("authorization: Bearer front\r\n"), "{head}");
+}
+
+#[test]
+fn what_answers_is_quoted_without_secrets() {
+    let link = "<a href=\"https://login.test/?token=hunter2&sig=hunter2\">";
+    let refused = "Authorization: Bearer hunter2";
+    for (code, why) in [(502, link), (401, refused)] {
+        let server = Server::http(move |_| match code {
+            401 => status(code, why),
+            _ => Answer::Text(code, why),
+        });
+        let said = said(&of(&format!("http://{}", server.address), ""), &[]);
+        assert!(
+            said.contains("***") && said.ends_with("exit 21\n"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_certificate_that_is_not_verified_is_warned_of() {
+    let (server, _) = Server::https(|_| Answer::Json(200, json!({"gitVersion": "v1.37.0"})));
+    let address = format!("https://{}", server.address);
+    let unverified = of(&address, "    insecure-skip-tls-verify: true\n");
+    let tool = Tool::new();
+    tool.write("config", &unverified);
+    let said = tool.run(&["plan", "--kubeconfig", "config"]).stderr;
+    let warned = "warning: the server's certificate is not verified (`insecure-skip-tls-verify`)";
+    assert!(said.starts_with(warned), "{said}");
 }
 
 #[test]
@@ -224,7 +261,7 @@ fn plugins_that_give_no_credential_are_named() {
             &said(&kubeconfig, &[path]),
         );
     }
-    let gcp = "auth-provider: {name: gcp, config: {}}";
+    let gcp = "auth-provider: {name: gcp, config: {cmd-path: /bin/sleep, cmd-args: '1000'}}";
     let kubeconfig = of("http://127.0.0.1:1", "").replace("token: s3cr3t-t0ken", gcp);
     check("contact-auth-provider", &said(&kubeconfig, &[]));
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hybrid_sim::front::{Front, FrontOptions};
-use winconform::cluster::{Cluster, connect, kube_config};
+use winconform::cluster::{Cluster, connect};
 use winconform_core::config::{Durations, Limits};
 
 use crate::world::options;
@@ -15,13 +15,13 @@ pub(crate) async fn fronted(
     durations: Durations,
     limits: Limits,
 ) -> Result<(Front, Cluster), String> {
-    let config = kube_config(&options(kubeconfig)).await;
-    let config = config.map_err(|error| error.to_string())?;
+    let direct = connect(&options(kubeconfig), durations.clone(), limits.clone()).await;
+    let direct = direct.map_err(|error| error.to_string())?;
     let quiet = FrontOptions {
         faults: Vec::new(),
         seed,
     };
-    let front = Front::start(config, quiet).await;
+    let front = Front::before(direct.client, quiet).await;
     let front = front.map_err(|error| error.to_string())?;
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let kubeconfig = folder.path().join("kubeconfig");

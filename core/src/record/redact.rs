@@ -11,53 +11,22 @@ use super::event::Event;
 const STRUCK: &str = "***";
 
 /// Words that say what is wrong with a secret.
-const REASONS: [&str; 4] = ["expired", "invalid", "missing", "timeout"];
-/// Words within a name that make its value a secret.
-const NAMES: [&str; 18] = [
-    "accesskey",
-    "access_key",
-    "accountkey",
-    "api-key",
-    "api_key",
-    "apikey",
-    "authorization",
-    "connectionstring",
-    "cookie",
-    "credential",
-    "passphrase",
-    "passwd",
-    "password",
-    "private_key",
-    "secret",
-    "signature",
-    "token",
-    "x-amz-",
+const REASONS: &str = "expired has invalid is missing not required signature timeout was";
+/// How the server begins to say what is wrong with a field.
+const ERRORS: [&str; 7] = [
+    "Duplicate value",
+    "Forbidden",
+    "Invalid value",
+    "Not found",
+    "Required value",
+    "Too long",
+    "Unsupported value",
 ];
-/// The same, where they are the whole name.
-const WHOLE_NAMES: [&str; 5] = ["auth", "key", "pass", "pwd", "sig"];
-/// Members of JSON objects whose text is a secret, in lower case, without `-` and `_`. Kubernetes has many
-/// others that merely name one, such as `secretName`.
-const MEMBERS: [&str; 19] = [
-    "accesskey",
-    "accesstoken",
-    "accountkey",
-    "apikey",
-    "auth",
-    "authorization",
-    "clientsecret",
-    "connectionstring",
-    "cookie",
-    "idtoken",
-    "passphrase",
-    "passwd",
-    "password",
-    "privatekey",
-    "pwd",
-    "refreshtoken",
-    "secretkey",
-    "setcookie",
-    "token",
-];
+/// Words within a name, without `-` and `_`, that make its value a secret.
+const NAMES: &str = "accesskey accountkey apikey authorization connectionstring cookie credential passphrase \
+                     passwd password privatekey secret signature token xamz";
+/// Names that are also words: secrets before `=`.
+const WORDS: &str = "auth credential key pass sig";
 /// Schemes after which credentials stand (RFC 9110, 11.4).
 const SCHEMES: [&str; 3] = ["basic", "bearer", "negotiate"];
 /// How well-known credentials begin: JSON Web Tokens, keys of AWS, GitHub, GitLab, Slack.
@@ -76,40 +45,44 @@ const SHORTEST: usize = 16;
 
 /// An event without what looks like a secret.
 pub fn redacted(event: Event) -> serde_json::Result<Event> {
+    // A plan is our own words
+    if matches!(event, Event::Plan(_)) {
+        return Ok(event);
+    }
     let mut json = serde_json::to_value(&event)?;
-    match redact_json(&mut json) {
+    match redact_json(&mut json, false) {
         true => serde_json::from_value(json),
         false => Ok(event),
     }
 }
 
-/// Redacts each text in JSON; says whether anything was struck out.
-fn redact_json(value: &mut Value) -> bool {
+/// Redacts each text in JSON, which may be a secret by its name; says whether anything was struck out.
+fn redact_json(value: &mut Value, secret: bool) -> bool {
     match value {
         Value::String(text) => {
-            let clean = redact(text);
+            let clean = match secret && !text.is_empty() {
+                true => STRUCK.to_owned(),
+                false => redact(text),
+            };
             let struck = clean != *text;
             *text = clean;
             struck
         }
-        Value::Array(items) => items
-            .iter_mut()
-            .fold(false, |struck, item| struck | redact_json(item)),
+        Value::Array(items) => {
+            let mut option = false;
+            items.iter_mut().fold(false, |struck, item| {
+                let own = item.as_str().filter(|own| own.starts_with("--"));
+                let next = own.is_some_and(|own| !own.contains('=') && names_a_secret(own));
+                struck | redact_json(item, std::mem::replace(&mut option, next))
+            })
+        }
         Value::Object(members) => {
-            // An environment variable, as of a container
+            // An environment variable, as of a container; a name with a dot is a setting's
             let variable = members.get("name").and_then(Value::as_str);
-            let variable = variable.is_some_and(|name| names_a_secret(&name.to_ascii_lowercase()));
+            let variable = variable.is_some_and(|name| !name.contains('.') && names_a_secret(name));
             members.iter_mut().fold(false, |struck, (name, item)| {
-                let name = name.to_ascii_lowercase().replace(['-', '_'], "");
-                let secret = MEMBERS.contains(&name.as_str()) || (variable && name == "value");
-                let now = match item {
-                    Value::String(text) if secret && !text.is_empty() && text != STRUCK => {
-                        STRUCK.clone_into(text);
-                        true
-                    }
-                    _ => redact_json(item),
-                };
-                struck | now
+                let secret = names_a_secret(name) || name == "auth" || variable && name == "value";
+                struck | redact_json(item, secret)
             })
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
@@ -162,9 +135,7 @@ fn redact_line(line: &str) -> String {
         let lower = word.trim_start_matches('-').to_ascii_lowercase();
         if SCHEMES.contains(&lower.as_str()) {
             rest = without_value(rest, rest.len() - rest.trim_start().len(), &mut clean);
-        } else if names_a_secret(&lower)
-            && let Some(gap) = gap(word, rest)
-        {
+        } else if let Some(gap) = gap(word, &lower, rest) {
             let whole = lower.contains("authorization") || lower.contains("cookie");
             rest = match whole {
                 true => {
@@ -184,8 +155,12 @@ fn is_of_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-' | '.')
 }
 
+/// Whether a name is that of a secret; Kubernetes has many that merely name one, such as `secretName`, and
+/// a credential spec holds none.
 fn names_a_secret(name: &str) -> bool {
-    WHOLE_NAMES.contains(&name) || NAMES.iter().any(|part| name.contains(part))
+    let name = name.to_ascii_lowercase().replace(['-', '_'], "");
+    let is_one = name == "pwd" || NAMES.split(' ').any(|part| name.contains(part));
+    is_one && !name.ends_with("name") && !name.contains("credentialspec")
 }
 
 /// `NAME=value`, as `set` and `env` print it, with its value struck out.
@@ -199,42 +174,64 @@ fn of_environment(line: &str) -> Option<String> {
     (begins && is_name && !value.is_empty()).then(|| format!("{name}={STRUCK}"))
 }
 
-/// The bytes between a name and its value: a quote that ends the name, a sign, blanks; a blank
-/// alone after an option. `None` where no value follows.
-fn gap(word: &str, rest: &str) -> Option<usize> {
-    let unquoted = rest.strip_prefix(['"', '\'']).unwrap_or(rest);
-    let signed = unquoted.trim_start();
-    match signed.strip_prefix([':', '=']) {
-        Some(value) => Some(rest.len() - value.trim_start().len()),
-        None if word.starts_with("--") && rest.starts_with(' ') => Some(1),
-        None => None,
-    }
+/// The bytes between a secret's name and its value: a quote that ends the name, escaped or not, a sign,
+/// blanks; in JSON what stands between a variable or an option and its value; a blank alone after an
+/// option. `None` where no value follows.
+fn gap(word: &str, lower: &str, rest: &str) -> Option<usize> {
+    let unescaped = rest.trim_start_matches('\\');
+    let unquoted = unescaped.strip_prefix(['"', '\'']);
+    let signed = unquoted.unwrap_or(rest).trim_start();
+    let option = word.starts_with("--");
+    let in_list = signed.strip_prefix(',').filter(|_| unquoted.is_some());
+    let is_word = WORDS.split(' ').any(|name| name == lower);
+    let next = match (signed.strip_prefix([':', '=']), in_list) {
+        _ if !is_word && !names_a_secret(lower) => None,
+        (Some(value), _) => {
+            let member = unquoted.is_some() && matches!(lower, "auth" | "credential");
+            let sure = option || signed.starts_with('=') || member || !is_word;
+            sure.then_some(value)
+        }
+        (None, Some(more)) if option => Some(more),
+        (None, Some(more)) if !word.contains('.') => {
+            let value = more
+                .trim_start_matches([' ', '\\', '"'])
+                .strip_prefix("value");
+            let value = value.map(|value| value.trim_start_matches(['\\', '"', ' ']));
+            value.and_then(|value| value.strip_prefix(':'))
+        }
+        _ if option && rest.starts_with(' ') => Some(&rest[1..]),
+        _ => None,
+    };
+    next.map(|value| rest.len() - value.trim_start().len())
 }
 
-/// Whether what follows a name is surely no secret: a structure, a word of JSON, or the next word of a
-/// sentence, such as `token: expired`.
+/// Whether what follows a name is surely no secret: a structure, a word of JSON, or what a sentence says
+/// of it, such as `token: expired`.
 fn is_no_value(name: &str, (sign, value): (&str, &str)) -> bool {
     let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | '&' | '}' | ']' | ')');
     let word = &value[..value.find(ends).unwrap_or(value.len())];
-    let more = value[word.len()..].trim_start_matches(' ');
-    let goes_on = more.starts_with(|c: char| c.is_ascii_lowercase());
-    let is_word = !word.is_empty() && word.bytes().all(|c| c.is_ascii_lowercase());
-    let prose = sign.contains(':')
-        && !name.contains("pass")
-        && name != "pwd"
-        && is_word
-        && (goes_on || REASONS.contains(&word));
-    value.starts_with(['{', '[']) || matches!(word, "true" | "false" | "null") || prose
+    let of_password = name.contains("pass") || name == "pwd";
+    let said = !of_password && REASONS.split(' ').any(|reason| reason == word)
+        || ERRORS.iter().any(|error| value.starts_with(error));
+    sign.contains(':') && (said || value.starts_with(['{', '[']))
+        || matches!(word, "true" | "false" | "null")
 }
 
-/// Writes what lies before a value and strikes out the value; gives what follows.
+/// Writes what lies before a value and strikes out the value between its quotes; gives what follows.
 fn without_value<'t>(rest: &'t str, gap: usize, clean: &mut String) -> &'t str {
     let (before, value) = rest.split_at(gap);
     clean.push_str(before);
-    let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
-    let end = match quote {
-        Some(quote) => value[1..].find(quote).map_or(value.len(), |at| at + 2),
-        None => value
+    let at = value.len() - value.trim_start_matches('\\').len();
+    let end = match value[at..].chars().next() {
+        Some(quote @ ('"' | '\'' | '{')) => {
+            let (open, value) = value.split_at(at + 1);
+            let close = if quote == '{' { "}" } else { open };
+            clean.push_str(open);
+            let mut ends = value.match_indices(close);
+            let end = ends.find(|(end, _)| !value[..*end].ends_with('\\'));
+            open.len() + end.map_or(value.len(), |(end, _)| end)
+        }
+        _ => value
             .find(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '&' | '}' | '"' | '\''))
             .unwrap_or(value.len()),
     };
@@ -279,7 +276,18 @@ mod tests {
             ("sent Bearer abc.def-ghi to it", "sent Bearer *** to it"),
             (
                 r#"{"password": "a b", "user": "me"}"#,
-                r#"{"password": ***, "user": "me"}"#,
+                r#"{"password": "***", "user": "me"}"#,
+            ),
+            (
+                r#"msg="login {\"auth\":\"dTpw\",\"password\":\"hun\\\"ter2\",\"a\":1}""#,
+                r#"msg="login {\"auth\":\"***\",\"password\":\"***\",\"a\":1}""#,
+            ),
+            ("Driver=a;PWD={hun;ter2};", "Driver=a;PWD={***};"),
+            ("password=[hunter2]", "password=***"),
+            ("token: hunterabc is wrong", "token: *** is wrong"),
+            (
+                r#"{"name":"DB_PASSWORD","value":"x"}, ["--password","x"]"#,
+                r#"{"name":"DB_PASSWORD","value":"***"}, ["--password","***"]"#,
             ),
             (
                 "Server=db;Password=x;Timeout=3",
@@ -298,7 +306,7 @@ mod tests {
             ("key AKIAIOSFODNN7EXAMPLE is used", "key *** is used"),
             ("PATH=C:\\Windows", "PATH=***"),
             ("  export DB_HOST=db.local", "  export DB_HOST=***"),
-            ("client_secret = 'a b' x", "client_secret = *** x"),
+            ("client_secret = 'a b' x", "client_secret = '***' x"),
             ("Set-Cookie: a=b; path=/", "Set-Cookie: ***"),
             (
                 "https://a.example/b?X-Amz-Signature=0a1b&X-Amz-Date=1&c=2",
@@ -306,7 +314,7 @@ mod tests {
             ),
             (
                 r#"{"auths":{"a.example":{"auth":"dTpw"}}}"#,
-                r#"{"auths":{"a.example":{"auth":***}}}"#,
+                r#"{"auths":{"a.example":{"auth":"***"}}}"#,
             ),
             ("passphrase: open sesame", "passphrase: *** sesame"),
             ("client_secret: qwertyuiop", "client_secret: ***"),
@@ -333,6 +341,11 @@ mod tests {
             "mail me@example.com or see https://example.com/@me",
             "invalid token: signature is invalid",
             "the token: expired",
+            "it does not accept the credential: Unauthorized",
+            "where small pages pass: the MTU of the pods' interfaces",
+            r#"{"tolerations":[{"key":"os"}],"sysctls":[{"name":"net.ipv4.tcp_syncookies","value":"0"}]}"#,
+            r#"spec.windowsOptions.gmsaCredentialSpecName: Invalid value: "a_b""#,
+            "spec.volumes[0].secret: Required value; env[0].token: Forbidden: no",
             r#"{"automountServiceAccountToken":false,"imagePullSecrets":[{"name":"a"}]}"#,
         ] {
             assert_eq!(redact(text), text);
@@ -349,6 +362,8 @@ mod tests {
         let mut pod = serde_json::json!({
             "spec": {
                 "containers": [{"env": [{"name": "DB_PASSWORD", "value": "a"}, {"name": "b", "value": "c"}]}],
+                "command": ["a", "--token", "b", "c"],
+                "sysctls": [{"name": "net.ipv4.tcp_syncookies", "value": "1"}],
                 "tolerations": [{"key": "a"}],
                 "volumes": [{"secret": {"secretName": "d"}}],
             },
@@ -356,10 +371,11 @@ mod tests {
         });
         let mut expected = pod.clone();
         expected["spec"]["containers"][0]["env"][0]["value"] = STRUCK.into();
+        expected["spec"]["command"][2] = STRUCK.into();
         expected["auth"] = STRUCK.into();
-        assert!(redact_json(&mut pod));
+        assert!(redact_json(&mut pod, false));
         assert_eq!(pod, expected);
-        assert!(!redact_json(&mut pod));
+        assert!(!redact_json(&mut pod, false));
     }
 
     #[test]

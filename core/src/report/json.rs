@@ -26,11 +26,19 @@ pub const SCHEMA: u32 = 1;
 /// The most bytes of one piece of foreign text.
 const KEPT: usize = 16 << 10;
 
+/// What the process ends with, and what that means.
+pub(super) fn ending(view: &RunView) -> (u8, &'static str) {
+    match (view.process, exit(view)) {
+        (Some(1), _) => (1, "internal error"),
+        (code, exit) => (code.unwrap_or(exit.code()), exit.as_str()),
+    }
+}
+
 /// Renders a run as JSON, ending in a newline. Characters a terminal would act on are escaped.
 pub fn render(view: &RunView) -> String {
     let blame = Blame::of(view);
     let tally = Tally::of(view);
-    let exit = exit(view);
+    let (code, meaning) = ending(view);
     let places = super::places::pools(view);
     let report = Report {
         schema: SCHEMA,
@@ -38,10 +46,7 @@ pub fn render(view: &RunView) -> String {
         server: view.facts.as_ref().map(|facts| Server::of(&facts.server)),
         pools: view.facts.as_ref().map(pools).unwrap_or_default(),
         looked_from: super::places::looked_from(view),
-        exit: ExitCode {
-            code: view.process.unwrap_or(exit.code()),
-            meaning: exit.as_str(),
-        },
+        exit: ExitCode { code, meaning },
         tally: counts(&tally),
         flaky: tally.flaky,
         against: tally.against,

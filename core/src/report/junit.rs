@@ -14,12 +14,13 @@ use quick_junit::{
 use super::ending::reservations;
 use super::excerpt::{self, Excerpt};
 use super::finding::{Finding, apart as apart_of, times, word};
+use super::json::ending;
 use super::places::looked_from;
 use super::summary::{pools, server, took_ms};
 use super::suspects::suspects;
 use super::waivers::{Idle, idle, raised, waived};
 use super::xml::{clean, clean_line};
-use crate::record::{Attempted, CheckView, RunView, exit};
+use crate::record::{Attempted, CheckView, RunView};
 use crate::verdict::{Because, Verdict};
 
 /// Why a run cannot be rendered.
@@ -63,7 +64,7 @@ pub fn render(view: &RunView) -> Result<String, ReportError> {
 fn suite(view: &RunView, area: &str) -> TestSuite {
     let mut suite = TestSuite::new(clean_line(&format!("winconform.{area}")));
     suite.timestamp = view.began.to_string().parse().ok();
-    let exit = exit(view);
+    let (code, meaning) = ending(view);
     let pools = view
         .facts
         .as_ref()
@@ -75,14 +76,18 @@ fn suite(view: &RunView, area: &str) -> TestSuite {
         ("winconform.version", view.started.version.as_str()),
         ("winconform.run", &view.started.run),
         ("winconform.context", &view.started.context),
+        (
+            "winconform.unverified",
+            if view.started.unverified { "true" } else { "" },
+        ),
         ("winconform.server", &server(view.facts.as_ref())),
         ("winconform.pools", &pools),
         ("winconform.looked-from", &looked_from(view).join(", ")),
         ("winconform.profile", view.started.profile.as_str()),
         ("winconform.selection", &view.started.selection.join(" ")),
         ("winconform.resumed", resumed),
-        ("winconform.exit", exit.as_str()),
-        ("winconform.exit-code", &exit.code().to_string()),
+        ("winconform.exit", meaning),
+        ("winconform.exit-code", &code.to_string()),
     ] {
         if !value.is_empty() {
             suite.add_property(property(name, value));

@@ -153,7 +153,8 @@ fn killed() {
 
 #[test]
 fn setup_died() {
-    let view = runs::setup_died().view();
+    let mut view = runs::setup_died().view();
+    (view.process, view.started.unverified) = (Some(1), true);
     counted(&view, 1, 0, 1, 0);
     insta::assert_snapshot!(rendered(&view));
 }

@@ -1,7 +1,7 @@
 //! A layer in front of any API server, real or simulated, that makes trouble.
 //!
 //! It is an HTTP/1.1 server on a free port of 127.0.0.1 that forwards each request with the
-//! credentials of a [`kube::Config`]. *Harness faults* come between client and server and say
+//! credentials of a [`kube::Client`]. *Harness faults* come between client and server and say
 //! nothing about the cluster; the *admission* faults make the cluster look as if its validation
 //! were wrong.
 //!
@@ -85,15 +85,6 @@ pub enum FrontError {
     /// No port could be opened.
     #[error("failed to listen on 127.0.0.1")]
     Listen(#[source] io::Error),
-    /// The upstream's configuration is of no use.
-    #[error("failed to make a client for `{address}`")]
-    Client {
-        /// The API server that was to be reached.
-        address: http::Uri,
-        /// What kube says of it.
-        #[source]
-        source: Box<kube::Error>,
-    },
 }
 
 /// A running front; dropping it ends it as well, but only [`Front::stop`] waits for the end.
@@ -107,11 +98,6 @@ pub struct Front {
 }
 
 impl Front {
-    /// Starts a front for the API server of `upstream`.
-    pub async fn start(upstream: kube::Config, options: FrontOptions) -> Result<Self, FrontError> {
-        Self::before(upstream_client(upstream)?, options).await
-    }
-
     /// Starts a front for the API server that a client reaches, which should send nothing twice.
     pub async fn before(client: kube::Client, options: FrontOptions) -> Result<Self, FrontError> {
         let listener = Listener::bind(Ipv4Addr::LOCALHOST, 0)
@@ -186,15 +172,4 @@ impl Front {
         self.tasks.close();
         self.tasks.wait().await;
     }
-}
-
-/// A client that forwards: no retry and no compression of its own.
-fn upstream_client(mut upstream: kube::Config) -> Result<kube::Client, FrontError> {
-    upstream.default_retry = false;
-    upstream.disable_compression = true;
-    let address = upstream.cluster_url.clone();
-    kube::Client::try_from(upstream).map_err(|source| FrontError::Client {
-        address,
-        source: Box::new(source),
-    })
 }

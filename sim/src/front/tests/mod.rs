@@ -37,7 +37,7 @@ async fn front(upstream: &Upstream, written: &[&str], seed: u64) -> Front {
         faults: faults(written),
         seed,
     };
-    Front::start(upstream.config(), options)
+    Front::before(upstream.client(), options)
         .await
         .expect("127.0.0.1 has a free port")
 }

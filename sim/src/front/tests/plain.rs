@@ -134,11 +134,9 @@ async fn answers_what_is_no_request_with_400() {
 
 #[tokio::test]
 async fn says_that_the_upstream_is_not_there() {
-    let upstream = Upstream::start().await;
-    let mut config = upstream.config();
     // Port 1 of loopback is refused
-    config.cluster_url = http::Uri::from_static("http://127.0.0.1:1");
-    let front = Front::start(config, FrontOptions::default())
+    let nobody = super::upstream::client("http://127.0.0.1:1");
+    let front = Front::before(nobody, FrontOptions::default())
         .await
         .expect("a front");
     let answer = get(&front, "/version").await.expect("an answer");

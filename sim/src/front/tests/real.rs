@@ -50,7 +50,8 @@ async fn real(name: &str) -> Option<(Front, Folder)> {
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
         .await
         .expect("a whole kubeconfig");
-    let front = Front::start(config, FrontOptions::default())
+    let client = kube::Client::try_from(config).expect("a client");
+    let front = Front::before(client, FrontOptions::default())
         .await
         .expect("a front");
     let folder = Folder(std::env::temp_dir().join(format!("front-{name}-{}", std::process::id())));

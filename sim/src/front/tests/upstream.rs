@@ -64,11 +64,8 @@ impl Upstream {
         }
     }
 
-    pub(super) fn config(&self) -> kube::Config {
-        let address = format!("http://{}", self.address);
-        let mut config = kube::Config::new(address.parse().expect("an address is a URI"));
-        config.auth_info.token = Some("secret".to_owned().into());
-        config
+    pub(super) fn client(&self) -> kube::Client {
+        client(&format!("http://{}", self.address))
     }
 
     /// The requests so far, as `METHOD URI`.
@@ -79,6 +76,15 @@ impl Upstream {
             .expect("no test panics while it holds this")
             .clone()
     }
+}
+
+/// A client that sends nothing twice.
+pub(super) fn client(address: &str) -> kube::Client {
+    let mut config = kube::Config::new(address.parse().expect("an address is a URI"));
+    config.auth_info.token = Some("secret".to_owned().into());
+    config.default_retry = false;
+    config.disable_compression = true;
+    kube::Client::try_from(config).expect("a client")
 }
 
 async fn accept(listener: TcpListener, state: Arc<State>) {
