@@ -664,7 +664,9 @@ fn a_loss_of_one_in_five_is_found_in_95_of_100_runs() {
         let (conclusions, _) = played(vec![balanced()], 1, |dispatcher, _, now| {
             let once = dispatcher.asks_once(0);
             let requests = 0..if once { 1 } else { AT_LEAST };
-            let lost = requests.filter(|_| chance(&mut state) % 5 == 0).count();
+            let lost = requests
+                .filter(|_| chance(&mut state).is_multiple_of(5))
+                .count();
             // Each as long as its time-out
             *now += Duration::from_secs(4 * lost as u64);
             let mut outcome = outcome(if lost > 0 { Turn::Refuted } else { Turn::Holds });
