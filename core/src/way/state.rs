@@ -277,10 +277,8 @@ fn compare_ready(expect: StateExpect, pods: &[PodSeen]) -> Result<Comparison, Tr
     let mut seen = format!("{} of {} Ready", ready.len(), pods.len());
     for pod in pods.iter().filter(|pod| !pod.ready) {
         let why = printable(pod.waiting.as_deref().unwrap_or("no reason given"));
-        let node = pod
-            .node
-            .as_deref()
-            .map(|node| format!(" on {}", printable(node)));
+        let node = pod.node.as_ref();
+        let node = node.map(|node| format!(" on {}", printable(node)));
         let (name, node) = (printable(&pod.name), node.unwrap_or_default());
         seen.push_str(&format!("; {name}{node}: {why}"));
     }
