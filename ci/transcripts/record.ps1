@@ -38,8 +38,6 @@ $situations = @(
        command = @('curl.exe', '-q', '-sS', 'http://nowhere.invalid/') }
     @{ name = 'curl-write-out'; program = 'curl'; situation = 'the line after a transfer, with variables of several versions'
        command = @('curl.exe', '-q', '-s', '-w', '<%{http_code} %{exitcode} %{urlnum} %{nonesuch}>', "http://$refused/") }
-    @{ name = 'curl-parallel'; program = 'curl'; situation = 'transfers side by side'
-       command = @('curl.exe', '-q', '-Z', '-sS', "http://$refused/") }
     @{ name = 'curl-unknown-option'; program = 'curl'; situation = 'an option that there is not'
        command = @('curl.exe', '-q', '--nonesuch') }
     @{ name = 'ping-no-such-name'; program = 'ping'; situation = 'the name does not resolve'

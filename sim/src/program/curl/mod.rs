@@ -1,5 +1,4 @@
-//! `curl`, as far as a prober uses it: HTTP transfers one after the other or `--parallel`, `-K -`,
-//! `--next`, `-w`, `-o`, `-d`, `-I`, `-L`.
+//! `curl`, as far as a prober uses it: HTTP transfers one after the other, `-K -`, `--next`, `-w`, `-o`, `-d`, `-I`, `-L`.
 //!
 //! Texts and order follow curl's source at its tags from 7.55.1 to 8.14.1 (`src/tool_operate.c`,
 //! `src/tool_parsecfg.c`, `src/tool_writeout.c`, `src/tool_progress.c`, `lib/connect.c`,
@@ -8,7 +7,6 @@
 
 mod connect;
 mod options;
-mod parallel;
 mod transfer;
 mod version;
 mod writeout;
@@ -169,13 +167,7 @@ impl Run<'_> {
                 })
             })
             .collect();
-        // Windows' output leaves the text mode when the transfer is set up
-        if self.global.parallel {
-            streams.binary = planned.iter().any(Planned::to_stdout);
-            parallel::operate(self, &planned, streams)
-        } else {
-            self.one_by_one(&planned, streams)
-        }
+        self.one_by_one(&planned, streams)
     }
 
     /// Serially; the exit code is the last one's.
@@ -186,6 +178,7 @@ impl Run<'_> {
             if is_next && code != 0 && self.build.ends_at_a_failed_part() {
                 return code;
             }
+            // Windows' output leaves the text mode when the transfer is set up
             streams.binary |= planned.to_stdout();
             let transfer = self.perform(planned, number, &mut kept);
             streams.until(streams.ran.took + transfer.total);

@@ -20,15 +20,10 @@ pub(super) struct Invocation {
 
 /// Options of a whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "switches of a command line, each of its own"
-)]
 pub(super) struct Global {
     pub(super) silent: bool,
     pub(super) show_error: bool,
     pub(super) no_meter: bool,
-    pub(super) parallel: bool,
 }
 
 /// What kind of run it is.
@@ -95,7 +90,6 @@ const KNOWN: &[Known] = &[
     Known("no-progress-meter", '\0', false),
     Known("noproxy", '\0', true),
     Known("output", 'o', true),
-    Known("parallel", 'Z', false),
     Known("request", 'X', true),
     Known("show-error", 'S', false),
     Known("silent", 's', false),
@@ -119,6 +113,7 @@ const NOT_SIMULATED: &[(&str, char)] = &[
     ("interface", '\0'),
     ("local-port", '\0'),
     ("netrc", 'n'),
+    ("parallel", 'Z'),
     ("parallel-immediate", '\0'),
     ("parallel-max", '\0'),
     ("proxy", 'x'),
@@ -225,7 +220,6 @@ impl Reader<'_> {
 
     fn has(&self, option: &Known) -> bool {
         match option.0 {
-            "parallel" => self.build.is_parallel(),
             // docs/cmdline-opts/no-progress-meter.d
             "no-progress-meter" => self.build.since(7, 67),
             _ => true,
@@ -280,7 +274,6 @@ impl Reader<'_> {
                     None => text,
                 });
             }
-            "parallel" => self.read.global.parallel = true,
             "silent" => self.read.global.silent = true,
             "show-error" => self.read.global.show_error = true,
             "no-progress-meter" => self.read.global.no_meter = true,

@@ -337,34 +337,6 @@ fn cut_and_silent_connections() {
 }
 
 #[test]
-fn parallel_transfers_are_told_of_as_they_end() {
-    let urls = [
-        "http://192.0.2.1/",
-        "http://10.244.2.6/echo?msg=a",
-        "http://10.244.2.6/echo?msg=b",
-    ];
-    let with = |build: &Build, extra: &[&str]| {
-        let format = ["--connect-timeout", "4", "-w", "<%{urlnum} %{http_code}>"];
-        curl_as(build, &[extra, &format[..], &urls[..]].concat(), "")
-    };
-    let ran = with(&Build::ALPINE, &["-Z", "-sS"]);
-    assert_eq!(out(&ran), "ab<1 200><2 200><0 000>");
-    assert_eq!(ran.code, 28);
-    assert_eq!(ran.took, Duration::from_millis(4001), "side by side");
-    let old = Build {
-        version: (7, 88, 1),
-        ..Build::ALPINE
-    };
-    let errors = err(&with(&old, &["-Z", "-sS"]));
-    assert!(
-        errors.starts_with("DL% UL%"),
-        "a meter in spite of -s: {errors}"
-    );
-    let unknown = curl_as(&Build::AGNHOST_WINDOWS, &["-Z", "http://web/"], "");
-    assert!(err(&unknown).starts_with("curl: option -Z: is unknown"));
-}
-
-#[test]
 fn an_output_covers_one_url() {
     let ran = curl_as(
         &Build::ALPINE,

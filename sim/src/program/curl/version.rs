@@ -75,11 +75,6 @@ impl Build {
         (self.version.0, self.version.1) >= (major, minor)
     }
 
-    /// `--parallel` came with 7.66 (docs/cmdline-opts/parallel.d).
-    pub(super) fn is_parallel(&self) -> bool {
-        self.since(7, 66)
-    }
-
     /// Before 7.66 a part (`--next`) whose last transfer failed ends the run; within one part curl goes
     /// on (`src/tool_operate.c`, `while(!result && config->current)`).
     pub(super) fn ends_at_a_failed_part(&self) -> bool {
@@ -90,18 +85,6 @@ impl Build {
     /// (`lib/connect.c`, `ETIMEDOUT`).
     pub(super) fn system_time_out(&self) -> u32 {
         if self.since(7, 67) { 28 } else { 7 }
-    }
-
-    /// Since 8.10 the exit code of parallel transfers is that of those that ended last together;
-    /// before, that of the last one that failed (`src/tool_operate.c`, `parallel_transfers`).
-    pub(super) fn forgets_failures(&self) -> bool {
-        self.since(8, 10)
-    }
-
-    /// Since 8.0 `--silent` silences the meter of parallel transfers too
-    /// (`src/tool_progress.c`, `progress_meter`).
-    pub(super) fn silences_parallel(&self) -> bool {
-        self.since(8, 0)
     }
 
     /// What is said where no connection came about; `system` is the system's text for it.

@@ -317,34 +317,6 @@ pub(super) const CASES: &[(&[&str], &str)] = &[
         "",
     ),
     (&["-q", "-o", "/dev/null", "http://{netexec}/hostname"], ""),
-    // Side by side, with ends far enough apart to have an order
-    (
-        &[
-            "-q",
-            "-Z",
-            "--no-progress-meter",
-            "--connect-timeout",
-            "0.5",
-            "-w",
-            "<%{urlnum} %{http_code}>",
-            "http://{silent}/",
-            "http://{netexec}/hostname",
-        ],
-        "",
-    ),
-    (
-        &[
-            "-q",
-            "-Z",
-            "-sS",
-            "--connect-timeout",
-            "0.3",
-            "http://{silent}/",
-            "http://{netexec}/hostname",
-        ],
-        "",
-    ),
-    (&["-q", "-Z", "-s", "http://{netexec}/hostname"], ""),
 ];
 
 /// What tells curls of different ages apart, or must not: several URLs, and several parts.
