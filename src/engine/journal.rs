@@ -147,11 +147,7 @@ impl Journal {
         if let Some((file, _)) = &mut inner.file {
             let sync = is_to_be_synced(&line.event, &mut inner.unsynced);
             let written = file.write_all(text.as_bytes()).and_then(|()| match sync {
-                // A device has nothing to sync
-                true => file.sync_data().or_else(|error| match error.kind() {
-                    std::io::ErrorKind::InvalidInput => Ok(()),
-                    _ => Err(error),
-                }),
+                true => synced(file.sync_data()),
                 false => Ok(()),
             });
             written.map_err(|source| inner.fail(source))?;
@@ -192,6 +188,14 @@ impl Journal {
                 inner.earlier = None;
             }
             published = renamed;
+        }
+        // The name of a new file is its folder's
+        if let (Some((_, path)), Ok(())) = (&inner.file, &published) {
+            let folder = path
+                .parent()
+                .filter(|folder| !folder.as_os_str().is_empty());
+            published = File::open(folder.unwrap_or(Path::new(".")))
+                .and_then(|folder| synced(folder.sync_all()));
         }
         published.map_err(|source| inner.fail(source))
     }
@@ -240,6 +244,14 @@ impl Drop for Inner {
             let _ = std::fs::remove_file(beside);
         }
     }
+}
+
+/// What came of a sync: a device has nothing to sync.
+fn synced(result: std::io::Result<()>) -> std::io::Result<()> {
+    result.or_else(|error| match error.kind() {
+        std::io::ErrorKind::InvalidInput => Ok(()),
+        _ => Err(error),
+    })
 }
 
 /// So many verdicts are synced at once: after a power cut a few are looked at again.
@@ -310,6 +322,22 @@ mod tests {
     use super::*;
     use winconform_core::record::{FixtureOutcome, SCHEMA, Started, read};
     use winconform_core::way::{FixtureName, Trouble, TroubleKind};
+
+    #[test]
+    fn intents_are_synced_at_once_and_verdicts_by_the_dozen() {
+        let intent = r#"{"intent": {"kind": "Pod", "namespace": "a", "name": "b"}}"#;
+        let verdict = r#"{"verdict": {"check": "env.hybrid-nodes", "conclusion": {"verdict": "skip",
+            "because": {"skipped": {"inapplicable": {"because": "a"}}}, "flaky": false}}}"#;
+        let [intent, verdict] =
+            [intent, verdict].map(|text| serde_json::from_str::<Event>(text).expect("an event"));
+        let mut unsynced = 0;
+        let mut synced = |event: &Event| is_to_be_synced(event, &mut unsynced);
+        assert!(synced(&intent) && !synced(&started()) && synced(&intent));
+        for _ in 1..VERDICTS {
+            assert!(!synced(&verdict));
+        }
+        assert!(synced(&verdict) && !synced(&verdict));
+    }
 
     fn started() -> Event {
         Event::RunStarted(Started {
