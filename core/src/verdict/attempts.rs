@@ -136,11 +136,16 @@ impl Repeated {
             .iter()
             .filter(|(verdict, _)| !verdict.is_conclusive());
         let untold: u32 = untold.map(|(_, count)| count).sum();
-        let unknown = match untold * UNTOLD_AT_MOST_ONE_IN > total {
-            true => found(Verdict::Broken).or(found(Verdict::Skip)),
-            false => found(Verdict::Broken).filter(|_| last.verdict == Verdict::Broken),
-        };
-        let decides = found(Verdict::Fail).or(unknown).or(worst).unwrap_or(last);
+        let many = untold * UNTOLD_AT_MOST_ONE_IN > total;
+        let broken = found(Verdict::Broken).filter(|_| many || last.verdict == Verdict::Broken);
+        // What is news is told, whatever was skipped beside it
+        let decides = found(Verdict::Fail)
+            .or(broken)
+            .or(found(Verdict::Warn))
+            .or(found(Verdict::LimitationLifted))
+            .or(found(Verdict::Skip).filter(|_| many))
+            .or(worst)
+            .unwrap_or(last);
         let differs = |verdict: &Verdict| {
             let told = verdict.is_conclusive() || decides.verdict == Verdict::Skip;
             told && worst.is_some_and(|worst| worst.verdict != *verdict)
@@ -277,7 +282,7 @@ mod tests {
 
     #[test]
     fn what_most_repetitions_told_counts_unless_too_many_or_the_last_told_nothing() {
-        use Verdict::{Broken, Fail, Pass, Skip};
+        use Verdict::{Broken, Fail, Pass, Skip, Warn};
         let one = |verdict| Conclusion {
             verdict,
             because: Because::Trouble(Trouble::new(TroubleKind::ExecTransport, "cut")),
@@ -311,6 +316,7 @@ mod tests {
             (&[(Pass, 19), (Skip, 1)], Pass, false),
             (&[(Pass, 18), (Skip, 1), (Broken, 1)], Broken, false),
             (&[(Skip, 9)], Skip, false),
+            (&[(Warn, 18), (Skip, 2)], Warn, false),
         ] {
             assert_eq!(of(runs), Some((verdict, flaky)), "{runs:?}");
         }
