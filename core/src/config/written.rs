@@ -138,7 +138,7 @@ pub(super) struct WrittenDurations {
 pub(super) struct WrittenLimits {
     /// API requests of looks under way at once. From 1 to 256; 16 unless set.
     pub(super) api_in_flight: Option<u32>,
-    /// Attempts of a check that is not as documented, and two more while none confirms a failure. From 1 to 10; 2 unless set.
+    /// Attempts of a check that is not as documented; up to four while none confirms a failure. From 1 to 10; 2 unless set.
     pub(super) attempts: Option<u32>,
     /// Consecutive good rounds of a check over the network before it counts. From 1 to 20; 2 unless set.
     pub(super) hold_rounds: Option<u32>,
