@@ -126,6 +126,7 @@ impl CheckState {
         self.good_rounds = 0;
         self.good_since = None;
         self.apart = Apart::default();
+        self.controls_held = false;
     }
 
     /// How many attempts have ended, over all repetitions.
