@@ -163,8 +163,9 @@ fn hint(planned: &PlannedCheck, verdict: Option<Verdict>, because: Option<&Becau
         (Some(Because::Trouble(trouble)), _) if trouble.kind == TroubleKind::Interfered => {
             "Validation has not answered what was asked: the cause says who refused the object or what \
              was changed in it. Exempt the run's namespaces (`winconform-*`) from the webhook, policy or \
-             quota that did it, and run again. A field that nothing else dropped is one that the server \
-             does not have, or whose feature gate is off."
+             quota that did it, and run again. A field that none of them dropped is one that the server \
+             does not have, or whose feature gate is off; where servers of two versions answer, wait until \
+             the upgrade is over."
                 .to_owned()
         }
         (Some(Because::Skipped(SkipReason::NotWindowsSpecific { .. })), _) => {

@@ -162,7 +162,11 @@ impl Way for Http {
             && let HttpAnswer::Failed { class, text } = &own.answer
             && *class == FailureClass::Dns
         {
-            let detail = format!("{} is not resolved either: {text}", own.target);
+            let detail = format!(
+                "the cluster's DNS does not resolve its own name {}, so nothing can be told of names \
+                 outside: {text}",
+                own.target
+            );
             return Err(Trouble::new(TroubleKind::NoView, detail));
         }
         // Where the port that they serve at is closed, too, it is not about port 80
