@@ -25,8 +25,9 @@ use super::proxy::Proxy;
 
 /// From the first packet to a standing TCP and TLS connection.
 const CONNECT: Duration = Duration::from_secs(5);
-/// The same without the TLS connection: shorter, so that it is a proxy that is named which says nothing.
-const PROXY: Duration = Duration::from_secs(4);
+/// From the first packet to a standing TCP connection, through a proxy if there is one. Shorter than
+/// `CONNECT`, so that a silent proxy is named instead of the server.
+const TCP: Duration = Duration::from_secs(4);
 
 /// A client that says with each request which program asks, unless the request does.
 pub fn named(client: kube::Client, program: &str) -> kube::Client {
@@ -100,7 +101,7 @@ where
     H::Error: Into<BoxError>,
 {
     let connector = MapErrLayer::new(H::Error::into).layer(connector);
-    let connector = head_timeout(PROXY).layer(connector);
+    let connector = head_timeout(TCP).layer(connector);
     let connector = MapErrLayer::new(Proxy::blame(proxy)).layer(connector);
     let connector = config.rustls_https_connector_with_connector(connector)?;
     let connector = head_timeout(CONNECT).layer(connector);

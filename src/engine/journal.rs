@@ -324,7 +324,7 @@ mod tests {
     use winconform_core::way::{FixtureName, Trouble, TroubleKind};
 
     #[test]
-    fn intents_are_synced_at_once_and_verdicts_by_the_dozen() {
+    fn intents_are_synced_at_once_and_verdicts_many_at_a_time() {
         let intent = r#"{"intent": {"kind": "Pod", "namespace": "a", "name": "b"}}"#;
         let verdict = r#"{"verdict": {"check": "env.hybrid-nodes", "conclusion": {"verdict": "skip",
             "because": {"skipped": {"inapplicable": {"because": "a"}}}, "flaky": false}}}"#;

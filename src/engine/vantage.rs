@@ -169,10 +169,11 @@ impl Vantages {
         self.answered().insert(at_node, get);
     }
 
-    /// Why what a look from outside failed by, at a node's address or elsewhere, is not the cluster's word. The proxy says it of itself (RFC
-    /// 9110, 403 and 407; RFC 6585, 429 and 511), or of what does not exist as well (RFC 6761,
-    /// `.invalid`); or nothing else that the cluster answered is answered now, so that the way there may be
-    /// cut on this side. What is elsewhere vouches for no way to nodes, which may be that of a VPN.
+    /// Why what a look from outside failed by, at a node's address or elsewhere, is not the cluster's word.
+    /// The proxy says it of itself (RFC 9110, 403 and 407; RFC 6585, 429 and 511), or of what does not exist
+    /// as well (RFC 6761, `.invalid`); or nothing else that the cluster answered is answered now, so that the
+    /// way there may be cut on this side. What is elsewhere vouches for no way to nodes, which may be that of
+    /// a VPN.
     pub(super) async fn captive(
         &self,
         from: &VantageKey,

@@ -1,7 +1,8 @@
 //! A session over WebSocket: subprotocols `v5.channel.k8s.io` and `v4.channel.k8s.io`.
 //!
-//! Channels: 0 input, 1 output, 2 error stream, 3 status, 255 (v5) end of a channel. What the client sends is read all the time, so that its pings are answered and its
-//! going is noticed; what it is sent goes out as fast as it takes it.
+//! Channels: 0 input, 1 output, 2 error stream, 3 status, 255 (v5) end of a channel. What the client sends
+//! is read all the time, so that its pings are answered and its going is noticed; what it is sent goes out
+//! as fast as it takes it.
 
 use std::time::Duration;
 
