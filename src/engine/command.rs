@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde_json::Value as Json;
 use winconform_core::record::Attempted;
 use winconform_core::verdict::{Conclusion, SkipReason};
 use winconform_core::way::{FixtureKey, Reply, Taken, Trouble, VantageKey};
@@ -31,12 +32,27 @@ impl LookOutcome {
         taken.is_ok_and(|taken| taken.comparison.holds())
     }
 
-    /// Whether a request of it was not answered by one of ours.
-    pub(super) fn lacks_an_answer(&self) -> bool {
+    /// The requests of it that none of ours answered.
+    fn unanswered(&self) -> impl Iterator<Item = &Json> {
         let taken = self.taken.as_ref().ok();
         let targets = taken.and_then(|taken| taken.observation["targets"].as_array());
-        let mut targets = targets.into_iter().flatten();
-        targets.any(|target| target["by"].is_null())
+        let targets = targets.into_iter().flatten();
+        targets.filter(|target| target["by"].is_null())
+    }
+
+    /// Whether a request of it was not answered by one of ours.
+    pub(super) fn lacks_an_answer(&self) -> bool {
+        self.unanswered().next().is_some()
+    }
+
+    /// Whether nothing but a refusal kept requests from being answered. A pod without a readiness probe, such
+    /// as the published win-webserver, is Ready before it listens, and refuses until then.
+    pub(super) fn is_refused_alone(&self) -> bool {
+        let refused = |target: &Json| {
+            let class = target["answer"]["failed"]["class"].as_str();
+            class.is_some_and(|class| ["refused", "not-connected"].contains(&class))
+        };
+        self.lacks_an_answer() && self.unanswered().all(refused)
     }
 }
 

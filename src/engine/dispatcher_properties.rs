@@ -639,7 +639,15 @@ fn balanced() -> Check {
 /// That a pod was not met is chance; what others answered is not.
 #[test]
 fn a_wrong_answer_among_many_after_a_round_that_held_makes_a_check_flaky() {
-    for (by, flaky) in [(None, true), (Some("one of ours"), false)] {
+    for (target, flaky) in [
+        (json!({"by": null}), true),
+        (json!({"by": "one of ours"}), false),
+        // It does not listen yet
+        (
+            json!({"by": null, "answer": {"failed": {"class": "refused"}}}),
+            false,
+        ),
+    ] {
         let mut looks = 0;
         let (conclusions, _) = played(vec![balanced()], 1, |_, _, _| {
             looks += 1;
@@ -648,11 +656,11 @@ fn a_wrong_answer_among_many_after_a_round_that_held_makes_a_check_flaky() {
             } else {
                 Turn::Holds
             });
-            second.taken.as_mut().expect("taken").observation = json!({"targets": [{"by": by}]});
+            second.taken.as_mut().expect("taken").observation = json!({"targets": [target]});
             second
         });
         let came = (conclusions[0].verdict, conclusions[0].flaky);
-        assert_eq!(came, (Verdict::Pass, flaky), "{by:?}");
+        assert_eq!(came, (Verdict::Pass, flaky), "{target}");
     }
 }
 

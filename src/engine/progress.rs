@@ -262,6 +262,7 @@ impl CheckState {
             self.apart = Apart::default();
         } else if let Some((planned, own)) = self.check.looks.first().zip(looks.first()) {
             let is_more = planned.test.asks_many() && !own.lacks_an_answer();
+            let is_more = is_more || own.is_refused_alone();
             let records = || self.records(looks.to_vec());
             let looks = (is_news(verdict) && !is_more && self.apart.is_next()).then(records);
             let holds = verdict.is_conclusive() && verdict.is_expected();
