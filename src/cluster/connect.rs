@@ -247,18 +247,24 @@ async fn reach(api: &Api, server: &str) -> Result<(), ConnectError> {
     let request = ApiRequest::get("/version");
     let deadline = Instant::now() + PATIENCE;
     let mut pace = Pace::new(api.durations().transport_pause * 4);
+    let mut earlier = None;
     for tried in 1.. {
         let left = deadline.saturating_duration_since(Instant::now());
         let failure = match timeout(left, api.send_once(&request)).await {
             Ok(Ok(reply)) => return read_version(&reply, server),
             Ok(Err(failure)) => failure,
-            Err(_) => Failure::NoAnswer(PATIENCE),
+            // What an earlier try failed by says more, such as which proxy is silent
+            Err(_) => match earlier {
+                Some(error) => return Err(error),
+                None => Failure::NoAnswer(PATIENCE),
+            },
         };
         let next = pace.step();
         let (error, worth_it) = classify(failure, server);
         if !worth_it || tried >= TRIES || Instant::now() + next >= deadline {
             return Err(error);
         }
+        earlier = Some(error);
         pause(next).await;
     }
     unreachable!("the tries are bounded")
