@@ -118,10 +118,10 @@ impl Repeated {
 
     /// The conclusion of all: the worst that says something about the cluster.
     ///
-    /// Unless that is a failure, the check could not be told, or was skipped, where more than one repetition
-    /// in 20 told nothing, or the last one broke: what was not observed does not count as good, while a
-    /// passing outage of the API server does not undo a long run. It is flaky where repetitions disagree, or
-    /// attempts within one.
+    /// Unless that is a failure, the check could not be told where more than one repetition in 20 told
+    /// nothing and one of them broke, or the last one broke; where they were all skipped, it was skipped,
+    /// unless another gave news. What was not observed does not count as good, while a passing outage of the
+    /// API server does not undo a long run. It is flaky where repetitions disagree, or attempts within one.
     pub fn conclude(&self) -> Option<Conclusion> {
         let last = self.last()?;
         let found = |verdict| self.found(verdict);

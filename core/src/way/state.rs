@@ -620,32 +620,22 @@ mod tests {
     #[test]
     fn how_a_container_ended_is_why_its_pod_is_not_ready() {
         let ended = json!({"terminated": {"exitCode": -1_073_741_502, "reason": "Error"}});
-        for state in [
-            json!({"state": ended}),
-            json!({"state": {"running": {}}, "lastState": ended}),
+        let waiting = json!({"waiting": {"reason": "CrashLoopBackOff"}});
+        let said = "ended with exit code -1073741502";
+        let in_a_loop = format!("CrashLoopBackOff, {said}");
+        for (state, said) in [
+            (json!({"state": ended}), said),
+            (json!({"state": {"running": {}}, "lastState": ended}), said),
+            (json!({"state": waiting, "lastState": ended}), &in_a_loop),
         ] {
             let pod = json!({"metadata": {"name": "p"}, "status": {"containerStatuses": [state]}});
             let seen = read(StateAsk::Pods(FixtureName::WinWebserver), &json!([pod]));
             let Ok(StateSeen::Pods(pods)) = seen else {
                 panic!("{seen:?}")
             };
-            let said = Some("ended with exit code -1073741502");
-            assert_eq!(pods[0].waiting.as_deref(), said);
+            assert_eq!(pods[0].waiting.as_deref(), Some(said));
+            assert!(has_crashed(&pods[0]));
         }
-    }
-
-    #[test]
-    fn a_crash_loop_is_told_with_how_its_container_ended() {
-        let status = json!({"state": {"waiting": {"reason": "CrashLoopBackOff"}},
-            "lastState": {"terminated": {"exitCode": 1}}});
-        let pod = json!({"metadata": {"name": "p"}, "status": {"containerStatuses": [status]}});
-        let seen = read(StateAsk::Pods(FixtureName::WinWebserver), &json!([pod]));
-        let Ok(StateSeen::Pods(pods)) = seen else {
-            panic!("{seen:?}")
-        };
-        let said = Some("CrashLoopBackOff, ended with exit code 1");
-        assert_eq!(pods[0].waiting.as_deref(), said);
-        assert!(has_crashed(&pods[0]));
     }
 
     #[test]
