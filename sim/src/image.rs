@@ -25,6 +25,18 @@ pub(crate) enum Family {
     HostProcessBase,
 }
 
+impl Family {
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Agnhost,
+        Self::Servercore,
+        Self::Nanoserver,
+        Self::Iis,
+        Self::Busybox,
+        Self::Pause,
+        Self::HostProcessBase,
+    ];
+}
+
 /// An image that a node can run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Image {

@@ -31,7 +31,7 @@ use crate::given::Given;
 use crate::image::{self, Image};
 use crate::node;
 use crate::pods::{command, run::PodRun};
-use crate::program::{self, End, Followed, Input, Place, Started, Turns, View};
+use crate::program::{self, Input, Place, Started, Turns, View};
 use crate::topology::{IpFamilies, Topology};
 use crate::world::policy::Policy;
 use crate::world::{self, Key, Told, World};
@@ -245,24 +245,18 @@ impl Memory {
             &request.stdin.as_slice().into(),
             &self.view(),
         );
-        let Followed { ran, end } = started.follow(&self.view());
-        Ok(match end {
-            End::Ended => Reply::Ended {
+        Ok(match started {
+            Started::Ended(ran) => Reply::Ended {
                 took: ran.lasted(),
                 stdout: ran.stdout,
                 stderr: ran.stderr,
                 code: ran.code,
             },
-            End::GoesOn(last) => Reply::Endless {
-                stdout: match last {
-                    Some(Started::Serves { prints, .. } | Started::Stays { prints }) => {
-                        [ran.stdout, prints.into_bytes()].concat()
-                    }
-                    _ => ran.stdout,
-                },
-                stderr: ran.stderr,
+            Started::Serves { prints, .. } | Started::Stays { prints } => Reply::Endless {
+                stdout: prints.into_bytes(),
+                stderr: Vec::new(),
             },
-            End::Refused(refusal) => Reply::Refused(refusal.text(place.os, &key.name)),
+            Started::Refused(refusal) => Reply::Refused(refusal.text(place.os, &key.name)),
         })
     }
 
@@ -319,19 +313,19 @@ impl Memory {
                 &command::literal(container),
             );
             let started = program::start(&place, &argv, &Input::default(), &self.view());
-            match started.begin(&self.view()).end {
-                End::GoesOn(Some(Started::Serves {
+            match started {
+                Started::Serves {
                     listening,
                     listening_udp,
                     ..
-                })) => {
+                } => {
                     if let Some(seen) = self.world.pods.get_mut(key) {
                         seen.listening.extend(listening);
                         seen.listening_udp.extend(listening_udp);
                     }
                 }
-                End::GoesOn(_) => {}
-                End::Ended | End::Refused(_) => all_run = false,
+                Started::Stays { .. } => {}
+                Started::Ended(_) | Started::Refused(_) => all_run = false,
             }
             let at = (key.clone(), container.name.clone());
             self.places.insert(at, place);

@@ -159,7 +159,7 @@ pub(crate) fn get(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::table::Table;
+    use crate::program::network_table::Table;
     use crate::world::Page;
 
     const SECOND: Duration = Duration::from_secs(1);

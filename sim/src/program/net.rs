@@ -3,13 +3,10 @@
 //! Programs know this trait alone: the world stands behind it in the simulator, a table in tests.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::http::{Answer, Asked};
 use super::serve::{self, Exchange};
-use super::{Ran, Rest, Started};
-use crate::files::FileError;
 use crate::names::{self, Query, Settings};
 use crate::network::Origin;
 use crate::topology::Os;
@@ -39,24 +36,7 @@ pub(crate) trait Net {
     fn os(&self) -> Os;
     /// The name servers that the system asks, and what it completes names with.
     fn settings(&self) -> Settings;
-    /// Runs a script where this program runs, if that can be done there.
-    fn shell(&self, script: &str) -> Option<Ran>;
-
-    /// Writes a file where this program runs; where no files are, nothing is kept of it.
-    fn save(&self, file: &str, bytes: &[u8]) -> Result<(), FileError> {
-        let _ = (file, bytes);
-        Ok(())
-    }
-
-    /// What a program does there later, with the network as it is then.
-    fn later(&self, work: Later) -> Rest {
-        let _ = work;
-        Rest::new(|_| Started::stays())
-    }
 }
-
-/// What a program does after a while.
-pub(crate) type Later = Arc<dyn Fn(&dyn Net) -> Started + Send + Sync>;
 
 /// What a look-up gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -221,9 +201,5 @@ impl Net for Nowhere {
 
     fn settings(&self) -> Settings {
         Settings::default()
-    }
-
-    fn shell(&self, _script: &str) -> Option<Ran> {
-        None
     }
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::Ran;
 use super::http::{Answer, Asked};
 use super::net::{Datagram, Echo, Link, Lookup, Net, NotFound, Peer, Server, Speaks};
 use super::netexec;
@@ -164,21 +163,6 @@ impl Net for Table {
             servers: self.server.into_iter().collect(),
             searches: vec!["test.svc.cluster.local".to_owned()],
             ndots: 5,
-        }
-    }
-
-    fn shell(&self, script: &str) -> Option<Ran> {
-        let place = super::tests::place(self.os, crate::image::Family::Agnhost);
-        let empty = super::tests::Empty::default();
-        let (view, spent) = (empty.view(), super::Spent::default());
-        match super::shell::run(
-            &place,
-            script,
-            &super::input::Input::default(),
-            &super::Sight::new(&view, &spent),
-        ) {
-            super::Started::Ended(ran) => Some(ran),
-            _ => None,
         }
     }
 }
