@@ -16,7 +16,6 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
@@ -38,7 +37,6 @@ use crate::world::{self, Key, Told, World};
 pub use error::MemoryError;
 
 /// 2026-01-01T00:00:00Z: nothing waits here, and its clocks stand at the beginning of each exec.
-const NOW: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
 /// A cluster in memory.
 pub struct Memory {
@@ -264,7 +262,6 @@ impl Memory {
         View {
             world: &self.world,
             turns: &self.turns,
-            now: NOW,
         }
     }
 
@@ -392,8 +389,6 @@ fn read<K: DeserializeOwned>(kind: &str, object: &Value) -> Result<K, MemoryErro
     })
 }
 
-#[cfg(test)]
-mod dual;
 #[cfg(test)]
 mod facets;
 #[cfg(test)]

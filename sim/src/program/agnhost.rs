@@ -80,7 +80,6 @@ fn serves(port: u16, udp: Option<u16>, page: Page) -> Started {
     Started::Serves {
         prints: match page {
             Page::Netexec => format!("Started HTTP server on port {port}\n"),
-            Page::Hostname => format!("Serving on port {port}.\n"),
             _ => String::new(),
         },
         listening_udp: udp.into_iter().map(|port| (port, page.clone())).collect(),

@@ -261,9 +261,9 @@ pub(super) fn write(place: &Place, file: &str, text: &str) -> Ran {
     let Some(file) = plain(file) else {
         return Refusal::instead_of(&format!("echo > {file}"));
     };
-    let (end, code) = match place.os {
-        Os::Linux => ("\n", 1),
-        Os::Windows => ("\r\n", 1),
+    let end = match place.os {
+        Os::Linux => "\n",
+        Os::Windows => "\r\n",
     };
     let line = format!("{text}{end}");
     match place.files.write(&path(place, file), line.as_bytes()) {
@@ -274,7 +274,7 @@ pub(super) fn write(place: &Place, file: &str, text: &str) -> Ran {
                 Os::Linux => format!("sh: can't create {file}: {why}\n"),
                 Os::Windows => format!("{why}\r\n"),
             };
-            Ran::complains(words, code)
+            Ran::complains(words, 1)
         }
     }
 }

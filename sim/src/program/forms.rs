@@ -2,7 +2,7 @@
 
 use super::seat::Seat;
 use super::{
-    Place, Refusal, Started, agnhost, curl, file, ipconfig, ping, powershell, shell, system,
+    Place, Ran, Refusal, Started, agnhost, curl, file, ipconfig, ping, powershell, shell, system,
 };
 use crate::image::Family;
 use crate::topology::{Build, Os, Pool};
@@ -82,10 +82,10 @@ const FORMS: &[Form] = &[
     }),
     linux("sh", busyboxes, shell::linux),
     linux("ping", busyboxes, |call| ping::linux(call.args, call.seat)),
-    linux("true", busyboxes, system::succeeds),
-    linux("false", busyboxes, system::fails),
+    linux("true", busyboxes, |_| Some(Started::Ended(Ran::default()))),
+    linux("false", busyboxes, |_| Some(Started::Ended(Ran::code(1)))),
     linux("sleep", busyboxes, system::sleep),
-    linux("echo", busyboxes, system::echo),
+    linux("echo", busyboxes, |call| Some(system::echo(call))),
     linux("hostname", busyboxes, system::hostname),
     linux("id", busyboxes, system::id),
     linux("grep", busyboxes, system::filter),
@@ -100,7 +100,7 @@ const FORMS: &[Form] = &[
     windows("pause", pauses, |call| {
         call.words::<0>().map(|[]| Started::stays())
     }),
-    windows("servicemonitor", iis, system::iis),
+    windows("servicemonitor", iis, |_| Some(system::iis())),
     // Dockerfile_windows of agnhost: its own curl stands there, while PATH has C:\curl
     windows("c:\\curl\\amd64\\curl", agnhosts, |call| {
         curl::run(&curl::Build::AGNHOST_WINDOWS, call)
@@ -122,8 +122,14 @@ const FORMS: &[Form] = &[
     windows("eventcreate", perhaps, system::log_event),
     windows("nltest", perhaps, system::domain),
     windows("sc", perhaps, system::service),
-    // Hosts have it from the source of Windows' containers (microsoft/hcsshim), not from Windows
-    windows("hnsdiag", nobody, |_| None),
+    // Of hosts, and these have it not: it comes with the source of Windows' containers (microsoft/hcsshim)
+    windows("hnsdiag", hosts, |call| {
+        let ["list", "loadbalancers"] = call.words()? else {
+            return None;
+        };
+        let file = "C:\\Windows\\System32\\hnsdiag.exe";
+        Some(Started::Ended(shell::not_found(Os::Windows, file)))
+    }),
     windows("certutil", perhaps, file::hash),
     windows("icacls", perhaps, file::access),
     windows("fsutil", perhaps, file::space),
@@ -164,6 +170,10 @@ fn busyboxes(place: &Place) -> Has {
 
 fn is_whole(place: &Place) -> bool {
     matches!(place.family, Family::Servercore | Family::Iis) || place.host_process
+}
+
+fn hosts(place: &Place) -> Has {
+    has(place.host_process)
 }
 
 fn whole(place: &Place) -> Has {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::http::{Answer, Asked};
 use super::serve::{self, Exchange};
-use crate::names::{self, Query, Settings};
+use crate::names::{Query, Settings};
 use crate::network::Origin;
 use crate::topology::Os;
 use crate::world::Page;
@@ -16,8 +16,6 @@ use crate::world::Page;
 pub(crate) trait Net {
     /// Finds the addresses of a name, best first, and how long that takes.
     fn find(&self, query: &Query<'_>) -> (Result<Vec<IpAddr>, NotFound>, Duration);
-    /// Asks a name server, as the programs do whose business that is.
-    fn query(&self, query: &Query<'_>) -> names::Lookup;
     /// Opens a TCP connection.
     fn open(&self, address: IpAddr, port: u16) -> Link;
     /// Sends a datagram and waits for one.
@@ -164,15 +162,6 @@ pub(crate) struct Nowhere;
 impl Net for Nowhere {
     fn find(&self, _query: &Query<'_>) -> (Result<Vec<IpAddr>, NotFound>, Duration) {
         (Err(NotFound::NoSuchName), Duration::ZERO)
-    }
-
-    fn query(&self, _query: &Query<'_>) -> names::Lookup {
-        names::Lookup {
-            server: None,
-            asked: Vec::new(),
-            answer: names::Answer::NoSuchName,
-            took: Duration::ZERO,
-        }
     }
 
     fn open(&self, _address: IpAddr, _port: u16) -> Link {

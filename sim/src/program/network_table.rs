@@ -121,24 +121,6 @@ impl Net for Table {
             .unwrap_or(Datagram::Refused)
     }
 
-    fn query(&self, query: &Query<'_>) -> names::Lookup {
-        let (found, took) = self.find(&Query::address(query.name));
-        names::Lookup {
-            server: query
-                .server
-                .or_else(|| self.settings().servers.first().copied()),
-            asked: vec![query.name.to_owned()],
-            answer: match Lookup::from(found) {
-                Lookup::Address(address) => {
-                    names::Answer::Found(vec![names::Data::Address(address)])
-                }
-                Lookup::NoSuchName => names::Answer::NoSuchName,
-                Lookup::TimedOut => names::Answer::TimedOut,
-            },
-            took,
-        }
-    }
-
     fn echo(&self, address: IpAddr, _bytes: usize) -> Echo {
         self.echoes.get(&address).copied().unwrap_or(Echo::Lost)
     }

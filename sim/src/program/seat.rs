@@ -3,18 +3,15 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
-
 use super::http::{Answer, Asked};
 use super::net::{Datagram, Echo, Link, Net, NotFound, Peer, Server, Speaks};
 use super::ping::Language;
 use super::serve::Exchange;
 use super::{Place, Sight, netexec};
-use crate::clock::WRONG;
 use crate::fault::FaultKind;
 use crate::names::{self, Query, Settings};
 use crate::network::{self, Backend, Origin, Outcome, Protocol, Request};
-use crate::topology::{Os, Pool};
+use crate::topology::Os;
 use crate::world::{Key, Node, Pod};
 
 /// A place with what it sees.
@@ -30,18 +27,6 @@ impl Seat<'_> {
             .world
             .nodes
             .get(node_name(&self.view, &self.place.origin)?)
-    }
-
-    /// The time on the node's clock.
-    pub(crate) fn now(&self) -> Timestamp {
-        let wrong = node_name(&self.view, &self.place.origin)
-            .is_some_and(|node| self.view.world.suffers(FaultKind::ClockWrong, node));
-        let ahead = if wrong { WRONG } else { SignedDuration::ZERO };
-        self.view.now.checked_add(ahead).unwrap_or(self.view.now)
-    }
-
-    pub(crate) fn pool(&self) -> Option<Pool> {
-        Some(self.node()?.pool)
     }
 
     /// What Windows' own programs speak there.
@@ -116,10 +101,6 @@ impl Net for Seat<'_> {
                 _ => (Err(NotFound::NoSuchName), lookup.took),
             },
         }
-    }
-
-    fn query(&self, query: &Query<'_>) -> names::Lookup {
-        names::lookup(self.view.world, &self.place.origin, query)
     }
 
     fn open(&self, address: IpAddr, port: u16) -> Link {
@@ -286,11 +267,11 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::super::Started;
-    use super::super::tests::{NOW, argv, place};
+    use super::super::tests::{argv, place};
     use super::super::{Turns, View, start};
     use super::*;
     use crate::image::Family;
-    use crate::topology::Build;
+    use crate::topology::{Build, Pool};
     use crate::world::Page;
     use crate::world::{Endpoint, Nodes, Pods, Service, ServicePort, Slice, Told, World};
 
@@ -327,7 +308,6 @@ mod tests {
         let view = View {
             world: &world,
             turns: &turns,
-            now: NOW,
         };
         let spent = super::super::Spent::default();
         let outside = world.network.outside[0].address;
@@ -359,7 +339,6 @@ mod tests {
         let view = View {
             world: &world,
             turns: &turns,
-            now: NOW,
         };
         let spent = super::super::Spent::default();
         let seat = Seat {
@@ -421,7 +400,6 @@ mod tests {
         let view = View {
             world: &world,
             turns: &turns,
-            now: NOW,
         };
         let url = "http://web/hostname";
         let config = format!("silent\nheader = \"Connection: close\"\nwrite-out = \"\\n\"\n")

@@ -11,18 +11,8 @@ use crate::image::Family;
 use crate::topology::Os;
 use crate::world::Page;
 
-fn prints(text: impl Into<String>) -> Option<Started> {
-    Some(Started::Ended(Ran::prints(text.into())))
-}
-
-/// `true`.
-pub(super) fn succeeds(_: &Call<'_>) -> Option<Started> {
-    prints("")
-}
-
-/// `false`.
-pub(super) fn fails(_: &Call<'_>) -> Option<Started> {
-    Some(Started::Ended(Ran::code(1)))
+fn prints(text: impl Into<String>) -> Started {
+    Started::Ended(Ran::prints(text.into()))
 }
 
 /// `sleep SECONDS`.
@@ -32,7 +22,7 @@ pub(super) fn sleep(call: &Call<'_>) -> Option<Started> {
 }
 
 /// `echo WORD…`.
-pub(super) fn echo(call: &Call<'_>) -> Option<Started> {
+pub(super) fn echo(call: &Call<'_>) -> Started {
     prints(call.args.join(" ") + "\n")
 }
 
@@ -40,7 +30,7 @@ pub(super) fn echo(call: &Call<'_>) -> Option<Started> {
 pub(super) fn hostname(call: &Call<'_>) -> Option<Started> {
     let [] = call.words()?;
     let Place { os, hostname, .. } = call.place();
-    prints(format!("{hostname}{}", end_of_line(*os)))
+    Some(prints(format!("{hostname}{}", end_of_line(*os))))
 }
 
 fn end_of_line(os: Os) -> &'static str {
@@ -50,14 +40,11 @@ fn end_of_line(os: Os) -> &'static str {
     }
 }
 
-/// `id` of a container that runs as root.
+/// `id`.
 pub(super) fn id(call: &Call<'_>) -> Option<Started> {
     let [] = call.words()?;
-    if call.place().user.is_some() {
-        return None;
-    }
-    let groups = "0(root),1(bin),2(daemon),3(sys),4(adm),6(disk),10(wheel),11(floppy),20(dialout),26(tape),27(video)";
-    prints(format!("uid=0(root) gid=0(root) groups={groups}\n"))
+    let user = call.place().user.as_deref().unwrap_or("0(root)");
+    Some(prints(format!("uid={user} gid=0(root) groups=0(root)\n")))
 }
 
 /// `grep WORD` and `findstr WORD` of what is read.
@@ -76,13 +63,13 @@ pub(super) fn filter(call: &Call<'_>) -> Option<Started> {
 }
 
 /// The entry point of IIS' image.
-pub(super) fn iis(_: &Call<'_>) -> Option<Started> {
-    Some(Started::Serves {
+pub(super) fn iis() -> Started {
+    Started::Serves {
         listening: BTreeMap::from([(80, Page::Iis)]),
         listening_udp: BTreeMap::new(),
         warm_up: Duration::from_secs(4),
         prints: "Service 'w3svc' has been stopped\r\n\r\nService 'w3svc' started\r\n".to_owned(),
-    })
+    }
 }
 
 /// `whoami`: `runAsUserName`, or the image's user (kubernetes/website, configure-runasusername.md:
@@ -99,27 +86,28 @@ pub(super) fn who_am_i(call: &Call<'_>) -> Option<Started> {
         false => image,
     });
     let user = user.to_lowercase();
-    prints(match user.contains('\\') {
+    Some(prints(match user.contains('\\') {
         true => format!("{user}\r\n"),
         false => format!("user manager\\{user}\r\n"),
-    })
+    }))
 }
+
+const EVERYWHERE: &[&str] = &[
+    "System Idle Process",
+    "System",
+    "smss.exe",
+    "csrss.exe",
+    "wininit.exe",
+    "services.exe",
+    "lsass.exe",
+    "svchost.exe",
+];
 
 /// `tasklist /fo csv /nh`.
 pub(super) fn processes(call: &Call<'_>) -> Option<Started> {
     let ["/fo", "csv", "/nh"] = call.words()? else {
         return None;
     };
-    const EVERYWHERE: &[&str] = &[
-        "System Idle Process",
-        "System",
-        "smss.exe",
-        "csrss.exe",
-        "wininit.exe",
-        "services.exe",
-        "lsass.exe",
-        "svchost.exe",
-    ];
     let own: &[&str] = match call.place().host_process {
         true => &["containerd.exe", "kubelet.exe", "kube-proxy.exe"],
         false => &["CExecSvc.exe"],
@@ -131,7 +119,7 @@ pub(super) fn processes(call: &Call<'_>) -> Option<Started> {
             number * 4
         )
     };
-    prints(names.enumerate().map(line).collect::<String>())
+    Some(prints(names.enumerate().map(line).collect::<String>()))
 }
 
 /// `net user NAME PASSWORD /add` and `net user NAME`.
@@ -141,13 +129,15 @@ pub(super) fn user(call: &Call<'_>) -> Option<Started> {
     let done = "The command completed successfully.\r\n\r\n";
     if let Some(["user", name, _, "/add"]) = call.words() {
         let made = place.files.write(&at(name), b"");
-        return made.is_ok().then(|| prints(done))?;
+        return made.is_ok().then(|| prints(done));
     }
     let ["user", name] = call.words()? else {
         return None;
     };
     if place.files.read(&at(name)).is_ok() {
-        return prints(format!("User name                    {name}\r\n{done}"));
+        return Some(prints(format!(
+            "User name                    {name}\r\n{done}"
+        )));
     }
     let words = "The user name could not be found.\r\n\r\nMore help is available by typing NET HELPMSG 2221.\r\n\r\n";
     Some(Started::Ended(Ran::complains(words, 2)))
@@ -158,9 +148,9 @@ pub(super) fn log_event(call: &Call<'_>) -> Option<Started> {
     let ["/l", log, "/t", kind, "/id", _, "/so", source, "/d", _] = call.words()? else {
         return None;
     };
-    prints(format!(
+    Some(prints(format!(
         "\r\nSUCCESS: An event of type '{kind}' was created in the '{log}' log with '{source}' as the source.\r\n"
-    ))
+    )))
 }
 
 /// `nltest` where no domain is (Microsoft, "Troubleshoot gMSAs for Windows containers").
@@ -226,5 +216,5 @@ pub(super) fn service(call: &Call<'_>) -> Option<Started> {
         );
         return Some(Started::Ended(Ran::prints(words).ending(1060)));
     }
-    prints(format!("{verb}\r\nSERVICE_NAME: kubelet\r\n{told}"))
+    Some(prints(format!("{verb}\r\nSERVICE_NAME: kubelet\r\n{told}")))
 }
