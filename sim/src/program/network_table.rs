@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::Ran;
 use super::http::{Answer, Asked};
 use super::net::{Datagram, Echo, Link, Lookup, Net, NotFound, Peer, Server, Speaks};
 use super::netexec;
@@ -122,24 +121,6 @@ impl Net for Table {
             .unwrap_or(Datagram::Refused)
     }
 
-    fn query(&self, query: &Query<'_>) -> names::Lookup {
-        let (found, took) = self.find(&Query::address(query.name));
-        names::Lookup {
-            server: query
-                .server
-                .or_else(|| self.settings().servers.first().copied()),
-            asked: vec![query.name.to_owned()],
-            answer: match Lookup::from(found) {
-                Lookup::Address(address) => {
-                    names::Answer::Found(vec![names::Data::Address(address)])
-                }
-                Lookup::NoSuchName => names::Answer::NoSuchName,
-                Lookup::TimedOut => names::Answer::TimedOut,
-            },
-            took,
-        }
-    }
-
     fn echo(&self, address: IpAddr, _bytes: usize) -> Echo {
         self.echoes.get(&address).copied().unwrap_or(Echo::Lost)
     }
@@ -164,21 +145,6 @@ impl Net for Table {
             servers: self.server.into_iter().collect(),
             searches: vec!["test.svc.cluster.local".to_owned()],
             ndots: 5,
-        }
-    }
-
-    fn shell(&self, script: &str) -> Option<Ran> {
-        let place = super::tests::place(self.os, crate::image::Family::Agnhost);
-        let empty = super::tests::Empty::default();
-        let (view, spent) = (empty.view(), super::Spent::default());
-        match super::shell::run(
-            &place,
-            script,
-            &super::input::Input::default(),
-            &super::Sight::new(&view, &spent),
-        ) {
-            super::Started::Ended(ran) => Some(ran),
-            _ => None,
         }
     }
 }
