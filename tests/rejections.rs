@@ -1,8 +1,8 @@
 //! Whole runs of all rejections on a real API server, each with one rule of it broken.
 //!
 //! Needs a control plane, found by `WINCONFORM_TEST_KUBECONFIG`, and no nodes: nothing is ever
-//! scheduled. Without it every trial is listed as ignored and named as not run. A front before the
-//! server forgets one rule at a time; every rule must be missed by exactly the checks that are
+//! scheduled. Without it every trial is listed as ignored and named as not run. A layer of the client
+//! has the server forget one rule at a time; every rule must be missed by exactly the checks that are
 //! about it.
 
 #![expect(clippy::print_stdout, reason = "trials tell what is not run")]

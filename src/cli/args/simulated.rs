@@ -99,8 +99,12 @@ pub(in crate::cli) struct SimulateArgs {
 }
 
 fn parse_fault(text: &str) -> Result<TimedFault, String> {
-    text.parse().map_err(|error: UnknownFault| {
-        format!("{error}\n  (`winconform simulate --list-faults` has all)")
+    text.parse().map_err(|error| match error {
+        UnknownFault::Name { .. } => {
+            format!("{error}\n  (`winconform simulate --list-faults` has all)")
+        }
+        // Where the name is right, only what is wrong with the rest is of use
+        named => named.to_string(),
     })
 }
 
