@@ -57,7 +57,7 @@ async fn a_silent_watch_stays_open() {
         let mut parts = 0;
         let end = async {
             while let Some(Ok(_)) = body.frame().await {
-                parts += 1
+                parts += 1;
             }
         };
         let end = timeout(Duration::from_millis(150), end).await;
