@@ -50,7 +50,7 @@
 //! | the API server of such a run | `sim/src/server/` |
 //! | what holds at every event of a run | `tests/virtual/` |
 //! | how simulated Windows behaves | `sim/src/network.rs`, `sim/src/program/` |
-//! | what can be broken | `sim/src/fault/`, `sim/src/front/` |
+//! | what can be broken | `sim/src/fault/`, `sim/src/interference/` |
 
 pub mod cli;
 pub mod cluster;

@@ -13,7 +13,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use hybrid_sim::front::FrontFault;
+use hybrid_sim::interference::Fault;
 use tokio::sync::{Mutex, Notify, Semaphore};
 use winconform::cluster::{connect, remove_run};
 use winconform::engine::{Journal, run};
@@ -21,15 +21,15 @@ use winconform_core::config::{Limits, Outside};
 use winconform_core::record::{RunView, read};
 
 use harness::{Told, seeds, seeds_of_a_broken_world};
-use products::{BROKEN_WORLD, HARNESS, PRODUCT, Product, described, of_the_front};
+use products::{BROKEN_WORLD, HARNESS, PRODUCT, Product, described, of_the_way};
 use world::{Outcome, Trials, World, durations, options};
 
 #[path = "world/execs.rs"]
 mod execs;
-#[path = "world/fronted.rs"]
-mod fronted;
 #[path = "world/harness.rs"]
 mod harness;
+#[path = "world/interfered.rs"]
+mod interfered;
 #[path = "world/policy.rs"]
 mod policy;
 #[path = "world/products.rs"]
@@ -89,20 +89,17 @@ fn main() {
 }
 
 impl World {
-    /// Runs the tool through a front with these faults.
-    async fn run(&self, faults: Vec<FrontFault>, seed: u64) -> RunView {
+    /// Runs the tool with these faults on its way.
+    async fn run(&self, faults: Vec<Fault>, seed: u64) -> RunView {
         self.counted_run(faults, seed).await.0
     }
 
     /// The same, with how many execs it sent to each place.
-    async fn counted_run(
-        &self,
-        faults: Vec<FrontFault>,
-        seed: u64,
-    ) -> (RunView, Vec<(String, u64)>) {
-        let fronted = fronted::fronted(&self.kubeconfig, seed, durations(), Limits::default());
-        let (front, cluster) = fronted.await.expect("a front");
-        front.set(faults);
+    async fn counted_run(&self, faults: Vec<Fault>, seed: u64) -> (RunView, Vec<(String, u64)>) {
+        let way = (durations(), Limits::default());
+        let way = interfered::interfered(&self.kubeconfig, seed, way.0, way.1).await;
+        let (interference, cluster) = way.expect("the control plane answers");
+        interference.set(faults);
         let run_id = format!("r{:08x}", rand::random::<u32>());
         let outside = Outside {
             load_balancers: true,
@@ -115,12 +112,11 @@ impl World {
         let suites = suites::of_whole_runs();
         let _ = run(&cluster, &suites, &settings, &journal, signals).await;
         let sent = cluster.api.execs();
-        front.stop().await;
         let view = read(&journal.text()).expect("a readable record");
         // What tear-down said must be true; what it could not remove is removed here
         let torn_down = view.torn_down.as_ref().expect("tear-down is on record");
         let direct = connect(&options(&self.kubeconfig), durations(), Limits::default()).await;
-        let direct = direct.expect("the control plane answers without a front");
+        let direct = direct.expect("the control plane answers");
         let left = remove_run(&direct.api, Some(&run_id), Duration::from_mins(1)).await;
         let left = left.expect("the control plane answers");
         if torn_down.left.is_empty() && torn_down.troubles.is_empty() {
@@ -192,15 +188,15 @@ impl World {
 
     async fn product(&self, product: &Product) -> Outcome {
         let _scene = self.scene(&[product.fault]).await;
-        let view = self.run(of_the_front(&[product.fault]), 1).await;
+        let view = self.run(of_the_way(&[product.fault]), 1).await;
         products::shows(&view, product)
     }
 
     /// Under a harness fault no check of a healthy cluster fails, and none that is broken passes.
     async fn harness(&self, fault: &'static str, seeds: u64, broken: &[&'static str]) -> Outcome {
         let _scene = self.scene(broken).await;
-        let mut before = of_the_front(broken);
-        before.insert(0, fault.parse().expect("a fault of the front"));
+        let mut before = of_the_way(broken);
+        before.insert(0, fault.parse().expect("a fault of the way"));
         let products: Vec<_> = PRODUCT
             .iter()
             .filter(|product| broken.contains(&product.fault))

@@ -18,7 +18,7 @@
 //! | which command lines containers know | `program/forms.rs`; when what they print comes: `play.rs` |
 //! | exec, logs and statistics | `kubelet/`; what is kept of a log: `log.rs` |
 //! | all of it in memory, in a time of its own | `loopback.rs` |
-//! | trouble on the way to the API server | `front/` |
+//! | what interferes on the way to the API server | `interference/` |
 //! | an API server of the simulation's own | `server/` |
 //!
 //! Everything listens on loopback only. Time passes through `clock.rs` alone.
@@ -30,9 +30,9 @@ mod dns;
 mod families;
 mod fault;
 mod files;
-pub mod front;
 mod given;
 mod image;
+pub mod interference;
 mod join;
 mod kubelet;
 mod listen;

@@ -8,7 +8,7 @@ use winconform_core::config::parse_duration;
 
 mod simulated;
 
-pub(super) use simulated::{DemoArgs, Fault, Pace, SimulateArgs};
+pub(super) use simulated::{DemoArgs, Pace, SimulateArgs};
 
 /// Tells whether a live hybrid Kubernetes cluster does what Kubernetes documents for Windows.
 #[derive(Debug, Parser)]

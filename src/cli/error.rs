@@ -4,7 +4,6 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use hybrid_sim::JoinError;
-use hybrid_sim::front::FrontError;
 use winconform_core::document::Diagnostics;
 use winconform_core::record::{Exit, RecordError, redact};
 use winconform_core::report::junit::ReportError;
@@ -64,8 +63,6 @@ pub(super) enum CliError {
     /// The kubeconfig to join has several contexts.
     #[error("{0}")]
     WhichContext(String),
-    #[error("start the faulty front")]
-    Front(#[source] FrontError),
     #[error("listen for signals")]
     Signals(#[source] std::io::Error),
 }
@@ -100,7 +97,6 @@ impl CliError {
             | Self::Write { .. }
             | Self::Survey(_)
             | Self::Report(_)
-            | Self::Front(_)
             | Self::Leave(_)
             | Self::Cut(_)
             | Self::Signals(_) => 1,

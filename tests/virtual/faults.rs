@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use hybrid_sim::front::{Front, FrontFault, FrontOptions};
+use hybrid_sim::interference::{Fault, Interference};
 use hybrid_sim::{ProductFault, Topology};
 use libtest_mimic::Trial;
 use tokio::sync::watch;
@@ -14,7 +14,7 @@ use winconform_core::verdict::Verdict;
 use crate::harness::{Told, seeds, seeds_of_a_broken_world};
 use crate::kubelet::KUBELET;
 use crate::policy::mutating;
-use crate::products::{self, BROKEN_WORLD, HARNESS, PRODUCT, Product, of_the_front};
+use crate::products::{self, BROKEN_WORLD, HARNESS, PRODUCT, Product, of_the_way};
 use crate::scheduling;
 use crate::world::{
     Outcome, World, behind, of_all_or, ran, selection, trial, undisturbed, within, within_of,
@@ -172,7 +172,7 @@ fn harness(fault: &'static str, seeds: u64, broken: &[&str]) -> Outcome {
     let products: Vec<_> = products.collect();
     let mut told = Told::under(fault);
     for seed in 0..seeds {
-        let fault = fault.parse().expect("a fault of the front");
+        let fault = fault.parse().expect("a fault of the way");
         let view = seen(broken, vec![fault], seed, of_all_or(&OF_HARNESS))?;
         told.add(seed, &view, products::tally(&view, &products))?;
         let mut conclusions = view.checks.values().filter_map(|it| it.conclusion.as_ref());
@@ -306,10 +306,10 @@ fn silent(fault: &'static str) -> Outcome {
     }
 }
 
-/// A whole run with this broken, and these faults of the front besides.
+/// A whole run with this broken, and these faults on the way besides.
 fn seen(
     broken: &[&str],
-    faults: Vec<FrontFault>,
+    faults: Vec<Fault>,
     seed: u64,
     selection: Selection,
 ) -> Result<RunView, String> {
@@ -320,27 +320,25 @@ fn seen(
 pub(crate) fn seen_of(
     topology: Topology,
     broken: &[&str],
-    mut faults: Vec<FrontFault>,
+    mut faults: Vec<Fault>,
     seed: u64,
     selection: Selection,
 ) -> Result<RunView, String> {
-    faults.extend(of_the_front(broken));
+    faults.extend(of_the_way(broken));
     within_of(topology, seed, async |world: &World| {
         for fault in broken.iter().filter_map(|fault| fault.parse().ok()) {
             world.joined.faults().set(fault);
         }
         world.joined.shown().await;
         let before = world.objects();
-        let front = FrontOptions { faults, seed };
-        let front = Front::before(world.server.client(), front).await;
-        let front = front.map_err(|error| error.to_string())?;
-        let cluster = behind(mutating(front.client(), broken));
+        let interference = Interference::new(faults, seed);
+        let client = interference.before(&world.server.client());
+        let cluster = behind(mutating(client, broken));
         let options = RunOptions {
             selection,
             ..world.whole("r1")
         };
         let ran = undisturbed(&cluster, &options).await;
-        front.stop().await;
         let view = ran.view()?;
         // What it says of what it left is true, and what it left can be removed
         let torn_down = view.torn_down.as_ref();

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use hybrid_sim::ProductFault;
-use hybrid_sim::front::FrontFault;
+use hybrid_sim::interference::Fault;
 use winconform_core::claims::{Kind, Pattern};
 use winconform_core::record::{CheckView, Exit, RunView};
 use winconform_core::verdict::Verdict;
@@ -203,7 +203,7 @@ pub(crate) const PRODUCT: &[Product] = &[
         &[(REJECT, Verdict::Broken)],
         Exit::CouldNotTell,
     ),
-    // A webhook that adds a forbidden field makes the control speak. The front alters what is
+    // A webhook that adds a forbidden field makes the control speak. The layer alters what is
     // created by POST; what is applied by PATCH reaches the server as it is
     Product::row(
         "admission-injects=spec.hostIPC:true",
@@ -511,12 +511,12 @@ pub(crate) const BROKEN_WORLD: [&str; 3] = [
 ];
 
 /// Those of these faults that lie between harness and API server.
-pub(crate) fn of_the_front(faults: &[&str]) -> Vec<FrontFault> {
+pub(crate) fn of_the_way(faults: &[&str]) -> Vec<Fault> {
     let elsewhere = |fault: &str| {
         fault == "none" || POLICIES.contains(&fault) || fault.parse::<ProductFault>().is_ok()
     };
     let faults = faults.iter().filter(|fault| !elsewhere(fault));
-    let parsed = faults.map(|fault| fault.parse().expect("a fault of the front"));
+    let parsed = faults.map(|fault| fault.parse().expect("a fault of the way"));
     parsed.collect()
 }
 

@@ -117,27 +117,8 @@ async fn answer(state: Arc<State>, mut request: Request<Incoming>) -> Answer {
     if path.ends_with("/exec") && request.headers().contains_key("upgrade") {
         return exec(state, &mut request);
     }
-    let upgrade = hyper::upgrade::on(&mut request);
     let (head, body) = request.into_parts();
     let body = body.collect().await.expect("a whole body").to_bytes();
-    if head
-        .headers
-        .get("upgrade")
-        .is_some_and(|protocol| protocol == "SPDY/3.1")
-    {
-        tokio::spawn(async move {
-            let mut upgraded = TokioIo::new(upgrade.await.expect("an upgrade"));
-            let (mut read, mut write) = tokio::io::split(&mut upgraded);
-            let _ = tokio::io::copy(&mut read, &mut write).await;
-        });
-        return full(
-            Response::builder()
-                .status(101)
-                .header("upgrade", "SPDY/3.1")
-                .header("connection", "Upgrade"),
-            String::new(),
-        );
-    }
     let subresource = path.rsplit('/').next().unwrap_or_default();
     let changes = matches!(subresource, "ephemeralcontainers" | "resize");
     if path.starts_with("/api") && (head.method == "POST" || changes) {

@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 use super::upstream::Upstream;
-use super::{front, post, send};
-use crate::front::Front;
+use super::{Way, way};
 
 const PODS: &str = "/api/v1/namespaces/a/pods?dryRun=All&fieldValidation=Strict";
 const MERGE: &str = "application/strategic-merge-patch+json";
@@ -18,15 +17,15 @@ fn pod(os: &str) -> Value {
     })
 }
 
-async fn created(front: &Front, path: &str, object: &Value) -> Value {
-    let (head, body) = post(front, path, object).await;
+async fn created(way: &Way, path: &str, object: &Value) -> Value {
+    let (head, body) = way.post(path, object).await;
     assert!(head.starts_with("HTTP/1.1 201 "), "{head} {body}");
     assert_eq!(body["metadata"]["uid"], "1", "the server's own answer");
     body
 }
 
-async fn refused(front: &Front, path: &str, object: &Value) -> Vec<String> {
-    let (head, body) = post(front, path, object).await;
+async fn refused(way: &Way, path: &str, object: &Value) -> Vec<String> {
+    let (head, body) = way.post(path, object).await;
     assert!(head.starts_with("HTTP/1.1 422 "), "{head} {body}");
     let causes = body["details"]["causes"].as_array().expect("causes");
     causes
@@ -64,60 +63,56 @@ fn around(pod: &Value) -> Vec<(&'static str, Value)> {
 #[tokio::test]
 async fn the_server_refuses_without_a_fault_of_that_field() {
     let upstream = Upstream::start().await;
-    let front = front(&upstream, &["admission-allows=spec.hostIPC"], 0).await;
+    let way = way(&upstream, &["admission-allows=spec.hostIPC"], 0);
     for (path, object) in around(&pod("windows")) {
-        let fields = refused(&front, path, &object).await;
+        let fields = refused(&way, path, &object).await;
         assert!(fields[0].ends_with("spec.hostPID"), "{path}: {fields:?}");
     }
-    assert_eq!(front.counts().hit_by("admission-allows"), 0);
-    front.stop().await;
+    assert_eq!(way.hit_by("admission-allows"), 0);
 }
 
 #[tokio::test]
 async fn allows_returns_the_field_of_every_object() {
     let upstream = Upstream::start().await;
-    let front = front(&upstream, &["admission-allows=spec.hostPID"], 0).await;
+    let way = way(&upstream, &["admission-allows=spec.hostPID"], 0);
     let objects = around(&pod("windows"));
     for (path, object) in &objects {
-        let mut answer = created(&front, path, object).await;
+        let mut answer = created(&way, path, object).await;
         assert_eq!(answer["spec"], object["spec"], "{path}");
         assert_eq!(answer["template"], object["template"], "{path}");
         answer["metadata"].take();
     }
     let hits = u64::try_from(objects.len()).expect("a few");
-    assert_eq!(front.counts().hit_by("admission-allows"), hits);
-    assert_eq!(front.counts().total(), hits, "of the client's requests");
+    assert_eq!(way.hit_by("admission-allows"), hits);
     // As it was written, then without the field
     assert_eq!(upstream.seen().len(), objects.len() * 2);
 
     // What the server accepts is none of its business
-    let answer = created(&front, PODS, &pod("linux")).await;
+    let answer = created(&way, PODS, &pod("linux")).await;
     assert_eq!(answer["spec"], pod("linux")["spec"]);
-    assert_eq!(front.counts().hit_by("admission-allows"), hits);
-    front.stop().await;
+    assert_eq!(way.hit_by("admission-allows"), hits);
 }
 
 #[tokio::test]
 async fn drops_does_not_return_the_field() {
     let upstream = Upstream::start().await;
-    let front = front(&upstream, &["admission-drops=spec.hostPID"], 0).await;
-    let answer = created(&front, PODS, &pod("windows")).await;
+    let way = way(&upstream, &["admission-drops=spec.hostPID"], 0);
+    let answer = created(&way, PODS, &pod("windows")).await;
     assert_eq!(answer["spec"].get("hostPID"), None);
     assert_eq!(
         answer["spec"]["containers"],
         pod("windows")["spec"]["containers"]
     );
-    assert_eq!(front.counts().hit_by("admission-drops"), 1);
+    assert_eq!(way.hit_by("admission-drops"), 1);
     // The control keeps it
-    let answer = created(&front, PODS, &pod("linux")).await;
+    let answer = created(&way, PODS, &pod("linux")).await;
     assert_eq!(answer["spec"]["hostPID"], true);
-    front.stop().await;
 }
 
 #[tokio::test]
 async fn a_field_of_containers_is_one_of_each_kind_or_of_all() {
     let upstream = Upstream::start().await;
-    let front = front(&upstream, &[], 0).await;
+    let way = way(&upstream, &[], 0);
     let privileged = json!({ "privileged": false });
     let mut object = pod("windows");
     object["spec"] = json!({
@@ -135,13 +130,11 @@ async fn a_field_of_containers_is_one_of_each_kind_or_of_all() {
             "spec.initContainers[1].securityContext.privileged",
         ),
     ] {
-        front.set(super::faults(&[fault]));
-        assert_eq!(refused(&front, PODS, &object).await, [left]);
+        way.set(&[fault]);
+        assert_eq!(refused(&way, PODS, &object).await, [left]);
     }
-    front.set(super::faults(&[
-        "admission-allows=container.securityContext.privileged",
-    ]));
-    let answer = created(&front, PODS, &object).await;
+    way.set(&["admission-allows=container.securityContext.privileged"]);
+    let answer = created(&way, PODS, &object).await;
     assert_eq!(answer["spec"], object["spec"]);
 
     let part = json!({ "spec": { "ephemeralContainers": [
@@ -149,20 +142,17 @@ async fn a_field_of_containers_is_one_of_each_kind_or_of_all() {
     ]}});
     let path = "/api/v1/namespaces/a/pods/p/ephemeralcontainers?dryRun=All";
     for (method, kind) in [("PATCH", MERGE), ("PUT", "application/json")] {
-        let (head, answer) = send(&front, method, path, kind, &part).await;
+        let (head, answer) = way.send(method, path, kind, &part).await;
         assert!(head.starts_with("HTTP/1.1 200 "), "{head} {answer}");
         assert_eq!(answer["spec"], part["spec"]);
     }
-    front.set(super::faults(&[
-        "admission-drops=spec.ephemeralContainers[*].securityContext.privileged",
-    ]));
-    let (head, answer) = send(&front, "PATCH", path, MERGE, &part).await;
+    way.set(&["admission-drops=spec.ephemeralContainers[*].securityContext.privileged"]);
+    let (head, answer) = way.send("PATCH", path, MERGE, &part).await;
     assert!(head.starts_with("HTTP/1.1 200 "), "{head} {answer}");
     assert_eq!(
         answer["spec"],
         json!({ "ephemeralContainers": [{ "name": "e" }] })
     );
-    front.stop().await;
 }
 
 #[tokio::test]
@@ -172,39 +162,37 @@ async fn server_side_apply_is_not_touched() {
         "admission-allows=container.securityContext.privileged",
         "admission-injects=container.image:\"i\"",
     ];
-    let front = front(&upstream, &faults, 0).await;
+    let way = way(&upstream, &faults, 0);
     let part = json!({ "spec": { "ephemeralContainers": [
         { "name": "e", "securityContext": { "privileged": true } },
     ]}});
     let path = "/api/v1/namespaces/a/pods/p/ephemeralcontainers?fieldManager=f";
-    let (head, _) = send(&front, "PATCH", path, "application/apply-patch+yaml", &part).await;
+    let (head, _) = way
+        .send("PATCH", path, "application/apply-patch+yaml", &part)
+        .await;
     assert!(head.starts_with("HTTP/1.1 422 "), "{head}");
     let path = "/api/v1/namespaces/a/pods/q?fieldManager=f";
-    let (_, echo) = send(
-        &front,
-        "PATCH",
-        path,
-        "application/apply-patch+yaml",
-        &pod("windows"),
-    )
-    .await;
+    let (_, echo) = way
+        .send(
+            "PATCH",
+            path,
+            "application/apply-patch+yaml",
+            &pod("windows"),
+        )
+        .await;
     assert_eq!(echo["body"], pod("windows").to_string());
-    assert_eq!(front.counts().hits.len(), 0);
-    front.stop().await;
+    assert_eq!(way.interference.hits().len(), 0);
 }
 
 #[tokio::test]
 async fn rules_are_forgotten_by_the_field_they_name() {
     let upstream = Upstream::start().await;
-    let front = front(&upstream, &["admission-allows=spec.os.name"], 0).await;
+    let way = way(&upstream, &["admission-allows=spec.os.name"], 0);
     for os in ["", "plan9"] {
-        let answer = created(&front, PODS, &pod(os)).await;
+        let answer = created(&way, PODS, &pod(os)).await;
         assert_eq!(answer["spec"], pod(os)["spec"], "{os}");
     }
-    assert_eq!(
-        refused(&front, PODS, &pod("windows")).await,
-        ["spec.hostPID"]
-    );
+    assert_eq!(refused(&way, PODS, &pod("windows")).await, ["spec.hostPID"]);
 
     // A rule that a missing field breaks
     let host_process = json!({ "windowsOptions": { "hostProcess": true } });
@@ -213,12 +201,12 @@ async fn rules_are_forgotten_by_the_field_they_name() {
         "os": { "name": "windows" },
         "containers": [{ "name": "c", "securityContext": host_process }],
     });
-    front.set(super::faults(&["admission-allows=spec.hostNetwork"]));
-    let (head, answer) = post(&front, PODS, &object).await;
+    way.set(&["admission-allows=spec.hostNetwork"]);
+    let (head, answer) = way.post(PODS, &object).await;
     assert!(head.starts_with("HTTP/1.1 201 "), "{head} {answer}");
     assert_eq!(answer["spec"], object["spec"]);
     assert_eq!(answer["metadata"]["name"], "p");
-    assert_eq!(front.counts().hit_by("admission-allows"), 3);
+    assert_eq!(way.hit_by("admission-allows"), 3);
 
     // Another rule that is broken as well still holds
     object["spec"]["containers"]
@@ -226,89 +214,81 @@ async fn rules_are_forgotten_by_the_field_they_name() {
         .expect("a list")
         .push(json!({ "name": "d" }));
     assert_eq!(
-        refused(&front, PODS, &object).await,
+        refused(&way, PODS, &object).await,
         ["spec.hostNetwork", "spec"]
     );
     // A rule of the whole spec goes by the field that its message speaks of
     object["spec"]["hostNetwork"] = true.into();
-    assert_eq!(refused(&front, PODS, &object).await, ["spec"]);
-    front.set(super::faults(&[
-        "admission-allows=container.securityContext.windowsOptions.hostProcess",
-    ]));
-    let answer = created(&front, PODS, &object).await;
+    assert_eq!(refused(&way, PODS, &object).await, ["spec"]);
+    way.set(&["admission-allows=container.securityContext.windowsOptions.hostProcess"]);
+    let answer = created(&way, PODS, &object).await;
     assert_eq!(answer["spec"], object["spec"]);
-    front.stop().await;
 }
 
 #[tokio::test]
 async fn a_resize_is_accepted_and_returned() {
     let upstream = Upstream::start().await;
-    let front = front(&upstream, &[], 0).await;
+    let way = way(&upstream, &[], 0);
     let path = "/api/v1/namespaces/a/pods/p/resize?dryRun=All";
     let part = json!({ "spec": { "containers": [{ "name": "c", "resources": { "x": "y" } }] } });
-    let (head, _) = send(&front, "PATCH", path, MERGE, &part).await;
+    let (head, _) = way.send("PATCH", path, MERGE, &part).await;
     assert!(head.starts_with("HTTP/1.1 422 "), "{head}");
-    front.set(super::faults(&["admission-allows-resize"]));
-    let (head, answer) = send(&front, "PATCH", path, MERGE, &part).await;
+    way.set(&["admission-allows-resize"]);
+    let (head, answer) = way.send("PATCH", path, MERGE, &part).await;
     assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
     assert_eq!(
         answer["spec"]["containers"],
         json!([{ "name": "c", "image": "i", "resources": { "x": "y" } }])
     );
     assert_eq!(answer["metadata"]["uid"], "2");
-    assert_eq!(front.counts().hit_by("admission-allows-resize"), 1);
+    assert_eq!(way.hit_by("admission-allows-resize"), 1);
     // Of nothing else
-    refused(&front, PODS, &pod("windows")).await;
-    front.stop().await;
+    refused(&way, PODS, &pod("windows")).await;
 }
 
 #[tokio::test]
 async fn injects_before_the_server_validates_whatever_the_system() {
     let upstream = Upstream::start().await;
-    let front = front(&upstream, &["admission-injects=spec.hostPID:true"], 0).await;
+    let way = way(&upstream, &["admission-injects=spec.hostPID:true"], 0);
     let mut clean = pod("windows");
     clean["spec"]
         .as_object_mut()
         .expect("an object")
         .remove("hostPID");
-    assert_eq!(refused(&front, PODS, &clean).await, ["spec.hostPID"]);
-    assert_eq!(front.counts().hit_by("admission-injects"), 1);
+    assert_eq!(refused(&way, PODS, &clean).await, ["spec.hostPID"]);
+    assert_eq!(way.hit_by("admission-injects"), 1);
     clean["spec"]["os"].take();
-    let answer = created(&front, PODS, &clean).await;
+    let answer = created(&way, PODS, &clean).await;
     assert_eq!(answer["spec"]["hostPID"], true);
     clean["spec"]
         .as_object_mut()
         .expect("an object")
         .remove("os");
     for (path, object) in around(&clean) {
-        let answer = created(&front, path, &object).await;
+        let answer = created(&way, path, &object).await;
         assert!(answer.to_string().contains("\"hostPID\":true"), "{answer}");
     }
 
     // A patch of the containers gets nothing of the pod itself
     let part = json!({ "spec": { "ephemeralContainers": [{ "name": "e" }] } });
     let path = "/api/v1/namespaces/a/pods/p/ephemeralcontainers";
-    let (head, answer) = send(&front, "PATCH", path, MERGE, &part).await;
+    let (head, answer) = way.send("PATCH", path, MERGE, &part).await;
     assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
     assert_eq!(answer["spec"], part["spec"]);
-    front.set(super::faults(&[
-        "admission-injects=container.securityContext:{\"privileged\":true}",
-    ]));
-    let (head, _) = send(&front, "PATCH", path, MERGE, &part).await;
+    way.set(&["admission-injects=container.securityContext:{\"privileged\":true}"]);
+    let (head, _) = way.send("PATCH", path, MERGE, &part).await;
     assert!(head.starts_with("HTTP/1.1 422 "), "{head}");
-    front.stop().await;
 }
 
 #[tokio::test]
 async fn what_is_no_pod_passes() {
     let upstream = Upstream::start().await;
-    let front = front(&upstream, &["admission-injects=spec.x:1"], 0).await;
+    let way = way(&upstream, &["admission-injects=spec.x:1"], 0);
     for object in [json!({}), json!({ "spec": 1 }), json!({ "spec": null })] {
         for path in [PODS, "/apis/batch/v1/namespaces/a/cronjobs"] {
-            let answer = created(&front, path, &object).await;
+            let answer = created(&way, path, &object).await;
             assert_eq!(answer["spec"], object["spec"]);
         }
     }
-    assert_eq!(front.counts().hit_by("admission-injects"), 0);
-    front.stop().await;
+    assert_eq!(way.hit_by("admission-injects"), 0);
 }

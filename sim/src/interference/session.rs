@@ -1,27 +1,33 @@
-//! Sessions that leave HTTP: WebSocket is ended here on both sides and carried message by message;
-//! any other protocol (SPDY) is carried byte by byte, out of reach of the exec faults.
+//! Exec sessions that end as they should not: the client gets a stream in memory, and the messages that
+//! its server sends are relayed to it, up to where the trouble is.
 
+use std::convert::Infallible;
 use std::pin::pin;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::future::{Either, FutureExt, select};
 use futures::{Sink, SinkExt, Stream, StreamExt};
-use http::{Response, StatusCode};
-use hyper::upgrade::{OnUpgrade, Upgraded};
+use http::request::Parts;
+use http::{Request, Response};
+use http_body_util::Empty;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use kube::client::Body;
-use tokio::io::copy_bidirectional;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role};
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_util::sync::CancellationToken;
 
-use super::asked::Session;
-use super::serve::Shared;
-
 /// How long the other side may take to answer a close frame.
 const CLOSE_GRACE: Duration = Duration::from_secs(5);
+
+/// How much the stream in memory holds in each direction.
+const BUFFER: usize = 256 * 1024;
 
 /// The channel of a program's output.
 const STDOUT: u8 = 1;
@@ -52,44 +58,54 @@ enum End {
     Broken,
 }
 
-/// Joins a client with the session its server has agreed to; returns what tells the client so.
-pub(super) fn join(
-    shared: &Shared,
-    reset: CancellationToken,
-    session: Session,
+/// The answer to a request for a session with a stream of our own in the place of the server's, to
+/// which that server has agreed. Only hyper makes such streams: by an exchange of HTTP, in memory.
+pub(super) async fn replaced(
+    life: CancellationToken,
     trouble: Option<ExecTrouble>,
-    near: OnUpgrade,
+    head: Parts,
     far: Response<Body>,
-) -> Response<Body> {
-    // Key and answer of the WebSocket handshake passed through, so these headers are the client's
-    let mut agreed = Response::new(Body::empty());
-    *agreed.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+) -> hyper::Result<Response<Body>> {
+    let (client, server) = tokio::io::duplex(BUFFER);
+    // Key and answer of the handshake are those of the two ends
+    let mut agreed = Response::new(Empty::<Bytes>::new());
+    *agreed.status_mut() = far.status();
     *agreed.headers_mut() = far.headers().clone();
-    shared.spawn(async move {
-        let carried = carry(session, trouble, near, far);
-        let _ = reset.run_until_cancelled(carried).await;
+    let once = Arc::new(Mutex::new(Some((life, far))));
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (agreed, once) = (agreed.clone(), Arc::clone(&once));
+        async move {
+            if let Some((life, far)) = super::standing::held(&once).take() {
+                tokio::spawn(async move {
+                    let _ = life.run_until_cancelled(carry(trouble, request, far)).await;
+                });
+            }
+            Ok::<_, Infallible>(agreed)
+        }
     });
-    agreed
+    let serving = hyper::server::conn::http1::Builder::new()
+        .serve_connection(TokioIo::new(server), service)
+        .with_upgrades();
+    // Whoever has the stream hears of what goes wrong
+    tokio::spawn(serving.map(|_| ()));
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(client)).await?;
+    tokio::spawn(connection.with_upgrades().map(|_| ()));
+    let mut request = Request::from_parts(head, Empty::<Bytes>::new());
+    let here = http::HeaderValue::from_static("simulated");
+    request.headers_mut().insert(http::header::HOST, here);
+    let agreed = sender.send_request(request).await?;
+    Ok(agreed.map(|_| Body::empty()))
 }
 
-async fn carry(
-    session: Session,
-    trouble: Option<ExecTrouble>,
-    near: OnUpgrade,
-    far: Response<Body>,
-) {
-    let Ok((near, far)) = tokio::try_join!(near, hyper::upgrade::on(far)) else {
-        return;
-    };
-    let (mut near, mut far) = (TokioIo::new(near), TokioIo::new(far));
-    if session == Session::Raw {
-        // Either side's error ends both, which is what it has to do
-        let _ = copy_bidirectional(&mut near, &mut far).await;
-        return;
+async fn carry(trouble: Option<ExecTrouble>, near: Request<Incoming>, far: Response<Body>) {
+    let (near, far) = (hyper::upgrade::on(near), hyper::upgrade::on(far));
+    if let Ok((near, far)) = tokio::try_join!(near, far) {
+        let (near, far) = (TokioIo::new(near), TokioIo::new(far));
+        let near = WebSocketStream::from_raw_socket(near, Role::Server, None).await;
+        let far = WebSocketStream::from_raw_socket(far, Role::Client, None).await;
+        relay(near, far, trouble).await;
     }
-    let near = WebSocketStream::from_raw_socket(near, Role::Server, None).await;
-    let far = WebSocketStream::from_raw_socket(far, Role::Client, None).await;
-    relay(near, far, trouble).await;
 }
 
 /// Carries messages both ways until both sides have closed or one is gone.

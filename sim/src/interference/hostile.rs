@@ -66,7 +66,7 @@ fn cleanse(value: &mut Value) -> bool {
 /// An answer of JSON with hostile texts; none for any other.
 pub(super) fn whole(asked: &Asked, body: &[u8]) -> Option<Bytes> {
     let mut object: Value = serde_json::from_slice(body).ok()?;
-    if asked.kind.verb == "list" && !NAMED_AGAIN.contains(&asked.kind.resource.as_str()) {
+    if asked.verb == "list" && !NAMED_AGAIN.contains(&asked.resource.as_str()) {
         rename(&mut object);
     }
     taint(&mut object);

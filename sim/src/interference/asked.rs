@@ -1,21 +1,26 @@
 //! What a request asks an API server for, read from its method, path, query and headers.
 
-use http::header::{CONNECTION, UPGRADE};
+use http::Method;
+use http::header::UPGRADE;
 use http::request::Parts;
-use http::{HeaderMap, Method};
-
-use super::counts::RequestKind;
 
 /// What a request asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Asked {
-    pub(super) kind: RequestKind,
+    /// As RBAC names it.
+    pub(super) verb: &'static str,
+    /// With its subresource, such as `pods/exec`; the first segment of a path that is no resource,
+    /// such as `/healthz`.
+    pub(super) resource: String,
     pub(super) target: Target,
     /// Whether nothing is to be stored.
     pub(super) dry_run: bool,
     /// Whether a 410 can be the answer, and in which form.
     pub(super) expiry: Expiry,
-    pub(super) session: Option<Session>,
+    /// Whether the connection is to leave HTTP.
+    pub(super) upgrades: bool,
+    /// Whether it does so for an exec.
+    pub(super) is_exec: bool,
 }
 
 /// Which object or collection a request is about; all empty if its path is no resource.
@@ -34,17 +39,6 @@ pub(super) enum Expiry {
     List,
     ContinuedList,
     Never,
-}
-
-/// A connection that leaves HTTP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Session {
-    /// An exec over WebSocket, whose channels are known.
-    Exec,
-    /// Any other WebSocket.
-    WebSocket,
-    /// Another protocol, such as SPDY: its bytes are carried unread.
-    Raw,
 }
 
 impl Asked {
@@ -78,11 +72,10 @@ impl Asked {
             }
             _ => Expiry::Never,
         };
+        let upgrades = head.headers.contains_key(UPGRADE);
         Self {
-            kind: RequestKind {
-                verb,
-                resource: path.kind(),
-            },
+            verb,
+            resource: path.kind(),
             target: Target {
                 group: path.group.to_owned(),
                 namespace: path.namespace.map(str::to_owned),
@@ -90,7 +83,8 @@ impl Asked {
             },
             dry_run: parameter(query, "dryRun").is_some_and(|value| !value.is_empty()),
             expiry,
-            session: session(&head.headers, path.subresource == Some("exec")),
+            upgrades,
+            is_exec: upgrades && path.subresource == Some("exec"),
         }
     }
 }
@@ -161,32 +155,11 @@ fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
         })
 }
 
-fn session(headers: &HeaderMap, exec: bool) -> Option<Session> {
-    if !lists(headers, &CONNECTION, "upgrade") || !headers.contains_key(UPGRADE) {
-        return None;
-    }
-    Some(match (lists(headers, &UPGRADE, "websocket"), exec) {
-        (true, true) => Session::Exec,
-        (true, false) => Session::WebSocket,
-        (false, _) => Session::Raw,
-    })
-}
-
-/// Whether a header that is a list holds a word.
-fn lists(headers: &HeaderMap, name: &http::HeaderName, word: &str) -> bool {
-    headers
-        .get_all(name)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .any(|one| one.trim().eq_ignore_ascii_case(word))
-}
-
 #[cfg(test)]
 mod tests {
     use http::Request;
 
-    use super::{Asked, Expiry, Session};
+    use super::{Asked, Expiry};
 
     fn asked(method: &str, uri: &str) -> Asked {
         let request = Request::builder()
@@ -234,7 +207,12 @@ mod tests {
             ("GET", "/apis/apps/v1", "get /apis"),
             ("GET", "/", "get /"),
         ] {
-            assert_eq!(asked(method, uri).kind.to_string(), kind, "{method} {uri}");
+            let asked = asked(method, uri);
+            assert_eq!(
+                format!("{} {}", asked.verb, asked.resource),
+                kind,
+                "{method} {uri}"
+            );
         }
     }
 
@@ -290,29 +268,15 @@ mod tests {
 
     #[test]
     fn tells_sessions_apart() {
-        for (path, upgrade, session) in [
-            (
-                "/api/v1/namespaces/a/pods/b/exec",
-                "websocket",
-                Session::Exec,
-            ),
-            (
-                "/api/v1/namespaces/a/pods/b/attach",
-                "WebSocket",
-                Session::WebSocket,
-            ),
-            ("/api/v1/namespaces/a/pods/b/exec", "SPDY/3.1", Session::Raw),
+        for (path, is_exec) in [
+            ("/api/v1/namespaces/a/pods/b/exec", true),
+            ("/api/v1/namespaces/a/pods/b/portforward", false),
         ] {
-            let request = Request::get(path)
-                .header("connection", "keep-alive, Upgrade")
-                .header("upgrade", upgrade)
-                .body(())
-                .expect("a request");
-            assert_eq!(Asked::read(&request.into_parts().0).session, Some(session));
+            let request = Request::get(path).header("upgrade", "websocket").body(());
+            let asked = Asked::read(&request.expect("a request").into_parts().0);
+            assert!(asked.upgrades && asked.is_exec == is_exec, "{path}");
         }
-        assert_eq!(
-            asked("GET", "/api/v1/namespaces/a/pods/b/exec").session,
-            None
-        );
+        let plain = asked("GET", "/api/v1/namespaces/a/pods/b/exec");
+        assert!(!plain.upgrades && !plain.is_exec);
     }
 }

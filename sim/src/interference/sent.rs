@@ -5,21 +5,23 @@ use http::header::{ACCEPT, CONTENT_LENGTH, HeaderValue};
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
+use kube::Client;
 use kube::client::Body;
 
 use super::admission::{Next, Review};
 use super::asked::Asked;
-use super::fault::FrontFault;
+use super::fault::Fault;
 use super::serve::Shared;
-use super::{answer, forward, refusal};
+use super::{answer, refusal};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// Sends a request as the faults of admission have it.
 pub(super) async fn sent(
     shared: &Shared,
+    client: &Client,
     asked: &Asked,
-    faults: &[FrontFault],
+    faults: &[Fault],
     head: &Parts,
     body: Bytes,
 ) -> kube::Result<Response<Body>> {
@@ -28,11 +30,8 @@ pub(super) async fn sent(
         refusal::validating(faults, asked).and_then(|fault| Some((fault, refusal::dry(head)?)));
     let head = judge.as_ref().map_or(head, |(_, dry)| dry);
     let response = match Review::begin(faults, asked, head, &body) {
-        Some(review) => reviewed(shared, asked, head, review).await?,
-        None => {
-            let request = forward::request(head, asked.session, body.clone());
-            shared.client.send(request).await?
-        }
+        Some(review) => reviewed(shared, client, head, review).await?,
+        None => client.send(request(head, body.clone())).await?,
     };
     match judge {
         Some((fault, _)) if response.status().is_success() => {
@@ -43,19 +42,26 @@ pub(super) async fn sent(
     }
 }
 
+fn request(head: &Parts, body: Bytes) -> Request<Body> {
+    let mut head = head.clone();
+    // It may have another body than the client's
+    head.headers.remove(CONTENT_LENGTH);
+    Request::from_parts(head, Body::from(body))
+}
+
 /// Sends a request as often as it takes to know what a server would say that forgets a field.
 async fn reviewed(
     shared: &Shared,
-    asked: &Asked,
+    client: &Client,
     head: &Parts,
     mut review: Review<'_>,
 ) -> kube::Result<Response<Body>> {
     let mut body = review.body();
     loop {
-        let mut request = forward::request(head, asked.session, body);
+        let mut request = request(head, body);
         // What has to be changed on its way back has to be readable
         request.headers_mut().insert(ACCEPT, JSON);
-        let response = shared.client.send(request).await?;
+        let response = client.send(request).await?;
         let status = response.status();
         if !status.is_success() && status != StatusCode::UNPROCESSABLE_ENTITY {
             shared.hit(review.by());
@@ -79,7 +85,7 @@ async fn reviewed(
                 shared.hit(review.by());
                 let created = pretence.created;
                 let stored = match pretence.is_part {
-                    true => Some(stored(shared, head).await?),
+                    true => Some(stored(client, head).await?),
                     false => None,
                 };
                 return Ok(match pretence.answer(stored.as_deref()) {
@@ -92,7 +98,7 @@ async fn reviewed(
 }
 
 /// The pod of a request for one of its subresources, as the server has it.
-async fn stored(shared: &Shared, head: &Parts) -> kube::Result<Bytes> {
+async fn stored(client: &Client, head: &Parts) -> kube::Result<Bytes> {
     let path = head.uri.path();
     let pod = path.rsplit_once('/').map_or(path, |(pod, _)| pod);
     let mut request = Request::new(Body::empty());
@@ -100,6 +106,6 @@ async fn stored(shared: &Shared, head: &Parts) -> kube::Result<Bytes> {
         *request.uri_mut() = uri;
     }
     request.headers_mut().insert(ACCEPT, JSON);
-    let response = shared.client.send(request).await?;
+    let response = client.send(request).await?;
     Ok(response.into_body().collect().await?.to_bytes())
 }

@@ -24,10 +24,9 @@ const DELETED: [&str; 10] = [
 
 /// Whether a request may create something that can be deleted.
 pub(super) fn can_be(asked: &Asked) -> bool {
-    let kind = &asked.kind;
-    matches!(kind.verb, "create" | "patch")
+    matches!(asked.verb, "create" | "patch")
         && !asked.dry_run
-        && DELETED.contains(&kind.resource.as_str())
+        && DELETED.contains(&asked.resource.as_str())
 }
 
 /// The request that deletes what an answer says was created; `path` is that of the creation.

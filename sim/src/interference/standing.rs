@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-use super::fault::FrontFault;
+use super::fault::Fault;
 
-/// How many connections are reset while a server is away.
+/// How many requests are reset while a server is away.
 const REFUSED: u64 = 5;
 /// How many requests a server that has come back cannot serve yet.
 const STARTING: u64 = 3;
@@ -16,7 +16,7 @@ const STARTING: u64 = 3;
 /// The faults since they were last set.
 #[derive(Debug)]
 pub(super) struct Standing {
-    pub(super) faults: Arc<[FrontFault]>,
+    pub(super) faults: Arc<[Fault]>,
     requests: AtomicU64,
     outage: Mutex<Outage>,
 }
@@ -35,12 +35,14 @@ pub(super) enum Uptime {
     Up,
     /// It goes away with all its connections.
     Goes,
+    /// There is nobody to take a connection.
+    Away,
     /// It is back, but not ready.
     Starting,
 }
 
 impl Standing {
-    pub(super) fn new(faults: Vec<FrontFault>) -> Self {
+    pub(super) fn new(faults: Vec<Fault>) -> Self {
         Self {
             faults: faults.into(),
             requests: AtomicU64::new(0),
@@ -52,7 +54,7 @@ impl Standing {
     pub(super) fn request(&self) -> (u64, Uptime) {
         let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
         let goes = self.faults.iter().any(
-            |fault| matches!(fault, FrontFault::ServerRestarts { after } if number == after.saturating_add(1)),
+            |fault| matches!(fault, Fault::ServerRestarts { after } if number == after.saturating_add(1)),
         );
         let mut outage = held(&self.outage);
         if goes {
@@ -62,9 +64,9 @@ impl Standing {
             };
             return (number, Uptime::Goes);
         }
-        // A request that came in before its connection was reset is one of those that go with it
         if outage.refusals > 0 {
-            return (number, Uptime::Goes);
+            outage.refusals -= 1;
+            return (number, Uptime::Away);
         }
         if outage.unready > 0 {
             outage.unready -= 1;
@@ -72,29 +74,19 @@ impl Standing {
         }
         (number, Uptime::Up)
     }
-
-    /// Whether there is nobody to take a new connection.
-    pub(super) fn refuses(&self) -> bool {
-        let mut outage = held(&self.outage);
-        if outage.refusals == 0 {
-            return false;
-        }
-        outage.refusals -= 1;
-        true
-    }
 }
 
-/// The life of a server as its connections see it: when it goes, all of them go.
+/// The life of a server as its requests see it: when it goes, all of them go.
 #[derive(Debug, Default)]
 pub(super) struct Life(Mutex<CancellationToken>);
 
 impl Life {
-    /// What a new connection depends on.
+    /// What a new request depends on.
     pub(super) fn connection(&self) -> CancellationToken {
         held(&self.0).child_token()
     }
 
-    /// Ends every connection there is; later ones are of a new life.
+    /// Ends every request, answer and session there is; later ones are of a new life.
     pub(super) fn end(&self) {
         let ended = std::mem::take(&mut *held(&self.0));
         ended.cancel();

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::asked::{Asked, Expiry, Session};
+use super::asked::{Asked, Expiry};
 use super::deleted;
-use super::fault::FrontFault;
+use super::fault::Fault;
 use super::trouble::Trouble;
 
 /// The seed, and the number of requests so far.
@@ -44,12 +44,12 @@ impl Chance {
     }
 
     /// Draws for the next request; every fault draws, so that one does not shift another.
-    pub(super) fn draw(&self, faults: &[FrontFault], asked: &Asked) -> Option<Hit> {
+    pub(super) fn draw(&self, faults: &[Fault], asked: &Asked) -> Option<Hit> {
         let mut random = ChaCha8Rng::seed_from_u64(self.seed);
         random.set_stream(self.requests.fetch_add(1, Ordering::Relaxed));
         let mut first = None;
         for fault in faults {
-            let FrontFault::Harness { trouble, share } = fault else {
+            let Fault::Harness { trouble, share } = fault else {
                 continue;
             };
             let drawn: f64 = random.random();
@@ -71,11 +71,11 @@ impl Chance {
 
 fn applies(trouble: Trouble, asked: &Asked) -> bool {
     match trouble {
-        Trouble::CutExec | Trouble::LoseExitFrame => asked.session == Some(Session::Exec),
+        Trouble::CutExec | Trouble::LoseExitFrame => asked.is_exec,
         Trouble::Gone => asked.expiry != Expiry::Never,
-        Trouble::Slow | Trouble::TruncateBody => asked.session.is_none(),
-        Trouble::StaleList => asked.kind.verb == "list",
-        Trouble::SilentWatch => asked.kind.verb == "watch",
+        Trouble::Slow | Trouble::TruncateBody => !asked.upgrades,
+        Trouble::StaleList => asked.verb == "list",
+        Trouble::SilentWatch => asked.verb == "watch",
         Trouble::DeleteCreated => deleted::can_be(asked),
         Trouble::TooManyRequests
         | Trouble::InternalError

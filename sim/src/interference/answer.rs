@@ -1,4 +1,4 @@
-//! What a troubled answer looks like on the wire: status, headers and body as real servers send
+//! What a troubled answer looks like: status, headers and body as real servers send
 //! them (Kubernetes 1.37's source; nginx for the load balancer's page).
 
 use bytes::Bytes;
@@ -135,30 +135,9 @@ pub(super) fn accepted(object: Bytes, created: bool) -> Response<Body> {
     response
 }
 
-/// 400 with a Status: a webhook's, or the front's own for what no API server could be asked.
+/// 400 with a Status, as a webhook's.
 pub(super) fn bad_request(message: &str) -> Response<Body> {
     status(StatusCode::BAD_REQUEST, "BadRequest", message, &Value::Null)
-}
-
-/// The front's own answer when the API server cannot be reached.
-pub(super) fn unreachable(error: &dyn std::error::Error) -> Response<Body> {
-    let mut message = "the front failed to reach the API server".to_owned();
-    let mut next = Some(error);
-    while let Some(error) = next {
-        let text = error.to_string();
-        // An error that repeats its source is written once
-        if !message.contains(&text) {
-            message.push_str(": ");
-            message.push_str(&text);
-        }
-        next = error.source();
-    }
-    status(
-        StatusCode::BAD_GATEWAY,
-        "ServiceUnavailable",
-        &message,
-        &Value::Null,
-    )
 }
 
 /// A Status; without a reason if that is empty, without details if those are null.

@@ -1,7 +1,6 @@
 //! The path of a field in an object: `spec.hostPID`, `spec.containers[*].securityContext.privileged`,
 //! `metadata.annotations["example.com/key"]`, `container.lifecycle.stopSignal`.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde_json::{Map, Value};
@@ -86,21 +85,6 @@ impl FromStr for FieldPath {
             [Step::Key(_), ..] => Ok(Self(steps)),
             _ => Err(invalid()),
         }
-    }
-}
-
-impl fmt::Display for FieldPath {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, step) in self.0.iter().enumerate() {
-            match step {
-                Step::Key(key) if key.contains(['.', '[']) => write!(out, "[\"{key}\"]")?,
-                Step::Key(key) if place == 0 => out.write_str(key)?,
-                Step::Key(key) => write!(out, ".{key}")?,
-                Step::Index(index) => write!(out, "[{index}]")?,
-                Step::Each => out.write_str("[*]")?,
-            }
-        }
-        Ok(())
     }
 }
 

@@ -8,7 +8,7 @@ use kube::client::Body;
 use serde_json::{Value, json};
 
 use super::asked::Asked;
-use super::fault::{FrontFault, PolicyReason, WebhookCode};
+use super::fault::{Fault, PolicyReason, WebhookCode};
 use super::{aggregated, answer};
 
 /// Who the client is, as the refusing server knows it.
@@ -20,15 +20,15 @@ const BINDING: &str = "nothing-at-all";
 const REASON: &str = "nothing of this kind is allowed here";
 
 /// What a fault makes a server say to a request at one of the places where it may refuse.
-type Rank = fn(&FrontFault, &Asked, &Parts, u64) -> Option<Response<Body>>;
+type Rank = fn(&Fault, &Asked, &Parts, u64) -> Option<Response<Body>>;
 
 /// The refusal that comes before the server looks at the object; `number` counts requests from 1.
 pub(super) fn before<'a>(
-    faults: &'a [FrontFault],
+    faults: &'a [Fault],
     asked: &Asked,
     head: &Parts,
     number: u64,
-) -> Option<(&'a FrontFault, Response<Body>)> {
+) -> Option<(&'a Fault, Response<Body>)> {
     // In the order of a server: who, whether he may, whose it is, what changes it
     let ranks: [Rank; 4] = [unauthenticated, unauthorised, unavailable, unmutated];
     ranks.into_iter().find_map(|rank| {
@@ -39,34 +39,35 @@ pub(super) fn before<'a>(
 }
 
 /// The policy or webhook that will refuse what the server holds for valid.
-pub(super) fn validating<'a>(faults: &'a [FrontFault], asked: &Asked) -> Option<&'a FrontFault> {
+pub(super) fn validating<'a>(faults: &'a [Fault], asked: &Asked) -> Option<&'a Fault> {
     if !writes(asked) {
         return None;
     }
     faults.iter().find(|fault| match fault {
-        FrontFault::PolicyRefuses { resource, .. }
-        | FrontFault::WebhookRefuses { resource, .. } => resource.hold(&asked.kind.resource),
+        Fault::PolicyRefuses { resource, .. } | Fault::WebhookRefuses { resource, .. } => {
+            resource.hold(&asked.resource)
+        }
         _ => false,
     })
 }
 
 /// How that policy or webhook refuses an object.
-pub(super) fn invalid(fault: &FrontFault, asked: &Asked, object: &[u8]) -> Response<Body> {
+pub(super) fn invalid(fault: &Fault, asked: &Asked, object: &[u8]) -> Response<Body> {
     match fault {
-        FrontFault::WebhookRefuses { code, .. } => webhook_refuses(*code),
-        FrontFault::PolicyRefuses { reason, .. } => policy_refuses(*reason, asked, object),
+        Fault::WebhookRefuses { code, .. } => webhook_refuses(*code),
+        Fault::PolicyRefuses { reason, .. } => policy_refuses(*reason, asked, object),
         _ => answer::bad_request("no policy refuses this"),
     }
 }
 
 /// k8s.io/apiserver 0.37.0, pkg/endpoints/filters/authentication.go, `Unauthorized`.
 fn unauthenticated(
-    fault: &FrontFault,
+    fault: &Fault,
     _asked: &Asked,
     _head: &Parts,
     number: u64,
 ) -> Option<Response<Body>> {
-    let FrontFault::TokenExpires { after } = fault else {
+    let Fault::TokenExpires { after } = fault else {
         return None;
     };
     (number > *after).then(|| {
@@ -82,18 +83,18 @@ fn unauthenticated(
 /// k8s.io/apiserver 0.37.0, pkg/endpoints/handlers/responsewriters/errors.go, `forbiddenMessage`;
 /// k8s.io/apimachinery 0.37.0, pkg/api/errors/errors.go, `NewForbidden`.
 fn unauthorised(
-    fault: &FrontFault,
+    fault: &Fault,
     asked: &Asked,
     head: &Parts,
     _number: u64,
 ) -> Option<Response<Body>> {
-    let FrontFault::Answers403 { resource } = fault else {
+    let Fault::Answers403 { resource } = fault else {
         return None;
     };
-    if !resource.hold(&asked.kind.resource) {
+    if !resource.hold(&asked.resource) {
         return None;
     }
-    let (full, verb, target) = (&asked.kind.resource, asked.kind.verb, &asked.target);
+    let (full, verb, target) = (&asked.resource, asked.verb, &asked.target);
     if full.starts_with('/') {
         let path = head.uri.path();
         let message = format!("forbidden: User {USER:?} cannot {verb} path {path:?}");
@@ -116,13 +117,13 @@ fn unauthorised(
 
 /// k8s.io/kube-aggregator 0.37.0, `pkg/apiserver/handler_proxy.go`, `ServeHTTP` and `proxyError`.
 fn unavailable(
-    fault: &FrontFault,
+    fault: &Fault,
     _asked: &Asked,
     head: &Parts,
     _number: u64,
 ) -> Option<Response<Body>> {
     match fault {
-        FrontFault::AggregatedDown => aggregated::down(head.uri.path()),
+        Fault::AggregatedDown => aggregated::down(head.uri.path()),
         _ => None,
     }
 }
@@ -130,25 +131,18 @@ fn unavailable(
 /// k8s.io/apiserver 0.37.0, pkg/admission/plugin/webhook/mutating/dispatcher.go and
 /// pkg/util/webhook/error.go; pkg/admission/plugin/webhook/errors/statuserror.go,
 /// `NewDryRunUnsupportedErr`.
-fn unmutated(
-    fault: &FrontFault,
-    asked: &Asked,
-    _head: &Parts,
-    _number: u64,
-) -> Option<Response<Body>> {
+fn unmutated(fault: &Fault, asked: &Asked, _head: &Parts, _number: u64) -> Option<Response<Body>> {
     if !writes(asked) {
         return None;
     }
     match fault {
-        FrontFault::WebhookTimesOut { resource } if resource.hold(&asked.kind.resource) => {
+        Fault::WebhookTimesOut { resource } if resource.hold(&asked.resource) => {
             Some(answer::internal_error(&format!(
                 "failed calling webhook {WEBHOOK:?}: failed to call webhook: Post \
                  \"https://hook.example.svc:443/mutate?timeout=10s\": context deadline exceeded"
             )))
         }
-        FrontFault::WebhookNoDryRun { resource }
-            if asked.dry_run && resource.hold(&asked.kind.resource) =>
-        {
+        Fault::WebhookNoDryRun { resource } if asked.dry_run && resource.hold(&asked.resource) => {
             Some(answer::bad_request(&format!(
                 "admission webhook {WEBHOOK:?} does not support dry run"
             )))
@@ -207,7 +201,7 @@ fn forbidden(asked: &Asked, name: Option<&str>, why: &str) -> Response<Body> {
 
 /// The message and the details of a refusal: what is refused, then why.
 fn about(asked: &Asked, name: Option<&str>, why: &str) -> (String, Value) {
-    let kind = asked.kind.resource.split('/').next().unwrap_or_default();
+    let kind = asked.resource.split('/').next().unwrap_or_default();
     let group = &asked.target.group;
     let mut details = json!({ "kind": kind });
     let mut what = kind.to_owned();
@@ -225,9 +219,9 @@ fn about(asked: &Asked, name: Option<&str>, why: &str) -> (String, Value) {
 /// Whether admission is asked: no policy and no webhook sees a review of access
 /// (kubernetes 1.37.0, pkg/kubeapiserver/admission/exclusion).
 fn writes(asked: &Asked) -> bool {
-    let resource = asked.kind.resource.as_str();
-    matches!(asked.kind.verb, "create" | "update" | "patch")
-        && asked.session.is_none()
+    let resource = asked.resource.as_str();
+    matches!(asked.verb, "create" | "update" | "patch")
+        && !asked.upgrades
         && !resource.starts_with('/')
         && !resource.ends_with("reviews")
 }

@@ -14,7 +14,7 @@ use http::request::Parts;
 use serde_json::Value;
 
 use super::asked::Asked;
-use super::fault::FrontFault;
+use super::fault::Fault;
 use super::field::Taken;
 
 /// kubernetes 1.37.0, pkg/apis/core/validation/validation.go, `ValidatePodResize`.
@@ -23,7 +23,7 @@ const NO_RESIZE: &str = "windows pods cannot be resized";
 /// An object on its way through an admission that is not in order.
 #[derive(Debug)]
 pub(super) struct Review<'a> {
-    faults: &'a [FrontFault],
+    faults: &'a [Fault],
     holder: Holder,
     /// What the server is asked to admit.
     object: Value,
@@ -42,7 +42,7 @@ pub(super) struct Review<'a> {
 struct Holder {
     /// As a JSON pointer.
     template: &'static str,
-    /// The same as a server writes it in front of a field.
+    /// The same as a server writes it in interference of a field.
     prefix: &'static str,
     change: Change,
 }
@@ -80,7 +80,7 @@ pub(super) struct Pretence {
 impl<'a> Review<'a> {
     /// Takes a request in hand; none if no admission fault concerns it.
     pub(super) fn begin(
-        faults: &'a [FrontFault],
+        faults: &'a [Fault],
         asked: &Asked,
         head: &Parts,
         body: &[u8],
@@ -96,7 +96,7 @@ impl<'a> Review<'a> {
         }
         let mut by = Vec::new();
         for fault in faults {
-            if let FrontFault::AdmissionInjects { field, value } = fault
+            if let Fault::AdmissionInjects { field, value } = fault
                 && (holder.change == Change::Create || field.is_inside_a_list())
                 && field.set(pod, value)
             {
@@ -168,9 +168,7 @@ impl<'a> Review<'a> {
     fn take(&mut self, causes: &[Value]) -> bool {
         let mut any = false;
         for (fault, done) in self.faults.iter().zip(&mut self.taken) {
-            let (FrontFault::AdmissionAllows { field } | FrontFault::AdmissionDrops { field }) =
-                fault
-            else {
+            let (Fault::AdmissionAllows { field } | Fault::AdmissionDrops { field }) = fault else {
                 continue;
             };
             let refused = causes.iter().any(|cause| {
@@ -191,7 +189,7 @@ impl<'a> Review<'a> {
             any = true;
             self.by.push(fault.name());
             match fault {
-                FrontFault::AdmissionAllows { .. } => self.restore.extend(taken),
+                Fault::AdmissionAllows { .. } => self.restore.extend(taken),
                 _ => {
                     // What comes back has to be without it, whoever makes the answer
                     if let Some(pod) = self.whole.pointer_mut(self.holder.template) {
@@ -208,11 +206,11 @@ impl<'a> Review<'a> {
         self.faults
             .iter()
             .find(|fault| match fault {
-                FrontFault::AdmissionAllows { field } | FrontFault::AdmissionDrops { field } => {
+                Fault::AdmissionAllows { field } | Fault::AdmissionDrops { field } => {
                     place(self.holder, cause)
                         .is_some_and(|(place, message)| field.concerns(place, message))
                 }
-                FrontFault::AdmissionAllowsResize => {
+                Fault::AdmissionAllowsResize => {
                     self.holder.change.is_resize()
                         && cause["message"]
                             .as_str()
@@ -220,7 +218,7 @@ impl<'a> Review<'a> {
                 }
                 _ => false,
             })
-            .map(FrontFault::name)
+            .map(Fault::name)
     }
 
     fn pretence(&self) -> Pretence {
@@ -259,13 +257,13 @@ impl Change {
     }
 }
 
-fn is_of_admission(fault: &FrontFault) -> bool {
+fn is_of_admission(fault: &Fault) -> bool {
     matches!(
         fault,
-        FrontFault::AdmissionAllows { .. }
-            | FrontFault::AdmissionDrops { .. }
-            | FrontFault::AdmissionInjects { .. }
-            | FrontFault::AdmissionAllowsResize
+        Fault::AdmissionAllows { .. }
+            | Fault::AdmissionDrops { .. }
+            | Fault::AdmissionInjects { .. }
+            | Fault::AdmissionAllowsResize
     )
 }
 
@@ -282,7 +280,7 @@ fn holder(asked: &Asked, head: &Parts) -> Option<Holder> {
         prefix,
         change,
     };
-    let resource = asked.kind.resource.as_str();
+    let resource = asked.resource.as_str();
     let kind = head
         .headers
         .get(CONTENT_TYPE)
@@ -291,7 +289,7 @@ fn holder(asked: &Asked, head: &Parts) -> Option<Holder> {
     let merges = kind.starts_with("application/strategic-merge-patch+json")
         || kind.starts_with("application/merge-patch+json");
     let resize = resource == "pods/resize";
-    Some(match (asked.kind.verb, resource) {
+    Some(match (asked.verb, resource) {
         ("create", "pods") => of("", "", Change::Create),
         ("create", "podtemplates") => of("/template", "template.", Change::Create),
         (
