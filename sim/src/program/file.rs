@@ -157,7 +157,7 @@ pub(super) fn hash(call: &Call<'_>) -> Option<Started> {
     let hex = |bytes: Vec<u8>| {
         let digest = digest(&SHA256, &bytes);
         let pairs = digest.as_ref().iter().map(|byte| format!("{byte:02x}"));
-        pairs.collect::<String>()
+        pairs.collect::<Vec<_>>().concat()
     };
     if call.place().os == Os::Linux {
         let [file] = call.words()?;
