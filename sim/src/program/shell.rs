@@ -246,13 +246,13 @@ pub(super) fn seconds(text: &str) -> Option<Duration> {
 
 /// `ping ARGS`, and perhaps `> NUL`.
 fn ping(call: &Call<'_>, rest: &str) -> Started {
-    let (args, silent) = match rest.strip_suffix(" > NUL") {
-        Some(args) => (args, true),
+    let (asked, silent) = match rest.strip_suffix(" > NUL") {
+        Some(asked) => (asked, true),
         None => (rest, false),
     };
     let argv: Vec<String> = ["ping"]
         .into_iter()
-        .chain(args.split(' '))
+        .chain(asked.split(' '))
         .map(str::to_owned)
         .collect();
     let started = forms::run(call.seat, &argv, b"");
