@@ -36,8 +36,6 @@ use crate::world::policy::Policy;
 use crate::world::{self, Key, Told, World};
 pub use error::MemoryError;
 
-/// 2026-01-01T00:00:00Z: nothing waits here, and its clocks stand at the beginning of each exec.
-
 /// A cluster in memory.
 pub struct Memory {
     world: World,

@@ -347,7 +347,7 @@ fn only_pods_that_run_and_pass_their_probes_are_ready() {
         (&["pause"], json!({"tcpSocket": {"port": 80}}), false),
         (
             &["pause"],
-            json!({"exec": {"command": ["/agnhost", "dns-server-list"]}}),
+            json!({"exec": {"command": ["/agnhost", "dns-suffix"]}}),
             true,
         ),
         (

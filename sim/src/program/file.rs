@@ -157,7 +157,7 @@ pub(super) fn hash(call: &Call<'_>) -> Option<Started> {
     let hex = |bytes: Vec<u8>| {
         let digest = digest(&SHA256, &bytes);
         let pairs = digest.as_ref().iter().map(|byte| format!("{byte:02x}"));
-        pairs.collect::<String>()
+        pairs.collect::<Vec<_>>().concat()
     };
     if call.place().os == Os::Linux {
         let [file] = call.words()?;
@@ -330,12 +330,12 @@ pub(super) fn command(call: &Call<'_>, script: &str) -> Option<Ran> {
     }
     let (link, target) = script.strip_prefix("mklink /J ")?.split_once(' ')?;
     let (folder, name) = plain(link)?.rsplit_once('\\')?;
-    let line = format!(
+    let shown = format!(
         "01/01/2026  12:00 AM    <JUNCTION>     {name} [{}]\r\n",
         plain(target)?
     );
     let at = path(place, &format!("{folder}\\.links"));
-    Some(match place.files.write(&at, line.as_bytes()) {
+    Some(match place.files.write(&at, shown.as_bytes()) {
         Ok(()) => Ran::prints(format!("Junction created for {link} <<===>> {target}\r\n")),
         Err(error) => says(error),
     })

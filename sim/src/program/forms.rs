@@ -223,8 +223,8 @@ fn name(os: Os, file: &str) -> String {
 }
 
 /// Runs a command line, if it is one of the table.
-pub(super) fn run(seat: &Seat<'_>, argv: &[String], input: &[u8]) -> Started {
-    let Some((file, args)) = argv.split_first() else {
+pub(super) fn run(seat: &Seat<'_>, words: &[String], input: &[u8]) -> Started {
+    let Some((file, args)) = words.split_first() else {
         return Started::Refused(Refusal::Missing(String::new()));
     };
     let name = name(seat.place.os, file);
@@ -235,13 +235,13 @@ pub(super) fn run(seat: &Seat<'_>, argv: &[String], input: &[u8]) -> Started {
         return match seat.place.family {
             // Its image has one program alone
             Family::Pause if seat.place.os == Os::Linux => missing(),
-            _ => Refusal::not_simulated(&argv.join(" ")),
+            _ => Refusal::not_simulated(&words.join(" ")),
         };
     };
     match (form.has)(seat.place) {
         Has::No => missing(),
-        Has::Unknown => Refusal::not_simulated(&argv.join(" ")),
+        Has::Unknown => Refusal::not_simulated(&words.join(" ")),
         Has::Yes => (form.run)(&Call { seat, args, input })
-            .unwrap_or_else(|| Refusal::not_simulated(&argv.join(" "))),
+            .unwrap_or_else(|| Refusal::not_simulated(&words.join(" "))),
     }
 }

@@ -348,7 +348,8 @@ mod tests {
         // Each asks the same server for the rest of it, so many times
         let dial = |depth: usize, tries: u32| {
             (0..depth).fold("hostname".to_owned(), |inner, _| {
-                let escaped: String = inner.bytes().map(|byte| format!("%{byte:02x}")).collect();
+                let escaped = inner.bytes().map(|byte| format!("%{byte:02x}"));
+                let escaped = escaped.collect::<Vec<_>>().concat();
                 format!("dial?host=10.244.1.9&port=8080&tries={tries}&request={escaped}")
             })
         };
@@ -402,7 +403,7 @@ mod tests {
             turns: &turns,
         };
         let url = "http://web/hostname";
-        let config = format!("silent\nheader = \"Connection: close\"\nwrite-out = \"\\n\"\n")
+        let config = "silent\nheader = \"Connection: close\"\nwrite-out = \"\\n\"\n".to_owned()
             + &format!("url = \"{url}\"\nurl = \"http://10.244.1.9:8080/\"\n").repeat(4);
         let input = super::super::Input::from(config.as_bytes());
         let started = start(&place, &argv(&["curl", "-q", "-K", "-"]), &input, &view);

@@ -122,9 +122,8 @@ fn environment(place: &Place, script: &str) -> Option<Ran> {
         let names: Vec<&str> = names.split('|').collect();
         let shown = place.env.iter();
         let shown = shown.filter(|(name, _)| names.contains(&name.as_str()));
-        let lines: String = shown
-            .map(|(name, value)| format!("{name}={value}\n"))
-            .collect();
+        let lines = shown.map(|(name, value)| format!("{name}={value}\n"));
+        let lines = lines.collect::<Vec<_>>().concat();
         let code = u32::from(lines.is_empty());
         return names
             .iter()
@@ -137,9 +136,8 @@ fn environment(place: &Place, script: &str) -> Option<Ran> {
         let prefix = prefix.to_ascii_lowercase();
         let all = variables(place).into_iter();
         let shown = all.filter(|(name, _)| name.to_ascii_lowercase().starts_with(&prefix));
-        let lines: String = shown
-            .map(|(name, value)| format!("{name}={value}\r\n"))
-            .collect();
+        let lines = shown.map(|(name, value)| format!("{name}={value}\r\n"));
+        let lines = lines.collect::<Vec<_>>().concat();
         ran = ran.then(match lines.is_empty() {
             true => Ran::complains(
                 format!("Environment variable {} not defined\r\n", &part[4..]),
@@ -200,7 +198,7 @@ fn steps(call: &Call<'_>, script: &str) -> Option<Started> {
                 None => echo(os, rest)?,
             },
             ("sleep", Os::Linux) => Ran::sleeps(seconds(rest)?),
-            ("ping", Os::Windows) => match ping(call, rest)? {
+            ("ping", Os::Windows) => match ping(call, rest) {
                 Started::Ended(next) => next,
                 stays => return Some(stays.after(ran)),
             },
@@ -247,18 +245,18 @@ pub(super) fn seconds(text: &str) -> Option<Duration> {
 }
 
 /// `ping ARGS`, and perhaps `> NUL`.
-fn ping(call: &Call<'_>, rest: &str) -> Option<Started> {
-    let (args, silent) = match rest.strip_suffix(" > NUL") {
-        Some(args) => (args, true),
+fn ping(call: &Call<'_>, rest: &str) -> Started {
+    let (asked, silent) = match rest.strip_suffix(" > NUL") {
+        Some(asked) => (asked, true),
         None => (rest, false),
     };
     let argv: Vec<String> = ["ping"]
         .into_iter()
-        .chain(args.split(' '))
+        .chain(asked.split(' '))
         .map(str::to_owned)
         .collect();
     let started = forms::run(call.seat, &argv, b"");
-    Some(match (started, silent) {
+    match (started, silent) {
         (Started::Ended(ran), true) => Started::Ended(Ran {
             took: ran.took,
             slept: ran.slept,
@@ -266,7 +264,7 @@ fn ping(call: &Call<'_>, rest: &str) -> Option<Started> {
         }),
         (Started::Stays { .. }, true) => Started::stays(),
         (started, _) => started,
-    })
+    }
 }
 
 /// The steps of the trap of a script that otherwise goes round for ever.

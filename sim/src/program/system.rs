@@ -57,7 +57,8 @@ pub(super) fn filter(call: &Call<'_>) -> Option<Started> {
     let end = end_of_line(call.place().os);
     let text = String::from_utf8_lossy(call.input);
     let found = text.lines().filter(|line| line.contains(word));
-    let lines: String = found.map(|line| format!("{line}{end}")).collect();
+    let lines = found.map(|line| format!("{line}{end}"));
+    let lines = lines.collect::<Vec<_>>().concat();
     let code = u32::from(lines.is_empty());
     Some(Started::Ended(Ran::prints(lines).ending(code)))
 }
@@ -119,7 +120,9 @@ pub(super) fn processes(call: &Call<'_>) -> Option<Started> {
             number * 4
         )
     };
-    Some(prints(names.enumerate().map(line).collect::<String>()))
+    Some(prints(
+        names.enumerate().map(line).collect::<Vec<_>>().concat(),
+    ))
 }
 
 /// `net user NAME PASSWORD /add` and `net user NAME`.
