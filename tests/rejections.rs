@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use winconform::transport::Env;
 
 use hybrid_sim::front::{Front, FrontFault, FrontOptions};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -378,8 +379,8 @@ impl Server {
             resume: None,
             keep: Keep::Never,
         };
-        let journal =
-            Journal::create(None, Vec::new(), Box::new(|_| {})).expect("a record in memory");
+        let journal = Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {}))
+            .expect("a record in memory");
         let (_alive, signals) = tokio::sync::watch::channel(0);
         let _ = run(
             &cluster,

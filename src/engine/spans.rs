@@ -244,7 +244,8 @@ mod tests {
     }
 
     fn spans() -> (Spans, Journal) {
-        let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).expect("in memory");
+        let journal =
+            Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {})).expect("in memory");
         journal.write(started()).expect("written");
         let spans = Spans::new(journal.clone(), Instant::now(), &Fake::default().api());
         (spans, journal)

@@ -83,9 +83,7 @@ fn came_to(
         if let Some(fault) = fault {
             world.joined.faults().set(fault.parse().expect("a fault"));
         }
-        let client = world.server.client();
-        let context = SIMULATED;
-        let cluster = Cluster::behind(client, context, Durations::default(), limits);
+        let cluster = world.with(world.server.client(), Durations::default(), limits);
         let mut options = RunOptions {
             selection,
             ..world.settings("r0")

@@ -17,7 +17,7 @@ use crate::policy::mutating;
 use crate::products::{self, BROKEN_WORLD, HARNESS, PRODUCT, Product, of_the_front};
 use crate::scheduling;
 use crate::world::{
-    Outcome, World, behind, of_all_or, ran, selection, trial, undisturbed, within, within_of,
+    Outcome, World, of_all_or, ran, selection, trial, undisturbed, within, within_of,
 };
 
 /// What takes long, and the term that leaves it out.
@@ -334,7 +334,7 @@ pub(crate) fn seen_of(
         let front = FrontOptions { faults, seed };
         let front = Front::before(world.server.client(), front).await;
         let front = front.map_err(|error| error.to_string())?;
-        let cluster = behind(mutating(front.client(), broken));
+        let cluster = world.behind(mutating(front.client(), broken));
         let options = RunOptions {
             selection,
             ..world.whole("r1")

@@ -236,8 +236,7 @@ fn deadlines(repeat: Repeat) -> Outcome {
             pod_deadline: POD_DEADLINE,
             ..Durations::default()
         };
-        let client = world.server.client();
-        let cluster = Cluster::behind(client, SIMULATED, durations, Limits::default());
+        let cluster = world.with(world.server.client(), durations, Limits::default());
         let options = RunOptions {
             repeat,
             selection: selection(&["net.pod-to-pod-cross-os/to-linux"]),

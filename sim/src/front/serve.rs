@@ -106,6 +106,7 @@ impl Shared {
         let stop = self.stop.clone();
         self.tasks.spawn(async move {
             tokio::select! {
+                biased;
                 () = stop.cancelled() => {}
                 () = task => {}
             }
@@ -117,6 +118,7 @@ impl Shared {
 pub(super) async fn accept(listener: Listener, shared: Arc<Shared>) {
     loop {
         let accepted = tokio::select! {
+            biased;
             () = shared.stop.cancelled() => return,
             accepted = listener.accept() => accepted,
         };
@@ -144,6 +146,7 @@ async fn connection(stream: Accepted, shared: Arc<Shared>) {
         .serve_connection(TokioIo::new(Wire::new(stream, reset.clone())), service)
         .with_upgrades();
     tokio::select! {
+        biased;
         () = reset.cancelled() => {}
         // An error means that the client left or sent what is no HTTP, which hyper answers
         _ = serving => {}
