@@ -55,7 +55,7 @@ pub(super) fn runtime(args: &DemoArgs) -> io::Result<Runtime> {
     match (args.serve, args.pace) {
         (Some(_), _) => Builder::new_multi_thread().enable_all().build(),
         (None, Pace::Real) => Builder::new_current_thread().enable_all().build(),
-        (None, Pace::Fast) => simulated_runtime(),
+        (None, Pace::Fast) => simulated_runtime(given::seed(args)),
     }
 }
 

@@ -225,6 +225,7 @@ fn millis(duration: Duration) -> u64 {
 mod tests {
     use std::collections::BTreeSet;
 
+    use crate::transport::Env;
     use winconform_core::claims::{ClaimId, Kind};
     use winconform_core::plan::{CheckId, Fate, Point};
     use winconform_core::record::read;

@@ -308,7 +308,6 @@ mod tests {
     use crate::cluster::fake::Fake;
     use crate::transport::{Dial, Env, Stream};
     use jiff::Timestamp;
-    use std::rc::Rc;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use winconform_core::way::{FailureClass, SourceKind};
 

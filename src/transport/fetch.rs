@@ -280,9 +280,10 @@ mod tests {
             ("", || Err(io::ErrorKind::HostUnreachable.into())),
         ];
         for (proxy, dialled) in dials {
-            let dial: Arc<Dial> = Arc::new(move |_: &str, _| -> BoxFuture<'static, _> {
-                Box::pin(async move { dialled() })
-            });
+            let dial: Arc<super::super::env::Dial> =
+                Arc::new(move |_: &str, _| -> BoxFuture<'static, _> {
+                    Box::pin(async move { dialled() })
+                });
             let env = Env::simulated(Timestamp::UNIX_EPOCH, 1, dial);
             let node: SocketAddr = "192.0.2.1:30080".parse().expect("an address");
             let trouble = got_in(&env, node, Target::parse(proxy).as_ref()).await;

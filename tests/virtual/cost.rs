@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use hybrid_sim::{IpFamilies, NamedTopology, Topology};
 use libtest_mimic::Trial;
-use winconform::cluster::Cluster;
 use winconform::engine::RunOptions;
 use winconform_core::config::{self, Durations, Limits};
 use winconform_core::plan::Selection;
-use winconform_core::record::{Exit, RunView, SIMULATED, critical_path};
+use winconform_core::record::{Exit, RunView, critical_path};
 
 use crate::execs::most_execs;
 use crate::world::{Outcome, selection, took, trial, undisturbed, verdicts, within_of};

@@ -8,10 +8,9 @@ use kube::Api;
 use kube::api::DeleteParams;
 use libtest_mimic::Trial;
 use tokio::sync::watch;
-use winconform::cluster::Cluster;
 use winconform::engine::{Repeat, RunOptions};
 use winconform_core::config::{Durations, Limits};
-use winconform_core::record::{Event, Exit, FixtureOutcome, Line, RunView, SIMULATED};
+use winconform_core::record::{Event, Exit, FixtureOutcome, Line, RunView};
 use winconform_core::verdict::Verdict;
 use winconform_core::way::FixtureName;
 

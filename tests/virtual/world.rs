@@ -90,7 +90,7 @@ pub(crate) fn within_seeded<T>(seed: u64, act: impl AsyncFnOnce(&World) -> T) ->
 
 /// The same, of other nodes.
 pub(crate) fn within_of<T>(topology: Topology, seed: u64, act: impl AsyncFnOnce(&World) -> T) -> T {
-    let runtime = simulated_runtime();
+    let runtime = simulated_runtime(seed);
     runtime.expect("a runtime starts").block_on(async {
         let world = World::begin(seed, topology).await;
         let came_to = Box::pin(act(&world)).await;
