@@ -23,6 +23,9 @@ pub(crate) enum Family {
     /// `windows-host-process-containers-base-image`: no files, any Windows build
     /// (microsoft/windows-host-process-containers-base-image).
     HostProcessBase,
+    /// What runs a cluster and shows nothing of it: kube-proxy, Flannel, `CoreDNS`, each of every
+    /// system and build.
+    Component,
 }
 
 /// An image that a node can run.
@@ -113,6 +116,7 @@ pub(crate) fn demanded(reference: &str, pool: Pool, demand: Demand) -> Result<Im
         (Family::Busybox, _) => (2, 2_220_000),
         (Family::Pause, _) => (1, 320_000),
         (Family::HostProcessBase, _) => (1, 7_600),
+        (Family::Component, _) => (2, 30_000_000),
     };
     Ok(Image {
         family,
@@ -224,6 +228,7 @@ fn family(full: &str) -> Option<Family> {
         "nanoserver" => Some(Family::Nanoserver),
         "busybox" => Some(Family::Busybox),
         "pause" => Some(Family::Pause),
+        "kube-proxy" | "flannel" | "coredns" => Some(Family::Component),
         "windows-host-process-containers-base-image" => Some(Family::HostProcessBase),
         _ => None,
     }
@@ -236,7 +241,7 @@ fn fits(family: Family, full: &str, pool: Pool) -> bool {
         (Family::Agnhost, Pool::Windows(Build::Ws2025)) => {
             minor(full).is_none_or(|minor| minor >= 62)
         }
-        (Family::Agnhost | Family::Pause, _)
+        (Family::Agnhost | Family::Pause | Family::Component, _)
         | (Family::Busybox, Pool::Linux)
         | (Family::HostProcessBase, Pool::Windows(_)) => true,
         (Family::Busybox, Pool::Windows(_))

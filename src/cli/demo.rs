@@ -5,7 +5,7 @@ mod kubeconfig;
 mod serve;
 
 use std::io;
-use std::time::Instant as WallInstant;
+use std::time::{Duration, Instant as WallInstant};
 
 use hybrid_sim::server::Server;
 use hybrid_sim::{InMemory, JoinOptions};
@@ -31,6 +31,9 @@ use given::Given;
 
 /// When it always is.
 const EPOCH: Timestamp = Timestamp::constant(1_767_225_600, 0);
+
+/// How long the cluster's own pods may take to run, as what is broken lets them.
+const SETTLING: Duration = Duration::from_mins(1);
 
 /// From how many nodes on a demo is no matter of seconds.
 const MANY: usize = 500;
@@ -105,6 +108,7 @@ async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8,
     };
     let joined = hybrid_sim::join(server.client(), nodes).await;
     let joined = joined.map_err(CliError::Join)?;
+    server.settled(SETTLING).await;
     let config = Config {
         outside: Outside {
             reaches_nodes: true,

@@ -59,6 +59,14 @@ pub(super) fn look(given: &str, found: &mut Vec<Diagnostic>) -> Result<Topology,
     Ok(empty())
 }
 
+/// What else is in the cluster of a topology, where the API server is ours.
+pub(super) fn objects(given: &str, version: &str) -> Vec<serde_json::Value> {
+    let known = NamedTopology::all()
+        .iter()
+        .find(|known| known.name == given);
+    known.map_or_else(Vec::new, |known| known.objects(version))
+}
+
 /// What `--list-topologies` prints.
 pub(super) fn catalogue() -> String {
     let mut text = String::new();

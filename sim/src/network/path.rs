@@ -28,13 +28,17 @@ type There<'a> = (&'a str, &'a Node);
 impl<'a> Flow<'a> {
     /// Sends the request to an address that is no Service's.
     pub(super) fn deliver(self, address: IpAddr, port: u16) -> Outcome {
-        if let Some((key, pod)) = self.world.pods.at(address) {
+        // The DNS answers, whether its pods are there or only known by its Service
+        let other = bystander(self.world, address, port, self.request.protocol);
+        if let Some((key, pod)) = self.world.pods.at(address)
+            && !matches!(other, Some(Backend::Dns))
+        {
             return self.to_pod(key, pod, (address, port));
         }
         if let Some((name, node)) = self.world.nodes.at(address) {
             return self.to_host(name, node, (address, port));
         }
-        if let Some(backend) = bystander(self.world, address, port, self.request.protocol) {
+        if let Some(backend) = other {
             let node = self.world.nodes.around(address);
             let there = node.map(|(name, node)| (name.as_str(), node));
             return match self.between(there, None, (address, port)) {

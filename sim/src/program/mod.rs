@@ -239,6 +239,9 @@ impl Refusal {
 
 /// Runs a program in a container, as the runtime does.
 pub(crate) fn start(place: &Place, argv: &[String], input: &Input, view: &View<'_>) -> Started {
+    if place.family == Family::Component {
+        return component(argv);
+    }
     let spent = Spent::default();
     let view = &Sight::new(view, &spent);
     let seat = Seat { place, view: *view };
@@ -252,6 +255,15 @@ pub(crate) fn start(place: &Place, argv: &[String], input: &Input, view: &View<'
         return cmd::run(place, &windows::command_line(argv), input, view);
     }
     launch(place, argv, input, view)
+}
+
+/// What an image of the cluster's own runs: it stays, and what it does is done by `network` and `names`.
+fn component(argv: &[String]) -> Started {
+    let file = argv.first().map_or("", String::as_str);
+    match file.rsplit('/').next().unwrap_or_default() {
+        "component" | "kube-proxy" | "flanneld" => Started::stays(),
+        _ => Refusal::not_simulated(&argv.join(" ")),
+    }
 }
 
 /// Runs a program as a shell on that system does.

@@ -29,6 +29,7 @@ use super::serve::{Shared, answer};
 use super::services::KUBERNETES;
 use super::state::State;
 use super::{admit, controllers, rbac};
+use crate::clock;
 use crate::kubelet::{ServingError, self_signed};
 use crate::listen::{Seat, greet, http, serve};
 use crate::loopback::{Listener, exchange};
@@ -66,6 +67,8 @@ pub struct ServerOptions {
     pub seed: u64,
     /// The families of the addresses that Services are given, IPv4 first, as nodes join.
     pub ip_families: IpFamilies,
+    /// What is there from the start beside what every cluster has, in an order in which it can be made.
+    pub objects: Vec<Value>,
 }
 
 impl Default for ServerOptions {
@@ -74,6 +77,7 @@ impl Default for ServerOptions {
             version: versions().next().unwrap_or_default().to_owned(),
             seed: 1,
             ip_families: IpFamilies::default(),
+            objects: Vec::new(),
         }
     }
 }
@@ -98,6 +102,9 @@ pub enum ServerError {
         /// Why not.
         source: io::Error,
     },
+    /// It cannot have an object that it was to have from the start.
+    #[error("{0}")]
+    Object(String),
     /// It cannot serve TLS.
     #[error(transparent)]
     Serving(#[from] ServingError),
@@ -128,6 +135,11 @@ impl Server {
         let mut state = State::new(recorded, options.seed, authority.clone());
         state.families = options.ip_families;
         begin(&mut state);
+        for object in &options.objects {
+            let refused =
+                |why| ServerError::Object(format!("{}: {why}", object["metadata"]["name"]));
+            seed(&mut state, object.clone()).map_err(refused)?;
+        }
         let stop = CancellationToken::new();
         let shared = Arc::new(Shared::new(state, stop.clone(), TaskTracker::new()));
         let kept = Arc::clone(&shared);
@@ -138,6 +150,15 @@ impl Server {
             authority,
             _stop_on_drop: stop.drop_guard(),
         })
+    }
+
+    /// Waits until what was there from the start runs, which it does on nodes that have joined; so long
+    /// at most, since what is broken there may keep it from that for ever.
+    pub async fn settled(&self, most: Duration) {
+        let end = clock::after(most);
+        while !is_settled(&self.shared.state()) && clock::moment() < end {
+            clock::elapse(Duration::from_secs(1)).await;
+        }
     }
 
     /// A client that reaches it without a socket.
@@ -270,6 +291,44 @@ fn begin(state: &mut State) {
             .value("serviceaccounts", &Key::new("default", "default"))
             .is_some()
     );
+}
+
+/// Makes what is to be there from the start.
+fn seed(state: &mut State, object: Value) -> Result<(), String> {
+    let (group, version) = match object["apiVersion"].as_str().unwrap_or_default() {
+        "v1" => ("", "v1"),
+        other => other.split_once('/').unwrap_or_default(),
+    };
+    let named = |kind: &&Kind| {
+        (kind.group, kind.version) == (group, version) && object["kind"] == kind.name
+    };
+    let kind = KINDS
+        .iter()
+        .find(named)
+        .ok_or("of no kind that is served")?;
+    let namespace = object["metadata"]["namespace"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    let made = state.create(kind, &namespace, object, false);
+    made.map_err(|refusal| format!("{refusal:?}"))?;
+    controllers::settle(state);
+    Ok(())
+}
+
+/// Whether the workloads of all namespaces have all of their pods.
+fn is_settled(state: &State) -> bool {
+    let all = |plural, wanted: &str, ready: &str| {
+        state.store.all(plural, "").all(|(_, object)| {
+            let count = |place| object.value().pointer(place).and_then(Value::as_u64);
+            count(ready).unwrap_or(0) >= count(wanted).unwrap_or(1)
+        })
+    };
+    all(
+        "daemonsets",
+        "/status/desiredNumberScheduled",
+        "/status/numberReady",
+    ) && all("deployments", "/spec/replicas", "/status/readyReplicas")
 }
 
 /// Serves one connection until either side has done with it; a session goes on in its seat.

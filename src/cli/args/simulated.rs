@@ -17,7 +17,7 @@ pub(in crate::cli) struct DemoArgs {
     #[arg(long)]
     pub(in crate::cli) list_faults: bool,
     /// Which nodes, as a name (see `winconform simulate --list-topologies`) or a YAML file
-    #[arg(long, value_name = "NAME|FILE", default_value = "three-builds")]
+    #[arg(long, value_name = "NAME|FILE", default_value = "kubeadm-flannel")]
     pub(in crate::cli) topology: String,
     /// So many nodes in the place of the topology's, spread evenly over its pools and named after
     /// them, such as windows-2022-a

@@ -33,6 +33,7 @@ pub(super) fn read(args: &DemoArgs) -> Result<Given, CliError> {
         topology = sized(&topology, count, args, &mut found);
     }
     server.ip_families = topology.ip_families;
+    server.objects = topology::objects(&args.topology, &server.version);
     let on = (found.len() == before).then_some(&topology);
     let faults = faults(&args.faults, on, &mut found);
     Diagnostics::check(found).map_err(CliError::Settings)?;

@@ -6,6 +6,7 @@ use hybrid_sim::server::{Server, ServerError};
 use hybrid_sim::{JoinError, JoinOptions, Joined, Traces};
 use winconform_core::text::{counted, printable};
 
+use super::SETTLING;
 use super::given::Given;
 use super::kubeconfig::Kubeconfig;
 use crate::cli::error::CliError;
@@ -49,6 +50,7 @@ pub(super) async fn run(
         Err(error) => return Err(CliError::Join(error)),
     };
     if let Some(joined) = &joined {
+        halt.run_until_cancelled(server.settled(SETTLING)).await;
         file.fill(&server.kubeconfig(address))?;
         screen.say(&told(file.path(), &version, joined));
         screen.complain("Ctrl-C ends it.\n");
