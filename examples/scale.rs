@@ -25,7 +25,7 @@ use kube::runtime::wait::await_condition;
 use kube::runtime::wait::conditions::is_deployment_completed;
 use kube::{Api as Objects, Client};
 use serde_json::{Value, json};
-use winconform::transport::{Api, MadeUp, PodRef, dial, made_up_runtime};
+use winconform::transport::{Api, Env, PodRef, dial, simulated_runtime};
 use winconform_core::config::{Durations, Limits};
 use winconform_core::way::curl::{candidates, session, split};
 use winconform_core::way::{Host, HttpGet, HttpReply, SourceKind};
@@ -69,7 +69,7 @@ fn main() -> Result<ExitCode, Trouble> {
     if let [word, nodes] = arguments.as_slice()
         && word == "measure"
     {
-        made_up_runtime(SEED)?.block_on(measure(nodes.parse()?))?;
+        simulated_runtime(SEED)?.block_on(measure(nodes.parse()?))?;
         return Ok(ExitCode::SUCCESS);
     }
     let sizes = match arguments.is_empty() {
@@ -166,7 +166,7 @@ fn judged(seen: &[(f64, Cost, Cost, f64)]) -> ExitCode {
 /// Prints what each part costs.
 async fn measure(nodes: usize) -> Result<(), Trouble> {
     let _memory = InMemory::begin(EPOCH);
-    let _made_up = MadeUp::begin(EPOCH, SEED, dial(hybrid_sim::connect));
+    let env = Env::simulated(EPOCH, SEED, dial(hybrid_sim::connect));
     let server = Server::start(&ServerOptions::default())?;
     let client = server.client();
     let (begun, floor) = (seconds()?, mib("VmRSS:")?);
@@ -174,7 +174,7 @@ async fn measure(nodes: usize) -> Result<(), Trouble> {
     let (after_join, memory_joined) = (seconds()?, mib("VmRSS:")?);
     let pods = ready(&client, nodes * PODS).await?;
     let (after_pods, memory_ready) = (seconds()?, mib("VmRSS:")?);
-    let api = Api::new(client, Durations::default(), Limits::default());
+    let api = Api::new(env, client, Durations::default(), Limits::default());
     ring(&api, &pods).await?;
     let after_ring = seconds()?;
     println!(

@@ -12,6 +12,7 @@
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
+use winconform::transport::Env;
 
 use hybrid_sim::interference::Fault;
 use tokio::sync::{Mutex, Notify, Semaphore};
@@ -106,8 +107,8 @@ impl World {
             ..runs::through(&self.joined.proxy_url())
         };
         let settings = runs::apart(&run_id, outside);
-        let journal =
-            Journal::create(None, Vec::new(), Box::new(|_| {})).expect("a record in memory");
+        let journal = Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {}))
+            .expect("a record in memory");
         let (_alive, signals) = tokio::sync::watch::channel(0);
         let suites = suites::of_whole_runs();
         let _ = run(&cluster, &suites, &settings, &journal, signals).await;

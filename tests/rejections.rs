@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use winconform::transport::Env;
 
 use hybrid_sim::interference::{Fault, Interference};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -352,7 +353,13 @@ impl Server {
         let direct = direct.expect("connects").client;
         let interference = Interference::new(Vec::new(), 1);
         let client = interference.before(&direct);
-        let cluster = Cluster::behind(client, "test", durations(), Limits::default());
+        let cluster = Cluster::behind(
+            Env::system(),
+            client,
+            "test",
+            durations(),
+            Limits::default(),
+        );
         let parsed = faults.iter().map(|fault| fault.parse::<Fault>());
         interference.set(parsed.collect::<Result<_, _>>().expect("faults of the way"));
         let run_id = format!("r{:08x}", rand::random::<u32>());
@@ -367,8 +374,8 @@ impl Server {
             resume: None,
             keep: Keep::Never,
         };
-        let journal =
-            Journal::create(None, Vec::new(), Box::new(|_| {})).expect("a record in memory");
+        let journal = Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {}))
+            .expect("a record in memory");
         let (_alive, signals) = tokio::sync::watch::channel(0);
         let _ = run(
             &cluster,

@@ -53,6 +53,7 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
         Ok::<_, CliError>(())
     };
     tokio::select! {
+        biased;
         left = Box::pin(all) => left?,
         () = cut.cancelled() => {
             return Err(CliError::Cut(what_is_left(&traces, &join_to)));
@@ -125,6 +126,7 @@ pub(super) fn on_signals() -> Result<Signals, CliError> {
     tokio::spawn(async move {
         for token in inner {
             tokio::select! {
+                biased;
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
                 _ = hangup.recv() => {}

@@ -121,8 +121,9 @@ pub(super) async fn diagnose(
         }
     };
     tokio::select! {
-        _ = timeout(api.durations().diagnose, looking) => {}
+        biased;
         Ok(_) = signals.wait_for(|count| *count >= 1) => {}
+        _ = timeout(api.durations().diagnose, looking) => {}
     }
 }
 
@@ -361,6 +362,7 @@ fn logs_of(pod: &Json) -> Vec<Log> {
 mod tests {
     use super::*;
     use crate::cluster::fake::Fake;
+    use crate::transport::Env;
     use serde_json::json;
     use tokio::time::Instant;
     use winconform_core::facts::PoolName;
@@ -376,7 +378,8 @@ mod tests {
 
     /// A journal of a run, in which the fixture failed or not.
     fn journal(failed: bool) -> Journal {
-        let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).expect("in memory");
+        let journal =
+            Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {})).expect("in memory");
         let started = Started {
             schema: winconform_core::record::SCHEMA,
             version: String::new(),

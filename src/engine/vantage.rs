@@ -14,7 +14,7 @@ use winconform_core::way::{
 };
 
 use super::manifest::prober;
-use crate::transport::{Api, PodRef, fetch, random};
+use crate::transport::{Api, PodRef, fetch};
 
 /// A name that nobody has.
 const NOWHERE: &str = "winconform.invalid";
@@ -81,7 +81,7 @@ impl Vantages {
     ) -> Result<Swept, Trouble> {
         let durations = self.api.durations();
         let Some(pod) = prober(&self.run, from) else {
-            let got = fetch(gets, self.outside.proxy.as_ref(), durations).await;
+            let got = fetch(self.api.env(), gets, self.outside.proxy.as_ref(), durations).await;
             return Ok((got, Vec::new()));
         };
         let asker = Asker {
@@ -89,7 +89,7 @@ impl Vantages {
             pod,
             os: from.kind.shell(),
             // Divides the answers, so nobody who answers may foresee it
-            token: Token::random(random()),
+            token: Token::random(self.api.env().random()),
         };
         let mut ahead = VecDeque::new();
         let mut rest = gets;
@@ -219,7 +219,7 @@ impl Vantages {
         let answered = self.answered().clone().into_iter();
         let again = answered.filter(|(other, _)| *other || !at_node);
         let again: Vec<_> = again.map(|(_, get)| get).collect();
-        let got = fetch(&again, proxy, self.api.durations()).await;
+        let got = fetch(self.api.env(), &again, proxy, self.api.durations()).await;
         // Somebody on the way may say the same to everything
         let is_other = |got: &_| failed.iter().any(|failed| got != failed);
         match got.iter().flatten().any(|got| is_page(got) && is_other(got)) {
@@ -239,7 +239,13 @@ impl Vantages {
             port: 80,
             path: "/".to_owned(),
         };
-        let got = fetch(&[nowhere], Some(proxy), self.api.durations()).await;
+        let got = fetch(
+            self.api.env(),
+            &[nowhere],
+            Some(proxy),
+            self.api.durations(),
+        )
+        .await;
         let mut said = failed.iter().filter_map(status);
         let own = |status: &u16| matches!(status, 403 | 407 | 429 | 511);
         match got.first().and_then(|got| status(got.as_ref().ok()?)) {
@@ -324,9 +330,8 @@ async fn with_first<T, F: Future<Output = Result<T, Trouble>>>(
 mod tests {
     use super::*;
     use crate::cluster::fake::Fake;
-    use crate::transport::{Dial, MadeUp, Stream};
+    use crate::transport::{Dial, Env, Stream};
     use jiff::Timestamp;
-    use std::rc::Rc;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use winconform_core::way::{FailureClass, SourceKind};
 
@@ -377,9 +382,9 @@ mod tests {
     /// Looks from outside where whoever is connected to answers each request so, or never.
     fn outside(
         proxy: Option<&str>,
-        says: impl Fn(&str, &str) -> Option<u16> + Copy + Send + 'static,
-    ) -> (VantageKey, Vantages, MadeUp) {
-        let dial: Rc<Dial> = Rc::new(move |host: &str, _| {
+        says: impl Fn(&str, &str) -> Option<u16> + Copy + Send + Sync + 'static,
+    ) -> (VantageKey, Vantages) {
+        let dial: Arc<Dial> = Arc::new(move |host: &str, _| {
             let (near, mut far) = tokio::io::duplex(4096);
             let host = host.to_owned();
             tokio::spawn(async move {
@@ -402,13 +407,10 @@ mod tests {
             proxy: proxy.and_then(OutsideTarget::parse),
             ..Outside::default()
         };
-        let api = Fake::default().api();
+        let env = Env::simulated(Timestamp::UNIX_EPOCH, 1, dial);
+        let api = Fake::default().api_in(env);
         let vantages = Vantages::new(api, "r1".to_owned(), Arc::new(outside));
-        (
-            from,
-            vantages,
-            MadeUp::begin(Timestamp::UNIX_EPOCH, 1, dial),
-        )
+        (from, vantages)
     }
 
     fn get(last: u8, port: u16) -> HttpGet {
@@ -437,7 +439,7 @@ mod tests {
                 false => Some(other),
             };
             let proxy = Some("http://192.0.2.9:3128");
-            let (from, vantages, _made_up) = outside(proxy, says);
+            let (from, vantages) = outside(proxy, says);
             let gets = [30001, 30002].map(|port| get(1, port));
             let (got, _) = vantages.sweep(&from, &gets, &[]).await.expect("swept");
             let [failed, witness] = [0, 1].map(|at| got[at].clone().expect("an answer"));
@@ -455,16 +457,14 @@ mod tests {
             class: FailureClass::Timeout,
             text: String::new(),
         };
-        let (from, vantages, made_up) =
-            outside(None, |host, _| (host == "192.0.2.50").then_some(200));
+        let (from, vantages) = outside(None, |host, _| (host == "192.0.2.50").then_some(200));
         vantages.answers(false, get(50, 80));
         vantages.answers(true, get(2, 30001));
         let captive = vantages.captive(&from, true, std::slice::from_ref(&silent));
         assert!(captive.await.is_some(), "a VPN may be down");
         let elsewhere = vantages.captive(&from, false, &[silent]).await;
         assert_eq!(elsewhere, None);
-        drop(made_up);
-        let (from, vantages, _made_up) = outside(None, |_, _| Some(200));
+        let (from, vantages) = outside(None, |_, _| Some(200));
         vantages.answers(true, get(2, 30001));
         let (got, _) = vantages
             .sweep(&from, &[get(1, 30001)], &[])

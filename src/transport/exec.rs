@@ -135,6 +135,7 @@ impl Api {
             let mut fed = false;
             loop {
                 let message = tokio::select! {
+                    biased;
                     // A broken write shows in reading too, with what the server still said
                     _ = &mut feeding, if !fed => {
                         fed = true;
@@ -280,6 +281,7 @@ fn encode_argument(argument: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::env::Env;
     use super::*;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -403,6 +405,7 @@ mod tests {
             ..Limits::default()
         };
         let api = Api::new(
+            Env::system(),
             Client::new(service, "default"),
             Durations::default(),
             limits,

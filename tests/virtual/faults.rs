@@ -17,7 +17,7 @@ use crate::policy::mutating;
 use crate::products::{self, BROKEN_WORLD, HARNESS, PRODUCT, Product, of_the_way};
 use crate::scheduling;
 use crate::world::{
-    Outcome, World, behind, of_all_or, ran, selection, trial, undisturbed, within, within_of,
+    Outcome, World, of_all_or, ran, selection, trial, undisturbed, within, within_of,
 };
 
 /// What takes long, and the term that leaves it out.
@@ -333,7 +333,7 @@ pub(crate) fn seen_of(
         let before = world.objects();
         let interference = Interference::new(faults, seed);
         let client = interference.before(&world.server.client());
-        let cluster = behind(mutating(client, broken));
+        let cluster = world.behind(mutating(client, broken));
         let options = RunOptions {
             selection,
             ..world.whole("r1")

@@ -14,9 +14,7 @@ use tokio::time::timeout;
 use winconform::engine::RunOptions;
 use winconform_core::record::{Event, Exit, Line};
 
-use crate::world::{
-    Outcome, Ran, World, behind, lines, ran, selection, trial, unbroken_of, within,
-};
+use crate::world::{Outcome, Ran, World, lines, ran, selection, trial, unbroken_of, within};
 
 /// What is looked at: by every way, and at what changes.
 const LOOKED_AT: [&str; 5] = [
@@ -120,8 +118,9 @@ fn met(faults: Outage, nth: usize, thief: Option<&'static str>) -> Result<(Ran, 
             pending::<Infallible>().await
         };
         let (_alive, signals) = watch::channel(0);
-        let cluster = behind(interference.before(&world.server.client()));
+        let cluster = world.behind(interference.before(&world.server.client()));
         let ran = tokio::select! {
+            biased;
             ran = ran(&cluster, &options, signals, listener) => ran,
             never = outage => match never {},
         };

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use winconform::transport::Env;
 
 use hybrid_sim::interference::Fault;
 use hybrid_sim::{
@@ -251,7 +252,8 @@ impl Earth {
                 let _ = tells.send(key.to_string());
             }
         });
-        let journal = Journal::create(None, Vec::new(), tell).map_err(|error| error.to_string())?;
+        let journal = Journal::create(Env::system(), None, Vec::new(), tell)
+            .map_err(|error| error.to_string())?;
         let (_alive, signals) = tokio::sync::watch::channel(0);
         let suites = suites();
         let meanwhile = async {
@@ -277,6 +279,7 @@ impl Earth {
             std::future::pending::<()>().await;
         };
         tokio::select! {
+            biased;
             _ = run(&cluster, &suites, &settings, &journal, signals) => {}
             () = meanwhile => {}
         }

@@ -122,6 +122,7 @@ impl Slot<'_> {
             }
         };
         let in_time = tokio::select! {
+            biased;
             () = hook => true,
             () = &mut out_of_time => false,
         };
@@ -207,6 +208,7 @@ impl Slot<'_> {
             let all = self.cluster.clock.real(self.grace(stop));
             let left = all.saturating_sub(begun.elapsed());
             tokio::select! {
+                biased;
                 () = clock::elapse(left) => return,
                 Ok(()) = ending.changed() => {}
             }
