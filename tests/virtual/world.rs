@@ -116,6 +116,7 @@ impl World {
         let made_up = MadeUp::begin(EPOCH, seed, dial(hybrid_sim::connect));
         let options = ServerOptions {
             seed,
+            ip_families: topology.ip_families,
             ..ServerOptions::default()
         };
         let server = Server::start(&options).expect("a known version");
