@@ -91,11 +91,11 @@ fn tells(view: &RunView, row: &Row) -> Outcome {
     }
 }
 
-/// What a check observed, without its digits: addresses and times are of each run.
+/// The letters of what a check observed: addresses and times are of each run.
 fn observed(check: &CheckView) -> Option<String> {
     let look = check.attempts.last()?.looks.first()?;
     let mut text = look.observation.as_ref()?.to_string();
-    text.retain(|letter| !letter.is_ascii_digit());
+    text.retain(char::is_alphabetic);
     Some(text)
 }
 
