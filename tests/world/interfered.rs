@@ -4,6 +4,7 @@ use std::path::Path;
 
 use hybrid_sim::interference::Interference;
 use winconform::cluster::{Cluster, connect};
+use winconform::transport::Env;
 use winconform_core::config::{Durations, Limits};
 
 use crate::world::options;
@@ -19,6 +20,6 @@ pub(crate) async fn interfered(
     let direct = direct.map_err(|error| error.to_string())?;
     let interference = Interference::new(Vec::new(), seed);
     let client = interference.before(&direct.client);
-    let cluster = Cluster::behind(client, &direct.context, durations, limits);
+    let cluster = Cluster::behind(Env::system(), client, &direct.context, durations, limits);
     Ok((interference, cluster))
 }
