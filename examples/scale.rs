@@ -25,9 +25,10 @@ use kube::runtime::wait::await_condition;
 use kube::runtime::wait::conditions::is_deployment_completed;
 use kube::{Api as Objects, Client};
 use serde_json::{Value, json};
-use winconform::transport::{Api, MadeUp, PodRef, dial, made_up_runtime};
+use winconform::transport::{Api, Env, PodRef, dial, simulated_runtime};
+use winconform_core::command::{Command as InContainer, HttpSession, Token};
 use winconform_core::config::{Durations, Limits};
-use winconform_core::way::curl::{candidates, session, split};
+use winconform_core::way::curl::{candidates, split};
 use winconform_core::way::{Host, HttpGet, HttpReply, SourceKind};
 
 type Trouble = Box<dyn Error>;
@@ -69,7 +70,7 @@ fn main() -> Result<ExitCode, Trouble> {
     if let [word, nodes] = arguments.as_slice()
         && word == "measure"
     {
-        made_up_runtime(SEED)?.block_on(measure(nodes.parse()?))?;
+        simulated_runtime(SEED)?.block_on(measure(nodes.parse()?))?;
         return Ok(ExitCode::SUCCESS);
     }
     let sizes = match arguments.is_empty() {
@@ -166,7 +167,7 @@ fn judged(seen: &[(f64, Cost, Cost, f64)]) -> ExitCode {
 /// Prints what each part costs.
 async fn measure(nodes: usize) -> Result<(), Trouble> {
     let _memory = InMemory::begin(EPOCH);
-    let _made_up = MadeUp::begin(EPOCH, SEED, dial(hybrid_sim::connect));
+    let env = Env::simulated(EPOCH, SEED, dial(hybrid_sim::connect));
     let server = Server::start(&ServerOptions::default())?;
     let client = server.client();
     let (begun, floor) = (seconds()?, mib("VmRSS:")?);
@@ -174,7 +175,7 @@ async fn measure(nodes: usize) -> Result<(), Trouble> {
     let (after_join, memory_joined) = (seconds()?, mib("VmRSS:")?);
     let pods = ready(&client, nodes * PODS).await?;
     let (after_pods, memory_ready) = (seconds()?, mib("VmRSS:")?);
-    let api = Api::new(client, Durations::default(), Limits::default());
+    let api = Api::new(env, client, Durations::default(), Limits::default());
     ring(&api, &pods).await?;
     let after_ring = seconds()?;
     println!(
@@ -303,15 +304,18 @@ async fn look(api: &Api, from: &Pod, to: &Pod) -> Result<(), Trouble> {
     }];
     let named = reference(to)?.name;
     let durations = api.durations();
-    let request = session(
-        candidates(source(from))[0],
-        &gets,
-        &named,
-        durations.http_connect,
-        durations.http_total,
-    );
+    let token = Token::random(1);
+    let curl = candidates(source(from))[0];
+    let session = HttpSession {
+        curl,
+        gets: gets.to_vec(),
+        token: token.clone(),
+        connect: durations.http_connect,
+        total: durations.http_total,
+    };
+    let request = InContainer::HttpSession(session).on(curl.os())?;
     let reply = api.exec(&reference(from)?, &request).await?;
-    match split(&gets, &named, &reply)?.pop() {
+    match split(&gets, &token, &reply)?.pop() {
         Some(HttpReply::Answered { status: 200, body }) if body.trim() == named => Ok(()),
         other => Err(format!("{named}: {other:?}").into()),
     }

@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use winconform::transport::Env;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
@@ -218,7 +219,8 @@ async fn record() {
         resume: None,
         keep: Keep::Never,
     };
-    let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).expect("a record in memory");
+    let journal = Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {}))
+        .expect("a record in memory");
     let (_alive, signals) = tokio::sync::watch::channel(0);
     let suites = suites::of_areas(&["reject"]);
     let ran = run(&cluster, &suites, &settings, &journal, signals).await;

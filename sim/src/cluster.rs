@@ -105,7 +105,6 @@ impl Cluster {
         View {
             world,
             turns: &self.turns,
-            now: wall(),
         }
     }
 
@@ -144,6 +143,7 @@ impl Cluster {
         let mut faults = self.faults.changes();
         let silent = faults.wait_for(|faults| node.suffers(FaultKind::NodeVanishes, faults));
         tokio::select! {
+            biased;
             // The sender lives in the cluster
             gone = silent => drop(gone),
             () = node.down() => {}
@@ -204,6 +204,7 @@ impl Cluster {
         let task = Box::pin(task);
         self.tasks.spawn(async move {
             tokio::select! {
+                biased;
                 () = stop.cancelled() => {}
                 () = task => {}
             }

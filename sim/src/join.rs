@@ -235,6 +235,7 @@ impl Joined {
             };
             // What is replaced before it is shown never is
             tokio::select! {
+                biased;
                 () = all => break,
                 Ok(()) = changes.changed() => {}
             }
@@ -312,6 +313,7 @@ pub async fn join(client: Client, options: JoinOptions) -> Result<Joined, JoinEr
 async fn unbroken<T>(halt: &CancellationToken, work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     tokio::select! {
+        biased;
         done = &mut work => Some(done),
         () = halt.cancelled() => timeout(HALTING, work).await.ok(),
     }

@@ -6,9 +6,11 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use winconform_core::config::parse_duration;
 
+#[cfg(feature = "demo")]
 mod simulated;
 
-pub(super) use simulated::{DemoArgs, Fault, Pace, SimulateArgs};
+#[cfg(feature = "demo")]
+pub(super) use simulated::{DemoArgs, Pace, SimulateArgs};
 
 /// Tells whether a live hybrid Kubernetes cluster does what Kubernetes documents for Windows.
 #[derive(Debug, Parser)]
@@ -25,6 +27,7 @@ Exit codes:
    20  refused for safety    21  cluster unreachable
   130  interrupted by a signal (reports are still written; a second SIGINT abandons tear-down)";
 
+#[cfg(feature = "demo")]
 const SIMULATED: &str = "\
 The nodes pull a few images and no others, whose programs are a closed set: docs/simulated-programs.md
 lists both.";
@@ -55,9 +58,11 @@ pub(super) enum Command {
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Run on a simulated cluster, without any other, in simulated time
+    #[cfg(feature = "demo")]
     #[command(after_help = SIMULATED)]
     Demo(DemoArgs),
     /// Join simulated nodes to a control plane, until interrupted
+    #[cfg(feature = "demo")]
     #[command(after_help = SIMULATED)]
     Simulate(SimulateArgs),
 }

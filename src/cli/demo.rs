@@ -26,7 +26,7 @@ use super::screen::Screen;
 use super::{out, simulate};
 use crate::cluster::{Cluster, LEASE_NAME};
 use crate::engine::{Keep, Repeat, RunOptions, run as run_checks};
-use crate::transport::{MadeUp, dial, made_up_runtime};
+use crate::transport::{Env, dial, simulated_runtime};
 use given::Given;
 
 /// When it always is.
@@ -58,13 +58,13 @@ pub(super) fn runtime(args: &DemoArgs) -> io::Result<Runtime> {
     match (args.serve, args.pace) {
         (Some(_), _) => Builder::new_multi_thread().enable_all().build(),
         (None, Pace::Real) => Builder::new_current_thread().enable_all().build(),
-        (None, Pace::Fast) => made_up_runtime(given::seed(args)),
+        (None, Pace::Fast) => simulated_runtime(given::seed(args)),
     }
 }
 
 pub(super) async fn run(args: DemoArgs, screen: &Screen) -> Result<u8, CliError> {
     if args.list_faults {
-        screen.say(&simulate::catalogue_of_nodes());
+        screen.say(&simulate::catalogue());
         return Ok(0);
     }
     let given = given::read(&args)?;
@@ -95,7 +95,7 @@ async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8,
         selection,
     } = given;
     let _memory = InMemory::begin(EPOCH);
-    let _made_up = MadeUp::begin(EPOCH, kind.seed, dial(hybrid_sim::connect));
+    let env = Env::simulated(EPOCH, kind.seed, dial(hybrid_sim::connect));
     let server = Server::start(&kind).map_err(|error| CliError::Usage(error.to_string()))?;
     let load_balancers = topology.load_balancer;
     let planned = faults.clone();
@@ -119,7 +119,7 @@ async fn in_memory(args: &DemoArgs, given: Given, screen: &Screen) -> Result<u8,
         ..Config::default()
     };
     let (durations, limits) = (config.durations.clone(), config.limits.clone());
-    let cluster = Cluster::behind(server.client(), &context(args), durations, limits);
+    let cluster = Cluster::behind(env, server.client(), &context(args), durations, limits);
     let options = RunOptions {
         run: "rdemo".to_owned(),
         lease: LEASE_NAME.to_owned(),
@@ -167,7 +167,12 @@ async fn checked(
 ) -> Result<u8, CliError> {
     let record = args.out.as_deref().map(out::prepare).transpose()?;
     let progress = Progress::start(*screen);
-    let journal = created(args.out.as_deref(), record.as_deref(), &progress)?;
+    let journal = created(
+        cluster.api.env(),
+        args.out.as_deref(),
+        record.as_deref(),
+        &progress,
+    )?;
     // Who ends it while time is skipped ends the process, and with it all there is
     let (_alive, mut signals) = watch::channel(0);
     if let Pace::Real = args.pace {

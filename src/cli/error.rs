@@ -3,8 +3,8 @@
 use std::error::Error;
 use std::path::PathBuf;
 
+#[cfg(feature = "demo")]
 use hybrid_sim::JoinError;
-use hybrid_sim::front::FrontError;
 use winconform_core::document::Diagnostics;
 use winconform_core::record::{Exit, RecordError, redact};
 use winconform_core::report::junit::ReportError;
@@ -24,6 +24,7 @@ pub(super) enum CliError {
     /// What is selected is not on this cluster.
     #[error("{0}")]
     Absent(Diagnostics),
+    #[cfg(feature = "demo")]
     #[error("{0}")]
     Topology(Diagnostics),
     #[error("{0}")]
@@ -54,18 +55,20 @@ pub(super) enum CliError {
     Clean(#[source] CleanError),
     #[error("make the report")]
     Report(#[source] ReportError),
+    #[cfg(feature = "demo")]
     #[error("join the simulated nodes")]
     Join(#[source] JoinError),
+    #[cfg(feature = "demo")]
     #[error("let the simulated nodes leave")]
     Leave(#[source] hybrid_sim::LeaveError),
+    #[cfg(feature = "demo")]
     /// The second signal came before they had left.
     #[error("{0}")]
     Cut(String),
+    #[cfg(feature = "demo")]
     /// The kubeconfig to join has several contexts.
     #[error("{0}")]
     WhichContext(String),
-    #[error("start the faulty front")]
-    Front(#[source] FrontError),
     #[error("listen for signals")]
     Signals(#[source] std::io::Error),
 }
@@ -74,20 +77,21 @@ impl CliError {
     pub(super) fn exit_code(&self) -> u8 {
         match self {
             // Nodes that may be left behind are no mistake of who called
-            Self::Join(JoinError::Abandoned(_)) | Self::Run(RunError::Panicked(_)) => 1,
+            #[cfg(feature = "demo")]
+            Self::Join(JoinError::Abandoned(_)) | Self::Leave(_) | Self::Cut(_) => 1,
+            #[cfg(feature = "demo")]
+            Self::Topology(_) | Self::Join(_) => 2,
+            #[cfg(feature = "demo")]
+            Self::WhichContext(_) => 20,
             Self::Suites(_)
             | Self::Settings(_)
-            | Self::Topology(_)
             | Self::Usage(_)
             | Self::Read { .. }
             | Self::Record { .. }
-            | Self::Join(_)
             | Self::Run(RunError::Resume(_))
             | Self::Clean(CleanError::NotARun { .. }) => 2,
             Self::Absent(_) | Self::Run(RunError::Selection(_)) => Exit::NothingSelected.code(),
-            Self::Guarded(_)
-            | Self::WhichContext(_)
-            | Self::Run(RunError::Journal(JournalError::InUse { .. })) => 20,
+            Self::Guarded(_) | Self::Run(RunError::Journal(JournalError::InUse { .. })) => 20,
             Self::Connect(error) => error.exit_code(),
             Self::Run(RunError::Lease { source, .. }) => source.exit_code(),
             Self::CleanupHeld(error) => error.exit_code(),
@@ -96,13 +100,15 @@ impl CliError {
                 _ => 21,
             },
             Self::Run(RunError::Denied(_)) => Exit::CouldNotTell.code(),
-            Self::Run(RunError::Journal(_) | RunError::Record(_) | RunError::Manifest(_))
+            Self::Run(
+                RunError::Journal(_)
+                | RunError::Record(_)
+                | RunError::Manifest(_)
+                | RunError::Panicked(_),
+            )
             | Self::Write { .. }
             | Self::Survey(_)
             | Self::Report(_)
-            | Self::Front(_)
-            | Self::Leave(_)
-            | Self::Cut(_)
             | Self::Signals(_) => 1,
         }
     }
@@ -113,6 +119,7 @@ impl CliError {
         // Made line by line of printable parts already
         match self {
             Self::Suites(_) => return format!("error: the suites are not valid\n{own}\n"),
+            #[cfg(feature = "demo")]
             Self::Topology(_) => return format!("error: the topology is not valid\n{own}\n"),
             Self::Settings(_) => {
                 return format!("error: what is set or selected is not valid\n{own}\n");

@@ -18,7 +18,7 @@ pub(super) async fn run(args: ImagesArgs, screen: &Screen) -> Result<u8, CliErro
         .await
         .map_err(CliError::Absent)?;
     let pulled = pulls(&selected.plan, &facts, table);
-    let offers = offers(&pulled, &facts.pools()).await;
+    let offers = offers(cluster.api.env(), &pulled, &facts.pools()).await;
     match args.format {
         Format::Text => screen.say(&images::text(&pulled, &offers)),
         Format::Json => screen.say(&images::json(&pulled, &offers)),

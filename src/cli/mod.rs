@@ -5,6 +5,7 @@ mod args;
 mod cleanup;
 mod config;
 mod connect;
+#[cfg(feature = "demo")]
 mod demo;
 mod error;
 mod explain;
@@ -21,9 +22,12 @@ mod run;
 mod screen;
 mod settings;
 mod shell;
+#[cfg(feature = "demo")]
 mod simulate;
 mod suites;
+#[cfg(feature = "demo")]
 mod topology;
+#[cfg(feature = "demo")]
 mod warnings;
 
 use std::process::ExitCode;
@@ -60,6 +64,7 @@ pub fn main() -> ExitCode {
         }
     };
     let runtime = match &cli.command {
+        #[cfg(feature = "demo")]
         Command::Demo(args) => demo::runtime(args),
         _ => tokio::runtime::Builder::new_multi_thread()
             .enable_all()
@@ -99,7 +104,9 @@ async fn command(command: Command, screen: &Screen) -> Result<u8, CliError> {
         Command::Cleanup(args) => cleanup::run(args, screen).await,
         Command::Report(args) => report::run(&args, screen),
         Command::Config(command) => config::run(command, screen),
+        #[cfg(feature = "demo")]
         Command::Demo(args) => Box::pin(demo::run(args, screen)).await,
+        #[cfg(feature = "demo")]
         Command::Simulate(args) => simulate::run(args, screen).await,
     }
 }

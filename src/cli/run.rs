@@ -1,5 +1,6 @@
 //! `winconform run`.
 
+use crate::transport::Env;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -59,7 +60,12 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
         ));
     }
     let progress = Progress::start(*screen);
-    let journal = created(args.out.as_deref(), record.as_deref(), &progress)?;
+    let journal = created(
+        cluster.api.env(),
+        args.out.as_deref(),
+        record.as_deref(),
+        &progress,
+    )?;
     let signals = count_signals().map_err(CliError::Signals)?;
     let finished = run_checks(&cluster, &suites, &options, &journal, signals).await;
     progress.end();
@@ -89,12 +95,13 @@ pub(super) async fn run(args: RunArgs, screen: &Screen) -> Result<u8, CliError> 
 
 /// The record of a run that is about to begin, and in the place of whose reports its own will be.
 pub(super) fn created(
+    env: &Env,
     folder: Option<&Path>,
     record: Option<&Path>,
     progress: &Progress,
 ) -> Result<Journal, CliError> {
     let superseded = folder.map(out::reports).unwrap_or_default();
-    Journal::create(record, superseded, progress.listener())
+    Journal::create(env.clone(), record, superseded, progress.listener())
         .map_err(|error| CliError::Run(RunError::Journal(error)))
 }
 
@@ -226,6 +233,7 @@ pub(super) fn count_signals() -> std::io::Result<watch::Receiver<u32>> {
         let mut interrupts = 0;
         loop {
             let signal = tokio::select! {
+                biased;
                 _ = interrupt.recv() => SignalKind::interrupt(),
                 _ = terminate.recv() => SignalKind::terminate(),
                 _ = hangup.recv() => SignalKind::hangup(),

@@ -1,5 +1,6 @@
 //! Reaching the cluster: a client for one context, and proof that its server answers.
 
+use crate::transport::Env;
 use std::error::Error;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -51,6 +52,7 @@ pub struct Cluster {
 impl Cluster {
     /// The cluster that somebody else's client reaches, asked as one that [`connect`] has found.
     pub fn behind(
+        env: Env,
         client: kube::Client,
         context: &str,
         durations: Durations,
@@ -63,7 +65,7 @@ impl Cluster {
         });
         let client = kube::Client::new(head.layer(service), "default");
         Self {
-            api: Api::new(client.clone(), durations, limits),
+            api: Api::new(env, client.clone(), durations, limits),
             client,
             context: context.to_owned(),
             name: None,
@@ -213,7 +215,8 @@ pub async fn connect(
             }
         }
     }
-    let credential = Credential::take(&mut config.auth_info).await;
+    let env = Env::system();
+    let credential = Credential::take(&env, &mut config.auth_info).await;
     let credential = credential.map_err(|error| {
         let asked = format!("{server} (context `{}`)", printable(&context));
         no_credential(&error, asked)
@@ -231,7 +234,7 @@ pub async fn connect(
         },
     })?;
     let client = named(client, "winconform");
-    let api = Api::new(client.clone(), durations, limits);
+    let api = Api::new(env, client.clone(), durations, limits);
     reach(&api, &server).await?;
     Ok(Cluster {
         api,
@@ -417,7 +420,12 @@ mod tests {
             }
         });
         let client = kube::Client::new(service, "default");
-        let api = Api::new(client, Durations::default(), Limits::default());
+        let api = Api::new(
+            Env::system(),
+            client,
+            Durations::default(),
+            Limits::default(),
+        );
         reach(&api, "10.0.0.1:6443").await
     }
 
@@ -435,7 +443,13 @@ mod tests {
             Ok::<_, io::Error>(Response::new(body))
         });
         let client = kube::Client::new(service, "default");
-        let cluster = Cluster::behind(client, "c", Durations::default(), Limits::default());
+        let cluster = Cluster::behind(
+            Env::system(),
+            client,
+            "c",
+            Durations::default(),
+            Limits::default(),
+        );
         let path = "/api/v1/namespaces/default/pods";
         let dry = ApiRequest::get(format!("{path}?dryRun=All"));
         let reply = cluster.api.send_once(&dry).await.expect("an answer");

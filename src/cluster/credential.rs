@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use winconform_core::record::redact;
 use winconform_core::text::{bound, printable};
 
-use crate::transport::now;
+use crate::transport::Env;
 
 /// What a plugin may take: someone may have to log in in a window that it opens.
 const PLUGIN: Duration = Duration::from_mins(1);
@@ -73,6 +73,7 @@ impl Held {
 
 /// A bearer token that is kept up to date.
 pub(super) struct Credential {
+    env: Env,
     source: Source,
     held: Mutex<Held>,
 }
@@ -80,7 +81,10 @@ pub(super) struct Credential {
 impl Credential {
     /// Takes out of what a kubeconfig says of a user what is a token, or makes one. A plugin's client
     /// certificate is put in instead.
-    pub(super) async fn take(user: &mut AuthInfo) -> Result<Option<Arc<Self>>, CredentialError> {
+    pub(super) async fn take(
+        env: &Env,
+        user: &mut AuthInfo,
+    ) -> Result<Option<Arc<Self>>, CredentialError> {
         if user.username.is_some() && user.password.is_some() {
             return Ok(None);
         }
@@ -96,7 +100,7 @@ impl Credential {
             }
             (None, Some(path), _) => {
                 let path = PathBuf::from(path);
-                let held = read(&path)?;
+                let held = read(env, &path)?;
                 (Source::File(path), held)
             }
             (None, None, Some(plugin)) => {
@@ -118,7 +122,8 @@ impl Credential {
             (None, None, None) => return Ok(None),
         };
         let held = Mutex::new(held);
-        Ok(Some(Arc::new(Self { source, held })))
+        let env = env.clone();
+        Ok(Some(Arc::new(Self { env, source, held })))
     }
 
     /// What is sent with a request. A plugin goes on when the request is given up, so that the next
@@ -126,13 +131,16 @@ impl Credential {
     pub(super) async fn header(self: Arc<Self>) -> Result<HeaderValue, CredentialError> {
         let asked = tokio::spawn(async move {
             let mut held = self.held.lock().await;
-            if held.until.is_some_and(|until| now() + MARGIN >= until) {
+            if held
+                .until
+                .is_some_and(|until| self.env.now() + MARGIN >= until)
+            {
                 match &self.source {
                     Source::Kubeconfig => {}
                     // The last one that was read may still do
-                    Source::File(path) => match read(path) {
+                    Source::File(path) => match read(&self.env, path) {
                         Ok(read) => *held = read,
-                        Err(_) => held.until = Some(now() + FILE),
+                        Err(_) => held.until = Some(self.env.now() + FILE),
                     },
                     Source::Plugin(plugin) => *held = ask(plugin).await?.held(plugin)?,
                 }
@@ -153,7 +161,7 @@ impl Credential {
     }
 }
 
-fn read(path: &Path) -> Result<Held, CredentialError> {
+fn read(env: &Env, path: &Path) -> Result<Held, CredentialError> {
     let from = format!(
         "the token file `{}`",
         printable(&path.display().to_string())
@@ -162,7 +170,7 @@ fn read(path: &Path) -> Result<Held, CredentialError> {
         let why = format!("{from} cannot be read: {error}");
         refused(why, "check the `tokenFile` of the kubeconfig's user")
     })?;
-    Held::new(&token, &from, Some(now() + FILE))
+    Held::new(&token, &from, Some(env.now() + FILE))
 }
 
 /// What a plugin answers with (`client.authentication.k8s.io`).
@@ -283,7 +291,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_plugin_that_hangs_is_ended() {
-        let asked = Credential::take(&mut plugin("exec sleep 1000")).await;
+        let asked = Credential::take(&Env::system(), &mut plugin("exec sleep 1000")).await;
         let said = asked.err().expect("it hangs").why;
         assert!(
             said.starts_with("`sh` gave no credential within 60 s, and was ended"),
@@ -301,7 +309,7 @@ mod tests {
                 format!(r#"{{"status":{{"token":"a\n","expirationTimestamp":"{until}"}}}}"#);
             let command = format!("echo >> {file}; echo '{status}'");
             std::fs::write(folder.path().join("asked"), "").expect("written");
-            let asked = Credential::take(&mut plugin(&command)).await;
+            let asked = Credential::take(&Env::system(), &mut plugin(&command)).await;
             let credential = asked.expect("it answers").expect("a token");
             for _ in 0..2 {
                 let header = credential.clone().header().await;
@@ -316,7 +324,9 @@ mod tests {
     async fn a_certificate_of_a_plugin_is_left_to_kube() {
         let status = r#"echo 'status: {clientCertificateData: "c", clientKeyData: "k"}'"#;
         let mut user = plugin(status);
-        let none = Credential::take(&mut user).await.expect("it answers");
+        let none = Credential::take(&Env::system(), &mut user)
+            .await
+            .expect("it answers");
         assert!(none.is_none() && user.exec.is_none());
         assert_eq!(user.client_certificate_data.as_deref(), Some("Yw=="));
         assert_eq!(json!(user)["client-key-data"], "aw==");

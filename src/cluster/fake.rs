@@ -1,5 +1,6 @@
 //! A fake API server for unit tests: objects by path, no admission, no controllers.
 
+use crate::transport::Env;
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -43,7 +44,12 @@ struct State {
 impl Fake {
     /// An API before this server.
     pub(crate) fn api(&self) -> Api {
-        Api::new(self.client(), Durations::default(), Limits::default())
+        self.api_in(Env::system())
+    }
+
+    /// The same for one that runs there.
+    pub(crate) fn api_in(&self, env: Env) -> Api {
+        Api::new(env, self.client(), Durations::default(), Limits::default())
     }
 
     /// A client of it.

@@ -24,7 +24,7 @@ use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
 use super::kinds::LEASES;
 use super::labels;
 use super::wait::{Condition, poll_until};
-use crate::transport::{Api, Hold, encode, now};
+use crate::transport::{Api, Env, Hold, encode};
 
 /// Where Leases of runs live.
 pub const LEASE_NAMESPACE: &str = "default";
@@ -155,7 +155,7 @@ pub async fn acquire(
         name: name.to_owned(),
         run: run.to_owned(),
         holder: holder.to_owned(),
-        acquired: micro_time(),
+        acquired: micro_time(api.env()),
         lease: durations.lease,
         renewal: durations.lease_renewal,
     };
@@ -325,7 +325,7 @@ impl Keeper {
                 "holderIdentity": self.holder,
                 "leaseDurationSeconds": self.lease.as_secs().max(1),
                 "acquireTime": self.acquired,
-                "renewTime": micro_time(),
+                "renewTime": micro_time(self.api.env()),
             },
         });
         if let Some(mark) = over {
@@ -394,8 +394,8 @@ fn holder(reply: &ApiReply) -> String {
 }
 
 /// Now, as a `MicroTime`: exactly six digits of a second.
-fn micro_time() -> String {
-    format!("{:.6}", now())
+fn micro_time(env: &Env) -> String {
+    format!("{:.6}", env.now())
 }
 
 fn is_managed(object: &Json) -> bool {

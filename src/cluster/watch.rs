@@ -54,9 +54,10 @@ pub fn watch_pods(
         let watching = keep_watching(&api, config, &send);
         // Ends when nobody looks any more, too
         tokio::select! {
-            () = watching => {}
+            biased;
             () = cancel.cancelled() => {}
             () = send.closed() => {}
+            () = watching => {}
         }
     });
     receive
@@ -209,6 +210,7 @@ fn keyed(mut object: DynamicObject) -> Option<(String, Json)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transport::Env;
     use std::convert::Infallible;
     use std::sync::Mutex;
 
@@ -275,7 +277,12 @@ mod tests {
             }
         });
         let client = kube::Client::new(service, "default");
-        Api::new(client, Durations::default(), Limits::default())
+        Api::new(
+            Env::system(),
+            client,
+            Durations::default(),
+            Limits::default(),
+        )
     }
 
     #[tokio::test(start_paused = true)]

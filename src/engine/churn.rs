@@ -303,6 +303,7 @@ mod tests {
             all
         };
         let all = tokio::select! {
+            biased;
             all = churn => all,
             () = control(&fake, &send) => unreachable!("it goes on for ever"),
         };

@@ -164,8 +164,9 @@ impl Executor {
                 // Without anything to wake for, a far time: every end comes by message or stop
                 let far = Instant::now() + Duration::from_hours(24);
                 let message = tokio::select! {
-                    message = timeout_at(self.wake.unwrap_or(far), self.receiver.recv()) => message,
+                    biased;
                     Ok(()) = stop.changed() => continue,
+                    message = timeout_at(self.wake.unwrap_or(far), self.receiver.recv()) => message,
                 };
                 match message {
                     Ok(Some(Message::Input(input))) => {

@@ -271,8 +271,9 @@ impl Fixtures {
         let api = &self.api;
         let mut watched = self.pods.clone();
         let done = tokio::select! {
-            done = work => done,
+            biased;
             trouble = made.changed(api, &mut watched) => return Err(trouble),
+            done = work => done,
             trouble = hindered(api, key, applied, &self.pods) => Err(trouble),
         };
         match done {
@@ -391,6 +392,7 @@ pub(super) mod tests {
     use super::*;
     use crate::cluster::fake::Fake;
     use crate::cluster::labels;
+    use crate::transport::Env;
     use crate::transport::pause;
     use serde_json::json;
     use winconform_core::facts::{Os, WindowsBuild};
@@ -418,7 +420,8 @@ pub(super) mod tests {
             most: 16,
             images: Arc::new(Images::default()),
             second: None,
-            journal: Journal::create(None, Vec::new(), Box::new(|_| {})).expect("in memory"),
+            journal: Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {}))
+                .expect("in memory"),
             domain: Arc::default(),
             copied: Arc::default(),
             pods: watch::channel(Watched::default()).1,

@@ -233,6 +233,7 @@ mod tests {
             pause(Duration::from_secs(35)).await;
         };
         let trouble = tokio::select! {
+            biased;
             trouble = hindered(&api, &of, &applied, &pods) => Some(trouble),
             () = goes_on => None,
         };

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use winconform_core::record::{Event, Line, redacted, to_line};
 
-use crate::transport::now;
+use crate::transport::Env;
 
 /// What takes each line as it happens, besides the file: the terminal's progress.
 pub type Listener = Box<dyn Fn(&Line) + Send>;
@@ -23,6 +23,7 @@ pub struct Journal {
 }
 
 struct Inner {
+    env: Env,
     failed: watch::Sender<bool>,
     /// Where the file is to be, while an earlier run's record is there; that one stays locked.
     earlier: Option<(PathBuf, File)>,
@@ -74,6 +75,7 @@ impl Journal {
     /// of an earlier run and what was made of it, `superseded`, stay until [`Journal::publish`]; until then
     /// the new record is beside it. A symbolic link is not followed.
     pub fn create(
+        env: Env,
         path: Option<&Path>,
         superseded: Vec<PathBuf>,
         listener: Listener,
@@ -108,6 +110,7 @@ impl Journal {
         };
         let (failed, _) = watch::channel(false);
         let inner = Inner {
+            env,
             failed,
             earlier,
             superseded,
@@ -132,7 +135,7 @@ impl Journal {
         let mut inner = self.lock();
         let line = Line {
             seq: inner.seq,
-            at: now(),
+            at: inner.env.now(),
             event,
         };
         inner.began.get_or_insert_with(Instant::now);
@@ -361,7 +364,14 @@ mod tests {
         let (record, report) = (folder.path().join("record"), folder.path().join("report"));
         std::fs::write(&record, "earlier").expect("written");
         std::fs::write(&report, "earlier").expect("written");
-        let create = || Journal::create(Some(&record), vec![report.clone()], Box::new(|_| {}));
+        let create = || {
+            Journal::create(
+                Env::system(),
+                Some(&record),
+                vec![report.clone()],
+                Box::new(|_| {}),
+            )
+        };
         let journal = create().expect("nobody else writes it");
         journal.write(started()).expect("kept");
         assert_eq!(std::fs::read_to_string(&record).expect("there"), "earlier");
@@ -381,7 +391,7 @@ mod tests {
             folder.path().join("record.jsonl"),
             folder.path().join("victim"),
         );
-        let create = || Journal::create(Some(&record), Vec::new(), Box::new(|_| {}));
+        let create = || Journal::create(Env::system(), Some(&record), Vec::new(), Box::new(|_| {}));
         std::fs::write(&victim, "precious").expect("written");
         std::os::unix::fs::symlink(&victim, &record).expect("linked");
         assert!(matches!(create(), Err(JournalError::Create { .. })));
@@ -405,7 +415,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let record = folder.path().join("record.jsonl");
         std::fs::write(&record, "earlier").expect("written");
-        let journal = Journal::create(Some(&record), Vec::new(), Box::new(|_| {}));
+        let journal = Journal::create(Env::system(), Some(&record), Vec::new(), Box::new(|_| {}));
         let journal = journal.expect("it is created");
         journal.write(started()).expect("written");
         assert!(beside(&record).exists());
@@ -418,7 +428,8 @@ mod tests {
     fn what_enters_the_record_has_no_secrets() {
         let (lines, received) = std::sync::mpsc::channel();
         let listener = move |line: &Line| lines.send(format!("{line:?}")).expect("received");
-        let journal = Journal::create(None, Vec::new(), Box::new(listener)).expect("in memory");
+        let journal = Journal::create(Env::system(), None, Vec::new(), Box::new(listener))
+            .expect("in memory");
         let trouble = "pulling https://bob:hunter2pw@a.example/b?sig=SECRET&token=SECRET failed";
         let key = FixtureName::Namespaces.at(None);
         let trouble = Trouble::new(TroubleKind::ImagePull, trouble);
@@ -443,8 +454,13 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_told_and_the_record_in_memory_goes_on() {
-        let journal = Journal::create(Some(Path::new("/dev/full")), Vec::new(), Box::new(|_| {}))
-            .expect("the device is there");
+        let journal = Journal::create(
+            Env::system(),
+            Some(Path::new("/dev/full")),
+            Vec::new(),
+            Box::new(|_| {}),
+        )
+        .expect("the device is there");
         assert!(matches!(
             journal.write(started()),
             Err(JournalError::Write { .. })

@@ -218,6 +218,7 @@ impl Made {
                 }
             };
             return tokio::select! {
+                biased;
                 trouble = self.changed_as_watched(api, pods) => trouble,
                 trouble = unseen => trouble,
             };

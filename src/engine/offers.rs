@@ -9,7 +9,7 @@ use winconform_core::plan::{Offer, Pulls, Unoffered, image_role};
 use winconform_core::record::Event;
 
 use super::journal::Journal;
-use crate::transport::platforms;
+use crate::transport::{Env, platforms};
 
 /// How long a registry may take to tell of one image; somebody waits at a terminal.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -19,16 +19,18 @@ const BESIDE: Duration = Duration::from_secs(5);
 /// What registries say of each image in each pool that pulls it. As seen from here: nodes may have
 /// an image already, or another way to it.
 pub async fn offers(
+    env: &Env,
     pulls: &BTreeMap<PoolName, Pulls>,
     pools: &BTreeMap<PoolName, Pool>,
 ) -> BTreeMap<(PoolName, String), Offer> {
-    offers_within(LIMIT, pulls, pools).await
+    offers_within(env, LIMIT, pulls, pools).await
 }
 
 /// Puts on record what registries surely do not have for the Windows nodes that are to run it. What
 /// they do not tell stays unsaid, and no verdict rests on any of it. With a profile that has nothing
 /// outside the cluster looked at, none is asked.
 pub(super) async fn note_unoffered(
+    env: Env,
     journal: Journal,
     profile: Profile,
     mut pulls: BTreeMap<PoolName, Pulls>,
@@ -38,7 +40,7 @@ pub(super) async fn note_unoffered(
         return;
     }
     pulls.retain(|name, _| pools.get(name).is_some_and(|pool| pool.os == Os::Windows));
-    let offers = offers_within(BESIDE, &pulls, &pools).await;
+    let offers = offers_within(&env, BESIDE, &pulls, &pools).await;
     for (name, pulled) in &pulls {
         for (image, fixtures) in &pulled.images {
             let offer = offers.get(&(name.clone(), image.clone()));
@@ -54,13 +56,14 @@ pub(super) async fn note_unoffered(
 }
 
 async fn offers_within(
+    env: &Env,
     limit: Duration,
     pulls: &BTreeMap<PoolName, Pulls>,
     pools: &BTreeMap<PoolName, Pool>,
 ) -> BTreeMap<(PoolName, String), Offer> {
     let images: BTreeSet<_> = pulls.values().flat_map(|pull| pull.images.keys()).collect();
     let images: Vec<_> = images.into_iter().cloned().collect();
-    let told = platforms(&images, limit).await;
+    let told = platforms(env, &images, limit).await;
     let told: BTreeMap<_, _> = images.into_iter().zip(told).collect();
     let mut offers = BTreeMap::new();
     for (name, pulled) in pulls {
@@ -91,7 +94,8 @@ mod tests {
     use winconform_core::way::FixtureName;
 
     fn journal() -> Journal {
-        let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).expect("in memory");
+        let journal =
+            Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {})).expect("in memory");
         let started = json!({"schema": SCHEMA, "version": "", "run": "r1", "context": "",
             "suites": ""});
         let started: Started = serde_json::from_value(started).expect("a start");
@@ -130,7 +134,7 @@ mod tests {
                 .insert(*fixture);
         }
         let journal = journal();
-        note_unoffered(journal.clone(), profile, pulls, pools).await;
+        note_unoffered(Env::system(), journal.clone(), profile, pulls, pools).await;
         read(&journal.text()).expect("a record")
     }
 

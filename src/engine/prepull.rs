@@ -72,10 +72,17 @@ pub async fn prepull(
     mut signals: watch::Receiver<u32>,
     tell: &mut Tell<'_>,
 ) -> Result<Prepulled, RunError> {
-    let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).map_err(RunError::Journal)?;
+    let journal = Journal::create(
+        cluster.api.env().clone(),
+        None,
+        Vec::new(),
+        Box::new(|_| {}),
+    )
+    .map_err(RunError::Journal)?;
     let taken = tokio::select! {
-        taken = take_lease(cluster, options) => Some(taken?),
+        biased;
         Ok(_) = signals.wait_for(|count| *count >= 1) => None,
+        taken = take_lease(cluster, options) => Some(taken?),
     };
     let Some(lease) = taken else {
         return Ok(Prepulled {
@@ -94,9 +101,10 @@ pub async fn prepull(
     let ended_by = {
         let mut pulling = pin!(pull_all(fixtures, &mut left, &cancel, tell));
         let ended_by = tokio::select! {
-            () = &mut pulling => None,
+            biased;
             Ok(_) = signals.wait_for(|count| *count >= 1) => Some(EndedBy::Signal),
             why = lost(Some(lease.state())) => Some(EndedBy::Lease(why)),
+            () = &mut pulling => None,
         };
         if ended_by.is_some() {
             // What was sent must not come to be after it was looked for

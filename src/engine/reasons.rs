@@ -26,6 +26,7 @@ pub(super) async fn watch_reasons(
         deadline.map(|(after, _)| after).unwrap_or_default()
     };
     let by = tokio::select! {
+        biased;
         () = signalled(&mut signals) => Stop::By(SIGNAL.to_owned()),
         why = lost(lease) => Stop::By(why),
         () = journal.failed() => Stop::By("its record, which takes no more".to_owned()),

@@ -155,6 +155,7 @@ pub async fn run(
         }
     };
     tokio::select! {
+        biased;
         lived = whole => lived,
         () = second => Ok(Finished { exit: Exit::Interrupted, abandoned: true }),
     }
@@ -203,9 +204,7 @@ async fn live(
     let mut waiting = signals.clone();
     // Of a large cluster, or a slow one, it takes long
     let (facts, selected) = tokio::select! {
-        planned = plan_of(cluster, suites, &options.config, &options.selection) => {
-            planned.map_err(RunError::Selection)?
-        }
+        biased;
         () = signalled(&mut waiting) => {
             let by = Stop::By(SIGNAL.to_owned());
             return stopped(cluster, options, journal, by).await;
@@ -213,6 +212,9 @@ async fn live(
         () = passed(deadline) => {
             let by = Stop::Deadline(options.deadline.unwrap_or_default());
             return stopped(cluster, options, journal, by).await;
+        }
+        planned = plan_of(cluster, suites, &options.config, &options.selection) => {
+            planned.map_err(RunError::Selection)?
         }
     };
     let pools = facts.pools();
@@ -225,6 +227,10 @@ async fn live(
     let lease = match creates {
         false => None,
         true => tokio::select! {
+            biased;
+            // It begins nothing, and removes the Lease should it have come to be
+            () = signalled(&mut waiting) => None,
+            () = passed(deadline) => None,
             taken = take_lease(cluster, options, journal) => match taken {
                 Ok(lease) => Some(lease),
                 Err(error) => {
@@ -232,9 +238,6 @@ async fn live(
                     return Err(error);
                 }
             },
-            // It begins nothing, and removes the Lease should it have come to be
-            () = signalled(&mut waiting) => None,
-            () = passed(deadline) => None,
         },
     };
     if let Some(taking) = taking {
@@ -247,7 +250,7 @@ async fn live(
     // An abandoned run begins nothing more, either
     let _ends_with_this = cancel.clone().drop_guard();
     // Beside all that follows, which goes on without it and ends it
-    let asking = asks_registries(options, journal, &plan, &facts);
+    let asking = asks_registries(cluster, options, journal, &plan, &facts);
     tracker.spawn(cancel.clone().run_until_cancelled_owned(asking));
     let pods = watch_pods(&cluster.api, &options.run, tracker, cancel.clone());
     let namespaces = [manifest::namespace, manifest::host_namespace].map(|of| of(&options.run));
@@ -274,8 +277,9 @@ async fn live(
         stop_sender,
     );
     let mut spans = tokio::select! {
-        spans = executor.run(stop) => spans,
+        biased;
         never = reasons => match never {},
+        spans = executor.run(stop) => spans,
     };
     cancel.cancel();
     tracker.close();
@@ -292,6 +296,7 @@ async fn live(
 
 /// Notes which images of the plan registries do not have for the pools that pull them.
 fn asks_registries(
+    cluster: &Cluster,
     options: &RunOptions,
     journal: &Journal,
     plan: &Plan,
@@ -299,7 +304,13 @@ fn asks_registries(
 ) -> impl Future<Output = ()> + use<> {
     let wanted = pulls(plan, facts, &options.config.images);
     let profile = options.config.profile;
-    note_unoffered(journal.clone(), profile, wanted, facts.pools())
+    note_unoffered(
+        cluster.api.env().clone(),
+        journal.clone(),
+        profile,
+        wanted,
+        facts.pools(),
+    )
 }
 
 /// What asked it to end before it began to look, if anything did.

@@ -225,6 +225,7 @@ fn millis(duration: Duration) -> u64 {
 mod tests {
     use std::collections::BTreeSet;
 
+    use crate::transport::Env;
     use winconform_core::claims::{ClaimId, Kind};
     use winconform_core::plan::{CheckId, Fate, Point};
     use winconform_core::record::read;
@@ -244,7 +245,8 @@ mod tests {
     }
 
     fn spans() -> (Spans, Journal) {
-        let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).expect("in memory");
+        let journal =
+            Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {})).expect("in memory");
         journal.write(started()).expect("written");
         let spans = Spans::new(journal.clone(), Instant::now(), &Fake::default().api());
         (spans, journal)

@@ -13,6 +13,7 @@ use winconform_core::way::{ApiPath, ApiReply, ApiRequest, Trouble, TroubleKind, 
 use super::attempt::{Failure, Form, send_once};
 use super::clock::ServerClock;
 use super::counts::Counts;
+use super::env::Env;
 use super::fresh::Fresh;
 use super::outage::{Hold, Outage};
 use super::pace::{Pace, pause};
@@ -27,6 +28,7 @@ use super::pace::{Pace, pause};
 /// uid, and cannot be another run's.
 #[derive(Clone)]
 pub struct Api {
+    env: Env,
     pub(super) client: Client,
     pub(super) durations: Arc<Durations>,
     pub(super) limits: Arc<Limits>,
@@ -41,9 +43,10 @@ pub struct Api {
 
 impl Api {
     /// The API server that `client` speaks to. The client's own retry must be off.
-    pub fn new(client: Client, durations: Durations, limits: Limits) -> Self {
+    pub fn new(env: Env, client: Client, durations: Durations, limits: Limits) -> Self {
         let counts = Arc::new(Counts::default());
         Self {
+            env,
             client,
             durations: Arc::new(durations),
             limits: Arc::new(limits),
@@ -229,6 +232,11 @@ impl Api {
         &self.limits
     }
 
+    /// Where this runs.
+    pub fn env(&self) -> &Env {
+        &self.env
+    }
+
     /// The client underneath, for watches.
     pub fn client(&self) -> &Client {
         &self.client
@@ -249,6 +257,7 @@ impl Api {
             self.durations.api_body,
             self.limits.api_body,
             &self.clock,
+            &self.env,
         )
         .await?;
         self.fresh.check(&request.path, floor, &reply.body)?;
@@ -368,7 +377,12 @@ mod tests {
         });
         let client = Client::new(service, "default");
         (
-            Api::new(client, Durations::default(), Limits::default()),
+            Api::new(
+                Env::system(),
+                client,
+                Durations::default(),
+                Limits::default(),
+            ),
             seen,
         )
     }
@@ -581,7 +595,7 @@ mod tests {
             api_body: 4,
             ..Limits::default()
         };
-        let api = Api::new(api.client, Durations::default(), limits);
+        let api = Api::new(Env::system(), api.client, Durations::default(), limits);
         let trouble = api.send(&request(Verb::Get)).await.expect_err("too large");
         assert_eq!(trouble.kind, TroubleKind::OutputTruncated);
         assert_eq!(api.counts(), counts(&[("get pods", 1)]));
@@ -636,10 +650,9 @@ mod tests {
             name: String::new(),
             container: String::new(),
         };
-        let exec = winconform_core::way::ExecRequest {
-            argv: vec![],
-            stdin: None,
-        };
+        let exec = winconform_core::command::Command::WhoAmI
+            .on(winconform_core::facts::Os::Linux)
+            .expect("of Linux");
         is_send(&api.exec(&pod, &exec));
     }
 }

@@ -12,7 +12,7 @@ use winconform_core::text::printable;
 use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
 
 use super::clock::ServerClock;
-use super::machine::now;
+use super::env::Env;
 use super::words::{causes, words};
 
 /// The name under which fields are owned (server-side apply).
@@ -125,8 +125,9 @@ pub(super) async fn send_once(
     body: Duration,
     limit: usize,
     clock: &ServerClock,
+    env: &Env,
 ) -> Result<ApiReply, Failure> {
-    let (sent, asked) = (now(), Instant::now());
+    let (sent, asked) = (env.now(), Instant::now());
     let response = match timeout(answer, client.send(on_the_wire(request)?)).await {
         Err(_) => return Err(Failure::NoAnswer(answer)),
         Ok(Err(error)) => return Err(connection(error, answer)),

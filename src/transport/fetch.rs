@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use winconform_core::config::{Durations, Target};
 use winconform_core::way::{FailureClass, HttpGet, HttpReply, Trouble, TroubleKind};
 
-use super::machine::{self, Stream};
+use super::env::{Env, Stream};
 use super::words::words;
 
 /// So many requests at once.
@@ -28,22 +28,24 @@ const KEPT: usize = 64 << 10;
 /// Gets every target once, by the proxy if there is one; the replies are in the order of the
 /// targets.
 pub(crate) async fn fetch(
+    env: &Env,
     gets: &[HttpGet],
     proxy: Option<&Target>,
     durations: &Durations,
 ) -> Vec<Result<HttpReply, Trouble>> {
-    let own = |get: &HttpGet| one(get.clone(), proxy.cloned(), durations.clone());
+    let own = |get: &HttpGet| one(env.clone(), get.clone(), proxy.cloned(), durations.clone());
     let each: Vec<_> = gets.iter().map(own).collect();
     stream::iter(each).buffered(AT_ONCE).collect().await
 }
 
 async fn one(
+    env: Env,
     get: HttpGet,
     proxy: Option<Target>,
     durations: Durations,
 ) -> Result<HttpReply, Trouble> {
     let limit = durations.http_total;
-    let asked = timeout(limit, connected(&get, proxy.as_ref(), &durations)).await;
+    let asked = timeout(limit, connected(&env, &get, proxy.as_ref(), &durations)).await;
     let reply = asked.unwrap_or_else(|_| {
         let text = format!("no answer within {limit:?}");
         Ok(unreached(FailureClass::NoAnswer, text))
@@ -59,6 +61,7 @@ async fn one(
 }
 
 async fn connected(
+    env: &Env,
     get: &HttpGet,
     proxy: Option<&Target>,
     durations: &Durations,
@@ -66,8 +69,8 @@ async fn connected(
     let own = format!("{}:{}", get.host, get.port);
     let limit = durations.http_connect;
     let stream = match proxy {
-        None => timeout(limit, machine::connect(&get.host.to_string(), get.port)).await,
-        Some(Target { host, port, .. }) => timeout(limit, machine::connect(host, *port)).await,
+        None => timeout(limit, env.connect(&get.host.to_string(), get.port)).await,
+        Some(Target { host, port, .. }) => timeout(limit, env.connect(host, *port)).await,
     };
     let (class, why) = match stream {
         Ok(Ok(stream)) => return Ok(ask(get, stream, &own, proxy.is_some()).await),
@@ -123,6 +126,7 @@ async fn ask(get: &HttpGet, stream: Box<dyn Stream>, host: &str, by_proxy: bool)
         // The connection has to be driven, and ends with its one exchange
         let (mut connection, mut exchange) = (std::pin::pin!(connection), std::pin::pin!(exchange));
         tokio::select! {
+            biased;
             answer = &mut exchange => answer,
             driven = &mut connection => {
                 driven?;
@@ -164,7 +168,7 @@ mod tests {
     use futures::future::BoxFuture;
     use jiff::Timestamp;
     use std::net::SocketAddr;
-    use std::rc::Rc;
+    use std::sync::Arc;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
     use winconform_core::way::Host;
@@ -192,7 +196,15 @@ mod tests {
     }
 
     async fn got(address: SocketAddr, proxy: Option<&Target>) -> Result<HttpReply, Trouble> {
-        let mut replies = fetch(&[get(address)], proxy, &Durations::default()).await;
+        got_in(&Env::system(), address, proxy).await
+    }
+
+    async fn got_in(
+        env: &Env,
+        address: SocketAddr,
+        proxy: Option<&Target>,
+    ) -> Result<HttpReply, Trouble> {
+        let mut replies = fetch(env, &[get(address)], proxy, &Durations::default()).await;
         replies.remove(0)
     }
 
@@ -268,12 +280,13 @@ mod tests {
             ("", || Err(io::ErrorKind::HostUnreachable.into())),
         ];
         for (proxy, dialled) in dials {
-            let dial = Rc::new(move |_: &str, _| -> BoxFuture<'static, _> {
-                Box::pin(async move { dialled() })
-            });
-            let _made_up = machine::MadeUp::begin(Timestamp::UNIX_EPOCH, 1, dial);
+            let dial: Arc<super::super::env::Dial> =
+                Arc::new(move |_: &str, _| -> BoxFuture<'static, _> {
+                    Box::pin(async move { dialled() })
+                });
+            let env = Env::simulated(Timestamp::UNIX_EPOCH, 1, dial);
             let node: SocketAddr = "192.0.2.1:30080".parse().expect("an address");
-            let trouble = got(node, Target::parse(proxy).as_ref()).await;
+            let trouble = got_in(&env, node, Target::parse(proxy).as_ref()).await;
             let trouble = trouble.expect_err("it is no answer");
             assert_eq!(trouble.kind, TroubleKind::NoView, "{trouble}");
         }

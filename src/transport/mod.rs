@@ -9,10 +9,10 @@ mod api;
 mod attempt;
 mod clock;
 mod counts;
+mod env;
 mod exec;
 mod fetch;
 mod fresh;
-mod machine;
 mod outage;
 mod pace;
 mod path;
@@ -22,13 +22,14 @@ mod upgrade;
 mod words;
 
 pub use api::Api;
+#[cfg(feature = "demo")]
+pub use env::simulated_runtime;
+pub use env::{Dial, Env, Stream, dial};
 pub use exec::PodRef;
-pub use machine::{Dial, MadeUp, Stream, dial, made_up_runtime};
 pub use path::encode;
 
 pub(crate) use attempt::Failure;
 pub(crate) use fetch::fetch;
-pub(crate) use machine::{now, random};
 pub(crate) use outage::Hold;
 pub(crate) use pace::{Pace, pause};
 pub(crate) use registry::platforms;

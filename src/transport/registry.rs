@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use winconform_core::plan::{Manifest, Platform};
 use winconform_core::text::printable;
 
-use super::machine::is_made_up;
+use super::env::Env;
 use super::words::words;
 
 /// Images asked for at once.
@@ -41,13 +41,14 @@ type Http = Client<HttpsConnector<HttpConnector>, Empty<Bytes>>;
 /// The systems that images are for, each in the order of the images; or why nobody knows. `limit`
 /// is for all requests for one image.
 pub(crate) async fn platforms(
+    env: &Env,
     images: &[String],
     limit: Duration,
 ) -> Vec<Result<Vec<Platform>, String>> {
     if images.is_empty() {
         return Vec::new();
     }
-    let http = match client() {
+    let http = match client(env) {
         Ok(http) => http,
         Err(why) => return images.iter().map(|_| Err(why.clone())).collect(),
     };
@@ -65,8 +66,8 @@ pub(crate) async fn platforms(
         .await
 }
 
-fn client() -> Result<Http, String> {
-    if is_made_up() {
+fn client(env: &Env) -> Result<Http, String> {
+    if env.is_simulated() {
         return Err("there is no network but the one made up".to_owned());
     }
     let connector = HttpsConnectorBuilder::new()
@@ -369,7 +370,7 @@ pub(super) mod tests {
 
     async fn asked(image: &str) -> (Result<Vec<Platform>, String>, Vec<String>) {
         let (host, seen) = registry().await;
-        let mut told = platforms(&[format!("{host}/{image}")], LIMIT).await;
+        let mut told = platforms(&Env::system(), &[format!("{host}/{image}")], LIMIT).await;
         let seen = seen.lock().expect("not poisoned").clone();
         (told.remove(0), seen)
     }
@@ -420,7 +421,12 @@ pub(super) mod tests {
         let closed = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let host = closed.local_addr().expect("an address");
         drop(closed);
-        let told = platforms(&[format!("{host}/a:1"), "busybox:1".to_owned()], LIMIT).await;
+        let told = platforms(
+            &Env::system(),
+            &[format!("{host}/a:1"), "busybox:1".to_owned()],
+            LIMIT,
+        )
+        .await;
         let [Err(refused), Err(docker)] = told.as_slice() else {
             panic!("{told:?}")
         };
@@ -432,7 +438,7 @@ pub(super) mod tests {
     async fn one_that_does_not_answer_is_not_waited_for() {
         let silent = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let host = silent.local_addr().expect("an address");
-        let told = platforms(&[format!("{host}/a:1")], Duration::ZERO).await;
+        let told = platforms(&Env::system(), &[format!("{host}/a:1")], Duration::ZERO).await;
         assert_eq!(told, [Err("no answer within 0 s".to_owned())]);
     }
 

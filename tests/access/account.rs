@@ -186,7 +186,12 @@ pub(crate) fn refusing_after(cluster: &Cluster, after: usize, durations: Duratio
     });
     let client = kube::Client::new(service, "default");
     Cluster {
-        api: Api::new(client.clone(), durations, Limits::default()),
+        api: Api::new(
+            cluster.api.env().clone(),
+            client.clone(),
+            durations,
+            Limits::default(),
+        ),
         client,
         context: cluster.context.clone(),
         name: cluster.name.clone(),

@@ -12,6 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+use winconform::transport::Env;
 
 use futures::StreamExt;
 use serde_json::Value as Json;
@@ -203,7 +204,8 @@ async fn admin(world: &World) -> Result<Cluster, String> {
 /// A run of the areas; what came of it, on record.
 async fn run_as(cluster: &Cluster, suites: &Suites, id: &str) -> Result<RunView, String> {
     let options = runs::apart(id, Outside::default());
-    let journal = Journal::create(None, Vec::new(), Box::new(|_| {})).map_err(|e| e.to_string())?;
+    let journal = Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {}))
+        .map_err(|e| e.to_string())?;
     let (_signals, signalled) = tokio::sync::watch::channel(0);
     // One that was not let in is on record, too
     let _ = run(cluster, suites, &options, &journal, signalled).await;

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use winconform::transport::Env;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::{Value as Json, json};
@@ -124,7 +125,7 @@ impl Shared {
     /// Makes the server hold a scene and looks at it with every case of the environment.
     async fn look(&mut self, scene: &Scene) -> Hindered<Outcomes> {
         self.stage.set(scene).await?;
-        let journal = Journal::create(None, Vec::new(), Box::new(|_| {}));
+        let journal = Journal::create(Env::system(), None, Vec::new(), Box::new(|_| {}));
         let journal = journal.map_err(|error| error.to_string())?;
         let options = RunOptions {
             run: "r-environment".to_owned(),

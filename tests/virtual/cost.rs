@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use hybrid_sim::{IpFamilies, NamedTopology, Topology};
 use libtest_mimic::Trial;
-use winconform::cluster::Cluster;
 use winconform::engine::RunOptions;
 use winconform_core::config::{self, Durations, Limits};
 use winconform_core::plan::Selection;
-use winconform_core::record::{Exit, RunView, SIMULATED, critical_path};
+use winconform_core::record::{Exit, RunView, critical_path};
 
 use crate::execs::most_execs;
 use crate::world::{Outcome, selection, took, trial, undisturbed, verdicts, within_of};
@@ -83,9 +82,7 @@ fn came_to(
         if let Some(fault) = fault {
             world.joined.faults().set(fault.parse().expect("a fault"));
         }
-        let client = world.server.client();
-        let context = SIMULATED;
-        let cluster = Cluster::behind(client, context, Durations::default(), limits);
+        let cluster = world.with(world.server.client(), Durations::default(), limits);
         let mut options = RunOptions {
             selection,
             ..world.settings("r0")

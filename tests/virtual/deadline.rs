@@ -16,9 +16,7 @@ use winconform_core::config::Durations;
 use winconform_core::record::{Event, Exit, Line};
 use winconform_core::verdict::{Because, SkipReason, Verdict};
 
-use crate::world::{
-    Outcome, Ran, World, behind, lines, trial, unbroken, undisturbed, verdicts, within,
-};
+use crate::world::{Outcome, Ran, World, lines, trial, unbroken, undisturbed, verdicts, within};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -110,7 +108,7 @@ fn no_lease_is_kept() -> Outcome {
             keep: Keep::Always,
             ..world.settings("r1")
         };
-        let cluster = behind(unheard(world.server.client(), tell));
+        let cluster = world.behind(unheard(world.server.client(), tell));
         let ran = undisturbed(&cluster, &options).await;
         ran.came_to(Exit::CouldNotTell)?;
         if !*created.borrow() {

@@ -18,7 +18,7 @@ use winconform_core::record::{Exit, read};
 use winconform_core::verdict::Verdict;
 
 use crate::world::{
-    Outcome, Ran, World, behind, mortal, of_all_or, ran, trial, unbroken, unbroken_of, undisturbed,
+    Outcome, Ran, World, mortal, of_all_or, ran, trial, unbroken, unbroken_of, undisturbed,
     verdicts, within,
 };
 
@@ -83,7 +83,7 @@ pub(crate) async fn at_event(world: &World, options: &RunOptions, at: u64) -> Op
             resume_unwind(Box::new("killed"));
         }
     });
-    let cluster = behind(mortal(world.server.client(), killed.clone()));
+    let cluster = world.behind(mortal(world.server.client(), killed.clone()));
     let text = until(&cluster, options, killed, listener).await?;
     Some(lines(&text, at + 1).to_owned())
 }
@@ -154,7 +154,7 @@ fn at_changes(part: u64) -> Outcome {
         let before = world.objects();
         let (kill, killed) = watch::channel(false);
         let client = telling(world.server.client(), at, kill);
-        let cluster = behind(mortal(client, killed.clone()));
+        let cluster = world.behind(mortal(client, killed.clone()));
         let options = world.settings("r1");
         let left = until(&cluster, &options, killed, Box::new(|_| {})).await;
         world.cleaned_up().await?;

@@ -8,10 +8,9 @@ use kube::Api;
 use kube::api::DeleteParams;
 use libtest_mimic::Trial;
 use tokio::sync::watch;
-use winconform::cluster::Cluster;
 use winconform::engine::{Repeat, RunOptions};
 use winconform_core::config::{Durations, Limits};
-use winconform_core::record::{Event, Exit, FixtureOutcome, Line, RunView, SIMULATED};
+use winconform_core::record::{Event, Exit, FixtureOutcome, Line, RunView};
 use winconform_core::verdict::Verdict;
 use winconform_core::way::FixtureName;
 
@@ -236,8 +235,7 @@ fn deadlines(repeat: Repeat) -> Outcome {
             pod_deadline: POD_DEADLINE,
             ..Durations::default()
         };
-        let client = world.server.client();
-        let cluster = Cluster::behind(client, SIMULATED, durations, Limits::default());
+        let cluster = world.with(world.server.client(), durations, Limits::default());
         let options = RunOptions {
             repeat,
             selection: selection(&["net.pod-to-pod-cross-os/to-linux"]),

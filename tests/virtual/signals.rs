@@ -14,9 +14,7 @@ use winconform_core::record::{Event, Exit, Line, RunView};
 use winconform_core::report::{json, junit};
 use winconform_core::verdict::{Because, SkipReason, Verdict};
 
-use crate::world::{
-    Outcome, Ran, World, behind, lines, mortal, ran, trial, unbroken, verdicts, within,
-};
+use crate::world::{Outcome, Ran, World, lines, mortal, ran, trial, unbroken, verdicts, within};
 
 /// So many runs are signalled at least, and so many of them abandoned.
 const LEAST: u64 = 20;
@@ -179,7 +177,7 @@ pub(crate) async fn twice(
         }
     });
     let (kill, killed) = watch::channel(false);
-    let cluster = behind(mortal(world.server.client(), killed));
+    let cluster = world.behind(mortal(world.server.client(), killed));
     let ran = ran(&cluster, options, signals, listener).await;
     let Some(told) = *told.borrow() else {
         return Ok(None);

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use winconform::cluster::{Cluster, cleanup};
 use winconform::engine::{Finished, Journal, Listener, RunError, RunOptions, run};
-use winconform::transport::{MadeUp, dial, made_up_runtime};
+use winconform::transport::{Env, dial, simulated_runtime};
 use winconform_core::config::{Durations, Limits, Outside};
 use winconform_core::document::{Place, Placed};
 use winconform_core::plan::Selection;
@@ -73,7 +73,8 @@ pub(crate) struct World {
     pub(crate) server: Server,
     /// Its nodes.
     pub(crate) joined: Joined,
-    _made_up: MadeUp,
+    /// Where its runs are.
+    env: Env,
     _memory: InMemory,
 }
 
@@ -89,7 +90,7 @@ pub(crate) fn within_seeded<T>(seed: u64, act: impl AsyncFnOnce(&World) -> T) ->
 
 /// The same, of other nodes.
 pub(crate) fn within_of<T>(topology: Topology, seed: u64, act: impl AsyncFnOnce(&World) -> T) -> T {
-    let runtime = made_up_runtime(seed);
+    let runtime = simulated_runtime(seed);
     runtime.expect("a runtime starts").block_on(async {
         let world = World::begin(seed, topology).await;
         let came_to = Box::pin(act(&world)).await;
@@ -113,9 +114,10 @@ pub(crate) fn trial(
 impl World {
     async fn begin(seed: u64, topology: Topology) -> Self {
         let memory = InMemory::begin(EPOCH);
-        let made_up = MadeUp::begin(EPOCH, seed, dial(hybrid_sim::connect));
+        let env = Env::simulated(EPOCH, seed, dial(hybrid_sim::connect));
         let options = ServerOptions {
             seed,
+            ip_families: topology.ip_families,
             ..ServerOptions::default()
         };
         let server = Server::start(&options).expect("a known version");
@@ -133,14 +135,29 @@ impl World {
         Self {
             server,
             joined: joined.expect("the nodes join"),
-            _made_up: made_up,
+            env,
             _memory: memory,
         }
     }
 
     /// The cluster as a process finds it that begins now.
     pub(crate) fn cluster(&self) -> Cluster {
-        behind(self.server.client())
+        self.behind(self.server.client())
+    }
+
+    /// The cluster that a client reaches.
+    pub(crate) fn behind(&self, client: kube::Client) -> Cluster {
+        self.with(client, Durations::default(), Limits::default())
+    }
+
+    /// The same with limits of its own.
+    pub(crate) fn with(
+        &self,
+        client: kube::Client,
+        durations: Durations,
+        limits: Limits,
+    ) -> Cluster {
+        Cluster::behind(self.env.clone(), client, SIMULATED, durations, limits)
     }
 
     /// The same for one who gives what crosses the network next to no time to come right.
@@ -149,8 +166,7 @@ impl World {
             converge: Duration::from_secs(3),
             ..Durations::default()
         };
-        let context = SIMULATED;
-        Cluster::behind(self.server.client(), context, durations, Limits::default())
+        self.with(self.server.client(), durations, Limits::default())
     }
 
     /// A run of everything, that asks for load balancers.
@@ -230,12 +246,6 @@ pub(crate) fn took(view: &RunView) -> Duration {
     view.last.duration_since(view.began).unsigned_abs()
 }
 
-/// A cluster that a client reaches.
-pub(crate) fn behind(client: kube::Client) -> Cluster {
-    let context = SIMULATED;
-    Cluster::behind(client, context, Durations::default(), Limits::default())
-}
-
 /// A client of a process that is killed one day: it asks for nothing more then, and hears no answer.
 pub(crate) fn mortal(client: kube::Client, killed: watch::Receiver<bool>) -> kube::Client {
     let service = tower::service_fn(move |request| {
@@ -290,7 +300,8 @@ pub(crate) async fn ran(
     signals: watch::Receiver<u32>,
     listener: Listener,
 ) -> Ran {
-    let journal = Journal::create(None, Vec::new(), listener).expect("a record in memory");
+    let journal = Journal::create(cluster.api.env().clone(), None, Vec::new(), listener)
+        .expect("a record in memory");
     let running = Box::pin(run(cluster, &SUITES, options, &journal, signals));
     let finished = timeout(LONGEST, running).await;
     Ran {

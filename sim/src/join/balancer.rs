@@ -108,6 +108,7 @@ async fn control(cluster: &Cluster, mut known: watch::Receiver<Known>) {
         });
         join_all(tended).await;
         let changed = tokio::select! {
+            biased;
             changed = known.changed() => changed,
             changed = faults.changed() => changed,
         };

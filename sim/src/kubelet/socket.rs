@@ -194,12 +194,14 @@ async fn serve(upgraded: Upgraded, asked: Asked, work: impl Work) {
         out.sink.send(close).await.map_err(|_| Gone)
     };
     let ended = tokio::select! {
+        biased;
         () = &mut reading => Err(Gone),
         ended = working => ended,
     };
     if ended.is_ok() {
         // The client's own close, so that the last frames are not cut off by a reset
         tokio::select! {
+            biased;
             () = reading => {}
             () = clock::elapse(CLOSING) => {}
         }

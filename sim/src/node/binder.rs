@@ -31,6 +31,7 @@ pub(super) async fn follow(cluster: Arc<Cluster>) {
         // Any change begins anew with all pods that wait: the fault may have another place now
         let held = faults.borrow_and_update().clone();
         tokio::select! {
+            biased;
             _ = faults.wait_for(|faults| *faults != held) => {}
             () = bind_all(&cluster) => {}
         }

@@ -29,6 +29,7 @@ pub(super) async fn follow(cluster: &Cluster, version: &str) {
         }
         before = now;
         tokio::select! {
+            biased;
             // The sender lives in the cluster
             _ = faults.changed() => {}
             Some(()) = booting.next() => {}

@@ -346,6 +346,7 @@ impl Slot<'_> {
             }
         };
         let (stop, end) = tokio::select! {
+            biased;
             code = &mut program => return (code, End::Itself),
             () = self.crashes() => return (1, End::Itself),
             () = run.node.down() => return (UNKNOWN, End::NodeDown),

@@ -43,6 +43,7 @@ pub(super) async fn evicted(cluster: &Cluster, run: &Arc<PodRun>) -> (NodeVerdic
             }
         };
         tokio::select! {
+            biased;
             () = relieved => {}
             () = turn => break,
         }

@@ -28,6 +28,7 @@ pub(crate) async fn live(
     gone: CancellationToken,
 ) {
     tokio::select! {
+        biased;
         () = gone.cancelled() => {}
         () = lead(&cluster, &run, &mut seen) => {}
     }
@@ -92,6 +93,7 @@ async fn lead(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &mut watch::Recei
 async fn work(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: watch::Receiver<Arc<Pod>>) {
     let decided = Mutex::new(None);
     tokio::select! {
+        biased;
         () = orders(cluster, run, &decided) => {}
         () = boots(cluster, run, &seen) => {}
         () = volumes::follow(cluster, run, &seen) => {}
@@ -115,6 +117,7 @@ type Verdict = (NodeVerdict, Option<PodCondition>);
 /// Has the pod ended where the node does that by itself; never ends.
 async fn orders(cluster: &Arc<Cluster>, run: &Arc<PodRun>, decided: &Mutex<Option<Verdict>>) {
     let (verdict, grace) = tokio::select! {
+        biased;
         () = deadline(run) => {
             let message = "Pod was active on the node longer than the specified deadline".to_owned();
             events::normal(cluster, run, "DeadlineExceeded", message.clone());
@@ -141,6 +144,7 @@ async fn boots(cluster: &Arc<Cluster>, run: &Arc<PodRun>, seen: &watch::Receiver
     loop {
         let boots = run.node.power.borrow().boots;
         tokio::select! {
+            biased;
             () = run.ends() => {}
             () = run.node.down() => {}
             () = Box::pin(prepare(cluster, run, boots)) => {}
@@ -265,6 +269,7 @@ async fn started(run: &PodRun, index: usize) {
             return;
         }
         tokio::select! {
+            biased;
             () = run.ends() => return,
             () = run.node.down() => return,
             changed = states.changed() => if changed.is_err() { return },
@@ -297,6 +302,7 @@ async fn ephemeral(
         let new = run.book().see(&pod);
         running.extend(new.into_iter().map(lead));
         tokio::select! {
+            biased;
             () = done.cancelled() => break,
             changed = seen.changed() => if changed.is_err() { break },
             Some(()) = running.next() => {}

@@ -59,6 +59,7 @@ pub(super) async fn watch(slot: Slot<'_>) -> Stop {
         failed(slot, "liveness", probe)
     };
     tokio::select! {
+        biased;
         stop = readiness => stop,
         stop = liveness => stop,
     }

@@ -116,6 +116,7 @@ async fn follow_one(cluster: &Cluster, run: &Arc<PodRun>, spec: &Spec, mut seen:
     for turn in 0_u64.. {
         let sync = cluster.chance.about(&format!("{own} {turn}"), SYNC);
         tokio::select! {
+            biased;
             () = cluster.clock.pass(sync) => {}
             () = changed(&mut seen) => {}
         }

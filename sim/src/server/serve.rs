@@ -95,9 +95,10 @@ impl Shared {
                 }
             };
             tokio::select! {
+                biased;
+                () = self.stop.cancelled() => return,
                 () = due => {}
                 () = self.due.notified() => {}
-                () = self.stop.cancelled() => return,
             }
         }
     }
@@ -107,6 +108,7 @@ impl Shared {
         let stop = self.stop.clone();
         self.tasks.spawn(async move {
             tokio::select! {
+                biased;
                 () = stop.cancelled() => {}
                 () = task => {}
             }

@@ -120,8 +120,9 @@ pub(super) fn answer(
     let stop = shared.stop.clone();
     let lines = stream::unfold((watch, stop), |(mut watch, stop)| async move {
         let line = tokio::select! {
-            line = watch.next() => line?,
+            biased;
             () = stop.cancelled() => return None,
+            line = watch.next() => line?,
         };
         Some((Ok::<_, Infallible>(Frame::data(line)), (watch, stop)))
     });
@@ -148,13 +149,14 @@ impl Watch {
                 continue;
             }
             tokio::select! {
-                changed = self.heard.changed() => changed.ok()?,
+                biased;
                 () = clock::until(self.ends) => {
                     if self.bookmarks {
                         self.bookmark(false);
                     }
                     self.over = true;
                 }
+                changed = self.heard.changed() => changed.ok()?,
                 () = clock::until(quiet), if self.bookmarks => {
                     quiet = clock::after(BOOKMARKS);
                     self.bookmark(false);

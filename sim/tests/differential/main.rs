@@ -126,6 +126,7 @@ async fn settled([real, memory]: [&World; 2], namespace: &str, case: &str) -> Ve
         }
         let either = async {
             tokio::select! {
+                biased;
                 () = changes.0.next() => {}
                 () = changes.1.next() => {}
             }

@@ -204,6 +204,7 @@ impl World {
                 return true;
             }
             tokio::select! {
+                biased;
                 more = changed.changed() => more.expect("the world is there"),
                 () = &mut limit => return false,
             }

@@ -39,6 +39,7 @@ impl Keeper {
         let (mut away, mut refused) = (None, None);
         loop {
             tokio::select! {
+                biased;
                 () = stop.cancelled() => return (mark, None),
                 // An answer that did not come has taken some of it already
                 () = pause(wait.saturating_sub(asked.elapsed())) => {}

@@ -1,0 +1,165 @@
+//! Where this runs: the time of day, chance, and connections to addresses. All three are the
+//! machine's, or simulated, so that a run is the same each time.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::future::BoxFuture;
+use jiff::{SignedDuration, Timestamp};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+
+/// A connection to an address.
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// How connections are made: to a name or address, and a port.
+pub type Dial = dyn Fn(&str, u16) -> BoxFuture<'static, io::Result<Box<dyn Stream>>> + Send + Sync;
+
+/// Where this runs. Clones share their chance.
+#[derive(Clone)]
+pub struct Env {
+    /// Nothing where it is the machine.
+    simulated: Option<Arc<Simulated>>,
+}
+
+struct Simulated {
+    /// The time of day when it began.
+    epoch: Timestamp,
+    began: Instant,
+    chance: Mutex<ChaCha8Rng>,
+    dial: Arc<Dial>,
+}
+
+impl Env {
+    /// The machine.
+    pub fn system() -> Self {
+        Self { simulated: None }
+    }
+
+    /// One where it is now `epoch`, and time passes as the runtime's clock does; chance is that of
+    /// `seed`. Within a runtime only.
+    pub fn simulated(epoch: Timestamp, seed: u64, dial: Arc<Dial>) -> Self {
+        let simulated = Simulated {
+            epoch,
+            began: Instant::now(),
+            chance: Mutex::new(ChaCha8Rng::seed_from_u64(seed)),
+            dial,
+        };
+        Self {
+            simulated: Some(Arc::new(simulated)),
+        }
+    }
+
+    /// Whether there is no network but the simulated one.
+    pub(super) fn is_simulated(&self) -> bool {
+        self.simulated.is_some()
+    }
+
+    /// The time of day.
+    pub(crate) fn now(&self) -> Timestamp {
+        let Some(Simulated { epoch, began, .. }) = self.simulated.as_deref() else {
+            return Timestamp::now();
+        };
+        let passed = SignedDuration::try_from(began.elapsed()).unwrap_or(SignedDuration::MAX);
+        epoch.saturating_add(passed).unwrap_or(Timestamp::MAX)
+    }
+
+    /// What nobody can foresee, unless it is simulated.
+    pub(crate) fn random(&self) -> u128 {
+        match self.simulated.as_deref() {
+            None => rand::random(),
+            Some(Simulated { chance, .. }) => chance
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .random(),
+        }
+    }
+
+    /// Connects to a name or address, which may be in brackets as in a URL.
+    pub(super) async fn connect(&self, host: &str, port: u16) -> io::Result<Box<dyn Stream>> {
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        match self.simulated.as_deref() {
+            Some(Simulated { dial, .. }) => dial(host, port).await,
+            None => Ok(Box::new(TcpStream::connect((host, port)).await?)),
+        }
+    }
+}
+
+impl fmt::Debug for Env {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.simulated {
+            None => "Env(system)",
+            Some(_) => "Env(simulated)",
+        })
+    }
+}
+
+/// Connections by what connects to addresses, for where there are no names.
+pub fn dial<S, F>(connect: impl Fn(SocketAddr) -> F + Clone + Send + Sync + 'static) -> Arc<Dial>
+where
+    S: Stream + 'static,
+    F: Future<Output = io::Result<S>> + Send + 'static,
+{
+    Arc::new(move |host, port| {
+        let address = format!("{host}:{port}").parse();
+        let connect = connect.clone();
+        Box::pin(async move {
+            let stream = connect(address.map_err(io::Error::other)?).await?;
+            Ok(Box::new(stream) as Box<dyn Stream>)
+        })
+    })
+}
+
+/// A runtime with all its tasks on one thread, whose clock goes on when none of them has anything to
+/// do. Every `select!` is biased; what is left to chance is in which order the waiters of one
+/// `tokio::sync::watch` wake. That is of `seed` if the compiler is told `--cfg tokio_unstable`, as
+/// `.cargo/config.toml` does.
+#[cfg(feature = "demo")]
+pub fn simulated_runtime(seed: u64) -> io::Result<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_time().start_paused(true);
+    #[cfg(tokio_unstable)]
+    builder.rng_seed(tokio::runtime::RngSeed::from_bytes(&seed.to_be_bytes()));
+    #[cfg(not(tokio_unstable))]
+    let _ = seed;
+    builder.build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tokio::time::advance;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_simulated_is_the_same_each_time() {
+        let refused = || -> Arc<Dial> {
+            let error = || io::Error::from(io::ErrorKind::ConnectionRefused);
+            Arc::new(move |_, _| Box::pin(async move { Err(error()) }))
+        };
+        let told = async || {
+            let env = Env::simulated(Timestamp::UNIX_EPOCH, 7, refused());
+            advance(Duration::from_millis(1500)).await;
+            let told = (env.now().to_string(), env.random(), env.clone().random());
+            let refused = env.connect("127.0.0.1", 1).await;
+            let refused = refused.err().expect("nobody is there");
+            assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+            told
+        };
+        let first = told().await;
+        assert_eq!(first.0, "1970-01-01T00:00:01.5Z");
+        assert_ne!(first.1, first.2);
+        assert_eq!(told().await, first);
+        let system = Env::system();
+        assert!(
+            !system.is_simulated() && system.now() > Timestamp::UNIX_EPOCH + Duration::from_mins(1)
+        );
+    }
+}
