@@ -19,8 +19,9 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Api as Objects;
 use winconform::cluster::{Cluster, ConnectOptions, connect};
 use winconform::transport::PodRef;
+use winconform_core::command::{Command, HttpSession, Token};
 use winconform_core::config::{Durations, Limits};
-use winconform_core::way::curl::{candidates, session, split};
+use winconform_core::way::curl::{candidates, split};
 use winconform_core::way::{Host, HttpGet, HttpReply, SourceKind};
 
 type Trouble = Box<dyn Error>;
@@ -127,11 +128,17 @@ async fn look(cluster: &Cluster, from: &Place, targets: &[&Place]) -> Result<(),
         path: "/hostname".to_owned(),
     };
     let gets: Vec<_> = targets.iter().map(get).collect();
-    let token = format!("{:032x}", rand::random::<u128>());
+    let token = Token::random(rand::random());
     let durations = cluster.api.durations();
-    let (connect, total) = (durations.http_connect, durations.http_total);
-    let program = candidates(SourceKind::WindowsPod)[0];
-    let request = session(program, &gets, &token, connect, total);
+    let curl = candidates(SourceKind::WindowsPod)[0];
+    let session = HttpSession {
+        curl,
+        gets: gets.clone(),
+        token: token.clone(),
+        connect: durations.http_connect,
+        total: durations.http_total,
+    };
+    let request = Command::HttpSession(session).on(curl.os())?;
     let reply = cluster.api.exec(&from.pod, &request).await?;
     for (to, reply) in targets.iter().zip(split(&gets, &token, &reply)?) {
         match reply {

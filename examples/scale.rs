@@ -26,8 +26,9 @@ use kube::runtime::wait::conditions::is_deployment_completed;
 use kube::{Api as Objects, Client};
 use serde_json::{Value, json};
 use winconform::transport::{Api, Env, PodRef, dial, simulated_runtime};
+use winconform_core::command::{Command as InContainer, HttpSession, Token};
 use winconform_core::config::{Durations, Limits};
-use winconform_core::way::curl::{candidates, session, split};
+use winconform_core::way::curl::{candidates, split};
 use winconform_core::way::{Host, HttpGet, HttpReply, SourceKind};
 
 type Trouble = Box<dyn Error>;
@@ -303,15 +304,18 @@ async fn look(api: &Api, from: &Pod, to: &Pod) -> Result<(), Trouble> {
     }];
     let named = reference(to)?.name;
     let durations = api.durations();
-    let request = session(
-        candidates(source(from))[0],
-        &gets,
-        &named,
-        durations.http_connect,
-        durations.http_total,
-    );
+    let token = Token::random(1);
+    let curl = candidates(source(from))[0];
+    let session = HttpSession {
+        curl,
+        gets: gets.to_vec(),
+        token: token.clone(),
+        connect: durations.http_connect,
+        total: durations.http_total,
+    };
+    let request = InContainer::HttpSession(session).on(curl.os())?;
     let reply = api.exec(&reference(from)?, &request).await?;
-    match split(&gets, &named, &reply)?.pop() {
+    match split(&gets, &token, &reply)?.pop() {
         Some(HttpReply::Answered { status: 200, body }) if body.trim() == named => Ok(()),
         other => Err(format!("{named}: {other:?}").into()),
     }

@@ -15,15 +15,16 @@
 //! expectation; [`verdict`](winconform_core::verdict) alone concludes. Trouble of our own is a
 //! type of its own all the way to the exit code.
 //!
-//! One direction: `text` → `document` → `claims` → `facts` → `config` → `way` → `verdict` →
-//! `suite` → `plan` → `record` → `report` in the pure crate `winconform-core`, then [`transport`]
-//! → [`cluster`] → [`engine`] → [`cli`] here. `hybrid-sim` depends on neither. A test reads the
+//! One direction: `text` → `document` → `claims` → `facts` → `config` → `command` → `way` →
+//! `verdict` → `suite` → `plan` → `record` → `report` in the pure crate `winconform-core`, then
+//! [`transport`] → [`cluster`] → [`engine`] → [`cli`] here. `hybrid-sim` depends on neither. A test reads the
 //! `use` lines.
 //!
 //! | to change | open |
 //! |---|---|
 //! | what is claimed, how it is checked | `suites/` |
 //! | a way of looking | `core/src/way/`, one file each |
+//! | what is run in containers | `core/src/command/` |
 //! | what a comparison comes to | `core/src/verdict/judge.rs` |
 //! | what a user may set, and what a profile changes | `core/src/config/` |
 //! | a known limitation's scope or signature | `suites/limitations.yaml` |
@@ -49,7 +50,7 @@
 //! | the API server of such a run | `sim/src/server/` |
 //! | what holds at every event of a run | `tests/virtual/` |
 //! | how simulated Windows behaves | `sim/src/network.rs`, `sim/src/program/` |
-//! | what can be broken | `sim/src/fault/`, `sim/src/front/` |
+//! | what can be broken | `sim/src/fault/`, `sim/src/interference/` |
 
 pub mod cli;
 pub mod cluster;

@@ -14,7 +14,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 use winconform::transport::Env;
 
-use hybrid_sim::front::FrontFault;
+use hybrid_sim::interference::Fault;
 use tokio::sync::{Mutex, Notify, Semaphore};
 use winconform::cluster::{connect, remove_run};
 use winconform::engine::{Journal, run};
@@ -22,15 +22,16 @@ use winconform_core::config::{Limits, Outside};
 use winconform_core::record::{RunView, read};
 
 use harness::{Told, seeds, seeds_of_a_broken_world};
-use products::{BROKEN_WORLD, HARNESS, PRODUCT, Product, described, of_the_front};
+use products::{BROKEN_WORLD, HARNESS, described, of_the_way};
+use table::Row;
 use world::{Outcome, Trials, World, durations, options};
 
 #[path = "world/execs.rs"]
 mod execs;
-#[path = "world/fronted.rs"]
-mod fronted;
 #[path = "world/harness.rs"]
 mod harness;
+#[path = "world/interfered.rs"]
+mod interfered;
 #[path = "world/policy.rs"]
 mod policy;
 #[path = "world/products.rs"]
@@ -41,6 +42,8 @@ mod runs;
 mod scheduling;
 #[path = "world/suites.rs"]
 mod suites;
+#[path = "world/table.rs"]
+mod table;
 mod world;
 
 /// Places to look from in this cluster: pods and nodes of Linux and of its one pool of Windows.
@@ -65,9 +68,12 @@ impl Drop for Scene {
 fn main() {
     // Those that need the nodes as they are now take turns by themselves
     let mut trials = Trials::new("faults-").at_once(HARNESS.len());
-    for product in PRODUCT {
-        let name = format!("product::{}", product.fault);
-        trials.add(name, async |world: &World| world.product(product).await);
+    // A few of them: that faults turn the same on both servers, all of them is for the nightly
+    let all = harness::asked().is_some_and(|seeds| seeds > 1);
+    let rows = table::ROWS.iter().filter(|row| row.topology == "hybrid");
+    for row in rows.filter(|row| row.is_of_real_servers(all)) {
+        let name = format!("product::{}", row.fault);
+        trials.add(name, async move |world: &World| world.product(row).await);
     }
     trials.add(
         "cost::a_place_takes_three_execs".to_owned(),
@@ -90,20 +96,17 @@ fn main() {
 }
 
 impl World {
-    /// Runs the tool through a front with these faults.
-    async fn run(&self, faults: Vec<FrontFault>, seed: u64) -> RunView {
+    /// Runs the tool with these faults on its way.
+    async fn run(&self, faults: Vec<Fault>, seed: u64) -> RunView {
         self.counted_run(faults, seed).await.0
     }
 
     /// The same, with how many execs it sent to each place.
-    async fn counted_run(
-        &self,
-        faults: Vec<FrontFault>,
-        seed: u64,
-    ) -> (RunView, Vec<(String, u64)>) {
-        let fronted = fronted::fronted(&self.kubeconfig, seed, durations(), Limits::default());
-        let (front, cluster) = fronted.await.expect("a front");
-        front.set(faults);
+    async fn counted_run(&self, faults: Vec<Fault>, seed: u64) -> (RunView, Vec<(String, u64)>) {
+        let way = (durations(), Limits::default());
+        let way = interfered::interfered(&self.kubeconfig, seed, way.0, way.1).await;
+        let (interference, cluster) = way.expect("the control plane answers");
+        interference.set(faults);
         let run_id = format!("r{:08x}", rand::random::<u32>());
         let outside = Outside {
             load_balancers: true,
@@ -116,12 +119,11 @@ impl World {
         let suites = suites::of_whole_runs();
         let _ = run(&cluster, &suites, &settings, &journal, signals).await;
         let sent = cluster.api.execs();
-        front.stop().await;
         let view = read(&journal.text()).expect("a readable record");
         // What tear-down said must be true; what it could not remove is removed here
         let torn_down = view.torn_down.as_ref().expect("tear-down is on record");
         let direct = connect(&options(&self.kubeconfig), durations(), Limits::default()).await;
-        let direct = direct.expect("the control plane answers without a front");
+        let direct = direct.expect("the control plane answers");
         let left = remove_run(&direct.api, Some(&run_id), Duration::from_mins(1)).await;
         let left = left.expect("the control plane answers");
         if torn_down.left.is_empty() && torn_down.troubles.is_empty() {
@@ -191,21 +193,19 @@ impl World {
         self.joined.shown().await;
     }
 
-    async fn product(&self, product: &Product) -> Outcome {
-        let _scene = self.scene(&[product.fault]).await;
-        let view = self.run(of_the_front(&[product.fault]), 1).await;
-        products::shows(&view, product)
+    async fn product(&self, row: &'static Row) -> Outcome {
+        let _scene = self.scene(&[&row.fault]).await;
+        let view = self.run(of_the_way(&[&row.fault]), 1).await;
+        products::shows(&view, row)
     }
 
     /// Under a harness fault no check of a healthy cluster fails, and none that is broken passes.
     async fn harness(&self, fault: &'static str, seeds: u64, broken: &[&'static str]) -> Outcome {
         let _scene = self.scene(broken).await;
-        let mut before = of_the_front(broken);
-        before.insert(0, fault.parse().expect("a fault of the front"));
-        let products: Vec<_> = PRODUCT
-            .iter()
-            .filter(|product| broken.contains(&product.fault))
-            .collect();
+        let mut before = of_the_way(broken);
+        before.insert(0, fault.parse().expect("a fault of the way"));
+        let rows = broken.iter().map(|fault| table::row("hybrid", fault));
+        let rows: Vec<_> = rows.collect();
         let runs = (0..seeds).map(|seed| {
             let before = before.clone();
             async move {
@@ -216,7 +216,7 @@ impl World {
         let views = futures::future::join_all(runs).await;
         let mut told = Told::under(fault);
         for (seed, view) in &views {
-            told.add(*seed, view, products::tally(view, &products))?;
+            told.add(*seed, view, products::tally(view, &rows))?;
         }
         told.enough()
     }

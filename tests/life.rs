@@ -10,11 +10,8 @@ use std::path::Path;
 use std::process::Stdio;
 
 use hybrid_sim::ProductFault;
-use hybrid_sim::front::{Front, FrontOptions};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
-use winconform::cluster::connect;
-use winconform_core::config::{Durations, Limits};
 use winconform_core::record::{exit, read};
 
 use world::{Outcome, Trials, World};
@@ -71,10 +68,6 @@ fn main() {
     trials.add(
         "a_load_balancer_goes_with_its_service".to_owned(),
         load_balancer,
-    );
-    trials.add(
-        "a_cluster_that_cannot_be_asked_whether_it_is_protected_is_warned_of".to_owned(),
-        unread_protection,
     );
     trials.add("a_second_signal_abandons".to_owned(), abandoned);
     trials.add("a_second_run_and_a_cleanup_are_refused".to_owned(), refused);
@@ -565,32 +558,6 @@ async fn load_balancer(world: &World) -> Outcome {
         return Err(format!("why there is none is not told:\n{told}"));
     }
     unchanged(&before, &everything(world).await)
-}
-
-/// Where the annotation may not be read, it protects nothing, and a line says so.
-async fn unread_protection(world: &World) -> Outcome {
-    let options = world::options(&world.kubeconfig);
-    let direct = connect(&options, Durations::default(), Limits::default()).await;
-    let faults = vec!["answers-403=namespaces".parse().expect("a fault")];
-    let front = FrontOptions { faults, seed: 1 };
-    let front = Front::before(direct.expect("connects").client, front).await;
-    let front = front.expect("a front");
-    let folder = tempfile::tempdir().expect("a folder");
-    let kubeconfig = folder.path().join("kubeconfig");
-    std::fs::write(&kubeconfig, front.kubeconfig()).expect("written");
-    let mut command = binary(world, &["run", "--select", "env.all-nodes-healthy"]);
-    command.env("KUBECONFIG", &kubeconfig);
-    let (code, told) = output(command).await;
-    front.stop().await;
-    equal(code, Some(0), &told)?;
-    let warnings = told.lines().filter(|line| line.contains("warning: "));
-    let warnings: Vec<_> = warnings.collect();
-    match warnings.as_slice() {
-        [line] if line.contains("could not be read, and so it protects nothing: status 403") => {
-            Ok(())
-        }
-        _ => Err(format!("not one warning:\n{told}")),
-    }
 }
 
 /// A run is told to leave what it made: always, and where something fails. It lets others run.

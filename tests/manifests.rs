@@ -1,4 +1,5 @@
-//! What is deployed, as it is written: the server accepts it, and PowerShell can read its scripts.
+//! What is deployed, as it is written: the server accepts it, PowerShell can read its scripts, and the
+//! simulator runs its commands and all that the tool sends.
 //!
 //! Whether a real server accepts the manifests is asked with kubectl of the control plane in
 //! `WINCONFORM_TEST_KUBECONFIG`; without it that test is named as not run.
@@ -6,6 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use hybrid_sim::simulates;
 use serde_json::{Value as Json, json};
 use tree_sitter::{Node, Parser};
 use winconform_core::config::{Image, Images};
@@ -42,31 +44,80 @@ fn objects(manifest: &Path) -> Vec<Json> {
     serde_saphyr::from_multiple(&text).expect("YAML")
 }
 
-/// The scripts that an object hands to PowerShell, as it gets them: the kubelet makes `$` of `$$`.
-fn scripts(object: &Json) -> Vec<String> {
-    let spec = match object["kind"].as_str() {
+/// What an object says of its pods.
+fn pods_of(object: &Json) -> &Json {
+    match object["kind"].as_str() {
         Some("Pod") => &object["spec"],
         _ => &object["spec"]["template"]["spec"],
-    };
-    let words = |list: &Json| -> Vec<String> {
-        let list = list.as_array().into_iter().flatten();
-        list.filter_map(|word| Some(word.as_str()?.to_owned()))
-            .collect()
-    };
-    let containers = spec["containers"].as_array().into_iter().flatten();
-    let lines = containers.map(|own| [words(&own["command"]), words(&own["args"])].concat());
-    let runs = |line: &Vec<String>| {
-        line.first()
-            .is_some_and(|file| file.ends_with("powershell.exe"))
-    };
+    }
+}
+
+/// The systems that an object's pods may run on, Windows as `true`.
+fn systems(object: &Json) -> Vec<bool> {
+    let spec = pods_of(object);
+    let said = [
+        &spec["os"]["name"],
+        &spec["nodeSelector"]["kubernetes.io/os"],
+    ];
+    match said.into_iter().find_map(Json::as_str) {
+        Some(os) => vec![os == "windows"],
+        None => vec![false, true],
+    }
+}
+
+fn words(list: &Json) -> Vec<String> {
+    let list = list.as_array().into_iter().flatten();
+    list.filter_map(|word| Some(word.as_str()?.to_owned()))
+        .collect()
+}
+
+/// The command lines that an object has its containers run, as they get them: the kubelet makes `$` of
+/// `$$`, but in hooks.
+fn command_lines(object: &Json) -> Vec<Vec<String>> {
+    let spec = pods_of(object);
+    let kinds = ["containers", "initContainers", "ephemeralContainers"];
+    let containers = kinds
+        .iter()
+        .flat_map(|kind| spec[kind].as_array())
+        .flatten();
+    let mut lines = Vec::new();
+    for own in containers {
+        let mut entry = [words(&own["command"]), words(&own["args"])].concat();
+        if own["command"].is_null() && !entry.is_empty() {
+            // kubernetes, test/images/agnhost/Dockerfile, and its Dockerfile_windows
+            let image = own["image"].as_str().unwrap_or_default();
+            assert!(
+                image.contains("agnhost"),
+                "{image} has an entry point of its own"
+            );
+            entry.insert(0, "/agnhost".to_owned());
+        }
+        let probes = ["startupProbe", "readinessProbe", "livenessProbe"];
+        let probes = probes.map(|probe| words(&own[probe]["exec"]["command"]));
+        let expanded = std::iter::once(entry).chain(probes).map(|line| {
+            let words = line.iter().map(|word| word.replace("$$", "$"));
+            words.collect()
+        });
+        lines.extend(expanded);
+        let hooks = ["postStart", "preStop"].map(|hook| &own["lifecycle"][hook]);
+        lines.extend(hooks.map(|hook| words(&hook["exec"]["command"])));
+    }
+    lines.retain(|line| !line.is_empty());
+    lines
+}
+
+/// The scripts that an object hands to PowerShell.
+fn scripts(object: &Json) -> Vec<String> {
+    let runs = |line: &Vec<String>| line[0].ends_with("powershell.exe");
     let script = |line: Vec<String>| {
         let is_flag = |word: &String| word.eq_ignore_ascii_case("-command");
         let at = line
             .iter()
             .position(is_flag)
             .expect("a script after -Command");
-        line[at + 1..].join(" ").replace("$$", "$")
+        line[at + 1..].join(" ")
     };
+    let lines = command_lines(object).into_iter();
     lines.filter(runs).map(script).collect()
 }
 
@@ -118,6 +169,47 @@ fn powershell_can_read_every_script() {
     let mut expected = expected.map(str::to_owned);
     expected.sort();
     assert_eq!(read, expected);
+}
+
+#[test]
+fn every_command_line_of_a_manifest_is_simulated() {
+    let mut seen = 0;
+    for manifest in manifests() {
+        for object in objects(&manifest) {
+            for line in command_lines(&object) {
+                let words: Vec<_> = line.iter().map(String::as_str).collect();
+                let mut systems = systems(&object).into_iter();
+                let runs = systems.any(|windows| simulates(windows, &words));
+                assert!(runs, "{}: {line:?}", manifest.display());
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 20, "{seen} command lines");
+}
+
+#[test]
+fn every_command_that_is_sent_is_simulated() {
+    let forms = include_str!("../core/src/command/forms.txt").lines();
+    let forms: Vec<_> = forms.filter(|line| !line.starts_with('#')).collect();
+    assert!(forms.len() > 40, "{forms:?}");
+    for form in forms {
+        let (_, rest) = form.split_once(' ').expect(form);
+        let (os, rest) = rest.split_once(' ').expect(form);
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Vec<String>>();
+        let argv = values.next().expect(form).expect(form);
+        let words: Vec<_> = argv.iter().map(String::as_str).collect();
+        assert!(simulates(os == "windows", &words), "{form}");
+    }
+}
+
+#[test]
+fn what_is_not_in_the_list_is_not_simulated() {
+    for windows in [false, true] {
+        for words in [["wget", "a"], ["cmd.exe", "/c"], ["sh", "-c"]] {
+            assert!(!simulates(windows, &words), "{words:?}");
+        }
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Whole runs of all rejections on a real API server, each with one rule of it broken.
 //!
 //! Needs a control plane, found by `WINCONFORM_TEST_KUBECONFIG`, and no nodes: nothing is ever
-//! scheduled. Without it every trial is listed as ignored and named as not run. A front before the
-//! server forgets one rule at a time; every rule must be missed by exactly the checks that are
+//! scheduled. Without it every trial is listed as ignored and named as not run. A layer of the client
+//! has the server forget one rule at a time; every rule must be missed by exactly the checks that are
 //! about it.
 
 #![expect(clippy::print_stdout, reason = "trials tell what is not run")]
@@ -13,11 +13,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use winconform::transport::Env;
 
-use hybrid_sim::front::{Front, FrontFault, FrontOptions};
+use hybrid_sim::interference::{Fault, Interference};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
-use winconform::cluster::connect;
+use winconform::cluster::{Cluster, connect};
 use winconform::engine::{Journal, Keep, Repeat, RunOptions, run};
 use winconform_core::config::{Config, Durations, Limits};
 use winconform_core::facts::Facts;
@@ -345,28 +345,23 @@ struct Server {
 }
 
 impl Server {
-    /// Runs the tool through a front with these faults.
+    /// Runs the tool with these faults on its way.
     async fn run(&self, faults: &[&str]) -> RunView {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let _turn = self.turns.acquire().await.expect("never closed");
         let direct = connect(&options(&self.kubeconfig), durations(), Limits::default()).await;
         let direct = direct.expect("connects").client;
-        let none = FrontOptions {
-            faults: Vec::new(),
-            seed: 1,
-        };
-        let front = Front::before(direct, none).await.expect("a front");
-        let folder = tempfile::tempdir().expect("a folder");
-        let kubeconfig = folder.path().join("kubeconfig");
-        std::fs::write(&kubeconfig, front.kubeconfig()).expect("written");
-        let cluster = connect(&options(&kubeconfig), durations(), Limits::default()).await;
-        let cluster = cluster.expect("connects");
-        let parsed = faults.iter().map(|fault| fault.parse::<FrontFault>());
-        front.set(
-            parsed
-                .collect::<Result<_, _>>()
-                .expect("faults of the front"),
+        let interference = Interference::new(Vec::new(), 1);
+        let client = interference.before(&direct);
+        let cluster = Cluster::behind(
+            Env::system(),
+            client,
+            "test",
+            durations(),
+            Limits::default(),
         );
+        let parsed = faults.iter().map(|fault| fault.parse::<Fault>());
+        interference.set(parsed.collect::<Result<_, _>>().expect("faults of the way"));
         let run_id = format!("r{:08x}", rand::random::<u32>());
         let settings = RunOptions {
             run: run_id.clone(),
@@ -390,10 +385,9 @@ impl Server {
             signals,
         )
         .await;
-        front.stop().await;
         // What a world without rights left is removed here
         let direct = connect(&options(&self.kubeconfig), durations(), Limits::default()).await;
-        let direct = direct.expect("the control plane answers without a front");
+        let direct = direct.expect("the control plane answers");
         let left =
             winconform::cluster::remove_run(&direct.api, Some(&run_id), Duration::from_mins(1));
         left.await.expect("the control plane answers");

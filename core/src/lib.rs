@@ -1,10 +1,11 @@
 //! The pure part of winconform: no network, no clock, no files.
 //!
 //! One direction, each module using only those before it:
-//! `text` → `document` → `claims` → `facts` → `config` → `way` → `verdict` → `suite` → `plan` →
-//! `record` → `report`.
+//! `text` → `document` → `claims` → `facts` → `config` → `command` → `way` → `verdict` → `suite` →
+//! `plan` → `record` → `report`.
 
 pub mod claims;
+pub mod command;
 pub mod config;
 pub mod document;
 pub mod facts;

@@ -105,7 +105,6 @@ impl Cluster {
         View {
             world,
             turns: &self.turns,
-            now: wall(),
         }
     }
 

@@ -60,9 +60,6 @@ pub(crate) struct Mount {
 #[derive(Clone, Debug)]
 pub(crate) struct Files {
     os: Os,
-    /// What lies under the root: by plain path, the path as it is shown and the content. A path
-    /// that ends with a slash is an empty directory.
-    base: Arc<BTreeMap<String, (String, Vec<u8>)>>,
     root: Volume,
     mounts: Vec<Mount>,
 }
@@ -98,7 +95,6 @@ impl Files {
     pub(crate) fn new(os: Os) -> Self {
         Self {
             os,
-            base: Arc::default(),
             root: Volume::default(),
             mounts: Vec::new(),
         }
@@ -112,26 +108,6 @@ impl Files {
         }
     }
 
-    /// The same over files that are there from the beginning, which none of those in it has hidden.
-    pub(crate) fn over(&self, base: BTreeMap<String, Vec<u8>>) -> Self {
-        let shown = |(path, bytes): (String, Vec<u8>)| {
-            let mut plain = self.folded(&self.plain(&path));
-            if path.ends_with('/') {
-                plain.push('/');
-            }
-            (plain, (path.trim_start_matches('/').to_owned(), bytes))
-        };
-        Self {
-            base: Arc::new(base.into_iter().map(shown).collect()),
-            ..self.clone()
-        }
-    }
-
-    /// What lies under a volume.
-    fn base(&self, volume: &Volume) -> Option<&BTreeMap<String, (String, Vec<u8>)>> {
-        Arc::ptr_eq(&volume.0, &self.root.0).then_some(&*self.base)
-    }
-
     /// A file's content.
     pub(crate) fn read(&self, path: &str) -> Result<Vec<u8>, FileError> {
         let (volume, path, _) = self.locate(path);
@@ -141,10 +117,6 @@ impl Files {
                 return Ok(bytes.clone());
             }
         }
-        let below = self.base(volume);
-        if let Some((_, bytes)) = below.and_then(|base| base.get(&self.folded(&path))) {
-            return Ok(bytes.clone());
-        }
         Err(if self.holds_directory(volume, &path) {
             FileError::IsDirectory
         } else {
@@ -152,8 +124,8 @@ impl Files {
         })
     }
 
-    /// Replaces a file's content, or adds to its end; makes the file if need be.
-    pub(crate) fn write(&self, path: &str, bytes: &[u8], append: bool) -> Result<(), FileError> {
+    /// Replaces a file's content; makes the file if need be.
+    pub(crate) fn write(&self, path: &str, bytes: &[u8]) -> Result<(), FileError> {
         let (volume, path, read_only) = self.locate(path);
         if read_only {
             return Err(FileError::ReadOnly);
@@ -161,20 +133,13 @@ impl Files {
         if self.holds_directory(volume, &path) {
             return Err(FileError::IsDirectory);
         }
-        let below = self.base(volume);
-        let base = below.and_then(|base| base.get(&self.folded(&path)));
         let mut files = locked(&volume.0);
         let held: usize = files.values().map(Vec::len).sum();
         if held + bytes.len() > MOST {
             return Err(FileError::Full);
         }
         let key = self.key(&files, &path).unwrap_or(path);
-        let file = files.entry(key);
-        let file = file.or_insert_with(|| base.map(|(_, bytes)| bytes.clone()).unwrap_or_default());
-        if !append {
-            file.clear();
-        }
-        file.extend_from_slice(bytes);
+        files.insert(key, bytes.to_vec());
         Ok(())
     }
 
@@ -197,44 +162,8 @@ impl Files {
         }
     }
 
-    /// The names in a directory, in order; `None` if there is no such directory.
-    pub(crate) fn list(&self, path: &str) -> Option<Vec<String>> {
-        let (volume, inner, _) = self.locate(path);
-        let first = |rest: &str| rest.split('/').next().unwrap_or_default().to_owned();
-        let mut names: BTreeMap<String, String> = BTreeMap::new();
-        // The same in other letters is the same; the letters of who came first stay
-        let mut add = |name: String| {
-            names.entry(self.folded(&name)).or_insert(name);
-        };
-        for (shown, _) in self.base(volume).into_iter().flat_map(BTreeMap::values) {
-            self.below(shown, &inner)
-                .map(first)
-                .into_iter()
-                .for_each(&mut add);
-        }
-        for file in locked(&volume.0).keys() {
-            self.below(file, &inner)
-                .map(first)
-                .into_iter()
-                .for_each(&mut add);
-        }
-        let outer = self.plain(path);
-        for mount in &self.mounts {
-            let mounted = self.plain(&mount.path);
-            self.below(&mounted, &outer)
-                .map(first)
-                .into_iter()
-                .for_each(&mut add);
-        }
-        let known = !names.is_empty() || inner.is_empty();
-        names.remove("");
-        known.then(|| names.into_values().collect())
-    }
-
     fn holds_directory(&self, volume: &Volume, path: &str) -> bool {
-        let mut base = self.base(volume).into_iter().flat_map(BTreeMap::keys);
         path.is_empty()
-            || base.any(|file| self.below(file, path).is_some())
             || locked(&volume.0)
                 .keys()
                 .any(|file| self.below(file, path).is_some())
@@ -300,26 +229,6 @@ impl Files {
         }
     }
 
-    /// Whether a path stands in a volume.
-    pub(crate) fn is_mounted(&self, path: &str) -> bool {
-        !Arc::ptr_eq(&self.locate(path).0.0, &self.root.0)
-    }
-
-    /// A path from the root without what is needless in it.
-    pub(crate) fn normal(&self, path: &str) -> String {
-        format!("/{}", self.plain(path))
-    }
-
-    /// Makes a directory, with those above it.
-    pub(crate) fn make_directory(&self, path: &str) -> Result<(), FileError> {
-        let (volume, path, read_only) = self.locate(path);
-        if read_only {
-            return Err(FileError::ReadOnly);
-        }
-        locked(&volume.0).insert(path + "/", Vec::new());
-        Ok(())
-    }
-
     /// A path without drive, empty parts and dots. Windows takes both slashes.
     fn plain(&self, path: &str) -> String {
         let path = match self.os {
@@ -360,26 +269,14 @@ mod tests {
     }
 
     #[test]
-    fn directories_are_there_before_something_is_in_them() {
-        let files = Files::new(Os::Linux);
-        assert_eq!(files.list("/a/b"), None);
-        files.make_directory("/a/b").expect("made");
-        assert_eq!(files.list("/a/b"), Some(Vec::new()));
-        assert_eq!(files.list("/a"), Some(vec!["b".to_owned()]));
-        assert_eq!(files.read("/a/b"), Err(FileError::IsDirectory));
-        assert_eq!(files.normal("/a//b/../c/"), "/a/c");
-    }
-
-    #[test]
     fn what_is_written_can_be_read_through_every_clone() {
         let files = Files::new(Os::Linux);
         let other = files.clone();
         assert_eq!(files.read("/tmp/a"), Err(FileError::Missing));
-        files.write("/tmp/a", b"1", false).expect("written");
-        other.write("/tmp//./a", b"2", true).expect("written");
-        assert_eq!(files.read("/var/../tmp/a"), Ok(b"12".to_vec()));
+        files.write("/tmp/a", b"1").expect("written");
+        other.write("/tmp//./a", b"2").expect("written");
+        assert_eq!(files.read("/var/../tmp/a"), Ok(b"2".to_vec()));
         assert_eq!(files.read("/tmp"), Err(FileError::IsDirectory));
-        assert_eq!(files.list("/"), Some(vec!["tmp".to_owned()]));
         files.remove("/tmp/a").expect("removed");
         assert_eq!(files.remove("/tmp/a"), Err(FileError::Missing));
     }
@@ -387,9 +284,7 @@ mod tests {
     #[test]
     fn windows_takes_both_slashes_and_any_case() {
         let files = Files::new(Os::Windows);
-        files
-            .write("C:\\Data\\A.txt", b"x", false)
-            .expect("written");
+        files.write("C:\\Data\\A.txt", b"x").expect("written");
         assert_eq!(files.read("/data/a.TXT"), Ok(b"x".to_vec()));
     }
 
@@ -401,16 +296,8 @@ mod tests {
         assert_eq!(files.read("C:\\etc\\N\\key"), Ok(b"1".to_vec()));
         assert_eq!(files.read("/etc/n/SUB/mixed.txt"), Ok(b"2".to_vec()));
         assert_eq!(files.read("/etc/n/sub"), Err(FileError::IsDirectory));
-        let names = files.list("c:/etc/n").expect("it is there");
-        assert_eq!(names, ["KEY", "low", "Sub"]);
-        assert_eq!(files.list("c:/etc/n/key"), None);
-        assert_eq!(files.list("C:\\"), Some(vec!["Etc".to_owned()]));
-        files
-            .write("C:\\Etc\\n\\INIT.TXT", b"a", false)
-            .expect("written");
-        files
-            .write("C:\\etc\\n\\init.txt", b"b", true)
-            .expect("written");
+        files.write("C:\\Etc\\n\\INIT.TXT", b"a").expect("written");
+        files.write("C:\\etc\\n\\init.txt", b"ab").expect("written");
         assert_eq!(locked(&volume.0)["INIT.TXT"], b"ab");
         files.remove("c:/etc/n/Init.Txt").expect("removed");
         assert!(!locked(&volume.0).contains_key("INIT.TXT"));
@@ -428,18 +315,17 @@ mod tests {
         let (files, volume) = mounted(Os::Windows, "C:\\etc\\config", "", true);
         volume.fill([("key".to_owned(), b"value".to_vec())].into());
         assert_eq!(files.read("c:/etc/config/key"), Ok(b"value".to_vec()));
-        let refused = files.write("C:\\etc\\config\\new", b"", false);
+        let refused = files.write("C:\\etc\\config\\new", b"");
         let refused = refused.expect_err("it is read-only");
         assert_eq!(refused.text(Os::Windows), "Access is denied.");
         assert_eq!(refused.text(Os::Linux), "Read-only file system");
-        assert_eq!(files.list("C:\\etc"), Some(vec!["config".to_owned()]));
-        assert_eq!(files.write("C:\\etc\\configs", b"", false), Ok(()));
+        assert_eq!(files.write("C:\\etc\\configs", b""), Ok(()));
     }
 
     #[test]
     fn a_sub_path_is_a_part_of_the_volume() {
         let (files, volume) = mounted(Os::Linux, "/data", "a/b", false);
-        files.write("/data/c", b"1", false).expect("written");
+        files.write("/data/c", b"1").expect("written");
         assert_eq!(locked(&volume.0)["a/b/c"], b"1");
         let (files, volume) = mounted(Os::Linux, "/etc/file", "key", false);
         volume.fill([("key".to_owned(), b"one".to_vec())].into());
@@ -447,37 +333,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_before_lies_under_what_is_written() {
-        let files = Files::new(Os::Windows);
-        let base = [
-            (
-                "/Windows/System32/drivers/etc/hosts".to_owned(),
-                b"#".to_vec(),
-            ),
-            ("/Users/".to_owned(), Vec::new()),
-        ];
-        let files = files.over(base.into());
-        let hosts = "c:\\windows\\system32\\drivers\\etc\\HOSTS";
-        assert_eq!(files.read(hosts), Ok(b"#".to_vec()));
-        assert_eq!(files.read("C:\\Users"), Err(FileError::IsDirectory));
-        assert_eq!(files.list("C:\\Users"), Some(Vec::new()));
-        assert_eq!(files.list("C:\\none"), None);
-        files.write(hosts, b"x", true).expect("written");
-        files
-            .write("C:\\users\\me\\a", b"x", false)
-            .expect("written");
-        assert_eq!(files.read(hosts), Ok(b"#x".to_vec()));
-        let names = ["Users", "Windows"].map(str::to_owned).to_vec();
-        assert_eq!(files.list("C:\\"), Some(names));
-        let inner = files.list("C:/Windows/system32/drivers");
-        assert_eq!(inner, Some(vec!["etc".to_owned()]));
-    }
-
-    #[test]
     fn a_volume_does_not_grow_without_end() {
         let files = Files::new(Os::Linux);
         let much = vec![0; MOST];
-        files.write("/a", &much, false).expect("it is just enough");
-        assert_eq!(files.write("/b", b"1", false), Err(FileError::Full));
+        files.write("/a", &much).expect("it is just enough");
+        assert_eq!(files.write("/b", b"1"), Err(FileError::Full));
     }
 }

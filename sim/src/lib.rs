@@ -15,10 +15,10 @@
 //! | what a connection comes to | `network.rs`, names in `names.rs` |
 //! | the same without an API server | `memory.rs` |
 //! | how clients outside come in | `proxy.rs`; how many at once: `listen.rs` |
-//! | what a program prints | `program/`; when it comes: `play.rs` |
+//! | which command lines containers know | `program/forms.rs`; when what they print comes: `play.rs` |
 //! | exec, logs and statistics | `kubelet/`; what is kept of a log: `log.rs` |
 //! | all of it in memory, in a time of its own | `loopback.rs` |
-//! | trouble on the way to the API server | `front/` |
+//! | what interferes on the way to the API server | `interference/` |
 //! | an API server of the simulation's own | `server/` |
 //!
 //! Everything listens on loopback only. Time passes through `clock.rs` alone.
@@ -30,9 +30,9 @@ mod dns;
 mod families;
 mod fault;
 mod files;
-pub mod front;
 mod given;
 mod image;
+pub mod interference;
 mod join;
 mod kubelet;
 mod listen;
@@ -62,6 +62,7 @@ pub use fault::{
 pub use join::{JoinError, JoinOptions, Joined, LeaveError, Silence, Unreached, join};
 pub use kubelet::ServingError;
 pub use loopback::{InMemory, Stream, connect};
+pub use program::simulates;
 pub use topology::{
     Build, IpFamilies, NamedTopology, NetworkMode, NetworkSpec, NodeSpec, Os, Pool, TaintSpec,
     Topology, UnknownPool,

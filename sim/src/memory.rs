@@ -16,7 +16,6 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
@@ -31,14 +30,11 @@ use crate::given::Given;
 use crate::image::{self, Image};
 use crate::node;
 use crate::pods::{command, run::PodRun};
-use crate::program::{self, End, Followed, Input, Place, Started, Turns, View};
+use crate::program::{self, Input, Place, Started, Turns, View};
 use crate::topology::{IpFamilies, Topology};
 use crate::world::policy::Policy;
 use crate::world::{self, Key, Told, World};
 pub use error::MemoryError;
-
-/// 2026-01-01T00:00:00Z: nothing waits here, and its clocks stand at the beginning of each exec.
-const NOW: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
 /// A cluster in memory.
 pub struct Memory {
@@ -245,24 +241,18 @@ impl Memory {
             &request.stdin.as_slice().into(),
             &self.view(),
         );
-        let Followed { ran, end } = started.follow(&self.view());
-        Ok(match end {
-            End::Ended => Reply::Ended {
+        Ok(match started {
+            Started::Ended(ran) => Reply::Ended {
                 took: ran.lasted(),
                 stdout: ran.stdout,
                 stderr: ran.stderr,
                 code: ran.code,
             },
-            End::GoesOn(last) => Reply::Endless {
-                stdout: match last {
-                    Some(Started::Serves { prints, .. } | Started::Stays { prints }) => {
-                        [ran.stdout, prints.into_bytes()].concat()
-                    }
-                    _ => ran.stdout,
-                },
-                stderr: ran.stderr,
+            Started::Serves { prints, .. } | Started::Stays { prints } => Reply::Endless {
+                stdout: prints.into_bytes(),
+                stderr: Vec::new(),
             },
-            End::Refused(refusal) => Reply::Refused(refusal.text(place.os, &key.name)),
+            Started::Refused(refusal) => Reply::Refused(refusal.text(place.os, &key.name)),
         })
     }
 
@@ -270,7 +260,6 @@ impl Memory {
         View {
             world: &self.world,
             turns: &self.turns,
-            now: NOW,
         }
     }
 
@@ -319,19 +308,19 @@ impl Memory {
                 &command::literal(container),
             );
             let started = program::start(&place, &argv, &Input::default(), &self.view());
-            match started.begin(&self.view()).end {
-                End::GoesOn(Some(Started::Serves {
+            match started {
+                Started::Serves {
                     listening,
                     listening_udp,
                     ..
-                })) => {
+                } => {
                     if let Some(seen) = self.world.pods.get_mut(key) {
                         seen.listening.extend(listening);
                         seen.listening_udp.extend(listening_udp);
                     }
                 }
-                End::GoesOn(_) => {}
-                End::Ended | End::Refused(_) => all_run = false,
+                Started::Stays { .. } => {}
+                Started::Ended(_) | Started::Refused(_) => all_run = false,
             }
             let at = (key.clone(), container.name.clone());
             self.places.insert(at, place);
@@ -398,8 +387,6 @@ fn read<K: DeserializeOwned>(kind: &str, object: &Value) -> Result<K, MemoryErro
     })
 }
 
-#[cfg(test)]
-mod dual;
 #[cfg(test)]
 mod facets;
 #[cfg(test)]

@@ -19,6 +19,10 @@ use crate::world::{Told, World};
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "no program asks for records of one type yet")
+)]
 pub(crate) enum RecordType {
     A,
     Aaaa,
@@ -31,20 +35,13 @@ pub(crate) enum RecordType {
 /// How a program completes names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resolver {
-    /// The system's: libc's, or Windows' DNS client (`Resolve-DnsName` and curl too). musl's has times
+    /// The system's: libc's, or Windows' DNS client (curl's too). musl's has times
     /// of its own, and no program here uses it.
     System,
     /// Go's own on Linux: it goes on to the next form of a name where nobody answers.
     Go,
     /// c-ares', in some builds of curl on Linux.
     Cares,
-    /// BIND's `nslookup` and `host`, also those in agnhost's Windows image: a name with a dot is
-    /// first taken as it is, then completed ("nslookup doesn't seem to use ndots properly",
-    /// Kubernetes, test/e2e/windows/dns.go).
-    Bind,
-    /// Windows' own `nslookup.exe`: completes even names with dots before it takes them as they
-    /// are, unless they end in one (Microsoft, `nslookup set search`).
-    WindowsNslookup,
 }
 
 /// A lookup.
@@ -114,8 +111,8 @@ pub(crate) enum Data {
 /// What an ordinary answer takes.
 const PROMPT: Duration = Duration::from_millis(2);
 
-/// What an answer of the cluster's DNS takes under the fault `dns-slow`: all but `nslookup.exe` wait
-/// for it, and Windows has asked three times by then.
+/// What an answer of the cluster's DNS takes under the fault `dns-slow`: all wait for it,
+/// and Windows has asked three times by then.
 const SLOW: Duration = Duration::from_secs(4);
 
 /// How names are completed and who is asked.
@@ -359,10 +356,7 @@ fn candidates(settings: &Settings, os: Os, query: &Query<'_>) -> Vec<String> {
             as_it_is.chain(completed).collect()
         }
         // resolv.conf(5): with as many dots the name is first taken as it is
-        (by, Os::Linux) if by != Resolver::Bind && dots >= settings.ndots => {
-            as_it_is.chain(completed).collect()
-        }
-        (Resolver::Bind, _) if dots > 0 => as_it_is.chain(completed).collect(),
+        (_, Os::Linux) if dots >= settings.ndots => as_it_is.chain(completed).collect(),
         _ => completed.chain(as_it_is).collect(),
     }
 }

@@ -8,10 +8,7 @@ use tokio::time::Instant;
 use crate::clock;
 use crate::cluster::Cluster;
 use crate::log::Stream;
-use crate::program::{Piece, Ran, Rest, Started};
-
-/// The least that a turn of a loop takes, be it for starting a process.
-const TURN: Duration = Duration::from_millis(10);
+use crate::program::{Piece, Ran, Started};
 
 /// What came next.
 pub(crate) enum Told {
@@ -30,12 +27,8 @@ pub(crate) struct Player<'a> {
     left: (Duration, Duration),
     /// When the time has passed that is waited for.
     until: Option<Instant>,
-    next: Next,
-}
-
-enum Next {
-    Started(Started),
-    Rest(Rest),
+    /// What it is then.
+    next: Started,
 }
 
 impl<'a> Player<'a> {
@@ -45,7 +38,7 @@ impl<'a> Player<'a> {
             pieces: VecDeque::new(),
             left: Default::default(),
             until: None,
-            next: Next::Started(started),
+            next: started,
         }
     }
 
@@ -62,32 +55,15 @@ impl<'a> Player<'a> {
             let (took, slept) = self.left;
             self.pass(took, slept).await;
             self.left = Default::default();
-            let started = match &self.next {
-                Next::Started(started) => started.clone(),
-                Next::Rest(rest) => {
-                    let world = self.cluster.world();
-                    rest.start(&self.cluster.view(&world))
-                }
-            };
-            match started {
-                Started::GoesOn { ran, rest } => {
-                    self.take(&ran);
-                    if ran.lasted().is_zero() {
-                        self.left.1 = TURN;
-                    }
-                    self.next = Next::Rest(rest);
-                }
+            match self.next.clone() {
                 Started::Ended(ran) if ran == Ran::default().ending(ran.code) => {
                     return Told::Ended(ran.code);
                 }
                 Started::Ended(ran) => {
                     self.take(&ran);
-                    self.next = Next::Started(Started::Ended(Ran::default().ending(ran.code)));
+                    self.next = Started::Ended(Ran::default().ending(ran.code));
                 }
-                other => {
-                    self.next = Next::Started(other.clone());
-                    return Told::Other(other);
-                }
+                other => return Told::Other(other),
             }
         }
     }

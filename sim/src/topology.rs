@@ -92,7 +92,7 @@ const NAMED: &[NamedTopology] = &[
 ];
 
 impl NamedTopology {
-    /// All of them; the first is the usual one.
+    /// All of them; the first is the usual one of a demo.
     pub fn all() -> &'static [Self] {
         NAMED
     }

@@ -10,7 +10,7 @@ use winconform_core::config::parse_duration;
 mod simulated;
 
 #[cfg(feature = "demo")]
-pub(super) use simulated::{DemoArgs, Fault, Pace, SimulateArgs};
+pub(super) use simulated::{DemoArgs, Pace, SimulateArgs};
 
 /// Tells whether a live hybrid Kubernetes cluster does what Kubernetes documents for Windows.
 #[derive(Debug, Parser)]

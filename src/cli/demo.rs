@@ -64,7 +64,7 @@ pub(super) fn runtime(args: &DemoArgs) -> io::Result<Runtime> {
 
 pub(super) async fn run(args: DemoArgs, screen: &Screen) -> Result<u8, CliError> {
     if args.list_faults {
-        screen.say(&simulate::catalogue_of_nodes());
+        screen.say(&simulate::catalogue());
         return Ok(0);
     }
     let given = given::read(&args)?;

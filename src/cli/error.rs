@@ -5,8 +5,6 @@ use std::path::PathBuf;
 
 #[cfg(feature = "demo")]
 use hybrid_sim::JoinError;
-#[cfg(feature = "demo")]
-use hybrid_sim::front::FrontError;
 use winconform_core::document::Diagnostics;
 use winconform_core::record::{Exit, RecordError, redact};
 use winconform_core::report::junit::ReportError;
@@ -71,9 +69,6 @@ pub(super) enum CliError {
     /// The kubeconfig to join has several contexts.
     #[error("{0}")]
     WhichContext(String),
-    #[cfg(feature = "demo")]
-    #[error("start the faulty front")]
-    Front(#[source] FrontError),
     #[error("listen for signals")]
     Signals(#[source] std::io::Error),
 }
@@ -83,10 +78,7 @@ impl CliError {
         match self {
             // Nodes that may be left behind are no mistake of who called
             #[cfg(feature = "demo")]
-            Self::Join(JoinError::Abandoned(_))
-            | Self::Front(_)
-            | Self::Leave(_)
-            | Self::Cut(_) => 1,
+            Self::Join(JoinError::Abandoned(_)) | Self::Leave(_) | Self::Cut(_) => 1,
             #[cfg(feature = "demo")]
             Self::Topology(_) | Self::Join(_) => 2,
             #[cfg(feature = "demo")]

@@ -1,16 +1,15 @@
 //! `winconform simulate`.
 
-use hybrid_sim::front::{Front, FrontFault, FrontOptions};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use hybrid_sim::{JoinError, JoinOptions, Joined, ProductFault, TimedFault, Traces};
+use hybrid_sim::{JoinError, JoinOptions, Joined, ProductFault, Traces};
 use kube::Client;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use winconform_core::config::Config;
 use winconform_core::text::{counted, printable};
 
-use super::args::{Fault, SimulateArgs};
+use super::args::SimulateArgs;
 use super::connect::connected;
 use super::error::CliError;
 use super::screen::Screen;
@@ -28,20 +27,6 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
         return Ok(0);
     };
     let topology = topology::load(&args.topology)?;
-    let mut product: Vec<TimedFault> = Vec::new();
-    let mut before: Vec<FrontFault> = Vec::new();
-    for fault in args.faults {
-        match fault {
-            Fault::Product(fault) => product.push(fault),
-            Fault::Front(fault) => before.push(fault),
-        }
-    }
-    if let (Some(fault), None) = (before.first(), &args.front) {
-        return Err(CliError::Usage(format!(
-            "fault `{fault}` lies between harness and API server: give `--front FILE`, and run \
-             the harness with the kubeconfig written there"
-        )));
-    }
     let options = ConnectOptions {
         context: None,
         kubeconfig: Some(join_to.clone()),
@@ -50,34 +35,18 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
     let cluster = cluster.map_err(|error| in_terms_of_join(error, &join_to))?;
     warnings::show(*screen);
     let Signals { halt, cut } = on_signals()?;
-    let front = match args.front {
-        None => None,
-        Some(path) => {
-            let front_options = FrontOptions {
-                faults: before,
-                seed: args.seed,
-            };
-            Some(front(cluster.client.clone(), front_options, path).await?)
-        }
-    };
     let join_options = JoinOptions {
         topology,
-        faults: product.into_iter().collect(),
+        faults: args.faults.into_iter().collect(),
         seed: args.seed,
         speed: args.speed,
         prefix: args.prefix,
     };
-    let path = front.as_ref().map(|(_, path)| path.clone());
     let traces = Traces::default();
     let client = named(cluster.client.clone(), "hybrid-sim");
     let all = async {
-        let joined = Box::pin(stay(client, join_options, &traces, &halt, screen)).await;
-        if let Some((front, path)) = front {
-            // Before the nodes leave: nobody is to be led to a cluster without them
-            let _ = std::fs::remove_file(path);
-            front.stop().await;
-        }
-        if let Some(joined) = joined? {
+        let joined = Box::pin(stay(client, join_options, &traces, &halt, screen)).await?;
+        if let Some(joined) = joined {
             screen.complain("The simulated nodes leave; another Ctrl-C does not wait for that.\n");
             Box::pin(joined.leave()).await.map_err(CliError::Leave)?;
         }
@@ -87,29 +56,11 @@ pub(super) async fn run(args: SimulateArgs, screen: &Screen) -> Result<u8, CliEr
         biased;
         left = Box::pin(all) => left?,
         () = cut.cancelled() => {
-            if let Some(path) = path {
-                let _ = std::fs::remove_file(path);
-            }
             return Err(CliError::Cut(what_is_left(&traces, &join_to)));
         }
     }
     screen.complain("The simulated nodes have left.\n");
     Ok(0)
-}
-
-/// Starts the front, with the kubeconfig that leads to it in a file.
-async fn front(
-    client: Client,
-    options: FrontOptions,
-    path: PathBuf,
-) -> Result<(Front, PathBuf), CliError> {
-    let front = Front::before(client, options)
-        .await
-        .map_err(CliError::Front)?;
-    match std::fs::write(&path, front.kubeconfig()) {
-        Ok(()) => Ok((front, path)),
-        Err(source) => Err(CliError::Write { path, source }),
-    }
 }
 
 /// The hints of what goes wrong name options that this command does not have.
@@ -245,18 +196,7 @@ async fn tell_of_silence(joined: &Joined, screen: &Screen) {
 }
 
 /// Every fault with its parameter and what it does.
-fn catalogue() -> String {
-    let mut text = catalogue_of_nodes();
-    text.push_str("of the front (--front FILE):\n");
-    for fault in FrontFault::catalogue() {
-        let full = format!("{}{}", fault.name, fault.parameter);
-        text.push_str(&format!("  {full:<34} {}\n", fault.does));
-    }
-    text
-}
-
-/// The same of faults of the nodes.
-pub(super) fn catalogue_of_nodes() -> String {
+pub(super) fn catalogue() -> String {
     let mut text = String::from("of the nodes:\n");
     for fault in ProductFault::catalogue() {
         let full = format!("{}{}", fault.name, fault.parameter.written());

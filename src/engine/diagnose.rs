@@ -10,6 +10,8 @@ use futures::future::join_all;
 use serde_json::Value as Json;
 use tokio::sync::watch;
 use tokio::time::timeout;
+use winconform_core::command::Command;
+use winconform_core::facts::Os;
 use winconform_core::plan::{CheckId, Plan, PlannedLook};
 use winconform_core::record::{
     Diagnosis, Event, Evidence, EvidenceKind, FixtureOutcome, RunView, read,
@@ -17,7 +19,7 @@ use winconform_core::record::{
 use winconform_core::text::printable;
 use winconform_core::verdict::Verdict;
 use winconform_core::way::{
-    ApiRequest, ExecRequest, FixtureKey, FixtureName, SourceKind, VantageKey,
+    ApiRequest, ExecReply, FixtureKey, FixtureName, SourceKind, Trouble, VantageKey,
 };
 
 use super::evidence::{name_of, node_of, node_status, status, told};
@@ -27,7 +29,7 @@ use super::manifest::{self, prober};
 use crate::cluster::kinds::PODS;
 use crate::cluster::labels;
 use crate::cluster::status::{containers, is, text};
-use crate::transport::{Api, encode};
+use crate::transport::{Api, PodRef, encode};
 
 /// Fixtures looked at; those that failed come first.
 const FIXTURES: usize = 12;
@@ -39,8 +41,6 @@ const TAIL: usize = 30;
 const LOG: usize = 64 << 10;
 /// Where kube-proxy runs as a `DaemonSet`.
 pub(super) const SYSTEM: &str = "kube-system";
-/// Of Windows itself, from Windows Server 2019 on.
-const HNSDIAG: &str = r"C:\Windows\System32\hnsdiag.exe";
 
 /// What each check rests on: by check, the fixtures it needs and the prober it looks from.
 #[derive(Clone, Debug, Default)]
@@ -221,12 +221,8 @@ async fn network(
     let Some(pod) = prober(run, &from) else {
         return Vec::new();
     };
-    let request = ExecRequest {
-        argv: [HNSDIAG, "list", "loadbalancers"].map(str::to_owned).into(),
-        stdin: None,
-    };
     let of = from.to_string();
-    let hns = match api.exec(&pod, &request).await {
+    let hns = match balancers(api, &pod).await {
         Ok(reply) => {
             let text = format!("{}\n{}", reply.stdout, reply.stderr);
             Evidence::of(EvidenceKind::Hns, of, &text)
@@ -237,6 +233,11 @@ async fn network(
     let proxies = join_all(on.iter().map(|node| proxies_on(api, node))).await;
     evidence.extend(proxies.into_iter().flatten());
     evidence
+}
+
+async fn balancers(api: &Api, pod: &PodRef) -> Result<ExecReply, Trouble> {
+    let request = Command::LoadBalancers.on(Os::Windows)?;
+    api.exec(pod, &request).await
 }
 
 /// The logs of kube-proxy on a node.

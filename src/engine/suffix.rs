@@ -1,7 +1,9 @@
 //! The cluster's DNS suffix, as the kubelet gave it to a Linux pod: `cluster.local` is usual and
 //! never assumed.
 
-use winconform_core::way::{ExecReply, ExecRequest, ExitStatus, FixtureName, Trouble};
+use winconform_core::command::Command;
+use winconform_core::facts::Os;
+use winconform_core::way::{ExecReply, ExitStatus, FixtureName, Trouble};
 
 use super::fixtures::Fixtures;
 use super::manifest;
@@ -27,8 +29,11 @@ impl Fixtures {
 
 /// The suffix by what the kubelet gave a pod; without it names are not told.
 async fn of(api: &Api, pod: &PodRef) -> Option<String> {
+    // agnhost reads `/etc/resolv.conf` and prints the search list in one line
+    // (kubernetes, test/images/agnhost/dns)
+    let ask = Command::DnsSuffix.on(Os::Linux).ok()?;
     for _ in 0..api.limits().exec_tries {
-        match api.exec(pod, &ask()).await {
+        match api.exec(pod, &ask).await {
             Ok(reply) => {
                 if let Some(suffix) = read(&reply, &pod.namespace) {
                     return Some(suffix);
@@ -40,15 +45,6 @@ async fn of(api: &Api, pod: &PodRef) -> Option<String> {
         }
     }
     None
-}
-
-/// agnhost reads `/etc/resolv.conf` and prints the search list in one line
-/// (kubernetes, test/images/agnhost/dns).
-pub(super) fn ask() -> ExecRequest {
-    ExecRequest {
-        argv: ["/agnhost", "dns-suffix"].map(str::to_owned).to_vec(),
-        stdin: None,
-    }
 }
 
 /// The suffix in a pod's search list `NAMESPACE.svc.SUFFIX,svc.SUFFIX,SUFFIX,...`, where that is

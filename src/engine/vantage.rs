@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use winconform_core::command::{Command, Curl, HttpSession, NotOn, Token};
 use winconform_core::config::{Outside, Target as OutsideTarget};
 use winconform_core::facts::Os;
 use winconform_core::way::ping::session;
@@ -24,7 +25,7 @@ pub(super) struct Vantages {
     api: Api,
     run: String,
     outside: Arc<Outside>,
-    curls: Arc<Mutex<BTreeMap<VantageKey, &'static str>>>,
+    curls: Arc<Mutex<BTreeMap<VantageKey, Curl>>>,
     /// What the cluster last answered to who looks from outside, at a node's address and elsewhere.
     answered: Arc<Mutex<BTreeMap<bool, HttpGet>>>,
 }
@@ -38,7 +39,24 @@ struct Asker<'a> {
     pod: PodRef,
     /// Whose shell pings.
     os: Option<Os>,
-    token: String,
+    token: Token,
+}
+
+impl Asker<'_> {
+    fn pings(
+        &self,
+        os: Os,
+        targets: &[IpAddr],
+        after: Option<HttpSession>,
+    ) -> Result<ExecRequest, NotOn> {
+        let (targets, token) = (targets.to_vec(), self.token.clone());
+        let pings = Command::Pings {
+            targets,
+            token,
+            after,
+        };
+        pings.on(os)
+    }
 }
 
 impl Vantages {
@@ -71,7 +89,7 @@ impl Vantages {
             pod,
             os: from.kind.shell(),
             // Divides the answers, so nobody who answers may foresee it
-            token: format!("{:032x}", self.api.env().random()),
+            token: Token::random(self.api.env().random()),
         };
         let mut ahead = VecDeque::new();
         let mut rest = gets;
@@ -118,13 +136,13 @@ impl Vantages {
             return Ok((Vec::new(), self.pinged(asker, pings).await?));
         }
         let known = self.lock().get(asker.from).copied();
-        let programs = match &known {
-            Some(program) => std::slice::from_ref(program),
+        let curls = match &known {
+            Some(curl) => std::slice::from_ref(curl),
             None => curl::candidates(asker.from.kind),
         };
-        let got = |program| self.got(asker, program, gets, pings);
-        let (program, swept) = with_first(asker.from, programs, got).await?;
-        self.lock().insert(asker.from.clone(), program);
+        let got = |curl| self.got(asker, curl, gets, pings);
+        let (curl, swept) = with_first(asker.from, curls, got).await?;
+        self.lock().insert(asker.from.clone(), curl);
         Ok(swept)
     }
 
@@ -132,19 +150,25 @@ impl Vantages {
     async fn got(
         &self,
         asker: &Asker<'_>,
-        program: &str,
+        curl: Curl,
         gets: &[HttpGet],
         pings: &[IpAddr],
     ) -> Result<(Vec<HttpReply>, Vec<PingReply>), Trouble> {
         let (pod, token) = (&asker.pod, &asker.token);
         let durations = self.api.durations();
-        let (connect, total) = (durations.http_connect, durations.http_total);
-        let curl = curl::session(program, gets, token, connect, total);
-        let Some(os) = asker.os.filter(|_| !pings.is_empty()) else {
-            let split = |reply: &_| Ok((curl::split(gets, token, reply)?, Vec::new()));
-            return self.exec(pod, &curl, split).await;
+        let http = HttpSession {
+            curl,
+            gets: gets.to_vec(),
+            token: token.clone(),
+            connect: durations.http_connect,
+            total: durations.http_total,
         };
-        let both = session::behind(os, &curl, pings, token);
+        let Some(os) = asker.os.filter(|_| !pings.is_empty()) else {
+            let alone = Command::HttpSession(http).on(curl.os())?;
+            let split = |reply: &_| Ok((curl::split(gets, token, reply)?, Vec::new()));
+            return self.exec(pod, &alone, split).await;
+        };
+        let both = asker.pings(os, pings, Some(http))?;
         let split = |reply: &_| {
             let (of_curl, of_pings) = session::apart(token, reply)?;
             let got = curl::split(gets, token, &of_curl)?;
@@ -159,7 +183,7 @@ impl Vantages {
             return Ok(Vec::new());
         };
         let token = &asker.token;
-        let alone = session::session(os, pings, token);
+        let alone = asker.pings(os, pings, None)?;
         let split = |reply: &_| session::split(pings, token, reply);
         self.exec(&asker.pod, &alone, split).await
     }
@@ -264,7 +288,7 @@ impl Vantages {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<VantageKey, &'static str>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<VantageKey, Curl>> {
         self.curls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -281,19 +305,19 @@ fn is_page(got: &HttpReply) -> bool {
     status(got).is_some_and(|status| status < 400)
 }
 
-/// What the first of these programs brought that is there, and which it is.
+/// What the first of these curls brought that is there, and which it is.
 async fn with_first<T, F: Future<Output = Result<T, Trouble>>>(
     from: &VantageKey,
-    programs: &[&'static str],
-    run: impl Fn(&'static str) -> F,
-) -> Result<(&'static str, T), Trouble> {
+    curls: &[Curl],
+    run: impl Fn(Curl) -> F,
+) -> Result<(Curl, T), Trouble> {
     let mut missing = Vec::new();
-    for program in programs {
-        match run(program).await {
+    for curl in curls {
+        match run(*curl).await {
             Err(trouble) if trouble.kind == TroubleKind::ToolMissing => {
-                missing.push(format!("{program} ({})", trouble.detail));
+                missing.push(format!("{curl} ({})", trouble.detail));
             }
-            brought => return Ok((program, brought?)),
+            brought => return Ok((*curl, brought?)),
         }
     }
     Err(Trouble::new(
@@ -312,30 +336,31 @@ mod tests {
     use winconform_core::way::{FailureClass, SourceKind};
 
     /// What comes of these programs, the first of which is not there and the second as given.
-    async fn tried(
-        second: Result<u8, TroubleKind>,
-    ) -> (usize, Result<(&'static str, u8), Trouble>) {
+    async fn tried(second: Result<u8, TroubleKind>) -> (usize, Result<(Curl, u8), Trouble>) {
         let from = VantageKey {
             kind: SourceKind::WindowsPod,
             pool: None,
             node: None,
         };
         let asked = Mutex::new(0);
-        let run = |program| {
+        let run = |curl| {
             *asked.lock().expect("one at a time") += 1;
-            std::future::ready(match program {
-                "a.exe" => Err(Trouble::new(TroubleKind::ToolMissing, "not found")),
+            std::future::ready(match curl {
+                Curl::System => Err(Trouble::new(TroubleKind::ToolMissing, "not found")),
                 _ => second.map_err(|kind| Trouble::new(kind, "as well")),
             })
         };
-        let brought = with_first(&from, &["a.exe", "b.exe", "c.exe"], run).await;
+        let brought = with_first(&from, curl::candidates(from.kind), run).await;
         (asked.into_inner().expect("not poisoned"), brought)
     }
 
     #[tokio::test]
     async fn the_first_curl_that_is_there_is_taken() {
         let (asked, brought) = tried(Ok(7)).await;
-        assert_eq!((asked, brought.expect("it is there")), (2, ("b.exe", 7)));
+        assert_eq!(
+            (asked, brought.expect("it is there")),
+            (2, (Curl::Agnhost, 7))
+        );
     }
 
     #[tokio::test]
@@ -350,7 +375,7 @@ mod tests {
         let (asked, brought) = tried(Err(TroubleKind::ToolMissing)).await;
         let trouble = brought.expect_err("none is there");
         assert_eq!((asked, trouble.kind), (3, TroubleKind::ToolMissing));
-        let all = "tried a.exe (not found), b.exe (as well), c.exe (as well)";
+        let all = r"tried C:\Windows\System32\curl.exe (not found), C:\curl\AMD64\curl.exe (as well), curl.exe (as well)";
         assert!(trouble.detail.ends_with(all), "{trouble}");
     }
 

@@ -650,10 +650,9 @@ mod tests {
             name: String::new(),
             container: String::new(),
         };
-        let exec = winconform_core::way::ExecRequest {
-            argv: vec![],
-            stdin: None,
-        };
+        let exec = winconform_core::command::Command::WhoAmI
+            .on(winconform_core::facts::Os::Linux)
+            .expect("of Linux");
         is_send(&api.exec(&pod, &exec));
     }
 }

@@ -97,7 +97,7 @@ impl Api {
             Ok(connected) => connected,
             Err(error) => return read_refusal(error),
         };
-        if request.stdin.is_some() && protocol == Protocol::V4 {
+        if request.stdin().is_some() && protocol == Protocol::V4 {
             let detail =
                 "the server speaks only v4.channel.k8s.io, which cannot end standard input";
             let trouble = Trouble::new(TroubleKind::ExecTransport, detail);
@@ -107,7 +107,7 @@ impl Api {
                 after: None,
             });
         }
-        self.converse(socket, request.stdin.as_deref())
+        self.converse(socket, request.stdin())
             .await
             .map_err(|trouble| {
                 let again = match trouble.kind {
@@ -256,14 +256,14 @@ fn why_forbidden(text: &str) -> &'static str {
 }
 
 fn path(pod: &PodRef, request: &ExecRequest) -> String {
-    let stdin = request.stdin.is_some();
+    let stdin = request.stdin().is_some();
     let mut path = format!(
         "/api/v1/namespaces/{}/pods/{}/exec?container={}&stdin={stdin}&stdout=true&stderr=true",
         encode(&pod.namespace),
         encode(&pod.name),
         encode(&pod.container),
     );
-    for argument in &request.argv {
+    for argument in request.argv() {
         write!(path, "&command={}", encode_argument(argument))
             .expect("writing to a String does not fail");
     }
@@ -285,6 +285,8 @@ mod tests {
     use super::*;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use winconform_core::command::{Command, Token};
+    use winconform_core::facts::Os;
 
     use http::Request;
     use hyper_util::rt::TokioIo;
@@ -413,16 +415,15 @@ mod tests {
             name: "b".into(),
             container: "main".into(),
         };
-        let argv = vec!["true".to_owned()];
-        let reply = api
-            .exec(
-                &pod,
-                &ExecRequest {
-                    argv,
-                    stdin: stdin.map(str::to_owned),
-                },
-            )
-            .await;
+        let command = match stdin {
+            None => Command::WhoAmI,
+            Some(input) => Command::Filter {
+                token: Token::parse("t").expect("a token"),
+                input: input.to_owned(),
+            },
+        };
+        let request = command.on(Os::Linux).expect("of Linux");
+        let reply = api.exec(&pod, &request).await;
         let tried = begun.load(Ordering::Relaxed);
         let resent = api
             .counts()
@@ -583,19 +584,14 @@ mod tests {
             name: "c".into(),
             container: "d&e".into(),
         };
-        let argv = ["C:\\curl.exe", "-K", "-", "a b&command=x", "."].map(str::to_owned);
-        let path = path(
-            &pod,
-            &ExecRequest {
-                argv: argv.to_vec(),
-                stdin: Some(String::new()),
-            },
-        );
+        let token = Token::parse("t").expect("a token");
+        let request = Command::Streams(token).on(Os::Windows).expect("of Windows");
         assert_eq!(
-            path,
-            "/api/v1/namespaces/a%2Fb/pods/c/exec?container=d%26e&stdin=true&stdout=true\
-             &stderr=true&command=C%3A%5Ccurl.exe&command=-K&command=-\
-             &command=a%20b%26command%3Dx&command=."
+            path(&pod, &request),
+            "/api/v1/namespaces/a%2Fb/pods/c/exec?container=d%26e&stdin=false&stdout=true\
+             &stderr=true&command=C%3A%5CWindows%5CSystem32%5Ccmd.exe&command=%2Fc\
+             &command=echo%20t%26%20echo%20E-t%201%3E%262%26%20exit%207"
         );
+        assert_eq!(encode_argument("."), ".");
     }
 }

@@ -383,3 +383,33 @@ fn a_record_that_takes_no_more_ends_the_run_and_leaves_nothing() {
         said.stderr
     );
 }
+
+/// Where the annotation may not be read, it protects nothing, and a line says so.
+#[test]
+fn a_cluster_that_may_not_be_asked_whether_it_is_protected_is_warned_of() {
+    let (server, objects) = cluster(|asked| {
+        let is_asked = asked.path == "/api/v1/namespaces/kube-system";
+        is_asked.then(|| status(403, "namespaces is forbidden"))
+    });
+    let tool = tool(&server);
+    let select = ["--select", "env.all-nodes-healthy"];
+    let said = tool.run(&[&["run", "--kubeconfig", "config"], &select[..]].concat());
+    let warnings = said
+        .stderr
+        .lines()
+        .filter(|line| line.contains("warning: "));
+    let warnings: Vec<_> = warnings.collect();
+    let told = "could not be read, and so it protects nothing: status 403";
+    assert!(
+        warnings.len() == 1 && warnings[0].contains(told),
+        "not one warning:\n{}",
+        said.all()
+    );
+    // It goes on nevertheless
+    assert!(
+        said.stdout.contains("env.all-nodes-healthy"),
+        "{}",
+        said.all()
+    );
+    assert_eq!(objects.left(), [""; 0]);
+}

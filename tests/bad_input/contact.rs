@@ -195,18 +195,18 @@ fn tokens_lose_the_space_around_them() {
 }
 
 #[test]
-fn a_front_takes_the_same_token() {
+fn a_simulator_takes_the_same_token() {
     let (server, noted) = server(Before::Nothing);
     let kubeconfig = of(&format!("http://{}", server.address), "");
     let tool = Tool::new();
     tool.write(
         "config",
-        kubeconfig.replace("{token: s3cr3t-t0ken}", r#"{token: "front\n"}"#),
+        kubeconfig.replace("{token: s3cr3t-t0ken}", r#"{token: "nodes\n"}"#),
     );
-    let said = tool.run(&["simulate", "--join", "config", "--front", "front"]);
+    let said = tool.run(&["simulate", "--join", "config"]);
     assert_eq!(said.code, Some(2), "{}", said.all());
     let head = noted.lock().expect("not poisoned").concat();
-    assert!(head.contains("authorization: Bearer front\r\n"), "{head}");
+    assert!(head.contains("authorization: Bearer nodes\r\n"), "{head}");
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn everything_at_once() {
 fn numbers_of_nodes() {
     let tool = Tool::new();
     refused("no-nodes", &tool, &["--nodes", "0"]);
-    refused("few-nodes", &tool, &["--nodes", "3"]);
+    refused("few-nodes", &tool, &["--nodes", "2"]);
     refused("negative-nodes", &tool, &["--nodes=-1"]);
     refused("too-many-nodes", &tool, &["--nodes", "20001"]);
     refused("too-many-sockets", &tool, &["--serve", "--nodes", "2001"]);

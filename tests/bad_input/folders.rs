@@ -68,7 +68,7 @@ fn arguments_that_are_none() {
             &["simulate", "--join", "config", "--fault", "\u{1b}[31m"],
         ),
         (
-            "front",
+            "fault-of-the-way",
             &["simulate", "--join", "config", "--fault", "gone"],
         ),
         ("claim", &["explain", "net.service-ip-from-pot"]),

@@ -1,44 +1,25 @@
-//! Product faults, and everything that can lie between harness and server.
+//! Everything that can lie between harness and server.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use hybrid_sim::front::{Front, FrontFault, FrontOptions};
-use hybrid_sim::{ProductFault, Topology};
+use hybrid_sim::Topology;
+use hybrid_sim::interference::{Fault, Interference};
 use libtest_mimic::Trial;
 use tokio::sync::watch;
 use winconform::engine::RunOptions;
 use winconform_core::plan::Selection;
-use winconform_core::record::{Event, Exit, Line, RunView};
+use winconform_core::record::{Event, Line, RunView};
 use winconform_core::verdict::Verdict;
 
 use crate::harness::{Told, seeds, seeds_of_a_broken_world};
-use crate::kubelet::KUBELET;
 use crate::policy::mutating;
-use crate::products::{self, BROKEN_WORLD, HARNESS, PRODUCT, Product, of_the_front};
-use crate::scheduling;
+use crate::products::{self, BROKEN_WORLD, HARNESS, of_the_way};
+use crate::table;
 use crate::world::{
     Outcome, World, of_all_or, ran, selection, trial, undisturbed, within, within_of,
 };
 
-/// What takes long, and the term that leaves it out.
-const LONG: [(&str, &str); 3] = [
-    ("net.after-churn", "!net.after-churn"),
-    ("sample.dotnet-probes", "!sample.dotnet-probes"),
-    ("sched.", "!area=sched"),
-];
-
 pub(crate) fn trials() -> Vec<Trial> {
-    let product = PRODUCT.iter().map(|product| {
-        let name = format!("product::{}", product.fault);
-        trial(name, move || {
-            let view = seen(&[product.fault], Vec::new(), 1, of(product))?;
-            products::shows(&view, product)
-        })
-    });
-    let builds = BUILDS.iter().map(|product| {
-        let name = format!("builds::{}", product.fault);
-        trial(name, move || builds(product))
-    });
     let harness = HARNESS.into_iter().flat_map(|fault| {
         [
             trial(format!("harness::{fault}"), move || {
@@ -49,93 +30,19 @@ pub(crate) fn trials() -> Vec<Trial> {
             }),
         ]
     });
-    let kubelet = KUBELET.iter().map(|product| {
-        trial(format!("kubelet::{}", product.fault), move || {
-            let selection = match product.turns {
-                [] => of_all_or(&OF_EVERY_WAY),
-                _ => of(product),
-            };
-            let view = seen(&[product.fault], Vec::new(), 1, selection)?;
-            products::shows(&view, product)
-        })
-    });
     let boots = trial("a_node_boots_while_it_is_looked_at", boots);
     let silent = ["node-reboots", "node-vanishes"].map(|fault| {
         let name = format!("a_node_is_silent_while_it_is_looked_at::{fault}");
         trial(name, move || silent(fault))
     });
-    let trials = product.chain(kubelet).chain(builds).chain(harness);
-    trials.chain([boots]).chain(silent).collect()
+    harness.chain([boots]).chain(silent).collect()
 }
-
-/// There, unlike elsewhere, each pool has two nodes.
-const EACH_NODE: (&str, Verdict) = ("sample.win-webserver/each-node", Verdict::Pass);
-
-/// On a cluster of three builds: the samples of which each build has its own, and those on each of two
-/// nodes of a pool.
-const BUILDS: &[Product] = &[
-    Product::row(
-        "none",
-        &[("sample.iis-2019", Verdict::Pass), EACH_NODE],
-        Exit::Conformant,
-    ),
-    Product::row(
-        "crash-loop=windows-2019",
-        &[
-            ("sample.iis-2019", Verdict::Fail),
-            (
-                "sample.win-webserver/each-node[pool=windows-2019]",
-                Verdict::Fail,
-            ),
-            EACH_NODE,
-        ],
-        Exit::NotConformant,
-    ),
-    Product::row(
-        "servercore-crashes=node/windows-2022-b",
-        &[
-            ("sample.iis-2019", Verdict::Pass),
-            (
-                "sample.win-webserver/each-node[pool=windows-2022]",
-                Verdict::Fail,
-            ),
-            EACH_NODE,
-        ],
-        Exit::NotConformant,
-    ),
-    Product::row(
-        "handler-unknown=node/windows-2022-b",
-        &[
-            ("sample.iis-2019", Verdict::Pass),
-            (
-                "sample.win-webserver/each-node[pool=windows-2022]",
-                Verdict::Broken,
-            ),
-            EACH_NODE,
-        ],
-        Exit::CouldNotTell,
-    ),
-];
 
 /// Which fixture on Windows it is that stands when the node boots.
 const BOOTS_AT: [usize; 3] = [1, 3, 5];
 
 /// After which line of its record the node falls silent.
 const SILENT_AT: [usize; 4] = [100, 140, 170, 200];
-
-/// What is looked at where nothing is turned: by every way, what lasts, and what ends.
-const OF_EVERY_WAY: [&str; 10] = [
-    "area=env",
-    "reject.hostPID",
-    "sample.win-webserver",
-    "sample.win-webserver-service",
-    "sample.dotnet-probes",
-    "net.node-to-service-ip",
-    "net.pod-to-pod-ping",
-    "net.pod-to-pod-udp",
-    "net.after-churn",
-    "sched.preemption",
-];
 
 /// What is looked at through what lies between harness and server: some by every way.
 const OF_HARNESS: [&str; 5] = [
@@ -146,35 +53,15 @@ const OF_HARNESS: [&str; 5] = [
     "net.node-to-service-ip",
 ];
 
-/// All rows of whole runs here.
-pub(crate) fn rows() -> impl Iterator<Item = &'static Product> {
-    PRODUCT.iter().chain(KUBELET).chain(BUILDS)
-}
-
-/// The checks that are looked at while something is broken: all, less the long ones that it does not turn.
-fn of(product: &Product) -> Selection {
-    let turns = |area: &str| {
-        let scheduling = scheduling::turns(product.fault);
-        let turned = product.turns.iter().chain(scheduling);
-        let mut names = turned.map(|(name, _)| *name);
-        names.any(|name| name.starts_with(area))
-    };
-    let left_out = LONG.into_iter().filter(|(name, _)| !turns(name));
-    let left_out: Vec<_> = left_out.map(|(_, term)| term).collect();
-    of_all_or(&left_out)
-}
-
 /// Under a harness fault no check of a healthy cluster fails, and none that is broken passes.
 fn harness(fault: &'static str, seeds: u64, broken: &[&str]) -> Outcome {
-    let products = PRODUCT
-        .iter()
-        .filter(|product| broken.contains(&product.fault));
-    let products: Vec<_> = products.collect();
+    let rows = broken.iter().map(|fault| table::row("hybrid", fault));
+    let rows: Vec<_> = rows.collect();
     let mut told = Told::under(fault);
     for seed in 0..seeds {
-        let fault = fault.parse().expect("a fault of the front");
+        let fault = fault.parse().expect("a fault of the way");
         let view = seen(broken, vec![fault], seed, of_all_or(&OF_HARNESS))?;
-        told.add(seed, &view, products::tally(&view, &products))?;
+        told.add(seed, &view, products::tally(&view, &rows))?;
         let mut conclusions = view.checks.values().filter_map(|it| it.conclusion.as_ref());
         let fails = conclusions.any(|told| told.verdict == Verdict::Fail);
         if !broken.is_empty() && !fails {
@@ -186,26 +73,6 @@ fn harness(fault: &'static str, seeds: u64, broken: &[&str]) -> Outcome {
         return Err("all of it is untold".to_owned());
     }
     told.enough()
-}
-
-/// What is looked at on a cluster of three builds: the samples of which there is one of each.
-fn builds(product: &Product) -> Outcome {
-    let view = within_of(three_builds(), 1, async |world: &World| {
-        if let Ok(fault) = product.fault.parse::<ProductFault>() {
-            world.joined.faults().set(fault);
-        }
-        world.joined.shown().await;
-        let options = RunOptions {
-            selection: selection(&[
-                "sample.iis-2019",
-                "sample.iis-2022",
-                "sample.win-webserver/each-node",
-            ]),
-            ..world.whole("r1")
-        };
-        undisturbed(&world.cluster(), &options).await.view()
-    })?;
-    products::shows(&view, product)
 }
 
 /// A node that boots once what runs there has been looked at, or before: what is then to be seen is not
@@ -306,10 +173,10 @@ fn silent(fault: &'static str) -> Outcome {
     }
 }
 
-/// A whole run with this broken, and these faults of the front besides.
+/// A whole run with this broken, and these faults on the way besides.
 fn seen(
     broken: &[&str],
-    faults: Vec<FrontFault>,
+    faults: Vec<Fault>,
     seed: u64,
     selection: Selection,
 ) -> Result<RunView, String> {
@@ -320,27 +187,25 @@ fn seen(
 pub(crate) fn seen_of(
     topology: Topology,
     broken: &[&str],
-    mut faults: Vec<FrontFault>,
+    mut faults: Vec<Fault>,
     seed: u64,
     selection: Selection,
 ) -> Result<RunView, String> {
-    faults.extend(of_the_front(broken));
+    faults.extend(of_the_way(broken));
     within_of(topology, seed, async |world: &World| {
         for fault in broken.iter().filter_map(|fault| fault.parse().ok()) {
             world.joined.faults().set(fault);
         }
         world.joined.shown().await;
         let before = world.objects();
-        let front = FrontOptions { faults, seed };
-        let front = Front::before(world.server.client(), front).await;
-        let front = front.map_err(|error| error.to_string())?;
-        let cluster = world.behind(mutating(front.client(), broken));
+        let interference = Interference::new(faults, seed);
+        let client = interference.before(&world.server.client());
+        let cluster = world.behind(mutating(client, broken));
         let options = RunOptions {
             selection,
             ..world.whole("r1")
         };
         let ran = undisturbed(&cluster, &options).await;
-        front.stop().await;
         let view = ran.view()?;
         // What it says of what it left is true, and what it left can be removed
         let torn_down = view.torn_down.as_ref();

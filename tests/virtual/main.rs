@@ -17,17 +17,19 @@ mod runs;
 mod scheduling;
 #[path = "../world/suites.rs"]
 mod suites;
+#[path = "../world/table.rs"]
+mod table;
 
 mod cost;
 mod deadline;
 mod faults;
 mod killed;
-mod kubelet;
 mod outages;
 mod passing;
 mod policy;
 mod repeated;
 mod ring;
+mod rows;
 mod same;
 mod shown;
 mod signals;
@@ -47,6 +49,7 @@ fn main() {
         ring::trials(),
         same::trials(),
         together::trials(),
+        rows::trials(),
         faults::trials(),
         passing::trials(),
         outages::trials(),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use http::Request;
-use hybrid_sim::front::{Front, FrontOptions};
+use hybrid_sim::interference::Interference;
 use kube::client::Body;
 use libtest_mimic::Trial;
 use tokio::sync::watch;
@@ -88,8 +88,7 @@ fn taken() -> Outcome {
 fn met(faults: Outage, nth: usize, thief: Option<&'static str>) -> Result<(Ran, Outcome), String> {
     within(async |world: &World| {
         let before = world.objects();
-        let front = Front::before(world.server.client(), FrontOptions::default()).await;
-        let front = front.map_err(|error| error.to_string())?;
+        let interference = Interference::new(Vec::new(), 0);
         let options = RunOptions {
             selection: selection(&LOOKED_AT),
             ..world.settings("r1")
@@ -105,7 +104,7 @@ fn met(faults: Outage, nth: usize, thief: Option<&'static str>) -> Result<(Ran, 
             let begins = comes.wait_for(|comes| *comes).await.is_ok();
             assert!(begins, "the event comes");
             for (fault, lasts) in faults {
-                front.set(vec![fault.parse().expect("a fault of the front")]);
+                interference.set(vec![fault.parse().expect("a fault of the way")]);
                 let _ = timeout(Duration::from_secs(*lasts), pending::<()>()).await;
             }
             if let Some(thief) = thief {
@@ -115,18 +114,17 @@ fn met(faults: Outage, nth: usize, thief: Option<&'static str>) -> Result<(Ran, 
                 let taken = world.server.client().send(taking.expect("a request")).await;
                 assert!(taken.is_ok_and(|taken| taken.status().is_success()));
             }
-            front.set(Vec::new());
+            interference.set(Vec::new());
             pending::<Infallible>().await
         };
         let (_alive, signals) = watch::channel(0);
-        let cluster = world.behind(front.client());
+        let cluster = world.behind(interference.before(&world.server.client()));
         let ran = tokio::select! {
             biased;
             ran = ran(&cluster, &options, signals, listener) => ran,
             never = outage => match never {},
         };
-        let hits = front.counts().hits.values().sum::<u64>();
-        front.stop().await;
+        let hits = interference.hits().values().sum::<u64>();
         match hits {
             0 => Err("nothing met it".to_owned()),
             _ => Ok((ran, world.unchanged(&before))),

@@ -141,8 +141,8 @@ fn harness(fault: &'static str, hundredths: u32, seeds: u64, broken: &[&str]) ->
     let mut told = Told::under(fault);
     let mut failed = BTreeSet::new();
     for seed in 0..seeds {
-        let front = vec![fault.parse().expect("a fault of the front")];
-        let view = seen_of(two(), broken, front, seed, selection(&OF_RING))?;
+        let faults = vec![fault.parse().expect("a fault of the way")];
+        let view = seen_of(two(), broken, faults, seed, selection(&OF_RING))?;
         told.add(
             seed,
             &view,

@@ -1,119 +1,164 @@
-//! That every fault there is turns what is written down somewhere, and that every case is turned by one.
+//! That every fault there is has a row in the table, every row a fault, and every case a row that shows how
+//! it fails.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use hybrid_sim::ProductFault;
+use hybrid_sim::interference::Fault;
 use libtest_mimic::Trial;
 use winconform_core::claims::{Kind, Pattern};
 use winconform_core::verdict::Verdict;
 
-use crate::faults::rows;
-use crate::products::usual;
-use crate::scheduling;
+use crate::rows::healthy;
+use crate::scheduling::POLICIES;
+use crate::table::{self, NONE, ROWS, Row};
 use crate::world::{Outcome, SUITES, trial};
-
-const CROSS: &str = "src/engine/cross/mod.rs";
-const FAMILIES: &str = "src/engine/cross/families.rs";
-const WORLDS: &str = "tests/worlds/list.rs";
-
-/// Faults that no whole run here has, and the file with what they turn.
-const ELSEWHERE: &[(&str, &str)] = &[
-    ("ipv6-proxy-dead", FAMILIES),
-    ("ipv6-dropped", FAMILIES),
-    ("node-port-closed", CROSS),
-    ("traffic-cut-one-way", CROSS),
-    ("dns-wrong-address", CROSS),
-    ("dns-slow", CROSS),
-    ("mtu-black-hole", CROSS),
-    ("source-rewritten", CROSS),
-    ("hairpin-broken", CROSS),
-    ("own-address-dead", CROSS),
-    ("policy-ignored", CROSS),
-    ("policy-closed", CROSS),
-    ("ping-dropped", CROSS),
-    ("outbound-ping-answers", CROSS),
-    ("node-vanishes", WORLDS),
-    ("pull-fails", WORLDS),
-];
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
-        trial("every_fault_is_shown_once", every_fault),
-        trial("every_case_of_samples_and_scheduling_is_turned", every_case),
+        trial("every_fault_has_a_row_and_every_row_a_fault", every_fault),
+        trial("every_case_is_shown_to_fail", every_case),
+        trial("faults_of_one_class_turn_the_same", every_class),
     ]
 }
 
-/// Each fault of the catalogue has rows of whole runs, or is listed with the place that has them.
+/// What a list in the folder of the table says: a name, and what it waits for or who shows it instead.
+fn listed(name: &str) -> Result<BTreeMap<String, String>, String> {
+    let path = table::folder().join(name);
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("{name}: {error}"))?;
+    let lines = text
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let mut all = BTreeMap::new();
+    for line in lines {
+        let (key, value) = line
+            .split_once(' ')
+            .ok_or_else(|| format!("{name}: `{line}`"))?;
+        if all.insert(key.to_owned(), value.to_owned()).is_some() {
+            return Err(format!("{name}: {key} is listed twice"));
+        }
+    }
+    Ok(all)
+}
+
+/// Each fault of the catalogue has a row, or waits for a claim, or is listed with the test that has it.
 fn every_fault() -> Outcome {
     let known: BTreeSet<_> = ProductFault::catalogue().map(|info| info.name).collect();
-    let name = |fault: &'static str| fault.split('=').next().unwrap_or(fault);
-    let here: BTreeSet<_> = rows().map(|row| name(row.fault)).collect();
-    let mut elsewhere = BTreeSet::new();
+    let kind = |row: &'static Row| row.fault.split('=').next().unwrap_or_default();
+    let here: BTreeSet<_> = ROWS.iter().map(kind).collect();
+    let (awaited, elsewhere) = (listed("awaited.txt")?, listed("elsewhere.txt")?);
     let mut wrong = Vec::new();
-    for (fault, path) in ELSEWHERE {
-        if !elsewhere.insert(*fault) {
-            wrong.push(format!("{fault} is listed twice"));
+    let mut rows = BTreeSet::new();
+    for row in ROWS.iter() {
+        let fault = row.fault.as_str();
+        let is_policy = fault == NONE || POLICIES.contains(&fault);
+        if !is_policy && fault.parse::<ProductFault>().is_err() && fault.parse::<Fault>().is_err() {
+            wrong.push(format!("{fault} has a row and is no fault"));
         }
-        if !known.contains(fault) {
-            wrong.push(format!("{fault} is listed and no fault"));
+        if row.cause.is_none() != (fault == NONE) {
+            wrong.push(format!(
+                "{fault}: a cause is what is wrong has, and nothing else"
+            ));
         }
-        if here.contains(fault) {
-            wrong.push(format!("{fault} is listed and has a row"));
-        }
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
-        let text = std::fs::read_to_string(&path).map_err(|error| error.to_string())?;
-        if !text.contains(&format!("\"{fault}=")) {
-            wrong.push(format!("{fault} is not in {}", path.display()));
+        if !rows.insert((&row.topology, fault)) {
+            wrong.push(format!("{fault} has two rows on {}", row.topology));
         }
     }
     for fault in &known {
-        if !here.contains(fault) && !elsewhere.contains(fault) {
-            wrong.push(format!("{fault} is shown nowhere"));
+        let listed = awaited.contains_key(*fault) || elsewhere.contains_key(*fault);
+        if here.contains(fault) == listed {
+            wrong.push(format!(
+                "{fault} has {} row",
+                if listed { "both a list and a" } else { "no" }
+            ));
+        }
+    }
+    let claims = &SUITES.claims;
+    for (feature, claim) in &awaited {
+        if !claims.iter().any(|known| known.id.as_str() == claim) {
+            wrong.push(format!("{feature} waits for {claim}, which is no claim"));
+        }
+    }
+    for (name, file) in &elsewhere {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+        let text = std::fs::read_to_string(&path).map_err(|error| format!("{file}: {error}"))?;
+        let case = name.split('/').next().unwrap_or(name);
+        if !text.contains(case) {
+            wrong.push(format!("{name} is not in {file}"));
         }
     }
     none(&wrong)
 }
 
-/// Each case of the samples and of scheduling comes to something else under some fault, and that tells.
+/// Each case comes, under some fault, to what shows that its checks can fail: turning untold or skipped does
+/// not count.
 fn every_case() -> Outcome {
-    let mut wrong = Vec::new();
-    for case in &SUITES.cases {
-        if !["sample", "sched"].contains(&case.claim.area()) {
-            continue;
+    let mut shown = BTreeSet::new();
+    let mut all = BTreeMap::new();
+    for row in ROWS.iter() {
+        for check in healthy(&row.topology)?.checks.values() {
+            let (id, kind) = (check.planned.id.as_str(), check.planned.kind);
+            let case = id.split('[').next().unwrap_or(id).to_owned();
+            if row
+                .turns
+                .of(id)
+                .is_some_and(|verdict| fails(kind, *verdict))
+                || tells(row, id, kind)
+            {
+                shown.insert(case.clone());
+            }
+            all.insert(case, kind);
         }
-        let id = match &case.name {
-            Some(name) => format!("{}/{name}", case.claim),
-            None => case.claim.to_string(),
-        };
-        let turned = rows().any(|row| {
-            let turns = row.turns.iter().chain(scheduling::turns(row.fault));
-            turned(turns, &id, case.kind)
-        });
-        if !turned {
-            wrong.push(format!("{id} is turned by no fault"));
+    }
+    let elsewhere = listed("elsewhere.txt")?;
+    let mut wrong = Vec::new();
+    for case in all.keys() {
+        match (shown.contains(case), elsewhere.contains_key(case)) {
+            (false, false) => wrong.push(format!("{case} is shown to fail by no row")),
+            (true, true) => wrong.push(format!("{case} is listed and has a row")),
+            _ => {}
         }
     }
     none(&wrong)
 }
 
-/// Whether a row turns some check of a case to what tells. What a pattern says of points is left to the
-/// runs, which come to exactly what their row says.
-fn turned<'t>(turns: impl Iterator<Item = &'t (&'t str, Verdict)>, case: &str, kind: Kind) -> bool {
-    for (pattern, verdict) in turns {
-        let of_cases = pattern.split('[').next().unwrap_or(pattern);
-        if !Pattern::parse(of_cases).expect("a pattern").covers(case) {
-            continue;
-        }
-        if verdict.is_conclusive() && *verdict != usual(kind) {
-            return true;
-        }
-        // The first that names a check counts
-        if of_cases == *pattern {
-            return false;
+/// Whether a verdict shows that a check of this kind can fail.
+fn fails(kind: Kind, verdict: Verdict) -> bool {
+    match kind {
+        Kind::Capability | Kind::Requirement | Kind::Rejection => verdict == Verdict::Fail,
+        Kind::Limitation => matches!(verdict, Verdict::Fail | Verdict::LimitationLifted),
+        Kind::Advice => verdict == Verdict::Warn,
+        Kind::Evidence => false,
+    }
+}
+
+fn tells(row: &Row, id: &str, kind: Kind) -> bool {
+    let covers = |pattern: &String| Pattern::parse(pattern).is_ok_and(|it| it.covers(id));
+    kind == Kind::Evidence && row.tells.iter().any(covers)
+}
+
+/// Faults of a class are those that nothing tells apart: on the same nodes, at the same place, they turn the
+/// same checks.
+fn every_class() -> Outcome {
+    let mut wrong = Vec::new();
+    let classed = ROWS.iter().filter(|row| row.class.is_some());
+    let classed: Vec<_> = classed.collect();
+    let place = |row: &Row| row.fault.split_once('=').map(|(_, place)| place.to_owned());
+    for (at, one) in classed.iter().enumerate() {
+        for other in &classed[at + 1..] {
+            let same = one.class == other.class
+                && one.topology == other.topology
+                && place(one) == place(other);
+            if same && format!("{:?}", one.turns) != format!("{:?}", other.turns) {
+                wrong.push(format!(
+                    "{} and {} turn other checks",
+                    one.fault, other.fault
+                ));
+            }
         }
     }
-    false
+    none(&wrong)
 }
 
 fn none(wrong: &[String]) -> Outcome {

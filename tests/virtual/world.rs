@@ -117,6 +117,7 @@ impl World {
         let env = Env::simulated(EPOCH, seed, dial(hybrid_sim::connect));
         let options = ServerOptions {
             seed,
+            ip_families: topology.ip_families,
             ..ServerOptions::default()
         };
         let server = Server::start(&options).expect("a known version");

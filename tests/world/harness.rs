@@ -18,7 +18,7 @@ pub(crate) fn asked() -> Option<u64> {
 
 /// How many are tried in a healthy cluster.
 pub(crate) fn seeds() -> u64 {
-    asked().unwrap_or(8)
+    asked().unwrap_or(20)
 }
 
 /// How many are in one that is broken.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use winconform::transport::Env;
 
-use hybrid_sim::front::FrontFault;
+use hybrid_sim::interference::Fault;
 use hybrid_sim::{
     Build, FaultPlan, JoinOptions, Joined, NodeSpec, Pool, ProductFault, Topology, join,
 };
@@ -19,7 +19,7 @@ use winconform_core::way::{ApiRequest, Verb};
 
 use crate::admission::{House, Rule};
 use crate::asking::{self, send};
-use crate::fronted::fronted;
+use crate::interfered::interfered;
 use crate::list::{Bad, Nodes, World};
 use crate::others::Others;
 use crate::portal::{self, Portal};
@@ -226,8 +226,8 @@ impl Earth {
 
     async fn run(&self, world: &World, run_id: &str, joined: &Joined) -> Result<RunView, String> {
         let (durations, limits) = (durations(&world.bad), limits(&world.bad));
-        let (front, cluster) = fronted(&self.kubeconfig, 1, durations, limits).await?;
-        front.set(of_the_front(&world.bad));
+        let (interference, cluster) = interfered(&self.kubeconfig, 1, durations, limits).await?;
+        interference.set(of_the_way(&world.bad));
 
         let portal = match &world.bad {
             Bad::CaptiveProxy => Some(Portal::open().await),
@@ -283,7 +283,6 @@ impl Earth {
             _ = run(&cluster, &suites, &settings, &journal, signals) => {}
             () = meanwhile => {}
         }
-        front.stop().await;
         if let Some(rule) = rule {
             rule.remove(&self.admin.api).await?;
         }
@@ -308,16 +307,14 @@ impl Earth {
 }
 
 /// What is broken between the run and the API server.
-fn of_the_front(bad: &Bad) -> Vec<FrontFault> {
+fn of_the_way(bad: &Bad) -> Vec<Fault> {
     let faults = match bad {
-        Bad::Front(faults) => faults,
+        Bad::Way(faults) => faults,
         Bad::Hostile(_) => &["hostile-texts"][..],
         _ => &[],
     };
     let parsed = faults.iter().map(|fault| fault.parse());
-    parsed
-        .collect::<Result<_, _>>()
-        .expect("faults of the front")
+    parsed.collect::<Result<_, _>>().expect("faults of the way")
 }
 
 fn topology(nodes: Nodes) -> Topology {

@@ -27,7 +27,7 @@ pub(crate) enum Bad {
     /// A fault of nodes that sets in once the last of their probers stands.
     Vanishing(&'static str),
     /// Faults between the run and the API server.
-    Front(&'static [&'static str]),
+    Way(&'static [&'static str]),
     /// A rule for the run's namespaces.
     Admission(House),
     /// Faults of nodes, and whatever anybody says in the cluster or outside is hostile.
@@ -259,7 +259,7 @@ pub(crate) const WORLDS: &[World] = &[
     World {
         is: "exec_is_forbidden",
         nodes: Nodes::Hybrid,
-        bad: Bad::Front(&["answers-403=pods/exec"]),
+        bad: Bad::Way(&["answers-403=pods/exec"]),
         turns: &[
             turn("net.nodeport-external", &[Pass], ""),
             turn("net.*", &[Broken], r#"cannot get resource \"pods/exec\""#),
@@ -270,7 +270,7 @@ pub(crate) const WORLDS: &[World] = &[
     World {
         is: "the_api_server_restarts_in_mid_run",
         nodes: Nodes::Hybrid,
-        bad: Bad::Front(&["server-restarts=60"]),
+        bad: Bad::Way(&["server-restarts=60"]),
         turns: &[],
         shows: &[],
         exit: 0,

@@ -30,8 +30,8 @@ mod admission;
 #[path = "../world/asking.rs"]
 mod asking;
 mod earth;
-#[path = "../world/fronted.rs"]
-mod fronted;
+#[path = "../world/interfered.rs"]
+mod interfered;
 mod list;
 mod others;
 mod portal;

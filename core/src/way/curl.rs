@@ -1,29 +1,19 @@
-//! One curl session for many targets: what is sent, and how its output is taken apart.
-//!
-//! Everything goes by a configuration on standard input (`-K -`): nothing in it passes through a
-//! shell, `cmd /c` of a `HostProcess` exec included, and no URL limit applies. Transfers run one
-//! after the other, each with a marker behind it; bodies and `--parallel` exclude each other. All are
-//! one operation of curl: before 7.66 the first operation that fails ends the session (`next`), and
-//! Windows Server 2019 came with 7.55.
+//! One curl session for many targets: which curl to send it to, and how its output is taken apart.
 
-use super::exchange::{ExecReply, ExecRequest, ExitStatus, HttpGet, HttpReply};
+use super::exchange::{ExecReply, ExitStatus, HttpGet, HttpReply};
 use super::trouble::{Trouble, TroubleKind};
 use super::vantage::SourceKind;
+use crate::command::{Curl, Token};
 use crate::text::printable;
-use std::time::Duration;
 
 /// The programs to try at a vantage, best first, until a session does not say that its own is missing.
 /// A Windows pod of agnhost has a curl of its own beside the system's (kubernetes,
 /// `test/images/busybox/Dockerfile_windows`); a `HostProcess` exec needs full paths.
-pub fn candidates(kind: SourceKind) -> &'static [&'static str] {
+pub fn candidates(kind: SourceKind) -> &'static [Curl] {
     match kind {
-        SourceKind::LinuxPod | SourceKind::LinuxNode => &["curl"],
-        SourceKind::WindowsPod => &[
-            "C:\\Windows\\System32\\curl.exe",
-            "C:\\curl\\AMD64\\curl.exe",
-            "curl.exe",
-        ],
-        SourceKind::WindowsNode => &["C:\\Windows\\System32\\curl.exe"],
+        SourceKind::LinuxPod | SourceKind::LinuxNode => &[Curl::Linux],
+        SourceKind::WindowsPod => &[Curl::System, Curl::Agnhost, Curl::Windows],
+        SourceKind::WindowsNode => &[Curl::System],
         SourceKind::Outside => &[],
     }
 }
@@ -62,39 +52,14 @@ pub fn fitting(gets: &[HttpGet], most: usize) -> usize {
     fit.max(1).min(gets.len())
 }
 
-/// The exec that gets every target once. `token` must be unpredictable to whoever answers, since
-/// it divides the answers.
-pub fn session(
-    program: &str,
-    gets: &[HttpGet],
-    token: &str,
-    connect: Duration,
-    total: Duration,
-) -> ExecRequest {
-    // One write-out is for each URL. A connection that is used again leads to the same pod again: each
-    // is asked to be closed
-    let mut config = format!(
-        "silent\nshow-error\ngloboff\nnoproxy = \"*\"\nheader = \"Connection: close\"\n\
-         connect-timeout = {}\nmax-time = {}\n\
-         write-out = \"\\n@@{token} %{{http_code}} %{{url_effective}}\\n\"\n",
-        connect.as_secs().max(1),
-        total.as_secs().max(1),
-    );
-    for get in gets {
-        config.push_str(&format!("url = \"{}\"\n", get.url()));
-    }
-    // -q first: no configuration of the image's own
-    let argv = [program, "-q", "-K", "-"].map(str::to_owned).to_vec();
-    ExecRequest {
-        argv,
-        stdin: Some(config),
-    }
-}
-
 /// The replies in a session's output, one per target, in their order. The result lines are counted
 /// against the targets, and each has its target's URL, since an exec can lose output and still end with 0
 /// (kubernetes#124571).
-pub fn split(gets: &[HttpGet], token: &str, reply: &ExecReply) -> Result<Vec<HttpReply>, Trouble> {
+pub fn split(
+    gets: &[HttpGet],
+    token: &Token,
+    reply: &ExecReply,
+) -> Result<Vec<HttpReply>, Trouble> {
     let unrecognised = |why: String| reply.unrecognised(&why);
     match &reply.exit {
         ExitStatus::NotStarted(text) if is_missing(text) => {
@@ -193,6 +158,10 @@ mod tests {
     use super::*;
     use crate::way::exchange::Host;
 
+    fn token() -> Token {
+        Token::parse("t").expect("a token")
+    }
+
     fn gets(count: u8) -> Vec<HttpGet> {
         let get = |n| HttpGet {
             host: Host::Address([10, 96, 0, n].into()),
@@ -233,7 +202,7 @@ mod tests {
         let out = "<H1>one</H1>\n@@t 200 http://10.96.0.0:80/\n\n@@t 000 http://10.96.0.1:80/\n\
             three\r\n@@t 200 http://10.96.0.2:80/\r\n";
         let err = "curl: (7) Failed to connect to 10.96.0.1 port 80: Timed out\r\n";
-        let replies = split(&gets(3), "t", &reply(out, err, 0)).expect("three results");
+        let replies = split(&gets(3), &token(), &reply(out, err, 0)).expect("three results");
         let text = "Failed to connect to 10.96.0.1 port 80: Timed out".to_owned();
         assert_eq!(
             replies[0],
@@ -263,7 +232,7 @@ mod tests {
             // Those of others
             "body\n@@t 200 http://10.96.0.1:80/\nmore\n@@t 200 http://10.96.0.0:80/\n",
         ] {
-            let trouble = split(&gets(2), "t", &reply(out, "", 0)).expect_err(out);
+            let trouble = split(&gets(2), &token(), &reply(out, "", 0)).expect_err(out);
             assert_eq!(trouble.kind, TroubleKind::UnrecognisedOutput, "{out}");
         }
     }
@@ -271,7 +240,7 @@ mod tests {
     #[test]
     fn a_body_cannot_forge_a_result() {
         let out = "x\n@@guess 200 http://10.96.0.0:80/\ny\n@@t 404 http://10.96.0.0:80/\n";
-        let replies = split(&gets(1), "t", &reply(out, "", 0)).expect("one result");
+        let replies = split(&gets(1), &token(), &reply(out, "", 0)).expect("one result");
         let body = "x\n@@guess 200 http://10.96.0.0:80/\ny".to_owned();
         assert_eq!(replies[0], HttpReply::Answered { status: 404, body });
     }
@@ -280,33 +249,9 @@ mod tests {
     fn a_transfer_broken_in_the_middle_is_no_answer() {
         let err = "curl: (18) transfer closed with 10 bytes remaining to read\n";
         let out = "par\n@@t 200 http://10.96.0.0:80/\n";
-        assert!(split(&gets(1), "t", &reply(out, err, 18)).is_err());
+        assert!(split(&gets(1), &token(), &reply(out, err, 18)).is_err());
         // Nor when its message was lost on the way
-        assert!(split(&gets(1), "t", &reply(out, "", 18)).is_err());
-    }
-
-    #[test]
-    fn nothing_that_cmd_would_read_is_in_the_arguments() {
-        let exec = session(
-            "C:\\Windows\\System32\\curl.exe",
-            &gets(2),
-            "t",
-            Duration::from_secs(4),
-            Duration::from_secs(8),
-        );
-        let hostile = |arg: &String| arg.contains(['&', '|', '<', '>', '^', '%', ' ']);
-        assert!(!exec.argv.iter().any(hostile), "{:?}", exec.argv);
-    }
-
-    #[test]
-    fn all_transfers_are_one_operation() {
-        let seconds = Duration::from_secs;
-        let exec = session("curl", &gets(2), "t", seconds(4), seconds(8));
-        let config = "silent\nshow-error\ngloboff\nnoproxy = \"*\"\nheader = \"Connection: close\"\n\
-             connect-timeout = 4\nmax-time = 8\n\
-             write-out = \"\\n@@t %{http_code} %{url_effective}\\n\"\n\
-             url = \"http://10.96.0.0:80/\"\nurl = \"http://10.96.0.1:80/\"\n";
-        assert_eq!(exec.stdin.as_deref(), Some(config));
+        assert!(split(&gets(1), &token(), &reply(out, "", 18)).is_err());
     }
 
     #[test]
@@ -314,10 +259,10 @@ mod tests {
         for kind in SourceKind::ALL {
             let tried = candidates(kind);
             assert_eq!(tried.is_empty(), kind == SourceKind::Outside, "{kind:?}");
-            let known = |program: &&str| program.ends_with("curl") || program.ends_with("curl.exe");
-            assert!(tried.iter().all(known), "{tried:?}");
+            let has = |curl: &Curl| kind.shell().is_none_or(|os| curl.os() == os);
+            assert!(tried.iter().all(has), "{tried:?}");
         }
-        let full = |program: &&str| program.starts_with("C:\\");
+        let full = |curl: &Curl| curl.to_string().starts_with("C:\\");
         assert!(candidates(SourceKind::WindowsNode).iter().all(full));
     }
 
@@ -344,7 +289,7 @@ mod tests {
                 stderr: String::new(),
                 exit: ExitStatus::NotStarted(text.clone()),
             };
-            let trouble = split(&gets(1), "t", &reply).expect_err("trouble");
+            let trouble = split(&gets(1), &token(), &reply).expect_err("trouble");
             assert_eq!(trouble.kind, kind, "{text}");
         }
     }
@@ -367,7 +312,7 @@ mod tests {
             ("", "", 137, TroubleKind::UnrecognisedOutput),
         ] {
             let reply = reply(stdout, stderr, code);
-            let trouble = split(&gets(1), "t", &reply).expect_err("trouble");
+            let trouble = split(&gets(1), &token(), &reply).expect_err("trouble");
             assert_eq!(trouble.kind, kind, "{stdout} {stderr} {code}");
         }
     }

@@ -1,6 +1,5 @@
 //! What a way asks a transport to do, and what comes back: raw and bounded.
 
-use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -10,6 +9,7 @@ use serde_json::Value as Json;
 
 use super::failure::FailureClass;
 use super::trouble::{Trouble, TroubleKind};
+pub use crate::command::{ExecRequest, Host, HttpGet};
 use crate::facts::Facts;
 use crate::text::{bound, printable};
 
@@ -173,57 +173,6 @@ impl ApiReply {
     }
 }
 
-/// Where an HTTP GET goes to.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Host {
-    /// An address.
-    Address(IpAddr),
-    /// A name, which the vantage resolves.
-    Name(String),
-}
-
-impl Host {
-    /// An address or a name; `None` for what can be neither and must not be written into what
-    /// curl reads.
-    pub fn parse(text: &str) -> Option<Self> {
-        let of_names = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
-        match text.parse() {
-            Ok(address) => Some(Self::Address(address)),
-            Err(_) => ((1..=253).contains(&text.len()) && text.chars().all(of_names))
-                .then(|| Self::Name(text.to_owned())),
-        }
-    }
-}
-
-impl fmt::Display for Host {
-    /// As in a URL: IPv6 addresses in brackets.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Address(IpAddr::V4(address)) => write!(f, "{address}"),
-            Self::Address(IpAddr::V6(address)) => write!(f, "[{address}]"),
-            Self::Name(name) => f.write_str(name),
-        }
-    }
-}
-
-/// One HTTP GET inside the cluster.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct HttpGet {
-    /// The target.
-    pub host: Host,
-    /// The target's port.
-    pub port: u16,
-    /// Absolute path.
-    pub path: String,
-}
-
-impl HttpGet {
-    /// The URL.
-    pub fn url(&self) -> String {
-        format!("http://{}:{}{}", self.host, self.port, self.path)
-    }
-}
-
 /// What one HTTP GET brought.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -259,15 +208,6 @@ pub struct PingReply {
     pub answered: bool,
     /// What it printed, in the system's language.
     pub text: String,
-}
-
-/// A program run in a container through the API server.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct ExecRequest {
-    /// The program and its arguments; no shell.
-    pub argv: Vec<String>,
-    /// What it reads.
-    pub stdin: Option<String>,
 }
 
 /// How an exec ended.

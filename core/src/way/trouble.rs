@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::command::NotOn;
 use crate::text::bound;
 
 /// The most text kept of one trouble, in bytes.
@@ -133,5 +134,10 @@ impl Trouble {
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.kind.as_str(), self.detail)
+    }
+}
+impl From<NotOn> for Trouble {
+    fn from(not_on: NotOn) -> Self {
+        Self::new(TroubleKind::ToolMissing, not_on.to_string())
     }
 }

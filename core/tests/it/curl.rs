@@ -5,6 +5,8 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use winconform_core::command::{self, Curl, HttpSession, Token};
+use winconform_core::facts::Os;
 use winconform_core::way::{ExecReply, ExecRequest, ExitStatus, Host, HttpGet, HttpReply, curl};
 
 /// The paths of curls, written as PATH is; `ci/windows-programs/curl` builds and names them.
@@ -34,15 +36,15 @@ fn refusing() -> u16 {
     listener.local_addr().expect("it is bound").port()
 }
 
-fn ran(request: &ExecRequest) -> ExecReply {
-    let mut child = Command::new(&request.argv[0])
-        .args(&request.argv[1..])
+fn ran(program: &str, request: &ExecRequest) -> ExecReply {
+    let mut child = Command::new(program)
+        .args(&request.argv()[1..])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .expect("curl starts");
-    let input = request.stdin.as_deref().expect("a configuration");
+    let input = request.stdin().expect("a configuration");
     let mut stdin = child.stdin.take().expect("it is piped");
     stdin.write_all(input.as_bytes()).expect("curl reads it");
     drop(stdin);
@@ -78,8 +80,17 @@ fn a_refusal_leaves_the_answers_of_the_other_targets() {
         };
         let gets: Vec<_> = (0..4).map(get).collect();
         let limit = Duration::from_secs(8);
-        let reply = ran(&curl::session(program, &gets, "t0k", limit, limit));
-        let replies = curl::split(&gets, "t0k", &reply).expect(program);
+        let token = Token::parse("t0k").expect("a token");
+        let session = HttpSession {
+            curl: Curl::Linux,
+            gets: gets.clone(),
+            token: token.clone(),
+            connect: limit,
+            total: limit,
+        };
+        let request = command::Command::HttpSession(session).on(Os::Linux);
+        let reply = ran(program, &request.expect("of Linux"));
+        let replies = curl::split(&gets, &token, &reply).expect(program);
         assert_eq!(replies.len(), gets.len(), "{program}");
         for (index, reply) in replies.into_iter().enumerate() {
             match reply {

@@ -2,7 +2,7 @@
 //!
 //! A fault has a kind and a place. Whoever simulates something asks the [`FaultSet`] whether a
 //! kind holds where it stands; nothing else knows of faults. Faults of the way to the API server
-//! are not here: they are the front's.
+//! are not here: they are of `interference/`.
 //!
 //! | to change | open |
 //! |---|---|

@@ -7,7 +7,7 @@ use super::Memory;
 use crate::fault::FaultKind;
 use crate::network::{self, Backend, Origin, Outcome, Request};
 use crate::program::serve::{self, Exchange};
-use crate::program::{self, End, Input};
+use crate::program::{self, Input, Started};
 use crate::world::Key;
 use crate::world::Page;
 
@@ -64,8 +64,7 @@ impl Memory {
         let place = self.places.get(&(key.clone(), container.name.clone()));
         command.zip(place).is_some_and(|(command, place)| {
             let started = program::start(place, command, &Input::default(), &self.view());
-            let followed = started.follow(&self.view());
-            followed.end == End::Ended && followed.ran.code == 0
+            matches!(started, Started::Ended(ran) if ran.code == 0)
         })
     }
 }

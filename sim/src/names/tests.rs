@@ -300,7 +300,6 @@ fn records_are_those_of_the_dns_specification() {
 }
 
 /// System: resolv.conf(5) on Linux; on Windows dns-pod-service.md, "DNS resolution on Windows nodes".
-/// The others: Kubernetes, test/e2e/windows/dns.go, and Microsoft, `nslookup set search`.
 #[test]
 fn resolvers_complete_names_each_in_its_way() {
     // `{}` is the name as it is
@@ -319,12 +318,6 @@ fn resolvers_complete_names_each_in_its_way() {
         (WINDOWS, Resolver::System, "a", last(suffix)),
         (WINDOWS, Resolver::System, "a.b", vec!["{}"]),
         (WINDOWS, Resolver::System, "a.b.c.d.e.f", vec!["{}"]),
-        (Pool::Linux, Resolver::Bind, "a", last(&all)),
-        (Pool::Linux, Resolver::Bind, "a.b", first(&all)),
-        (WINDOWS, Resolver::Bind, "a", last(suffix)),
-        (WINDOWS, Resolver::Bind, "a.b", first(suffix)),
-        (WINDOWS, Resolver::WindowsNslookup, "a", last(suffix)),
-        (WINDOWS, Resolver::WindowsNslookup, "a.b", last(suffix)),
     ] {
         let (world, origin) = pod_on(pool, false, Told::default());
         let query = Query {
@@ -720,27 +713,12 @@ fn every_name_that_is_asked_for_costs_its_time() {
             "web.app.svc.cluster.local",
             (1, true, 4),
         ),
-        (
-            WINDOWS,
-            Resolver::WindowsNslookup,
-            slow,
-            "web",
-            (1, false, 4),
-        ),
-        (WINDOWS, Resolver::Bind, slow, "web", (1, true, 4)),
         (linux, system, down, "web", (1, false, 10)),
         (linux, Resolver::Cares, down, "web", (1, false, 14)),
         // Go asks for all four forms
         (linux, go, down, "web", (4, false, 40)),
         (WINDOWS, go, down, "web", (1, false, 10)),
         (WINDOWS, system, down, "web", (1, false, 10)),
-        (
-            WINDOWS,
-            Resolver::WindowsNslookup,
-            down,
-            "web",
-            (1, false, 4),
-        ),
     ] {
         assert_eq!(
             asked(pool, by, fault, name),

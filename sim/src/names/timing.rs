@@ -45,8 +45,6 @@ pub(super) fn exchange(by: Resolver, os: Os, servers: &[Option<Duration>]) -> He
 fn questions(by: Resolver, os: Os, servers: usize) -> (Vec<Sent>, Duration) {
     match (by, os) {
         (_, _) if servers == 0 => (Vec::new(), Duration::ZERO),
-        (Resolver::WindowsNslookup, _) => nslookup(),
-        (Resolver::Bind, _) => rounds(servers, 3, |_, _| 5_000),
         (_, Os::Windows) => windows(servers),
         // resolv.conf(5): `timeout:5`, `attempts:2`. glibc, resolv/res_send.c: a further server gets
         // twice what the one before has, divided by how many there are, in whole seconds
@@ -110,12 +108,6 @@ fn windows(servers: usize) -> (Vec<Sent>, Duration) {
     (sent.collect(), until)
 }
 
-/// nslookup.exe asks one server twice for 2 s, as it says itself (acs-engine issue 2027: "timeout was
-/// 2 seconds").
-fn nslookup() -> (Vec<Sent>, Duration) {
-    rounds(1, 2, |_, _| 2_000)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,9 +134,6 @@ mod tests {
             (Resolver::System, windows, 1, 10_000),
             (Resolver::System, windows, 3, 10_000),
             (Resolver::Go, windows, 1, 10_000),
-            (Resolver::WindowsNslookup, windows, 1, 4_000),
-            (Resolver::Bind, linux, 1, 15_000),
-            (Resolver::Bind, windows, 1, 15_000),
             (Resolver::System, linux, 0, 0),
         ] {
             let seen = heard(by, os, &vec![DEAD; dead]);
@@ -159,7 +148,6 @@ mod tests {
             (Resolver::Go, Os::Linux, 5_002),
             (Resolver::Cares, Os::Linux, 2_002),
             (Resolver::System, Os::Windows, 1_002),
-            (Resolver::Bind, Os::Linux, 5_002),
         ] {
             let seen = heard(by, os, &[DEAD, PROMPT]);
             assert_eq!(seen, (Some(1), millis), "{by:?} on {os:?}");
@@ -169,8 +157,6 @@ mod tests {
             heard(Resolver::System, Os::Windows, &third),
             (Some(2), 2_002)
         );
-        let own = heard(Resolver::WindowsNslookup, Os::Windows, &[DEAD, PROMPT]);
-        assert_eq!(own, (None, 4_000), "nslookup.exe asks the first alone");
     }
 
     #[test]
@@ -198,13 +184,6 @@ mod tests {
             (Resolver::Cares, Os::Linux, 3_000, (Some(0), 5_000)),
             (Resolver::System, Os::Windows, 9_999, (Some(0), 9_999)),
             (Resolver::System, Os::Windows, 10_000, (None, 10_000)),
-            (
-                Resolver::WindowsNslookup,
-                Os::Windows,
-                1_999,
-                (Some(0), 1_999),
-            ),
-            (Resolver::WindowsNslookup, Os::Windows, 2_000, (None, 4_000)),
         ] {
             let seen = heard(by, os, &[Some(Duration::from_millis(millis))]);
             assert_eq!(seen, expected, "{by:?} on {os:?}, {millis} ms");

@@ -22,7 +22,7 @@ pub(crate) fn of(
         (Family::Busybox, _) => (&[], &["sh", "-c", ":"]),
         (Family::Pause, _) => (&["/pause"], &[]),
         (Family::HostProcessBase, _) => (&[], &[]),
-        (Family::Component, _) => (&["/component"], &[]),
+        (Family::Component, _) => (&["component"], &[]),
     };
     let words = |list: &[&str]| {
         list.iter()

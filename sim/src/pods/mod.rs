@@ -28,6 +28,5 @@ mod status;
 mod stop;
 #[cfg(test)]
 mod tests;
-mod trap;
 mod volumes;
 pub(crate) mod watch;

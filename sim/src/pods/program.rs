@@ -36,7 +36,7 @@ impl Slot<'_> {
                 print(Stream::Out, prints.as_bytes());
                 std::future::pending().await
             }
-            Started::Ended(_) | Started::GoesOn { .. } | Started::Refused(_) => {
+            Started::Ended(_) | Started::Refused(_) => {
                 unreachable!("it has been played, or was not started")
             }
         }

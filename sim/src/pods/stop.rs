@@ -7,11 +7,10 @@ use tokio::time::Instant;
 
 use super::book::Role;
 use super::container::Slot;
-use super::trap;
 use crate::clock;
 use crate::fault::FaultKind;
 use crate::log::Stream;
-use crate::program::{self, End, Followed, Input};
+use crate::program;
 use crate::topology::Os;
 
 /// kubelet, `minimumGracePeriodInSeconds`.
@@ -82,12 +81,6 @@ pub(super) fn reaction(os: Os, argv: &[String], first: bool) -> Option<Reaction>
                 prints: "",
             })
         }
-        // serve_hostname.go: it awaits the pod's deletion, for a minute
-        ("agnhost", Some("serve-hostname")) => Some(Reaction {
-            code: 0,
-            after: Duration::from_mins(1),
-            prints: "",
-        }),
         ("agnhost", _) => Reaction::with(2),
         ("pause", _) => Reaction::with(0),
         _ => None,
@@ -141,8 +134,8 @@ impl Slot<'_> {
             let all = cluster.clock.real(LEAST);
             clock::elapse(all.saturating_sub(told.elapsed())).await;
         };
-        let reaction = match trap::handler(argv).filter(|_| os == Os::Linux) {
-            Some(handler) => self.trapped(&handler),
+        let reaction = match program::trap(argv).filter(|_| os == Os::Linux) {
+            Some(trap) => self.trapped(&trap),
             None => reaction(os, argv, !shared),
         };
         match reaction {
@@ -173,23 +166,13 @@ impl Slot<'_> {
         }
     }
 
-    /// What a shell does on its trap, which is run by itself: it knows no variable that the script has
-    /// set. None where the script goes on behind it.
-    fn trapped(self, handler: &str) -> Option<Reaction> {
-        let mut place = None;
-        self.book(|container| place.clone_from(&container.place));
-        let world = self.cluster.world();
-        let view = self.cluster.view(&world);
-        let argv = ["sh", "-c", handler].map(str::to_owned);
-        let Followed { ran, end } =
-            program::start(&place?, &argv, &Input::default(), &view).follow(&view);
-        self.print(Stream::Out, &ran.stdout);
-        self.print(Stream::Error, &ran.stderr);
-        let ends = trap::exits(handler) && end == End::Ended;
+    /// What a shell does on its trap. None where it goes on behind it.
+    fn trapped(self, trap: &program::Trap) -> Option<Reaction> {
+        self.print(Stream::Out, &trap.ran.stdout);
         // It is heard of when the command is over that runs meanwhile
-        ends.then(|| Reaction {
-            code: ran.code,
-            after: Duration::from_secs(1) + ran.lasted(),
+        trap.ends.then(|| Reaction {
+            code: trap.ran.code,
+            after: Duration::from_secs(1) + trap.ran.lasted(),
             prints: "",
         })
     }
@@ -203,7 +186,7 @@ impl Slot<'_> {
             let variable = place.env.get("TERMINATION_MESSAGE_PATH");
             let path = variable.map_or("/dev/termination-log", String::as_str);
             // It ignores an error as well
-            let _ = place.files.write(path, text.as_bytes(), false);
+            let _ = place.files.write(path, text.as_bytes());
         }
     }
 

@@ -59,8 +59,7 @@ async fn probes_reach_what_they_name_from_the_node() {
     let health = |service: &str| json!(["grpc-health-checking", format!("--service={service}")]);
     let grpc = |port: u16| json!({"grpc": {"port": port, "service": "a"}});
     let netexec = json!(["netexec", "--http-port=80"]);
-    let files = json!({"args": ["test-webserver"]});
-    life.create("ws2022-a", "web", files);
+    life.create("ws2022-a", "web", json!({"args": netexec}));
     life.0.pass(30).await;
     let web = life.pod("web")["status"]["podIP"].clone();
     let get = |host: &Value, port: u16, path: &str| json!({"httpGet": {"host": host, "port": port, "path": path}});
@@ -87,7 +86,7 @@ async fn probes_reach_what_they_name_from_the_node() {
         (
             "missing",
             json!(["pause"]),
-            get(&web, 80, "/nothing"),
+            get(&web, 80, "/echo?code=404"),
             Err("HTTP probe failed with statuscode: 404"),
         ),
         ("opened", json!(["pause"]), open(&web, 80), Ok(())),

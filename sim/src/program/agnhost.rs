@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
+use super::forms::Call;
 use super::net::Net;
-use super::{Place, Ran, Refusal, Started, connect};
+use super::{Place, Ran, Started, connect};
 use crate::topology::Os;
 use crate::world::Page;
 
 /// Runs `agnhost ARGS`.
-pub(super) fn run(place: &Place, args: &[String], net: &dyn Net) -> Started {
-    let Some((command, args)) = args.split_first() else {
-        return Refusal::not_simulated("agnhost without a subcommand");
-    };
+pub(super) fn run(call: &Call<'_>) -> Option<Started> {
+    let (command, args) = call.args.split_first()?;
+    let (place, net) = (call.place(), call.seat);
     let serves =
         |port: Result<u16, String>, udp: Result<Option<u16>, String>, page| match (port, udp) {
             (Ok(port), Ok(udp)) => serves(port, udp, page),
@@ -24,7 +24,7 @@ pub(super) fn run(place: &Place, args: &[String], net: &dyn Net) -> Started {
                 Started::Ended(Ran::complains(format!("Error: {error}\n"), 1))
             }
         };
-    match command.as_str() {
+    Some(match command.as_str() {
         // pause.go
         "pause" => Started::Stays {
             prints: "Paused\nSignals registered\n".to_owned(),
@@ -37,9 +37,7 @@ pub(super) fn run(place: &Place, args: &[String], net: &dyn Net) -> Started {
             };
             serves(port(args, "http-port", 8080), udp, Page::Netexec)
         }
-        "test-webserver" => serves(port(args, "port", 80), Ok(None), Page::Files),
-        "grpc-health-checking" => health(args),
-        "serve-hostname" => serves(port(args, "port", 9376), Ok(None), Page::Hostname),
+        "grpc-health-checking" => health(args)?,
         "connect" => Started::Ended(connect::run(args, net)),
         // dns/common.go: joined with commas
         "dns-suffix" => Started::Ended(match net.settings().searches {
@@ -48,36 +46,21 @@ pub(super) fn run(place: &Place, args: &[String], net: &dyn Net) -> Started {
             }
             suffixes => Ran::prints(suffixes.join(",") + "\n"),
         }),
-        // dns/dns.go: the words of the first line, under Linux alone; dns_windows.go: all servers
-        "dns-server-list" => Started::Ended(match &net.settings().servers[..] {
-            [] if place.os == Os::Linux => {
-                Ran::complains("panic: Could not find DNS search list!\n", 2)
-            }
-            [first, ..] if place.os == Os::Linux => Ran::prints(format!("{first}\n")),
-            all => {
-                let all: Vec<String> = all.iter().map(ToString::to_string).collect();
-                Ran::prints(all.join(",") + "\n")
-            }
-        }),
-        // dns/common.go: the file, and an end of line
-        "etc-hosts" => Started::Ended(Ran::prints(hosts(place, net) + "\n")),
-        // k8s.io/component-base/cli prints what cobra calls the root: `app`
-        "--version" => Started::Ended(Ran::prints("app version 2.53\n")),
-        other => Refusal::not_simulated(&format!("agnhost {other}")),
-    }
+        // cobra's, of which the first line is enough to tell it by
+        "help" => Started::Ended(Ran::prints(
+            "The agnhost image contains various binaries used in Kubernetes e2e tests.\n",
+        )),
+        _ => return None,
+    })
 }
 
-/// The kubelet's file on Linux (`pkg/kubelet/kubelet_pods.go`, `nodeHostsFileContent`); an untouched one
-/// on Windows, whose lines are comments.
+/// The kubelet's file on Linux (`pkg/kubelet/kubelet_pods.go`, `nodeHostsFileContent`).
 pub(super) fn hosts(place: &Place, net: &dyn Net) -> String {
-    match place.os {
-        Os::Linux => format!(
-            "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n\
-             fe00::\tip6-localnet\nfe00::\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n{}",
-            own_lines(place, net)
-        ),
-        Os::Windows => HOSTS.replace('\n', "\r\n"),
-    }
+    format!(
+        "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n\
+         fe00::\tip6-localnet\nfe00::\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n{}",
+        own_lines(place, net)
+    )
 }
 
 /// The pod's name for each of its addresses.
@@ -92,36 +75,11 @@ fn own_lines(place: &Place, net: &dyn Net) -> String {
     let lines = own.map(|address| format!("{address}\t{}\n", place.hostname));
     lines.collect::<Vec<_>>().concat()
 }
-/// The file that Windows comes with.
-const HOSTS: &str = "\
-# Copyright (c) 1993-2009 Microsoft Corp.
-#
-# This is a sample HOSTS file used by Microsoft TCP/IP for Windows.
-#
-# This file contains the mappings of IP addresses to host names. Each
-# entry should be kept on an individual line. The IP address should
-# be placed in the first column followed by the corresponding host name.
-# The IP address and the host name should be separated by at least one
-# space.
-#
-# Additionally, comments (such as these) may be inserted on individual
-# lines or following the machine name denoted by a '#' symbol.
-#
-# For example:
-#
-#      102.54.94.97     rhino.acme.com          # source server
-#       38.25.63.10     x.acme.com              # x client host
-
-# localhost name resolution is handled within DNS itself.
-#	127.0.0.1       localhost
-#	::1             localhost
-";
 
 fn serves(port: u16, udp: Option<u16>, page: Page) -> Started {
     Started::Serves {
         prints: match page {
             Page::Netexec => format!("Started HTTP server on port {port}\n"),
-            Page::Hostname => format!("Serving on port {port}.\n"),
             _ => String::new(),
         },
         listening_udp: udp.into_iter().map(|port| (port, page.clone())).collect(),
@@ -132,33 +90,33 @@ fn serves(port: u16, udp: Option<u16>, page: Page) -> Started {
 
 /// grpc-health-checking/grpc-health-checking.go: always healthy, as without
 /// `--delay-unhealthy-sec`; the log's times are left out.
-fn health(args: &[String]) -> Started {
-    for simulated_not in ["delay-unhealthy-sec", "tls-cert-file"] {
-        if flag(args, simulated_not).is_some_and(|value| !value.starts_with('-')) {
-            let what = format!("agnhost grpc-health-checking --{simulated_not}");
-            return Refusal::not_simulated(&what);
-        }
+fn health(args: &[String]) -> Option<Started> {
+    let others = ["delay-unhealthy-sec", "tls-cert-file"];
+    if others.iter().any(|name| flag(args, name).is_some()) {
+        return None;
     }
-    match (port(args, "port", 5000), port(args, "http-port", 8080)) {
-        (Ok(port), Ok(http)) => {
-            let service = flag(args, "service").unwrap_or_default().into();
-            Started::Serves {
-                listening: BTreeMap::from([
-                    (http, Page::HealthControl),
-                    (port, Page::Health { service }),
-                ]),
-                listening_udp: BTreeMap::new(),
-                warm_up: WARM_UP,
-                prints: format!(
-                    "Http server starting to listen on :{http}\n\
+    Some(
+        match (port(args, "port", 5000), port(args, "http-port", 8080)) {
+            (Ok(port), Ok(http)) => {
+                let service = flag(args, "service").unwrap_or_default().into();
+                Started::Serves {
+                    listening: BTreeMap::from([
+                        (http, Page::HealthControl),
+                        (port, Page::Health { service }),
+                    ]),
+                    listening_udp: BTreeMap::new(),
+                    warm_up: WARM_UP,
+                    prints: format!(
+                        "Http server starting to listen on :{http}\n\
                      gRPC server starting to listen on :{port}\n"
-                ),
+                    ),
+                }
             }
-        }
-        (Err(error), _) | (_, Err(error)) => {
-            Started::Ended(Ran::complains(format!("Error: {error}\n"), 1))
-        }
-    }
+            (Err(error), _) | (_, Err(error)) => {
+                Started::Ended(Ran::complains(format!("Error: {error}\n"), 1))
+            }
+        },
+    )
 }
 
 /// Between the start of a server and its first answer.

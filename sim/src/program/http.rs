@@ -1,5 +1,6 @@
 //! An HTTP exchange as programs see it, without its bytes.
 
+#[cfg(test)]
 use crate::clock;
 
 /// A request.
@@ -127,17 +128,8 @@ impl Answer {
         }
     }
 
-    /// The media type that it is labelled with.
-    pub(crate) fn content_type(&self) -> &str {
-        let labelled = self.headers.iter().find(|(key, _)| *key == "Content-Type");
-        match labelled {
-            Some((_, value)) => value,
-            None if self.sniffed => PLAIN,
-            None => "",
-        }
-    }
-
     /// The status line and the headers, as net/http orders them, with the empty line behind.
+    #[cfg(test)]
     pub(crate) fn head(&self) -> String {
         let mut head = format!("HTTP/1.1 {} {}\r\n", self.status, phrase(self.status));
         let date = clock::now()

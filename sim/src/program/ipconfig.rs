@@ -5,33 +5,23 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use super::forms::Call;
 use super::net::Net;
-use super::{Place, Ran};
+use super::{Place, Ran, Started};
 use crate::network::Origin;
 
-/// Runs `ipconfig ARGS`.
-pub(super) fn run(place: &Place, args: &[String], net: &dyn Net) -> Ran {
-    let all = match args
-        .first()
-        .map(|arg| arg.to_ascii_lowercase().replacen('-', "/", 1))
-    {
-        None => false,
-        Some(flag) if flag == "/all" => true,
-        // The resolver's cache is none of the simulator's
-        Some(flag) if flag == "/flushdns" => {
-            return Ran::prints(
-                "\r\nWindows IP Configuration\r\n\r\nSuccessfully flushed the DNS Resolver Cache.\r\n",
-            );
-        }
-        Some(flag) => {
-            return Ran {
-                code: 1,
-                ..Ran::prints(format!(
-                    "\r\nError: unrecognized or incomplete command line: {flag}\r\n"
-                ))
-            };
-        }
+/// Runs `ipconfig` and `ipconfig /all`.
+pub(super) fn run(call: &Call<'_>) -> Option<Started> {
+    let all = match call.args {
+        [] => false,
+        [flag] if flag == "/all" => true,
+        _ => return None,
     };
+    Some(Started::Ended(tell(call.place(), all, call.seat)))
+}
+
+/// What is told of an adapter.
+pub(super) fn tell(place: &Place, all: bool, net: &dyn Net) -> Ran {
     let settings = net.settings();
     let address = net.source(Ipv4Addr::UNSPECIFIED.into()).to_string();
     let pod = matches!(place.origin, Origin::Pod(_));
@@ -109,14 +99,14 @@ fn dotted(name: &str, value: &str) -> String {
 mod tests {
     use super::*;
     use crate::image::Family;
-    use crate::program::table::Table;
-    use crate::program::tests::{argv, place};
+    use crate::program::network_table::Table;
+    use crate::program::tests::place;
     use crate::topology::Os;
 
     #[test]
     fn the_name_servers_and_the_suffix_are_in_it() {
         let place = place(Os::Windows, Family::Servercore);
-        let ran = run(&place, &argv(&["/all"]), &Table::new(Os::Windows));
+        let ran = tell(&place, true, &Table::new(Os::Windows));
         let text = String::from_utf8(ran.stdout).expect("text");
         for line in [
             "   Host Name . . . . . . . . . . . . : prober\r\n",

@@ -159,7 +159,7 @@ pub(crate) fn get(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::table::Table;
+    use crate::program::network_table::Table;
     use crate::world::Page;
 
     const SECOND: Duration = Duration::from_secs(1);
@@ -168,7 +168,7 @@ mod tests {
         Table::new(os)
             .name("web.test", Lookup::Address([10, 0, 0, 1].into()))
             .name("gone.test", Lookup::TimedOut)
-            .page([10, 0, 0, 1], 80, Page::Files)
+            .page([10, 0, 0, 1], 80, Page::Iis)
             .peer([10, 0, 0, 1], 81, Speaks::Resets)
             .peer([10, 0, 0, 1], 443, Speaks::Tls)
             .link([10, 0, 0, 2], 80, Link::TimedOut)

@@ -7,13 +7,12 @@
 //! never imitated.
 
 mod agnhost;
-mod cmd;
 mod connect;
 mod curl;
 #[cfg(test)]
 mod differential;
-#[cfg(test)]
-mod documented;
+mod file;
+mod forms;
 mod go;
 pub(crate) mod http;
 mod input;
@@ -21,34 +20,29 @@ mod ipconfig;
 pub(crate) mod kubelet;
 mod net;
 mod netexec;
-mod nslookup;
+#[cfg(test)]
+mod network_table;
 pub(crate) mod outside;
 mod ping;
 mod powershell;
 mod ran;
-mod script;
 mod seat;
 pub(crate) mod serve;
 mod shell;
 mod system;
 #[cfg(test)]
-mod table;
-#[cfg(test)]
 mod transcripts;
 mod turns;
-mod windows;
 
 pub(crate) use input::Input;
-pub(crate) use ran::{End, Followed, Piece, Ran, Rest};
+pub(crate) use ran::{Piece, Ran};
+pub(crate) use shell::{Trap, trap};
 pub(crate) use turns::Turns;
-pub(crate) use windows::CONTROL_C;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-
-use jiff::Timestamp;
 
 use crate::files::Files;
 use crate::image::Family;
@@ -85,35 +79,27 @@ pub(crate) struct View<'a> {
     pub(crate) world: &'a World,
     /// Gives each connection a turn of its own.
     pub(crate) turns: &'a Turns,
-    /// The time of a clock that goes right.
-    pub(crate) now: Timestamp,
 }
 
-/// How deep commands may stand in each other. Each takes its part of a thread's stack, and no suite
-/// nests more than a few.
+/// How deep requests may stand in each other, by way of servers that ask others too. Each takes its part
+/// of a thread's stack, and no suite nests more than a few.
 const DEEPEST: u32 = 32;
 
 /// How many requests one program may make in all, by way of servers that ask others too: each of
 /// several nested `/dial` multiplies them.
 const MOST_ASKED: u32 = 10_000;
 
-/// How many commands and turns of loops one program may run before it gives its thread back, those of
-/// its substitutions and of the servers that it asks included.
-const MOST_STEPS: u32 = 100_000;
-
 /// What a program has done of what it may do at once.
 #[derive(Debug, Default)]
 struct Spent {
     asked: Cell<u32>,
-    steps: Cell<u32>,
 }
 
-/// A view, and how deep the program that has it stands in others.
+/// A view, and how deep the server that has it stands in others.
 #[derive(Clone, Copy)]
 struct Sight<'a> {
     world: &'a World,
     turns: &'a Turns,
-    now: Timestamp,
     depth: u32,
     spent: &'a Spent,
 }
@@ -123,7 +109,6 @@ impl<'a> Sight<'a> {
         Self {
             world: view.world,
             turns: view.turns,
-            now: view.now,
             depth: 0,
             spent,
         }
@@ -136,30 +121,12 @@ impl<'a> Sight<'a> {
         (before < MOST_ASKED).then_some(())
     }
 
-    /// Takes down a step of a script; `None` where there were too many.
-    fn steps(self) -> Option<()> {
-        let before = self.spent.steps.get();
-        self.spent.steps.set(before.saturating_add(1));
-        (before < MOST_STEPS).then_some(())
-    }
-
-    /// That of a command in this one.
-    fn deeper(self) -> Result<Self, Ran> {
-        if self.depth >= DEEPEST {
-            return Err(Refusal::instead_of("commands nested so deep"));
-        }
-        Ok(Self {
+    /// That of a server that it asks.
+    fn deeper(self) -> Option<Self> {
+        (self.depth < DEEPEST).then_some(Self {
             depth: self.depth + 1,
             ..self
         })
-    }
-
-    /// That of a command some time after the beginning.
-    fn later(self, passed: Duration) -> Self {
-        Self {
-            now: self.now.checked_add(passed).unwrap_or(self.now),
-            ..self
-        }
     }
 }
 
@@ -184,8 +151,6 @@ pub(crate) enum Started {
     },
     /// It runs until it is ended.
     Stays { prints: String },
-    /// It has done something, and does more: sooner or later it ends, serves or stays.
-    GoesOn { ran: Ran, rest: Rest },
     /// It has come to its end.
     Ended(Ran),
     /// There is no such program.
@@ -237,26 +202,6 @@ impl Refusal {
     }
 }
 
-/// Runs a program in a container, as the runtime does.
-pub(crate) fn start(place: &Place, argv: &[String], input: &Input, view: &View<'_>) -> Started {
-    if place.family == Family::Component {
-        return component(argv);
-    }
-    let spent = Spent::default();
-    let view = &Sight::new(view, &spent);
-    let seat = Seat { place, view: *view };
-    let place = &Place {
-        files: place.files.over(system::files(&seat)),
-        ..place.clone()
-    };
-    if place.host_process {
-        // hcsshim, internal/jobcontainers/jobcontainer.go: the command line of a job container runs
-        // through `cmd /c`
-        return cmd::run(place, &windows::command_line(argv), input, view);
-    }
-    launch(place, argv, input, view)
-}
-
 /// What an image of the cluster's own runs: it stays, and what it does is done by `network` and `names`.
 fn component(argv: &[String]) -> Started {
     let file = argv.first().map_or("", String::as_str);
@@ -266,43 +211,67 @@ fn component(argv: &[String]) -> Started {
     }
 }
 
-/// Runs a program as a shell on that system does.
-fn launch(place: &Place, argv: &[String], input: &Input, view: &Sight<'_>) -> Started {
-    let Some(file) = argv.first() else {
-        return Started::Refused(Refusal::Missing(String::new()));
+/// Exit code of a process that Ctrl-C ended: 0xC000013A, `STATUS_CONTROL_C_EXIT`.
+pub(crate) const CONTROL_C: u32 = 0xC000_013A;
+
+/// Runs a program in a container, as the runtime does.
+pub(crate) fn start(place: &Place, argv: &[String], input: &Input, view: &View<'_>) -> Started {
+    if place.family == Family::Component {
+        return component(argv);
+    }
+    let spent = Spent::default();
+    let seat = Seat {
+        place,
+        view: Sight::new(view, &spent),
     };
-    match place.os {
-        Os::Linux => linux(place, file, argv, input, view),
-        Os::Windows => windows::launch(place, file, argv, input, view),
+    match forms::run(&seat, argv, input.bytes()) {
+        // hcsshim, internal/jobcontainers/jobcontainer.go: the command line of a job container runs
+        // through `cmd /c`
+        Started::Refused(Refusal::Missing(file)) if place.host_process => {
+            Started::Ended(shell::not_found(Os::Windows, &file))
+        }
+        started => started,
     }
 }
 
-fn linux(place: &Place, file: &str, argv: &[String], input: &Input, view: &Sight<'_>) -> Started {
-    let view = &match view.deeper() {
-        Ok(view) => view,
-        Err(refused) => return Started::Ended(refused),
+/// Whether some container of a system runs a command line; whatever else it is given is refused.
+pub fn simulates(windows: bool, argv: &[&str]) -> bool {
+    let os = if windows { Os::Windows } else { Os::Linux };
+    let argv: Vec<String> = argv.iter().map(|arg| (*arg).to_owned()).collect();
+    let (world, turns) = (World::default(), Turns::default());
+    let view = View {
+        world: &world,
+        turns: &turns,
     };
-    let name = file.rsplit('/').next().unwrap_or_default();
-    let rest = argv.get(1..).unwrap_or_default();
-    let agnhost = place.family == Family::Agnhost;
-    let seat = Seat { place, view: *view };
-    match name {
-        "agnhost" if agnhost => agnhost::run(place, rest, &seat),
-        "curl" if agnhost => {
-            let input = input.bytes();
-            Started::Ended(curl::run(&curl::Build::ALPINE, rest, input, &seat))
-        }
-        "pause" if place.family == Family::Pause => Started::stays(),
-        _ if place.family == Family::Pause => Started::Refused(Refusal::Missing(file.to_owned())),
-        "sh" | "ash" | "bash" if name != "bash" || agnhost => match rest {
-            [flag, script, named @ ..] if flag == "-c" => {
-                shell::with(place, script, named, input, view)
-            }
-            _ => Refusal::not_simulated(&argv.join(" ")),
-        },
-        _ => shell::applet(place, name, rest, input, view)
-            .unwrap_or_else(|| Started::Refused(Refusal::Missing(file.to_owned()))),
-    }
+    let places = Family::ALL.into_iter().flat_map(|family| {
+        [false, windows].map(|host_process| Place {
+            os,
+            family,
+            of_2021: false,
+            host_process,
+            origin: Origin::Outside,
+            hostname: String::new(),
+            env: Arc::default(),
+            files: Files::new(os),
+            directory: String::new(),
+            user: None,
+        })
+    });
+    // What curl reads; others take any text
+    let input = Input::from(&b"silent\nurl = \"http://127.0.0.1:80/\"\n"[..]);
+    let spent = Spent::default();
+    let mut started = places.map(|place| {
+        let seat = Seat {
+            place: &place,
+            view: Sight::new(&view, &spent),
+        };
+        forms::run(&seat, &argv, input.bytes())
+    });
+    started.any(|started| match started {
+        Started::Ended(ran) => ran.code != NOT_SIMULATED,
+        Started::Refused(_) => false,
+        Started::Serves { .. } | Started::Stays { .. } => true,
+    })
 }
 
 #[cfg(test)]
@@ -329,9 +298,6 @@ pub(crate) mod tests {
         args.iter().map(|arg| (*arg).to_owned()).collect()
     }
 
-    /// 2026-01-01T00:00:00Z
-    pub(crate) const NOW: Timestamp = Timestamp::constant(1_767_225_600, 0);
-
     /// A world with nothing in it.
     #[derive(Default)]
     pub(crate) struct Empty {
@@ -344,7 +310,6 @@ pub(crate) mod tests {
             View {
                 world: &self.world,
                 turns: &self.turns,
-                now: NOW,
             }
         }
     }
@@ -387,12 +352,15 @@ pub(crate) mod tests {
             other => panic!("{other:?}"),
         };
         assert_eq!(
-            text(run(&place(Os::Linux, Family::Agnhost), &["foo"]), Os::Linux),
-            "exec: \"foo\": executable file not found in $PATH: unknown"
+            text(
+                run(&place(Os::Linux, Family::Agnhost), &["nonesuch"]),
+                Os::Linux
+            ),
+            "exec: \"nonesuch\": executable file not found in $PATH: unknown"
         );
         assert_eq!(
             text(
-                run(&place(Os::Windows, Family::Servercore), &["foo.exe"]),
+                run(&place(Os::Windows, Family::Servercore), &["nonesuch.exe"]),
                 Os::Windows
             ),
             "hcs::System::CreateProcess 05f: The system cannot find the file specified.: unknown"
@@ -401,27 +369,5 @@ pub(crate) mod tests {
             run(&place(Os::Linux, Family::Agnhost), &[]),
             Started::Refused(_)
         ));
-    }
-
-    #[test]
-    fn what_is_nested_too_deep_is_refused() {
-        let nested = |once: &str, levels| {
-            let line = once.repeat(levels) + "echo hi";
-            run(&place(Os::Windows, Family::Agnhost), &["cmd", "/c", &line])
-        };
-        let too_deep = Refusal::not_simulated("commands nested so deep");
-        for once in [
-            "cmd /c ",
-            "if not exist x ",
-            "cmd /c if not exist x cmd /c ",
-        ] {
-            let few = nested(once, 8);
-            assert_eq!(few, Started::Ended(Ran::prints("hi\r\n")), "{once}");
-            assert_eq!(nested(once, 200), too_deep, "{once}");
-        }
-        // What `sh -c` runs is one word, and a variable may stand for itself
-        let mut linux = place(Os::Linux, Family::Agnhost);
-        linux.env = Arc::new([("A".to_owned(), "sh -c \"$A\"".to_owned())].into());
-        assert_eq!(run(&linux, &["sh", "-c", "sh -c \"$A\""]), too_deep);
     }
 }

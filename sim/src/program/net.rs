@@ -3,14 +3,11 @@
 //! Programs know this trait alone: the world stands behind it in the simulator, a table in tests.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::http::{Answer, Asked};
 use super::serve::{self, Exchange};
-use super::{Ran, Rest, Started};
-use crate::files::FileError;
-use crate::names::{self, Query, Settings};
+use crate::names::{Query, Settings};
 use crate::network::Origin;
 use crate::topology::Os;
 use crate::world::Page;
@@ -19,8 +16,6 @@ use crate::world::Page;
 pub(crate) trait Net {
     /// Finds the addresses of a name, best first, and how long that takes.
     fn find(&self, query: &Query<'_>) -> (Result<Vec<IpAddr>, NotFound>, Duration);
-    /// Asks a name server, as the programs do whose business that is.
-    fn query(&self, query: &Query<'_>) -> names::Lookup;
     /// Opens a TCP connection.
     fn open(&self, address: IpAddr, port: u16) -> Link;
     /// Sends a datagram and waits for one.
@@ -39,24 +34,7 @@ pub(crate) trait Net {
     fn os(&self) -> Os;
     /// The name servers that the system asks, and what it completes names with.
     fn settings(&self) -> Settings;
-    /// Runs a script where this program runs, if that can be done there.
-    fn shell(&self, script: &str) -> Option<Ran>;
-
-    /// Writes a file where this program runs; where no files are, nothing is kept of it.
-    fn save(&self, file: &str, bytes: &[u8]) -> Result<(), FileError> {
-        let _ = (file, bytes);
-        Ok(())
-    }
-
-    /// What a program does there later, with the network as it is then.
-    fn later(&self, work: Later) -> Rest {
-        let _ = work;
-        Rest::new(|_| Started::stays())
-    }
 }
-
-/// What a program does after a while.
-pub(crate) type Later = Arc<dyn Fn(&dyn Net) -> Started + Send + Sync>;
 
 /// What a look-up gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -186,15 +164,6 @@ impl Net for Nowhere {
         (Err(NotFound::NoSuchName), Duration::ZERO)
     }
 
-    fn query(&self, _query: &Query<'_>) -> names::Lookup {
-        names::Lookup {
-            server: None,
-            asked: Vec::new(),
-            answer: names::Answer::NoSuchName,
-            took: Duration::ZERO,
-        }
-    }
-
     fn open(&self, _address: IpAddr, _port: u16) -> Link {
         Link::NoRoute
     }
@@ -221,9 +190,5 @@ impl Net for Nowhere {
 
     fn settings(&self) -> Settings {
         Settings::default()
-    }
-
-    fn shell(&self, _script: &str) -> Option<Ran> {
-        None
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn answer(asked: &Asked, exchange: Exchange<'_>, port: u16, net: &dyn
         "/envvar" => env(asked),
         "/redirect" => redirect(asked),
         "/dial" => dial(asked, net),
-        "/shell" => shell(asked, net),
+        "/shell" => Answer::error(501, "hybrid-sim does not simulate this script"),
         "/upload" => Answer::text(200, json!({"error": "Unable to upload file."}).to_string()),
         // They end the program, and nobody hears of it
         "/exit" | "/shutdown" => ending(asked),
@@ -161,31 +161,6 @@ fn ending(asked: &Asked) -> Answer {
     )
 }
 
-fn shell(asked: &Asked, net: &dyn Net) -> Answer {
-    let mut script = asked.form("shellCommand");
-    if script.is_empty() {
-        script = asked.form("cmd");
-    }
-    let Some(ran) = net.shell(&script) else {
-        return Answer::error(501, "hybrid-sim does not simulate this script");
-    };
-    let mut all = ran.stdout;
-    all.extend(ran.stderr);
-    let mut output = serde_json::Map::new();
-    if !all.is_empty() {
-        let text = String::from_utf8_lossy(&all).into_owned();
-        output.insert("output".to_owned(), text.into());
-    }
-    // os/exec's `ExitError`; the status stays 200, whatever the help says
-    if ran.code != 0 {
-        output.insert(
-            "error".to_owned(),
-            format!("exit status {}", ran.code).into(),
-        );
-    }
-    Answer::text(200, go::json(&output.into()))
-}
-
 /// They are made at once, and no suite asks for so many.
 const TRIES: i64 = 1000;
 
@@ -310,7 +285,7 @@ fn dial_udp(
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::{OWN, Table};
+    use super::super::network_table::{OWN, Table};
     use super::*;
     use crate::topology::Os;
 

@@ -6,13 +6,11 @@
 mod busybox;
 
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::net::{Echo, Lookup, Net};
-use super::script::number;
 use super::{Ran, Started};
-use crate::names::{Query, RecordType};
+use crate::names::Query;
 
 pub(super) use busybox::linux;
 
@@ -27,84 +25,47 @@ pub(crate) enum Language {
 }
 
 struct Asked<'a> {
-    target: Option<&'a String>,
-    count: u32,
-    for_ever: bool,
+    target: &'a str,
+    /// None for one that goes on until it is ended.
+    count: Option<u32>,
     wait: Duration,
-    bytes: usize,
 }
 
-fn parse(args: &[String]) -> Asked<'_> {
-    let mut asked = Asked {
-        target: None,
-        count: 4,
-        for_ever: false,
-        wait: Duration::from_secs(4),
-        bytes: 32,
-    };
-    let mut args = args.iter();
+/// `[-t] [-n COUNT] [-w MILLISECONDS] TARGET`.
+fn parse(args: &[String]) -> Option<Asked<'_>> {
+    let (mut target, mut count, mut wait) = (None, Some(4), 4000);
+    let mut args = args.iter().map(String::as_str);
     while let Some(arg) = args.next() {
-        let flag = arg.replacen('/', "-", 1);
-        let mut value = || number(args.next());
-        match flag.as_str() {
-            "-t" => asked.for_ever = true,
-            "-n" => asked.count = value().unwrap_or(4),
-            "-w" => {
-                let wait = value().unwrap_or(4000);
-                asked.wait = Duration::from_millis(u64::from(wait));
-            }
-            "-l" => asked.bytes = value().unwrap_or(32) as usize,
-            _ if arg.starts_with('-') => {}
-            _ => asked.target = Some(arg),
+        match arg {
+            "-t" => count = None,
+            "-n" => count = Some(args.next()?.parse().ok()?),
+            "-w" => wait = args.next()?.parse().ok()?,
+            _ if arg.starts_with(['-', '/']) => return None,
+            _ => target = target.xor(Some(arg)),
         }
     }
-    asked
-}
-
-/// What `-4` or `-6` asks for.
-fn family(args: &[String]) -> Family {
-    let asks = |flag: &str| args.iter().any(|arg| arg.replacen('/', "-", 1) == flag);
-    Family(match (asks("-4"), asks("-6")) {
-        (true, _) => RecordType::A,
-        (_, true) => RecordType::Aaaa,
-        _ => RecordType::Host,
+    Some(Asked {
+        target: target?,
+        count,
+        wait: Duration::from_millis(wait),
     })
 }
 
-struct Family(RecordType);
+/// Bytes of an echo request of Windows.
+const BYTES: usize = 32;
 
-impl Family {
-    fn of<'a>(&self, name: &'a str) -> Query<'a> {
-        Query {
-            record: self.0,
-            ..Query::address(name)
-        }
-    }
-}
-
-/// How many requests are sent before others may do something.
-const AT_ONCE: u32 = 4;
-
-/// Windows' `ping ARGS`: four requests, a second apart; with `-t` it goes on until it is ended.
-pub(super) fn windows(args: &[String], net: &dyn Net, language: Language) -> Started {
-    let asked = parse(args);
-    let Some(name) = asked.target else {
-        // Its usage, of which the first line is enough to tell it by
-        return Started::Ended(Ran {
-            code: 1,
-            ..Ran::prints(crlf(
-                "\nUsage: ping [-t] [-a] [-n count] [-l size] [-f] [-i TTL] [-v TOS]\n",
-            ))
-        });
-    };
+/// Windows' `ping ARGS`: four requests, a second apart; with `-t` it stays.
+pub(super) fn windows(args: &[String], net: &dyn Net, language: Language) -> Option<Started> {
+    let asked = parse(args)?;
+    let name = asked.target;
     let words = Words::of(language);
-    let (found, resolved) = net.find(&family(args).of(name));
+    let (found, resolved) = net.find(&Query::address(name));
     let Lookup::Address(address) = Lookup::from(found) else {
-        return Started::Ended(Ran {
+        return Some(Started::Ended(Ran {
             code: 1,
             took: resolved,
             ..Ran::prints(words.encoded(&words.unknown.replace("{}", name)))
-        });
+        }));
     };
     let shown = if name.parse::<IpAddr>().is_ok() {
         address.to_string()
@@ -114,25 +75,32 @@ pub(super) fn windows(args: &[String], net: &dyn Net, language: Language) -> Sta
     let pinging = words
         .pinging
         .replace("{}", &shown)
-        .replace("{bytes}", &asked.bytes.to_string());
+        .replace("{bytes}", &BYTES.to_string());
     let mut ran = Ran {
         took: resolved,
         ..Ran::default()
     };
     ran.say(words.encoded(&format!("\n{pinging}\n")));
-    let pinging = Pinging {
+    let mut pinging = Windows {
         address,
-        count: (!asked.for_ever).then_some(asked.count),
-        bytes: asked.bytes,
+        language,
+        wait: asked.wait,
         sent: 0,
         received: 0,
-        voice: Windows {
-            language,
-            wait: asked.wait,
-            answered: 0,
-        },
+        answered: 0,
     };
-    pinging.go_on(ran, net)
+    let Some(count) = asked.count else {
+        pinging.request(&mut ran, net);
+        return Some(Started::stays().after(ran));
+    };
+    for number in 1..=count {
+        let lost = pinging.request(&mut ran, net);
+        if number < count && !lost {
+            pinging.pause(&mut ran);
+        }
+    }
+    pinging.end(&mut ran);
+    Some(Started::Ended(ran))
 }
 
 /// Whether an address is the system's own to itself; elsewhere in 127.0.0.0/8 simulated nodes have
@@ -145,128 +113,77 @@ fn is_itself(address: IpAddr) -> bool {
 }
 
 /// A ping between two requests.
-#[derive(Clone, Debug)]
-struct Pinging<V> {
-    address: IpAddr,
-    /// None for one that goes on until it is ended.
-    count: Option<u32>,
-    bytes: usize,
-    sent: u32,
-    received: u32,
-    voice: V,
-}
-
-/// How one of the programs goes about it and what it says.
-trait Voice: Clone + Send + Sync + 'static {
-    /// Sends the next request and tells of its answer.
-    fn request(pinging: &mut Pinging<Self>, ran: &mut Ran, net: &dyn Net);
-
-    /// Whether it ends though its count is not reached.
-    fn has_enough(pinging: &Pinging<Self>) -> bool {
-        let _ = pinging;
-        false
-    }
-
-    /// Tells the numbers at the end.
-    fn end(pinging: &Pinging<Self>, ran: &mut Ran);
-}
-
-impl<V: Voice> Pinging<V> {
-    /// The next requests, and their numbers at the end.
-    fn go_on(mut self, mut ran: Ran, net: &dyn Net) -> Started {
-        for _ in 0..AT_ONCE {
-            if !self.is_over() {
-                V::request(&mut self, &mut ran, net);
-            }
-        }
-        if self.is_over() {
-            V::end(&self, &mut ran);
-            return Started::Ended(ran);
-        }
-        let later = move |net: &dyn Net| self.clone().go_on(Ran::default(), net);
-        Started::GoesOn {
-            ran,
-            rest: net.later(Arc::new(later)),
-        }
-    }
-
-    fn has_sent_all(&self) -> bool {
-        self.count.is_some_and(|count| self.sent >= count)
-    }
-
-    fn is_over(&self) -> bool {
-        self.has_sent_all() || V::has_enough(self)
-    }
-}
-
-/// That of Windows.
-#[derive(Clone, Debug)]
 struct Windows {
+    address: IpAddr,
     language: Language,
     /// For each answer.
     wait: Duration,
+    sent: u32,
+    received: u32,
     /// How many of what was received came from whom it was sent to.
     answered: u32,
 }
 
-impl Voice for Windows {
-    fn request(pinging: &mut Pinging<Self>, ran: &mut Ran, net: &dyn Net) {
-        let (words, address) = (Words::of(pinging.voice.language), pinging.address);
+impl Windows {
+    /// Sends the next request and tells of its answer; whether none came.
+    fn request(&mut self, ran: &mut Ran, net: &dyn Net) -> bool {
+        let (words, address) = (Words::of(self.language), self.address);
         let echo = match is_itself(address) {
             true => Echo::Reply(128),
-            false => net.echo(address, pinging.bytes),
+            false => net.echo(address, BYTES),
         };
-        pinging.sent += 1;
+        self.sent += 1;
         let line = match echo {
             Echo::Reply(ttl) => {
-                pinging.received += 1;
-                pinging.voice.answered += 1;
-                words.replied(address, pinging.bytes, ttl)
+                self.received += 1;
+                self.answered += 1;
+                words.replied(address, BYTES, ttl)
             }
             // It counts as an answer: a lost one is what nobody answered at all
             Echo::Unreachable(by) => {
-                pinging.received += 1;
+                self.received += 1;
                 words.unreachable.replace("{}", &by.to_string())
             }
             // Its message for what `IcmpSendEcho` itself refuses
             Echo::NoWay => words.no_way.to_owned(),
             Echo::Lost => {
-                ran.took += pinging.voice.wait;
+                ran.took += self.wait;
                 words.lost.to_owned()
             }
         };
         ran.say(words.encoded(&format!("{line}\n")));
-        if pinging.is_over() || echo == Echo::Lost {
-            return;
-        }
-        // Pinging oneself is how scripts wait, and that time passes as it does on the wall
-        let pause = match is_itself(address) {
+        echo == Echo::Lost
+    }
+
+    /// Pinging oneself is how scripts wait, and that time passes as it does on the wall.
+    fn pause(&self, ran: &mut Ran) {
+        let pause = match is_itself(self.address) {
             true => &mut ran.slept,
             false => &mut ran.took,
         };
         *pause += Duration::from_secs(1);
     }
 
-    fn end(pinging: &Pinging<Self>, ran: &mut Ran) {
-        let words = Words::of(pinging.voice.language);
-        let lost = pinging.sent - pinging.received;
-        let percent = (u64::from(lost) * 100).checked_div(u64::from(pinging.sent));
+    fn end(&self, ran: &mut Ran) {
+        let words = Words::of(self.language);
+        let lost = self.sent - self.received;
+        let percent = (u64::from(lost) * 100).checked_div(u64::from(self.sent));
         let numbers = [
-            ("{sent}", u64::from(pinging.sent)),
-            ("{received}", u64::from(pinging.received)),
+            ("{sent}", u64::from(self.sent)),
+            ("{received}", u64::from(self.received)),
             ("{lost}", u64::from(lost)),
             ("{percent}", percent.unwrap_or(0)),
         ];
-        let mut statistics = words.statistics.replace("{}", &pinging.address.to_string());
+        let mut statistics = words.statistics.replace("{}", &self.address.to_string());
         for (mark, number) in numbers {
             statistics = statistics.replace(mark, &number.to_string());
         }
-        if pinging.voice.answered > 0 {
+        if self.answered > 0 {
             statistics.push_str(words.times);
         }
         ran.say(words.encoded(&statistics));
         // An answer that somebody is unreachable leaves 0 too
-        ran.code = u32::from(pinging.received == 0);
+        ran.code = u32::from(self.received == 0);
     }
 }
 
@@ -346,8 +263,8 @@ fn crlf(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::table::Table;
-    use crate::program::tests::{Empty, argv, place, run};
+    use crate::program::network_table::Table;
+    use crate::program::tests::argv;
     use crate::topology::Os;
 
     fn ping(args: &[&str], language: Language) -> Ran {
@@ -358,7 +275,7 @@ mod tests {
             Echo::Unreachable([10, 0, 0, 9].into()),
         );
         match windows(&argv(args), &net, language) {
-            Started::Ended(ran) => ran,
+            Some(Started::Ended(ran)) => ran,
             other => panic!("{other:?}"),
         }
     }
@@ -404,7 +321,8 @@ mod tests {
     fn each_line_comes_in_its_second() {
         let mut net = Table::new(Os::Windows);
         net.echoes.insert([10, 0, 0, 1].into(), Echo::Reply(128));
-        let Started::Ended(ran) = windows(&argv(&["10.0.0.1"]), &net, Language::English) else {
+        let started = windows(&argv(&["10.0.0.1"]), &net, Language::English);
+        let Some(Started::Ended(ran)) = started else {
             panic!("it ends")
         };
         let (pieces, ..) = ran.pieces();
@@ -414,52 +332,23 @@ mod tests {
             [0, 0, 1, 1, 1, 0],
             "the head, four replies, and their numbers"
         );
-        let place = place(Os::Windows, crate::image::Family::Servercore);
-        let started = run(&place, &["ping", "-t", "127.0.0.1"]);
-        let Started::GoesOn { ran, rest } = started else {
-            panic!("it goes on")
+        let Some(Started::Stays { prints }) =
+            windows(&argv(&["-t", "127.0.0.1"]), &net, Language::English)
+        else {
+            panic!("it stays")
         };
-        assert_eq!(ran.slept.as_secs(), u64::from(AT_ONCE));
-        let Started::GoesOn { ran, .. } = rest.start(&Empty::default().view()) else {
-            panic!("it goes on")
-        };
-        let text = String::from_utf8(ran.stdout).expect("ASCII");
         let line = "Reply from 127.0.0.1: bytes=32 time<1ms TTL=128\r\n";
-        assert_eq!(text, line.repeat(AT_ONCE as usize));
-        let all = run(&place, &["ping", "-n", "7", "127.0.0.1"]).follow(&Empty::default().view());
-        let text = String::from_utf8(all.ran.stdout).expect("ASCII");
-        assert!(
-            text.contains("Sent = 7, Received = 7, Lost = 0 (0% loss)"),
-            "{text}"
-        );
-        assert_eq!(all.ran.slept.as_secs(), 6);
+        assert!(prints.ends_with(line), "{prints}");
+        let all = ping(&["-n", "7", "127.0.0.1"], Language::English);
+        assert_eq!(all.slept.as_secs(), 6);
     }
 
     #[test]
     fn busybox_on_linux() {
         let mut net = Table::new(Os::Linux);
         net.echoes.insert([10, 0, 0, 1].into(), Echo::Reply(64));
-        let Started::Ended(ran) = linux(&argv(&["-c", "1", "-W", "2", "10.0.0.1"]), &net) else {
-            panic!("it ends")
-        };
-        let text = String::from_utf8_lossy(&ran.stdout);
-        assert!(
-            text.contains("1 packets transmitted, 1 packets received, 0% packet loss"),
-            "{text}"
-        );
-        let started = linux(&argv(&["10.0.0.1"]), &net);
-        assert!(matches!(started, Started::GoesOn { .. }), "{started:?}");
-        let started = linux(&argv(&["nowhere"]), &net);
-        let unknown = "ping: bad address 'nowhere'\n";
-        assert_eq!(started, Started::Ended(Ran::complains(unknown, 1)));
-    }
-
-    #[test]
-    fn busybox_reads_its_options_as_getopt_does() {
-        let mut net = Table::new(Os::Linux);
-        net.echoes.insert([10, 0, 0, 1].into(), Echo::Reply(64));
         let told = |args: &[&str]| match linux(&argv(args), &net) {
-            Started::Ended(ran) => {
+            Some(Started::Ended(ran)) => {
                 let text = [ran.stdout.clone(), ran.stderr.clone()].concat();
                 (
                     ran.code,
@@ -469,56 +358,15 @@ mod tests {
             }
             other => panic!("{other:?}"),
         };
-        for args in [
-            &["-c1", "-s100", "10.0.0.1"][..],
-            &["-qc1", "-s", "100", "10.0.0.1"],
-            &["10.0.0.1", "-nc", "1", "-s100"],
-            &["-w1", "-s100", "10.0.0.1"],
-            &["-W1", "-c1", "-s100", "--", "10.0.0.1"],
-        ] {
-            let (code, _, text) = told(args);
-            assert_eq!(code, 0, "{args:?}");
-            assert!(text.contains("): 100 data bytes\n"), "{text}");
-            let quiet = args[0].starts_with("-q");
-            assert_eq!(text.contains("\n108 bytes from "), !quiet, "{text}");
-            assert!(
-                text.contains("\n1 packets transmitted, 1 packets"),
-                "{text}"
-            );
-        }
+        let (code, _, text) = told(&["-c", "1", "-W", "2", "10.0.0.1"]);
+        assert_eq!(code, 0);
+        let line = "1 packets transmitted, 1 packets received, 0% packet loss";
+        assert!(text.contains(line), "{text}");
         // As long as the real one
-        for (args, seconds) in [
-            (&["-c1", "10.0.0.1"][..], 0),
-            (&["-c3", "10.0.0.1"], 2),
-            (&["-w2", "10.0.0.1"], 2),
-            (&["-c3", "-i2", "10.0.0.1"], 4),
-            (&["-c1", "-W3", "10.0.0.2"], 3),
-            (&["-c2", "10.0.0.2"], 1 + 10),
-            (&["-c1", "-w2", "10.0.0.2"], 2),
-            (&["-w2", "10.0.0.2"], 2),
-        ] {
-            assert_eq!(told(args).1, seconds, "{args:?}");
-        }
-        let invalid = "ping: invalid number '-1'\n".to_owned();
-        assert_eq!(told(&["-c", "-1", "10.0.0.1"]), (1, 0, invalid));
-        for (args, words) in [
-            (
-                &["-c"][..],
-                "ping: option requires an argument: c\nUsage: ping ",
-            ),
-            (
-                &["-Z", "10.0.0.1"],
-                "ping: unrecognized option: Z\nUsage: ping ",
-            ),
-            (&["-c1"], "Usage: ping "),
-            (&["-c1", "10.0.0.1", "10.0.0.2"], "Usage: ping "),
-        ] {
-            let (code, _, text) = told(args);
-            assert_eq!(
-                (code, text.starts_with(words)),
-                (1, true),
-                "{args:?}: {text}"
-            );
-        }
+        assert_eq!(told(&["-c", "3", "-W", "3", "10.0.0.1"]).1, 2);
+        assert_eq!(told(&["-c", "1", "-W", "3", "10.0.0.2"]).1, 3);
+        let unknown = "ping: bad address 'nowhere'\n".to_owned();
+        assert_eq!(told(&["-c", "1", "-W", "3", "nowhere"]), (1, 0, unknown));
+        assert_eq!(linux(&argv(&["-A", "10.0.0.1"]), &net), None);
     }
 }

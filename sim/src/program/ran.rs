@@ -1,10 +1,8 @@
-//! What programs leave: what they print and when, how they end, and what goes on after it.
+//! What programs leave: what they print and when, and how they end.
 
-use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::{MOST_STEPS, Refusal, Sight, Spent, Started, View};
+use super::Started;
 use crate::log::Stream;
 
 /// What a program that has ended leaves.
@@ -160,86 +158,6 @@ impl Ran {
             self.slept.saturating_sub(slept),
         )
     }
-
-    /// The same at the same times, with other pieces in place of each.
-    pub(super) fn retold(self, mut tell: impl FnMut(Stream, Vec<u8>) -> (Stream, Vec<u8>)) -> Self {
-        let (pieces, took, slept) = self.pieces();
-        let mut all = Self::default();
-        for piece in pieces {
-            all.took += piece.took;
-            all.slept += piece.slept;
-            let (stream, bytes) = tell(piece.stream, piece.bytes);
-            match stream {
-                Stream::Out => all.stdout.extend(bytes),
-                Stream::Error => all.stderr.extend(bytes),
-            }
-            all.mark();
-        }
-        all.took += took;
-        all.slept += slept;
-        all.code = self.code;
-        all
-    }
-}
-
-type Work = dyn Fn(&Sight<'_>) -> Started + Send + Sync;
-type Next = dyn Fn(Ran, &Sight<'_>) -> Started + Send + Sync;
-
-/// What a program does after what it has done so far. It sees the world as it is then.
-#[derive(Clone)]
-pub(crate) struct Rest(Arc<Work>);
-
-impl Rest {
-    pub(super) fn new(work: impl Fn(&Sight<'_>) -> Started + Send + Sync + 'static) -> Self {
-        Self(Arc::new(work))
-    }
-
-    pub(crate) fn start(&self, view: &View<'_>) -> Started {
-        let spent = Spent::default();
-        self.at(&Sight::new(view, &spent))
-    }
-
-    pub(super) fn at(&self, view: &Sight<'_>) -> Started {
-        (self.0)(view)
-    }
-}
-
-impl fmt::Debug for Rest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Rest")
-    }
-}
-
-impl PartialEq for Rest {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Eq for Rest {}
-
-/// How far a program that may never end is followed where nobody waits for it: far beyond what a
-/// suite's own limits allow.
-const MOST_TURNS: u32 = 10_000;
-const LONGEST: Duration = Duration::from_hours(1);
-/// As much as a container's log holds.
-pub(super) const MOST_OUTPUT: usize = 10 << 20;
-
-/// A program followed until it ends, serves or waits for ever, without any waiting.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Followed {
-    /// What it has printed; with the exit code, if it has ended.
-    pub(crate) ran: Ran,
-    pub(crate) end: End,
-}
-
-/// How a program was left.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    Ended,
-    /// It serves or waits; or it was still at work when it had run for long enough.
-    GoesOn(Option<Started>),
-    Refused(Refusal),
 }
 
 impl Started {
@@ -250,124 +168,20 @@ impl Started {
         }
     }
 
-    /// This, after something else was printed.
+    /// This, after something else was printed; what stays forgets when.
     pub(super) fn after(self, before: Ran) -> Self {
         match self {
             Self::Ended(ran) => Self::Ended(before.then(ran)),
-            Self::GoesOn { ran, rest } => Self::GoesOn {
-                ran: before.then(ran),
-                rest,
-            },
-            other if before == Ran::code(before.code) => other,
-            other => Self::GoesOn {
-                ran: before,
-                rest: Rest::new(move |_| other.clone()),
-            },
-        }
-    }
-
-    /// This, and what comes of its end; `next` gets what was printed last.
-    pub(super) fn followed_by(
-        self,
-        view: &Sight<'_>,
-        next: impl Fn(Ran, &Sight<'_>) -> Self + Send + Sync + 'static,
-    ) -> Self {
-        self.with_next(view, Arc::new(next))
-    }
-
-    fn with_next(self, view: &Sight<'_>, next: Arc<Next>) -> Self {
-        match self {
-            Self::Ended(ran) => next(ran, view),
-            Self::GoesOn { ran, rest } => Self::GoesOn {
-                ran,
-                rest: Rest::new(move |view| rest.at(view).with_next(view, Arc::clone(&next))),
+            Self::Stays { prints } => Self::Stays {
+                prints: String::from_utf8_lossy(&before.stdout).into_owned() + &prints,
             },
             other => other,
-        }
-    }
-
-    /// This with all that it prints changed.
-    pub(super) fn each(self, change: Arc<dyn Fn(Ran) -> Ran + Send + Sync>) -> Self {
-        match self {
-            Self::Ended(ran) => Self::Ended(change(ran)),
-            Self::GoesOn { ran, rest } => Self::GoesOn {
-                ran: change(ran),
-                rest: Rest::new(move |view| rest.at(view).each(Arc::clone(&change))),
-            },
-            Self::Stays { prints } if !prints.is_empty() => {
-                Self::stays().after(change(Ran::prints(prints)))
-            }
-            other => other,
-        }
-    }
-
-    /// Follows it to its end, in no time.
-    pub(crate) fn follow(self, view: &View<'_>) -> Followed {
-        let spent = Spent::default();
-        self.follow_for(MOST_TURNS, &Sight::new(view, &spent), true)
-    }
-
-    /// Follows it until it serves, if it soon does.
-    pub(crate) fn begin(self, view: &View<'_>) -> Followed {
-        const FEW: u32 = 100;
-        let spent = Spent::default();
-        self.follow_for(FEW, &Sight::new(view, &spent), true)
-    }
-
-    /// Follows it as a part of another, which has spent what it spends.
-    pub(super) fn follow_at(self, view: &Sight<'_>) -> Followed {
-        self.follow_for(MOST_TURNS, view, false)
-    }
-
-    /// `afresh`: each turn may do as much at once as it may where somebody waits for it.
-    fn follow_for(mut self, turns: u32, view: &Sight<'_>, afresh: bool) -> Followed {
-        let (mut so_far, mut steps) = (Ran::default(), 0_u32);
-        for _ in 0..turns {
-            let (ran, rest) = match self {
-                Self::GoesOn { ran, rest } => (ran, rest),
-                Self::Ended(ran) => {
-                    return Followed {
-                        ran: so_far.then(ran),
-                        end: End::Ended,
-                    };
-                }
-                Self::Refused(refusal) => {
-                    return Followed {
-                        ran: so_far,
-                        end: End::Refused(refusal),
-                    };
-                }
-                stays @ (Self::Serves { .. } | Self::Stays { .. }) => {
-                    return Followed {
-                        ran: so_far,
-                        end: End::GoesOn(Some(stays)),
-                    };
-                }
-            };
-            so_far = so_far.then(ran);
-            if so_far.lasted() > LONGEST || so_far.stdout.len() + so_far.stderr.len() > MOST_OUTPUT
-            {
-                break;
-            }
-            let own = Spent::default();
-            let later = view.later(so_far.lasted());
-            let spent = if afresh { &own } else { later.spent };
-            if steps > MOST_STEPS * 10 || later.steps().is_none() {
-                break;
-            }
-            self = rest.at(&Sight { spent, ..later });
-            steps = steps.saturating_add(own.steps.get());
-        }
-        Followed {
-            ran: so_far,
-            end: End::GoesOn(None),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::Empty;
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
@@ -390,11 +204,6 @@ mod tests {
         assert_eq!(texts, [(0, "a"), (1, "b"), (2, "c")]);
         assert_eq!(pieces[1].stream, Stream::Error);
         assert_eq!((took, slept), (Duration::ZERO, SECOND * 3));
-        let merged = ran.clone().retold(|_, bytes| (Stream::Out, bytes));
-        assert_eq!(
-            (merged.stdout.as_slice(), merged.slept),
-            (&b"abc"[..], ran.slept)
-        );
         // What was taken out is told nowhere, and what is left keeps its place
         let mut without = ran;
         without.stdout = Vec::new();
@@ -402,23 +211,5 @@ mod tests {
             without.pieces().0.iter().map(text).collect::<Vec<_>>(),
             [(1, "b")]
         );
-    }
-
-    #[test]
-    fn what_never_ends_is_followed_for_a_while() {
-        fn again() -> Started {
-            Started::GoesOn {
-                ran: Ran::prints("x").then(Ran::sleeps(SECOND)),
-                rest: Rest::new(|_| again()),
-            }
-        }
-        let nothing = Empty::default();
-        let followed = again().follow(&nothing.view());
-        assert_eq!(followed.end, End::GoesOn(None));
-        assert_eq!(followed.ran.slept, LONGEST + SECOND);
-        let waits = Started::stays().after(Ran::prints("before"));
-        let followed = waits.follow(&nothing.view());
-        assert_eq!(followed.ran.stdout, b"before");
-        assert_eq!(followed.end, End::GoesOn(Some(Started::stays())));
     }
 }

@@ -3,19 +3,15 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
-
 use super::http::{Answer, Asked};
-use super::net::{Datagram, Echo, Later, Link, Net, NotFound, Peer, Server, Speaks};
+use super::net::{Datagram, Echo, Link, Net, NotFound, Peer, Server, Speaks};
 use super::ping::Language;
 use super::serve::Exchange;
-use super::{End, NOT_SIMULATED, Place, Ran, Rest, Sight, netexec, script, shell};
-use crate::clock::WRONG;
+use super::{Place, Sight, netexec};
 use crate::fault::FaultKind;
-use crate::files::FileError;
 use crate::names::{self, Query, Settings};
 use crate::network::{self, Backend, Origin, Outcome, Protocol, Request};
-use crate::topology::{Os, Pool};
+use crate::topology::Os;
 use crate::world::{Key, Node, Pod};
 
 /// A place with what it sees.
@@ -31,18 +27,6 @@ impl Seat<'_> {
             .world
             .nodes
             .get(node_name(&self.view, &self.place.origin)?)
-    }
-
-    /// The time on the node's clock.
-    pub(crate) fn now(&self) -> Timestamp {
-        let wrong = node_name(&self.view, &self.place.origin)
-            .is_some_and(|node| self.view.world.suffers(FaultKind::ClockWrong, node));
-        let ahead = if wrong { WRONG } else { SignedDuration::ZERO };
-        self.view.now.checked_add(ahead).unwrap_or(self.view.now)
-    }
-
-    pub(crate) fn pool(&self) -> Option<Pool> {
-        Some(self.node()?.pool)
     }
 
     /// What Windows' own programs speak there.
@@ -117,10 +101,6 @@ impl Net for Seat<'_> {
                 _ => (Err(NotFound::NoSuchName), lookup.took),
             },
         }
-    }
-
-    fn query(&self, query: &Query<'_>) -> names::Lookup {
-        names::lookup(self.view.world, &self.place.origin, query)
     }
 
     fn open(&self, address: IpAddr, port: u16) -> Link {
@@ -219,7 +199,7 @@ impl Net for Seat<'_> {
             Speaks::Page(server) => {
                 let place = self.of(server);
                 // A server may ask another, and itself again
-                let Ok(view) = self.view.deeper() else {
+                let Some(view) = self.view.deeper() else {
                     let text = "hybrid-sim does not simulate requests nested so deep";
                     return Some(Answer::error(501, text));
                 };
@@ -280,50 +260,18 @@ impl Net for Seat<'_> {
     fn settings(&self) -> Settings {
         names::settings(self.view.world, &self.place.origin)
     }
-
-    fn save(&self, file: &str, bytes: &[u8]) -> Result<(), FileError> {
-        let at = script::path(self.place, file);
-        self.place.files.write(&at, bytes, false)
-    }
-
-    fn later(&self, work: Later) -> Rest {
-        let place = self.place.clone();
-        Rest::new(move |view| {
-            let seat = Seat {
-                place: &place,
-                view: *view,
-            };
-            work(&seat)
-        })
-    }
-
-    fn shell(&self, script: &str) -> Option<Ran> {
-        if self.place.os == Os::Windows {
-            return None;
-        }
-        let followed = shell::run(
-            self.place,
-            script,
-            &super::input::Input::default(),
-            &self.view,
-        )
-        .follow_at(&self.view);
-        let known = followed.end == End::Ended && followed.ran.code != NOT_SIMULATED;
-        known.then_some(followed.ran)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-    use std::sync::Arc;
 
     use super::super::Started;
-    use super::super::tests::{NOW, argv, place};
+    use super::super::tests::{argv, place};
     use super::super::{Turns, View, start};
     use super::*;
     use crate::image::Family;
-    use crate::topology::Build;
+    use crate::topology::{Build, Pool};
     use crate::world::Page;
     use crate::world::{Endpoint, Nodes, Pods, Service, ServicePort, Slice, Told, World};
 
@@ -360,7 +308,6 @@ mod tests {
         let view = View {
             world: &world,
             turns: &turns,
-            now: NOW,
         };
         let spent = super::super::Spent::default();
         let outside = world.network.outside[0].address;
@@ -386,58 +333,37 @@ mod tests {
     }
 
     #[test]
-    fn curl_writes_the_files_that_it_is_told_to() {
-        let (world, turns) = (world(), Turns::default());
-        let view = View {
-            world: &world,
-            turns: &turns,
-            now: NOW,
-        };
-        let url = "http://10.244.1.9:8080/echo?msg=a";
-        let script = format!(
-            "curl -s -o /tmp/f {url} && cat /tmp/f; curl -s -o /tmp/f {url}b; cat /tmp/f; curl -v"
-        );
-        let started = start(
-            &place(Os::Linux, Family::Agnhost),
-            &argv(&["sh", "-c", &script]),
-            &super::super::Input::default(),
-            &view,
-        );
-        let Started::Ended(ran) = started else {
-            panic!("{started:?}")
-        };
-        assert_eq!(String::from_utf8_lossy(&ran.stdout), "aab");
-        let refused = "hybrid-sim does not simulate `curl -v`\n";
-        assert_eq!(String::from_utf8_lossy(&ran.stderr), refused);
-        assert_eq!(ran.code, NOT_SIMULATED);
-    }
-
-    #[test]
     fn a_server_that_asks_itself_comes_to_an_end() {
         let (world, turns) = (world(), Turns::default());
-        let mut place = place(Os::Linux, Family::Agnhost);
-        let url = "http://10.244.1.9:8080/shell?cmd=curl%20-s%20$A";
-        place.env = Arc::new([("A".to_owned(), url.to_owned())].into());
+        let place = place(Os::Linux, Family::Agnhost);
         let view = View {
             world: &world,
             turns: &turns,
-            now: NOW,
         };
-        let started = start(
-            &place,
-            &argv(&["sh", "-c", "curl -s $A"]),
-            &super::super::Input::default(),
-            &view,
-        );
-        let Started::Ended(ran) = started else {
-            panic!("{started:?}")
+        let spent = super::super::Spent::default();
+        let seat = Seat {
+            place: &place,
+            view: Sight::new(&view, &spent),
         };
-        let text = String::from_utf8_lossy(&ran.stdout);
-        assert!(
-            text.contains("nested so deep"),
-            "it has said: {}",
-            text.len()
-        );
+        // Each asks the same server for the rest of it, so many times
+        let dial = |depth: usize, tries: u32| {
+            (0..depth).fold("hostname".to_owned(), |inner, _| {
+                let escaped = inner.bytes().map(|byte| format!("%{byte:02x}"));
+                let escaped = escaped.collect::<Vec<_>>().concat();
+                format!("dial?host=10.244.1.9&port=8080&tries={tries}&request={escaped}")
+            })
+        };
+        let Link::Open(peer) = seat.open([10, 244, 1, 9].into(), 8080) else {
+            panic!("it listens")
+        };
+        let ask = |path: &str| {
+            seat.ask(&peer, &Asked::get(&format!("/{path}")))
+                .expect("it")
+                .body
+        };
+        assert!(ask(&dial(2, 2)).contains("prober"));
+        let many = ask(&dial(4, 30));
+        assert!(many.contains("so many requests"), "{}", many.len());
     }
 
     #[test]
@@ -475,41 +401,18 @@ mod tests {
         let view = View {
             world: &world,
             turns: &turns,
-            now: NOW,
         };
-        for script in [
-            "for i in $(seq 4); do curl -s http://web/hostname; echo; done",
-            "for i in $(seq 4); do curl -s http://web/hostname; curl -so /dev/null 10.244.1.9:8080; echo; done",
-        ] {
-            let input = super::super::Input::default();
-            let followed = start(&place, &argv(&["sh", "-c", script]), &input, &view).follow(&view);
-            let text = String::from_utf8_lossy(&followed.ran.stdout).into_owned();
-            let two = ["a\nb\na\nb\n", "b\na\nb\na\n"];
-            assert!(two.contains(&&*text), "{script}: {text}");
-        }
-    }
-
-    #[test]
-    fn servers_spend_of_what_their_client_may_do() {
-        let (world, turns) = (world(), Turns::default());
-        let mut place = place(Os::Linux, Family::Agnhost);
-        let script = "for%20i%20in%20$(seq%209999)%3Bdo%20:%3Bdone";
-        let url = format!("http://10.244.1.9:8080/shell?cmd={script}");
-        place.env = Arc::new([("A".to_owned(), url)].into());
-        let view = View {
-            world: &world,
-            turns: &turns,
-            now: NOW,
+        let url = "http://web/hostname";
+        let config = "silent\nheader = \"Connection: close\"\nwrite-out = \"\\n\"\n".to_owned()
+            + &format!("url = \"{url}\"\nurl = \"http://10.244.1.9:8080/\"\n").repeat(4);
+        let input = super::super::Input::from(config.as_bytes());
+        let started = start(&place, &argv(&["curl", "-q", "-K", "-"]), &input, &view);
+        let Started::Ended(ran) = started else {
+            panic!("{started:?}")
         };
-        // One of them is well within it, ten are not
-        for (times, fails) in [("1", false), ("10", true)] {
-            let script = format!("x=$(for i in $(seq {times}); do curl -sf $A || exit 9; done)");
-            let input = super::super::Input::default();
-            let started = start(&place, &argv(&["sh", "-c", &script]), &input, &view);
-            let Started::Ended(ran) = started else {
-                panic!("{started:?}")
-            };
-            assert_eq!(ran.code != 0, fails, "{times}: {ran:?}");
-        }
+        let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+        let names: Vec<&str> = text.lines().step_by(2).collect();
+        let two = [["a", "b", "a", "b"], ["b", "a", "b", "a"]];
+        assert!(two.iter().any(|two| names == two), "{text}");
     }
 }

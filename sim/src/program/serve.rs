@@ -79,25 +79,13 @@ pub(crate) fn answer(
             Answer::html(200, IIS_START)
         }
         Page::Iis => Answer::html(404, "404 - File or directory not found."),
-        // test/images/agnhost/serve-hostname/serve_hostname.go: no line end
-        Page::Hostname => Answer::text(200, exchange.hostname),
         Page::Netexec => netexec::answer(asked, exchange, port, net),
-        // net/http, fs.go: a listing of the root, and its words for what is not there
-        Page::Files if asked.plain_path() == "/" => Answer {
-            status: 200,
-            headers: vec![("Content-Type", "text/html; charset=utf-8".to_owned())],
-            sniffed: false,
-            body:
-                "<!doctype html>\n<meta name=\"viewport\" content=\"width=device-width\">\n<pre>\n\
-                   <a href=\"agnhost\">agnhost</a>\n</pre>\n"
-                    .to_owned(),
-        },
         Page::HealthControl
             if matches!(asked.plain_path(), "/make-serving" | "/make-not-serving") =>
         {
             Answer::error(501, "hybrid-sim does not simulate a health that changes")
         }
-        Page::Files | Page::HealthControl => Answer::error(404, "404 page not found"),
+        Page::HealthControl => Answer::error(404, "404 page not found"),
         Page::Health { .. } => Answer::error(
             501,
             "hybrid-sim does not simulate plain HTTP to a gRPC server",
@@ -130,8 +118,6 @@ mod tests {
                 .contains("<H1>Windows Container Web Server</H1>")
         );
         assert_eq!(get(&Page::Netexec, "/hostname").body, "web-1");
-        assert_eq!(get(&Page::Hostname, "/any").body, "web-1");
         assert_eq!(get(&Page::Iis, "/nothing").status, 404);
-        assert_eq!(get(&Page::Files, "/nothing").body, "404 page not found\n");
     }
 }

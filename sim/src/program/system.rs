@@ -1,172 +1,223 @@
-//! The files that a container has from its image, its runtime and its kubelet, as far as programs are
-//! asked for them.
+//! Small programs that tell of their system.
+//!
+//! Texts of Windows: Microsoft's pages of `tasklist`, `net user`, `eventcreate`, `sc` and `nltest`.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use super::net::Net;
-use super::seat::Seat;
-use super::{Place, Ran, Refusal, agnhost, windows};
+use super::forms::Call;
+use super::{Place, Ran, Started, shell};
 use crate::image::Family;
 use crate::topology::Os;
+use crate::world::Page;
 
-/// By path; one that ends with a slash is an empty directory.
-pub(super) fn files(seat: &Seat<'_>) -> BTreeMap<String, Vec<u8>> {
-    let place = seat.place;
-    let root: &[&str] = match (place.os, place.family) {
-        (Os::Linux, Family::Pause) => &["/pause", "/dev/", "/etc/", "/proc/", "/sys/"],
-        // busybox' own image
-        (Os::Linux, Family::Busybox) => &[
-            "/bin/", "/dev/", "/etc/", "/home/", "/lib/", "/lib64/", "/proc/", "/root/", "/sys/",
-            "/tmp/", "/usr/", "/var/",
-        ],
-        // Alpine's, with agnhost
-        (Os::Linux, _) => &[
-            "/agnhost", "/bin/", "/dev/", "/etc/", "/home/", "/lib/", "/media/", "/mnt/", "/opt/",
-            "/proc/", "/root/", "/run/", "/sbin/", "/srv/", "/sys/", "/tmp/", "/usr/", "/var/",
-        ],
-        (Os::Windows, Family::Agnhost) => &[
-            "/agnhost.exe",
-            "/License.txt",
-            "/Program Files/",
-            "/Users/",
-            "/Windows/System32/",
-        ],
-        (Os::Windows, Family::Iis) => &[
-            "/inetpub/",
-            "/License.txt",
-            "/Program Files/",
-            "/Program Files (x86)/",
-            "/ServiceMonitor.exe",
-            "/Users/",
-            "/Windows/System32/",
-        ],
-        (Os::Windows, Family::Servercore) => &[
-            "/License.txt",
-            "/Program Files/",
-            "/Program Files (x86)/",
-            "/Users/",
-            "/Windows/System32/",
-        ],
-        (Os::Windows, _) => &["/License.txt", "/Users/", "/Windows/System32/"],
+fn prints(text: impl Into<String>) -> Started {
+    Started::Ended(Ran::prints(text.into()))
+}
+
+/// `sleep SECONDS`.
+pub(super) fn sleep(call: &Call<'_>) -> Option<Started> {
+    let [seconds] = call.words()?;
+    Some(Started::Ended(Ran::sleeps(shell::seconds(seconds)?)))
+}
+
+/// `echo WORD…`.
+pub(super) fn echo(call: &Call<'_>) -> Started {
+    prints(call.args.join(" ") + "\n")
+}
+
+/// `hostname`.
+pub(super) fn hostname(call: &Call<'_>) -> Option<Started> {
+    let [] = call.words()?;
+    let Place { os, hostname, .. } = call.place();
+    Some(prints(format!("{hostname}{}", end_of_line(*os))))
+}
+
+fn end_of_line(os: Os) -> &'static str {
+    match os {
+        Os::Linux => "\n",
+        Os::Windows => "\r\n",
+    }
+}
+
+/// `id`.
+pub(super) fn id(call: &Call<'_>) -> Option<Started> {
+    let [] = call.words()?;
+    let user = call.place().user.as_deref().unwrap_or("0(root)");
+    Some(prints(format!("uid={user} gid=0(root) groups=0(root)\n")))
+}
+
+/// `grep WORD` and `findstr WORD` of what is read.
+pub(super) fn filter(call: &Call<'_>) -> Option<Started> {
+    let [word] = call.words()?;
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+    if word.is_empty() || word.starts_with('-') || !word.chars().all(is_plain) {
+        return None;
+    }
+    let end = end_of_line(call.place().os);
+    let text = String::from_utf8_lossy(call.input);
+    let found = text.lines().filter(|line| line.contains(word));
+    let lines = found.map(|line| format!("{line}{end}"));
+    let lines = lines.collect::<Vec<_>>().concat();
+    let code = u32::from(lines.is_empty());
+    Some(Started::Ended(Ran::prints(lines).ending(code)))
+}
+
+/// The entry point of IIS' image.
+pub(super) fn iis() -> Started {
+    Started::Serves {
+        listening: BTreeMap::from([(80, Page::Iis)]),
+        listening_udp: BTreeMap::new(),
+        warm_up: Duration::from_secs(4),
+        prints: "Service 'w3svc' has been stopped\r\n\r\nService 'w3svc' started\r\n".to_owned(),
+    }
+}
+
+/// `whoami`: `runAsUserName`, or the image's user (kubernetes/website, configure-runasusername.md:
+/// `ContainerUser` is nanoserver's).
+pub(super) fn who_am_i(call: &Call<'_>) -> Option<Started> {
+    let [] = call.words()?;
+    let place = call.place();
+    let image = match place.family {
+        Family::Nanoserver => "ContainerUser",
+        _ => "ContainerAdministrator",
     };
-    let mut files: BTreeMap<String, Vec<u8>> = root
-        .iter()
-        .map(|path| ((*path).to_owned(), Vec::new()))
-        .collect();
-    let hosts = agnhost::hosts(place, seat).into_bytes();
-    match place.os {
-        Os::Linux => {
-            files.insert("/etc/hosts".to_owned(), hosts);
-            let hostname = format!("{}\n", place.hostname).into_bytes();
-            files.insert("/etc/hostname".to_owned(), hostname);
-            files.insert(
-                "/etc/resolv.conf".to_owned(),
-                resolv_conf(seat).into_bytes(),
-            );
-        }
-        Os::Windows => {
-            let path = "/Windows/System32/drivers/etc/hosts";
-            files.insert(path.to_owned(), hosts);
-        }
-    }
-    files
+    let user = place.user.as_deref().unwrap_or(match place.host_process {
+        true => "NT AUTHORITY\\SYSTEM",
+        false => image,
+    });
+    let user = user.to_lowercase();
+    Some(prints(match user.contains('\\') {
+        true => format!("{user}\r\n"),
+        false => format!("user manager\\{user}\r\n"),
+    }))
 }
 
-/// Where a system has files that nobody here knows, by the first part of the path.
-fn has_unknown(place: &Place, path: &str) -> bool {
-    const LINUX: &[&str] = &[
-        "bin", "dev", "etc", "lib", "lib64", "proc", "sbin", "sys", "usr",
-    ];
-    const WINDOWS: &[&str] = &["windows", "program files", "program files (x86)"];
-    let path = place.files.normal(path);
-    let folded = path.to_lowercase();
-    let (path, unknown) = match place.os {
-        Os::Linux => (&path, LINUX),
-        Os::Windows => (&folded, WINDOWS),
+const EVERYWHERE: &[&str] = &[
+    "System Idle Process",
+    "System",
+    "smss.exe",
+    "csrss.exe",
+    "wininit.exe",
+    "services.exe",
+    "lsass.exe",
+    "svchost.exe",
+];
+
+/// `tasklist /fo csv /nh`.
+pub(super) fn processes(call: &Call<'_>) -> Option<Started> {
+    let ["/fo", "csv", "/nh"] = call.words()? else {
+        return None;
     };
-    let first = path.trim_start_matches('/').split('/').next();
-    first.is_some_and(|first| unknown.contains(&first))
-        && !path.starts_with("/windows/temp")
-        && !place.files.is_mounted(path)
+    let own: &[&str] = match call.place().host_process {
+        true => &["containerd.exe", "kubelet.exe", "kube-proxy.exe"],
+        false => &["CExecSvc.exe"],
+    };
+    let names = EVERYWHERE.iter().chain(own).chain(&["tasklist.exe"]);
+    let line = |(number, name): (usize, &&str)| {
+        format!(
+            "\"{name}\",\"{}\",\"Services\",\"0\",\"4,096 K\"\r\n",
+            number * 4
+        )
+    };
+    Some(prints(
+        names.enumerate().map(line).collect::<Vec<_>>().concat(),
+    ))
 }
 
-/// Whether a path is not there, and stands where the system has files that nobody here knows.
-pub(super) fn is_unknown(place: &Place, path: &str) -> bool {
-    let listed = place
-        .files
-        .list(path)
-        .is_some_and(|names| !names.is_empty());
-    has_unknown(place, path) && !listed && place.files.read(path).is_err()
-}
-
-/// Whether a directory has more in it than is known here.
-pub(super) fn is_unlisted(place: &Place, path: &str) -> bool {
-    let whole = place.os == Os::Windows;
-    is_unknown(place, path) || whole && has_unknown(place, path) && place.files.read(path).is_err()
-}
-
-/// Whether a file or directory is there on Windows; what is not known is refused.
-pub(super) fn exists(place: &Place, path: &str) -> Result<bool, Ran> {
-    let known = place.files.read(path).is_ok()
-        || place.files.list(path).is_some()
-        || windows::is_program(place, &place.files.normal(path));
-    match !known && is_unknown(place, path) {
-        true => Err(Refusal::instead_of(&format!("the content of {path}"))),
-        false => Ok(known),
+/// `net user NAME PASSWORD /add` and `net user NAME`.
+pub(super) fn user(call: &Call<'_>) -> Option<Started> {
+    let place = call.place();
+    let at = |name: &str| format!("/Windows/System32/config/{name}");
+    let done = "The command completed successfully.\r\n\r\n";
+    if let Some(["user", name, _, "/add"]) = call.words() {
+        let made = place.files.write(&at(name), b"");
+        return made.is_ok().then(|| prints(done));
     }
+    let ["user", name] = call.words()? else {
+        return None;
+    };
+    if place.files.read(&at(name)).is_ok() {
+        return Some(prints(format!(
+            "User name                    {name}\r\n{done}"
+        )));
+    }
+    let words = "The user name could not be found.\r\n\r\nMore help is available by typing NET HELPMSG 2221.\r\n\r\n";
+    Some(Started::Ended(Ran::complains(words, 2)))
 }
 
-/// containerd, `internal/cri/opts`/`sandbox_run_linux.go`, `parseDNSOptions`: what the kubelet tells the
-/// runtime, a line each; `ndots:5` goes with the cluster's own servers (kubernetes 1.37.0,
-/// `pkg/kubelet/network/dns/dns.go`, `defaultDNSOptions`).
-fn resolv_conf(seat: &Seat<'_>) -> String {
-    let settings = seat.settings();
-    let mut text = String::new();
-    if !settings.searches.is_empty() {
-        text.push_str(&format!("search {}\n", settings.searches.join(" ")));
-    }
-    for server in &settings.servers {
-        text.push_str(&format!("nameserver {server}\n"));
-    }
-    if settings.ndots != 1 {
-        text.push_str(&format!("options ndots:{}\n", settings.ndots));
-    }
-    text
+/// `eventcreate /l LOG /t KIND /id NUMBER /so SOURCE /d TEXT`.
+pub(super) fn log_event(call: &Call<'_>) -> Option<Started> {
+    let ["/l", log, "/t", kind, "/id", _, "/so", source, "/d", _] = call.words()? else {
+        return None;
+    };
+    Some(prints(format!(
+        "\r\nSUCCESS: An event of type '{kind}' was created in the '{log}' log with '{source}' as the source.\r\n"
+    )))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::tests::{place, run};
-    use super::super::{NOT_SIMULATED, Started};
-    use crate::files::{Files, Mount, Volume};
-    use crate::image::Family;
-    use crate::topology::Os;
+/// `nltest` where no domain is (Microsoft, "Troubleshoot gMSAs for Windows containers").
+pub(super) fn domain(call: &Call<'_>) -> Option<Started> {
+    let [asked] = call.words()?;
+    let doing = match asked {
+        "/PARENTDOMAIN" => "Getting parent domain",
+        "/QUERY" => "I_NetLogonControl",
+        _ if asked.starts_with("/sc_verify:") => "I_NetLogonControl",
+        _ => return None,
+    };
+    let words = format!("{doing} failed: Status = 1722 0x6ba RPC_S_SERVER_UNAVAILABLE\r\n");
+    Some(Started::Ended(Ran::complains(words, 1722)))
+}
 
-    #[test]
-    fn of_etc_only_what_the_kubelet_and_volumes_bring_is_known() {
-        let mut place = place(Os::Linux, Family::Agnhost);
-        let mount = Mount {
-            path: "/etc/config".to_owned(),
-            volume: Volume::default(),
-            sub_path: String::new(),
-            read_only: true,
+/// `sc qc|queryex|qfailure kubelet`: a node has that service, a container has not.
+pub(super) fn service(call: &Call<'_>) -> Option<Started> {
+    let [asked, "kubelet"] = call.words()? else {
+        return None;
+    };
+    let (verb, told) = match asked {
+        "qc" => (
+            "[SC] QueryServiceConfig SUCCESS\r\n",
+            "        TYPE               : 10  WIN32_OWN_PROCESS \r\n\
+             \u{20}       START_TYPE         : 2   AUTO_START\r\n\
+             \u{20}       ERROR_CONTROL      : 1   NORMAL\r\n\
+             \u{20}       BINARY_PATH_NAME   : C:\\k\\kubelet.exe --windows-service\r\n\
+             \u{20}       LOAD_ORDER_GROUP   : \r\n\
+             \u{20}       TAG                : 0\r\n\
+             \u{20}       DISPLAY_NAME       : kubelet\r\n\
+             \u{20}       DEPENDENCIES       : containerd\r\n\
+             \u{20}       SERVICE_START_NAME : LocalSystem\r\n",
+        ),
+        "queryex" => (
+            "",
+            "        TYPE               : 10  WIN32_OWN_PROCESS  \r\n\
+             \u{20}       STATE              : 4  RUNNING \r\n\
+             \u{20}                               (STOPPABLE, NOT_PAUSABLE, ACCEPTS_SHUTDOWN)\r\n\
+             \u{20}       WIN32_EXIT_CODE    : 0  (0x0)\r\n\
+             \u{20}       SERVICE_EXIT_CODE  : 0  (0x0)\r\n\
+             \u{20}       CHECKPOINT         : 0x0\r\n\
+             \u{20}       WAIT_HINT          : 0x0\r\n\
+             \u{20}       PID                : 2204\r\n\
+             \u{20}       FLAGS              : \r\n",
+        ),
+        "qfailure" => (
+            "[SC] QueryServiceConfig2 SUCCESS\r\n",
+            "        RESET_PERIOD (in seconds)    : 0\r\n\
+             \u{20}       REBOOT_MESSAGE               : \r\n\
+             \u{20}       COMMAND_LINE                 : \r\n\
+             \u{20}       FAILURE_ACTIONS              : RESTART -- Delay = 10000 milliseconds.\r\n",
+        ),
+        _ => return None,
+    };
+    if !call.place().host_process {
+        let doing = match asked {
+            "queryex" => "EnumQueryServicesStatus:OpenService",
+            _ => "OpenService",
         };
-        place.files = Files::with_mounts(Os::Linux, vec![mount]);
-        let code = |script| match run(&place, &["sh", "-c", script]) {
-            Started::Ended(ran) => ran.code,
-            other => panic!("{script}: {other:?}"),
-        };
-        for script in ["cat /etc/os-release", "test -f /etc/passwd", "ls /etc/ssl"] {
-            assert_eq!(code(script), NOT_SIMULATED, "{script}");
-        }
-        for script in [
-            "cat /etc/hosts",
-            "cd /etc",
-            "test -d /etc",
-            "ls /etc/config",
-        ] {
-            assert_eq!(code(script), 0, "{script}");
-        }
-        assert_eq!(code("cat /etc/config/none"), 1);
+        let words = format!(
+            "[SC] {doing} FAILED 1060:\r\n\r\n\
+             The specified service does not exist as an installed service.\r\n\r\n"
+        );
+        return Some(Started::Ended(Ran::prints(words).ending(1060)));
     }
+    Some(prints(format!("{verb}\r\nSERVICE_NAME: kubelet\r\n{told}")))
 }

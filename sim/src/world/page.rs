@@ -11,10 +11,6 @@ pub(crate) enum Page {
     Iis,
     /// `agnhost netexec`.
     Netexec,
-    /// `agnhost serve-hostname`.
-    Hostname,
-    /// `agnhost test-webserver`: the files of its root.
-    Files,
     /// `agnhost grpc-health-checking`, which speaks gRPC and knows the health of one service.
     Health { service: Arc<str> },
     /// Where that is told what to say of it.

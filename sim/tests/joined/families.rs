@@ -104,7 +104,6 @@ async fn services_of_both_families_are_reached() {
                     "curl",
                     "-q",
                     "-sS",
-                    "-6",
                     "http://six/hostname",
                 ],
                 "",

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use hybrid_sim::front::FrontFault;
-use hybrid_sim::{ProductFault, TimedFault};
+use hybrid_sim::{TimedFault, UnknownFault};
 
 use super::{ReportFormat, SelectArgs, SuitesArgs};
 
@@ -90,11 +89,7 @@ pub(in crate::cli) struct SimulateArgs {
     pub(in crate::cli) prefix: String,
     /// Break something, as NAME or NAME=PARAM; may be repeated (see --list-faults)
     #[arg(long = "fault", value_name = "FAULT", value_parser = parse_fault)]
-    pub(in crate::cli) faults: Vec<Fault>,
-    /// Write a kubeconfig for the faulty front that stands before the API server; faults that
-    /// are not of the nodes need it
-    #[arg(long, value_name = "FILE")]
-    pub(in crate::cli) front: Option<PathBuf>,
+    pub(in crate::cli) faults: Vec<TimedFault>,
     /// How many times faster than real simulated pulls, starts and time-outs go
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = parse_speed)]
     pub(in crate::cli) speed: f64,
@@ -103,40 +98,14 @@ pub(in crate::cli) struct SimulateArgs {
     pub(in crate::cli) seed: u64,
 }
 
-/// A fault of the simulated nodes or of the front.
-#[derive(Clone, Debug)]
-pub(in crate::cli) enum Fault {
-    Product(TimedFault),
-    Front(FrontFault),
-}
-
-fn parse_fault(text: &str) -> Result<Fault, String> {
-    let product = text
-        .parse::<TimedFault>()
-        .map_err(|error| error.to_string());
-    let front = text
-        .parse::<FrontFault>()
-        .map_err(|error| error.to_string());
-    match (product, front) {
-        (Ok(fault), _) => Ok(Fault::Product(fault)),
-        (_, Ok(fault)) => Ok(Fault::Front(fault)),
-        (Err(product), Err(front)) => {
-            let name = text.split(['=', '@']).next().unwrap_or_default();
-            let of_cluster = ProductFault::catalogue().any(|fault| fault.name == name);
-            let of_front = FrontFault::catalogue()
-                .iter()
-                .any(|fault| fault.name == name);
-            // Where the name is right, only what is wrong with the rest is of use
-            Err(match (of_cluster, of_front) {
-                (true, false) => product,
-                (false, true) => front,
-                _ => format!(
-                    "{product}\n  nor of the front: {front}\n  \
-                     (`winconform simulate --list-faults` has all)"
-                ),
-            })
+fn parse_fault(text: &str) -> Result<TimedFault, String> {
+    text.parse().map_err(|error| match error {
+        UnknownFault::Name { .. } => {
+            format!("{error}\n  (`winconform simulate --list-faults` has all)")
         }
-    }
+        // Where the name is right, only what is wrong with the rest is of use
+        named => named.to_string(),
+    })
 }
 
 fn parse_speed(text: &str) -> Result<f64, String> {

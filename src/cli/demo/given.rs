@@ -1,6 +1,5 @@
 //! What a demo is given: all that is wrong with its arguments is told at once, before anything begins.
 
-use hybrid_sim::front::FrontFault;
 use hybrid_sim::server::{Server, ServerOptions};
 use hybrid_sim::{FaultPlan, TimedFault, Topology, UnknownFault};
 use winconform_core::document::{Diagnostic, Diagnostics, Place, did_you_mean};
@@ -141,14 +140,8 @@ fn faults(given: &[String], on: Option<&Topology>, found: &mut Vec<Diagnostic>) 
 /// What is wrong with the text of a fault, and what to do.
 fn unknown(text: &str, error: &UnknownFault) -> (String, Option<String>) {
     match error {
-        UnknownFault::Name { name, .. } => {
-            let mut front = FrontFault::catalogue().iter();
-            let hint = match front.any(|fault| fault.name == name) {
-                true => {
-                    "it is one of the way to an API server, which `winconform simulate --front` has"
-                }
-                false => "`winconform demo --list-faults` has all, and how each is written",
-            };
+        UnknownFault::Name { .. } => {
+            let hint = "`winconform demo --list-faults` has all, and how each is written";
             (error.to_string(), Some(hint.to_owned()))
         }
         // These name a part alone

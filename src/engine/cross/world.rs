@@ -11,6 +11,7 @@ use std::time::Duration;
 use hybrid_sim::memory::{Memory, Reply as Ran, Request as Exec};
 use hybrid_sim::{FaultSet, NamedTopology, NodeSpec, Os as SimOs, Topology};
 use serde_json::{Value as Json, json};
+use winconform_core::command::{Command, HttpSession, Token};
 use winconform_core::config::{Config, Durations, Images, Outside};
 use winconform_core::facts::{
     Cni, Facts, Known, LoadBalancerFact, NodeDetails, NodeFact, Os, Pool, PoolName, WindowsBuild,
@@ -21,9 +22,8 @@ use winconform_core::suite::Suites;
 use winconform_core::verdict::{Verdict, judge};
 use winconform_core::way::ping::session;
 use winconform_core::way::{
-    Bound, ExecReply, ExecRequest, ExitStatus, FixtureKey, FixtureName, HttpGet, HttpReply,
-    PingReply, Reply, Request, SourceKind, Standing, StandingFixture, Taken, Trouble, VantageKey,
-    curl,
+    Bound, ExecReply, ExitStatus, FixtureKey, FixtureName, HttpGet, HttpReply, PingReply, Reply,
+    Request, SourceKind, Standing, StandingFixture, Taken, Trouble, VantageKey, curl,
 };
 
 use super::super::manifest::{self, host_namespace, namespace, pool_of, prober};
@@ -166,7 +166,8 @@ impl World {
                 name: manifest::name("prober", key),
                 container: "prober".to_owned(),
             };
-            stands.domain = suffix::read(&self.exec(&pod, &suffix::ask()), &pod.namespace);
+            let ask = Command::DnsSuffix.on(Os::Linux).expect("of Linux");
+            stands.domain = suffix::read(&self.exec(&pod, ask.argv(), None), &pod.namespace);
         }
         stands
     }
@@ -284,17 +285,30 @@ impl World {
         gets: &[HttpGet],
         pings: &[IpAddr],
     ) -> Result<(Vec<HttpReply>, Vec<PingReply>), Trouble> {
-        let program = curl::candidates(kind)[0];
-        let (connect, total) = (Duration::from_secs(4), Duration::from_secs(8));
-        let curl = curl::session(program, gets, TOKEN, connect, total);
+        let token = Token::parse(TOKEN).expect("a token");
+        let http = HttpSession {
+            curl: curl::candidates(kind)[0],
+            gets: gets.to_vec(),
+            token: token.clone(),
+            connect: Duration::from_secs(4),
+            total: Duration::from_secs(8),
+        };
         let Some(os) = kind.shell().filter(|_| !pings.is_empty()) else {
-            let got = curl::split(gets, TOKEN, &self.exec(pod, &curl))?;
+            let os = http.curl.os();
+            let curl = Command::HttpSession(http).on(os)?;
+            let got = curl::split(gets, &token, &self.exec(pod, curl.argv(), curl.stdin()))?;
             return Ok((got, Vec::new()));
         };
-        let both = session::behind(os, &curl, pings, TOKEN);
-        let (of_curl, of_pings) = session::apart(TOKEN, &self.exec(pod, &both))?;
-        let got = curl::split(gets, TOKEN, &of_curl)?;
-        Ok((got, session::split(pings, TOKEN, &of_pings)?))
+        let both = Command::Pings {
+            targets: pings.to_vec(),
+            token: token.clone(),
+            after: Some(http),
+        };
+        let both = both.on(os)?;
+        let reply = self.exec(pod, both.argv(), both.stdin());
+        let (of_curl, of_pings) = session::apart(&token, &reply)?;
+        let got = curl::split(gets, &token, &of_curl)?;
+        Ok((got, session::split(pings, &token, &of_pings)?))
     }
 
     /// What a client outside gets through the proxy.
@@ -318,19 +332,16 @@ impl World {
             pod["spec"]["containers"][0]["args"] = json!(["pause"]);
             let container = &pod["spec"]["containers"][0];
             let command = container["readinessProbe"]["exec"]["command"].clone();
-            let request = ExecRequest {
-                argv: serde_json::from_value(command).expect("words"),
-                stdin: None,
-            };
+            let command: Vec<String> = serde_json::from_value(command).expect("words");
             let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
             let of = PodRef {
                 namespace: text(&pod["metadata"]["namespace"]),
                 name: text(&pod["metadata"]["name"]),
                 container: text(&container["name"]),
             };
-            let listening = self.exec(&of, &request);
+            let listening = self.exec(&of, &command, None);
             self.place(&pod, 0, pool);
-            [listening.exit, self.exec(&of, &request).exit]
+            [listening.exit, self.exec(&of, &command, None).exit]
         })
         .collect()
     }
@@ -354,13 +365,13 @@ impl World {
         }
     }
 
-    fn exec(&self, pod: &PodRef, request: &ExecRequest) -> ExecReply {
+    fn exec(&self, pod: &PodRef, argv: &[String], stdin: Option<&str>) -> ExecReply {
         let exec = Exec {
             namespace: pod.namespace.clone(),
             pod: pod.name.clone(),
             container: Some(pod.container.clone()),
-            argv: request.argv.clone(),
-            stdin: request.stdin.clone().unwrap_or_default().into_bytes(),
+            argv: argv.to_vec(),
+            stdin: stdin.unwrap_or_default().into(),
         };
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         match self.memory.exec(&exec).expect("the prober runs") {
@@ -379,7 +390,7 @@ impl World {
                 stderr: String::new(),
                 exit: ExitStatus::NotStarted(words),
             },
-            Ran::Endless { .. } => panic!("{:?} does not end", request.argv),
+            Ran::Endless { .. } => panic!("{argv:?} does not end"),
         }
     }
 }

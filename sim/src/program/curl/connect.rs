@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::options::Operation;
+use super::options::Options;
 use super::transfer::Transfer;
 use super::version::Build;
-use crate::names::{Query, RecordType, Resolver};
+use crate::names::{Query, Resolver};
 use crate::program::net::{Link, Net, Peer};
 use crate::program::system_limit;
 use crate::topology::Os;
@@ -20,20 +20,20 @@ pub(super) fn bare(host: &str) -> &str {
 /// (`--happy-eyeballs-timeout-ms`).
 const HAPPY_EYEBALLS: Duration = Duration::from_millis(200);
 
-/// The first address that takes a connection, and after how long it was tried; or the code, time and
+/// The connection that an address takes first, and after how long it was tried; or the code, time and
 /// words of the first one's failure.
 pub(super) fn happily(
     net: &dyn Net,
     build: &Build,
     addresses: &[IpAddr],
     port: u16,
-) -> Result<(IpAddr, Peer, Duration), (u32, Duration, &'static str)> {
+) -> Result<(Peer, Duration), (u32, Duration, &'static str)> {
     let mut begun = Duration::ZERO;
     let mut first = None;
     let mut last = Duration::ZERO;
     for address in addresses {
         let (code, took, system) = match net.open(*address, port) {
-            Link::Open(peer) => return Ok((*address, peer, begun)),
+            Link::Open(peer) => return Ok((peer, begun)),
             link => failure(build, &link),
         };
         last = last.max(begun + took);
@@ -73,26 +73,20 @@ fn failure(build: &Build, link: &Link) -> (u32, Duration, &'static str) {
 pub(super) fn resolved(
     net: &dyn Net,
     build: &Build,
-    operation: &Operation,
+    options: &Options,
     host: &str,
     transfer: &mut Transfer,
 ) -> Option<Vec<IpAddr>> {
     let name = bare(host);
-    let record = operation.family.unwrap_or(RecordType::Host);
-    let cares = build.banner.contains("c-ares");
     let (found, took) = net.find(&Query {
-        record,
-        by: if cares {
+        by: if build.cares {
             Resolver::Cares
         } else {
             Resolver::System
         },
         ..Query::address(name)
     });
-    let limits = operation
-        .connect_timeout
-        .into_iter()
-        .chain(operation.max_time);
+    let limits = options.connect_timeout.into_iter().chain(options.max_time);
     if let Some(limit) = limits.min().filter(|limit| *limit < took) {
         // lib/multi.c: which phase it was that took too long
         let took = limit + Duration::from_millis(1);
@@ -106,16 +100,6 @@ pub(super) fn resolved(
     transfer.total += took;
     if let Ok(addresses) = found {
         return Some(addresses);
-    }
-    if operation.family.is_some() && name.parse::<IpAddr>().is_ok() {
-        // lib/connect.c: no address of that family is left to try
-        let error = if build.since(8, 9) {
-            "Could not connect to server"
-        } else {
-            "Couldn't connect to server"
-        };
-        transfer.fails(7, error, Duration::ZERO);
-        return None;
     }
     let error = format!("Could not resolve host: {name}");
     transfer.fails(6, &error, Duration::from_millis(10));

@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::sockets::{LOCAL, Scene};
 use crate::program::http::Asked;
 use crate::program::net::Server;
+use crate::program::network_table::Table;
 use crate::program::serve::Exchange;
-use crate::program::table::Table;
 use crate::program::{connect, netexec};
 use crate::topology::Os;
 use crate::world::Page;
@@ -236,8 +236,6 @@ fn paths(scene: &Scene, real: &Real) -> Vec<String> {
         "/redirect?location=/x&code=307",
         "/redirect?location=x",
         "/redirect?location=/x&code=y",
-        "/shell?cmd=echo+hi",
-        "/shell?shellCommand=exit+3",
         "/upload",
         "/exit?code=x",
         "/exit?timeout=x",

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::program::http::Asked;
 use crate::program::net::{Link, Server, Speaks};
-use crate::program::table::Table;
+use crate::program::network_table::Table;
 use crate::topology::Os;
 use crate::world::Page;
 

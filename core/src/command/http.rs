@@ -1,0 +1,149 @@
+//! One curl for many targets, as it is sent.
+//!
+//! Everything goes by a configuration on standard input (`-K -`): nothing in it passes through a
+//! shell, `cmd /c` of a `HostProcess` exec included, and no URL limit applies.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use super::Token;
+use crate::facts::Os;
+
+/// A curl that images or systems have.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Curl {
+    /// Of a Linux image, by its search path.
+    Linux,
+    /// Of Windows itself.
+    System,
+    /// Of agnhost for Windows (kubernetes, `test/images/busybox/Dockerfile_windows`).
+    Agnhost,
+    /// Of a Windows image, by its search path.
+    Windows,
+}
+
+/// HTTP GETs by one curl.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct HttpSession {
+    /// Which.
+    pub curl: Curl,
+    /// Its targets, one after the other.
+    pub gets: Vec<HttpGet>,
+    /// Divides the answers; must be unpredictable to whoever answers.
+    pub token: Token,
+    /// How long a connection may take.
+    pub connect: Duration,
+    /// How long one target may take.
+    pub total: Duration,
+}
+
+/// Where an HTTP GET goes to.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Host {
+    /// An address.
+    Address(IpAddr),
+    /// A name, which the vantage resolves.
+    Name(String),
+}
+
+/// One HTTP GET inside the cluster.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct HttpGet {
+    /// The target.
+    pub host: Host,
+    /// The target's port.
+    pub port: u16,
+    /// Absolute path.
+    pub path: String,
+}
+
+impl Curl {
+    /// How it is called; `None` on the other system.
+    pub(super) fn on(self, os: Os) -> Option<&'static str> {
+        (self.os() == os).then_some(match self {
+            Self::Linux => "curl",
+            Self::System => "C:\\Windows\\System32\\curl.exe",
+            Self::Agnhost => "C:\\curl\\AMD64\\curl.exe",
+            Self::Windows => "curl.exe",
+        })
+    }
+
+    /// The system that has it.
+    pub fn os(self) -> Os {
+        match self {
+            Self::Linux => Os::Linux,
+            Self::System | Self::Agnhost | Self::Windows => Os::Windows,
+        }
+    }
+}
+
+impl fmt::Display for Curl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.on(self.os()).unwrap_or_default())
+    }
+}
+
+impl HttpSession {
+    /// Transfers run one after the other, each with a marker behind it; bodies and `--parallel` exclude
+    /// each other. All are one operation of curl: before 7.66 the first operation that fails ends the
+    /// session (`next`), and Windows Server 2019 came with 7.55.
+    pub(super) fn config(&self) -> String {
+        // One write-out is for each URL. A connection that is used again leads to the same pod again:
+        // each is asked to be closed
+        let mut config = format!(
+            "silent\nshow-error\ngloboff\nnoproxy = \"*\"\nheader = \"Connection: close\"\n\
+             connect-timeout = {}\nmax-time = {}\n\
+             write-out = \"\\n@@{} %{{http_code}} %{{url_effective}}\\n\"\n",
+            self.connect.as_secs().max(1),
+            self.total.as_secs().max(1),
+            self.token,
+        );
+        for get in &self.gets {
+            config.push_str(&format!("url = \"{}\"\n", quoted(&get.url())));
+        }
+        config
+    }
+}
+
+/// A text as it stands between double quotes in a configuration of curl.
+fn quoted(text: &str) -> String {
+    let escaped = |c: char| match c {
+        '\\' | '"' => vec!['\\', c],
+        '\n' => vec!['\\', 'n'],
+        '\r' => vec!['\\', 'r'],
+        c => vec![c],
+    };
+    text.chars().flat_map(escaped).collect()
+}
+
+impl Host {
+    /// An address or a name; `None` for what can be neither and must not be written into what
+    /// curl reads.
+    pub fn parse(text: &str) -> Option<Self> {
+        let of_names = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
+        match text.parse() {
+            Ok(address) => Some(Self::Address(address)),
+            Err(_) => ((1..=253).contains(&text.len()) && text.chars().all(of_names))
+                .then(|| Self::Name(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Host {
+    /// As in a URL: IPv6 addresses in brackets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(IpAddr::V4(address)) => write!(f, "{address}"),
+            Self::Address(IpAddr::V6(address)) => write!(f, "[{address}]"),
+            Self::Name(name) => f.write_str(name),
+        }
+    }
+}
+
+impl HttpGet {
+    /// The URL.
+    pub fn url(&self) -> String {
+        format!("http://{}:{}{}", self.host, self.port, self.path)
+    }
+}

@@ -1,0 +1,72 @@
+//! Commands as Linux runs them: GNU's and busybox' programs, which agnhost's image has.
+
+use std::net::IpAddr;
+
+use super::{Command, FilePath, HttpSession, Token, VariableName, line, marked};
+use crate::facts::Os;
+
+/// A command's program and arguments; `None` for what is of Windows.
+pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
+    let path = |path: &'_ FilePath| path.on(Os::Linux).map(str::to_owned);
+    Some(match command {
+        Command::HttpSession(session) => http(session)?,
+        Command::Pings {
+            targets,
+            token,
+            after,
+        } => pings(targets, token, after.as_ref())?,
+        Command::DnsSuffix => line(["/agnhost", "dns-suffix"]),
+        Command::Streams(token) => sh(&format!("echo {token}; echo E-{token} 1>&2; exit 7")),
+        Command::Filter { token, .. } => line(["grep", token.as_str()]),
+        Command::ReadFile(file) => line(["cat", &path(file)?]),
+        Command::WriteFile { path: file, line } => sh(&format!("echo {line} > {}", path(file)?)),
+        Command::DeleteFile(file) => line(["rm", "-f", &path(file)?]),
+        Command::Exists(file) => line(["test", "-e", &path(file)?]),
+        Command::HashFile(file) => line(["sha256sum", &path(file)?]),
+        Command::Access(file) => line(["stat", "-c", "%a %u %g", &path(file)?]),
+        Command::Environment(names) => environment(names),
+        Command::WhoAmI => line(["id"]),
+        Command::HostName => line(["hostname"]),
+        Command::LoadBalancers
+        | Command::Links(_)
+        | Command::FillFile { .. }
+        | Command::FreeSpace(_)
+        | Command::Junction { .. }
+        | Command::Addresses
+        | Command::Processes
+        | Command::CommandLines
+        | Command::AddUser(_)
+        | Command::FindUser(_)
+        | Command::LogEvent(_)
+        | Command::Domain(_)
+        | Command::Service { .. } => return None,
+    })
+}
+
+fn sh(script: &str) -> Vec<String> {
+    line(["sh", "-c", script])
+}
+
+/// -q first: no configuration of the image's own.
+fn http(session: &HttpSession) -> Option<Vec<String>> {
+    Some(line([session.curl.on(Os::Linux)?, "-q", "-K", "-"]))
+}
+
+/// `-c 1 -W 3`: one request, three seconds.
+fn pings(targets: &[IpAddr], token: &Token, after: Option<&HttpSession>) -> Option<Vec<String>> {
+    let mut commands = Vec::new();
+    if let Some(session) = after {
+        commands.push(marked(&http(session)?.join(" "), " ", token, "curl"));
+    }
+    commands.extend(targets.iter().enumerate().map(|(index, target)| {
+        let ping = format!("ping -c 1 -W 3 {target} 2>&1");
+        marked(&ping, " ", token, &index.to_string())
+    }));
+    Some(sh(&commands.join("; ")))
+}
+
+/// `printenv` does not say whose value is whose.
+fn environment(names: &[VariableName]) -> Vec<String> {
+    let names: Vec<_> = names.iter().map(ToString::to_string).collect();
+    sh(&format!("env | grep -E '^({})='", names.join("|")))
+}

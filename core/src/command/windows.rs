@@ -1,0 +1,143 @@
+//! Commands as Windows runs them: programs by their full paths, `cmd` where one program alone cannot do
+//! it, and PowerShell encoded, since a `HostProcess` exec passes through another `cmd`.
+//!
+//! The runtime puts an argument that has a space into double quotes and escapes those inside it, which
+//! `cmd` does not understand: none has any.
+
+use std::net::IpAddr;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::{
+    Command, DomainQuestion, FilePath, HttpSession, ServiceQuestion, Token, VariableName, line,
+    marked,
+};
+use crate::facts::Os;
+
+/// A command's program and arguments; `None` for what is of Linux.
+pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
+    let path = |path: &'_ FilePath| path.on(Os::Windows).map(str::to_owned);
+    Some(match command {
+        Command::HttpSession(session) => http(session)?,
+        Command::Pings {
+            targets,
+            token,
+            after,
+        } => pings(targets, token, after.as_ref())?,
+        Command::DnsSuffix => return None,
+        Command::LoadBalancers => system("hnsdiag", ["list", "loadbalancers"]),
+        Command::Streams(token) => cmd(&format!("echo {token}& echo E-{token} 1>&2& exit 7")),
+        Command::Filter { token, .. } => system("findstr", [token.as_str()]),
+        Command::ReadFile(file) => cmd(&format!("type {}", path(file)?)),
+        // A digit before `>` would be the number of a stream
+        Command::WriteFile { path: file, line } => cmd(&format!(">{} echo {line}", path(file)?)),
+        Command::DeleteFile(file) => cmd(&format!("del /q {}", path(file)?)),
+        Command::Exists(file) => cmd(&format!("if not exist {} exit 1", path(file)?)),
+        Command::HashFile(file) => system("certutil", ["-hashfile", &path(file)?, "SHA256"]),
+        Command::Access(file) => system("icacls", [&path(file)?]),
+        Command::Links(folder) => cmd(&format!("dir /al {}", path(folder)?)),
+        Command::FillFile { path: file, size } => system(
+            "fsutil",
+            ["file", "createnew", &path(file)?, &size.to_string()],
+        ),
+        Command::FreeSpace(folder) => system("fsutil", ["volume", "diskfree", &path(folder)?]),
+        Command::Junction { link, target } => {
+            cmd(&format!("mklink /J {} {}", path(link)?, path(target)?))
+        }
+        Command::Environment(names) => environment(names),
+        Command::WhoAmI => system("whoami", []),
+        Command::HostName => system("hostname", []),
+        Command::Addresses => system("ipconfig", []),
+        // Without a heading, which is in the system's language
+        Command::Processes => system("tasklist", ["/fo", "csv", "/nh"]),
+        Command::CommandLines => powershell(COMMAND_LINES),
+        Command::AddUser(token) => {
+            let (name, password) = (account(token), format!("P@1-{}", token.short()));
+            system("net", ["user", &name, &password, "/add"])
+        }
+        Command::FindUser(token) => system("net", ["user", &account(token)]),
+        Command::LogEvent(token) => log_event(token),
+        Command::Domain(question) => domain(question),
+        Command::Service { name, question } => {
+            let question = match question {
+                ServiceQuestion::Config => "qc",
+                ServiceQuestion::State => "queryex",
+                ServiceQuestion::Failure => "qfailure",
+            };
+            system("sc", [question, &name.to_string()])
+        }
+    })
+}
+
+/// Told of its progress, PowerShell writes XML to the other stream.
+const COMMAND_LINES: &str = "$ProgressPreference = 'SilentlyContinue'; Get-CimInstance Win32_Process \
+    | ForEach-Object { [Console]::Out.WriteLine($_.CommandLine) }";
+
+/// A program of Windows itself.
+fn system<const N: usize>(program: &str, arguments: [&str; N]) -> Vec<String> {
+    let program = format!("C:\\Windows\\System32\\{program}.exe");
+    std::iter::once(program).chain(line(arguments)).collect()
+}
+
+fn cmd(script: &str) -> Vec<String> {
+    system("cmd", ["/c", script])
+}
+
+/// A script that no shell on the way reads.
+fn powershell(script: &str) -> Vec<String> {
+    let encoded: Vec<u8> = script.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let encoded = STANDARD.encode(encoded);
+    let flags = [
+        "-NoLogo",
+        "-NoProfile",
+        "-NonInteractive",
+        "-EncodedCommand",
+    ];
+    let mut argv = system("WindowsPowerShell\\v1.0\\powershell", flags);
+    argv.push(encoded);
+    argv
+}
+
+/// -q first: no configuration of the image's own.
+fn http(session: &HttpSession) -> Option<Vec<String>> {
+    Some(line([session.curl.on(Os::Windows)?, "-q", "-K", "-"]))
+}
+
+/// `-n 1 -w 3000`: one request, three seconds. `echo x || y` prints the space, too.
+fn pings(targets: &[IpAddr], token: &Token, after: Option<&HttpSession>) -> Option<Vec<String>> {
+    let mut commands = Vec::new();
+    if let Some(session) = after {
+        commands.push(marked(&http(session)?.join(" "), "", token, "curl"));
+    }
+    commands.extend(targets.iter().enumerate().map(|(index, target)| {
+        let ping = format!("C:\\Windows\\System32\\ping.exe -n 1 -w 3000 {target}");
+        marked(&ping, "", token, &index.to_string())
+    }));
+    Some(cmd(&commands.join("& ")))
+}
+
+/// `echo %NAME%` would have `cmd` read the value.
+fn environment(names: &[VariableName]) -> Vec<String> {
+    let sets: Vec<_> = names.iter().map(|name| format!("set {name}")).collect();
+    cmd(&sets.join("& "))
+}
+
+fn account(token: &Token) -> String {
+    format!("wc-{}", token.short())
+}
+
+fn log_event(token: &Token) -> Vec<String> {
+    let to = ["/l", "APPLICATION", "/t", "INFORMATION", "/id", "1"];
+    let mut argv = system("eventcreate", to);
+    argv.extend(line(["/so", "winconform", "/d", token.as_str()]));
+    argv
+}
+
+fn domain(question: &DomainQuestion) -> Vec<String> {
+    match question {
+        DomainQuestion::Parent => system("nltest", ["/PARENTDOMAIN"]),
+        DomainQuestion::Query => system("nltest", ["/QUERY"]),
+        DomainQuestion::Channel(name) => system("nltest", [&format!("/sc_verify:{name}")]),
+    }
+}

@@ -1,0 +1,367 @@
+//! Admission faults: pods that a server refuses are accepted all the same, or sent with a field
+//! more.
+//!
+//! A request goes to the server as it is. What it refuses for a forgotten field goes again
+//! without that field, and the answer gets the field back; so whatever the server does not refuse
+//! is as it would be without the fault. Where that is no cure, because the server misses a field
+//! or refuses a resize, the answer is made here. Only what is created is touched (also with a dry
+//! run), as a pod or in a workload's template, and the two subresources by which a pod's
+//! containers change; a later read shows what the server stored.
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::request::Parts;
+use serde_json::Value;
+
+use super::asked::Asked;
+use super::fault::Fault;
+use super::field::Taken;
+
+/// kubernetes 1.37.0, pkg/apis/core/validation/validation.go, `ValidatePodResize`.
+const NO_RESIZE: &str = "windows pods cannot be resized";
+
+/// An object on its way through an admission that is not in order.
+#[derive(Debug)]
+pub(super) struct Review<'a> {
+    faults: &'a [Fault],
+    holder: Holder,
+    /// What the server is asked to admit.
+    object: Value,
+    /// The same before any field was taken from it.
+    whole: Value,
+    /// Which of the faults have taken their field.
+    taken: Vec<bool>,
+    /// What the answer gets back.
+    restore: Vec<Taken>,
+    /// The names of the faults that changed something.
+    by: Vec<&'static str>,
+}
+
+/// Where a request holds its pod, and what the request does to it.
+#[derive(Debug, Clone, Copy)]
+struct Holder {
+    /// As a JSON pointer.
+    template: &'static str,
+    /// The same as a server writes it in interference of a field.
+    prefix: &'static str,
+    change: Change,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    /// Something is created.
+    Create,
+    /// The containers of a pod are replaced, by a whole pod.
+    Replace { resize: bool },
+    /// The containers of a pod are changed, by a part of a pod.
+    Patch { resize: bool },
+}
+
+/// What becomes of a refusal.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// It stands.
+    Stands,
+    /// The request goes again, with this body.
+    Again(Bytes),
+    /// The server would have accepted this.
+    Pretend(Pretence),
+}
+
+/// An acceptance that the server did not give.
+#[derive(Debug)]
+pub(super) struct Pretence {
+    object: Value,
+    /// Whether the object is only a part, and the rest is what the server has.
+    pub(super) is_part: bool,
+    pub(super) created: bool,
+}
+
+impl<'a> Review<'a> {
+    /// Takes a request in hand; none if no admission fault concerns it.
+    pub(super) fn begin(
+        faults: &'a [Fault],
+        asked: &Asked,
+        head: &Parts,
+        body: &[u8],
+    ) -> Option<Self> {
+        if !faults.iter().any(is_of_admission) {
+            return None;
+        }
+        let holder = holder(asked, head)?;
+        let mut object: Value = serde_json::from_slice(body).ok()?;
+        let pod = object.pointer_mut(holder.template)?;
+        if !pod.get("spec").is_some_and(Value::is_object) {
+            return None;
+        }
+        let mut by = Vec::new();
+        for fault in faults {
+            if let Fault::AdmissionInjects { field, value } = fault
+                && (holder.change == Change::Create || field.is_inside_a_list())
+                && field.set(pod, value)
+            {
+                by.push(fault.name());
+            }
+        }
+        Some(Self {
+            faults,
+            holder,
+            whole: object.clone(),
+            object,
+            taken: vec![false; faults.len()],
+            restore: Vec::new(),
+            by,
+        })
+    }
+
+    /// What is sent.
+    pub(super) fn body(&self) -> Bytes {
+        self.object.to_string().into()
+    }
+
+    /// The names of the faults that changed something.
+    pub(super) fn by(&self) -> &[&'static str] {
+        &self.by
+    }
+
+    /// What becomes of the Status with which a server refused an object as invalid.
+    pub(super) fn refused(&mut self, status: &[u8]) -> Next {
+        let Ok(status) = serde_json::from_slice::<Value>(status) else {
+            return Next::Stands;
+        };
+        let Some(causes) = status["details"]["causes"].as_array() else {
+            return Next::Stands;
+        };
+        if self.take(causes) {
+            return Next::Again(self.body());
+        }
+        let mut by = Vec::new();
+        for cause in causes {
+            match self.forgiven(cause) {
+                Some(name) => by.push(name),
+                None => return Next::Stands,
+            }
+        }
+        if by.is_empty() {
+            return Next::Stands;
+        }
+        by.dedup();
+        by.retain(|name| !self.by.contains(name));
+        self.by.extend(by);
+        Next::Pretend(self.pretence())
+    }
+
+    /// The answer as the client sees it; none if it stays as the server sent it.
+    pub(super) fn accepted(self, body: &[u8]) -> Option<Bytes> {
+        if self.restore.is_empty() {
+            return None;
+        }
+        let mut object: Value = serde_json::from_slice(body).ok()?;
+        let pod = object.pointer_mut(self.holder.template)?;
+        for taken in self.restore {
+            taken.restore(pod);
+        }
+        Some(object.to_string().into())
+    }
+
+    /// Takes the fields that were refused and are to be forgotten; whether there were any.
+    fn take(&mut self, causes: &[Value]) -> bool {
+        let mut any = false;
+        for (fault, done) in self.faults.iter().zip(&mut self.taken) {
+            let (Fault::AdmissionAllows { field } | Fault::AdmissionDrops { field }) = fault else {
+                continue;
+            };
+            let refused = causes.iter().any(|cause| {
+                place(self.holder, cause)
+                    .is_some_and(|(place, message)| field.concerns(place, message))
+            });
+            if *done || !refused {
+                continue;
+            }
+            let Some(pod) = self.object.pointer_mut(self.holder.template) else {
+                continue;
+            };
+            let taken = field.take(pod);
+            if taken.is_empty() {
+                continue;
+            }
+            *done = true;
+            any = true;
+            self.by.push(fault.name());
+            match fault {
+                Fault::AdmissionAllows { .. } => self.restore.extend(taken),
+                _ => {
+                    // What comes back has to be without it, whoever makes the answer
+                    if let Some(pod) = self.whole.pointer_mut(self.holder.template) {
+                        field.take(pod);
+                    }
+                }
+            }
+        }
+        any
+    }
+
+    /// The fault that makes a server forget a cause which taking a field does not cure.
+    fn forgiven(&self, cause: &Value) -> Option<&'static str> {
+        self.faults
+            .iter()
+            .find(|fault| match fault {
+                Fault::AdmissionAllows { field } | Fault::AdmissionDrops { field } => {
+                    place(self.holder, cause)
+                        .is_some_and(|(place, message)| field.concerns(place, message))
+                }
+                Fault::AdmissionAllowsResize => {
+                    self.holder.change.is_resize()
+                        && cause["message"]
+                            .as_str()
+                            .is_some_and(|message| message.contains(NO_RESIZE))
+                }
+                _ => false,
+            })
+            .map(Fault::name)
+    }
+
+    fn pretence(&self) -> Pretence {
+        let created = self.holder.change == Change::Create;
+        let mut object = self.whole.clone();
+        if created && let Some(metadata) = object["metadata"].as_object_mut() {
+            metadata.insert("uid".into(), "00000000-0000-4000-8000-000000000000".into());
+            metadata.insert("creationTimestamp".into(), "2026-01-01T00:00:00Z".into());
+        }
+        Pretence {
+            object,
+            is_part: matches!(self.holder.change, Change::Patch { .. }),
+            created,
+        }
+    }
+}
+
+impl Pretence {
+    /// The answer, given what the server has of the object if this is only a part.
+    pub(super) fn answer(self, stored: Option<&[u8]>) -> Option<Bytes> {
+        let Some(stored) = stored else {
+            return Some(self.object.to_string().into());
+        };
+        let mut whole: Value = serde_json::from_slice(stored).ok()?;
+        merge(&mut whole, self.object);
+        Some(whole.to_string().into())
+    }
+}
+
+impl Change {
+    fn is_resize(self) -> bool {
+        matches!(
+            self,
+            Self::Replace { resize: true } | Self::Patch { resize: true }
+        )
+    }
+}
+
+fn is_of_admission(fault: &Fault) -> bool {
+    matches!(
+        fault,
+        Fault::AdmissionAllows { .. }
+            | Fault::AdmissionDrops { .. }
+            | Fault::AdmissionInjects { .. }
+            | Fault::AdmissionAllowsResize
+    )
+}
+
+/// Where a cause is, as seen from the pod, and what it says.
+fn place(holder: Holder, cause: &Value) -> Option<(&str, &str)> {
+    let place = cause["field"].as_str()?.strip_prefix(holder.prefix)?;
+    Some((place, cause["message"].as_str().unwrap_or_default()))
+}
+
+/// Where a request holds its pod; none if it holds none or is none of these faults' business.
+fn holder(asked: &Asked, head: &Parts) -> Option<Holder> {
+    let of = |template, prefix, change| Holder {
+        template,
+        prefix,
+        change,
+    };
+    let resource = asked.resource.as_str();
+    let kind = head
+        .headers
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok())
+        .unwrap_or_default();
+    let merges = kind.starts_with("application/strategic-merge-patch+json")
+        || kind.starts_with("application/merge-patch+json");
+    let resize = resource == "pods/resize";
+    Some(match (asked.verb, resource) {
+        ("create", "pods") => of("", "", Change::Create),
+        ("create", "podtemplates") => of("/template", "template.", Change::Create),
+        (
+            "create",
+            "daemonsets"
+            | "deployments"
+            | "jobs"
+            | "replicasets"
+            | "replicationcontrollers"
+            | "statefulsets",
+        ) => of("/spec/template", "spec.template.", Change::Create),
+        ("create", "cronjobs") => of(
+            "/spec/jobTemplate/spec/template",
+            "spec.jobTemplate.spec.template.",
+            Change::Create,
+        ),
+        ("update", "pods/ephemeralcontainers" | "pods/resize") => {
+            of("", "", Change::Replace { resize })
+        }
+        ("patch", "pods/ephemeralcontainers" | "pods/resize") if merges => {
+            of("", "", Change::Patch { resize })
+        }
+        _ => return None,
+    })
+}
+
+/// A strategic merge as far as pods need it: lists of things with names by their names.
+fn merge(into: &mut Value, part: Value) {
+    match (into, part) {
+        (Value::Object(into), Value::Object(part)) => {
+            for (key, value) in part {
+                merge(into.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (Value::Array(into), Value::Array(part))
+            if part.iter().all(|one| one["name"].is_string()) =>
+        {
+            for one in part {
+                match into.iter_mut().find(|known| known["name"] == one["name"]) {
+                    Some(known) => merge(known, one),
+                    None => into.push(one),
+                }
+            }
+        }
+        (into, part) => *into = part,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn merges_by_name() {
+        let mut pod = json!({ "spec": {
+            "nodeName": "n",
+            "containers": [{ "name": "a", "image": "i" }, { "name": "b", "args": ["x"] }],
+        }});
+        let part = json!({ "spec": {
+            "containers": [{ "name": "b", "args": ["y"] }],
+            "ephemeralContainers": [{ "name": "e" }],
+        }});
+        merge(&mut pod, part);
+        assert_eq!(
+            pod,
+            json!({ "spec": {
+                "nodeName": "n",
+                "containers": [{ "name": "a", "image": "i" }, { "name": "b", "args": ["y"] }],
+                "ephemeralContainers": [{ "name": "e" }],
+            }})
+        );
+    }
+}

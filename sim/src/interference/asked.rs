@@ -1,0 +1,282 @@
+//! What a request asks an API server for, read from its method, path, query and headers.
+
+use http::Method;
+use http::header::UPGRADE;
+use http::request::Parts;
+
+/// What a request asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Asked {
+    /// As RBAC names it.
+    pub(super) verb: &'static str,
+    /// With its subresource, such as `pods/exec`; the first segment of a path that is no resource,
+    /// such as `/healthz`.
+    pub(super) resource: String,
+    pub(super) target: Target,
+    /// Whether nothing is to be stored.
+    pub(super) dry_run: bool,
+    /// Whether a 410 can be the answer, and in which form.
+    pub(super) expiry: Expiry,
+    /// Whether the connection is to leave HTTP.
+    pub(super) upgrades: bool,
+    /// Whether it does so for an exec.
+    pub(super) is_exec: bool,
+}
+
+/// Which object or collection a request is about; all empty if its path is no resource.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Target {
+    /// Empty for the core group.
+    pub(super) group: String,
+    pub(super) namespace: Option<String>,
+    pub(super) name: Option<String>,
+}
+
+/// How a server says that a version is too old.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Expiry {
+    Watch,
+    List,
+    ContinuedList,
+    Never,
+}
+
+impl Asked {
+    pub(super) fn read(head: &Parts) -> Self {
+        let path = Path::read(head.uri.path());
+        let query = head.uri.query().unwrap_or_default();
+        let watch = path.watch || matches!(parameter(query, "watch"), Some("1" | "true"));
+        let collection = path.name.is_none();
+        let verb = match head.method {
+            Method::GET | Method::HEAD if path.resource.is_none() => "get",
+            Method::GET if watch => "watch",
+            Method::GET | Method::HEAD if collection => "list",
+            Method::GET | Method::HEAD => "get",
+            Method::POST => "create",
+            Method::PUT => "update",
+            Method::PATCH => "patch",
+            Method::DELETE if collection => "deletecollection",
+            Method::DELETE => "delete",
+            _ => "other",
+        };
+        let expiry = match verb {
+            "watch" => Expiry::Watch,
+            "list" if parameter(query, "continue").is_some_and(|token| !token.is_empty()) => {
+                Expiry::ContinuedList
+            }
+            "list"
+                if parameter(query, "resourceVersion")
+                    .is_some_and(|version| !matches!(version, "" | "0")) =>
+            {
+                Expiry::List
+            }
+            _ => Expiry::Never,
+        };
+        let upgrades = head.headers.contains_key(UPGRADE);
+        Self {
+            verb,
+            resource: path.kind(),
+            target: Target {
+                group: path.group.to_owned(),
+                namespace: path.namespace.map(str::to_owned),
+                name: path.name.map(str::to_owned),
+            },
+            dry_run: parameter(query, "dryRun").is_some_and(|value| !value.is_empty()),
+            expiry,
+            upgrades,
+            is_exec: upgrades && path.subresource == Some("exec"),
+        }
+    }
+}
+
+/// The parts of a path; what is no resource (`/healthz`, `/openapi/v3`) has only a first segment.
+#[derive(Debug, Default)]
+struct Path<'a> {
+    first: &'a str,
+    group: &'a str,
+    namespace: Option<&'a str>,
+    resource: Option<&'a str>,
+    name: Option<&'a str>,
+    subresource: Option<&'a str>,
+    watch: bool,
+}
+
+impl<'a> Path<'a> {
+    fn read(path: &'a str) -> Self {
+        let segments: Vec<&str> = path
+            .split('/')
+            .filter(|segment| !segment.is_empty())
+            .collect();
+        let first = segments.first().copied().unwrap_or_default();
+        let (group, rest) = match segments.as_slice() {
+            ["api", _version, rest @ ..] => ("", rest),
+            ["apis", group, _version, rest @ ..] => (*group, rest),
+            _ => ("", &[][..]),
+        };
+        let (watch, rest) = match rest {
+            ["watch", rest @ ..] => (true, rest),
+            rest => (false, rest),
+        };
+        // A namespace's own subresources are the two words below; all else is in the namespace
+        let (namespace, rest) = match rest {
+            ["namespaces", name, "status" | "finalize"] | ["namespaces", name] => {
+                (Some(*name), rest)
+            }
+            ["namespaces", name, inside @ ..] => (Some(*name), inside),
+            rest => (None, rest),
+        };
+        Self {
+            first,
+            group,
+            namespace,
+            resource: rest.first().copied(),
+            name: rest.get(1).copied(),
+            subresource: rest.get(2).copied(),
+            watch,
+        }
+    }
+
+    fn kind(&self) -> String {
+        match (self.resource, self.subresource) {
+            (Some(resource), Some(subresource)) => format!("{resource}/{subresource}"),
+            (Some(resource), None) => resource.to_owned(),
+            (None, _) => format!("/{}", self.first),
+        }
+    }
+}
+
+/// The first value of a query parameter, as written.
+fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
+    query
+        .split('&')
+        .find_map(|pair| match pair.split_once('=') {
+            Some((key, value)) => (key == name).then_some(value),
+            None => (pair == name).then_some(""),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::{Asked, Expiry};
+
+    fn asked(method: &str, uri: &str) -> Asked {
+        let request = Request::builder()
+            .method(method)
+            .uri(uri)
+            .body(())
+            .expect("a request");
+        Asked::read(&request.into_parts().0)
+    }
+
+    #[test]
+    fn names_verb_and_resource() {
+        for (method, uri, kind) in [
+            ("GET", "/api/v1/pods", "list pods"),
+            ("GET", "/api/v1/namespaces", "list namespaces"),
+            ("GET", "/api/v1/namespaces/a", "get namespaces"),
+            (
+                "PUT",
+                "/api/v1/namespaces/a/finalize",
+                "update namespaces/finalize",
+            ),
+            (
+                "POST",
+                "/api/v1/namespaces/a/pods?dryRun=All",
+                "create pods",
+            ),
+            (
+                "GET",
+                "/api/v1/namespaces/a/pods/b/exec?command=x",
+                "get pods/exec",
+            ),
+            ("GET", "/api/v1/namespaces/a/pods?watch=true", "watch pods"),
+            ("GET", "/api/v1/watch/namespaces/a/pods", "watch pods"),
+            (
+                "DELETE",
+                "/apis/apps/v1/namespaces/a/deployments",
+                "deletecollection deployments",
+            ),
+            (
+                "PATCH",
+                "/apis/apps/v1/namespaces/a/deployments/b",
+                "patch deployments",
+            ),
+            ("GET", "/healthz", "get /healthz"),
+            ("GET", "/apis/apps/v1", "get /apis"),
+            ("GET", "/", "get /"),
+        ] {
+            let asked = asked(method, uri);
+            assert_eq!(
+                format!("{} {}", asked.verb, asked.resource),
+                kind,
+                "{method} {uri}"
+            );
+        }
+    }
+
+    #[test]
+    fn names_what_it_is_about() {
+        for (uri, group, namespace, name, dry_run) in [
+            ("/api/v1/nodes/n", "", None, Some("n"), false),
+            ("/api/v1/namespaces/a", "", Some("a"), Some("a"), false),
+            (
+                "/api/v1/namespaces/a/pods?dryRun=All",
+                "",
+                Some("a"),
+                None,
+                true,
+            ),
+            (
+                "/apis/apps/v1/namespaces/a/deployments/d/scale?dryRun=",
+                "apps",
+                Some("a"),
+                Some("d"),
+                false,
+            ),
+            ("/apis/apps/v1", "apps", None, None, false),
+            ("/metrics", "", None, None, false),
+        ] {
+            let asked = asked("GET", uri);
+            assert_eq!(asked.target.group, group, "{uri}");
+            assert_eq!(asked.target.namespace.as_deref(), namespace, "{uri}");
+            assert_eq!(asked.target.name.as_deref(), name, "{uri}");
+            assert_eq!(asked.dry_run, dry_run, "{uri}");
+        }
+    }
+
+    #[test]
+    fn knows_what_can_expire() {
+        for (uri, expiry) in [
+            ("/api/v1/pods?watch=1&resourceVersion=0", Expiry::Watch),
+            ("/api/v1/pods?limit=5&continue=abc", Expiry::ContinuedList),
+            (
+                "/api/v1/pods?resourceVersion=12&resourceVersionMatch=Exact",
+                Expiry::List,
+            ),
+            ("/api/v1/pods?resourceVersion=0", Expiry::Never),
+            ("/api/v1/pods?limit=5&continue=", Expiry::Never),
+            (
+                "/api/v1/namespaces/a/pods/b?resourceVersion=12",
+                Expiry::Never,
+            ),
+        ] {
+            assert_eq!(asked("GET", uri).expiry, expiry, "{uri}");
+        }
+    }
+
+    #[test]
+    fn tells_sessions_apart() {
+        for (path, is_exec) in [
+            ("/api/v1/namespaces/a/pods/b/exec", true),
+            ("/api/v1/namespaces/a/pods/b/portforward", false),
+        ] {
+            let request = Request::get(path).header("upgrade", "websocket").body(());
+            let asked = Asked::read(&request.expect("a request").into_parts().0);
+            assert!(asked.upgrades && asked.is_exec == is_exec, "{path}");
+        }
+        let plain = asked("GET", "/api/v1/namespaces/a/pods/b/exec");
+        assert!(!plain.upgrades && !plain.is_exec);
+    }
+}

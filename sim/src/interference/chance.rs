@@ -1,0 +1,86 @@
+//! Which requests are hit: a pure function of the seed and of how many requests came before.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::asked::{Asked, Expiry};
+use super::deleted;
+use super::fault::Fault;
+use super::trouble::Trouble;
+
+/// The seed, and the number of requests so far.
+#[derive(Debug)]
+pub(super) struct Chance {
+    seed: u64,
+    requests: AtomicU64,
+}
+
+/// A harness fault that hits a request, and in which of its two forms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Hit {
+    pub(super) trouble: Trouble,
+    pub(super) form: Form,
+}
+
+/// Which form a trouble of two takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Reset before the server saw it, cut before output, a Status in a 429, a slow answer in
+    /// pieces, a watch that says nothing.
+    Early,
+    /// Reset after the server acted, cut after output, plain text in a 429, a slow answer late, a
+    /// watch that says nothing more.
+    Late,
+}
+
+impl Chance {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            requests: AtomicU64::new(0),
+        }
+    }
+
+    /// Draws for the next request; every fault draws, so that one does not shift another.
+    pub(super) fn draw(&self, faults: &[Fault], asked: &Asked) -> Option<Hit> {
+        let mut random = ChaCha8Rng::seed_from_u64(self.seed);
+        random.set_stream(self.requests.fetch_add(1, Ordering::Relaxed));
+        let mut first = None;
+        for fault in faults {
+            let Fault::Harness { trouble, share } = fault else {
+                continue;
+            };
+            let drawn: f64 = random.random();
+            let form = if random.random() {
+                Form::Early
+            } else {
+                Form::Late
+            };
+            if first.is_none() && drawn < *share && applies(*trouble, asked) {
+                first = Some(Hit {
+                    trouble: *trouble,
+                    form,
+                });
+            }
+        }
+        first
+    }
+}
+
+fn applies(trouble: Trouble, asked: &Asked) -> bool {
+    match trouble {
+        Trouble::CutExec | Trouble::LoseExitFrame => asked.is_exec,
+        Trouble::Gone => asked.expiry != Expiry::Never,
+        Trouble::Slow | Trouble::TruncateBody => !asked.upgrades,
+        Trouble::StaleList => asked.verb == "list",
+        Trouble::SilentWatch => asked.verb == "watch",
+        Trouble::DeleteCreated => deleted::can_be(asked),
+        Trouble::TooManyRequests
+        | Trouble::InternalError
+        | Trouble::Hang
+        | Trouble::Reset
+        | Trouble::Html502 => true,
+    }
+}

@@ -1,0 +1,43 @@
+//! Answers that end too early, or not at all.
+
+use std::io;
+
+use bytes::Bytes;
+use futures::{StreamExt, future, stream};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, BodyStream, StreamBody};
+use hyper::body::Frame;
+use kube::client::Body;
+use tokio_util::sync::CancellationToken;
+
+/// The first half of the first part of a body, and then a reset connection.
+pub(super) fn truncated(body: Body) -> UnsyncBoxBody<Bytes, kube::Error> {
+    let first = BodyStream::new(body).take(1).map(|frame| {
+        let data = frame?.into_data().unwrap_or_default();
+        Ok(Frame::data(data.slice(..data.len() / 2)))
+    });
+    let cut = stream::once(async { Err(reset()) });
+    StreamBody::new(first.chain(cut)).boxed_unsync()
+}
+
+/// The first part of a body, or nothing, and then silence for ever.
+pub(super) fn silent(body: Body, parts: usize) -> UnsyncBoxBody<Bytes, kube::Error> {
+    let said = BodyStream::new(body).take(parts);
+    StreamBody::new(said.chain(stream::pending())).boxed_unsync()
+}
+
+/// A body that ends with a reset connection if its server goes away.
+pub(super) fn living(
+    body: UnsyncBoxBody<Bytes, kube::Error>,
+    life: CancellationToken,
+) -> UnsyncBoxBody<Bytes, kube::Error> {
+    let gone = life.clone();
+    let ends = stream::once(future::lazy(move |_| gone.is_cancelled()));
+    let ends = ends.filter_map(|gone| future::ready(gone.then(|| Err(reset()))));
+    let lives = BodyStream::new(body).take_until(life.cancelled_owned());
+    StreamBody::new(lives.chain(ends)).boxed_unsync()
+}
+
+fn reset() -> kube::Error {
+    kube::Error::ReadEvents(io::ErrorKind::ConnectionReset.into())
+}

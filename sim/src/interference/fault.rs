@@ -1,0 +1,292 @@
+//! What can be wrong between a client and its API server, and how that is written: `NAME` or
+//! `NAME=PARAMETER`.
+
+use std::str::FromStr;
+
+use super::field::{FieldError, FieldPath};
+use super::trouble::Trouble;
+
+const ALLOWS: &str = "admission-allows";
+const DROPS: &str = "admission-drops";
+const INJECTS: &str = "admission-injects";
+const ALLOWS_RESIZE: &str = "admission-allows-resize";
+const POLICY_REFUSES: &str = "admission-refuses";
+const WEBHOOK_REFUSES: &str = "webhook-refuses";
+const WEBHOOK_TIMES_OUT: &str = "webhook-times-out";
+const WEBHOOK_NO_DRY_RUN: &str = "webhook-no-dry-run";
+const ANSWERS_403: &str = "answers-403";
+const TOKEN_EXPIRES: &str = "token-expires";
+pub(super) const SERVER_RESTARTS: &str = "server-restarts";
+pub(super) const AGGREGATED_DOWN: &str = "aggregated-down";
+pub(super) const HOSTILE_TEXTS: &str = "hostile-texts";
+
+/// One thing that is wrong on the way to a server, written as the table of names above says.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// Trouble between harness and server, which says nothing about the cluster.
+    Harness {
+        /// What happens.
+        trouble: Trouble,
+        /// The share of the requests it applies to that it hits, from 0 to 1.
+        share: f64,
+    },
+    /// Validation forgets a field of pods: what is refused for it is accepted and returned.
+    AdmissionAllows {
+        /// The field, as seen from a pod.
+        field: FieldPath,
+    },
+    /// A field of pods is dropped without a word: what is refused for it is accepted, and the
+    /// field is not returned.
+    AdmissionDrops {
+        /// The field, as seen from a pod.
+        field: FieldPath,
+    },
+    /// A mutating webhook sets a field in pods before they are validated.
+    AdmissionInjects {
+        /// The field, as seen from a pod.
+        field: FieldPath,
+        /// What it is set to.
+        value: serde_json::Value,
+    },
+    /// Validation forgets that a Windows pod cannot be resized.
+    AdmissionAllowsResize,
+    /// A `ValidatingAdmissionPolicy` refuses whatever is created or changed.
+    PolicyRefuses {
+        /// Of which resource.
+        resource: Resources,
+        /// What the policy's validation gives as its reason.
+        reason: PolicyReason,
+    },
+    /// A validating webhook refuses whatever is created or changed.
+    WebhookRefuses {
+        /// Of which resource.
+        resource: Resources,
+        /// The code of the webhook's own status.
+        code: WebhookCode,
+    },
+    /// A mutating webhook does not answer in time.
+    WebhookTimesOut {
+        /// For which resource it is called.
+        resource: Resources,
+    },
+    /// A mutating webhook has side effects, and so no dry run gets past it.
+    WebhookNoDryRun {
+        /// For which resource it is called.
+        resource: Resources,
+    },
+    /// RBAC allows nothing.
+    Answers403 {
+        /// On which resource.
+        resource: Resources,
+    },
+    /// The client's token expires.
+    TokenExpires {
+        /// How many requests it is good for.
+        after: u64,
+    },
+    /// The server goes away and comes back, once.
+    ServerRestarts {
+        /// How many requests come before.
+        after: u64,
+    },
+    /// The server behind `metrics.k8s.io` is down.
+    AggregatedDown,
+    /// Texts that objects and messages may hold are made hostile.
+    HostileTexts,
+}
+
+/// The reasons that a validation of a policy may give
+/// (k8s.io/api 0.37.0, admissionregistration/v1, `Validation.Reason`), with their codes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum PolicyReason {
+    /// 422, which is also what a validation gives that states none.
+    #[default]
+    Invalid,
+    /// 403.
+    Forbidden,
+    /// 401.
+    Unauthorized,
+    /// 413.
+    RequestEntityTooLarge,
+}
+
+/// The code that a refusing webhook states.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum WebhookCode {
+    /// None stated, which becomes 400.
+    #[default]
+    BadRequest,
+    /// 403, as the webhooks of controller-runtime state it.
+    Forbidden,
+}
+
+impl PolicyReason {
+    /// The word of the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Invalid => "Invalid",
+            Self::Forbidden => "Forbidden",
+            Self::Unauthorized => "Unauthorized",
+            Self::RequestEntityTooLarge => "RequestEntityTooLarge",
+        }
+    }
+}
+
+impl Fault {
+    /// Whether answers to lists have to be remembered for it.
+    pub(super) fn remembers_lists(&self) -> bool {
+        matches!(
+            self,
+            Self::Harness {
+                trouble: Trouble::StaleList,
+                ..
+            }
+        )
+    }
+
+    /// Whether sessions may have to end with the server.
+    pub(super) fn ends_sessions(&self) -> bool {
+        matches!(self, Self::ServerRestarts { .. })
+    }
+
+    /// How it is written, without its parameter.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Harness { trouble, .. } => trouble.name(),
+            Self::AdmissionAllows { .. } => ALLOWS,
+            Self::AdmissionDrops { .. } => DROPS,
+            Self::AdmissionInjects { .. } => INJECTS,
+            Self::AdmissionAllowsResize => ALLOWS_RESIZE,
+            Self::PolicyRefuses { .. } => POLICY_REFUSES,
+            Self::WebhookRefuses { .. } => WEBHOOK_REFUSES,
+            Self::WebhookTimesOut { .. } => WEBHOOK_TIMES_OUT,
+            Self::WebhookNoDryRun { .. } => WEBHOOK_NO_DRY_RUN,
+            Self::Answers403 { .. } => ANSWERS_403,
+            Self::TokenExpires { .. } => TOKEN_EXPIRES,
+            Self::ServerRestarts { .. } => SERVER_RESTARTS,
+            Self::AggregatedDown => AGGREGATED_DOWN,
+            Self::HostileTexts => HOSTILE_TEXTS,
+        }
+    }
+}
+
+/// Which resource a fault concerns: `*`, a resource, one of its subresources such as `pods/exec`, or the
+/// first segment of a path that is no resource, such as `/metrics`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Resources(String);
+
+impl Resources {
+    /// Whether a resource, written `pods` or `pods/exec`, is meant.
+    pub(super) fn hold(&self, resource: &str) -> bool {
+        match self.0.as_str() {
+            "*" => !resource.starts_with('/'),
+            only => only == resource,
+        }
+    }
+}
+
+/// Why a fault cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FaultError {
+    /// There is no such fault.
+    #[error("unknown fault `{0}`")]
+    Unknown(String),
+    /// What stands behind its name is missing, is too much, or cannot be read.
+    #[error("`{name}` cannot be `{parameter}`")]
+    Parameter {
+        /// The fault.
+        name: String,
+        /// What was written behind it, if anything.
+        parameter: String,
+    },
+    /// The field of an admission fault cannot be read.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+}
+
+impl FromStr for Fault {
+    type Err = FaultError;
+
+    fn from_str(text: &str) -> Result<Self, FaultError> {
+        let (name, parameter) = match text.split_once('=') {
+            Some((name, parameter)) => (name, Some(parameter)),
+            None => (text, None),
+        };
+        let wrong = || FaultError::Parameter {
+            name: name.to_owned(),
+            parameter: parameter.unwrap_or_default().to_owned(),
+        };
+        let needed = || parameter.filter(|text| !text.is_empty()).ok_or_else(wrong);
+        let number = || needed()?.parse().map_err(|_| wrong());
+        let resource = || Ok::<_, FaultError>(Resources(needed()?.to_owned()));
+        let resource_or_pods = || Resources(parameter.unwrap_or("pods").to_owned());
+        // `RESOURCE` or `RESOURCE:WORD`
+        let resource_and = || {
+            let text = needed()?;
+            let (resource, word) = text.split_once(':').unwrap_or((text, ""));
+            Ok::<_, FaultError>((Resources(resource.to_owned()), word))
+        };
+        let trouble = Trouble::ALL.into_iter().find(|known| known.name() == name);
+        if let Some(trouble) = trouble {
+            let share = parameter.map_or(Ok(1.0), |text| text.parse().map_err(|_| wrong()))?;
+            let is_share = (0.0..=1.0).contains(&share);
+            let fault = Self::Harness { trouble, share };
+            return is_share.then_some(fault).ok_or_else(wrong);
+        }
+        Ok(match name {
+            ALLOWS => Self::AdmissionAllows {
+                field: needed()?.parse()?,
+            },
+            DROPS => Self::AdmissionDrops {
+                field: needed()?.parse()?,
+            },
+            INJECTS => {
+                let (field, value) = needed()?.split_once(':').ok_or_else(wrong)?;
+                Self::AdmissionInjects {
+                    field: field.parse()?,
+                    value: serde_json::from_str(value).map_err(|_| wrong())?,
+                }
+            }
+            POLICY_REFUSES => {
+                let (resource, word) = resource_and()?;
+                let reason = match word {
+                    "" | "Invalid" => PolicyReason::Invalid,
+                    "Forbidden" => PolicyReason::Forbidden,
+                    "Unauthorized" => PolicyReason::Unauthorized,
+                    "RequestEntityTooLarge" => PolicyReason::RequestEntityTooLarge,
+                    _ => return Err(wrong()),
+                };
+                Self::PolicyRefuses { resource, reason }
+            }
+            WEBHOOK_REFUSES => {
+                let (resource, word) = resource_and()?;
+                let code = match word {
+                    "" | "400" => WebhookCode::BadRequest,
+                    "403" => WebhookCode::Forbidden,
+                    _ => return Err(wrong()),
+                };
+                Self::WebhookRefuses { resource, code }
+            }
+            WEBHOOK_TIMES_OUT => Self::WebhookTimesOut {
+                resource: resource_or_pods(),
+            },
+            WEBHOOK_NO_DRY_RUN => Self::WebhookNoDryRun {
+                resource: resource_or_pods(),
+            },
+            ANSWERS_403 => Self::Answers403 {
+                resource: resource()?,
+            },
+            TOKEN_EXPIRES => Self::TokenExpires { after: number()? },
+            SERVER_RESTARTS => Self::ServerRestarts { after: number()? },
+            ALLOWS_RESIZE | AGGREGATED_DOWN | HOSTILE_TEXTS if parameter.is_some() => {
+                return Err(wrong());
+            }
+            ALLOWS_RESIZE => Self::AdmissionAllowsResize,
+            AGGREGATED_DOWN => Self::AggregatedDown,
+            HOSTILE_TEXTS => Self::HostileTexts,
+            unknown => return Err(FaultError::Unknown(unknown.to_owned())),
+        })
+    }
+}

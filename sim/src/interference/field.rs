@@ -1,0 +1,274 @@
+//! The path of a field in an object: `spec.hostPID`, `spec.containers[*].securityContext.privileged`,
+//! `metadata.annotations["example.com/key"]`, `container.lifecycle.stopSignal`.
+
+use std::str::FromStr;
+
+use serde_json::{Map, Value};
+
+/// The path of a field, as seen from a pod; one that begins with `container` is of containers of
+/// all three kinds.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct FieldPath(Vec<Step>);
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Step {
+    Key(String),
+    Index(usize),
+    Each,
+}
+
+/// What stands for a container of any kind at the head of a path.
+const CONTAINER: &str = "container";
+
+/// Where a pod has its containers.
+const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
+
+/// A value and where exactly it was.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Taken {
+    at: Vec<Place>,
+    value: Value,
+}
+
+/// A step to one value; an element of a list goes by its name if it has one, since a server may
+/// add elements.
+#[derive(Debug, Clone, PartialEq)]
+enum Place {
+    Key(String),
+    Named(String),
+    Index(usize),
+}
+
+/// Why a path cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("`{path}` is not the path of a field, such as `spec.containers[*].securityContext`")]
+pub struct FieldError {
+    path: String,
+}
+
+impl FromStr for FieldPath {
+    type Err = FieldError;
+
+    fn from_str(text: &str) -> Result<Self, FieldError> {
+        let invalid = || FieldError {
+            path: text.to_owned(),
+        };
+        let mut steps = Vec::new();
+        let mut rest = text;
+        while !rest.is_empty() {
+            if let Some(inside) = rest.strip_prefix("[\"") {
+                let (key, after) = inside.split_once("\"]").ok_or_else(invalid)?;
+                steps.push(Step::Key(key.to_owned()));
+                rest = after;
+            } else if let Some(inside) = rest.strip_prefix('[') {
+                let (index, after) = inside.split_once(']').ok_or_else(invalid)?;
+                steps.push(match index {
+                    "*" => Step::Each,
+                    number => Step::Index(number.parse().map_err(|_| invalid())?),
+                });
+                rest = after;
+            } else {
+                let key = if steps.is_empty() {
+                    rest
+                } else {
+                    rest.strip_prefix('.').ok_or_else(invalid)?
+                };
+                let end = key.find(['.', '[']).unwrap_or(key.len());
+                if end == 0 {
+                    return Err(invalid());
+                }
+                steps.push(Step::Key(key[..end].to_owned()));
+                rest = &key[end..];
+            }
+        }
+        match steps.as_slice() {
+            [Step::Key(_), ..] => Ok(Self(steps)),
+            _ => Err(invalid()),
+        }
+    }
+}
+
+impl FieldPath {
+    /// Removes the field wherever the path leads, and says what was there. Objects that it leaves
+    /// empty go as well: `os: {}` is not the same as no `os`.
+    pub(super) fn take(&self, object: &mut Value) -> Vec<Taken> {
+        let mut taken = Vec::new();
+        for steps in self.expanded() {
+            take(&steps, object, &mut Vec::new(), &mut taken);
+        }
+        taken
+    }
+
+    /// Sets the field wherever the path leads, making the objects on the way; whether it led
+    /// anywhere.
+    pub(super) fn set(&self, object: &mut Value, value: &Value) -> bool {
+        let mut any = false;
+        for steps in self.expanded() {
+            any |= set(&steps, object, value);
+        }
+        any
+    }
+
+    /// Whether an error at a place that a server names, such as `spec.containers[0].image`, is
+    /// one of this field: at it, below it, or at the object that holds it. Of the whole `spec`, it
+    /// is if the message speaks of the field.
+    pub(super) fn concerns(&self, place: &str, message: &str) -> bool {
+        let Ok(Self(place)) = place.parse::<Self>() else {
+            return false;
+        };
+        self.expanded().iter().any(|steps| {
+            let alike = steps.iter().zip(&place).all(|(own, seen)| match own {
+                Step::Each => !matches!(seen, Step::Key(_)),
+                own => own == seen,
+            });
+            let spoken_of = || match steps.last() {
+                Some(Step::Key(key)) => message.contains(key.as_str()),
+                _ => false,
+            };
+            alike
+                && match place.len() {
+                    1 => steps.len() == 1 || spoken_of(),
+                    depth => depth + 1 >= steps.len(),
+                }
+        })
+    }
+
+    /// Whether the path leads into a list of the pod, so that it never makes a field of the pod
+    /// itself.
+    pub(super) fn is_inside_a_list(&self) -> bool {
+        self.expanded()
+            .iter()
+            .all(|steps| matches!(steps.get(2), Some(Step::Each | Step::Index(_))))
+    }
+
+    /// The paths that this one stands for.
+    fn expanded(&self) -> Vec<Vec<Step>> {
+        match self.0.as_slice() {
+            [Step::Key(head), rest @ ..] if head == CONTAINER => CONTAINERS
+                .iter()
+                .map(|list| {
+                    let key = |name: &str| Step::Key(name.to_owned());
+                    [key("spec"), key(list), Step::Each]
+                        .into_iter()
+                        .chain(rest.iter().cloned())
+                        .collect()
+                })
+                .collect(),
+            steps => vec![steps.to_vec()],
+        }
+    }
+}
+
+impl Taken {
+    /// Puts the value back where it was, as far as that place still is.
+    pub(super) fn restore(self, object: &mut Value) {
+        let mut here = object;
+        for place in self.at {
+            let next = match place {
+                Place::Key(key) => entry(here, key),
+                Place::Named(name) => here
+                    .as_array_mut()
+                    .and_then(|list| list.iter_mut().find(|one| one["name"] == name.as_str())),
+                Place::Index(index) => here.get_mut(index),
+            };
+            let Some(next) = next else { return };
+            here = next;
+        }
+        *here = self.value;
+    }
+}
+
+fn take(steps: &[Step], value: &mut Value, at: &mut Vec<Place>, taken: &mut Vec<Taken>) {
+    match steps {
+        [] => {}
+        [Step::Key(key)] => {
+            if let Some(value) = value.as_object_mut().and_then(|object| object.remove(key)) {
+                let at = at
+                    .iter()
+                    .cloned()
+                    .chain([Place::Key(key.clone())])
+                    .collect();
+                taken.push(Taken { at, value });
+            }
+        }
+        [Step::Key(key), rest @ ..] => {
+            let Some(inner) = value.get_mut(key) else {
+                return;
+            };
+            let before = taken.len();
+            at.push(Place::Key(key.clone()));
+            take(rest, inner, at, taken);
+            at.pop();
+            let emptied = inner.as_object().is_some_and(Map::is_empty);
+            if emptied
+                && taken.len() > before
+                && let Some(object) = value.as_object_mut()
+            {
+                object.remove(key);
+            }
+        }
+        [step, rest @ ..] => {
+            for (index, element) in elements(step, value) {
+                let name = element.get("name").and_then(Value::as_str);
+                at.push(match name {
+                    Some(name) => Place::Named(name.to_owned()),
+                    None => Place::Index(index),
+                });
+                // A list's element itself is emptied, not removed: the others keep their places
+                match rest {
+                    [] => taken.push(Taken {
+                        at: at.clone(),
+                        value: element.take(),
+                    }),
+                    _ => take(rest, element, at, taken),
+                }
+                at.pop();
+            }
+        }
+    }
+}
+
+fn set(steps: &[Step], value: &mut Value, to: &Value) -> bool {
+    match steps {
+        [] => {
+            *value = to.clone();
+            true
+        }
+        // A list that is not there has no elements to set anything in
+        [Step::Key(key), Step::Each | Step::Index(_), ..] if value[key.as_str()].is_null() => false,
+        [Step::Key(key), rest @ ..] => {
+            entry(value, key.clone()).is_some_and(|inner| set(rest, inner, to))
+        }
+        [step, rest @ ..] => {
+            elements(step, value).fold(false, |any, (_, element)| set(rest, element, to) || any)
+        }
+    }
+}
+
+/// The elements of a list that a step names.
+fn elements<'a>(
+    step: &'a Step,
+    value: &'a mut Value,
+) -> impl Iterator<Item = (usize, &'a mut Value)> {
+    let list = value
+        .as_array_mut()
+        .map(Vec::as_mut_slice)
+        .unwrap_or_default();
+    list.iter_mut()
+        .enumerate()
+        .filter(move |(index, _)| match step {
+            Step::Each => true,
+            Step::Index(only) => only == index,
+            Step::Key(_) => false,
+        })
+}
+
+/// A key's value in an object; null becomes an object first.
+fn entry(value: &mut Value, key: String) -> Option<&mut Value> {
+    if value.is_null() {
+        *value = Value::Object(Map::new());
+    }
+    value
+        .as_object_mut()
+        .map(|object| object.entry(key).or_insert(Value::Null))
+}

@@ -1,0 +1,111 @@
+//! Requests on their way to the server, once or as often as the faults of admission want it.
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_LENGTH, HeaderValue};
+use http::request::Parts;
+use http::{Request, Response, StatusCode};
+use http_body_util::BodyExt;
+use kube::Client;
+use kube::client::Body;
+
+use super::admission::{Next, Review};
+use super::asked::Asked;
+use super::fault::Fault;
+use super::serve::Shared;
+use super::{answer, refusal};
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// Sends a request as the faults of admission have it.
+pub(super) async fn sent(
+    shared: &Shared,
+    client: &Client,
+    asked: &Asked,
+    faults: &[Fault],
+    head: &Parts,
+    body: Bytes,
+) -> kube::Result<Response<Body>> {
+    // A validating policy comes last: what it would see is tried, and never stored
+    let judge =
+        refusal::validating(faults, asked).and_then(|fault| Some((fault, refusal::dry(head)?)));
+    let head = judge.as_ref().map_or(head, |(_, dry)| dry);
+    let response = match Review::begin(faults, asked, head, &body) {
+        Some(review) => reviewed(shared, client, head, review).await?,
+        None => client.send(request(head, body.clone())).await?,
+    };
+    match judge {
+        Some((fault, _)) if response.status().is_success() => {
+            shared.hit(&[fault.name()]);
+            Ok(refusal::invalid(fault, asked, &body))
+        }
+        _ => Ok(response),
+    }
+}
+
+fn request(head: &Parts, body: Bytes) -> Request<Body> {
+    let mut head = head.clone();
+    // It may have another body than the client's
+    head.headers.remove(CONTENT_LENGTH);
+    Request::from_parts(head, Body::from(body))
+}
+
+/// Sends a request as often as it takes to know what a server would say that forgets a field.
+async fn reviewed(
+    shared: &Shared,
+    client: &Client,
+    head: &Parts,
+    mut review: Review<'_>,
+) -> kube::Result<Response<Body>> {
+    let mut body = review.body();
+    loop {
+        let mut request = request(head, body);
+        // What has to be changed on its way back has to be readable
+        request.headers_mut().insert(ACCEPT, JSON);
+        let response = client.send(request).await?;
+        let status = response.status();
+        if !status.is_success() && status != StatusCode::UNPROCESSABLE_ENTITY {
+            shared.hit(review.by());
+            return Ok(response);
+        }
+        let (mut answered, seen) = response.into_parts();
+        let seen = seen.collect().await?.to_bytes();
+        answered.headers.remove(CONTENT_LENGTH);
+        if status.is_success() {
+            shared.hit(review.by());
+            let changed = review.accepted(&seen).unwrap_or(seen);
+            return Ok(Response::from_parts(answered, Body::from(changed)));
+        }
+        match review.refused(&seen) {
+            Next::Again(next) => body = next,
+            Next::Stands => {
+                shared.hit(review.by());
+                return Ok(Response::from_parts(answered, Body::from(seen)));
+            }
+            Next::Pretend(pretence) => {
+                shared.hit(review.by());
+                let created = pretence.created;
+                let stored = match pretence.is_part {
+                    true => Some(stored(client, head).await?),
+                    false => None,
+                };
+                return Ok(match pretence.answer(stored.as_deref()) {
+                    Some(object) => answer::accepted(object, created),
+                    None => Response::from_parts(answered, Body::from(seen)),
+                });
+            }
+        }
+    }
+}
+
+/// The pod of a request for one of its subresources, as the server has it.
+async fn stored(client: &Client, head: &Parts) -> kube::Result<Bytes> {
+    let path = head.uri.path();
+    let pod = path.rsplit_once('/').map_or(path, |(pod, _)| pod);
+    let mut request = Request::new(Body::empty());
+    if let Ok(uri) = pod.parse() {
+        *request.uri_mut() = uri;
+    }
+    request.headers_mut().insert(ACCEPT, JSON);
+    let response = client.send(request).await?;
+    Ok(response.into_body().collect().await?.to_bytes())
+}

@@ -1,0 +1,321 @@
+//! From a request to its answer, which the faults make, change or withhold.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::pending;
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE};
+use http::request::Parts;
+use http::{Request, Response, StatusCode};
+use http_body_util::BodyExt;
+use http_body_util::combinators::UnsyncBoxBody;
+use kube::Client;
+use kube::client::Body;
+use tower::BoxError;
+
+use super::asked::Asked;
+use super::chance::{Chance, Form, Hit};
+use super::fault::{AGGREGATED_DOWN, Fault, HOSTILE_TEXTS, SERVER_RESTARTS};
+use super::session::ExecTrouble;
+use super::stale::Lists;
+use super::standing::{Life, Standing, Uptime, held};
+use super::trouble::Trouble;
+use super::{aggregated, answer, cut, deleted, hostile, refusal, sent, session, slow};
+
+/// An answer as the client has it.
+pub(super) type Answer = Response<UnsyncBoxBody<Bytes, kube::Error>>;
+
+/// What all requests share.
+pub(super) struct Shared {
+    chance: Chance,
+    standing: Mutex<Arc<Standing>>,
+    life: Life,
+    lists: Lists,
+    hits: Mutex<BTreeMap<&'static str, u64>>,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Shared")
+            .field("standing", &self.standing())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    pub(super) fn new(faults: Vec<Fault>, seed: u64) -> Self {
+        Self {
+            chance: Chance::new(seed),
+            standing: Mutex::new(Arc::new(Standing::new(faults))),
+            life: Life::default(),
+            lists: Lists::default(),
+            hits: Mutex::default(),
+        }
+    }
+
+    pub(super) fn set(&self, faults: Vec<Fault>) {
+        *held(&self.standing) = Arc::new(Standing::new(faults));
+    }
+
+    pub(super) fn hits(&self) -> BTreeMap<&'static str, u64> {
+        held(&self.hits).clone()
+    }
+
+    fn standing(&self) -> Arc<Standing> {
+        Arc::clone(&held(&self.standing))
+    }
+
+    pub(super) fn hit(&self, names: &[&'static str]) {
+        let mut hits = held(&self.hits);
+        for name in names {
+            *hits.entry(name).or_default() += 1;
+        }
+    }
+}
+
+/// A request on its way, and what it meets.
+struct Way<'a> {
+    shared: &'a Shared,
+    client: &'a Client,
+    asked: Asked,
+    faults: &'a [Fault],
+    /// Which request it is since the faults were set, from 1.
+    number: u64,
+    hit: Option<Hit>,
+}
+
+/// Answers a request, unless the server goes away meanwhile.
+pub(super) async fn answer(
+    shared: &Shared,
+    client: &Client,
+    request: Request<Body>,
+) -> Result<Answer, BoxError> {
+    let (head, body) = request.into_parts();
+    let asked = Asked::read(&head);
+    let standing = shared.standing();
+    let (number, uptime) = standing.request();
+    let hit = shared.chance.draw(&standing.faults, &asked);
+    let life = match uptime {
+        Uptime::Up => shared.life.connection(),
+        Uptime::Starting => {
+            shared.hit(&[SERVER_RESTARTS]);
+            return Ok(answer::starting().map(BodyExt::boxed_unsync));
+        }
+        Uptime::Goes => {
+            shared.hit(&[SERVER_RESTARTS]);
+            shared.life.end();
+            return Err(reset());
+        }
+        Uptime::Away => return Err(reset()),
+    };
+    if let Some(hit) = hit {
+        shared.hit(&[hit.trouble.name()]);
+    }
+    let way = Way {
+        shared,
+        client,
+        asked,
+        faults: &standing.faults,
+        number,
+        hit,
+    };
+    let answered = life.run_until_cancelled(way.troubled(head, body, &life));
+    let answer = answered.await.unwrap_or_else(|| Err(reset()))?;
+    match answer.status() {
+        StatusCode::SWITCHING_PROTOCOLS => Ok(answer),
+        _ => Ok(answer.map(|body| cut::living(body, life))),
+    }
+}
+
+impl Way<'_> {
+    fn is_hit_by(&self, trouble: Trouble) -> bool {
+        self.hit.is_some_and(|hit| hit.trouble == trouble)
+    }
+
+    /// Answers it, and then does to the answer what the faults do to answers.
+    async fn troubled(
+        &self,
+        head: Parts,
+        body: Body,
+        life: &tokio_util::sync::CancellationToken,
+    ) -> Result<Answer, BoxError> {
+        let path_is_discovery = aggregated::is_discovery(head.uri.path());
+        let response = self.remembered(head, body, life).await?;
+        let (asked, faults) = (&self.asked, self.faults);
+        let response = match faults.contains(&Fault::AggregatedDown) {
+            true if path_is_discovery => {
+                self.shared.hit(&[AGGREGATED_DOWN]);
+                edited(response, aggregated::discovery).await?
+            }
+            _ => response,
+        };
+        let hostile = faults.contains(&Fault::HostileTexts);
+        let logged = hostile && asked.resource == "pods/log" && response.status().is_success();
+        let hostile = hostile && !logged && is_json(&response);
+        if hostile || logged {
+            self.shared.hit(&[HOSTILE_TEXTS]);
+        }
+        if logged {
+            let log = edited(response, |log| Some(hostile::log(log))).await?;
+            return Ok(log.map(BodyExt::boxed_unsync));
+        }
+        if hostile && asked.verb == "watch" && response.status().is_success() {
+            return Ok(response.map(hostile::events));
+        }
+        let response = match hostile {
+            true => edited(response, |body| hostile::whole(asked, body)).await?,
+            false => response,
+        };
+        let Some(Hit { trouble, form }) = self.hit else {
+            return Ok(response.map(BodyExt::boxed_unsync));
+        };
+        Ok(match (trouble, form) {
+            (Trouble::Slow, Form::Early) => response.map(slow::trickle),
+            (Trouble::Slow, Form::Late) => {
+                slow::late().await;
+                response.map(BodyExt::boxed_unsync)
+            }
+            (Trouble::TruncateBody, _) => response.map(cut::truncated),
+            (Trouble::SilentWatch, form) if response.status().is_success() => {
+                response.map(|body| cut::silent(body, usize::from(form == Form::Late)))
+            }
+            _ => response.map(BodyExt::boxed_unsync),
+        })
+    }
+
+    /// Answers it; a list as it once was, and what was created may be gone at once.
+    async fn remembered(
+        &self,
+        head: Parts,
+        body: Body,
+        life: &tokio_util::sync::CancellationToken,
+    ) -> Result<Response<Body>, BoxError> {
+        let path = head.uri.path().to_owned();
+        let remembers = self.faults.iter().any(Fault::remembers_lists);
+        let list = (self.asked.verb == "list" && remembers)
+            .then(|| format!("{} {:?}", head.uri, head.headers.get(ACCEPT)));
+        if self.is_hit_by(Trouble::StaleList)
+            && let Some(before) = list
+                .as_ref()
+                .and_then(|list| self.shared.lists.before(list))
+        {
+            return Ok(before);
+        }
+        let response = self.served(head, body, life).await?;
+        Ok(match list {
+            Some(list) => self.shared.lists.remember(list, response).await?,
+            None if self.is_hit_by(Trouble::DeleteCreated)
+                && response.status() == StatusCode::CREATED =>
+            {
+                self.bereft(&path, response).await?
+            }
+            None => response,
+        })
+    }
+
+    /// The answer to a creation, after what was created has been deleted.
+    async fn bereft(&self, path: &str, response: Response<Body>) -> kube::Result<Response<Body>> {
+        let (head, body) = response.into_parts();
+        let body = body.collect().await?.to_bytes();
+        if let Some(request) = deleted::request(path, &self.asked, &body) {
+            // Whatever comes of it: the client is told that its object was created
+            let _ = self.client.send(request).await;
+        }
+        Ok(Response::from_parts(head, Body::from(body)))
+    }
+
+    /// Answers it, by the server or in its place.
+    async fn served(
+        &self,
+        head: Parts,
+        body: Body,
+        life: &tokio_util::sync::CancellationToken,
+    ) -> Result<Response<Body>, BoxError> {
+        let mut exec = None;
+        let mut reset_late = false;
+        if let Some(Hit { trouble, form }) = self.hit {
+            match (trouble, form) {
+                (Trouble::TooManyRequests, form) => return Ok(answer::too_many_requests(form)),
+                (Trouble::InternalError, _) => {
+                    return Ok(answer::internal_error(answer::NO_LEADER));
+                }
+                (Trouble::Gone, _) => return Ok(answer::gone(self.asked.expiry)),
+                (Trouble::Html502, _) => return Ok(answer::html_502()),
+                (Trouble::Hang, _) => return pending().await,
+                (Trouble::Reset, Form::Early) => return Err(reset()),
+                (Trouble::Reset, Form::Late) => reset_late = true,
+                (Trouble::CutExec, Form::Early) => exec = Some(ExecTrouble::CutBeforeOutput),
+                (Trouble::CutExec, Form::Late) => exec = Some(ExecTrouble::CutAfterOutput),
+                (Trouble::LoseExitFrame, _) => exec = Some(ExecTrouble::LoseExit),
+                // The answer itself is what it would be
+                (
+                    Trouble::Slow
+                    | Trouble::TruncateBody
+                    | Trouble::StaleList
+                    | Trouble::SilentWatch
+                    | Trouble::DeleteCreated,
+                    _,
+                ) => {}
+            }
+        }
+        let refused = refusal::before(self.faults, &self.asked, &head, self.number);
+        if let Some((fault, response)) = refused {
+            self.shared.hit(&[fault.name()]);
+            return Ok(response);
+        }
+        let mut body = body.collect().await?.to_bytes();
+        if self.faults.contains(&Fault::HostileTexts) {
+            body = hostile::cleansed(body);
+        }
+        let response = sent::sent(
+            self.shared,
+            self.client,
+            &self.asked,
+            self.faults,
+            &head,
+            body,
+        )
+        .await?;
+        if reset_late {
+            return Err(reset());
+        }
+        let is_exec = self.asked.is_exec && response.status() == StatusCode::SWITCHING_PROTOCOLS;
+        let ends = exec.is_some() || self.faults.iter().any(Fault::ends_sessions);
+        match is_exec && ends {
+            true => Ok(session::replaced(life.clone(), exec, head, response).await?),
+            false => Ok(response),
+        }
+    }
+}
+
+/// An answer with another body, if there is to be one.
+async fn edited(
+    response: Response<Body>,
+    edit: impl FnOnce(&[u8]) -> Option<Bytes>,
+) -> kube::Result<Response<Body>> {
+    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        return Ok(response);
+    }
+    let (mut head, body) = response.into_parts();
+    let body = body.collect().await?.to_bytes();
+    let Some(edited) = edit(&body) else {
+        return Ok(Response::from_parts(head, Body::from(body)));
+    };
+    head.headers.remove(CONTENT_LENGTH);
+    Ok(Response::from_parts(head, Body::from(edited)))
+}
+
+fn is_json(response: &Response<Body>) -> bool {
+    response
+        .headers()
+        .get(CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"))
+}
+
+/// What a client meets whose connection is reset.
+pub(super) fn reset() -> BoxError {
+    io::Error::from(io::ErrorKind::ConnectionReset).into()
+}

@@ -1,0 +1,99 @@
+//! The faults that hold, how many requests have come since they were set, and where a server that
+//! restarts stands.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+use super::fault::Fault;
+
+/// How many requests are reset while a server is away.
+const REFUSED: u64 = 5;
+/// How many requests a server that has come back cannot serve yet.
+const STARTING: u64 = 3;
+
+/// The faults since they were last set.
+#[derive(Debug)]
+pub(super) struct Standing {
+    pub(super) faults: Arc<[Fault]>,
+    requests: AtomicU64,
+    outage: Mutex<Outage>,
+}
+
+/// What is left of an outage.
+#[derive(Debug, Default)]
+struct Outage {
+    refusals: u64,
+    unready: u64,
+}
+
+/// What a server that restarts does with a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Uptime {
+    /// It serves it.
+    Up,
+    /// It goes away with all its connections.
+    Goes,
+    /// There is nobody to take a connection.
+    Away,
+    /// It is back, but not ready.
+    Starting,
+}
+
+impl Standing {
+    pub(super) fn new(faults: Vec<Fault>) -> Self {
+        Self {
+            faults: faults.into(),
+            requests: AtomicU64::new(0),
+            outage: Mutex::default(),
+        }
+    }
+
+    /// Counts a request: which it is, from 1, and whether there is a server to serve it.
+    pub(super) fn request(&self) -> (u64, Uptime) {
+        let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
+        let goes = self.faults.iter().any(
+            |fault| matches!(fault, Fault::ServerRestarts { after } if number == after.saturating_add(1)),
+        );
+        let mut outage = held(&self.outage);
+        if goes {
+            *outage = Outage {
+                refusals: REFUSED,
+                unready: STARTING,
+            };
+            return (number, Uptime::Goes);
+        }
+        if outage.refusals > 0 {
+            outage.refusals -= 1;
+            return (number, Uptime::Away);
+        }
+        if outage.unready > 0 {
+            outage.unready -= 1;
+            return (number, Uptime::Starting);
+        }
+        (number, Uptime::Up)
+    }
+}
+
+/// The life of a server as its requests see it: when it goes, all of them go.
+#[derive(Debug, Default)]
+pub(super) struct Life(Mutex<CancellationToken>);
+
+impl Life {
+    /// What a new request depends on.
+    pub(super) fn connection(&self) -> CancellationToken {
+        held(&self.0).child_token()
+    }
+
+    /// Ends every request, answer and session there is; later ones are of a new life.
+    pub(super) fn end(&self) {
+        let ended = std::mem::take(&mut *held(&self.0));
+        ended.cancel();
+    }
+}
+
+/// Locks; what is held stays whole even if a holder panicked.
+pub(super) fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

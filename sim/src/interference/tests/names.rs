@@ -1,0 +1,219 @@
+//! How faults and fields are written.
+
+use serde_json::{Value, json};
+
+use crate::interference::{Fault, FieldPath, Trouble};
+
+#[test]
+fn every_fault_is_read_as_it_is_written() {
+    let others = [
+        "admission-allows=spec.hostPID",
+        "admission-drops=spec.containers[*].securityContext.privileged",
+        "admission-injects=metadata.annotations[\"a.b/c\"]:\"x=y:z\"",
+        "admission-drops=container.lifecycle.stopSignal",
+        "admission-allows-resize",
+        "admission-refuses=*",
+        "admission-refuses=pods:Forbidden",
+        "webhook-refuses=deployments",
+        "webhook-refuses=deployments:403",
+        "webhook-times-out",
+        "webhook-times-out=*",
+        "webhook-no-dry-run=jobs",
+        "answers-403=pods/exec",
+        "answers-403=/metrics",
+        "token-expires=12",
+        "server-restarts=0",
+        "aggregated-down",
+        "hostile-texts",
+    ];
+    let troubles = Trouble::ALL.map(Trouble::name);
+    let (whole, part) = (
+        troubles.map(str::to_owned),
+        troubles.map(|name| format!("{name}=0.2")),
+    );
+    for written in others.map(str::to_owned).iter().chain(&whole).chain(&part) {
+        let fault: Fault = written.parse().expect(written);
+        assert_eq!(Some(fault.name()), written.split('=').next());
+    }
+    let (trouble, share) = (Trouble::Hang, 1.0);
+    assert_eq!(
+        "hang".parse::<Fault>().expect("a share"),
+        Fault::Harness { trouble, share }
+    );
+}
+
+#[test]
+fn what_cannot_be_read_is_an_error() {
+    for (written, message) in [
+        ("html502=0.1", "unknown fault `html502`"),
+        ("hang=2", "`hang` cannot be `2`"),
+        ("hang=NaN", "`hang` cannot be `NaN`"),
+        ("reset=", "`reset` cannot be ``"),
+        ("admission-drops", "`admission-drops` cannot be ``"),
+        (
+            "admission-injects=a:b",
+            "`admission-injects` cannot be `a:b`",
+        ),
+        ("admission-injects=a", "`admission-injects` cannot be `a`"),
+        ("hostile-texts=0.5", "`hostile-texts` cannot be `0.5`"),
+        ("server-restarts=soon", "`server-restarts` cannot be `soon`"),
+        (
+            "admission-refuses=pods:no",
+            "`admission-refuses` cannot be `pods:no`",
+        ),
+        (
+            "webhook-refuses=pods:404",
+            "`webhook-refuses` cannot be `pods:404`",
+        ),
+    ] {
+        let error = written.parse::<Fault>().expect_err(written);
+        assert_eq!(error.to_string(), message);
+    }
+    "admission-allows=spec..x"
+        .parse::<Fault>()
+        .expect_err("no field");
+}
+
+#[test]
+fn fields_go_and_come_back() {
+    let field = |text: &str| text.parse::<FieldPath>().expect(text);
+    let original = json!({ "spec": {
+        "hostPID": true,
+        "containers": [
+            { "name": "a", "securityContext": { "privileged": true } },
+            { "name": "b" },
+        ],
+        "list": [1, 2],
+    }});
+    for (path, left) in [
+        ("spec.hostPID", "/spec/hostPID"),
+        (
+            "spec.containers[*].securityContext",
+            "/spec/containers/0/securityContext",
+        ),
+        (
+            "spec.containers[0].securityContext.privileged",
+            "/spec/containers/0/securityContext/privileged",
+        ),
+        ("spec.list[1]", "/spec/list/1"),
+    ] {
+        let mut object = original.clone();
+        let taken = field(path).take(&mut object);
+        assert_eq!(taken.len(), 1, "{path}");
+        assert_eq!(
+            object.pointer(left).unwrap_or(&Value::Null),
+            &Value::Null,
+            "{path}"
+        );
+        for one in taken {
+            one.restore(&mut object);
+        }
+        assert_eq!(object, original, "{path}");
+    }
+
+    // What is left empty goes as well
+    let mut object = json!({ "spec": { "os": { "name": "x" }, "initContainers": [{ "name": "i",
+        "securityContext": { "privileged": true } }] } });
+    let whole = object.clone();
+    let taken = [
+        field("spec.os.name").take(&mut object),
+        field("container.securityContext.privileged").take(&mut object),
+    ];
+    assert_eq!(
+        object,
+        json!({ "spec": { "initContainers": [{ "name": "i" }] } })
+    );
+    for one in taken.into_iter().flatten() {
+        one.restore(&mut object);
+    }
+    assert_eq!(object, whole);
+
+    // A server that put a container first does not mislead it
+    let mut object = original.clone();
+    let taken = field("spec.containers[*].securityContext").take(&mut object);
+    let containers = object["spec"]["containers"].as_array_mut().expect("a list");
+    containers.insert(0, json!({ "name": "sidecar" }));
+    for one in taken {
+        one.restore(&mut object);
+    }
+    assert_eq!(
+        object["spec"]["containers"][0],
+        json!({ "name": "sidecar" })
+    );
+    assert_eq!(
+        object["spec"]["containers"][1],
+        original["spec"]["containers"][0]
+    );
+
+    let mut object = original.clone();
+    assert!(field("spec.nothing.there").take(&mut object).is_empty());
+    assert!(
+        field("spec.hostPID.inside[*].x")
+            .take(&mut object)
+            .is_empty()
+    );
+    assert_eq!(object, original);
+
+    assert!(field("spec.made.here").set(&mut object, &json!(1)));
+    assert!(field("container.image").set(&mut object, &json!("i")));
+    assert!(!field("spec.initContainers[*].image").set(&mut object, &json!("i")));
+    assert_eq!(object["spec"].get("initContainers"), None);
+    assert_eq!(object["spec"]["made"]["here"], 1);
+    assert_eq!(object["spec"]["containers"][1]["image"], "i");
+
+    for wrong in [
+        "", ".", "a.", "a..b", "[0]", "a[x]", "a[0", "a[0]b", "a[\"b]",
+    ] {
+        wrong.parse::<FieldPath>().expect_err(wrong);
+    }
+}
+
+#[test]
+fn fields_know_their_errors() {
+    for (field, place, message, concerned) in [
+        ("spec.hostPID", "spec.hostPID", "", true),
+        ("spec.hostPID", "spec.hostIPC", "", false),
+        ("spec.os.name", "spec.os", "", true),
+        ("spec.hostPID", "spec", "it is about hostProcess", false),
+        (
+            "container.securityContext.windowsOptions.hostProcess",
+            "spec",
+            "hostProcess",
+            true,
+        ),
+        (
+            "spec.containers[*].securityContext",
+            "spec.containers[3].securityContext.x",
+            "",
+            true,
+        ),
+        (
+            "spec.containers[1].image",
+            "spec.containers[3].image",
+            "",
+            false,
+        ),
+        (
+            "container.image",
+            "spec.ephemeralContainers[0].image",
+            "",
+            true,
+        ),
+        // That ephemeral containers cannot be created is no rule of any of their fields
+        (
+            "container.securityContext.privileged",
+            "spec.ephemeralContainers",
+            "",
+            false,
+        ),
+        ("spec.hostPID", "<nil>", "", false),
+        ("spec.hostPID", "metadata.annotations[a.b/c]", "", false),
+    ] {
+        let read: FieldPath = field.parse().expect(field);
+        assert_eq!(
+            read.concerns(place, message),
+            concerned,
+            "{field} at {place}"
+        );
+    }
+}

@@ -1,0 +1,407 @@
+//! Commands on one file: what stands in it, and whether it is there.
+//!
+//! Texts: busybox 1.37 (`coreutils/`); Microsoft's pages of `certutil`, `icacls`, `fsutil` and `mklink`.
+
+use ring::digest::{SHA256, digest};
+
+use super::forms::Call;
+use super::net::Net;
+use super::{Place, Ran, Refusal, Started, agnhost, shell};
+use crate::files::FileError;
+use crate::topology::Os;
+
+/// A path as the container's files have it.
+fn path(place: &Place, file: &str) -> String {
+    let file = match place.os {
+        Os::Linux => file.to_owned(),
+        Os::Windows => shell::expanded(place, file).replace("C:\\hpc\\", "C:\\"),
+    };
+    let absolute = match place.os {
+        Os::Linux => file.starts_with('/'),
+        Os::Windows => file.contains(':') || file.starts_with(['\\', '/']),
+    };
+    match absolute {
+        true => file,
+        false => format!("{}/{file}", place.directory),
+    }
+}
+
+/// A path that no shell reads anything in but the variables of Windows.
+fn plain(file: &str) -> Option<&str> {
+    let read = |letter: char| " \"'`$^<>|&;()*?".contains(letter);
+    (!file.is_empty() && !file.contains(read)).then_some(file)
+}
+
+/// What stands in a file; refused where a system has files that nobody here knows.
+fn content(call: &Call<'_>, file: &str) -> Result<Result<Vec<u8>, FileError>, Ran> {
+    let place = call.place();
+    let at = path(place, file);
+    let found = place.files.read(&at);
+    if found.is_ok() {
+        return Ok(found);
+    }
+    match (place.os, at.as_str()) {
+        (Os::Linux, "/etc/hosts") => Ok(Ok(agnhost::hosts(place, call.seat).into_bytes())),
+        (Os::Linux, "/etc/resolv.conf") => Ok(Ok(resolv_conf(call.seat).into_bytes())),
+        (os, _) if is_of_system(os, &at) => {
+            Err(Refusal::instead_of(&format!("the content of {file}")))
+        }
+        _ => Ok(found),
+    }
+}
+
+/// Whether a path stands where an image has files of its own.
+fn is_of_system(os: Os, path: &str) -> bool {
+    const LINUX: &[&str] = &[
+        "bin", "dev", "etc", "lib", "lib64", "proc", "sbin", "sys", "usr",
+    ];
+    let path = path.replace('\\', "/").to_lowercase();
+    let path = path.strip_prefix("c:").unwrap_or(&path);
+    let first = path.trim_start_matches('/').split('/').next();
+    let first = first.unwrap_or_default();
+    match os {
+        Os::Linux => LINUX.contains(&first),
+        Os::Windows => first.starts_with("program files") || first == "windows",
+    }
+}
+
+/// containerd, `internal/cri/opts`/`sandbox_run_linux.go`, `parseDNSOptions`: what the kubelet tells the
+/// runtime, a line each; `ndots:5` goes with the cluster's own servers (kubernetes 1.37.0,
+/// `pkg/kubelet/network/dns/dns.go`, `defaultDNSOptions`).
+fn resolv_conf(net: &dyn Net) -> String {
+    let settings = net.settings();
+    let mut text = String::new();
+    if !settings.searches.is_empty() {
+        text.push_str(&format!("search {}\n", settings.searches.join(" ")));
+    }
+    for server in &settings.servers {
+        text.push_str(&format!("nameserver {server}\n"));
+    }
+    if settings.ndots != 1 {
+        text.push_str(&format!("options ndots:{}\n", settings.ndots));
+    }
+    text
+}
+
+/// What is done with the content of a file, or said of why there is none.
+fn with(
+    call: &Call<'_>,
+    file: &str,
+    told: impl FnOnce(Vec<u8>) -> Ran,
+    failed: impl FnOnce(FileError) -> Ran,
+) -> Started {
+    Started::Ended(match content(call, file) {
+        Ok(Ok(bytes)) => told(bytes),
+        Ok(Err(error)) => failed(error),
+        Err(refused) => refused,
+    })
+}
+
+/// busybox' words, `PROGRAM: FILE: WHY`.
+fn complains(program: &str, file: &str, error: FileError) -> Ran {
+    let why = error.text(Os::Linux);
+    Ran::complains(format!("{program}: can't open '{file}': {why}\n"), 1)
+}
+
+/// `cat FILE`, or what is read.
+pub(super) fn read(call: &Call<'_>) -> Option<Started> {
+    match call.args {
+        [] => Some(Started::Ended(Ran::prints(call.input))),
+        [file] => Some(with(call, plain(file)?, Ran::prints, |error| {
+            // bb_simple_perror_msg of a read, not of an open
+            match error {
+                FileError::IsDirectory => Ran::complains("cat: read error: Is a directory\n", 1),
+                error => complains("cat", file, error),
+            }
+        })),
+        _ => None,
+    }
+}
+
+/// `rm -f FILE`.
+pub(super) fn delete(call: &Call<'_>) -> Option<Started> {
+    let ["-f", file] = call.words()? else {
+        return None;
+    };
+    let place = call.place();
+    Some(Started::Ended(
+        match place.files.remove(&path(place, plain(file)?)) {
+            Ok(()) | Err(FileError::Missing) => Ran::default(),
+            Err(error) => {
+                let why = error.text(Os::Linux);
+                Ran::complains(format!("rm: can't remove '{file}': {why}\n"), 1)
+            }
+        },
+    ))
+}
+
+/// `test -e FILE`.
+pub(super) fn exists(call: &Call<'_>) -> Option<Started> {
+    let ["-e", file] = call.words()? else {
+        return None;
+    };
+    Some(is_there(call, plain(file)?))
+}
+
+fn is_there(call: &Call<'_>, file: &str) -> Started {
+    with(
+        call,
+        file,
+        |_| Ran::default(),
+        |error| Ran::code(u32::from(error != FileError::IsDirectory)),
+    )
+}
+
+/// `sha256sum FILE` and `certutil -hashfile FILE SHA256`.
+pub(super) fn hash(call: &Call<'_>) -> Option<Started> {
+    let hex = |bytes: Vec<u8>| {
+        let digest = digest(&SHA256, &bytes);
+        let pairs = digest.as_ref().iter().map(|byte| format!("{byte:02x}"));
+        pairs.collect::<Vec<_>>().concat()
+    };
+    if call.place().os == Os::Linux {
+        let [file] = call.words()?;
+        return Some(with(
+            call,
+            plain(file)?,
+            |bytes| Ran::prints(format!("{}  {file}\n", hex(bytes))),
+            |error| complains("sha256sum", file, error),
+        ));
+    }
+    let ["-hashfile", file, "SHA256"] = call.words()? else {
+        return None;
+    };
+    let done = "CertUtil: -hashfile command completed successfully.\r\n";
+    Some(with(
+        call,
+        plain(file)?,
+        |bytes| {
+            Ran::prints(format!(
+                "SHA256 hash of {file}:\r\n{}\r\n{done}",
+                hex(bytes)
+            ))
+        },
+        |error| {
+            let why = error.text(Os::Windows);
+            Ran::prints(format!(
+                "CertUtil: -hashfile command FAILED: 0x80070002 (WIN32: 2 ERROR_FILE_NOT_FOUND)\r\n\
+                 CertUtil: {why}\r\n"
+            ))
+            .ending(0x8007_0002)
+        },
+    ))
+}
+
+/// `stat -c '%a %u %g' FILE` and `icacls FILE`: files have no modes here, and all are the same.
+pub(super) fn access(call: &Call<'_>) -> Option<Started> {
+    if call.place().os == Os::Linux {
+        let ["-c", "%a %u %g", file] = call.words()? else {
+            return None;
+        };
+        return Some(with(
+            call,
+            plain(file)?,
+            |_| Ran::prints("644 0 0\n"),
+            |error| {
+                let why = error.text(Os::Linux);
+                Ran::complains(format!("stat: can't stat '{file}': {why}\n"), 1)
+            },
+        ));
+    }
+    let [file] = call.words()?;
+    Some(with(
+        call,
+        plain(file)?,
+        |_| {
+            let indent = " ".repeat(file.len() + 1);
+            Ran::prints(format!(
+                "{file} BUILTIN\\Administrators:(I)(F)\r\n{indent}NT AUTHORITY\\SYSTEM:(I)(F)\r\n\
+                 {indent}BUILTIN\\Users:(I)(RX)\r\n\r\n\
+                 Successfully processed 1 files; Failed processing 0 files\r\n"
+            ))
+        },
+        |error| {
+            let why = error.text(Os::Windows);
+            Ran {
+                code: 2,
+                stderr: format!("{file}: {why}\r\n").into_bytes(),
+                ..Ran::prints("Successfully processed 0 files; Failed processing 1 files\r\n")
+            }
+        },
+    ))
+}
+
+/// `fsutil file createnew FILE BYTES` and `fsutil volume diskfree PATH`.
+pub(super) fn space(call: &Call<'_>) -> Option<Started> {
+    let place = call.place();
+    if let Some(["file", "createnew", file, bytes]) = call.words() {
+        let size: usize = bytes.parse().ok().filter(|bytes| *bytes <= 64 << 20)?;
+        let at = path(place, plain(file)?);
+        return Some(Started::Ended(
+            match place.files.write(&at, &vec![0; size]) {
+                Ok(()) => Ran::prints(format!("File {file} is created\r\n")),
+                Err(error) => {
+                    Ran::prints(format!("Error:  {}\r\n", error.text(Os::Windows))).ending(1)
+                }
+            },
+        ));
+    }
+    let ["volume", "diskfree", _] = call.words()? else {
+        return None;
+    };
+    Some(Started::Ended(Ran::prints(
+        "Total free bytes                : 21,296,336,896 ( 19.8 GB)\r\n\
+         Total bytes                     : 21,339,570,176 ( 19.9 GB)\r\n\
+         Total quota free bytes          : 21,296,336,896 ( 19.8 GB)\r\n",
+    )))
+}
+
+/// Writes a line, as a shell's `echo` does into a file.
+pub(super) fn write(place: &Place, file: &str, text: &str) -> Ran {
+    let Some(file) = plain(file) else {
+        return Refusal::instead_of(&format!("echo > {file}"));
+    };
+    let end = match place.os {
+        Os::Linux => "\n",
+        Os::Windows => "\r\n",
+    };
+    let line = format!("{text}{end}");
+    match place.files.write(&path(place, file), line.as_bytes()) {
+        Ok(()) => Ran::default(),
+        Err(error) => {
+            let why = error.text(place.os);
+            let words = match place.os {
+                Os::Linux => format!("sh: can't create {file}: {why}\n"),
+                Os::Windows => format!("{why}\r\n"),
+            };
+            Ran::complains(words, 1)
+        }
+    }
+}
+
+/// What `cmd` itself does with one file.
+pub(super) fn command(call: &Call<'_>, script: &str) -> Option<Ran> {
+    let place = call.place();
+    if place.os == Os::Linux {
+        return None;
+    }
+    let ended = |started| match started {
+        Started::Ended(ran) => Some(ran),
+        _ => None,
+    };
+    let says = |error: FileError| Ran::complains(format!("{}\r\n", error.text(Os::Windows)), 1);
+    if let Some(file) = script.strip_prefix("type ") {
+        return ended(with(call, plain(file)?, Ran::prints, says));
+    }
+    if let Some(rest) = script.strip_prefix('>') {
+        let (file, text) = rest.split_once(" echo ")?;
+        return Some(write(place, file, plain_text(text)?));
+    }
+    if let Some(file) = script.strip_prefix("del /q ") {
+        let at = path(place, plain(file)?);
+        return Some(match place.files.remove(&at) {
+            Ok(()) => Ran::default(),
+            // It ends well all the same
+            Err(FileError::Missing) => Ran::complains(
+                format!("Could Not Find {}\r\n", shell::expanded(place, file)),
+                0,
+            ),
+            Err(error) => says(error).ending(0),
+        });
+    }
+    if let Some(rest) = script.strip_prefix("if not exist ") {
+        let file = rest.strip_suffix(" exit 1")?;
+        return ended(is_there(call, plain(file)?));
+    }
+    if let Some(folder) = script.strip_prefix("dir /al ") {
+        let folder = plain(folder)?;
+        // No links are made here but by `mklink`, which are kept as files
+        let links = place.files.read(&path(place, &format!("{folder}\\.links")));
+        return Some(match links {
+            Ok(links) => Ran::prints(
+                format!(" Directory of {folder}\r\n\r\n")
+                    .into_bytes()
+                    .into_iter()
+                    .chain(links)
+                    .collect::<Vec<u8>>(),
+            ),
+            Err(_) => Ran::complains("File Not Found\r\n", 1),
+        });
+    }
+    let (link, target) = script.strip_prefix("mklink /J ")?.split_once(' ')?;
+    let (folder, name) = plain(link)?.rsplit_once('\\')?;
+    let shown = format!(
+        "01/01/2026  12:00 AM    <JUNCTION>     {name} [{}]\r\n",
+        plain(target)?
+    );
+    let at = path(place, &format!("{folder}\\.links"));
+    Some(match place.files.write(&at, shown.as_bytes()) {
+        Ok(()) => Ran::prints(format!("Junction created for {link} <<===>> {target}\r\n")),
+        Err(error) => says(error),
+    })
+}
+
+/// A text in which `cmd` reads nothing.
+fn plain_text(text: &str) -> Option<&str> {
+    (!text.contains(['"', '%', '^', '<', '>', '|', '&'])).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::NOT_SIMULATED;
+    use super::super::tests::{place, run};
+    use super::*;
+    use crate::image::Family;
+
+    fn told(place: &Place, argv: &[&str]) -> (u32, String) {
+        match run(place, argv) {
+            Started::Ended(ran) => (
+                ran.code,
+                String::from_utf8([ran.stdout, ran.stderr].concat()).expect("text"),
+            ),
+            other => panic!("{argv:?}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_file_is_written_read_and_deleted() {
+        let linux = place(Os::Linux, Family::Agnhost);
+        let windows = place(Os::Windows, Family::Servercore);
+        for (place, write, read, exists, delete) in [
+            (
+                &linux,
+                &["sh", "-c", "echo a b > /x/y"][..],
+                &["cat", "/x/y"][..],
+                &["test", "-e", "/x/y"][..],
+                &["rm", "-f", "/x/y"][..],
+            ),
+            (
+                &windows,
+                &["cmd", "/c", ">C:\\x\\y echo a b"],
+                &["cmd", "/c", "type C:\\x\\y"],
+                &["cmd", "/c", "if not exist C:\\x\\y exit 1"],
+                &["cmd", "/c", "del /q C:\\x\\y"],
+            ),
+        ] {
+            assert_eq!(told(place, exists).0, 1);
+            assert_eq!(told(place, write), (0, String::new()));
+            assert_eq!(told(place, exists).0, 0);
+            let (code, text) = told(place, read);
+            assert_eq!((code, text.trim_end()), (0, "a b"));
+            assert_eq!(told(place, delete), (0, String::new()));
+            assert_eq!(told(place, read).0, 1);
+        }
+        // Its own digest of nothing but a line
+        told(&linux, &["sh", "-c", "echo a > /z"]);
+        let sum = "87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7  /z\n";
+        assert_eq!(told(&linux, &["sha256sum", "/z"]), (0, sum.to_owned()));
+    }
+
+    #[test]
+    fn what_an_image_has_of_its_own_is_not_known() {
+        let linux = place(Os::Linux, Family::Agnhost);
+        assert_eq!(told(&linux, &["cat", "/etc/os-release"]).0, NOT_SIMULATED);
+        assert_eq!(told(&linux, &["cat", "/etc/hosts"]).0, 0);
+        assert_eq!(told(&linux, &["cat", "/nowhere"]).0, 1);
+    }
+}

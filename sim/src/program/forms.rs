@@ -1,0 +1,247 @@
+//! The command lines that containers know: one row for each program of each system.
+
+use super::seat::Seat;
+use super::{
+    Place, Ran, Refusal, Started, agnhost, curl, file, ipconfig, ping, powershell, shell, system,
+};
+use crate::image::Family;
+use crate::topology::{Build, Os, Pool};
+
+/// A command line with what it reads and where it runs.
+#[derive(Clone, Copy)]
+pub(super) struct Call<'a> {
+    pub(super) seat: &'a Seat<'a>,
+    pub(super) args: &'a [String],
+    pub(super) input: &'a [u8],
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn place(&self) -> &'a Place {
+        self.seat.place
+    }
+
+    /// The arguments, as many as there are to be.
+    pub(super) fn words<const N: usize>(&self) -> Option<[&'a str; N]> {
+        let args: &[String; N] = self.args.try_into().ok()?;
+        Some(args.each_ref().map(String::as_str))
+    }
+}
+
+/// Whether an image has a program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Has {
+    Yes,
+    No,
+    /// Nobody here knows.
+    Unknown,
+}
+
+/// A program, and what comes of its arguments; none of those that are not simulated.
+struct Form {
+    os: Os,
+    /// Without its folder, if that is one in which programs are looked for, and without `.exe`.
+    program: &'static str,
+    has: fn(&Place) -> Has,
+    run: fn(&Call<'_>) -> Option<Started>,
+}
+
+const fn linux(
+    program: &'static str,
+    has: fn(&Place) -> Has,
+    run: fn(&Call<'_>) -> Option<Started>,
+) -> Form {
+    Form {
+        os: Os::Linux,
+        program,
+        has,
+        run,
+    }
+}
+
+const fn windows(
+    program: &'static str,
+    has: fn(&Place) -> Has,
+    run: fn(&Call<'_>) -> Option<Started>,
+) -> Form {
+    Form {
+        os: Os::Windows,
+        program,
+        has,
+        run,
+    }
+}
+
+const FORMS: &[Form] = &[
+    linux("agnhost", agnhosts, agnhost::run),
+    // Alpine 3.22, on which agnhost's image is built
+    linux("curl", agnhosts, |call| {
+        curl::run(&curl::Build::ALPINE, call)
+    }),
+    linux("pause", pauses, |call| {
+        call.words::<0>().map(|[]| Started::stays())
+    }),
+    linux("sh", busyboxes, shell::linux),
+    linux("ping", busyboxes, |call| ping::linux(call.args, call.seat)),
+    linux("true", busyboxes, |_| Some(Started::Ended(Ran::default()))),
+    linux("false", busyboxes, |_| Some(Started::Ended(Ran::code(1)))),
+    linux("sleep", busyboxes, system::sleep),
+    linux("echo", busyboxes, |call| Some(system::echo(call))),
+    linux("hostname", busyboxes, system::hostname),
+    linux("id", busyboxes, system::id),
+    linux("grep", busyboxes, system::filter),
+    linux("cat", busyboxes, file::read),
+    linux("rm", busyboxes, file::delete),
+    linux("test", busyboxes, file::exists),
+    linux("sha256sum", busyboxes, file::hash),
+    linux("stat", busyboxes, file::access),
+    // What is on no image
+    linux("nonesuch", nobody, |_| None),
+    windows("agnhost", agnhosts, agnhost::run),
+    windows("pause", pauses, |call| {
+        call.words::<0>().map(|[]| Started::stays())
+    }),
+    windows("servicemonitor", iis, |_| Some(system::iis())),
+    // Dockerfile_windows of agnhost: its own curl stands there, while PATH has C:\curl
+    windows("c:\\curl\\amd64\\curl", agnhosts, |call| {
+        curl::run(&curl::Build::AGNHOST_WINDOWS, call)
+    }),
+    windows("curl", everybody, |call| {
+        curl::run(system_curl(call.seat), call)
+    }),
+    windows("cmd", everybody, shell::windows),
+    windows("powershell", whole, powershell::run),
+    windows("ping", everybody, |call| {
+        ping::windows(call.args, call.seat, call.seat.language())
+    }),
+    windows("hostname", everybody, system::hostname),
+    windows("ipconfig", everybody, ipconfig::run),
+    windows("findstr", everybody, system::filter),
+    windows("whoami", perhaps, system::who_am_i),
+    windows("tasklist", perhaps, system::processes),
+    windows("net", perhaps, system::user),
+    windows("eventcreate", perhaps, system::log_event),
+    windows("nltest", perhaps, system::domain),
+    windows("sc", perhaps, system::service),
+    // Of hosts, and these have it not: it comes with the source of Windows' containers (microsoft/hcsshim)
+    windows("hnsdiag", hosts, |call| {
+        let ["list", "loadbalancers"] = call.words()? else {
+            return None;
+        };
+        let file = "C:\\Windows\\System32\\hnsdiag.exe";
+        Some(Started::Ended(shell::not_found(Os::Windows, file)))
+    }),
+    windows("certutil", perhaps, file::hash),
+    windows("icacls", perhaps, file::access),
+    windows("fsutil", perhaps, file::space),
+    windows("nonesuch", nobody, |_| None),
+];
+
+fn has(there: bool) -> Has {
+    match there {
+        true => Has::Yes,
+        false => Has::No,
+    }
+}
+
+fn everybody(_: &Place) -> Has {
+    Has::Yes
+}
+
+fn nobody(_: &Place) -> Has {
+    Has::No
+}
+
+fn agnhosts(place: &Place) -> Has {
+    has(place.family == Family::Agnhost && !place.host_process)
+}
+
+fn pauses(place: &Place) -> Has {
+    has(place.family == Family::Pause)
+}
+
+fn iis(place: &Place) -> Has {
+    has(place.family == Family::Iis)
+}
+
+/// agnhost's image is Alpine's (test/images/agnhost/Dockerfile), whose programs are busybox'.
+fn busyboxes(place: &Place) -> Has {
+    has(place.family != Family::Pause)
+}
+
+fn is_whole(place: &Place) -> bool {
+    matches!(place.family, Family::Servercore | Family::Iis) || place.host_process
+}
+
+fn hosts(place: &Place) -> Has {
+    has(place.host_process)
+}
+
+fn whole(place: &Place) -> Has {
+    has(is_whole(place))
+}
+
+/// What a whole Windows has in System32, and Nano Server perhaps.
+fn perhaps(place: &Place) -> Has {
+    match is_whole(place) {
+        true => Has::Yes,
+        false => Has::Unknown,
+    }
+}
+
+/// Windows Server 2019 came with 7.55; an update of April 2023 (17763.4252) brought curl 8 to it, as
+/// later ones to its successors. What was made in 2021 has 7.55 too; a `HostProcess` container has its
+/// host's.
+fn system_curl(seat: &Seat<'_>) -> &'static curl::Build {
+    if seat.place.of_2021 && !seat.place.host_process {
+        return &curl::Build::SYSTEM32_2019;
+    }
+    let first_shipped =
+        |pool: Pool, revision| pool == Pool::Windows(Build::Ws2019) && revision < 4252;
+    match seat.node() {
+        Some(node) if first_shipped(node.pool, node.network.revision) => {
+            &curl::Build::SYSTEM32_2019
+        }
+        _ => &curl::Build::SYSTEM32,
+    }
+}
+
+const SYSTEM32: &str = "c:\\windows\\system32\\";
+
+/// By what name a program is in the table.
+fn name(os: Os, file: &str) -> String {
+    if os == Os::Linux {
+        return file.rsplit('/').next().unwrap_or_default().to_owned();
+    }
+    let path = file.replace('/', "\\").to_ascii_lowercase();
+    let path = path.strip_suffix(".exe").unwrap_or(&path);
+    let (folder, name) = path.rsplit_once('\\').unwrap_or(("", path));
+    let is_searched = matches!(folder, "" | "c:") || format!("{folder}\\").starts_with(SYSTEM32);
+    match is_searched {
+        true => name.to_owned(),
+        false => path.to_owned(),
+    }
+}
+
+/// Runs a command line, if it is one of the table.
+pub(super) fn run(seat: &Seat<'_>, words: &[String], input: &[u8]) -> Started {
+    let Some((file, args)) = words.split_first() else {
+        return Started::Refused(Refusal::Missing(String::new()));
+    };
+    let name = name(seat.place.os, file);
+    let mut forms = FORMS.iter();
+    let form = forms.find(|form| form.os == seat.place.os && form.program == name);
+    let missing = || Started::Refused(Refusal::Missing(file.to_owned()));
+    let Some(form) = form else {
+        return match seat.place.family {
+            // Its image has one program alone
+            Family::Pause if seat.place.os == Os::Linux => missing(),
+            _ => Refusal::not_simulated(&words.join(" ")),
+        };
+    };
+    match (form.has)(seat.place) {
+        Has::No => missing(),
+        Has::Unknown => Refusal::not_simulated(&words.join(" ")),
+        Has::Yes => (form.run)(&Call { seat, args, input })
+            .unwrap_or_else(|| Refusal::not_simulated(&words.join(" "))),
+    }
+}
