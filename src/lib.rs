@@ -46,7 +46,7 @@
 //! | what of a run took how long | `src/engine/spans.rs`, `core/src/record/span.rs`, `core/src/record/critical_path.rs` |
 //! | what registries are asked | `src/engine/offers.rs`, `src/transport/registry.rs`, `core/src/plan/offer.rs` |
 //! | a report | `core/src/report/`, one file each |
-//! | a run without any cluster | `src/cli/demo.rs`, `src/cli/demo/`; its time, chance and connections: `src/transport/machine.rs` |
+//! | a run without any cluster | `src/cli/demo.rs`, `src/cli/demo/`; its time, chance and connections: `src/transport/env.rs` |
 //! | the API server of such a run | `sim/src/server/` |
 //! | what holds at every event of a run | `tests/virtual/` |
 //! | how simulated Windows behaves | `sim/src/network.rs`, `sim/src/program/` |
