@@ -78,7 +78,7 @@ fn command_lines(object: &Json) -> Vec<Vec<String>> {
     let kinds = ["containers", "initContainers", "ephemeralContainers"];
     let containers = kinds
         .iter()
-        .flat_map(|kind| spec[kind].as_array())
+        .filter_map(|kind| spec[kind].as_array())
         .flatten();
     let mut lines = Vec::new();
     for own in containers {

@@ -34,7 +34,7 @@ pub struct Api {
     pub(super) limits: Arc<Limits>,
     pub(super) counts: Arc<Counts>,
     pub(super) execs: Arc<Counts>,
-    clock: Arc<ServerClock>,
+    pub(super) clock: Arc<ServerClock>,
     fresh: Arc<Fresh>,
     outage: Arc<Outage>,
     /// Whether it renews the Lease that all others depend on.
@@ -249,17 +249,7 @@ impl Api {
 
     async fn send_once_as(&self, request: &ApiRequest, form: Form) -> Result<ApiReply, Failure> {
         let floor = self.fresh.floor(&request.path);
-        let reply = send_once(
-            &self.client,
-            request,
-            form,
-            self.answer(request),
-            self.durations.api_body,
-            self.limits.api_body,
-            &self.clock,
-            &self.env,
-        )
-        .await?;
+        let reply = send_once(self, request, form, self.answer(request)).await?;
         self.fresh.check(&request.path, floor, &reply.body)?;
         Ok(reply)
     }

@@ -5,14 +5,13 @@ use std::time::Duration;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use http::{Method, Request};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use kube::client::{Body, Client};
+use kube::client::Body;
 use serde_json::Value as Json;
 use tokio::time::{Instant, timeout};
 use winconform_core::text::printable;
 use winconform_core::way::{ApiReply, ApiRequest, Trouble, TroubleKind, Verb};
 
-use super::clock::ServerClock;
-use super::env::Env;
+use super::api::Api;
 use super::words::{causes, words};
 
 /// The name under which fields are owned (server-side apply).
@@ -118,24 +117,21 @@ pub(crate) enum Form {
 
 /// Sends a request once.
 pub(super) async fn send_once(
-    client: &Client,
+    api: &Api,
     request: &ApiRequest,
     form: Form,
     answer: Duration,
-    body: Duration,
-    limit: usize,
-    clock: &ServerClock,
-    env: &Env,
 ) -> Result<ApiReply, Failure> {
-    let (sent, asked) = (env.now(), Instant::now());
-    let response = match timeout(answer, client.send(on_the_wire(request)?)).await {
+    let (body, limit) = (api.durations.api_body, api.limits.api_body);
+    let (sent, asked) = (api.env().now(), Instant::now());
+    let response = match timeout(answer, api.client.send(on_the_wire(request)?)).await {
         Err(_) => return Err(Failure::NoAnswer(answer)),
         Ok(Err(error)) => return Err(connection(error, answer)),
         Ok(Ok(response)) => response,
     };
     // Our own clock may be set meanwhile
     let answered = sent.saturating_add(asked.elapsed()).unwrap_or(sent);
-    clock.note(response.headers(), sent, answered);
+    api.clock.note(response.headers(), sent, answered);
     let status = response.status().as_u16();
     let after = retry_after(response.headers());
     let read = timeout(body, read_body(response.into_body(), limit));
