@@ -235,6 +235,8 @@ pub(super) fn run(seat: &Seat<'_>, words: &[String], input: &[u8]) -> Started {
         return match seat.place.family {
             // Its image has one program alone
             Family::Pause if seat.place.os == Os::Linux => missing(),
+            // An image of the other system: its programs are none here
+            _ if FORMS.iter().any(|form| form.program == name) => missing(),
             _ => Refusal::not_simulated(&words.join(" ")),
         };
     };
