@@ -43,7 +43,8 @@ const SHORT: [&str; 3] = [
 /// What is sent or looked at again costs moments, and what was deleted ends a wait at once. Of a watch
 /// that is silent nothing is known until it is given up, after `watch` and a little more: as long as the
 /// rest of a run; of four in a row that are silent there is one in 600. What hangs is given up after
-/// `api_answer`, an exec after `exec_connect` or `exec_idle`: of 20 runs the longest took 663. None of it waits for `fixture`, which is as
+/// `api_answer`, an exec after `exec_connect` or `exec_idle`: of 20 runs the longest took 663. None of it waits
+/// for `fixture`, which is as
 /// long as 15 runs.
 const HARNESS: [(&str, u32); 5] = [
     ("delete-created=0.2", 125),
