@@ -227,16 +227,16 @@ pub(super) fn run(seat: &Seat<'_>, words: &[String], input: &[u8]) -> Started {
     let Some((file, args)) = words.split_first() else {
         return Started::Refused(Refusal::Missing(String::new()));
     };
-    let name = name(seat.place.os, file);
-    let mut forms = FORMS.iter();
-    let form = forms.find(|form| form.os == seat.place.os && form.program == name);
+    let named = |form: &&Form| form.program == name(form.os, file);
+    let mut forms = FORMS.iter().filter(named);
+    let form = forms.find(|form| form.os == seat.place.os);
     let missing = || Started::Refused(Refusal::Missing(file.to_owned()));
     let Some(form) = form else {
         return match seat.place.family {
             // Its image has one program alone
             Family::Pause if seat.place.os == Os::Linux => missing(),
             // An image of the other system: its programs are none here
-            _ if FORMS.iter().any(|form| form.program == name) => missing(),
+            _ if FORMS.iter().any(|form| named(&form)) => missing(),
             _ => Refusal::not_simulated(&words.join(" ")),
         };
     };
