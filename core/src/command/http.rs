@@ -7,7 +7,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::Token;
+use super::{Token, line};
 use crate::facts::Os;
 
 /// A curl that images or systems have.
@@ -85,6 +85,11 @@ impl fmt::Display for Curl {
 }
 
 impl HttpSession {
+    /// -q first: no configuration of the image's own. `None` where the system has no such curl.
+    pub(super) fn argv(&self, os: Os) -> Option<Vec<String>> {
+        Some(line([self.curl.on(os)?, "-q", "-K", "-"]))
+    }
+
     /// Transfers run one after the other, each with a marker behind it; bodies and `--parallel` exclude
     /// each other. All are one operation of curl: before 7.66 the first operation that fails ends the
     /// session (`next`), and Windows Server 2019 came with 7.55.

@@ -2,19 +2,22 @@
 
 use std::net::IpAddr;
 
-use super::{Command, FilePath, HttpSession, Token, VariableName, line, marked};
+use super::{Command, FilePath, VariableName, line, pings};
 use crate::facts::Os;
 
 /// A command's program and arguments; `None` for what is of Windows.
 pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
     let path = |path: &'_ FilePath| path.on(Os::Linux).map(str::to_owned);
     Some(match command {
-        Command::HttpSession(session) => http(session)?,
+        Command::HttpSession(session) => session.argv(Os::Linux)?,
         Command::Pings {
             targets,
             token,
             after,
-        } => pings(targets, token, after.as_ref())?,
+        } => {
+            let after = after.as_ref();
+            sh(&pings(Os::Linux, targets, token, after, " ", ping)?.join("; "))
+        }
         Command::DnsSuffix => line(["/agnhost", "dns-suffix"]),
         Command::Streams(token) => sh(&format!("echo {token}; echo E-{token} 1>&2; exit 7")),
         Command::Filter { token, .. } => line(["grep", token.as_str()]),
@@ -47,22 +50,9 @@ fn sh(script: &str) -> Vec<String> {
     line(["sh", "-c", script])
 }
 
-/// -q first: no configuration of the image's own.
-fn http(session: &HttpSession) -> Option<Vec<String>> {
-    Some(line([session.curl.on(Os::Linux)?, "-q", "-K", "-"]))
-}
-
 /// `-c 1 -W 3`: one request, three seconds.
-fn pings(targets: &[IpAddr], token: &Token, after: Option<&HttpSession>) -> Option<Vec<String>> {
-    let mut commands = Vec::new();
-    if let Some(session) = after {
-        commands.push(marked(&http(session)?.join(" "), " ", token, "curl"));
-    }
-    commands.extend(targets.iter().enumerate().map(|(index, target)| {
-        let ping = format!("ping -c 1 -W 3 {target} 2>&1");
-        marked(&ping, " ", token, &index.to_string())
-    }));
-    Some(sh(&commands.join("; ")))
+fn ping(target: &IpAddr) -> String {
+    format!("ping -c 1 -W 3 {target} 2>&1")
 }
 
 /// `printenv` does not say whose value is whose.

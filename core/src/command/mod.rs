@@ -188,6 +188,25 @@ fn marked(command: &str, space: &str, token: &Token, what: &str) -> String {
     format!("{command} && echo @@{token} {what} 0{space}|| echo @@{token} {what} 1")
 }
 
+/// Curl's command, where it comes first, and a ping of each target, each with its line behind it;
+/// `None` where the system has no such curl.
+fn pings(
+    os: Os,
+    targets: &[IpAddr],
+    token: &Token,
+    after: Option<&HttpSession>,
+    space: &str,
+    ping: fn(&IpAddr) -> String,
+) -> Option<Vec<String>> {
+    let mut commands = Vec::new();
+    if let Some(session) = after {
+        commands.push(marked(&session.argv(os)?.join(" "), space, token, "curl"));
+    }
+    let each = targets.iter().enumerate();
+    commands.extend(each.map(|(at, target)| marked(&ping(target), space, token, &at.to_string())));
+    Some(commands)
+}
+
 /// A program with its arguments.
 fn line<const N: usize>(words: [&str; N]) -> Vec<String> {
     words.map(str::to_owned).into()

@@ -9,22 +9,23 @@ use std::net::IpAddr;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::{
-    Command, DomainQuestion, FilePath, HttpSession, ServiceQuestion, Token, VariableName, line,
-    marked,
-};
+use super::{Command, DomainQuestion, FilePath, ServiceQuestion, Token, VariableName, line, pings};
 use crate::facts::Os;
 
 /// A command's program and arguments; `None` for what is of Linux.
 pub(super) fn argv(command: &Command) -> Option<Vec<String>> {
     let path = |path: &'_ FilePath| path.on(Os::Windows).map(str::to_owned);
     Some(match command {
-        Command::HttpSession(session) => http(session)?,
+        Command::HttpSession(session) => session.argv(Os::Windows)?,
         Command::Pings {
             targets,
             token,
             after,
-        } => pings(targets, token, after.as_ref())?,
+        } => {
+            let after = after.as_ref();
+            // `echo x || y` prints the space, too
+            cmd(&pings(Os::Windows, targets, token, after, "", ping)?.join("& "))
+        }
         Command::DnsSuffix => return None,
         Command::LoadBalancers => system("hnsdiag", ["list", "loadbalancers"]),
         Command::Streams(token) => cmd(&format!("echo {token}& echo E-{token} 1>&2& exit 7")),
@@ -99,22 +100,9 @@ fn powershell(script: &str) -> Vec<String> {
     argv
 }
 
-/// -q first: no configuration of the image's own.
-fn http(session: &HttpSession) -> Option<Vec<String>> {
-    Some(line([session.curl.on(Os::Windows)?, "-q", "-K", "-"]))
-}
-
-/// `-n 1 -w 3000`: one request, three seconds. `echo x || y` prints the space, too.
-fn pings(targets: &[IpAddr], token: &Token, after: Option<&HttpSession>) -> Option<Vec<String>> {
-    let mut commands = Vec::new();
-    if let Some(session) = after {
-        commands.push(marked(&http(session)?.join(" "), "", token, "curl"));
-    }
-    commands.extend(targets.iter().enumerate().map(|(index, target)| {
-        let ping = format!("C:\\Windows\\System32\\ping.exe -n 1 -w 3000 {target}");
-        marked(&ping, "", token, &index.to_string())
-    }));
-    Some(cmd(&commands.join("& ")))
+/// `-n 1 -w 3000`: one request, three seconds.
+fn ping(target: &IpAddr) -> String {
+    format!("C:\\Windows\\System32\\ping.exe -n 1 -w 3000 {target}")
 }
 
 /// `echo %NAME%` would have `cmd` read the value.
