@@ -16,7 +16,6 @@ const KEPT: usize = 1000;
 /// How long the end of a run waits for the terminal to take the last of them.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Progress under way.
 pub(super) struct Progress {
     lines: SyncSender<String>,
     written: Receiver<()>,

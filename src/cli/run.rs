@@ -105,7 +105,6 @@ pub(super) fn created(
         .map_err(|error| CliError::Run(RunError::Journal(error)))
 }
 
-/// Reports what a run came to.
 pub(super) fn reported(
     journal: &Journal,
     finished: Result<Finished, RunError>,

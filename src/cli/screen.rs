@@ -20,7 +20,6 @@ static LOST: OnceLock<String> = OnceLock::new();
 pub(super) struct Screen {
     /// Whether standard output takes colours.
     colour: Colour,
-    /// Its width in columns.
     width: usize,
 }
 

@@ -18,7 +18,6 @@ const LARGEST: u64 = 1 << 20;
 pub(super) struct Settings {
     /// The config file, or what holds without one.
     pub(super) config: Config,
-    /// What is selected.
     pub(super) selection: Selection,
 }
 
@@ -62,7 +61,6 @@ pub(super) fn load(
     Ok(Settings { config, selection })
 }
 
-/// What the arguments select.
 pub(super) fn selected(
     args: &SelectArgs,
     suites: &Suites,

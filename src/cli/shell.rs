@@ -4,7 +4,6 @@ use winconform_core::text::printable;
 
 use super::args::ClusterArgs;
 
-/// A word as a shell takes it.
 pub(super) fn quoted(word: &str) -> String {
     let word = printable(word);
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,".contains(c);

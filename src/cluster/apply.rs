@@ -21,7 +21,6 @@ pub enum ApplyError {
     Refused {
         /// Kind, namespace and name.
         object: String,
-        /// HTTP status.
         status: u16,
         /// The server's words, bounded.
         message: String,
@@ -31,7 +30,6 @@ pub enum ApplyError {
     Trouble {
         /// Kind, namespace and name.
         object: String,
-        /// Why.
         source: Trouble,
     },
 }

@@ -27,14 +27,10 @@ const PAGES: usize = 100;
 /// Under which run a clean-up holds Leases; all others are of runs that live.
 pub(super) const CLEANUP: &str = "cleanup";
 
-/// An object of ours.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct ObjectRef {
-    /// Its kind.
     pub kind: &'static Kind,
-    /// Its namespace, if its kind has one.
     pub namespace: Option<String>,
-    /// Its name.
     pub name: String,
 }
 
@@ -48,12 +44,9 @@ impl fmt::Display for ObjectRef {
     }
 }
 
-/// An object that is still there.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Left {
-    /// The object.
     pub object: ObjectRef,
-    /// Why it is.
     pub why: String,
 }
 
@@ -63,12 +56,9 @@ impl fmt::Display for Left {
     }
 }
 
-/// What a removal came to.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Removed {
-    /// What is gone.
     pub removed: Vec<ObjectRef>,
-    /// What is still there.
     pub left: Vec<Left>,
     /// Kinds that could not be looked for, and why; objects of theirs may be left.
     pub unlisted: Vec<(&'static Kind, Trouble)>,
@@ -81,15 +71,11 @@ impl Removed {
     }
 }
 
-/// Why nothing could be removed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CleanError {
     /// The run's id cannot be one.
     #[error("`{}` is not the id of a run", printable(run))]
-    NotARun {
-        /// What was given.
-        run: String,
-    },
+    NotARun { run: String },
     /// No kind could be looked for.
     #[error("nothing of ours could be looked for")]
     Unlistable(#[source] Trouble),
@@ -144,7 +130,6 @@ pub(super) struct Removal<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct Standing {
     uid: String,
-    /// The run it is labelled with.
     pub(super) run: String,
     /// Whether a controller made it, and would make another in its place.
     controlled: bool,
@@ -292,7 +277,6 @@ impl<'a> Removal<'a> {
         *since
     }
 
-    /// All objects of a kind that are to go.
     async fn list(&self, kind: &'static Kind) -> Result<Vec<(ObjectRef, Standing)>, Trouble> {
         let mut objects = self.labelled(kind).await?;
         if self.run.is_none() {
@@ -305,7 +289,6 @@ impl<'a> Removal<'a> {
         Ok(objects)
     }
 
-    /// All objects of a kind that bear our labels.
     pub(super) async fn labelled(
         &self,
         kind: &'static Kind,

@@ -20,7 +20,6 @@ pub enum Cleaning {
     Unreleased(Trouble),
 }
 
-/// Why nothing was cleaned up.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CleanupError {
     /// A run lives, or whether one does could not be seen.

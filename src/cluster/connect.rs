@@ -25,7 +25,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Tries to reach the server.
 const TRIES: u32 = 3;
 
-/// Which cluster.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectOptions {
     /// The context; may be left out only where there is one.
@@ -37,11 +36,8 @@ pub struct ConnectOptions {
 /// A cluster whose server answers.
 #[derive(Clone)]
 pub struct Cluster {
-    /// Its API server.
     pub api: Api,
-    /// The client underneath.
     pub client: kube::Client,
-    /// The context it was reached by.
     pub context: String,
     /// What the kubeconfig calls it; in a pod there is none.
     pub name: Option<String>,
@@ -74,7 +70,6 @@ impl Cluster {
     }
 }
 
-/// Why there is no cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The kubeconfig gives no context to speak to.
@@ -82,28 +77,17 @@ pub enum ConnectError {
     Kubeconfig(#[from] KubeconfigError),
     /// What the context says cannot be used for a client.
     #[error("the context `{}` cannot be used: {why}", printable(context))]
-    Unusable {
-        /// The context.
-        context: String,
-        /// Why.
-        why: String,
-    },
+    Unusable { context: String, why: String },
     /// No connection, or no answer.
     #[error(
         "the server {server} cannot be reached: {why}\n(check the address, the network and that the server runs)"
     )]
-    Unreachable {
-        /// Its address.
-        server: String,
-        /// What happened.
-        why: String,
-    },
+    Unreachable { server: String, why: String },
     /// The proxy does not lead there.
     #[error(
         "the server {server} cannot be reached through {why}\n(check the proxy, and that it lets through to the server; NO_PROXY names what is reached without one)"
     )]
     Proxy {
-        /// Its address.
         server: String,
         /// The proxy, and what happened.
         why: String,
@@ -112,24 +96,13 @@ pub enum ConnectError {
     #[error(
         "the certificate of {server} is not trusted: {why}\n(the certificate authority of the context belongs to another cluster, or is out of date)"
     )]
-    Untrusted {
-        /// Its address.
-        server: String,
-        /// Why.
-        why: String,
-    },
+    Untrusted { server: String, why: String },
     /// TLS failed for another reason, such as a client certificate that was refused.
     #[error("no TLS connection to {server}: {why}")]
-    Tls {
-        /// Its address.
-        server: String,
-        /// Why.
-        why: String,
-    },
+    Tls { server: String, why: String },
     /// No credential could be had.
     #[error("no credential for {server}: {why}")]
     NoCredential {
-        /// Its address.
         server: String,
         /// Why, and what to do next.
         why: String,
@@ -138,30 +111,15 @@ pub enum ConnectError {
     #[error(
         "the server {server} does not accept the credential: {why}\n(it may have expired: log in again)"
     )]
-    Unauthenticated {
-        /// Its address.
-        server: String,
-        /// Its words.
-        why: String,
-    },
+    Unauthenticated { server: String, why: String },
     /// The server does not let its version be read.
     #[error("the server {server} refuses to be asked for its version: {why}")]
-    Forbidden {
-        /// Its address.
-        server: String,
-        /// Its words.
-        why: String,
-    },
+    Forbidden { server: String, why: String },
     /// Something answers that is no API server, or not now.
     #[error(
         "{server} does not answer as an API server does: {why}\n(is there a proxy in between?)"
     )]
-    NotKubernetes {
-        /// Its address.
-        server: String,
-        /// What it said.
-        why: String,
-    },
+    NotKubernetes { server: String, why: String },
 }
 
 impl ConnectError {
@@ -379,7 +337,6 @@ mod tests {
     use http_body_util::Full;
     use kube::client::Body;
 
-    /// What the fake server does.
     #[derive(Clone, Copy)]
     enum Server {
         Answers(u16, &'static str),

@@ -32,12 +32,10 @@ const MARGIN: SignedDuration = SignedDuration::from_secs(10);
 /// The most of a plugin's words that is quoted, in bytes.
 const QUOTED: usize = 2000;
 
-/// Why there is no credential.
 #[derive(Debug, thiserror::Error)]
 #[error("{why}")]
 pub(super) struct CredentialError {
     pub(super) why: String,
-    /// What to do next.
     pub(super) hint: String,
 }
 
@@ -201,7 +199,6 @@ fn name(plugin: &ExecConfig) -> String {
     )
 }
 
-/// Runs a credential plugin.
 async fn ask(plugin: &ExecConfig) -> Result<Answer, CredentialError> {
     let name = name(plugin);
     let interactive = match plugin.interactive_mode {

@@ -42,7 +42,6 @@ struct State {
 }
 
 impl Fake {
-    /// An API before this server.
     pub(crate) fn api(&self) -> Api {
         self.api_in(Env::system())
     }
@@ -52,7 +51,6 @@ impl Fake {
         Api::new(env, self.client(), Durations::default(), Limits::default())
     }
 
-    /// A client of it.
     pub(crate) fn client(&self) -> kube::Client {
         let state = self.state.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -270,7 +268,6 @@ impl State {
     }
 }
 
-/// Whether a path is that of a list, in a namespace or in all.
 fn is_list(path: &str) -> bool {
     let parts: Vec<_> = path.split('/').skip(1).collect();
     let (["api", _, within @ ..] | ["apis", _, _, within @ ..]) = parts.as_slice() else {
@@ -279,7 +276,6 @@ fn is_list(path: &str) -> bool {
     matches!(within, [_] | ["namespaces", _, _])
 }
 
-/// A number in a query.
 fn parameter(query: &str, name: &str) -> Option<usize> {
     let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     pairs.find(|(key, _)| *key == name)?.1.parse().ok()

@@ -23,7 +23,6 @@ pub enum Guarded {
         hint(context)
     )]
     ByName {
-        /// The context.
         context: String,
         /// The context or the cluster, as it is named.
         named: String,
@@ -37,7 +36,6 @@ pub enum Guarded {
         hint(context)
     )]
     ByAnnotation {
-        /// The context.
         context: String,
         /// The annotation's value.
         says: String,
@@ -50,12 +48,7 @@ pub enum Guarded {
         printable(why),
         hint(context)
     )]
-    Unread {
-        /// The context.
-        context: String,
-        /// Why it was not read.
-        why: String,
-    },
+    Unread { context: String, why: String },
 }
 
 /// How to go on: as a command only where a shell takes the name as it is shown.

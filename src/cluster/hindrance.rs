@@ -11,7 +11,6 @@ use super::status::{condition, is};
 /// Something that keeps pods back.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Hindrance {
-    /// What it is.
     pub trouble: Trouble,
     /// Whether it will not pass; otherwise it may, such as the lag of a controller's caches or a
     /// network plugin that is still starting.

@@ -7,11 +7,9 @@ use crate::transport::encode;
 /// A kind of object, as the API serves it.
 #[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Kind {
-    /// As in `kind`.
     pub kind: &'static str,
     /// API group; empty for the core.
     pub group: &'static str,
-    /// Version in the group.
     pub version: &'static str,
     /// As in paths.
     pub plural: &'static str,
@@ -22,9 +20,7 @@ pub struct Kind {
 /// Where objects of a kind live.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Scope {
-    /// In the cluster as a whole.
     Cluster,
-    /// Each in a namespace.
     Namespaced,
 }
 
@@ -99,7 +95,6 @@ impl Kind {
         })
     }
 
-    /// As in `apiVersion`.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.to_owned()
@@ -139,7 +134,6 @@ impl Kind {
         }
     }
 
-    /// The path of one object.
     pub fn object_path(&self, namespace: Option<&str>, name: &str) -> String {
         format!("{}/{}", self.collection_path(namespace), encode(name))
     }

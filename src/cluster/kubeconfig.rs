@@ -18,22 +18,13 @@ pub enum KubeconfigError {
         "no kubeconfig found; looked at {}\n(give one with --kubeconfig or $KUBECONFIG)",
         quoted(tried)
     )]
-    NotFound {
-        /// Where it was looked for.
-        tried: Vec<String>,
-    },
+    NotFound { tried: Vec<String> },
     /// A file that cannot be read: a directory, no permission.
     #[error("the kubeconfig `{}` cannot be read\n(check what it is and its permissions)", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Unreadable { path: PathBuf, source: io::Error },
     /// A file that is no kubeconfig.
     #[error("the kubeconfig `{}`{} is malformed: {what}", path.display(), place(*at))]
     Malformed {
-        /// The file.
         path: PathBuf,
         /// Line and column.
         at: Option<(u64, u64)>,
@@ -47,11 +38,9 @@ pub enum KubeconfigError {
         printable(name)
     )]
     Twice {
-        /// The file.
         path: PathBuf,
         /// `context`, `cluster` or `user`.
         what: &'static str,
-        /// The name.
         name: String,
     },
     /// A context that is one thing in one file and another in the next: the first would be taken
@@ -64,11 +53,9 @@ pub enum KubeconfigError {
         second.display()
     )]
     Ambiguous {
-        /// The context.
         context: String,
         /// The file that would be taken.
         first: PathBuf,
-        /// Another.
         second: PathBuf,
     },
     /// Files that contradict each other.
@@ -76,16 +63,10 @@ pub enum KubeconfigError {
         "the kubeconfig files {} differ in kind or apiVersion and cannot be merged",
         quoted(files)
     )]
-    Unmergeable {
-        /// The files.
-        files: Vec<String>,
-    },
+    Unmergeable { files: Vec<String> },
     /// No context at all.
     #[error("the kubeconfig {} names no context", quoted(files))]
-    NoContext {
-        /// The files.
-        files: Vec<String>,
-    },
+    NoContext { files: Vec<String> },
     /// The named context is not there.
     #[error(
         "there is no context `{}`\n(known, nearest first: {})",
@@ -93,7 +74,6 @@ pub enum KubeconfigError {
         quoted(known)
     )]
     UnknownContext {
-        /// The name given.
         name: String,
         /// Those that are there, the nearest first.
         known: Vec<String>,
@@ -106,9 +86,7 @@ pub enum KubeconfigError {
         quoted(known)
     )]
     ContextNotNamed {
-        /// Those that are there.
         known: Vec<String>,
-        /// The current one.
         current: Option<String>,
     },
     /// The context names a cluster or user that is not there.
@@ -119,13 +97,11 @@ pub enum KubeconfigError {
         quoted(known)
     )]
     Dangling {
-        /// The context.
         context: String,
         /// `cluster` or `user`.
         what: &'static str,
         /// The name that leads nowhere.
         name: String,
-        /// Those that are there.
         known: Vec<String>,
     },
     /// The cluster's address is missing or no URL.
@@ -133,17 +109,13 @@ pub enum KubeconfigError {
         "the cluster of context `{}` has no usable server address",
         printable(context)
     )]
-    NoServer {
-        /// The context.
-        context: String,
-    },
+    NoServer { context: String },
     /// A certificate, key or proxy that cannot be used.
     #[error(
         "the {what} of context `{}` cannot be loaded: {why}",
         printable(context)
     )]
     Credential {
-        /// The context.
         context: String,
         /// Which of them.
         what: &'static str,
@@ -152,10 +124,7 @@ pub enum KubeconfigError {
     },
     /// In a cluster, but its service account cannot be used.
     #[error("no kubeconfig, and this pod's service account cannot be used: {why}")]
-    InCluster {
-        /// Why.
-        why: String,
-    },
+    InCluster { why: String },
 }
 
 /// A configuration for one context.
@@ -167,13 +136,9 @@ pub(super) struct Chosen {
     pub(super) proxy: Option<Proxy>,
 }
 
-/// Where kubeconfigs come from.
 pub(super) struct Sources {
-    /// `--kubeconfig`.
     pub(super) given: Option<PathBuf>,
-    /// `$KUBECONFIG`.
     pub(super) variable: Option<std::ffi::OsString>,
-    /// The home directory.
     pub(super) home: Option<PathBuf>,
     /// Whether this is a pod: `$KUBERNETES_SERVICE_HOST` is set.
     pub(super) in_pod: bool,

@@ -36,43 +36,26 @@ const BELIEVED: u32 = 10;
 /// Times an acquisition is begun again when Leases come and go meanwhile.
 const TRIES: usize = 3;
 
-/// Why a Lease is not held.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LeaseError {
     /// Another holds it and lives.
     #[error(
         "the Lease `{name}` is held by `{holder}`\n(wait for it to end, or see what it is with `kubectl -n default get lease {name}`)"
     )]
-    Held {
-        /// The Lease.
-        name: String,
-        /// Who holds it.
-        holder: String,
-    },
+    Held { name: String, holder: String },
     /// There is a Lease of this name that is not ours to take.
     #[error("there is a Lease `{name}` that was not made by winconform")]
-    Foreign {
-        /// The Lease.
-        name: String,
-    },
+    Foreign { name: String },
     /// The server refused it.
     #[error("the Lease `{name}` was refused with {status}: {message}")]
     Refused {
-        /// The Lease.
         name: String,
-        /// HTTP status.
         status: u16,
-        /// Its words.
         message: String,
     },
     /// The server could not be asked.
     #[error("the Lease `{name}` could not be taken")]
-    Trouble {
-        /// The Lease.
-        name: String,
-        /// Why.
-        source: Trouble,
-    },
+    Trouble { name: String, source: Trouble },
 }
 
 impl LeaseError {
@@ -104,10 +87,8 @@ pub async fn lease_names(api: &Api, run: Option<&str>) -> Result<BTreeSet<String
     Ok(ours.filter_map(name).collect())
 }
 
-/// How a Lease stands.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum LeaseState {
-    /// Held.
     Held,
     /// No longer ours, because.
     Lost(String),
@@ -384,7 +365,6 @@ fn trouble(name: &str, source: Trouble) -> LeaseError {
     }
 }
 
-/// Who holds a Lease, as it says.
 fn holder(reply: &ApiReply) -> String {
     printable(
         reply.body["spec"]["holderIdentity"]

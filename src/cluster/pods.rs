@@ -86,7 +86,6 @@ pub(super) fn is_impossible(message: &str) -> bool {
 const BACK_OFF: [&str; 2] = ["ImagePullBackOff", CRASHES];
 const CRASHES: &str = "CrashLoopBackOff";
 
-/// What fails of a pod that is not over, if anything does.
 fn failure(pod: &Json) -> Option<Failure> {
     let deleted = !pod["metadata"]["deletionTimestamp"].is_null();
     if deleted || is_over(pod) {
@@ -233,7 +232,6 @@ struct Failing {
 }
 
 impl PodWait {
-    /// A wait within these limits.
     pub fn new(durations: &Durations, limits: &Limits) -> Self {
         Self {
             patience: durations.unscheduled,
@@ -252,7 +250,6 @@ impl PodWait {
         }
     }
 
-    /// Looks at the pod as it is `now`.
     pub fn look(&mut self, pod: &Json, now: Instant) -> Condition<()> {
         let Some(why) = unscheduled(pod) else {
             self.unscheduled = None;

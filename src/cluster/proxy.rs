@@ -10,7 +10,6 @@ use http::Uri;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use tower::BoxError;
 
-/// A proxy.
 #[derive(Clone)]
 pub(super) struct Proxy {
     /// Its address, without user and password.

@@ -6,13 +6,11 @@ use winconform_core::text::bound;
 /// The most bytes kept of a field.
 const KEPT: usize = 512;
 
-/// Its conditions.
 pub fn conditions(object: &Json) -> impl Iterator<Item = &Json> {
     let conditions = object["status"]["conditions"].as_array();
     conditions.into_iter().flatten()
 }
 
-/// Its condition of a type.
 pub fn condition<'o>(object: &'o Json, kind: &str) -> Option<&'o Json> {
     conditions(object).find(|condition| condition["type"] == kind)
 }

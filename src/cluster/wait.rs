@@ -9,10 +9,8 @@ use winconform_core::way::{Trouble, TroubleKind};
 
 use crate::transport::{Pace, pause};
 
-/// How a condition stands.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition<T> {
-    /// Met.
     Done(T),
     /// Not met; how far it is.
     NotYet(String),

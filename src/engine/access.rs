@@ -87,7 +87,6 @@ pub fn roles(suites: &Suites, account: &Account) -> Result<Roles, SurveyError> {
     })
 }
 
-/// Manifests of roles.
 #[derive(Clone, Debug)]
 pub struct Roles {
     /// The service account, its roles and their bindings.

@@ -19,7 +19,6 @@ pub(super) struct Ground<'g> {
     pub(super) pools: &'g BTreeMap<PoolName, Pool>,
     /// The cluster's nodes.
     pub(super) nodes: &'g [NodeFact],
-    /// The image table.
     pub(super) images: &'g Images,
 }
 

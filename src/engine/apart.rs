@@ -38,7 +38,6 @@ impl Apart {
         self.before || !self.looks.is_empty()
     }
 
-    /// Begins another attempt.
     pub(super) fn next_attempt(&mut self) {
         *self = Self {
             before: self.is_any(),

@@ -10,23 +10,19 @@ use winconform_core::way::{FixtureKey, Reply, Taken, Trouble, VantageKey};
 /// One look of one check, by their places in the plan.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(super) struct LookIx {
-    /// The check.
     pub(super) check: usize,
     /// 0 is its own look, then its controls.
     pub(super) look: usize,
 }
 
-/// What one look brought.
 #[derive(Clone, Debug)]
 pub(super) struct LookOutcome {
-    /// The raw reply, when there was one.
     pub(super) reply: Option<Reply>,
     /// The observation with its comparison, or why there is none.
     pub(super) taken: Result<Taken, Trouble>,
 }
 
 impl LookOutcome {
-    /// Whether it is as expected.
     pub(super) fn holds(&self) -> bool {
         let taken = self.taken.as_ref();
         taken.is_ok_and(|taken| taken.comparison.holds())
@@ -56,14 +52,11 @@ impl LookOutcome {
     }
 }
 
-/// What has happened.
 #[derive(Clone, Debug)]
 pub(super) enum Input {
     /// The run begins.
     Started,
-    /// A fixture stands.
     Stands(FixtureKey),
-    /// A fixture will not stand.
     Failed(FixtureKey, Trouble),
     /// A fixture that stood, or had failed, was deleted or replaced by somebody else.
     Changed(FixtureKey, Trouble),
@@ -79,7 +72,6 @@ pub(super) enum Input {
     Stop(SkipReason),
 }
 
-/// What to do.
 #[derive(Clone, Debug)]
 pub(super) enum Command {
     /// Apply a fixture and tell when it stands or why not.

@@ -12,11 +12,9 @@ pub(super) struct Company {
     under_way: watch::Sender<usize>,
 }
 
-/// One of them.
 pub(super) struct Member(Company);
 
 impl Company {
-    /// One more begins.
     pub(super) fn join(&self) -> Member {
         self.under_way.send_modify(|count| *count += 1);
         Member(self.clone())

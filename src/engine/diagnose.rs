@@ -33,7 +33,6 @@ use crate::transport::{Api, PodRef, encode};
 
 /// Fixtures looked at; those that failed come first.
 const FIXTURES: usize = 12;
-/// Pods of each.
 const PODS_EACH: usize = 3;
 /// Lines asked for of a log.
 const TAIL: usize = 30;
@@ -47,7 +46,6 @@ pub(super) const SYSTEM: &str = "kube-system";
 pub(super) struct Rests(BTreeMap<CheckId, BTreeSet<FixtureKey>>);
 
 impl Rests {
-    /// Of all checks of a plan.
     pub(super) fn of(plan: &Plan) -> Self {
         let checks = plan.checks.iter().map(|check| {
             let own = check.looks.iter().flat_map(PlannedLook::rests_on);
@@ -300,7 +298,6 @@ async fn items(api: &Api, path: String) -> Result<Vec<Json>, String> {
     }
 }
 
-/// The log of one container.
 struct Log {
     kind: EvidenceKind,
     of: String,

@@ -64,7 +64,6 @@ enum Readiness {
 }
 
 impl Dispatcher {
-    /// A dispatcher for a plan.
     pub(super) fn new(plan: Plan, repeat: Repeat, durations: &Durations, limits: &Limits) -> Self {
         let fixtures = plan
             .fixtures()

@@ -223,7 +223,6 @@ struct World {
     /// What each check's attempts on record came to, and how many of them came apart.
     attempts: BTreeMap<CheckId, Vec<Verdict>>,
     apart: usize,
-    /// How often.
     applied: BTreeMap<FixtureKey, usize>,
     /// How often somebody took it.
     taken: BTreeMap<FixtureKey, usize>,

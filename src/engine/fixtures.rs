@@ -32,7 +32,6 @@ use crate::transport::Api;
 /// What bringing up fixtures needs. Clones share everything.
 #[derive(Clone)]
 pub(super) struct Fixtures {
-    /// The API server.
     pub(super) api: Api,
     /// The run's id.
     pub(super) run: String,
@@ -42,7 +41,6 @@ pub(super) struct Fixtures {
     pub(super) nodes: Arc<Vec<NodeFact>>,
     /// How many nodes of a pool are each looked from, at most.
     pub(super) most: usize,
-    /// The image table.
     pub(super) images: Arc<Images>,
     /// Where intents go before anything is created.
     pub(super) journal: Journal,

@@ -59,7 +59,6 @@ pub(super) struct Unseen<'a> {
     pub(super) late: Vec<&'a Check>,
     /// What could begin, by its place in the plan.
     pub(super) ready: BTreeMap<usize, &'a Check>,
-    /// What has begun.
     pub(super) begun: Vec<&'a Check>,
 }
 
@@ -135,12 +134,10 @@ fn awaited(mut awaited: BTreeSet<VantageKey>, mut ready: Vec<&Check>) -> BTreeSe
     }
 }
 
-/// Whether any look of a check is from one of the vantages.
 pub(super) fn is_among(check: &Check, vantages_of: &BTreeSet<VantageKey>) -> bool {
     vantages(check).any(|from| vantages_of.contains(from))
 }
 
-/// Where the looks of a check are from.
 fn vantages(check: &Check) -> impl Iterator<Item = &VantageKey> {
     check.looks.iter().filter_map(|look| look.from.as_ref())
 }

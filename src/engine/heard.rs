@@ -51,7 +51,6 @@ struct Boot {
     seen: Option<Instant>,
 }
 
-/// What was heard of one.
 #[derive(Debug, Default)]
 struct Node {
     /// When it was last asked for, and what came.

@@ -45,24 +45,17 @@ struct Inner {
 pub enum JournalError {
     /// Another run writes it.
     #[error("the record `{}` is being written by another run: give each its own folder", path.display())]
-    InUse {
-        /// Its path.
-        path: PathBuf,
-    },
+    InUse { path: PathBuf },
     /// The file cannot be created.
     #[error("the record `{}` cannot be created", path.display())]
     Create {
-        /// Its path.
         path: PathBuf,
-        /// Why.
         source: Arc<std::io::Error>,
     },
     /// The file took no more.
     #[error("the record `{}` cannot be written", path.display())]
     Write {
-        /// Its path.
         path: PathBuf,
-        /// Why.
         source: Arc<std::io::Error>,
     },
     /// An event is not expressible.

@@ -88,12 +88,10 @@ impl Looker {
         }
     }
 
-    /// What a transport should do.
     pub(super) fn request(&self) -> Result<Request, Trouble> {
         self.test.request(&self.bound())
     }
 
-    /// What a reply came to.
     pub(super) fn outcome(&self, reply: Result<Reply, Trouble>) -> LookOutcome {
         match reply {
             Ok(reply) => LookOutcome {

@@ -75,9 +75,7 @@ pub(super) struct Footing {
 /// What one look rests on.
 #[derive(Clone, Debug)]
 pub(super) struct Rest {
-    /// Which fixture.
     pub(super) key: FixtureKey,
-    /// What of it.
     pub(super) need: Need,
     /// What of it the look was bound to.
     pub(super) made: Arc<Made>,

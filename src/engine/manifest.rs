@@ -31,19 +31,13 @@ pub(super) enum ManifestError {
     /// The YAML built into the binary does not parse.
     #[error("manifest of {fixture} is not valid YAML")]
     Malformed {
-        /// Which fixture.
         fixture: &'static str,
         /// The parser's words.
         source: Box<serde_saphyr::Error>,
     },
     /// Where its pods are to go, or what they are to ask for, is not known.
     #[error("{what} of {fixture} is not known")]
-    NotAimed {
-        /// What is not.
-        what: String,
-        /// The fixture.
-        fixture: FixtureKey,
-    },
+    NotAimed { what: String, fixture: FixtureKey },
     /// The image table has none for the pool's build.
     #[error("the image table has no image for {0}")]
     NoImage(FixtureKey),
@@ -53,7 +47,6 @@ pub(super) enum ManifestError {
         printable(runtimes)
     )]
     NoHandler {
-        /// Which fixture.
         fixture: FixtureKey,
         /// What its nodes say they run.
         runtimes: String,
@@ -426,7 +419,6 @@ pub(super) fn pull_secret(nth: usize) -> String {
     format!("winconform-pull-{}", nth + 1)
 }
 
-/// The pool a fixture stands in.
 pub(super) fn pool_of<'p>(
     key: &FixtureKey,
     pools: &'p std::collections::BTreeMap<PoolName, Pool>,

@@ -10,7 +10,6 @@ use super::resume::go_on;
 use super::run::{RunError, RunOptions};
 use crate::cluster::Cluster;
 
-/// How the run began.
 pub(super) fn started(cluster: &Cluster, suites: &Suites, options: &RunOptions) -> Started {
     let waivers = options.config.waivers.iter();
     Started {

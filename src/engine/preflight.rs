@@ -14,7 +14,6 @@ use super::access;
 use super::run::plan_of;
 use crate::cluster::{Cluster, review};
 
-/// What was found out.
 #[derive(Clone, Debug)]
 pub struct Surveyed {
     context: String,
@@ -68,7 +67,6 @@ pub async fn survey(
 }
 
 impl Surveyed {
-    /// What is to be reported of it.
     pub fn report(&self) -> Preflight<'_> {
         Preflight {
             context: &self.context,

@@ -32,13 +32,10 @@ use crate::cluster::{
 /// One image on one node.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Pull {
-    /// The node.
     pub node: String,
-    /// The image.
     pub image: String,
 }
 
-/// What came of pulling.
 #[derive(Clone, Debug)]
 pub struct Prepulled {
     /// How many images of how many nodes were not pulled.
@@ -52,7 +49,6 @@ pub struct Prepulled {
 /// What ends pulling before all is told.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum EndedBy {
-    /// A signal.
     Signal,
     /// The loss of the Lease, in these words: another may be at work.
     Lease(String),

@@ -56,7 +56,6 @@ pub(super) struct CheckState {
     pub(super) paused: Duration,
 }
 
-/// What a check is waiting for.
 #[derive(Debug)]
 pub(super) enum Stage {
     /// What it needs is not there yet.
@@ -106,7 +105,6 @@ impl CheckState {
         }
     }
 
-    /// Whether one of its looks needs a fixture.
     pub(super) fn needs(&self, fixture: &FixtureKey) -> bool {
         let mut all = self.check.looks.iter().flat_map(PlannedLook::rests_on);
         all.any(|(key, _)| key == *fixture)
@@ -134,7 +132,6 @@ impl CheckState {
         u32::try_from(self.before + self.attempts.len()).unwrap_or(u32::MAX)
     }
 
-    /// Ends a repetition with what it came to.
     pub(super) fn end_repetition(&mut self) {
         self.stage = Stage::Done;
         if let Some(conclusion) = conclude(&self.attempts, self.apart.is_any()) {

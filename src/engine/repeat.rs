@@ -5,7 +5,6 @@ use std::time::Duration;
 /// How often everything is looked at.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Repeat {
-    /// So many times.
     Times(u32),
     /// As often as it can begin within this time from the start.
     For(Duration),

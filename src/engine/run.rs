@@ -61,10 +61,8 @@ pub struct RunOptions {
     pub keep: Keep,
 }
 
-/// How a run ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Finished {
-    /// What it came to.
     pub exit: Exit,
     /// Whether a second interrupt ended it before everything was removed.
     pub abandoned: bool,
@@ -78,7 +76,6 @@ pub enum RunError {
     Lease {
         /// The Lease's name.
         name: String,
-        /// Why.
         source: LeaseError,
     },
     /// The server does not allow all that has to be done. Nothing was created.

@@ -69,7 +69,6 @@ impl Spans {
         }
     }
 
-    /// When the run began.
     pub(super) fn began(&self) -> Instant {
         self.began
     }
@@ -79,7 +78,6 @@ impl Spans {
         self.begin(what, Instant::now(), &[])
     }
 
-    /// It is over.
     pub(super) fn passed(&mut self, stage: Begun) {
         self.root = Some(stage.id);
         self.end(stage);

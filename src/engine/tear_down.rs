@@ -16,7 +16,6 @@ use crate::transport::{Api, words};
 /// When what a run created stays in the cluster. What was interrupted never does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Keep {
-    /// Never.
     Never,
     /// Unless it comes to conformant.
     OnFailure,

@@ -60,7 +60,6 @@ impl Asker<'_> {
 }
 
 impl Vantages {
-    /// The vantages of a run.
     pub(super) fn new(api: Api, run: String, outside: Arc<Outside>) -> Self {
         Self {
             api,
@@ -177,7 +176,6 @@ impl Vantages {
         self.exec(pod, &both, split).await
     }
 
-    /// Pings by one exec.
     async fn pinged(&self, asker: &Asker<'_>, pings: &[IpAddr]) -> Result<Vec<PingReply>, Trouble> {
         let Some(os) = asker.os.filter(|_| !pings.is_empty()) else {
             return Ok(Vec::new());

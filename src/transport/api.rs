@@ -232,7 +232,6 @@ impl Api {
         &self.limits
     }
 
-    /// Where this runs.
     pub fn env(&self) -> &Env {
         &self.env
     }
@@ -311,7 +310,6 @@ fn unauthenticated(name: &str, reply: &ApiReply) -> Trouble {
     )
 }
 
-/// The name a request is counted under.
 fn name(request: &ApiRequest) -> String {
     let verb = match request.verb {
         Verb::Get => "get",

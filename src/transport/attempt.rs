@@ -61,7 +61,6 @@ pub(crate) enum Failure {
     /// 500, 502, 503 or 504, or no JSON.
     #[error("status {status}: {text}")]
     NoReply {
-        /// HTTP status.
         status: u16,
         /// When to come back.
         after: Option<Duration>,
@@ -109,13 +108,11 @@ impl Failure {
 /// What a body must be for an answer of 200 to be one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Form {
-    /// A JSON object.
     Json,
     /// Text, which becomes a JSON string.
     Text,
 }
 
-/// Sends a request once.
 pub(super) async fn send_once(
     api: &Api,
     request: &ApiRequest,
@@ -189,7 +186,6 @@ fn is_for_good(status: &Json) -> bool {
     })
 }
 
-/// A bounded body.
 pub(super) async fn read_body(body: Body, limit: usize) -> Result<Vec<u8>, Failure> {
     match Limited::new(body, limit).collect().await {
         Ok(collected) => Ok(collected.to_bytes().to_vec()),

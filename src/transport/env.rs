@@ -38,7 +38,6 @@ struct Simulated {
 }
 
 impl Env {
-    /// The machine.
     pub fn system() -> Self {
         Self { simulated: None }
     }

@@ -29,11 +29,8 @@ const CHUNK: usize = 16 << 10;
 /// A container to run a program in.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct PodRef {
-    /// The pod's namespace.
     pub namespace: String,
-    /// Its name.
     pub name: String,
-    /// The container.
     pub container: String,
 }
 

@@ -15,7 +15,6 @@ pub(crate) enum Hold {
     Free,
     /// No other run can have taken it before this time.
     Until(Instant),
-    /// It is lost.
     Lost,
 }
 

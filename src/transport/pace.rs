@@ -21,7 +21,6 @@ impl Pace {
         }
     }
 
-    /// Pauses of one length.
     pub(crate) fn steady(length: Duration) -> Self {
         Self {
             next: length,

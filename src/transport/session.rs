@@ -25,7 +25,6 @@ pub(super) struct Session {
     status: Option<Json>,
 }
 
-/// What a frame was.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Frame {
     /// It brought something.

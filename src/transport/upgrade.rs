@@ -51,7 +51,6 @@ pub(super) enum UpgradeError {
     /// The server answered otherwise.
     #[error("status {status}: {text}")]
     Refused {
-        /// HTTP status.
         status: u16,
         /// When to come back.
         after: Option<Duration>,

@@ -10,17 +10,13 @@ use crate::document::{Decoder, Diagnostic, Node, Unread, parse};
 /// One documented statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
-    /// Its id.
     pub id: ClaimId,
     /// What sort of statement it is.
     pub kind: Kind,
-    /// The documents that make it.
     pub from: Vec<Document>,
-    /// The statement.
     pub statement: String,
 }
 
-/// All claims by id.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Catalogue {
     claims: BTreeMap<ClaimId, Claim>,
@@ -86,7 +82,6 @@ impl Catalogue {
         self.claims.values()
     }
 
-    /// The claim with this id.
     pub fn find(&self, id: &str) -> Option<&Claim> {
         self.claims.get(id)
     }
@@ -96,7 +91,6 @@ impl Catalogue {
         self.claims.len()
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.claims.is_empty()
     }

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 pub struct ClaimId(String);
 
 impl ClaimId {
-    /// The id in `text`, if it is one.
     pub fn parse(text: &str) -> Option<Self> {
         let (area, rest) = text.split_once('.')?;
         let word = |w: &str| {
@@ -25,7 +24,6 @@ impl ClaimId {
         valid.then(|| Self(text.to_owned()))
     }
 
-    /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -23,7 +23,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind.
     pub const ALL: [Self; 6] = [
         Self::Capability,
         Self::Rejection,
@@ -45,7 +44,6 @@ impl Kind {
         }
     }
 
-    /// The kind with this word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == word)
     }
@@ -75,7 +73,6 @@ pub enum Document {
 }
 
 impl Document {
-    /// Every document.
     pub const ALL: [Self; 6] = [
         Self::Concept124,
         Self::Concept127,
@@ -97,7 +94,6 @@ impl Document {
         }
     }
 
-    /// The document's title.
     pub fn title(self) -> &'static str {
         match self {
             Self::Concept124 => "Windows containers in Kubernetes (concept page, 1.24)",
@@ -109,7 +105,6 @@ impl Document {
         }
     }
 
-    /// The document with this word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL
             .into_iter()

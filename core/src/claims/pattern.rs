@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String", into = "String")]
 pub struct Pattern(String);
 
-/// Why text is no pattern.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum PatternError {
     /// Nothing, or more than is read.
@@ -41,7 +40,6 @@ impl Pattern {
     /// The most characters of a pattern.
     pub const LONGEST: usize = 200;
 
-    /// The pattern in `text`.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
         if text.is_empty() || text.len() > Self::LONGEST {
             return Err(PatternError::Length);
@@ -65,7 +63,6 @@ impl Pattern {
         }
     }
 
-    /// The pattern as written.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -26,7 +26,6 @@ pub enum Curl {
 /// HTTP GETs by one curl.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct HttpSession {
-    /// Which.
     pub curl: Curl,
     /// Its targets, one after the other.
     pub gets: Vec<HttpGet>,
@@ -41,7 +40,6 @@ pub struct HttpSession {
 /// Where an HTTP GET goes to.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Host {
-    /// An address.
     Address(IpAddr),
     /// A name, which the vantage resolves.
     Name(String),
@@ -50,7 +48,6 @@ pub enum Host {
 /// One HTTP GET inside the cluster.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct HttpGet {
-    /// The target.
     pub host: Host,
     /// The target's port.
     pub port: u16,
@@ -69,7 +66,6 @@ impl Curl {
         })
     }
 
-    /// The system that has it.
     pub fn os(self) -> Os {
         match self {
             Self::Linux => Os::Linux,
@@ -147,7 +143,6 @@ impl fmt::Display for Host {
 }
 
 impl HttpGet {
-    /// The URL.
     pub fn url(&self) -> String {
         format!("http://{}:{}{}", self.host, self.port, self.path)
     }

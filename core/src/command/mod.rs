@@ -23,7 +23,6 @@ pub enum Command {
     HttpSession(HttpSession),
     /// One ping of each target, after a session of curl where there is one.
     Pings {
-        /// Whom to ping.
         targets: Vec<IpAddr>,
         /// Divides what each ping prints; must be unpredictable to whoever answers.
         token: Token,
@@ -38,21 +37,11 @@ pub enum Command {
     /// Prints to both streams and ends with 7, as kubernetes' `test/e2e/windows/volumes.go` reads both.
     Streams(Token),
     /// Prints the lines of its input that have the token: `findstr` reads standard input without a file.
-    Filter {
-        /// What to find.
-        token: Token,
-        /// The lines.
-        input: String,
-    },
+    Filter { token: Token, input: String },
     /// Prints a file, byte for byte as far as the console's code page lets it: `cmd /c type`.
     ReadFile(FilePath),
     /// Writes a line. Without rights `cmd` ends with 1 (kubernetes, `test/e2e/windows/volumes.go`).
-    WriteFile {
-        /// The file.
-        path: FilePath,
-        /// The line.
-        line: Token,
-    },
+    WriteFile { path: FilePath, line: Token },
     /// Deletes a file, if it is there.
     DeleteFile(FilePath),
     /// Ends with 1 where there is no such file: the exec probes of Windows pods are written so.
@@ -64,21 +53,11 @@ pub enum Command {
     /// Ends with 0 where a folder has links, as `AtomicWriter` of the kubelet makes them; Windows alone.
     Links(FilePath),
     /// Makes a file of a size: a `Memory` medium is a plain folder on Windows (mount-utils); Windows alone.
-    FillFile {
-        /// The file.
-        path: FilePath,
-        /// Its bytes.
-        size: u64,
-    },
+    FillFile { path: FilePath, size: u64 },
     /// Tells the size of the volume that a folder is on; Windows alone.
     FreeSpace(FilePath),
     /// Makes a folder lead to another (containerd passes no mount propagation on); Windows alone.
-    Junction {
-        /// What leads there.
-        link: FilePath,
-        /// What it leads to.
-        target: FilePath,
-    },
+    Junction { link: FilePath, target: FilePath },
     /// Prints these variables, each as `NAME=VALUE`; `set` never reads what a value says.
     Environment(Vec<VariableName>),
     /// Tells whom the container runs as. Nano Server tells it by its variable `USERNAME`.
@@ -101,9 +80,7 @@ pub enum Command {
     Domain(DomainQuestion),
     /// Tells what the node's service manager knows of a service; Windows alone.
     Service {
-        /// Of which.
         name: ServiceName,
-        /// What.
         question: ServiceQuestion,
     },
 }
@@ -160,7 +137,6 @@ impl Command {
         Ok(ExecRequest { argv, stdin })
     }
 
-    /// What it reads.
     fn stdin(&self) -> Option<String> {
         match self {
             Self::HttpSession(session) => Some(session.config()),
@@ -177,7 +153,6 @@ impl ExecRequest {
         &self.argv
     }
 
-    /// What it reads.
     pub fn stdin(&self) -> Option<&str> {
         self.stdin.as_deref()
     }

@@ -12,7 +12,6 @@ macro_rules! words {
         pub struct $name(String);
 
         impl $name {
-            /// The word, if it is one.
             pub fn parse(text: &str) -> Option<Self> {
                 let fits = |c: char| c.is_ascii_alphanumeric() || $others.contains(c);
                 let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric());
@@ -20,7 +19,6 @@ macro_rules! words {
                 is_word.then(|| Self(text.to_owned()))
             }
 
-            /// The word as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }

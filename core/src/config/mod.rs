@@ -3,6 +3,9 @@
 //! A file is read `as written` first, from which its schema is made, and becomes valid as a whole.
 //! Which claims and axes there are is asked of the suites, later.
 
+// What others read and write
+#![warn(missing_docs)]
+
 mod duration;
 mod durations;
 mod images;

@@ -11,7 +11,6 @@ pub struct Decoder<'f> {
 }
 
 impl<'f> Decoder<'f> {
-    /// A decoder for the file as it was named.
     pub fn new(file: &'f str) -> Self {
         Self {
             file,
@@ -19,7 +18,6 @@ impl<'f> Decoder<'f> {
         }
     }
 
-    /// The file being decoded.
     pub fn file(&self) -> &'f str {
         self.file
     }
@@ -29,7 +27,6 @@ impl<'f> Decoder<'f> {
         self.found
     }
 
-    /// Where a node stands.
     pub fn place(&self, node: &Node) -> Place {
         Place {
             file: self.file.to_owned(),
@@ -38,7 +35,6 @@ impl<'f> Decoder<'f> {
         }
     }
 
-    /// Notes a problem.
     pub fn push(&mut self, problem: Diagnostic) {
         self.found.push(problem);
     }
@@ -108,7 +104,6 @@ impl<'f> Decoder<'f> {
         None
     }
 
-    /// The items of a list.
     pub fn list<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n [Node]> {
         match &node.value {
             Value::List(items) => Some(items),
@@ -144,7 +139,6 @@ impl<'f> Decoder<'f> {
         }
     }
 
-    /// Whether or not.
     pub fn flag(&mut self, node: &Node, what: &str) -> Option<bool> {
         if let Value::Bool(flag) = node.value {
             return Some(flag);

@@ -7,7 +7,6 @@ use crate::text::printable;
 /// One problem at one place of a file.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Diagnostic {
-    /// The file as it was named.
     pub file: String,
     /// Line, from 1; 0 when the problem has no place.
     pub line: u64,
@@ -15,7 +14,6 @@ pub struct Diagnostic {
     pub column: u64,
     /// What is wrong, in lower case.
     pub message: String,
-    /// What to do next.
     pub hint: Option<String>,
 }
 

@@ -25,7 +25,6 @@ impl Place {
         }
     }
 
-    /// A problem at this place.
     pub fn problem(&self, message: impl Into<String>, hint: Option<String>) -> Diagnostic {
         Diagnostic {
             file: self.file.clone(),
@@ -40,9 +39,7 @@ impl Place {
 /// A value and where it was written.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Placed<T> {
-    /// The value.
     pub value: T,
-    /// Where.
     pub at: Place,
 }
 

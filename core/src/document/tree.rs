@@ -11,7 +11,6 @@ use super::diagnostic::Diagnostic;
 /// A value and where it stands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// What stands there.
     pub value: Value,
     /// Line, from 1.
     pub line: u64,
@@ -28,7 +27,6 @@ pub struct Entry {
     pub line: u64,
     /// Column of the key, from 1.
     pub column: u64,
-    /// Its value.
     pub node: Node,
 }
 
@@ -41,11 +39,8 @@ pub enum Value {
     Bool(bool),
     /// A whole number.
     Int(i64),
-    /// Any other number.
     Float(f64),
-    /// Text.
     Text(String),
-    /// A sequence.
     List(Vec<Node>),
     /// A mapping, in the order written.
     Map(Vec<Entry>),

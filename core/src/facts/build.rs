@@ -20,13 +20,11 @@ impl WindowsBuild {
         minor: 0,
         build: 17763,
     };
-    /// Windows Server 2022.
     pub const SERVER_2022: Self = Self {
         major: 10,
         minor: 0,
         build: 20348,
     };
-    /// Windows Server 2025.
     pub const SERVER_2025: Self = Self {
         major: 10,
         minor: 0,

@@ -20,9 +20,7 @@ use super::pull::PullFact;
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Os {
-    /// Linux.
     Linux,
-    /// Windows.
     Windows,
 }
 
@@ -32,7 +30,6 @@ pub enum Os {
 pub struct PoolName(String);
 
 impl PoolName {
-    /// The pool of all Linux nodes.
     pub fn linux() -> Self {
         Self("linux".to_owned())
     }
@@ -42,7 +39,6 @@ impl PoolName {
         Self(build.pool())
     }
 
-    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -66,7 +62,6 @@ impl fmt::Display for PoolName {
 pub struct Pool {
     /// Its operating system.
     pub os: Os,
-    /// Its build, on Windows.
     pub build: Option<WindowsBuild>,
     /// Its usable nodes, sorted by name.
     pub nodes: Vec<String>,
@@ -112,7 +107,6 @@ impl Pool {
         (0..all.len()).filter(usable).collect()
     }
 
-    /// The node at a place.
     pub fn node(&self, ordinal: NodeOrdinal) -> Option<&String> {
         let place = usize::from(ordinal).checked_sub(1)?;
         self.in_order().get(place).copied()
@@ -145,7 +139,6 @@ fn ordinals(places: Vec<usize>) -> Vec<NodeOrdinal> {
     }
 }
 
-/// What the cluster says of itself.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Facts {
@@ -157,7 +150,6 @@ pub struct Facts {
     pub gates: Known<BTreeMap<String, bool>>,
     /// UID of the namespace kube-system: the cluster's identity.
     pub cluster: Known<String>,
-    /// The nodes, by name.
     pub nodes: Known<Vec<NodeFact>>,
     /// Names of the nodes that do not say whether they run Linux or Windows; `nodes` is without
     /// them.
@@ -171,17 +163,13 @@ pub struct Facts {
     pub kube_proxy: Known<Option<KubeProxy>>,
     /// The cluster's DNS; `None` when no Service of it was found.
     pub dns: Known<Option<ClusterDns>>,
-    /// The `RuntimeClass` objects.
     pub runtime_classes: Known<Vec<RuntimeClassFact>>,
-    /// The `StorageClass` objects.
     pub storage_classes: Known<Vec<StorageClassFact>>,
-    /// Names of the CSI drivers.
     pub csi_drivers: Known<Vec<String>>,
     /// Which CSI drivers run on which node.
     pub csi_nodes: Known<Vec<CsiNodeFact>>,
     /// Admission webhooks and policies that see pods.
     pub webhooks: Known<Vec<WebhookFact>>,
-    /// Signs of a load balancer.
     pub load_balancer: Known<LoadBalancerFact>,
     /// Whether `metrics.k8s.io` is served and available.
     pub metrics_api: Known<bool>,

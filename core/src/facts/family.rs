@@ -9,21 +9,16 @@ use super::cluster::Facts;
 use super::known::Known;
 use super::network::CniMode;
 
-/// A family of IP addresses.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IpFamily {
-    /// IPv4.
     Ipv4,
-    /// IPv6.
     Ipv6,
 }
 
 impl IpFamily {
-    /// Both.
     pub const ALL: [Self; 2] = [Self::Ipv4, Self::Ipv6];
 
-    /// The family of an address.
     pub fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(_) => Self::Ipv4,
@@ -70,7 +65,6 @@ impl fmt::Display for IpFamily {
 pub enum SecondFamily {
     /// No sign of any.
     None,
-    /// They have, of this one.
     Is(IpFamily),
     /// Nobody can tell.
     Unknown {

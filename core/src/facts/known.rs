@@ -8,14 +8,10 @@ use serde::{Deserialize, Serialize};
 pub enum Known<T> {
     /// Read at `source`, a path of the API.
     Fact {
-        /// What was read.
         value: T,
-        /// Where it was read.
         source: String,
     },
-    /// Not to be had.
     Unknown {
-        /// Why.
         because: String,
     },
 }
@@ -29,7 +25,6 @@ impl<T> Default for Known<T> {
 }
 
 impl<T> Known<T> {
-    /// The value, if known.
     pub fn value(&self) -> Option<&T> {
         match self {
             Self::Fact { value, .. } => Some(value),

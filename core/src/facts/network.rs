@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A network plugin.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Cni {
@@ -24,18 +23,14 @@ pub struct Cni {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CniMode {
-    /// L2bridge.
     L2bridge,
-    /// L2tunnel.
     L2tunnel,
     /// Overlay, over VXLAN or Geneve.
     Overlay,
-    /// Transparent.
     Transparent,
 }
 
 impl CniMode {
-    /// Every mode.
     pub const ALL: [Self; 4] = [
         Self::L2bridge,
         Self::L2tunnel,
@@ -74,7 +69,6 @@ pub struct KubeProxy {
     pub windows_mode: Option<String>,
     /// Whether direct server return is asked for on Windows.
     pub dsr: Option<bool>,
-    /// The signs it was read from.
     pub signs: Vec<String>,
     /// What could not be read, and why: with this, what is `None` is not known rather than not
     /// set.
@@ -82,26 +76,20 @@ pub struct KubeProxy {
     pub unread: Vec<String>,
 }
 
-/// The cluster's DNS.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ClusterDns {
     /// `namespace/name` of its Service.
     pub service: String,
-    /// Its addresses.
     pub addresses: Vec<String>,
-    /// Where its endpoints are.
     pub endpoints: Vec<DnsEndpoint>,
 }
 
-/// One endpoint of the cluster's DNS.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct DnsEndpoint {
-    /// Its address.
     pub address: String,
     /// The node it is on, when the EndpointSlice says.
     pub node: Option<String>,
-    /// Whether it is ready.
     pub ready: bool,
 }

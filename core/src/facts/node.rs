@@ -12,7 +12,6 @@ use super::cluster::Os;
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct NodeFact {
-    /// Its name.
     pub name: String,
     /// Its operating system, from `status.nodeInfo.operatingSystem`.
     pub os: Os,
@@ -49,15 +48,12 @@ pub struct NodeDetails {
     pub all_taints: Vec<serde_json::Value>,
     /// `spec.unschedulable`.
     pub unschedulable: bool,
-    /// Whether it is labelled as a control-plane node.
     pub control_plane: bool,
     /// `status.capacity`, quantities as written.
     pub capacity: BTreeMap<String, String>,
     /// `status.allocatable`, quantities as written.
     pub allocatable: BTreeMap<String, String>,
-    /// The conditions.
     pub conditions: Vec<ConditionFact>,
-    /// When it was created.
     pub created: Option<Timestamp>,
     /// `spec.podCIDRs`.
     pub pod_cidrs: Vec<String>,
@@ -70,7 +66,6 @@ pub struct NodeDetails {
     pub images: Vec<String>,
 }
 
-/// A condition of a node.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ConditionFact {
@@ -78,9 +73,7 @@ pub struct ConditionFact {
     pub kind: String,
     /// `True`, `False` or `Unknown`.
     pub status: String,
-    /// Since when.
     pub since: Option<Timestamp>,
-    /// The reason given.
     pub reason: String,
 }
 
@@ -98,7 +91,6 @@ impl NodeFact {
 }
 
 impl NodeDetails {
-    /// The condition of this type.
     pub fn condition(&self, kind: &str) -> Option<&ConditionFact> {
         self.conditions.iter().find(|c| c.kind == kind)
     }

@@ -4,13 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// A RuntimeClass.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct RuntimeClassFact {
-    /// Its name.
     pub name: String,
-    /// Its handler.
     pub handler: String,
     /// `scheduling.nodeSelector`.
     pub node_selector: BTreeMap<String, String>,
@@ -18,25 +15,18 @@ pub struct RuntimeClassFact {
     pub tolerations: Vec<serde_json::Value>,
 }
 
-/// A StorageClass.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct StorageClassFact {
-    /// Its name.
     pub name: String,
-    /// Its provisioner.
     pub provisioner: String,
-    /// Whether it is the default.
     pub default: bool,
 }
 
-/// The CSI drivers of one node.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct CsiNodeFact {
-    /// The node.
     pub node: String,
-    /// Its drivers.
     pub drivers: Vec<String>,
 }
 
@@ -51,17 +41,14 @@ pub struct WebhookFact {
     pub configuration: String,
     /// The webhook's name in it; empty for policies.
     pub name: String,
-    /// Whether it changes objects.
     pub mutates: bool,
     /// Which of the resources that make pods it matches, such as `pods` or `deployments`.
     pub resources: Vec<String>,
-    /// `failurePolicy`.
     pub failure_policy: String,
     /// Whether a dry run reaches it: `sideEffects` is `None` or `NoneOnDryRun`.
     pub dry_run: bool,
 }
 
-/// Signs of a load balancer.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct LoadBalancerFact {
@@ -97,12 +84,10 @@ pub struct WorkloadsFact {
     /// Pods on Windows nodes that set neither `spec.os.name` nor an OS selector, or only one, as
     /// `namespace/name`; at most [`SHOWN`](Self::SHOWN).
     pub without_os: Vec<String>,
-    /// How many those are.
     pub without_os_count: u64,
     /// Pods on Windows nodes with a container without requests, or with requests that differ from
     /// its limits, as `namespace/name`; at most [`SHOWN`](Self::SHOWN).
     pub without_requests: Vec<String>,
-    /// How many those are.
     pub without_requests_count: u64,
     /// Families of the addresses that pods on Windows nodes have, as `ipv4`, `ipv6` or
     /// `ipv4,ipv6`, with how many pods have them; without those of the host's network.

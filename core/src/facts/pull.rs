@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 pub struct PullFact {
     /// The image, as the pod names it.
     pub image: String,
-    /// The node it was pulled to.
     pub node: String,
     /// How long the pull took, in milliseconds.
     pub took: u64,

@@ -28,14 +28,11 @@ pub enum AccessVerb {
     Create,
     /// PUT.
     Update,
-    /// PATCH.
     Patch,
-    /// DELETE.
     Delete,
 }
 
 impl AccessVerb {
-    /// Every verb.
     pub const ALL: [Self; 7] = [
         Self::Get,
         Self::List,
@@ -59,20 +56,17 @@ impl AccessVerb {
         }
     }
 
-    /// The verb with this word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|verb| verb.as_str() == word)
     }
 }
 
-/// Where objects are.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Place {
     /// In the cluster as a whole, or in all its namespaces.
     Cluster,
     /// In the run's own namespaces, which do not exist before it.
     Own,
-    /// In this namespace.
     Namespace(String),
 }
 
@@ -85,20 +79,13 @@ pub enum Access {
         group: String,
         /// The resource, with its subresource: `pods/exec`.
         resource: String,
-        /// Where.
         place: Place,
         /// With this one alone.
         name: Option<String>,
-        /// What.
         verb: AccessVerb,
     },
     /// Something done with a path that is no object's.
-    Url {
-        /// The path.
-        path: String,
-        /// What.
-        verb: AccessVerb,
-    },
+    Url { path: String, verb: AccessVerb },
 }
 
 impl Access {
@@ -152,7 +139,6 @@ impl Access {
         }
     }
 
-    /// What is done.
     pub fn verb(&self) -> AccessVerb {
         match self {
             Self::Objects { verb, .. } | Self::Url { verb, .. } => *verb,
@@ -205,7 +191,6 @@ impl Serialize for Access {
 /// What the server says of an access.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Answer {
-    /// It is allowed.
     Allowed,
     /// It is not; the authoriser's words, if any.
     Denied(String),
@@ -237,9 +222,7 @@ pub enum Purpose {
 /// One thing to be allowed, and what for.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Need {
-    /// What.
     pub access: Access,
-    /// What for.
     pub purpose: Purpose,
 }
 
@@ -250,7 +233,6 @@ pub struct Uses {
     pub facts: BTreeMap<&'static str, BTreeSet<Access>>,
     /// By fixture: to make it, to wait for it and to remove it.
     pub fixtures: BTreeMap<FixtureName, BTreeSet<Need>>,
-    /// To exec in a prober.
     pub exec: BTreeSet<Access>,
     /// Of a run that makes anything.
     pub run: BTreeSet<Need>,

@@ -387,7 +387,6 @@ mod tests {
     use crate::suite::SuiteFile;
     use crate::way::{HttpExpect, Test, Workload};
 
-    /// Every file below a folder.
     fn files(root: &Path, below: &Path) -> Vec<SuiteFile> {
         let entries = std::fs::read_dir(root.join(below)).expect("the suites");
         let read = |entry: std::io::Result<std::fs::DirEntry>| {
@@ -517,7 +516,6 @@ mod tests {
         assert_eq!(of(40, &[1, 3, 4]), [2, 5]);
     }
 
-    /// The case of an id.
     fn base(id: &str) -> String {
         id.split('[').next().unwrap_or_default().to_owned()
     }

@@ -30,7 +30,6 @@ impl CheckId {
         }
     }
 
-    /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -46,9 +45,7 @@ impl fmt::Display for CheckId {
 #[derive(Clone, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Point {
-    /// The Windows pool.
     pub pool: Option<PoolName>,
-    /// The kind of source.
     pub source: Option<SourceKind>,
     /// The Windows pool that is looked at, where that is another axis.
     pub to: Option<PoolName>,
@@ -57,7 +54,6 @@ pub struct Point {
     pub node: Option<NodeOrdinal>,
     /// The kind of object that is sent.
     pub workload: Option<Workload>,
-    /// The list of containers.
     pub container: Option<ContainerKind>,
     /// The name of the field's value.
     pub value: Option<String>,
@@ -69,9 +65,7 @@ pub struct Point {
 /// What a case is repeated over: the fields of a [`Point`], in the order in which ids name them.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Axis {
-    /// The Windows pool.
     Pool,
-    /// The kind of source.
     Source,
     /// The Windows pool that is looked at.
     To,
@@ -79,7 +73,6 @@ pub enum Axis {
     Node,
     /// The kind of object that is sent.
     Workload,
-    /// The list of containers.
     Container,
     /// The name of the field's value.
     Value,
@@ -88,7 +81,6 @@ pub enum Axis {
 }
 
 impl Axis {
-    /// Every axis.
     pub const ALL: [Self; 8] = [
         Self::Pool,
         Self::Source,
@@ -100,7 +92,6 @@ impl Axis {
         Self::Family,
     ];
 
-    /// The axis' word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pool => "pool",
@@ -114,7 +105,6 @@ impl Axis {
         }
     }
 
-    /// The axis with this word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|axis| axis.as_str() == word)
     }
@@ -149,7 +139,6 @@ impl Point {
         pool.node(self.node?).cloned()
     }
 
-    /// Its values, each with its axis.
     pub fn values(&self) -> impl Iterator<Item = (Axis, Cow<'_, str>)> {
         let of = |axis| Some((axis, self.on(axis)?));
         Axis::ALL.into_iter().filter_map(of)
@@ -173,11 +162,9 @@ pub struct PlannedLook {
     pub name: String,
     /// What the control says where it does not hold.
     pub role: Role,
-    /// Where it looks from, when from somewhere.
     pub from: Option<VantageKey>,
     /// What must have happened to which fixtures before.
     pub needs: Vec<(FixtureKey, Need)>,
-    /// What is looked at.
     pub test: Test,
     /// What the expectation rests on and the server did not say; where it is not met, nothing
     /// is told.
@@ -212,17 +199,13 @@ impl PlannedLook {
 /// One case at one point, with its controls: the unit of judging and of resuming.
 #[derive(Clone, Debug)]
 pub struct Check {
-    /// Its name.
     pub id: CheckId,
-    /// The claim.
     pub claim: ClaimId,
-    /// What it is judged as.
     pub kind: Kind,
     /// What is looked at, in words.
     pub title: String,
     /// What to look at when it fails.
     pub hint: String,
-    /// Its point.
     pub point: Point,
     /// The build of the point's pool.
     pub build: Option<WindowsBuild>,
@@ -254,7 +237,6 @@ impl Check {
 /// The checks of a run in their order.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The checks.
     pub checks: Vec<Check>,
 }
 

@@ -15,7 +15,6 @@ use crate::way::FixtureName;
 pub struct Platform {
     /// `linux`, `windows` or whatever else stands there; `None` where nothing does.
     pub os: Option<String>,
-    /// The build of Windows, where one is told.
     pub build: Option<WindowsBuild>,
 }
 
@@ -34,7 +33,6 @@ pub enum Manifest {
 /// Whether a tag has an image for a pool.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Offer {
-    /// It has.
     Fits,
     /// It has not; what it has instead.
     Lacks(Vec<Platform>),
@@ -196,11 +194,8 @@ fn has(systems: &[String]) -> String {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Unoffered {
-    /// The image.
     pub image: String,
-    /// The pool of these nodes.
     pub pool: PoolName,
-    /// Their build.
     pub build: Option<WindowsBuild>,
     /// The fixtures whose pods run it there.
     pub fixtures: BTreeSet<FixtureName>,

@@ -42,9 +42,7 @@ struct Term {
 enum What {
     /// Checks by their ids.
     Id(Pattern),
-    /// Claims by their area.
     Area(Pattern),
-    /// Claims by their kind.
     Kind(Pattern),
     /// Checks by a value of their point.
     Axis(Axis, Pattern),

@@ -2,6 +2,9 @@
 //!
 //! Everything that is reported is made of it, and of nothing else.
 
+// What others read and write
+#![warn(missing_docs)]
+
 mod critical_path;
 mod diagnosis;
 mod event;

@@ -17,7 +17,6 @@ pub(super) struct Blame<'v> {
 /// What one failed fixture broke.
 #[derive(Debug)]
 pub(super) struct Broke<'v> {
-    /// Why it failed.
     pub(super) trouble: &'v Trouble,
     /// How long that took, in milliseconds.
     pub(super) took_ms: u64,

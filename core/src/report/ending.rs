@@ -15,9 +15,7 @@ const NAMED: usize = 3;
 /// Something that leaves the run's outcome in doubt, beside verdicts.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Reservation {
-    /// Its word.
     pub(super) word: &'static str,
-    /// In one printable sentence.
     pub(super) sentence: String,
 }
 

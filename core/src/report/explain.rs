@@ -14,7 +14,6 @@ use crate::way::{AdmissionExpect, Change, StateAsk, Test};
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("no claim is called `{}`", printable(.id))]
 pub struct Unknown {
-    /// The id that was asked for.
     pub id: String,
     /// The claim most like it.
     pub nearest: Option<String>,

@@ -82,7 +82,6 @@ pub fn render_json(facts: &Facts) -> String {
     super::json::pretty(facts)
 }
 
-/// The text under way.
 struct Out {
     text: String,
     width: usize,

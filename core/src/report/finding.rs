@@ -16,17 +16,13 @@ pub(super) const UNFINISHED: &str = "the run ended before it came to a verdict";
 /// [`Finding::reason`] hold foreign text as recorded: each report makes it fit for its format.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Finding {
-    /// The claim.
     pub claim: ClaimId,
-    /// The check.
     pub check: CheckId,
     /// What it came to; `None` when the run ended before.
     pub verdict: Option<Verdict>,
     /// The point, or what is looked at where there is none.
     pub target: String,
-    /// What should be seen.
     pub expected: Option<String>,
-    /// What was seen.
     pub seen: Option<String>,
     /// Why it could not be told or was not looked at.
     pub cause: Option<String>,
@@ -35,7 +31,6 @@ pub struct Finding {
     /// What was seen or why nothing was, on one printable line; empty for a pass and for what has
     /// no verdict.
     pub reason: String,
-    /// All of it in one printable sentence.
     pub sentence: String,
 }
 
@@ -56,7 +51,6 @@ impl Finding {
         }
     }
 
-    /// The finding of one attempt alone.
     pub fn of_attempt(planned: &PlannedCheck, attempt: &Attempted) -> Self {
         let because = because_of(attempt);
         Self::make(planned, Some(attempt.verdict), because.as_ref(), "")

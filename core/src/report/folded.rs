@@ -20,7 +20,6 @@ pub(super) struct Row<'v> {
 }
 
 impl Row<'_> {
-    /// The claim.
     pub(super) fn claim(&self) -> Option<&ClaimId> {
         self.checks.first().map(|check| &check.planned.claim)
     }

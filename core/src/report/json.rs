@@ -225,7 +225,6 @@ struct Reserved {
     sentence: String,
 }
 
-/// A waiver, and what became of it.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Waiver {

@@ -49,7 +49,6 @@ pub struct Account {
     pub makes: Option<&'static str>,
 }
 
-/// What each role of an account allows.
 fn granted(
     needs: &BTreeMap<Need, String>,
     account: &Account,
@@ -201,7 +200,6 @@ fn binding(kind: &str, name: &str, place: &str) -> String {
     )
 }
 
-/// Every need of a plan with what it is for, in words.
 fn reasons(plan: &Plan, uses: &Uses) -> BTreeMap<Need, String> {
     let mut claims: BTreeMap<Need, BTreeSet<&str>> = BTreeMap::new();
     for check in &plan.checks {

@@ -28,10 +28,8 @@ const REASON: usize = 24;
 /// Lines of objects or checks that are listed; more are counted.
 const LISTED: usize = 20;
 
-/// Whether a report is coloured.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Colour {
-    /// With ANSI colours.
     Always,
     /// Without any escape sequence.
     Never,
@@ -398,7 +396,6 @@ fn shown(id: &CheckId) -> String {
     printable(id.as_str())
 }
 
-/// What names a row.
 fn label(row: &Row<'_>) -> String {
     match row.checks.as_slice() {
         [only] => shown(&only.planned.id),

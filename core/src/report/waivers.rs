@@ -10,9 +10,7 @@ use crate::verdict::{Verdict, WaiverState, Weight};
 pub(super) struct Idle<'v> {
     /// What became of it.
     pub(super) word: &'static str,
-    /// The waiver.
     pub(super) waiver: &'v Waiver,
-    /// In one printable sentence.
     pub(super) sentence: String,
 }
 
@@ -43,7 +41,6 @@ pub(super) fn idle(view: &RunView) -> Vec<Idle<'_>> {
         .collect()
 }
 
-/// What became of a waiver, in one word.
 pub(super) fn state_word(state: WaiverState) -> &'static str {
     match state {
         WaiverState::Applied => "applied",

@@ -15,7 +15,6 @@ use crate::way::{
 /// Where something else is to be seen than a case expects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exception {
-    /// The Kubernetes versions it may apply to.
     pub kubernetes: VersionReq,
     /// It applies to objects of this kind; to all without one.
     pub workload: Option<Workload>,
@@ -27,10 +26,8 @@ pub struct Exception {
     pub then: Then,
 }
 
-/// A feature gate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gate {
-    /// Its name.
     pub name: String,
     /// The first version in which it is on unless switched off; `None` while there is none.
     pub on_since: Option<Version>,
@@ -297,7 +294,6 @@ fn read_field(decoder: &mut Decoder<'_>, node: &Node) -> Option<String> {
     None
 }
 
-/// Reads what should be seen.
 pub(super) fn read_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<AdmissionExpect> {
     let entry = decoder.tagged(node, "expectation", &["refused", "accepted", "dropped"])?;
     let mut fields = decoder.fields(&entry.node, "the expectation")?;

@@ -14,7 +14,6 @@ use crate::way::{FixtureName, Signature, SourceKind, Test};
 /// How a claim is checked: what it is repeated over, what is looked at, and its controls.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The claim.
     pub claim: ClaimId,
     /// What it is judged as: a limitation where the ledger names it, else of its claim's kind.
     pub kind: Kind,
@@ -22,9 +21,7 @@ pub struct Case {
     pub name: Option<String>,
     /// What is looked at, in words.
     pub title: String,
-    /// What it is repeated over.
     pub over: Over,
-    /// The look.
     pub test: Test,
     /// Where something else is to be seen; the first that applies.
     pub exceptions: Vec<Exception>,
@@ -226,7 +223,6 @@ fn check_axes(
     }
 }
 
-/// What is repeated over nodes, and what has to be.
 fn check_nodes(over: &Over, needs_ring: bool, refuse: &mut impl FnMut(&str, &str)) {
     if needs_ring && over.across != Across::Nodes {
         refuse(

@@ -74,9 +74,7 @@ pub(super) fn check_role(
 /// What a control leaves out of what its case sends, to be accepted then.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Without {
-    /// The field.
     Field,
-    /// `spec.os`.
     Os,
 }
 

@@ -56,7 +56,6 @@ pub(super) fn read_test(decoder: &mut Decoder<'_>, node: &Node) -> Option<Test> 
     }
 }
 
-/// A fixture that can be looked at in this way.
 fn read_fixture(
     decoder: &mut Decoder<'_>,
     node: &Node,
@@ -93,7 +92,6 @@ fn read_reach(decoder: &mut Decoder<'_>, node: &Node) -> Option<ReachExpect> {
     Some(ReachExpect::Answers)
 }
 
-/// A target, with the fixture whose it is.
 fn read_target(
     decoder: &mut Decoder<'_>,
     node: &Node,
@@ -258,10 +256,8 @@ const SERVING_UDP: [FixtureName; 4] = [
     FixtureName::Ring,
 ];
 
-/// The fixtures whose Service is looked at.
 const WITH_SERVICE: [FixtureName; 2] = [FixtureName::WinWebserver, FixtureName::Iis];
 
-/// The fixtures that have pods.
 const WITH_PODS: [FixtureName; 8] = [
     FixtureName::WinWebserver,
     FixtureName::Iis,

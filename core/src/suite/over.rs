@@ -11,9 +11,7 @@ use crate::way::{ContainerKind, SourceKind, Trouble, TroubleKind, Workload};
 /// The axes of a case.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Over {
-    /// Every Windows pool.
     pub windows_pools: bool,
-    /// Of those, this one alone.
     pub only_pool: Option<PoolName>,
     /// What is looked at from each pool.
     pub across: Across,
@@ -22,11 +20,9 @@ pub struct Over {
     /// On clusters with one of these network plugins alone, as the facts name them; on all without
     /// one.
     pub networks: Vec<String>,
-    /// These kinds of sources.
     pub sources: Vec<SourceKind>,
     /// These kinds of objects; one of each is sent.
     pub workloads: Vec<Workload>,
-    /// These lists of containers.
     pub containers: Vec<ContainerKind>,
     /// These values of the field, by name.
     pub values: BTreeMap<String, serde_json::Value>,

@@ -6,7 +6,6 @@ use crate::way::{
     PreemptionAsk, PreemptionExpect,
 };
 
-/// Reads the ask and the expectation of a placement look.
 pub(super) fn read_placement(
     decoder: &mut Decoder<'_>,
     ask: &Node,

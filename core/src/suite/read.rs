@@ -19,14 +19,12 @@ pub struct SuiteFile {
     pub path: String,
     /// How it is named in messages.
     pub shown: String,
-    /// Its text.
     pub text: String,
 }
 
 /// The claims, the ledger and the cases.
 #[derive(Clone, Debug)]
 pub struct Suites {
-    /// All claims.
     pub claims: Catalogue,
     /// The known limitations.
     pub ledger: Ledger,
@@ -45,16 +43,13 @@ pub(super) struct Known<'k> {
 
 /// What the ledger says of a case.
 pub(super) enum Listed<'k> {
-    /// This.
     Entry(&'k LedgerEntry),
     /// Perhaps something, which could not be read.
     Unread,
-    /// Nothing.
     Not,
 }
 
 impl Known<'_> {
-    /// The claim named at a node.
     pub(super) fn claim(&self, decoder: &mut Decoder<'_>, node: &Node) -> Option<&Claim> {
         let text = decoder.text(node, "`claim`")?;
         let found = self.claims.find(text);
@@ -125,7 +120,6 @@ impl Suites {
         })
     }
 
-    /// The cases of a claim.
     pub fn cases_of(&self, claim: &ClaimId) -> impl Iterator<Item = &Case> {
         self.cases.iter().filter(move |case| case.claim == *claim)
     }

@@ -10,9 +10,7 @@ use super::judge::{Because, Verdict};
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Conclusion {
-    /// The verdict.
     pub verdict: Verdict,
-    /// What it rests on.
     pub because: Because,
     /// Whether attempts came to different conclusions about the cluster.
     pub flaky: bool,
@@ -107,7 +105,6 @@ impl Repeated {
         self.latest.insert(one.verdict, (one, count + 1));
     }
 
-    /// What the last of them came to.
     pub fn last(&self) -> Option<&Conclusion> {
         self.found(self.last?)
     }

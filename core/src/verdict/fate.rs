@@ -9,9 +9,7 @@ use crate::way::Trouble;
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fate {
-    /// It is to be looked at.
     Look,
-    /// It is skipped.
     Skip(SkipReason),
     /// It cannot be told.
     Broken(Trouble),

@@ -31,7 +31,6 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Every verdict.
     pub const ALL: [Self; 8] = [
         Self::Pass,
         Self::Fail,
@@ -91,22 +90,17 @@ pub enum SkipReason {
     },
     /// The image table has no image for the pool's build.
     NoImage {
-        /// Which pool.
         pool: String,
     },
     /// agnhost has no image for the pool's build, and nothing else there does what it takes.
     NoAgnhost {
-        /// Which pool.
         pool: String,
     },
     /// The way of looking found that the question does not arise.
     Inapplicable {
-        /// Why.
         because: String,
     },
-    /// Nobody has asked for it.
     NotAsked {
-        /// What would.
         because: String,
     },
     /// The claim's ledger entry does not cover this cluster and says to skip then.
@@ -116,7 +110,6 @@ pub enum SkipReason {
     },
     /// On servers of this version or with these feature gates there is nothing to be seen.
     Version {
-        /// Why.
         because: String,
     },
     /// It does not work for Linux either.
@@ -125,10 +118,8 @@ pub enum SkipReason {
         control: String,
         /// What should be seen there.
         expected: String,
-        /// What was.
         seen: String,
     },
-    /// The run was interrupted before.
     Interrupted,
     /// The run's deadline came before.
     Deadline,
@@ -240,11 +231,9 @@ impl Role {
 /// What the look of a control gave.
 #[derive(Clone, Copy, Debug)]
 pub struct Controlled<'l> {
-    /// The control's name.
     pub name: &'l str,
     /// What it says where it does not hold.
     pub role: Role,
-    /// What it gave.
     pub looked: Looked<'l>,
 }
 
@@ -322,26 +311,20 @@ pub enum Because {
     Trouble(Trouble),
     /// A fixture it needs did not come to stand.
     Fixture {
-        /// Which.
         fixture: FixtureKey,
-        /// Why.
         trouble: Trouble,
     },
     /// A control did not hold, so what was seen proves nothing.
     Control {
         /// The control's name.
         name: String,
-        /// What should be seen there and what was.
         difference: Difference,
     },
-    /// A control could not be looked at.
     ControlTrouble {
         /// The control's name.
         name: String,
-        /// Why.
         trouble: Trouble,
     },
-    /// It was not looked at.
     Skipped(SkipReason),
 }
 

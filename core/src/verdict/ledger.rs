@@ -16,20 +16,17 @@ use crate::way::{FailureClass, Signature, StartFailure, Trouble, TroubleKind};
 pub enum Outside {
     /// It is judged as a capability.
     Capability,
-    /// It is skipped.
     Skip,
 }
 
 /// One known limitation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LedgerEntry {
-    /// The claim.
     pub claim: ClaimId,
     /// The one case of a claim that holds otherwise; `None` for all of a limitation.
     pub case: Option<Placed<String>>,
     /// The builds it holds for; empty for all.
     pub builds: BTreeSet<WindowsBuild>,
-    /// The Kubernetes versions it holds for.
     pub kubernetes: VersionReq,
     /// The network plugin it holds for; `None` for all.
     pub network: Option<ScopedNetwork>,
@@ -37,9 +34,7 @@ pub struct LedgerEntry {
     pub outside: Outside,
     /// How its failure looks.
     pub signature: Signature,
-    /// Why it is so.
     pub reason: String,
-    /// Who says so.
     pub source: String,
 }
 

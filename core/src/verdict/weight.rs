@@ -7,9 +7,7 @@ use crate::config::{Counts, Profile};
 /// Whether a conclusion speaks for or against the cluster.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Weight {
-    /// For it.
     For,
-    /// Against it.
     Against,
     /// It says nothing about the cluster.
     Nothing,

@@ -6,9 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Difference {
-    /// What should be seen.
     pub expected: String,
-    /// What was seen.
     pub seen: String,
 }
 
@@ -27,7 +25,6 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Whether it is as expected.
     pub fn holds(&self) -> bool {
         matches!(self, Self::Holds(_))
     }

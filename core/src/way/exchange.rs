@@ -16,7 +16,6 @@ use crate::text::{bound, printable};
 /// What a way asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
-    /// One request to the API server.
     Api(ApiRequest),
     /// HTTP GETs from the look's vantage, one after the other; those of many looks are served by
     /// one exec.
@@ -32,11 +31,9 @@ pub enum Request {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
-    /// Of the API server.
     Api(ApiReply),
     /// Of HTTP GETs, in their order; in records before schema 3 of one.
     Get(#[serde(deserialize_with = "one_or_many")] Vec<HttpReply>),
-    /// Of pings, in their order.
     Ping(Vec<PingReply>),
     /// The facts; never written with a look, since they are in the record once.
     #[serde(skip)]
@@ -112,7 +109,6 @@ fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<HttpRep
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verb {
-    /// GET.
     Get,
     /// POST.
     Create,
@@ -122,14 +118,11 @@ pub enum Verb {
     Patch,
     /// PUT.
     Replace,
-    /// DELETE.
     Delete,
 }
 
-/// One request to the API server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApiRequest {
-    /// What is done.
     pub verb: Verb,
     /// Path and query, ready for the wire.
     pub path: String,
@@ -138,7 +131,6 @@ pub struct ApiRequest {
 }
 
 impl ApiRequest {
-    /// A read.
     pub fn get(path: impl Into<String>) -> Self {
         Self {
             verb: Verb::Get,
@@ -152,7 +144,6 @@ impl ApiRequest {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ApiReply {
-    /// HTTP status.
     pub status: u16,
     /// The body, whole: what exceeds the limit is trouble.
     pub body: Json,
@@ -177,11 +168,8 @@ impl ApiReply {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HttpReply {
-    /// An answer.
     Answered {
-        /// HTTP status.
         status: u16,
-        /// The body.
         body: String,
     },
     /// None; the tool's code and words.
@@ -193,14 +181,12 @@ pub enum HttpReply {
     },
     /// None, to the machine that looks itself.
     Unreached {
-        /// How.
         class: FailureClass,
         /// In its system's words.
         text: String,
     },
 }
 
-/// What one ping brought.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct PingReply {
@@ -220,7 +206,6 @@ pub enum ExitStatus {
     NotStarted(String),
 }
 
-/// What an exec brought.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ExecReply {
@@ -228,7 +213,6 @@ pub struct ExecReply {
     pub stdout: String,
     /// Standard error, lossily decoded.
     pub stderr: String,
-    /// How it ended.
     pub exit: ExitStatus,
 }
 

@@ -11,17 +11,14 @@ use serde::{Deserialize, Serialize};
 pub enum FailureClass {
     /// The name did not resolve.
     Dns,
-    /// The target refused.
     Refused,
     /// Nothing answered in time.
     Timeout,
-    /// There is no route.
     NoRoute,
     /// Not connected, without a word whether it was refused or had no route.
     NotConnected,
     /// Connected, and then nothing was said in time.
     NoAnswer,
-    /// The connection was reset.
     Reset,
     /// TLS did not come about.
     Tls,
@@ -32,7 +29,6 @@ pub enum FailureClass {
 }
 
 impl FailureClass {
-    /// Every class.
     pub const ALL: [Self; 10] = [
         Self::Dns,
         Self::Refused,
@@ -62,7 +58,6 @@ impl FailureClass {
         }
     }
 
-    /// The class with this word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|class| class.as_str() == word)
     }
@@ -79,7 +74,6 @@ pub enum StartFailure {
 }
 
 impl StartFailure {
-    /// Every way.
     pub const ALL: [Self; 2] = [Self::WrongPlatform, Self::WrongBuild];
 
     /// The failure's word.
@@ -90,7 +84,6 @@ impl StartFailure {
         }
     }
 
-    /// The failure with this word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|class| class.as_str() == word)
     }

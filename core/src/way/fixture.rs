@@ -26,13 +26,9 @@ pub enum FixtureName {
     LinuxServer,
     /// Pods that no scheduler binds, for what is asked of pods that are there.
     UnboundPods,
-    /// A prober in a pod on Linux.
     LinuxPodProber,
-    /// A prober in a pod on Windows.
     WindowsPodProber,
-    /// A prober that is a Linux node.
     LinuxNodeProber,
-    /// A prober that is a Windows node.
     WindowsNodeProber,
     /// A prober in a pod on one node of a Windows pool; there is one on each that is looked from.
     Ring,
@@ -58,7 +54,6 @@ pub enum FixtureName {
 }
 
 impl FixtureName {
-    /// Every fixture.
     pub const ALL: [Self; 31] = [
         Self::Namespaces,
         Self::WinWebserver,
@@ -121,7 +116,6 @@ impl FixtureName {
         }
     }
 
-    /// The fixture with this word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|name| name.as_str() == word)
     }
@@ -200,19 +194,15 @@ impl FixtureName {
 /// Where a fixture stands.
 #[derive(Eq, PartialEq)]
 enum Stands {
-    /// In each Windows pool.
     PerPool,
-    /// In the Linux pool alone.
     OnLinux,
     /// In no pool.
     Apart,
 }
 
-/// One fixture of a run.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct FixtureKey {
-    /// Which.
     pub name: FixtureName,
     /// Where, for those that stand once per pool.
     pub pool: Option<PoolName>,

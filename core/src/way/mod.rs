@@ -59,11 +59,8 @@ use serde::de::DeserializeOwned;
 
 /// A way of looking, without I/O.
 pub trait Way {
-    /// What is asked.
     type Ask;
-    /// What should be seen.
     type Expect;
-    /// What was seen.
     type Seen: Serialize + DeserializeOwned;
 
     /// What a transport should do, with targets bound to what stands.
@@ -82,9 +79,7 @@ pub trait Way {
 /// A question with its expectation.
 #[derive(Debug)]
 pub struct Look<W: Way> {
-    /// What is asked.
     pub ask: W::Ask,
-    /// What should be seen.
     pub expect: W::Expect,
 }
 
@@ -124,7 +119,6 @@ impl<W: Way> Look<W> {
 pub struct Taken {
     /// What was seen, as recorded.
     pub observation: serde_json::Value,
-    /// How it compares with what should be seen.
     pub comparison: Comparison,
 }
 

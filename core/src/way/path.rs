@@ -2,10 +2,8 @@
 
 use std::fmt;
 
-/// What a path is about.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum ApiPath {
-    /// Objects.
     Resource {
         /// API group; empty for the core.
         group: String,

@@ -20,7 +20,6 @@ pub struct StandingFixture {
     pub service: Option<(IpAddr, u16)>,
     /// That Service's name.
     pub name: Option<String>,
-    /// The port of that Service on every node.
     pub node_port: Option<u16>,
     /// The name of its Service without an address in the first family.
     pub headless: Option<String>,
@@ -72,9 +71,7 @@ impl StandingFixture {
 pub struct Served {
     /// The Service's virtual address and port, where it has one.
     pub service: Option<(IpAddr, u16)>,
-    /// The Service's name.
     pub name: Option<String>,
-    /// The port of the Service on every node.
     pub node_port: Option<u16>,
     /// The name of its Service without an address.
     pub headless: Option<String>,
@@ -104,15 +101,11 @@ impl Balancer {
     }
 }
 
-/// A pod that runs.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct StandingPod {
-    /// Its name.
     pub name: String,
-    /// UID of the object.
     pub uid: String,
-    /// The node it is on.
     pub node: String,
     /// Its addresses, `status.podIPs`: the primary family first.
     pub addresses: Vec<IpAddr>,
@@ -124,11 +117,8 @@ pub struct StandingPod {
 /// A node that pods may be placed on.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StandingNode {
-    /// Its name.
     pub name: String,
-    /// Its pool.
     pub pool: PoolName,
-    /// The port of its kubelet.
     pub kubelet: Option<u16>,
     /// Its addresses of type `InternalIP`.
     pub addresses: Vec<IpAddr>,
@@ -149,7 +139,6 @@ pub struct Standing {
     pub node_facts: Arc<Vec<NodeFact>>,
     /// What lies outside the cluster.
     pub outside: Arc<Outside>,
-    /// The fixtures that stand.
     pub fixtures: BTreeMap<FixtureKey, StandingFixture>,
 }
 
@@ -266,7 +255,6 @@ pub(in crate::way) fn looks_alone(of: FixtureName) -> String {
 /// Where a look is bound to: what stands, and the check's pool.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound<'a> {
-    /// What stands.
     pub standing: &'a Standing,
     /// Where it looks from, when from somewhere.
     pub from: Option<&'a VantageKey>,
@@ -359,7 +347,6 @@ impl<'a> Bound<'a> {
         }
     }
 
-    /// A fixture that is looked at.
     pub fn fixture(&self, name: FixtureName) -> Result<&'a StandingFixture, Trouble> {
         self.standing(&name.at(self.to.or(self.pool)).on(self.node))
     }

@@ -19,7 +19,6 @@ use crate::text::printable;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PreemptionAsk;
 
-/// What should be seen.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PreemptionExpect {
     /// The one with the lower priority is removed.

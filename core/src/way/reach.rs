@@ -16,7 +16,6 @@ const NAMED: usize = 4;
 /// What should be seen of every target.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ReachExpect {
-    /// It answers.
     Answers,
     /// It fails in one of these ways, where an answer would be the lifted limitation.
     Fails(BTreeSet<FailureClass>),
@@ -34,23 +33,17 @@ impl fmt::Display for ReachExpect {
     }
 }
 
-/// What was seen.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ReachSeen {
-    /// Of each target, in their order.
     pub targets: Vec<ReachedTarget>,
-    /// Why there is no target.
     pub absent: Option<String>,
 }
 
-/// What was seen of one target.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ReachedTarget {
-    /// The target, in words.
     pub target: String,
-    /// What came of it.
     pub answer: ReachAnswer,
 }
 
@@ -60,9 +53,7 @@ pub struct ReachedTarget {
 pub enum ReachAnswer {
     /// It answered; what says so, bounded.
     Answered(String),
-    /// It did not.
     Failed {
-        /// How.
         class: FailureClass,
         /// In the tool's words, bounded.
         text: String,

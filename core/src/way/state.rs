@@ -16,7 +16,6 @@ use super::trouble::{Trouble, TroubleKind};
 use super::{Comparison, Difference, Way};
 use crate::text::{counted, printable};
 
-/// What is asked.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StateAsk {
     /// The pods of a fixture at the point's pool.
@@ -28,7 +27,6 @@ pub enum StateAsk {
 }
 
 impl StateAsk {
-    /// The fixture that is asked about.
     pub fn fixture(self) -> FixtureName {
         match self {
             Self::Pods(fixture) | Self::Endpoints(fixture) | Self::Balancer(fixture) => fixture,
@@ -36,31 +34,18 @@ impl StateAsk {
     }
 }
 
-/// What should be seen.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StateExpect {
     /// So many pods are Ready, on nodes of the pool, with the image of its build.
-    Ready {
-        /// How many.
-        pods: u16,
-    },
+    Ready { pods: u16 },
     /// The same of one on each node that is looked from; how many these are the plan says.
     ReadyOnEachNode,
     /// The same, and none of their containers was ever started again.
-    Steady {
-        /// How many.
-        pods: u16,
-    },
+    Steady { pods: u16 },
     /// So many pods say that they are Ready, on which node and at which address.
-    Listed {
-        /// How many.
-        pods: u16,
-    },
+    Listed { pods: u16 },
     /// So many pods, and no others, are ready endpoints with an address and a port.
-    Endpoints {
-        /// How many.
-        pods: u16,
-    },
+    Endpoints { pods: u16 },
     /// A load balancer has given the Service an address, or a name in its place.
     Addressed,
 }
@@ -101,11 +86,8 @@ impl fmt::Display for StateExpect {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct PodSeen {
-    /// Its name.
     pub name: String,
-    /// Where it is.
     pub node: Option<String>,
-    /// Its address.
     #[serde(default)]
     pub address: Option<String>,
     /// How often its containers were started again.
@@ -116,9 +98,7 @@ pub struct PodSeen {
     pub lost: Option<String>,
     /// Whether its condition Ready is True.
     pub ready: bool,
-    /// Whether it is being deleted.
     pub deleted: bool,
-    /// The images of its containers.
     pub images: Vec<String>,
     /// Whether those are what the image table says for the pool.
     pub image_of_build: bool,
@@ -126,25 +106,19 @@ pub struct PodSeen {
     pub waiting: Option<String>,
 }
 
-/// What was seen.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StateSeen {
-    /// Pods.
     Pods(Vec<PodSeen>),
-    /// Endpoints of a Service.
     Endpoints(Vec<EndpointSeen>),
     /// Where a load balancer answers for a Service; `None` where none does.
     Balancer(Option<Balancer>),
 }
 
-/// An endpoint of a Service.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct EndpointSeen {
-    /// The pod it is.
     pub pod: Option<String>,
-    /// Its address.
     pub address: Option<String>,
     /// Its port; the first of its slice.
     pub port: Option<u16>,

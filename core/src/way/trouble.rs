@@ -10,7 +10,6 @@ use crate::text::bound;
 /// The most text kept of one trouble, in bytes.
 const KEPT: usize = 4 << 10;
 
-/// What kind of trouble it is; closed.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TroubleKind {
@@ -27,7 +26,6 @@ pub enum TroubleKind {
     /// The machine that looks from outside could not, or its proxy does not answer; or the cluster's DNS is
     /// dead for who would tell of the world outside.
     NoView,
-    /// The image could not be pulled.
     ImagePull,
     /// The image is of a build the node cannot run.
     BuildMismatch,
@@ -116,7 +114,6 @@ impl TroubleKind {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub struct Trouble {
-    /// What kind it is.
     pub kind: TroubleKind,
     /// What was seen of it; foreign text, bounded.
     pub detail: String,

@@ -23,7 +23,6 @@ const KEPT: usize = 400;
 /// Whom a datagram is sent to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct UdpAsk {
-    /// The fixture.
     pub of: FixtureName,
 }
 

@@ -24,7 +24,6 @@ pub enum SourceKind {
 }
 
 impl SourceKind {
-    /// Every kind.
     pub const ALL: [Self; 5] = [
         Self::LinuxPod,
         Self::WindowsPod,
@@ -44,7 +43,6 @@ impl SourceKind {
         }
     }
 
-    /// The kind with this word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == word)
     }
@@ -107,7 +105,6 @@ impl SourceKind {
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct VantageKey {
-    /// What kind of place.
     pub kind: SourceKind,
     /// The pool it is in; none outside.
     pub pool: Option<PoolName>,

@@ -85,7 +85,6 @@ impl Kubeconfig {
         }
     }
 
-    /// Where it is.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -102,7 +101,6 @@ impl Kubeconfig {
             .collect()
     }
 
-    /// Writes what it is there for.
     pub(super) fn fill(&mut self, text: &str) -> Result<(), CliError> {
         let written = self.file.write_all(text.as_bytes());
         written.map_err(|source| CliError::Write {

@@ -76,7 +76,6 @@ fn not_there(error: ServerError) -> CliError {
     }
 }
 
-/// What to try.
 fn told(kubeconfig: &Path, version: &str, joined: &Joined) -> String {
     let path = quoted(&kubeconfig.display().to_string());
     format!(

@@ -7,14 +7,11 @@ pub struct Access {
     pub fact: &'static str,
     /// The verb, as RBAC spells it.
     pub verb: &'static str,
-    /// What it is about.
     pub of: Subject,
 }
 
-/// What a permission is about.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Subject {
-    /// Objects.
     Resource {
         /// API group; empty for the core group.
         group: &'static str,

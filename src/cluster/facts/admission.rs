@@ -40,7 +40,6 @@ pub(super) struct Webhooks {
     pub(super) gmsa: Vec<String>,
 }
 
-/// The configurations' webhooks.
 pub(super) async fn webhooks(api: &Api) -> Result<Webhooks, Unread> {
     let (mutating, validating) = tokio::join!(
         configurations(api, MUTATING_WEBHOOKS, "MutatingWebhookConfiguration"),

@@ -182,7 +182,6 @@ async fn apart(api: &Api) -> Facts {
     }
 }
 
-/// The facts that follow from signs.
 fn recognise(facts: &mut Facts, signs: &Signs, services: &Result<network::Services, Unread>) {
     let rules = Rules::built_in();
     let config_maps = "ConfigMaps of kube-system and of the plugins' namespaces";

@@ -17,7 +17,6 @@ pub(super) const DAEMON_SETS: &str = "/apis/apps/v1/daemonsets";
 pub(super) const SERVICES: &str = "/api/v1/services";
 const SLICES: &str = "/apis/discovery.k8s.io/v1";
 
-/// The DaemonSets as signs.
 pub(super) async fn daemon_sets(api: &Api) -> Result<Vec<DaemonSetSign>, Unread> {
     list(api, DAEMON_SETS, |set| Some(DaemonSetSign::read(set))).await
 }
@@ -39,12 +38,10 @@ pub(super) async fn config_maps(api: &Api) -> Vec<ConfigMapSign> {
     .await
 }
 
-/// The path of a ConfigMap.
 pub(super) fn config_map(namespace: &str, name: &str) -> String {
     format!("/api/v1/namespaces/{namespace}/configmaps/{name}")
 }
 
-/// What Services tell.
 #[derive(Default)]
 pub(super) struct Services {
     /// Services of type LoadBalancer that have an address.

@@ -29,10 +29,8 @@ const UNUSABLE: [&str; 9] = [
 /// Images kept of one node: the kubelet's own bound.
 const IMAGES: usize = 50;
 
-/// Taints kept of one node.
 const TAINTS: usize = 64;
 
-/// What is read of the nodes.
 #[derive(Default)]
 pub(super) struct Nodes {
     /// By name.

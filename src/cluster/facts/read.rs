@@ -57,7 +57,6 @@ pub(super) fn known<T>(read: Result<T, Unread>, source: &str) -> Known<T> {
     }
 }
 
-/// The object at a path.
 pub(super) async fn get(api: &Api, path: &str) -> Result<Json, Unread> {
     let reply = api
         .send(&ApiRequest::get(path))
@@ -78,7 +77,6 @@ pub(super) async fn find(api: &Api, path: &str) -> Result<Option<Json>, Unread> 
     }
 }
 
-/// The text at a path.
 pub(super) async fn text(api: &Api, path: &str) -> Result<String, Unread> {
     let reply = api
         .text(path)

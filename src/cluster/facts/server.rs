@@ -69,7 +69,6 @@ pub(super) async fn metrics_api(api: &Api) -> Result<bool, Unread> {
     Ok(conditions.any(|c| c["type"] == "Available" && c["status"] == "True"))
 }
 
-/// Whether `GMSACredentialSpec` is served.
 pub(super) async fn gmsa_served(api: &Api) -> Result<bool, Unread> {
     let Some(body) = find(api, GMSA).await? else {
         return Ok(false);

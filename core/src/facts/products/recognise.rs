@@ -9,7 +9,6 @@ use super::rules::{ConfigMapRule, DaemonSetRule, Kind, Rule, Rules, Sign};
 use super::signs::{DaemonSetSign, Signs};
 use crate::text::printable;
 
-/// Whether a sign is there.
 enum Seen {
     /// It is: the object and what it held.
     Yes(String),

@@ -14,7 +14,6 @@ pub struct Rules {
     pub(super) products: Vec<Rule>,
 }
 
-/// What a product is.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Kind {
@@ -104,14 +103,12 @@ impl Rules {
         named.collect()
     }
 
-    /// Whether a rule names this label of nodes.
     pub fn names_label(&self, key: &str) -> bool {
         self.all_signs().any(
             |sign| matches!(sign, Sign::NodeLabel(label) if label.split('=').next() == Some(key)),
         )
     }
 
-    /// Whether a rule names this annotation of nodes.
     pub fn names_annotation(&self, key: &str) -> bool {
         self.all_signs()
             .any(|sign| matches!(sign, Sign::NodeAnnotation(named) if named == key))

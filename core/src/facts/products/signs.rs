@@ -14,7 +14,6 @@ pub struct Signs {
     pub version: Result<String, String>,
     /// The API groups served.
     pub groups: Result<BTreeSet<String>, String>,
-    /// The DaemonSets.
     pub daemon_sets: Result<Vec<DaemonSetSign>, String>,
     /// Labels and annotations of nodes that rules name.
     pub nodes: Result<NodeSigns, String>,
@@ -35,12 +34,9 @@ impl Signs {
     }
 }
 
-/// A ConfigMap that may be a sign.
 #[derive(Clone, Debug)]
 pub struct ConfigMapSign {
-    /// Its namespace.
     pub namespace: String,
-    /// Its name.
     pub name: String,
     /// Its data; `None` when there is no such ConfigMap, the error why that is not known.
     pub data: Result<Option<BTreeMap<String, String>>, String>,
@@ -74,11 +70,8 @@ impl NodeSigns {
 /// A DaemonSet as far as it may be a sign.
 #[derive(Clone, Debug, Default)]
 pub struct DaemonSetSign {
-    /// Its namespace.
     pub namespace: String,
-    /// Its name.
     pub name: String,
-    /// Its own labels.
     pub labels: BTreeMap<String, String>,
     /// Images of its containers, init containers too.
     pub images: Vec<String>,

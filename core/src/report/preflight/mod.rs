@@ -19,13 +19,10 @@ pub const EXPECTED: RangeInclusive<u64> = 24..=38;
 /// Everything that was found out.
 #[derive(Clone, Copy, Debug)]
 pub struct Preflight<'p> {
-    /// The context of the kubeconfig.
     pub context: &'p str,
     /// What the cluster says of itself.
     pub facts: &'p Facts,
-    /// What a run would do.
     pub plan: &'p Plan,
-    /// What that takes.
     pub uses: &'p Uses,
     /// What the server says of each access.
     pub answers: &'p BTreeMap<Access, Answer>,

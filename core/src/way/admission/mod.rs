@@ -49,7 +49,6 @@ pub enum Change {
     Resize,
 }
 
-/// What should be seen.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum AdmissionExpect {
     /// Refused, among others for this.
@@ -264,7 +263,6 @@ impl AdmissionAsk {
         self.container == ContainerKind::Ephemeral
     }
 
-    /// Whether a pod has to be there.
     pub fn needs_pod(&self) -> bool {
         self.is_ephemeral() || self.change == Change::Resize
     }

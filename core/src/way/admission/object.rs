@@ -7,7 +7,6 @@ use serde_json::{Value as Json, json};
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Workload {
-    /// The pod itself.
     Pod,
     /// apps/v1.
     Deployment,
@@ -31,16 +30,13 @@ pub enum Workload {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ContainerKind {
-    /// `containers`.
     Container,
-    /// `initContainers`.
     Init,
     /// `ephemeralContainers`: only through their subresource, on a pod that is there.
     Ephemeral,
 }
 
 impl Workload {
-    /// Every kind.
     pub const ALL: [Self; 9] = [
         Self::Pod,
         Self::Deployment,
@@ -68,7 +64,6 @@ impl Workload {
         }
     }
 
-    /// The kind with this word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == word)
     }
@@ -135,7 +130,6 @@ impl Workload {
         }
     }
 
-    /// An object of this kind around a pod.
     pub(super) fn around(self, mut pod: Json) -> Json {
         let labels = json!({"winconform/dry-run": "true"});
         let (version, _) = self.api();
@@ -170,7 +164,6 @@ impl Workload {
 }
 
 impl ContainerKind {
-    /// Every kind.
     pub const ALL: [Self; 3] = [Self::Container, Self::Init, Self::Ephemeral];
 
     /// The kind's word on an axis.
@@ -182,7 +175,6 @@ impl ContainerKind {
         }
     }
 
-    /// The kind with this word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == word)
     }

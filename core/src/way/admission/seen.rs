@@ -17,41 +17,32 @@ use crate::way::trouble::{Trouble, TroubleKind};
 pub struct Cause {
     /// The machine-readable reason.
     pub reason: String,
-    /// The field it is about.
     pub field: String,
-    /// In words.
     pub message: String,
     /// Whether that was sent.
     pub about: About,
 }
 
-/// What of what was sent a cause is about.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum About {
-    /// A field that was sent.
     Sent,
     /// A field that was sent otherwise than validation saw it.
     Altered,
     /// A field that was not sent and that validation forbids: something on the way sets it.
     Added,
-    /// Anything else.
     Else,
 }
 
-/// What was seen.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AdmissionSeen {
-    /// Refused by validation.
     Refused {
         /// HTTP status.
         code: u16,
         /// The field in question; none where it was not sent.
         field: Option<String>,
-        /// The causes.
         causes: Vec<Cause>,
-        /// The Status' message.
         message: String,
     },
     /// Accepted, the field as sent.
@@ -59,7 +50,6 @@ pub enum AdmissionSeen {
     /// Accepted; the field is not in what came back, but was empty: the server may have kept it
     /// or dropped it.
     EmptyLeftOut {
-        /// As it was sent.
         sent: Json,
         /// What else is not as sent.
         altered: Alterations,
@@ -67,10 +57,7 @@ pub enum AdmissionSeen {
     /// Accepted, but the field is not in what came back.
     FieldDropped,
     /// The server has no such field.
-    UnknownField {
-        /// The Status' message.
-        message: String,
-    },
+    UnknownField { message: String },
 }
 
 impl fmt::Display for AdmissionSeen {
@@ -154,7 +141,6 @@ pub(super) fn accepted(ask: &AdmissionAsk, object: &Json) -> Result<AdmissionSee
     }
 }
 
-/// A refusal of validation.
 pub(super) fn refused(ask: &AdmissionAsk, status: &Json, message: String) -> AdmissionSeen {
     let sent = ask.body().unwrap_or_default();
     let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();

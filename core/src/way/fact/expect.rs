@@ -17,18 +17,15 @@ pub enum FactExpect {
     Told,
     /// These labels are there and agree with what the kubelet reports.
     LabelsAgree(Vec<NodeLabel>),
-    /// It runs this.
     On(Os),
     /// At least so many of each are Ready and schedulable.
     AtLeast(u16),
     /// The build is listed for the server's version; the first rule of that version counts.
     Supported(Vec<SupportRule>),
-    /// The runtime meets a rule.
     Runtime(Vec<RuntimeRule>),
     /// The kubelet is not newer than the server, and not older than the first rule of the
     /// server's version allows.
     Skew(Vec<SkewRule>),
-    /// It carries one of these taints.
     Tainted(Vec<TaintRule>),
     /// At least so much of each of these resources is kept out of allocatable.
     Reserved(BTreeMap<String, Quantity>),
@@ -39,11 +36,9 @@ pub enum FactExpect {
     /// A listed image has a version that has the node's build; a node that lists none proves
     /// nothing.
     RunsOnBuild(Vec<ImageRule>),
-    /// It is Ready.
     Ready,
     /// The VXLAN has this identifier and port.
     Vxlan {
-        /// VNI.
         vni: u32,
         /// UDP port.
         port: u16,
@@ -57,7 +52,6 @@ pub enum FactExpect {
 /// The Windows builds that a range of Kubernetes versions supports.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SupportRule {
-    /// The range.
     pub kubernetes: VersionReq,
     /// The builds its documents list.
     pub builds: Vec<WindowsBuild>,
@@ -67,52 +61,40 @@ pub struct SupportRule {
     pub because: String,
 }
 
-/// A container runtime that may be.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RuntimeRule {
     /// As in `status.nodeInfo.containerRuntimeVersion`, before `://`.
     pub name: String,
-    /// Its versions.
     pub version: VersionReq,
-    /// The kubelets it may be under.
     pub kubelet: VersionReq,
 }
 
 /// How much older a kubelet may be.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SkewRule {
-    /// The API servers this is about.
     pub server: VersionReq,
     /// Minor versions.
     pub older: u64,
 }
 
-/// A taint.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TaintRule {
-    /// Its key.
     pub key: String,
-    /// Its value.
     pub value: String,
-    /// The effects that will do.
     pub effects: Vec<String>,
 }
 
 /// The versions of an image that have a Windows build.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ImageRule {
-    /// The build.
     pub build: WindowsBuild,
-    /// The versions.
     pub version: VersionReq,
 }
 
 /// How one subject compares.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum Judged {
-    /// As expected.
     Met,
-    /// Not so.
     Unmet,
     /// Nobody says what to expect of it, because.
     Open(String),
@@ -121,7 +103,6 @@ pub(super) enum Judged {
 }
 
 impl FactExpect {
-    /// The words of all expectations.
     pub const WORDS: [&'static str; 16] = [
         "told",
         "labels-agree",
@@ -307,7 +288,6 @@ fn skew(rules: &[SkewRule], kubelet: &str, server: &str) -> Judged {
 }
 
 impl RuntimeRule {
-    /// Whether it is about this runtime in this version.
     fn names(&self, runtime: &str) -> bool {
         runtime.split_once("://").is_some_and(|(name, version)| {
             let version = numbers(version);

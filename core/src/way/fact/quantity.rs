@@ -13,7 +13,6 @@ pub struct Quantity {
 }
 
 impl Quantity {
-    /// Nothing.
     pub const ZERO: Self = Self { nanos: 0 };
 
     /// Reads a quantity; `None` when it is none, or exceeds what can be held.

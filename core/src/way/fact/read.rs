@@ -104,7 +104,6 @@ fn silent_node(name: &str) -> Subject {
     }
 }
 
-/// A fact, or why it is not known.
 fn needed<'f, T>(name: &str, fact: &'f Known<T>) -> Result<&'f T, Trouble> {
     match fact {
         Known::Fact { value, .. } => Ok(value),

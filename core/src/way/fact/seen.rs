@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use super::quantity::Quantity;
 use crate::facts::{Cni, CniMode, KubeProxy, Os, WindowsBuild};
 
-/// What was seen.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FactSeen {
@@ -24,17 +23,14 @@ pub enum FactSeen {
 pub struct Subject {
     /// Its name, such as a node's; empty for the cluster.
     pub name: String,
-    /// What it showed.
     pub saw: Saw,
 }
 
-/// What a subject showed.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum Saw {
     /// Not what was asked: what it says tells nothing, because.
     Untold(String),
-    /// Labels of a node.
     Labels(Vec<LabelSeen>),
     /// What a node runs.
     Os(Os),
@@ -42,35 +38,27 @@ pub enum Saw {
     Nodes {
         /// How many are Ready and schedulable.
         usable: usize,
-        /// Of how many.
         of: usize,
     },
-    /// A Windows build.
     Build {
-        /// Which.
         build: WindowsBuild,
         /// The API server's version.
         kubernetes: String,
     },
-    /// A container runtime.
     Runtime {
         /// As reported: `containerd://1.7.20`.
         runtime: String,
         /// The kubelet's version, as reported.
         kubelet: String,
     },
-    /// A kubelet.
     Kubelet {
-        /// Its version.
         kubelet: String,
         /// The API server's version.
         server: String,
     },
     /// Taints as `key=value:effect`.
     Taints(Vec<String>),
-    /// Resources by name.
     Resources(BTreeMap<String, ResourceSeen>),
-    /// The condition `MemoryPressure`.
     MemoryPressure {
         /// Its status; `None` when there is no such condition.
         status: Option<String>,
@@ -92,14 +80,11 @@ pub enum Saw {
     },
     /// Seconds from creation to Ready; `None` while not Ready.
     Provisioned(Option<i64>),
-    /// The condition `Ready`.
     Ready {
         /// Its status; `None` when there is no such condition.
         status: Option<String>,
-        /// Its reason.
         reason: String,
     },
-    /// A kernel.
     Kernel {
         /// Its version, with the patch revision.
         version: String,
@@ -108,7 +93,6 @@ pub enum Saw {
     },
     /// The network plugin; `None` when no rule recognises one.
     Cni(Option<Cni>),
-    /// A VXLAN.
     Vxlan {
         /// VNI; `None` when left to the default.
         vni: Option<u32>,
@@ -117,15 +101,12 @@ pub enum Saw {
     },
     /// kube-proxy; `None` when there is no sign of it.
     KubeProxy(Option<KubeProxy>),
-    /// Endpoints of a Service.
     Endpoints(Vec<EndpointSeen>),
     /// Address families as `ipv4`, `ipv6` or `ipv4,ipv6`.
     Families(String),
     /// Pods that lack something.
     Lacking {
-        /// How many.
         lacking: u64,
-        /// Of how many.
         of: u64,
         /// The first of them, as `namespace/name`.
         named: Vec<String>,
@@ -136,11 +117,9 @@ pub enum Saw {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct LabelSeen {
-    /// Which.
     pub label: NodeLabel,
     /// Its value; `None` without it.
     pub value: Option<String>,
-    /// What the kubelet reports.
     pub reported: String,
 }
 
@@ -157,10 +136,8 @@ pub enum NodeLabel {
 }
 
 impl NodeLabel {
-    /// Every one.
     pub const ALL: [Self; 3] = [Self::Os, Self::Arch, Self::WindowsBuild];
 
-    /// The label.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Os => "kubernetes.io/os",
@@ -169,12 +146,10 @@ impl NodeLabel {
         }
     }
 
-    /// The one with this name.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|label| label.as_str() == word)
     }
 
-    /// What the kubelet reports it by.
     pub(super) fn reported_as(self) -> &'static str {
         match self {
             Self::Os => "operatingSystem",
@@ -185,7 +160,6 @@ impl NodeLabel {
 }
 
 impl LabelSeen {
-    /// Whether label and report agree.
     pub(super) fn agrees(&self) -> bool {
         let Some(value) = &self.value else {
             return false;
@@ -200,7 +174,6 @@ impl LabelSeen {
     }
 }
 
-/// How much of a resource there is.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ResourceSeen {
@@ -220,17 +193,13 @@ pub enum PullsSeen {
     Untold(String),
 }
 
-/// One endpoint of a Service.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct EndpointSeen {
-    /// Its address.
     pub address: String,
-    /// The node it is on, where that is told.
     pub node: Option<String>,
     /// What that node runs.
     pub os: Option<Os>,
-    /// Whether it is ready.
     pub ready: bool,
 }
 

@@ -18,7 +18,6 @@ pub enum Topic {
     Runtimes,
     /// The kubelets' versions beside the server's.
     Kubelets,
-    /// Taints.
     Taints,
     /// Capacity beside what is allocatable.
     Resources,
@@ -39,7 +38,6 @@ pub enum Topic {
     Cni,
     /// Flannel's VXLAN.
     Vxlan,
-    /// kube-proxy.
     KubeProxy,
     /// Where the cluster's DNS runs.
     Dns,
@@ -52,7 +50,6 @@ pub enum Topic {
 }
 
 impl Topic {
-    /// The words of all topics.
     pub const WORDS: [&'static str; 21] = [
         "labels",
         "control-plane",

@@ -24,7 +24,6 @@ fn by_80_too(mut aims: Aims<'_>) -> Aims<'_> {
 }
 
 impl Target {
-    /// What to ask of a fixture.
     pub(in crate::way) fn aims<'a>(
         self,
         of: Option<FixtureName>,
@@ -264,10 +263,8 @@ fn long_payload(run: &str) -> String {
 /// The least of a long payload, in bytes.
 const LONG: usize = 12_000;
 
-/// The port that a target of its own is about.
 pub(super) const PORT_80: u16 = 80;
 
-/// One request.
 #[derive(Clone, Debug)]
 pub(in crate::way) struct Aim<'a> {
     pub(in crate::way) get: HttpGet,

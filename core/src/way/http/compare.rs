@@ -145,7 +145,6 @@ fn so_it_was(seen: &HttpSeen) -> String {
     ways.collect::<Vec<_>>().join("; ")
 }
 
-/// What one target said.
 fn said(seen: &TargetSeen) -> String {
     match &seen.answer {
         HttpAnswer::Answered { status, body } => {

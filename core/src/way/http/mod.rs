@@ -30,7 +30,6 @@ use aims::Aim;
 /// Bytes of the answers' bodies kept in an observation, all together.
 const BODIES_KEPT: usize = 2 << 10;
 
-/// What is asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HttpAsk {
     /// The fixture that should answer, unless the target is no fixture's.
@@ -44,7 +43,6 @@ pub struct HttpAsk {
 pub enum HttpExpect {
     /// This status and a body of the right pod with this marker.
     Answers {
-        /// The status.
         status: u16,
         /// The marker; empty where the pod's name is all that it says.
         body: String,
@@ -53,7 +51,6 @@ pub enum HttpExpect {
     Reached,
     /// A failure of one of these classes, where the marker would be the lifted limitation.
     Fails {
-        /// The signature.
         classes: BTreeSet<FailureClass>,
         /// The status of the answer that should not come.
         status: u16,
@@ -78,7 +75,6 @@ impl fmt::Display for HttpExpect {
     }
 }
 
-/// What was seen.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct HttpSeen {
@@ -86,21 +82,17 @@ pub struct HttpSeen {
     pub targets: Vec<TargetSeen>,
     /// The pods that each should have answered at least once, and did not.
     pub unmet: Vec<String>,
-    /// Why there is no target.
     pub absent: Option<String>,
 }
 
-/// What was seen of one request.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct TargetSeen {
-    /// The target, in words.
     pub target: String,
     /// The pod that answered, among those that may.
     pub by: Option<String>,
     /// Whether the answer names none of those, or does not say what whoever is meant says.
     pub foreign: bool,
-    /// What it said.
     pub answer: HttpAnswer,
 }
 
@@ -108,16 +100,12 @@ pub struct TargetSeen {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HttpAnswer {
-    /// An HTTP answer.
     Answered {
-        /// Its status.
         status: u16,
         /// Its body; bounded on record.
         body: String,
     },
-    /// No HTTP answer.
     Failed {
-        /// How.
         class: FailureClass,
         /// In the tool's words.
         text: String,

@@ -59,7 +59,6 @@ pub enum Target {
 }
 
 impl Target {
-    /// Every target.
     pub const ALL: [Self; 24] = [
         Self::Pods,
         Self::PodsOnSameNode,
@@ -117,7 +116,6 @@ impl Target {
         }
     }
 
-    /// The target with this word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|target| target.as_str() == word)
     }

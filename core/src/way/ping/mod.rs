@@ -21,12 +21,10 @@ use crate::text::{bound, printable};
 /// Bytes kept of what ping said of one target.
 const KEPT: usize = 400;
 
-/// What is pinged.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PingAsk {
     /// The fixture, unless the target is no fixture's.
     pub of: Option<FixtureName>,
-    /// By which of its addresses.
     pub target: Target,
 }
 
@@ -83,11 +81,8 @@ impl Way for Ping {
     }
 }
 
-/// What is pinged.
 struct Targets {
-    /// The addresses with their words.
     each: Vec<(IpAddr, String)>,
-    /// Why there is none.
     absent: Option<String>,
 }
 

@@ -28,7 +28,6 @@ use super::{Comparison, Difference, Way};
 use crate::facts::{NodeFact, Os, WindowsBuild};
 use crate::text::printable;
 
-/// What is asked.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PlacementAsk {
     /// The pod of the point's pool.
@@ -42,12 +41,10 @@ pub enum Ground {
     Pool,
     /// On a node of the point's pool that has a taint; elsewhere in the pool nothing is told.
     TaintedPool,
-    /// On a Linux node.
     Linux,
 }
 
 impl Ground {
-    /// Every ground.
     pub const ALL: [Self; 3] = [Self::Pool, Self::TaintedPool, Self::Linux];
 
     /// The ground's word.
@@ -59,13 +56,11 @@ impl Ground {
         }
     }
 
-    /// The ground with this word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|ground| ground.as_str() == word)
     }
 }
 
-/// What should be seen.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum PlacementExpect {
     /// The scheduler put it there.
@@ -100,17 +95,13 @@ impl fmt::Display for PlacementExpect {
     }
 }
 
-/// Where a pod is.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Whereabouts {
-    /// Bound.
     On {
-        /// The node.
         node: String,
         /// Its operating system.
         os: Os,
-        /// Its build.
         build: Option<WindowsBuild>,
         /// Whether it has a taint that keeps pods away.
         tainted: bool,
@@ -121,13 +112,10 @@ pub enum Whereabouts {
     Pending(Said),
 }
 
-/// What was seen.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct PlacementSeen {
-    /// Where the pod is.
     pub whereabouts: Whereabouts,
-    /// Whether it started there.
     pub start: Start,
     /// The build of the point's pool.
     pub pool: Option<WindowsBuild>,
@@ -380,7 +368,6 @@ impl PlacementSeen {
         Err(Trouble::new(kind, detail))
     }
 
-    /// Where it is, in words.
     fn place(&self) -> String {
         match &self.whereabouts {
             Whereabouts::Pending(said) => printable(&said.to_string()),

@@ -36,7 +36,6 @@ pub enum PlacedPod {
 }
 
 impl PlacedPod {
-    /// Every pod.
     pub const ALL: [Self; 14] = [
         Self::ByOs,
         Self::ByBuild,
@@ -74,12 +73,10 @@ impl PlacedPod {
         }
     }
 
-    /// The pod with this name.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|pod| pod.as_str() == word)
     }
 
-    /// The fixture it stands in.
     pub fn fixture(self) -> SchedFixture {
         match self {
             Self::ByOs | Self::ByBuild => SchedFixture::Selected,

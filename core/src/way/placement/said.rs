@@ -23,7 +23,6 @@ pub enum Hindrance {
 }
 
 impl Hindrance {
-    /// Those that can be expected.
     pub const EXPECTED: [Self; 3] = [
         Self::UntoleratedTaint,
         Self::InsufficientCpu,
@@ -77,7 +76,6 @@ impl Hindrance {
 pub struct KeptOff {
     /// How many nodes. One may be counted for several reasons.
     pub nodes: usize,
-    /// Why.
     pub by: Hindrance,
     /// The scheduler's words.
     pub words: String,
@@ -89,7 +87,6 @@ pub struct KeptOff {
 pub struct Said {
     /// How many nodes it knows.
     pub of: usize,
-    /// Why not.
     pub kept_off: Vec<KeptOff>,
 }
 

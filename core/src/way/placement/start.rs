@@ -10,20 +10,16 @@ use crate::way::failure::StartFailure;
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
-    /// Each of them.
     Started,
     /// One did not, for what its image is.
     Unfit {
-        /// Which.
         container: String,
-        /// How.
         class: StartFailure,
         /// The kubelet's words.
         words: String,
     },
     /// One's image did not come, for another reason.
     NoImage {
-        /// Which.
         container: String,
         /// The kubelet's words.
         words: String,
@@ -150,7 +146,6 @@ pub const NOT_CREATED: [&str; 4] = [
     "PostStartHookError",
 ];
 
-/// A reason and its message.
 fn said(reason: &Json, message: &Json) -> String {
     let [reason, message] = [reason, message].map(|text| printable(text.as_str().unwrap_or("")));
     match (reason.is_empty(), message.is_empty()) {

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 const BUILD: WindowsBuild = WindowsBuild::SERVER_2022;
 
-/// What a comparison came to, in one word.
 fn word(compared: &Result<Comparison, Trouble>) -> &'static str {
     match compared {
         Ok(Comparison::Holds(_)) => "holds",
