@@ -141,7 +141,7 @@ pub(super) fn of_prepull(images: &Images) -> Result<BTreeSet<Access>, ManifestEr
 const EXEC: [AccessVerb; 2] = [AccessVerb::Get, AccessVerb::Create];
 
 fn of_fact(verb: &str, of: Subject) -> Option<Access> {
-    let verb = AccessVerb::parse(verb)?;
+    let verb = verb.parse::<AccessVerb>().ok()?;
     Some(match of {
         Subject::Path(path) => Access::Url {
             path: path.to_owned(),

@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn nothing_is_left_open() {
-        for of in PlacedPod::ALL {
+        for &of in PlacedPod::ALL {
             let pod = pod(of);
             let mut spec = pod["spec"].clone();
             spec["priorityClassName"].take();

@@ -730,7 +730,7 @@ mod tests {
 
     #[test]
     fn probers_are_found_under_the_name_they_are_applied_with() {
-        for kind in SourceKind::ALL {
+        for &kind in SourceKind::ALL {
             let build = WindowsBuild::SERVER_2019;
             let Some(fixture) = kind.prober() else {
                 continue;

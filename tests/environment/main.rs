@@ -212,7 +212,7 @@ impl Shared {
 
     /// How the healthy cluster was judged.
     fn print_counts(&self) {
-        for verdict in Verdict::ALL {
+        for &verdict in Verdict::ALL {
             let of = |outcome: &&Outcome| outcome.verdict == verdict;
             let count = self.healthy.values().filter(of).count();
             if count > 0 {

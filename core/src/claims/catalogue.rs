@@ -112,14 +112,12 @@ fn read_claim(decoder: &mut Decoder<'_>, node: &Node) -> Option<Claim> {
         }
         id
     });
-    let kind =
-        kind.and_then(|node| decoder.word(node, "kind", &Kind::ALL.map(Kind::as_str), Kind::parse));
+    let kind = kind.and_then(|node| decoder.member(node, "kind", Kind::ALL));
     let from = from.and_then(|node| {
-        let known = Document::ALL.map(Document::as_str);
         let items = decoder.list(node, "`from`")?;
         let documents: Vec<_> = items
             .iter()
-            .filter_map(|item| decoder.word(item, "document", &known, Document::parse))
+            .filter_map(|item| decoder.member(item, "document", Document::ALL))
             .collect();
         if items.is_empty() {
             decoder.report(node, "`from` names no document", None);

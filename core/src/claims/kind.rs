@@ -3,10 +3,13 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 /// What sort of statement a claim is; it decides how a comparison becomes a verdict.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Kind {
     /// Works on Windows.
     Capability,
@@ -23,29 +26,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Self; 6] = [
-        Self::Capability,
-        Self::Rejection,
-        Self::Limitation,
-        Self::Requirement,
-        Self::Advice,
-        Self::Evidence,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
-    /// The kind's word.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Capability => "capability",
-            Self::Rejection => "rejection",
-            Self::Limitation => "limitation",
-            Self::Requirement => "requirement",
-            Self::Advice => "advice",
-            Self::Evidence => "evidence",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+        self.into()
     }
 }
 
@@ -56,13 +40,17 @@ impl fmt::Display for Kind {
 }
 
 /// A document that makes a claim.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, Ord, PartialEq, PartialOrd, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Document {
     /// Windows containers in Kubernetes, 1.24.
+    #[strum(serialize = "concept-124")]
     Concept124,
     /// The same page and the user guide, 1.27.
+    #[strum(serialize = "concept-127")]
     Concept127,
     /// Intro to Windows support in Kubernetes, 1.14.
+    #[strum(serialize = "intro-114")]
     Intro114,
     /// Guide for running Windows containers in Kubernetes.
     Guide,
@@ -73,25 +61,10 @@ pub enum Document {
 }
 
 impl Document {
-    pub const ALL: [Self; 6] = [
-        Self::Concept124,
-        Self::Concept127,
-        Self::Intro114,
-        Self::Guide,
-        Self::Hybrid,
-        Self::Docs,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
-    /// The document's word in `from`.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Concept124 => "concept-124",
-            Self::Concept127 => "concept-127",
-            Self::Intro114 => "intro-114",
-            Self::Guide => "guide",
-            Self::Hybrid => "hybrid",
-            Self::Docs => "docs",
-        }
+        self.into()
     }
 
     pub fn title(self) -> &'static str {
@@ -103,11 +76,5 @@ impl Document {
             Self::Hybrid => "Hybrid cluster guide",
             Self::Docs => "current Kubernetes documentation and API source",
         }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|document| document.as_str() == word)
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use schemars::JsonSchema;
+use strum::{IntoStaticStr, VariantArray};
 
 use super::written::WrittenImages;
 use crate::document::{Decoder, Node, Place};
@@ -29,7 +30,7 @@ pub enum Image {
 }
 
 /// When a node pulls an image: `imagePullPolicy` of containers.
-#[derive(Clone, Copy, Debug, Default, Eq, JsonSchema, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, IntoStaticStr, JsonSchema, PartialEq, VariantArray)]
 pub enum PullPolicy {
     /// Where it is not there yet.
     #[default]
@@ -42,20 +43,11 @@ pub enum PullPolicy {
 
 impl PullPolicy {
     /// Every policy.
-    pub const ALL: [Self; 3] = [Self::IfNotPresent, Self::Always, Self::Never];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Kubernetes' word for it.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::IfNotPresent => "IfNotPresent",
-            Self::Always => "Always",
-            Self::Never => "Never",
-        }
-    }
-
-    /// The policy with this word.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|policy| policy.as_str() == word)
+        self.into()
     }
 }
 
@@ -286,10 +278,9 @@ pub(super) fn read(decoder: &mut Decoder<'_>, node: &Node) -> Option<WrittenImag
     );
     let [iis_tags, nano_server_tags, server_core_tags] = tags
         .map(|(key, node)| node.map_or_else(BTreeMap::new, |node| read_tags(decoder, node, key)));
-    let words = PullPolicy::ALL.map(PullPolicy::as_str);
     Some(WrittenImages {
         pull_policy: pull_policy
-            .and_then(|node| decoder.word(node, "pull-policy", &words, PullPolicy::parse)),
+            .and_then(|node| decoder.member(node, "pull-policy", PullPolicy::ALL)),
         pull_secrets: pull_secrets.map_or_else(Vec::new, |node| read_secrets(decoder, node)),
         mirror,
         agnhost,

@@ -4,12 +4,15 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 /// A set of rules for what counts against a cluster, by name.
 #[derive(
     Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize,
 )]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Profile {
     /// Only what is not as documented counts against a cluster.
     #[default]
@@ -44,7 +47,7 @@ pub enum Counts {
 
 impl Profile {
     /// Every profile.
-    pub const ALL: [Self; 3] = [Self::Default, Self::AirGapped, Self::Strict];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// What it changes: all of it, in this one place.
     pub const fn rules(self) -> Rules {
@@ -69,18 +72,7 @@ impl Profile {
 
     /// The profile's word.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Default => "default",
-            Self::AirGapped => "air-gapped",
-            Self::Strict => "strict",
-        }
-    }
-
-    /// The profile with this word.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|profile| profile.as_str() == word)
+        self.into()
     }
 }
 

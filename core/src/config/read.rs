@@ -50,9 +50,8 @@ fn read_root(decoder: &mut Decoder<'_>, root: &Node) -> Config {
     let select = fields.filled("select");
     let waivers = fields.filled("waivers");
     fields.finish(decoder);
-    let words = Profile::ALL.map(Profile::as_str);
     let written = Written {
-        profile: profile.and_then(|node| decoder.word(node, "profile", &words, Profile::parse)),
+        profile: profile.and_then(|node| decoder.member(node, "profile", Profile::ALL)),
         images: images
             .and_then(|node| images::read(decoder, node))
             .unwrap_or_default(),

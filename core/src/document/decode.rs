@@ -187,6 +187,20 @@ impl<'f> Decoder<'f> {
         None
     }
 
+    /// The one of `known` whose word the text is.
+    pub fn member<T: Copy + Into<&'static str>>(
+        &mut self,
+        node: &Node,
+        what: &str,
+        known: &[T],
+    ) -> Option<T> {
+        let words: Vec<&str> = known.iter().map(|&one| one.into()).collect();
+        self.word(node, what, &words, |text| {
+            let place = words.iter().position(|&word| word == text)?;
+            Some(known[place])
+        })
+    }
+
     /// The single `key: value` of a mapping that stands for one of several things.
     pub fn tagged<'n>(
         &mut self,

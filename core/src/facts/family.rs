@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use super::cluster::Facts;
 use super::known::Known;
@@ -11,13 +12,15 @@ use super::network::CniMode;
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum IpFamily {
     Ipv4,
     Ipv6,
 }
 
 impl IpFamily {
-    pub const ALL: [Self; 2] = [Self::Ipv4, Self::Ipv6];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     pub fn of(address: IpAddr) -> Self {
         match address {
@@ -28,10 +31,7 @@ impl IpFamily {
 
     /// The family's word, in lower case as names of objects need it.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Ipv4 => "ipv4",
-            Self::Ipv6 => "ipv6",
-        }
+        self.into()
     }
 
     /// The family of an address or a network as it is written.

@@ -1,6 +1,7 @@
 //! The network as far as the API tells: plugin, kube-proxy, DNS.
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -22,6 +23,8 @@ pub struct Cni {
 /// The HNS network type Windows pods are connected by (Kubernetes documentation, Windows networking).
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum CniMode {
     L2bridge,
     L2tunnel,
@@ -31,21 +34,11 @@ pub enum CniMode {
 }
 
 impl CniMode {
-    pub const ALL: [Self; 4] = [
-        Self::L2bridge,
-        Self::L2tunnel,
-        Self::Overlay,
-        Self::Transparent,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The mode's word.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::L2bridge => "l2bridge",
-            Self::L2tunnel => "l2tunnel",
-            Self::Overlay => "overlay",
-            Self::Transparent => "transparent",
-        }
+        self.into()
     }
 }
 

@@ -6,6 +6,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
 use serde::{Serialize, Serializer};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use super::check::{Check, Plan};
 use crate::facts::PoolName;
@@ -17,6 +18,8 @@ use crate::way::{
 /// A verb as authorisers know it.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[derive(EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum AccessVerb {
     /// One object, or a path.
     Get,
@@ -33,31 +36,10 @@ pub enum AccessVerb {
 }
 
 impl AccessVerb {
-    pub const ALL: [Self; 7] = [
-        Self::Get,
-        Self::List,
-        Self::Watch,
-        Self::Create,
-        Self::Update,
-        Self::Patch,
-        Self::Delete,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
-    /// The verb's word.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "get",
-            Self::List => "list",
-            Self::Watch => "watch",
-            Self::Create => "create",
-            Self::Update => "update",
-            Self::Patch => "patch",
-            Self::Delete => "delete",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|verb| verb.as_str() == word)
+        self.into()
     }
 }
 

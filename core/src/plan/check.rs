@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::claims::{ClaimId, Kind};
 use crate::facts::{IpFamily, NodeOrdinal, Pool, PoolName, WindowsBuild};
@@ -63,7 +64,10 @@ pub struct Point {
 }
 
 /// What a case is repeated over: the fields of a [`Point`], in the order in which ids name them.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(
+    Clone, Copy, Debug, EnumString, Eq, IntoStaticStr, Ord, PartialEq, PartialOrd, VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Axis {
     Pool,
     Source,
@@ -81,32 +85,10 @@ pub enum Axis {
 }
 
 impl Axis {
-    pub const ALL: [Self; 8] = [
-        Self::Pool,
-        Self::Source,
-        Self::To,
-        Self::Node,
-        Self::Workload,
-        Self::Container,
-        Self::Value,
-        Self::Family,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pool => "pool",
-            Self::Source => "source",
-            Self::To => "to",
-            Self::Node => "node",
-            Self::Workload => "workload",
-            Self::Container => "container",
-            Self::Value => "value",
-            Self::Family => "family",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|axis| axis.as_str() == word)
+        self.into()
     }
 }
 
@@ -141,7 +123,7 @@ impl Point {
 
     pub fn values(&self) -> impl Iterator<Item = (Axis, Cow<'_, str>)> {
         let of = |axis| Some((axis, self.on(axis)?));
-        Axis::ALL.into_iter().filter_map(of)
+        Axis::ALL.iter().copied().filter_map(of)
     }
 }
 

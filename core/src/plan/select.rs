@@ -199,11 +199,11 @@ impl Term {
     }
 
     fn read_value(key: &str, value: &str, at: &Place, suites: &Suites) -> Result<What, Diagnostic> {
-        let axis = Axis::parse(key);
+        let axis = key.parse::<Axis>().ok();
         if axis.is_none() && !OF_CLAIMS.contains(&key) {
             let known: Vec<_> = OF_CLAIMS
                 .into_iter()
-                .chain(Axis::ALL.map(Axis::as_str))
+                .chain(Axis::ALL.iter().map(|axis| axis.as_str()))
                 .collect();
             let message = format!("nothing is selected by `{key}=`");
             return Err(at.problem(message, Some(did_you_mean(key, &known))));
@@ -215,7 +215,7 @@ impl Term {
         let known: Option<Vec<_>> = match (axis, key) {
             (Some(axis), _) => known_values(axis, suites),
             (None, "area") => Some(suites.claims.iter().map(|claim| claim.id.area()).collect()),
-            (None, _) => Some(Kind::ALL.map(Kind::as_str).into()),
+            (None, _) => Some(Kind::ALL.iter().map(|kind| kind.as_str()).collect()),
         };
         if let Some(known) = known {
             is_known(key, &pattern, &known, at)?;
@@ -347,8 +347,8 @@ fn hit_id(pattern: &Pattern, id: &str) -> Hit {
 fn known_values(axis: Axis, suites: &Suites) -> Option<Vec<&str>> {
     match axis {
         Axis::Pool | Axis::To | Axis::Node => None,
-        Axis::Source => Some(SourceKind::ALL.map(SourceKind::as_str).into()),
-        Axis::Family => Some(IpFamily::ALL.map(IpFamily::as_str).into()),
+        Axis::Source => Some(SourceKind::ALL.iter().map(|one| one.as_str()).collect()),
+        Axis::Family => Some(IpFamily::ALL.iter().map(|one| one.as_str()).collect()),
         Axis::Workload | Axis::Container | Axis::Value => {
             let cases = suites.cases.iter();
             Some(cases.flat_map(|case| values_of(case, axis)).collect())
@@ -364,7 +364,7 @@ fn values_of(case: &Case, axis: Axis) -> Vec<&str> {
         Axis::Workload => over.workloads.iter().map(|one| one.as_str()).collect(),
         Axis::Container => over.containers.iter().map(|one| one.as_str()).collect(),
         Axis::Value => over.values.keys().map(String::as_str).collect(),
-        Axis::Family if over.families => IpFamily::ALL.map(IpFamily::as_str).into(),
+        Axis::Family if over.families => IpFamily::ALL.iter().map(|one| one.as_str()).collect(),
         Axis::Pool | Axis::To | Axis::Node | Axis::Family => Vec::new(),
     }
 }

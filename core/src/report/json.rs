@@ -214,7 +214,7 @@ struct ExitCode {
 fn counts(tally: &Tally) -> BTreeMap<&'static str, usize> {
     let verdicts = Verdict::ALL
         .into_iter()
-        .map(|verdict| (verdict.as_str(), tally.count(verdict)));
+        .map(|&verdict| (verdict.as_str(), tally.count(verdict)));
     verdicts.chain([(word(None), tally.unfinished)]).collect()
 }
 

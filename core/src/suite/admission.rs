@@ -151,12 +151,7 @@ fn read_exception(decoder: &mut Decoder<'_>, node: &Node) -> Option<Exception> {
     let kubernetes = kubernetes.and_then(|node| read_range(decoder, node));
     let workload = match workload {
         None => Some(None),
-        Some(node) => {
-            let known = Workload::ALL.map(Workload::as_str);
-            decoder
-                .word(node, "workload", &known, Workload::parse)
-                .map(Some)
-        }
+        Some(node) => decoder.member(node, "workload", Workload::ALL).map(Some),
     };
     let with_gmsa_webhook = match with_webhook {
         None => Some(false),

@@ -1,5 +1,7 @@
 //! The looks that must hold beside a case's own.
 
+use strum::IntoStaticStr;
+
 use super::case::read_name;
 use super::look::read_test;
 use crate::document::{Decoder, Node};
@@ -72,21 +74,14 @@ pub(super) fn check_role(
 }
 
 /// What a control leaves out of what its case sends, to be accepted then.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Without {
     Field,
     Os,
 }
 
 impl Without {
-    fn parse(word: &str) -> Option<Self> {
-        match word {
-            "field" => Some(Self::Field),
-            "os" => Some(Self::Os),
-            _ => None,
-        }
-    }
-
     /// The look of the control: accepted, where the case expects a refusal, and as the case does
     /// otherwise.
     pub fn look(self, test: &Test) -> Test {
@@ -144,7 +139,7 @@ pub(super) fn read_control(decoder: &mut Decoder<'_>, node: &Node) -> Option<Con
         Some(node) => {
             let word = "part that is left out";
             decoder
-                .word(node, word, &["field", "os"], Without::parse)
+                .member(node, word, &[Without::Field, Without::Os])
                 .map(Some)
         }
     };
@@ -183,10 +178,5 @@ pub(super) fn report_idle(decoder: &mut Decoder<'_>, node: &Node) {
 }
 
 fn read_source(decoder: &mut Decoder<'_>, node: &Node) -> Option<SourceKind> {
-    decoder.word(
-        node,
-        "source",
-        &SourceKind::ALL.map(SourceKind::as_str),
-        SourceKind::parse,
-    )
+    decoder.member(node, "source", SourceKind::ALL)
 }

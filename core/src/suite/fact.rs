@@ -43,7 +43,7 @@ fn read_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<Topic> {
     let topic = fields.required(decoder, "topic");
     let written = fields.optional("named");
     fields.finish(decoder);
-    let topic = topic.and_then(|node| decoder.word(node, "topic", &Topic::WORDS, Topic::parse));
+    let topic = topic.and_then(|node| decoder.word(node, "topic", Topic::WORDS, Topic::parse));
     let names = written.and_then(|node| texts(decoder, node, "`named`"));
     match (topic?, written) {
         (Topic::Images(_), None) => {
@@ -140,10 +140,8 @@ fn rules<T>(
 }
 
 fn read_labels(decoder: &mut Decoder<'_>, node: &Node) -> Option<FactExpect> {
-    let read = |decoder: &mut Decoder<'_>, node: &Node| {
-        let known = NodeLabel::ALL.map(NodeLabel::as_str);
-        decoder.word(node, "label", &known, NodeLabel::parse)
-    };
+    let read =
+        |decoder: &mut Decoder<'_>, node: &Node| decoder.member(node, "label", NodeLabel::ALL);
     rules(decoder, node, "`labels-agree`", read).map(FactExpect::LabelsAgree)
 }
 

@@ -61,14 +61,11 @@ fn read_fixture(
     node: &Node,
     looked_at: &[FixtureName],
 ) -> Option<FixtureName> {
-    let known: Vec<_> = looked_at.iter().map(|name| name.as_str()).collect();
-    decoder.word(node, "fixture for this look", &known, |word| {
-        FixtureName::parse(word).filter(|name| looked_at.contains(name))
-    })
+    decoder.member(node, "fixture for this look", looked_at)
 }
 
 fn read_http_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<HttpAsk> {
-    let (of, target) = read_target(decoder, node, "an http `ask`", &Target::ALL)?;
+    let (of, target) = read_target(decoder, node, "an http `ask`", Target::ALL)?;
     Some(HttpAsk { of, target })
 }
 
@@ -106,13 +103,7 @@ fn read_target(
         None => Some(None),
         Some(node) => read_fixture(decoder, node, &SERVING).map(Some),
     };
-    let known: Vec<_> = targets.iter().map(|target| target.as_str()).collect();
-    let target = target.and_then(|node| {
-        decoder.word(node, "target", &known, |word| {
-            Target::parse(word).filter(|target| targets.contains(target))
-        })
-    });
-    let target = target?;
+    let target = target.and_then(|node| decoder.member(node, "target", targets))?;
     match (of_node, target.is_of_a_fixture()) {
         (None, true) => {
             let hint = "add `of: win-webserver`".to_owned();

@@ -62,20 +62,8 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
         None => Some(Vec::new()),
         Some(node) => read_networks(decoder, node),
     };
-    let sources = read_axis(
-        decoder,
-        source,
-        "source",
-        &SourceKind::ALL,
-        SourceKind::as_str,
-    );
-    let workloads = read_axis(
-        decoder,
-        workload,
-        "workload",
-        &Workload::ALL,
-        Workload::as_str,
-    );
+    let sources = read_axis(decoder, source, "source", SourceKind::ALL);
+    let workloads = read_axis(decoder, workload, "workload", Workload::ALL);
     if let (Some(node), Some(sources)) = (node, &sources)
         && (sources.is_empty() || !sources.iter().all(|source| source.has_prober_per_node()))
     {
@@ -83,8 +71,7 @@ pub(super) fn read_over(decoder: &mut Decoder<'_>, node: &Node) -> Option<Over> 
         let hint = "write `source: [windows-pod]`; windows-node, linux-pod and linux-node may stand there, too";
         decoder.report(node, message, Some(hint.to_owned()));
     }
-    let all = &ContainerKind::ALL;
-    let containers = read_axis(decoder, container, "container", all, ContainerKind::as_str);
+    let containers = read_axis(decoder, container, "container", ContainerKind::ALL);
     let values = match value {
         None => Some(BTreeMap::new()),
         Some(node) => read_values(decoder, node),
@@ -205,12 +192,11 @@ const EACH_NODE: &str = "each";
 const ALL_FAMILIES: &str = "all";
 
 /// The values on one axis: a list of words, each once, or `all`.
-fn read_axis<T: Copy + PartialEq>(
+fn read_axis<T: Copy + PartialEq + Into<&'static str>>(
     decoder: &mut Decoder<'_>,
     node: Option<&Node>,
     axis: &str,
     all: &[T],
-    word: impl Fn(T) -> &'static str,
 ) -> Option<Vec<T>> {
     let Some(node) = node else {
         return Some(Vec::new());
@@ -218,14 +204,12 @@ fn read_axis<T: Copy + PartialEq>(
     if node.value == Value::Text("all".to_owned()) {
         return Some(all.to_vec());
     }
-    let known: Vec<_> = all.iter().copied().map(&word).collect();
-    let parse = |text: &str| all.iter().copied().find(|value| word(*value) == text);
     let mut values = Some(Vec::new());
     for item in decoder.list(node, &format!("`{axis}`"))? {
-        let value = decoder.word(item, axis, &known, parse);
+        let value = decoder.member(item, axis, all);
         match (&mut values, value) {
             (Some(values), Some(value)) if values.contains(&value) => {
-                let message = format!("{axis} `{}` stands here twice", word(value));
+                let message = format!("{axis} `{}` stands here twice", value.into());
                 decoder.report(item, message, Some("remove one".to_owned()));
             }
             (Some(values), Some(value)) => values.push(value),

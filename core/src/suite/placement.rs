@@ -23,8 +23,7 @@ fn read_ask(decoder: &mut Decoder<'_>, node: &Node) -> Option<PlacedPod> {
     let mut fields = decoder.fields(node, "a placement `ask`")?;
     let pod = fields.required(decoder, "pod");
     fields.finish(decoder);
-    let known = PlacedPod::ALL.map(PlacedPod::as_str);
-    pod.and_then(|node| decoder.word(node, "pod", &known, PlacedPod::parse))
+    pod.and_then(|node| decoder.member(node, "pod", PlacedPod::ALL))
 }
 
 fn read_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<PlacementExpect> {
@@ -42,12 +41,10 @@ fn read_expect(decoder: &mut Decoder<'_>, node: &Node) -> Option<PlacementExpect
     fields.finish(decoder);
     let value = value?;
     if key == "on" {
-        let known = Ground::ALL.map(Ground::as_str);
-        let ground = decoder.word(value, "ground", &known, Ground::parse);
+        let ground = decoder.member(value, "ground", Ground::ALL);
         ground.map(PlacementExpect::Placed)
     } else {
-        let known = Hindrance::EXPECTED.map(Hindrance::as_str);
-        let by = decoder.word(value, "hindrance", &known, Hindrance::parse);
+        let by = decoder.member(value, "hindrance", &Hindrance::EXPECTED);
         by.map(PlacementExpect::Pending)
     }
 }

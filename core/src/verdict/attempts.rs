@@ -268,7 +268,7 @@ mod tests {
         let told = Some((Recorded, false, counts(&[(Recorded, 2)])));
         assert_eq!(of(&[&[Recorded], &[Recorded]]), told);
         // Each verdict on the cluster has its place
-        for verdict in Verdict::ALL {
+        for &verdict in Verdict::ALL {
             assert_eq!(
                 WORST_FIRST.contains(&verdict),
                 verdict.is_conclusive(),

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::claims::Kind;
 use crate::text::printable;
@@ -11,6 +12,8 @@ use crate::way::{Comparison, Difference, FixtureKey, Trouble, TroubleKind};
 /// What a check came to.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Verdict {
     /// As documented.
     Pass,
@@ -31,29 +34,11 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    pub const ALL: [Self; 8] = [
-        Self::Pass,
-        Self::Fail,
-        Self::KnownLimitation,
-        Self::LimitationLifted,
-        Self::Warn,
-        Self::Recorded,
-        Self::Skip,
-        Self::Broken,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The verdict's word.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pass => "pass",
-            Self::Fail => "fail",
-            Self::KnownLimitation => "known-limitation",
-            Self::LimitationLifted => "limitation-lifted",
-            Self::Warn => "warn",
-            Self::Recorded => "recorded",
-            Self::Skip => "skip",
-            Self::Broken => "broken",
-        }
+        self.into()
     }
 
     /// Whether it is what a healthy cluster gives, so that there is no reason to look again.
@@ -526,7 +511,7 @@ mod tests {
         for control in &columns()[1..] {
             let holds = Comparison::Holds(difference());
             let controls = [Ok(&holds), control.as_ref()];
-            for kind in Kind::ALL {
+            for &kind in Kind::ALL {
                 let told = if kind == Kind::Evidence {
                     Recorded
                 } else {
@@ -542,7 +527,7 @@ mod tests {
 
     #[test]
     fn out_of_scope_a_limitation_is_a_capability() {
-        for kind in Kind::ALL {
+        for &kind in Kind::ALL {
             let expected = match kind {
                 Kind::Limitation => row(Kind::Capability, &[], &Scope::Within),
                 other => row(other, &[], &Scope::Within),
@@ -568,7 +553,7 @@ mod tests {
 
     #[test]
     fn a_verdict_is_shown_as_its_word() {
-        for verdict in Verdict::ALL {
+        for &verdict in Verdict::ALL {
             assert_eq!(verdict.to_string(), verdict.as_str());
             let read: Verdict = serde_json::from_value(verdict.as_str().into()).expect("known");
             assert_eq!(read, verdict);

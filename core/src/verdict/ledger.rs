@@ -341,9 +341,7 @@ fn read_network(decoder: &mut Decoder<'_>, node: &Node) -> Option<ScopedNetwork>
     let mode = fields.required(decoder, "mode");
     fields.finish(decoder);
     let product = product.and_then(|node| decoder.text(node, "`product`"));
-    let words = CniMode::ALL.map(CniMode::as_str);
-    let parse = |word: &str| CniMode::ALL.into_iter().find(|mode| mode.as_str() == word);
-    let mode = mode.and_then(|node| decoder.word(node, "mode", &words, parse));
+    let mode = mode.and_then(|node| decoder.member(node, "mode", CniMode::ALL));
     Some(ScopedNetwork {
         product: product?.to_owned(),
         mode: mode?,
@@ -359,12 +357,10 @@ fn read_signature(decoder: &mut Decoder<'_>, node: &Node) -> Option<Signature> {
         return None;
     }
     Some(if entry.key == "failure" {
-        let known = FailureClass::ALL.map(FailureClass::as_str);
-        let parse = |item| decoder.word(item, "failure class", &known, FailureClass::parse);
+        let parse = |item| decoder.member(item, "failure class", FailureClass::ALL);
         Signature::Failure(items.iter().filter_map(parse).collect())
     } else {
-        let known = StartFailure::ALL.map(StartFailure::as_str);
-        let parse = |item| decoder.word(item, "start failure", &known, StartFailure::parse);
+        let parse = |item| decoder.member(item, "start failure", StartFailure::ALL);
         Signature::NotStarted(items.iter().filter_map(parse).collect())
     })
 }

@@ -38,8 +38,8 @@ mod tests {
     use crate::verdict::Because;
     use crate::way::{Trouble, TroubleKind};
 
-    fn row(profile: Profile, flaky: bool) -> [Weight; 8] {
-        Verdict::ALL.map(|verdict| {
+    fn row(profile: Profile, flaky: bool) -> Vec<Weight> {
+        let weight = |&verdict: &Verdict| {
             let because = Because::Trouble(Trouble::new(TroubleKind::ExecTransport, "cut"));
             let conclusion = Conclusion {
                 verdict,
@@ -48,7 +48,8 @@ mod tests {
                 repeated: BTreeMap::new(),
             };
             weigh(&conclusion, profile)
-        })
+        };
+        Verdict::ALL.iter().map(weight).collect()
     }
 
     #[test]

@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn wherever_pods_look_from_a_curl_is_tried_by_its_full_path_without_a_search_path() {
-        for kind in SourceKind::ALL {
+        for &kind in SourceKind::ALL {
             let tried = candidates(kind);
             assert_eq!(tried.is_empty(), kind == SourceKind::Outside, "{kind:?}");
             let has = |curl: &Curl| kind.shell().is_none_or(|os| curl.os() == os);

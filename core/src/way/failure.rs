@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 /// How a connection or its answer failed.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum FailureClass {
     /// The name did not resolve.
     Dns,
@@ -29,43 +32,19 @@ pub enum FailureClass {
 }
 
 impl FailureClass {
-    pub const ALL: [Self; 10] = [
-        Self::Dns,
-        Self::Refused,
-        Self::Timeout,
-        Self::NoRoute,
-        Self::NotConnected,
-        Self::NoAnswer,
-        Self::Reset,
-        Self::Tls,
-        Self::HttpStatus,
-        Self::WrongAnswer,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The class's word.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Dns => "dns",
-            Self::Refused => "refused",
-            Self::Timeout => "timeout",
-            Self::NoRoute => "no-route",
-            Self::NotConnected => "not-connected",
-            Self::NoAnswer => "no-answer",
-            Self::Reset => "reset",
-            Self::Tls => "tls",
-            Self::HttpStatus => "http-status",
-            Self::WrongAnswer => "wrong-answer",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|class| class.as_str() == word)
+        self.into()
     }
 }
 
 /// How a start fails that a known limitation foretells.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum StartFailure {
     /// The image has no variant for the node's operating system and build.
     WrongPlatform,
@@ -74,18 +53,11 @@ pub enum StartFailure {
 }
 
 impl StartFailure {
-    pub const ALL: [Self; 2] = [Self::WrongPlatform, Self::WrongBuild];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The failure's word.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::WrongPlatform => "wrong-platform",
-            Self::WrongBuild => "wrong-build",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|class| class.as_str() == word)
+        self.into()
     }
 
     /// What it says of the image.

@@ -3,12 +3,15 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::facts::{NodeOrdinal, PoolName};
 
 /// Something that must stand before a check; closed.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum FixtureName {
     /// The run's namespaces with their service accounts; every other fixture needs it.
     Namespaces,
@@ -50,6 +53,7 @@ pub enum FixtureName {
     PolicyAllowed,
     /// Pods that are there to be placed.
     #[serde(untagged)]
+    #[strum(transparent)]
     Sched(SchedFixture),
 }
 
@@ -90,30 +94,7 @@ impl FixtureName {
 
     /// The fixture's word.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Namespaces => "namespaces",
-            Self::WinWebserver => "win-webserver",
-            Self::Iis => "iis",
-            Self::SlowStarter => "slow-starter",
-            Self::NanoServer => "nano-server",
-            Self::NodeSample => "node-sample",
-            Self::LinuxServer => "linux-server",
-            Self::UnboundPods => "unbound-pods",
-            Self::LinuxPodProber => "linux-pod-prober",
-            Self::WindowsPodProber => "windows-pod-prober",
-            Self::LinuxNodeProber => "linux-node-prober",
-            Self::WindowsNodeProber => "windows-node-prober",
-            Self::Ring => "ring",
-            Self::EachLinuxPod => "each-linux-pod",
-            Self::EachLinuxNode => "each-linux-node",
-            Self::EachWindowsNode => "each-windows-node",
-            Self::Alias => "alias",
-            Self::LoadBalancer => "load-balancer",
-            Self::Churn => "churn",
-            Self::PolicyDenied => "policy-denied",
-            Self::PolicyAllowed => "policy-allowed",
-            Self::Sched(fixture) => fixture.as_str(),
-        }
+        self.into()
     }
 
     pub fn parse(word: &str) -> Option<Self> {
@@ -254,7 +235,10 @@ pub enum Need {
 
 /// A fixture of pods that are there to be placed, one per Windows pool; closed. Its manifest is
 /// `manifests/sched/<word without sched->.yaml`.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(
+    Clone, Copy, Debug, Deserialize, Eq, Hash, IntoStaticStr, Ord, PartialEq, PartialOrd, Serialize,
+)]
+#[strum(prefix = "sched-", serialize_all = "kebab-case")]
 pub enum SchedFixture {
     /// Pods that a selector alone leads to the pool.
     #[serde(rename = "sched-selected")]
@@ -291,18 +275,7 @@ pub enum SchedFixture {
 impl SchedFixture {
     /// The fixture's word.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Selected => "sched-selected",
-            Self::Tolerant => "sched-tolerant",
-            Self::Intolerant => "sched-intolerant",
-            Self::RuntimeClass => "sched-runtime-class",
-            Self::OsAlone => "sched-os-alone",
-            Self::Unselected => "sched-unselected",
-            Self::Builds => "sched-builds",
-            Self::Mixed => "sched-mixed",
-            Self::Requests => "sched-requests",
-            Self::Preemption => "sched-preemption",
-        }
+        self.into()
     }
 
     /// Whether one of its pods may land on Linux, so that there has to be a Linux node.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::command::NotOn;
 use crate::text::bound;
@@ -12,6 +13,8 @@ const KEPT: usize = 4 << 10;
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum TroubleKind {
     /// The exec session broke before it ended.
     ExecTransport,
@@ -86,27 +89,7 @@ impl TroubleKind {
 
     /// The kind's word.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ExecTransport => "exec-transport",
-            Self::ExitStatusLost => "exit-status-lost",
-            Self::OutputTruncated => "output-truncated",
-            Self::UnrecognisedOutput => "unrecognised-output",
-            Self::ToolMissing => "tool-missing",
-            Self::NoView => "no-view",
-            Self::ImagePull => "image-pull",
-            Self::BuildMismatch => "build-mismatch",
-            Self::Unscheduled => "unscheduled",
-            Self::SandboxFailed => "sandbox-failed",
-            Self::Forbidden => "forbidden",
-            Self::Interfered => "interfered",
-            Self::Unauthenticated => "unauthenticated",
-            Self::Throttled => "throttled",
-            Self::ApiUnavailable => "api-unavailable",
-            Self::FixtureFailed => "fixture-failed",
-            Self::FixtureChanged => "fixture-changed",
-            Self::NotApplied => "not-applied",
-            Self::FactUnknown => "fact-unknown",
-        }
+        self.into()
     }
 }
 

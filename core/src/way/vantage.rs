@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use super::fixture::{FixtureKey, FixtureName};
 use crate::facts::{NodeOrdinal, Os, PoolName};
@@ -10,6 +11,8 @@ use crate::facts::{NodeOrdinal, Os, PoolName};
 /// A kind of place to look from.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum SourceKind {
     /// A pod on a Linux node.
     LinuxPod,
@@ -24,27 +27,10 @@ pub enum SourceKind {
 }
 
 impl SourceKind {
-    pub const ALL: [Self; 5] = [
-        Self::LinuxPod,
-        Self::WindowsPod,
-        Self::LinuxNode,
-        Self::WindowsNode,
-        Self::Outside,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
-    /// The kind's word.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::LinuxPod => "linux-pod",
-            Self::WindowsPod => "windows-pod",
-            Self::LinuxNode => "linux-node",
-            Self::WindowsNode => "windows-node",
-            Self::Outside => "outside",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+        self.into()
     }
 
     /// Whether it is a pod with an address of its own.
@@ -147,7 +133,7 @@ mod tests {
 
     #[test]
     fn pods_with_addresses_of_their_own_are_told_from_those_on_the_nodes() {
-        let pods = SourceKind::ALL.into_iter().filter(|kind| kind.is_pod());
+        let pods = SourceKind::ALL.iter().copied().filter(|kind| kind.is_pod());
         assert!(pods.eq([SourceKind::LinuxPod, SourceKind::WindowsPod]));
     }
 }

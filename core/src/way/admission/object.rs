@@ -2,10 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
+use strum::{IntoStaticStr, VariantArray};
 
 /// A kind of object that is a pod or carries the template of one.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Workload {
     Pod,
     /// apps/v1.
@@ -29,6 +32,8 @@ pub enum Workload {
 /// One of a pod's lists of containers.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum ContainerKind {
     Container,
     Init,
@@ -37,35 +42,11 @@ pub enum ContainerKind {
 }
 
 impl Workload {
-    pub const ALL: [Self; 9] = [
-        Self::Pod,
-        Self::Deployment,
-        Self::ReplicaSet,
-        Self::StatefulSet,
-        Self::DaemonSet,
-        Self::Job,
-        Self::CronJob,
-        Self::ReplicationController,
-        Self::PodTemplate,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The kind's word on an axis.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pod => "pod",
-            Self::Deployment => "deployment",
-            Self::ReplicaSet => "replica-set",
-            Self::StatefulSet => "stateful-set",
-            Self::DaemonSet => "daemon-set",
-            Self::Job => "job",
-            Self::CronJob => "cron-job",
-            Self::ReplicationController => "replication-controller",
-            Self::PodTemplate => "pod-template",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+        self.into()
     }
 
     /// `kind`, as in the API.
@@ -164,19 +145,11 @@ impl Workload {
 }
 
 impl ContainerKind {
-    pub const ALL: [Self; 3] = [Self::Container, Self::Init, Self::Ephemeral];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The kind's word on an axis.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Container => "container",
-            Self::Init => "init",
-            Self::Ephemeral => "ephemeral",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+        self.into()
     }
 
     /// The list, as in the API.
@@ -272,14 +245,6 @@ pub(super) fn merge(target: &mut Json, patch: &Json) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_of_kinds_read_back() {
-        for kind in ContainerKind::ALL {
-            assert_eq!(ContainerKind::parse(kind.as_str()), Some(kind));
-        }
-        assert_eq!(ContainerKind::parse("sidecar"), None);
-    }
 
     #[test]
     fn a_patch_is_merged_as_its_document_says() {

@@ -251,7 +251,8 @@ fn labels(node: &NodeFact) -> Vec<LabelSeen> {
     };
     let wanted = |label: &NodeLabel| node.os == Os::Windows || *label != NodeLabel::WindowsBuild;
     NodeLabel::ALL
-        .into_iter()
+        .iter()
+        .copied()
         .filter(wanted)
         .map(seen)
         .collect()

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use super::quantity::Quantity;
 use crate::facts::{Cni, CniMode, KubeProxy, Os, WindowsBuild};
@@ -126,28 +127,24 @@ pub struct LabelSeen {
 /// A label that the kubelet keeps.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr, VariantArray)]
 pub enum NodeLabel {
     /// `kubernetes.io/os`.
+    #[strum(serialize = "kubernetes.io/os")]
     Os,
     /// `kubernetes.io/arch`.
+    #[strum(serialize = "kubernetes.io/arch")]
     Arch,
     /// `node.kubernetes.io/windows-build`.
+    #[strum(serialize = "node.kubernetes.io/windows-build")]
     WindowsBuild,
 }
 
 impl NodeLabel {
-    pub const ALL: [Self; 3] = [Self::Os, Self::Arch, Self::WindowsBuild];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Os => "kubernetes.io/os",
-            Self::Arch => "kubernetes.io/arch",
-            Self::WindowsBuild => "node.kubernetes.io/windows-build",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|label| label.as_str() == word)
+        self.into()
     }
 
     pub(super) fn reported_as(self) -> &'static str {

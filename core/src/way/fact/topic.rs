@@ -1,10 +1,13 @@
 //! What can be asked of the facts; closed.
 
+use strum::{EnumString, IntoStaticStr, VariantNames};
+
 use std::fmt;
 
 /// What is asked of the facts. Topics about nodes are about those of the point's pool, or about
 /// all where the case has none.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, EnumString, Eq, IntoStaticStr, PartialEq, VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Topic {
     /// The nodes' well-known labels beside `status.nodeInfo`.
     Labels,
@@ -50,56 +53,11 @@ pub enum Topic {
 }
 
 impl Topic {
-    pub const WORDS: [&'static str; 21] = [
-        "labels",
-        "control-plane",
-        "usable-nodes",
-        "builds",
-        "runtimes",
-        "kubelets",
-        "taints",
-        "resources",
-        "memory-pressure",
-        "problem-detectors",
-        "images",
-        "provisioning",
-        "readiness",
-        "kernels",
-        "cni",
-        "vxlan",
-        "kube-proxy",
-        "dns",
-        "ip-families",
-        "pods-without-os",
-        "pods-without-requests",
-    ];
+    pub const WORDS: &'static [&'static str] = Self::VARIANTS;
 
     /// The topic with this word; that of images is still without names.
     pub fn parse(word: &str) -> Option<Self> {
-        Some(match word {
-            "labels" => Self::Labels,
-            "control-plane" => Self::ControlPlane,
-            "usable-nodes" => Self::UsableNodes,
-            "builds" => Self::Builds,
-            "runtimes" => Self::Runtimes,
-            "kubelets" => Self::Kubelets,
-            "taints" => Self::Taints,
-            "resources" => Self::Resources,
-            "memory-pressure" => Self::MemoryPressure,
-            "problem-detectors" => Self::ProblemDetectors,
-            "images" => Self::Images(Vec::new()),
-            "provisioning" => Self::Provisioning,
-            "readiness" => Self::Readiness,
-            "kernels" => Self::Kernels,
-            "cni" => Self::Cni,
-            "vxlan" => Self::Vxlan,
-            "kube-proxy" => Self::KubeProxy,
-            "dns" => Self::Dns,
-            "ip-families" => Self::IpFamilies,
-            "pods-without-os" => Self::PodsWithoutOs,
-            "pods-without-requests" => Self::PodsWithoutRequests,
-            _ => return None,
-        })
+        word.parse().ok()
     }
 
     /// Whether the run itself changes what is seen of it, as its pods pull images: then only what it
@@ -110,29 +68,7 @@ impl Topic {
 
     /// The topic's word.
     pub fn as_str(&self) -> &'static str {
-        match self {
-            Self::Labels => "labels",
-            Self::ControlPlane => "control-plane",
-            Self::UsableNodes => "usable-nodes",
-            Self::Builds => "builds",
-            Self::Runtimes => "runtimes",
-            Self::Kubelets => "kubelets",
-            Self::Taints => "taints",
-            Self::Resources => "resources",
-            Self::MemoryPressure => "memory-pressure",
-            Self::ProblemDetectors => "problem-detectors",
-            Self::Images(_) => "images",
-            Self::Provisioning => "provisioning",
-            Self::Readiness => "readiness",
-            Self::Kernels => "kernels",
-            Self::Cni => "cni",
-            Self::Vxlan => "vxlan",
-            Self::KubeProxy => "kube-proxy",
-            Self::Dns => "dns",
-            Self::IpFamilies => "ip-families",
-            Self::PodsWithoutOs => "pods-without-os",
-            Self::PodsWithoutRequests => "pods-without-requests",
-        }
+        self.into()
     }
 
     /// What may be expected of it besides that it is told, as spelled in a suite.
@@ -222,14 +158,14 @@ mod tests {
     #[test]
     fn words_read_back() {
         for word in Topic::WORDS {
-            assert_eq!(Topic::parse(word).map(|topic| topic.as_str()), Some(word));
+            assert_eq!(Topic::parse(word).map(|topic| topic.as_str()), Some(*word));
         }
         assert_eq!(Topic::parse("weather"), None);
     }
 
     #[test]
     fn only_images_are_changed_by_a_run() {
-        let topics = Topic::WORDS.into_iter().filter_map(Topic::parse);
+        let topics = Topic::WORDS.iter().filter_map(|word| Topic::parse(word));
         let changed: Vec<_> = topics.filter(Topic::is_changed_by_a_run).collect();
         let images = |topic: &Topic| matches!(topic, Topic::Images(_));
         assert!(
@@ -240,7 +176,7 @@ mod tests {
 
     #[test]
     fn each_topic_is_asked_for_in_words_of_its_own() {
-        let topics = Topic::WORDS.into_iter().filter_map(Topic::parse);
+        let topics = Topic::WORDS.iter().filter_map(|word| Topic::parse(word));
         let words: std::collections::BTreeSet<_> = topics.map(|topic| topic.to_string()).collect();
         assert_eq!(words.len(), Topic::WORDS.len());
         let images = Topic::Images(vec!["pause".to_owned(), "iis".to_owned()]);

@@ -1,10 +1,13 @@
 //! What of a fixture, or of what surrounds it, is asked.
 
+use strum::{IntoStaticStr, VariantArray};
+
 use crate::config::{Outside, Target as OutsideTarget};
 use crate::way::fixture::FixtureName;
 
 /// By which of a fixture's addresses and names it is asked.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Target {
     /// Each pod's own address.
     Pods,
@@ -13,6 +16,7 @@ pub enum Target {
     /// The same of the pods on other nodes.
     PodsOnOtherNodes,
     /// The same, and the port that Windows' samples serve at, which nothing else is told of.
+    #[strum(serialize = "port-80-on-other-nodes")]
     Port80OnOtherNodes,
     /// The Service's virtual address.
     ServiceIp,
@@ -59,65 +63,10 @@ pub enum Target {
 }
 
 impl Target {
-    pub const ALL: [Self; 24] = [
-        Self::Pods,
-        Self::PodsOnSameNode,
-        Self::PodsOnOtherNodes,
-        Self::Port80OnOtherNodes,
-        Self::ServiceIp,
-        Self::ServiceIpOnSameNode,
-        Self::EveryPodBehindServiceIp,
-        Self::ShortName,
-        Self::NamespacedName,
-        Self::FullName,
-        Self::NodePorts,
-        Self::NodePortsOfPool,
-        Self::NodePortsOfOtherNodes,
-        Self::OwnNodePort,
-        Self::SourceSeenByPods,
-        Self::Nodes,
-        Self::OutsideNames,
-        Self::OutsideAddresses,
-        Self::HeadlessName,
-        Self::Alias,
-        Self::LoadBalancer,
-        Self::PodsWithLongPayload,
-        Self::Itself,
-        Self::ItselfByService,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
-    /// The target's word.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pods => "pods",
-            Self::PodsOnSameNode => "pods-on-same-node",
-            Self::PodsOnOtherNodes => "pods-on-other-nodes",
-            Self::Port80OnOtherNodes => "port-80-on-other-nodes",
-            Self::ServiceIp => "service-ip",
-            Self::ServiceIpOnSameNode => "service-ip-on-same-node",
-            Self::EveryPodBehindServiceIp => "every-pod-behind-service-ip",
-            Self::ShortName => "short-name",
-            Self::NamespacedName => "namespaced-name",
-            Self::FullName => "full-name",
-            Self::NodePorts => "node-ports",
-            Self::NodePortsOfPool => "node-ports-of-pool",
-            Self::NodePortsOfOtherNodes => "node-ports-of-other-nodes",
-            Self::OwnNodePort => "own-node-port",
-            Self::SourceSeenByPods => "source-seen-by-pods",
-            Self::Nodes => "nodes",
-            Self::OutsideNames => "outside-names",
-            Self::OutsideAddresses => "outside-addresses",
-            Self::HeadlessName => "headless-name",
-            Self::Alias => "alias",
-            Self::LoadBalancer => "load-balancer",
-            Self::PodsWithLongPayload => "pods-with-long-payload",
-            Self::Itself => "itself",
-            Self::ItselfByService => "itself-by-service",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|target| target.as_str() == word)
+        self.into()
     }
 
     /// The fixtures that have to stand beside the one that is looked at.

@@ -499,7 +499,7 @@ fn what_is_expected_has_words() {
 
 #[test]
 fn the_fixtures_a_target_needs_are_those_its_name_is_made_of() {
-    for target in Target::ALL {
+    for &target in Target::ALL {
         let expected: &[_] = match target {
             Target::FullName | Target::HeadlessName => &[FixtureName::LinuxPodProber],
             Target::Alias => &[FixtureName::LinuxPodProber, FixtureName::Alias],

@@ -14,6 +14,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
+use strum::{IntoStaticStr, VariantArray};
 
 pub use pod::PlacedPod;
 pub use said::{Hindrance, KeptOff, Said};
@@ -35,7 +36,8 @@ pub struct PlacementAsk {
 }
 
 /// Where a pod should be.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Ground {
     /// On a node of the point's pool.
     Pool,
@@ -45,19 +47,11 @@ pub enum Ground {
 }
 
 impl Ground {
-    pub const ALL: [Self; 3] = [Self::Pool, Self::TaintedPool, Self::Linux];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The ground's word.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pool => "pool",
-            Self::TaintedPool => "tainted-pool",
-            Self::Linux => "linux",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|ground| ground.as_str() == word)
+        self.into()
     }
 }
 

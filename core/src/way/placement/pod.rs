@@ -1,9 +1,12 @@
 //! The pods whose placing is looked at, and the fixtures they stand in.
 
+use strum::{IntoStaticStr, VariantArray};
+
 use crate::way::fixture::SchedFixture;
 
 /// A pod that is there to be placed; closed.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum PlacedPod {
     /// Selects `kubernetes.io/os: windows`; may go to the pool and to Linux.
     ByOs,
@@ -36,45 +39,10 @@ pub enum PlacedPod {
 }
 
 impl PlacedPod {
-    pub const ALL: [Self; 14] = [
-        Self::ByOs,
-        Self::ByBuild,
-        Self::Tolerant,
-        Self::Selecting,
-        Self::Plain,
-        Self::ByRuntimeClass,
-        Self::OsAlone,
-        Self::Unselected,
-        Self::Fit,
-        Self::Unfit,
-        Self::Mixed,
-        Self::Small,
-        Self::AllCpu,
-        Self::AllMemory,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
-    /// The pod's name in its manifest.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ByOs => "by-os",
-            Self::ByBuild => "by-build",
-            Self::Tolerant => "tolerant",
-            Self::Selecting => "selecting",
-            Self::Plain => "plain",
-            Self::ByRuntimeClass => "by-runtime-class",
-            Self::OsAlone => "os-alone",
-            Self::Unselected => "unselected",
-            Self::Fit => "fit",
-            Self::Unfit => "unfit",
-            Self::Mixed => "mixed",
-            Self::Small => "small",
-            Self::AllCpu => "all-cpu",
-            Self::AllMemory => "all-memory",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|pod| pod.as_str() == word)
+        self.into()
     }
 
     pub fn fixture(self) -> SchedFixture {

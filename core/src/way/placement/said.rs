@@ -5,10 +5,13 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 /// What keeps a pod off nodes.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Hindrance {
     /// A taint that the pod does not tolerate.
     UntoleratedTaint,
@@ -31,19 +34,7 @@ impl Hindrance {
 
     /// The hindrance's word.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::UntoleratedTaint => "untolerated-taint",
-            Self::Selector => "selector",
-            Self::InsufficientCpu => "insufficient-cpu",
-            Self::InsufficientMemory => "insufficient-memory",
-            Self::Other => "other",
-        }
-    }
-
-    /// The hindrance with this word that can be expected.
-    pub fn parse(word: &str) -> Option<Self> {
-        let mut all = Self::EXPECTED.into_iter();
-        all.find(|hindrance| hindrance.as_str() == word)
+        self.into()
     }
 
     /// In the words of the scheduler's plugins: `tainttoleration`, `nodeaffinity`,
