@@ -80,14 +80,17 @@ fn complains(program: &str, file: &str, error: FileError) -> Ran {
     Ran::complains(format!("{program}: can't open '{file}': {why}\n"), 1)
 }
 
-/// `cat FILE`.
+/// `cat FILE`, or what is read.
 pub(super) fn read(call: &Call<'_>) -> Option<Started> {
-    let [file] = call.words()?;
-    Some(with(call, plain(file)?, Ran::prints, |error| match error {
-        // bb_simple_perror_msg of a read, not of an open
-        FileError::IsDirectory => Ran::complains("cat: read error: Is a directory\n", 1),
-        error => complains("cat", file, error),
-    }))
+    match call.args {
+        [] => Some(Started::Ended(Ran::prints(call.input))),
+        [file] => Some(with(call, plain(file)?, Ran::prints, |error| match error {
+            // bb_simple_perror_msg of a read, not of an open
+            FileError::IsDirectory => Ran::complains("cat: read error: Is a directory\n", 1),
+            error => complains("cat", file, error),
+        })),
+        _ => None,
+    }
 }
 
 /// `rm -f FILE`.

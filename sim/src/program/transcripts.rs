@@ -214,7 +214,7 @@ impl Transcript {
                 }
                 "-m" => format!("max-time = {}\n", value()),
                 "--connect-timeout" => format!("connect-timeout = {}\n", value()),
-                "-s" | "-sS" | "-SL" => continue,
+                "-q" | "-s" | "-sS" | "-SL" => continue,
                 url => format!("url = \"{url}\"\n"),
             });
         }
