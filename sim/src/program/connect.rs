@@ -19,14 +19,11 @@ pub(super) fn run(args: &[String], net: &dyn Net) -> Option<Ran> {
         _ => return None,
     };
     let to: SocketAddr = to.parse().ok()?;
-    let failed = match go::dial(net, to) {
-        Ok(_) => {
-            return Some(Ran {
-                took: Duration::from_millis(2),
-                ..Ran::default()
-            });
-        }
-        Err(failed) => failed,
+    let Err(failed) = go::dial(net, to) else {
+        return Some(Ran {
+            took: Duration::from_millis(2),
+            ..Ran::default()
+        });
     };
     let word = match (&failed.link, net.os()) {
         (Link::Refused, Os::Linux) => "REFUSED".to_owned(),

@@ -52,7 +52,7 @@ impl Scene {
             ..Table::new(Os::Linux)
         };
         for (_, page, on) in &pages {
-            table = table.page(LOCAL, port(on), page.clone());
+            table = table.page(LOCAL, port(on), *page);
         }
         table = table
             .peer(LOCAL, port(&mute), Speaks::Silence)
