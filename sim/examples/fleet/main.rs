@@ -157,7 +157,6 @@ async fn joined(address: &str, count: usize, pods: usize) -> Result<(), Trouble>
                 .map(|(number, pool)| NodeSpec::new(format!("node-{number}"), pool))
                 .collect(),
             outside: true,
-            metrics: false,
             ..Topology::hybrid()
         },
         faults: FaultPlan::default(),

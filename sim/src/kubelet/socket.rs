@@ -27,7 +27,6 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use super::server::{Body, boxed, text};
 use crate::clock;
 use crate::cluster::Cluster;
-use crate::listen::Seat;
 use crate::query::Query;
 
 const INPUT: u8 = 0;
@@ -141,10 +140,7 @@ pub(super) fn begin(
         return text(StatusCode::FORBIDDEN, "no WebSocket subprotocol in common");
     };
     let upgrade = hyper::upgrade::on(&mut request);
-    // The connection's future ends with the answer; its seat is taken until the session ends
-    let seat = request.extensions().get::<Seat>().cloned();
     cluster.spawn(async move {
-        let _seat = seat;
         match upgrade.await {
             Ok(upgraded) => serve(upgraded, asked, work).await,
             Err(error) => tracing::debug!(%error, "session is not upgraded"),

@@ -16,7 +16,6 @@ use tokio::io::copy_bidirectional;
 use super::ask::Ask;
 use super::refusal::Refusal;
 use super::serve::{Answer, Sent, Shared, refused};
-use crate::listen::Seat;
 use crate::lock::locked;
 use crate::loopback::{client, is_in_memory};
 use crate::world::Key;
@@ -116,9 +115,7 @@ pub(super) async fn answer(
     let mut response = client.send(onward).await.map_err(unreached)?;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let far = hyper::upgrade::on(&mut response);
-        let seat = request.extensions().get::<Seat>().cloned();
         shared.spawn(async move {
-            let _seat = seat;
             if let (Ok(near), Ok(far)) = (near.await, far.await) {
                 let (mut near, mut far) = (TokioIo::new(near), TokioIo::new(far));
                 // Whoever ends it, ends it for both

@@ -54,14 +54,6 @@ pub(super) fn answer(
                 .to_owned();
             bound(state, ask, &key, &node)
         }
-        Verb::Create if ask.subresource == "token" => {
-            let account = state.store.get(ask.kind, &key);
-            let account = account.ok_or_else(|| Refusal::not_found(ask.kind, &ask.name))?;
-            let mut request = json(body)?;
-            let uid = account["metadata"]["uid"].as_str().unwrap_or_default();
-            request["status"] = json!({"token": state.tokens.of(uid)});
-            Ok(told(StatusCode::CREATED, request.to_string()))
-        }
         Verb::Create if ask.subresource.is_empty() && ask.name.is_empty() => {
             let made = state.create(ask.kind, &ask.namespace, json(body)?, ask.dry_run())?;
             Ok(told(StatusCode::CREATED, made.encoded()))

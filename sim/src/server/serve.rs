@@ -19,7 +19,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::ask::{self, Ask, Asked, Verb};
-use super::rbac::{Access, User};
 use super::refusal::Refusal;
 use super::state::State;
 use super::{controllers, kubelet, objects, other, watch};
@@ -139,18 +138,8 @@ pub(super) async fn answer(shared: &Arc<Shared>, request: Request<impl Sent>) ->
 
 async fn answered(shared: &Arc<Shared>, request: Request<impl Sent>) -> Result<Answer, Refusal> {
     let uri = request.uri();
-    let user = User::of(request.headers(), &shared.state())?;
+    shared.state().token.check(request.headers())?;
     let asked = ask::read(request.method(), uri.path(), uri.query())?;
-    let accesses = match &asked {
-        Asked::Objects(ask) => Access::all_of(ask),
-        Asked::Other(parts) => {
-            let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-            vec![Access::of_path(request.method(), &parts)]
-        }
-    };
-    for access in &accesses {
-        user.must(&shared.state(), access)?;
-    }
     match asked {
         Asked::Objects(ask) if matches!(ask.subresource.as_str(), "exec" | "log") => {
             kubelet::answer(shared, &ask, request).await
@@ -169,7 +158,7 @@ async fn answered(shared: &Arc<Shared>, request: Request<impl Sent>) -> Result<A
             let body = whole(body).await?;
             is_readable(&head, &body)?;
             let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-            other::answer(shared, &user, &parts, &head, &body)
+            other::answer(shared, &parts, &head, &body)
         }
     }
 }
