@@ -2,7 +2,6 @@
 
 pub(crate) mod balancer;
 mod bind;
-mod contact;
 mod error;
 mod faults;
 mod leave;
@@ -11,7 +10,6 @@ mod register;
 #[cfg(test)]
 mod tests;
 
-pub use contact::Silence;
 pub use error::JoinError;
 pub use leave::LeaveError;
 pub use reach::Unreached;
@@ -27,7 +25,6 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::ListParams;
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
-use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -79,7 +76,6 @@ pub struct Joined {
     proxy: SocketAddr,
     /// Whether there is a load balancer of ours.
     balancer: bool,
-    contact: watch::Receiver<Option<Silence>>,
 }
 
 impl Joined {
@@ -130,13 +126,10 @@ impl Joined {
         }
         cluster.spawn(proxy::serve(Arc::clone(&cluster), outside));
         network::begin(&cluster);
-        let (tells, contact) = watch::channel(None);
-        cluster.spawn(contact::follow(cluster.client.clone(), tells));
         let joined = Self {
             cluster,
             proxy,
             balancer: topology.load_balancer,
-            contact,
         };
         // Before the names are known to be free, nothing that bears them is ours to remove
         let claimed = halt
@@ -227,11 +220,6 @@ impl Joined {
     /// Whether the API server reaches the kubelets, as far as that can be told.
     pub async fn reached(&self) -> Result<(), Unreached> {
         reach::reached(&self.cluster).await
-    }
-
-    /// Whether the API server answers: `None` while it does.
-    pub fn contact(&self) -> watch::Receiver<Option<Silence>> {
-        self.contact.clone()
     }
 
     /// Takes the nodes out of the cluster: the nodes, their leases, and at once all pods bound to

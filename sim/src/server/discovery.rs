@@ -46,15 +46,8 @@ pub(super) fn group(named: &str) -> Result<Value, Refusal> {
     Ok(group)
 }
 
-const VERBS: [&str; 8] = [
-    "create",
-    "delete",
-    "deletecollection",
-    "get",
-    "list",
-    "patch",
-    "update",
-    "watch",
+const VERBS: [&str; 7] = [
+    "create", "delete", "get", "list", "patch", "update", "watch",
 ];
 
 pub(super) fn resources(group: &str, version: &str) -> Result<Value, Refusal> {

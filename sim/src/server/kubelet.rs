@@ -52,15 +52,16 @@ impl Kubelets {
     }
 }
 
-/// What the kubelet calls what clients call otherwise.
-const RENAMED: [(&str, &str); 3] = [
+/// What of an exec's request is passed to the kubelet, and what it calls that.
+const OF_EXECS: [(&str, &str); 4] = [
     ("stdin", "input"),
     ("stdout", "output"),
     ("stderr", "error"),
+    ("command", "command"),
 ];
 
-/// What is passed to the kubelet of a log's request.
-const OF_LOGS: [&str; 8] = [
+/// The same of a log's request, which the kubelet calls alike.
+const OF_LOGS: [&str; 7] = [
     "follow",
     "previous",
     "sinceSeconds",
@@ -68,7 +69,6 @@ const OF_LOGS: [&str; 8] = [
     "timestamps",
     "tailLines",
     "limitBytes",
-    "stream",
 ];
 
 pub(super) async fn answer(
@@ -190,34 +190,27 @@ fn whereto(shared: &Shared, ask: &Ask) -> Result<(String, String), Refusal> {
             node["status"]["addresses"]
         ))
     })?;
-    let (root, query) = match ask.subresource.as_str() {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    let mut pass = |name: &str, named: &str| {
+        for value in ask.query.all(name) {
+            query.append_pair(named, &value);
+        }
+    };
+    let root = match ask.subresource.as_str() {
         "log" => {
-            let query = OF_LOGS.iter().filter_map(|name| {
-                let value = ask.query.first(name)?;
-                Some(format!("{name}={}", escaped(value)))
-            });
-            ("containerLogs", query.collect::<Vec<_>>())
+            OF_LOGS.iter().for_each(|name| pass(name, name));
+            "containerLogs"
         }
         other => {
-            let mut query: Vec<String> = RENAMED
-                .iter()
-                .filter(|(name, _)| ask.query.is_set(name))
-                .map(|(_, renamed)| format!("{renamed}=1"))
-                .collect();
-            let command = ask.query.all("command");
-            query.extend(
-                command
-                    .iter()
-                    .map(|part| format!("command={}", escaped(part))),
-            );
-            (other, query)
+            OF_EXECS.iter().for_each(|(name, named)| pass(name, named));
+            other
         }
     };
     let path = format!(
         "/{root}/{}/{}/{container}?{}",
         ask.namespace,
         ask.name,
-        query.join("&")
+        query.finish()
     );
     Ok((format!("{address}:{port}"), path))
 }
@@ -257,32 +250,5 @@ fn container(ask: &Ask, pod: &Value) -> Result<String, Refusal> {
                 several.join(" ")
             ))),
         },
-    }
-}
-
-fn escaped(text: &str) -> String {
-    let mut out = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                out.push(char::from(byte));
-            }
-            other => out.push_str(&format!("%{other:02X}")),
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::query::Query;
-
-    #[test]
-    fn what_is_escaped_is_read_again() {
-        for text in ["a b", "C:\\x&y=z", "+%é\n"] {
-            let query = Query::parse(Some(&format!("command={}", escaped(text)))).all("command");
-            assert_eq!(query, [text]);
-        }
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
@@ -14,7 +13,6 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Body as HttpBody;
 use serde_json::Value;
 use tokio::sync::Notify;
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -32,9 +30,6 @@ pub(super) type Answer = Response<Body>;
 
 /// The largest body (apiserver, `MaxRequestBodyBytes`).
 const LARGEST: usize = 3 * 1024 * 1024;
-
-/// How long a client may take to send a body.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What all connections share.
 pub(super) struct Shared {
@@ -172,14 +167,10 @@ async fn read(ask: &Ask, body: impl Sent) -> Result<Bytes, Refusal> {
 }
 
 async fn whole(body: impl Sent) -> Result<Bytes, Refusal> {
-    let collected = timeout(PATIENCE, Limited::new(body, LARGEST).collect()).await;
-    match collected {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
-            Err(Refusal::too_large())
-        }
-        Ok(Err(error)) => Err(Refusal::bad(error)),
-        Err(_) => Err(Refusal::bad("the body of the request does not end")),
+    match Limited::new(body, LARGEST).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(Refusal::too_large()),
+        Err(error) => Err(Refusal::bad(error)),
     }
 }
 
