@@ -22,9 +22,10 @@
 //!
 //! What it answers otherwise than a real one to what is asked there is listed, with reasons, in
 //! `tests/differential`. Left out:
-//! `PodSecurity` and quotas, validation beyond what `valid.rs` says, keeping accounts from granting
-//! more than they have, `continue`, ownership of fields but for applies, `port-forward`, `Endpoints`,
-//! indexed jobs, cron jobs, claims of volumes, and any storage beyond memory.
+//! `PodSecurity` and quotas, validation beyond what `valid.rs` says, roles and accounts other than the
+//! administrator, `continue`, `managedFields`, deletions in the foreground, of orphans and of collections,
+//! `attach`, `port-forward`, evictions, metrics, `Endpoints`, indexed jobs, cron jobs, claims of volumes, and
+//! any storage beyond memory.
 
 mod administrator;
 mod admission;

@@ -279,6 +279,11 @@ fn deletion(ask: &Ask, body: &Bytes) -> Result<Deletion, Refusal> {
     };
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let query = |name: &str| ask.query.first(name);
+    let propagation = options["propagationPolicy"].as_str();
+    let propagation = propagation.or(query("propagationPolicy"));
+    if propagation.is_some_and(|policy| policy != "Background") {
+        return Err(Refusal::unserved("deletions but in the background"));
+    }
     let grace = options["gracePeriodSeconds"].as_i64();
     let dry = options["dryRun"]
         .as_array()

@@ -52,15 +52,8 @@ struct Step {
 #[serde(rename_all = "kebab-case")]
 enum Action {
     Create(Value),
-    Patch {
-        object: String,
-        merge: Value,
-    },
-    /// The query of the request, as `propagationPolicy=Orphan`.
-    Delete {
-        object: String,
-        query: Option<String>,
-    },
+    Patch { object: String, merge: Value },
+    Delete { object: String },
 }
 
 #[derive(Debug, Deserialize)]

@@ -35,6 +35,8 @@ async fn what_is_created_is_there_until_it_is_deleted() {
     );
     let other = json!({"preconditions": {"uid": "other"}});
     assert_eq!(scene.delete(&path, other).await.0, 409);
+    let foreground = json!({"propagationPolicy": "Foreground"});
+    assert_eq!(scene.delete(&path, foreground).await.0, 501);
     let (code, status) = scene.delete(&path, json!({})).await;
     assert_eq!(
         (
