@@ -33,7 +33,7 @@ where
     cluster.spawn(async move {
         let api = Api::<K>::all(all.client.clone());
         follow(api, |change| {
-            all.change(|world| apply(world, change, &read))
+            all.change(|world| apply(world, change, &read));
         })
         .await;
     });

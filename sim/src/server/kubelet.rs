@@ -198,11 +198,15 @@ fn whereto(shared: &Shared, ask: &Ask) -> Result<(String, String), Refusal> {
     };
     let root = match ask.subresource.as_str() {
         "log" => {
-            OF_LOGS.iter().for_each(|name| pass(name, name));
+            for name in OF_LOGS {
+                pass(name, name);
+            }
             "containerLogs"
         }
         other => {
-            OF_EXECS.iter().for_each(|(name, named)| pass(name, named));
+            for (name, named) in OF_EXECS {
+                pass(name, named);
+            }
             other
         }
     };
