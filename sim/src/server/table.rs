@@ -109,7 +109,7 @@ fn columns(plural: &str) -> &'static [Column] {
             ),
             ("Type", false, Text("/type")),
             ("Reason", false, Text("/reason")),
-            ("Object", false, Text("/involvedObject/name")),
+            ("Object", false, Made(about)),
             ("Message", false, Text("/message")),
         ],
         _ => &[NAME, AGE],
@@ -210,6 +210,15 @@ fn ending(job: &Value) -> String {
     let ended = items(&job["status"]["conditions"])
         .find(|one| one["type"] == "Complete" || one["type"] == "Failed");
     ended.map_or_else(|| "Running".to_owned(), |end| text(&end["type"]))
+}
+
+fn about(event: &Value) -> String {
+    let object = &event["involvedObject"];
+    format!(
+        "{}/{}",
+        text(&object["kind"]).to_lowercase(),
+        text(&object["name"])
+    )
 }
 
 fn internal_address(node: &Value) -> String {
