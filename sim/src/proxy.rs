@@ -29,9 +29,6 @@ const MOST_HEADER: usize = 16 * 1024;
 /// How long it may take to.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How many clients are served at once; more wait.
-const MOST_CLIENTS: usize = 64;
-
 /// A listener on a free port of loopback.
 pub(crate) async fn listen() -> std::io::Result<Listener> {
     Listener::bind(Ipv4Addr::LOCALHOST, 0).await
@@ -40,14 +37,11 @@ pub(crate) async fn listen() -> std::io::Result<Listener> {
 /// Serves outside clients until the simulator stops.
 pub(crate) async fn serve(cluster: Arc<Cluster>, listener: Listener) {
     let turns = Arc::new(Turns::default());
-    let serves = |stream, seat| {
+    let serves = |stream| {
         let (all, turns) = (Arc::clone(&cluster), Arc::clone(&turns));
-        async move {
-            connection(&all, &turns, stream).await;
-            drop(seat);
-        }
+        async move { connection(&all, &turns, stream).await }
     };
-    listen::serve(|task| cluster.spawn(task), listener, MOST_CLIENTS, serves).await;
+    listen::serve(|task| cluster.spawn(task), listener, serves).await;
 }
 
 async fn connection(cluster: &Cluster, turns: &Turns, stream: Box<dyn Stream>) {

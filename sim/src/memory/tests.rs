@@ -21,7 +21,6 @@ fn matrix() -> Memory {
             .map(|pool| NodeSpec::new(pool.to_string(), pool))
             .to_vec(),
         outside: true,
-        metrics: false,
         ..Topology::hybrid()
     };
     let mut memory = Memory::new(&topology, 0);

@@ -432,7 +432,6 @@ async fn each_fault_changes_what_it_says_and_lifting_it_heals() {
         topology: Topology {
             nodes: nodes.collect(),
             outside: true,
-            metrics: false,
             ..Topology::hybrid()
         },
         faults: FaultPlan::default(),
