@@ -422,3 +422,5 @@ impl Test {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod transcripts;

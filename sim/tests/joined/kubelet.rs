@@ -184,11 +184,7 @@ async fn lines_are_told_while_their_programs_run() {
     }
     let token = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
     let namespace = said(&scene, &["exec", "linux", "--", "cat", token]).await;
-    let hosts = said(&scene, &["exec", "linux", "--", "cat", "/etc/hosts"]).await;
-    assert!(
-        hosts.ends_with("\tlinux\n") && !namespace.is_empty(),
-        "{hosts}"
-    );
+    assert!(!namespace.is_empty());
     scene.end().await;
 }
 
