@@ -7,10 +7,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use hybrid_sim::simulates;
+use hybrid_sim::{ImageOn, simulates};
 use serde_json::{Value as Json, json};
 use tree_sitter::{Node, Parser};
 use winconform_core::config::{Image, Images};
+use winconform_core::facts::WindowsBuild;
 
 /// Where tests find a control plane.
 const VARIABLE: &str = "WINCONFORM_TEST_KUBECONFIG";
@@ -71,9 +72,15 @@ fn words(list: &Json) -> Vec<String> {
         .collect()
 }
 
+/// A command line with the container that runs it.
+struct Line<'a> {
+    words: Vec<String>,
+    container: &'a Json,
+}
+
 /// The command lines that an object has its containers run, as they get them: the kubelet makes `$` of
 /// `$$`, but in hooks.
-fn command_lines(object: &Json) -> Vec<Vec<String>> {
+fn command_lines(object: &Json) -> Vec<Line<'_>> {
     let spec = pods_of(object);
     let kinds = ["containers", "initContainers", "ephemeralContainers"];
     let containers = kinds
@@ -81,11 +88,11 @@ fn command_lines(object: &Json) -> Vec<Vec<String>> {
         .filter_map(|kind| spec[kind].as_array())
         .flatten();
     let mut lines = Vec::new();
-    for own in containers {
-        let mut entry = [words(&own["command"]), words(&own["args"])].concat();
-        if own["command"].is_null() && !entry.is_empty() {
+    for container in containers {
+        let mut entry = [words(&container["command"]), words(&container["args"])].concat();
+        if container["command"].is_null() && !entry.is_empty() {
             // kubernetes, test/images/agnhost/Dockerfile, and its Dockerfile_windows
-            let image = own["image"].as_str().unwrap_or_default();
+            let image = container["image"].as_str().unwrap_or_default();
             assert!(
                 image.contains("agnhost"),
                 "{image} has an entry point of its own"
@@ -93,21 +100,28 @@ fn command_lines(object: &Json) -> Vec<Vec<String>> {
             entry.insert(0, "/agnhost".to_owned());
         }
         let probes = ["startupProbe", "readinessProbe", "livenessProbe"];
-        let probes = probes.map(|probe| words(&own[probe]["exec"]["command"]));
+        let probes = probes.map(|probe| words(&container[probe]["exec"]["command"]));
         let expanded = std::iter::once(entry).chain(probes).map(|line| {
             let words = line.iter().map(|word| word.replace("$$", "$"));
             words.collect()
         });
-        lines.extend(expanded);
-        let hooks = ["postStart", "preStop"].map(|hook| &own["lifecycle"][hook]);
-        lines.extend(hooks.map(|hook| words(&hook["exec"]["command"])));
+        let hooks = ["postStart", "preStop"].map(|hook| &container["lifecycle"][hook]);
+        let hooks = hooks.map(|hook| words(&hook["exec"]["command"]));
+        let all = expanded.chain(hooks).filter(|words| !words.is_empty());
+        lines.extend(all.map(|words| Line { words, container }));
     }
-    lines.retain(|line| !line.is_empty());
     lines
+}
+
+/// Whether a container of an object is a `HostProcess` container.
+fn is_host_process(object: &Json, container: &Json) -> bool {
+    let of = |spec: &Json| spec["securityContext"]["windowsOptions"]["hostProcess"] == true;
+    of(pods_of(object)) || of(container)
 }
 
 /// The scripts that an object hands to PowerShell.
 fn scripts(object: &Json) -> Vec<String> {
+    let lines = command_lines(object).into_iter().map(|line| line.words);
     let runs = |line: &Vec<String>| line[0].ends_with("powershell.exe");
     let script = |line: Vec<String>| {
         let is_flag = |word: &String| word.eq_ignore_ascii_case("-command");
@@ -117,7 +131,6 @@ fn scripts(object: &Json) -> Vec<String> {
             .expect("a script after -Command");
         line[at + 1..].join(" ")
     };
-    let lines = command_lines(object).into_iter();
     lines.filter(runs).map(script).collect()
 }
 
@@ -173,19 +186,56 @@ fn powershell_can_read_every_script() {
 
 #[test]
 fn every_command_line_of_a_manifest_is_simulated() {
+    let server_core = Images::default().of(Image::ServerCore, Some(WindowsBuild::SERVER_2022));
+    let server_core = server_core.expect("an image");
     let mut seen = 0;
     for manifest in manifests() {
         for object in objects(&manifest) {
-            for line in command_lines(&object) {
-                let words: Vec<_> = line.iter().map(String::as_str).collect();
+            for Line { words, container } in command_lines(&object) {
+                let words: Vec<_> = words.iter().map(String::as_str).collect();
+                let named = container["image"].as_str().expect("an image");
+                let reference = match named.strip_prefix("winconform/servercore") {
+                    // Which it is follows from the nodes
+                    Some(_) => &server_core,
+                    None => named,
+                };
                 let mut systems = systems(&object).into_iter();
-                let runs = systems.any(|windows| simulates(windows, &words));
-                assert!(runs, "{}: {line:?}", manifest.display());
+                let runs = systems.any(|windows| {
+                    let image = ImageOn {
+                        reference,
+                        windows,
+                        host_process: is_host_process(&object, container),
+                    };
+                    simulates(&image, &words, "")
+                });
+                assert!(runs, "{}: {words:?}", manifest.display());
                 seen += 1;
             }
         }
     }
     assert!(seen > 20, "{seen} command lines");
+}
+
+/// The images in which the tool runs commands.
+const SENT_INTO: [Image; 4] = [
+    Image::AgnhostLinux,
+    Image::WindowsProber,
+    Image::HostProcess,
+    Image::ServerCore,
+];
+
+/// Whether an image in which the tool runs commands has a command.
+fn is_simulated(windows: bool, words: &[&str], input: &str) -> bool {
+    let images = Images::default();
+    SENT_INTO.into_iter().any(|role| {
+        let reference = images.of(role, Some(WindowsBuild::SERVER_2022));
+        let image = ImageOn {
+            reference: &reference.expect("an image"),
+            windows,
+            host_process: role == Image::HostProcess,
+        };
+        simulates(&image, words, input)
+    })
 }
 
 #[test]
@@ -196,10 +246,13 @@ fn every_command_that_is_sent_is_simulated() {
     for form in forms {
         let (_, rest) = form.split_once(' ').expect(form);
         let (os, rest) = rest.split_once(' ').expect(form);
-        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Vec<String>>();
-        let argv = values.next().expect(form).expect(form);
+        let (argv, input) = match rest.split_once(" < ") {
+            Some((argv, input)) => (argv, serde_json::from_str(input).expect(form)),
+            None => (rest, String::new()),
+        };
+        let argv: Vec<String> = serde_json::from_str(argv).expect(form);
         let words: Vec<_> = argv.iter().map(String::as_str).collect();
-        assert!(simulates(os == "windows", &words), "{form}");
+        assert!(is_simulated(os == "windows", &words, &input), "{form}");
     }
 }
 
@@ -207,9 +260,11 @@ fn every_command_that_is_sent_is_simulated() {
 fn what_is_not_in_the_list_is_not_simulated() {
     for windows in [false, true] {
         for words in [["wget", "a"], ["cmd.exe", "/c"], ["sh", "-c"]] {
-            assert!(!simulates(windows, &words), "{words:?}");
+            assert!(!is_simulated(windows, &words, ""), "{words:?}");
         }
     }
+    // What reads a configuration gets one
+    assert!(!is_simulated(false, &["curl", "-q", "-K", "-"], ""));
 }
 
 #[test]

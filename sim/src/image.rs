@@ -28,18 +28,6 @@ pub(crate) enum Family {
     Component,
 }
 
-impl Family {
-    pub(crate) const ALL: [Self; 7] = [
-        Self::Agnhost,
-        Self::Servercore,
-        Self::Nanoserver,
-        Self::Iis,
-        Self::Busybox,
-        Self::Pause,
-        Self::HostProcessBase,
-    ];
-}
-
 /// An image that a node can run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Image {

@@ -2,17 +2,14 @@
 
 pub(crate) mod balancer;
 mod bind;
-mod contact;
 mod error;
 mod faults;
 mod leave;
-mod metrics;
 mod reach;
 mod register;
 #[cfg(test)]
 mod tests;
 
-pub use contact::Silence;
 pub use error::JoinError;
 pub use leave::LeaveError;
 pub use reach::Unreached;
@@ -28,9 +25,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::ListParams;
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
-use tokio::sync::watch;
 use tokio::time::timeout;
-use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
@@ -79,11 +74,8 @@ pub struct JoinOptions {
 pub struct Joined {
     cluster: Arc<Cluster>,
     proxy: SocketAddr,
-    /// Whether metrics are ours to remove.
-    metrics: bool,
     /// Whether there is a load balancer of ours.
     balancer: bool,
-    contact: watch::Receiver<Option<Silence>>,
 }
 
 impl Joined {
@@ -134,14 +126,10 @@ impl Joined {
         }
         cluster.spawn(proxy::serve(Arc::clone(&cluster), outside));
         network::begin(&cluster);
-        let (tells, contact) = watch::channel(None);
-        cluster.spawn(contact::follow(cluster.client.clone(), tells));
-        let mut joined = Self {
+        let joined = Self {
             cluster,
             proxy,
-            metrics: false,
             balancer: topology.load_balancer,
-            contact,
         };
         // Before the names are known to be free, nothing that bears them is ours to remove
         let claimed = halt
@@ -150,8 +138,7 @@ impl Joined {
         claimed.ok_or(JoinError::Interrupted)??;
         // Nor are pods of such nodes ours to run
         pods::watch::begin(&joined.cluster);
-        let metrics = topology.metrics.then_some(tls);
-        if let Err(error) = Box::pin(joined.arrive(halt, &version, metrics)).await {
+        if let Err(error) = Box::pin(joined.arrive(halt, &version)).await {
             // What was registered before the failure goes again; the failure is the news
             let Err(left) = Box::pin(joined.leave()).await else {
                 return Err(error);
@@ -169,13 +156,8 @@ impl Joined {
         Ok(joined)
     }
 
-    /// Makes the nodes known, and their metrics if there is TLS for these.
-    async fn arrive(
-        &mut self,
-        halt: &CancellationToken,
-        version: &str,
-        metrics: Option<TlsAcceptor>,
-    ) -> Result<(), JoinError> {
+    /// Makes the nodes known.
+    async fn arrive(&self, halt: &CancellationToken, version: &str) -> Result<(), JoinError> {
         let interrupted = || JoinError::Interrupted;
         let registering = Box::pin(register::register(&self.cluster, version, halt));
         unbroken(halt, registering)
@@ -183,18 +165,10 @@ impl Joined {
             .ok_or_else(interrupted)??;
         let settled = halt.run_until_cancelled(settle(&self.cluster)).await;
         settled.ok_or_else(interrupted)?;
-        let tidied = halt.run_until_cancelled(metrics::tidy(&self.cluster));
-        if let Err(error) = tidied.await.ok_or_else(interrupted)? {
-            tracing::warn!(%error, "whether a killed simulator's metrics are left is not known");
-        }
         if self.balancer {
             let beginning = Box::pin(balancer::begin(&self.cluster));
             let begun = unbroken(halt, beginning).await.ok_or_else(interrupted)?;
             begun.map_err(JoinError::Balancer)?;
-        }
-        if let Some(tls) = metrics {
-            let serving = Box::pin(metrics::serve(&self.cluster, tls, halt));
-            self.metrics = unbroken(halt, serving).await.ok_or_else(interrupted)?;
         }
         match halt.is_cancelled() {
             true => Err(JoinError::Interrupted),
@@ -248,19 +222,9 @@ impl Joined {
         reach::reached(&self.cluster).await
     }
 
-    /// Whether the API server answers: `None` while it does.
-    pub fn contact(&self) -> watch::Receiver<Option<Silence>> {
-        self.contact.clone()
-    }
-
     /// Takes the nodes out of the cluster: the nodes, their leases, and at once all pods bound to
     /// them.
     pub async fn leave(self) -> Result<(), LeaveError> {
-        // Before nobody answers for them any more
-        let unserved = match self.metrics {
-            true => timeout(LEAVING, metrics::remove(&self.cluster)).await,
-            false => Ok(Ok(())),
-        };
         self.cluster.stop.cancel();
         self.cluster.tasks.close();
         let leaving = async {
@@ -280,14 +244,7 @@ impl Joined {
             }
         };
         let left = timeout(LEAVING, leaving).await;
-        left.unwrap_or(Err(LeaveError::TimedOut))?;
-        match unserved {
-            Ok(unserved) => unserved.map_err(|source| LeaveError::Refused {
-                what: "the APIService of the metrics",
-                source,
-            }),
-            Err(_) => Err(LeaveError::TimedOut),
-        }
+        left.unwrap_or(Err(LeaveError::TimedOut))
     }
 }
 

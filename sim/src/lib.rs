@@ -14,7 +14,7 @@
 //! | the files of a container | `files.rs` |
 //! | what a connection comes to | `network.rs`, names in `names.rs` |
 //! | the same without an API server | `memory.rs` |
-//! | how clients outside come in | `proxy.rs`; how many at once: `listen.rs` |
+//! | how clients outside come in | `proxy.rs`, `listen.rs` |
 //! | which command lines containers know | `program/forms.rs`; when what they print comes: `play.rs` |
 //! | exec, logs and statistics | `kubelet/`; what is kept of a log: `log.rs` |
 //! | all of it in memory, in a time of its own | `loopback.rs` |
@@ -59,10 +59,10 @@ pub use fault::{
     FaultInfo, FaultKind, FaultPlan, FaultSet, FaultSwitch, Misfit, Parameter, Place, ProductFault,
     TimedFault, UnknownFault,
 };
-pub use join::{JoinError, JoinOptions, Joined, LeaveError, Silence, Unreached, join};
+pub use join::{JoinError, JoinOptions, Joined, LeaveError, Unreached, join};
 pub use kubelet::ServingError;
 pub use loopback::{InMemory, Stream, connect};
-pub use program::simulates;
+pub use program::{ImageOn, simulates};
 pub use topology::{
     Build, IpFamilies, NamedTopology, NetworkMode, NetworkSpec, NodeSpec, Os, Pool, TaintSpec,
     Topology, UnknownPool,

@@ -17,41 +17,21 @@ use crate::network::{self, Origin, Outcome, Request};
 use crate::topology::Os;
 use crate::world::{Told, World};
 
-/// What is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "no program asks for records of one type yet")
-)]
-pub(crate) enum RecordType {
-    A,
-    Aaaa,
-    /// A and AAAA in one, as whoever wants to connect asks: two questions side by side.
-    Host,
-    Srv,
-    Ptr,
-}
-
 /// How a program completes names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resolver {
     /// The system's: libc's, or Windows' DNS client (curl's too). musl's has times
     /// of its own, and no program here uses it.
     System,
-    /// Go's own on Linux: it goes on to the next form of a name where nobody answers.
-    Go,
     /// c-ares', in some builds of curl on Linux.
     Cares,
 }
 
-/// A lookup.
+/// A lookup of the addresses of both families, two questions side by side.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Query<'a> {
     pub(crate) name: &'a str,
-    pub(crate) record: RecordType,
     pub(crate) by: Resolver,
-    /// The server, where it is named.
-    pub(crate) server: Option<IpAddr>,
     /// Turns the order of several addresses.
     pub(crate) turn: u64,
 }
@@ -61,9 +41,7 @@ impl<'a> Query<'a> {
     pub(crate) fn address(name: &'a str) -> Self {
         Self {
             name,
-            record: RecordType::Host,
             by: Resolver::System,
-            server: None,
             turn: 0,
         }
     }
@@ -83,29 +61,12 @@ pub(crate) struct Lookup {
 /// What a DNS server says, or that it does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// The records of the last name asked for.
-    Found(Vec<Data>),
-    /// NXDOMAIN.
+    /// The addresses of the last name asked for.
+    Found(Vec<IpAddr>),
+    /// No form of the name has any.
     NoSuchName,
-    /// The name is known, and has nothing of that type.
-    NoData,
     /// Nobody answers.
     TimedOut,
-}
-
-/// One record's data.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Data {
-    /// Of A and AAAA.
-    Address(IpAddr),
-    /// Of CNAME and PTR, without a dot at the end.
-    Name(String),
-    /// Of SRV; its priority is 0.
-    Srv {
-        weight: u16,
-        port: u16,
-        target: String,
-    },
 }
 
 /// What an ordinary answer takes.
@@ -191,13 +152,10 @@ fn complete(settings: &mut Settings, told: &Told) {
     settings.ndots = told.ndots.unwrap_or(settings.ndots);
 }
 
-/// Asks for the records of a name.
+/// Asks for the addresses of a name.
 pub(crate) fn lookup(world: &World, from: &Origin, query: &Query<'_>) -> Lookup {
     let settings = settings(world, from);
-    let servers = match query.server {
-        Some(server) => vec![server],
-        None => settings.servers.clone(),
-    };
+    let servers = &settings.servers;
     let os = os(world, from);
     let delays: Vec<Option<Duration>> = servers
         .iter()
@@ -214,34 +172,25 @@ pub(crate) fn lookup(world: &World, from: &Origin, query: &Query<'_>) -> Lookup 
         given.took += heard.after;
         given.asked.push(name.clone());
         let Some(server) = heard.server.map(|at| servers[at]) else {
-            // net/dnsclient_unix.go, `goLookupIPCNAMEOrder`: only a strict resolver stops here
-            if query.by == Resolver::Go && os == Os::Linux {
-                continue;
-            }
             break;
         };
         given.server = Some(server);
-        given.answer = zone::answer(world, server, &name, query.record, query.turn);
-        // A name that exists without such a record may still be completed otherwise
-        if !matches!(given.answer, Answer::NoSuchName | Answer::NoData) {
-            break;
+        let mut found = zone::answer(world, server, &name, query.turn);
+        given.answer = Answer::NoSuchName;
+        // What has nothing may still be completed otherwise
+        if found.is_empty() {
+            continue;
         }
+        let is_own = zone::is_cluster(world, server) && zone::within(world, &name).is_some();
+        if is_own && suffers(world, from, FaultKind::DnsWrongAddress) {
+            zone::lie(&mut found);
+        }
+        given.answer = Answer::Found(found);
+        break;
     }
     if given.asked.is_empty() {
         // An empty name is nobody's business
         given.answer = Answer::NoSuchName;
-    }
-    if given
-        .server
-        .is_some_and(|server| zone::is_cluster(world, server))
-        && suffers(world, from, FaultKind::DnsWrongAddress)
-        && let Answer::Found(data) = &mut given.answer
-        && given
-            .asked
-            .last()
-            .is_some_and(|name| zone::is_own(world, name))
-    {
-        zone::lie(data);
     }
     given
 }
@@ -253,49 +202,22 @@ pub(crate) fn resolve(
     from: &Origin,
     query: &Query<'_>,
 ) -> Result<(Vec<IpAddr>, Duration), Lookup> {
-    let wanted = |address: &IpAddr| match query.record {
-        RecordType::A => address.is_ipv4(),
-        RecordType::Aaaa => address.is_ipv6(),
-        _ => true,
-    };
-    let known = |mut addresses: Vec<IpAddr>| {
-        addresses.retain(wanted);
-        let nothing = || Lookup {
-            server: None,
-            asked: Vec::new(),
-            answer: Answer::NoData,
-            took: Duration::ZERO,
-        };
-        let some = !addresses.is_empty();
-        some.then_some((addresses, Duration::ZERO))
-            .ok_or_else(nothing)
-    };
     let name = query.name;
     let literal = name.trim_start_matches('[').trim_end_matches(']');
     if let Ok(address) = literal.parse() {
-        return known(vec![address]);
+        return Ok((vec![address], Duration::ZERO));
     }
     if name.eq_ignore_ascii_case("localhost") {
         let own = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
-        return known(own.to_vec());
+        return Ok((own.to_vec(), Duration::ZERO));
     }
-    let lookup = lookup(world, from, query);
-    let Answer::Found(data) = &lookup.answer else {
+    let mut lookup = lookup(world, from, query);
+    let Answer::Found(addresses) = &mut lookup.answer else {
         return Err(lookup);
     };
-    let mut addresses: Vec<IpAddr> = data
-        .iter()
-        .filter_map(|data| match data {
-            Data::Address(address) => Some(*address),
-            _ => None,
-        })
-        .collect();
     let has_ipv6 = network::has_ipv6(world, from);
     addresses.sort_by_key(|address| rank(*address, has_ipv6));
-    match addresses.is_empty() {
-        true => Err(lookup),
-        false => Ok((addresses, lookup.took)),
-    }
+    Ok((std::mem::take(addresses), lookup.took))
 }
 
 /// RFC 6724, section 6, rules 1 and 6 with the table of section 2.1: what cannot be reached is last,
@@ -331,11 +253,6 @@ fn suffers(world: &World, from: &Origin, kind: FaultKind) -> bool {
 /// The complete names to ask for, in turn.
 fn candidates(settings: &Settings, os: Os, query: &Query<'_>) -> Vec<String> {
     let name = query.name.to_ascii_lowercase();
-    if query.record == RecordType::Ptr
-        && let Ok(address) = name.parse()
-    {
-        return vec![zone::reversed(address)];
-    }
     if name.is_empty() {
         return Vec::new();
     }
@@ -351,7 +268,7 @@ fn candidates(settings: &Settings, os: Os, query: &Query<'_>) -> Vec<String> {
     match (query.by, os) {
         // dns-pod-service.md: Windows takes a name with a dot for complete. With more suffixes than
         // one, which only the fault `partial-names-resolve` gives it, it goes on to them
-        (Resolver::System | Resolver::Go, Os::Windows) if dots > 0 => {
+        (Resolver::System, Os::Windows) if dots > 0 => {
             let completed = completed.filter(|_| settings.searches.len() > 1);
             as_it_is.chain(completed).collect()
         }

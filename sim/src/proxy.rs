@@ -11,9 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderName};
 use http::request::Parts;
-use http::{HeaderValue, Method, Response, StatusCode};
+use http::{Method, Response, StatusCode};
 use http_body_util::Full;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -21,7 +20,6 @@ use hyper_util::rt::TokioIo;
 use crate::cluster::Cluster;
 use crate::listen;
 use crate::loopback::{Listener, Stream};
-use crate::program::http::{Answer, Asked, PLAIN};
 use crate::program::outside::{self, Reply};
 use crate::program::{Turns, View};
 
@@ -31,9 +29,6 @@ const MOST_HEADER: usize = 16 * 1024;
 /// How long it may take to.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How many clients are served at once; more wait.
-const MOST_CLIENTS: usize = 64;
-
 /// A listener on a free port of loopback.
 pub(crate) async fn listen() -> std::io::Result<Listener> {
     Listener::bind(Ipv4Addr::LOCALHOST, 0).await
@@ -42,14 +37,11 @@ pub(crate) async fn listen() -> std::io::Result<Listener> {
 /// Serves outside clients until the simulator stops.
 pub(crate) async fn serve(cluster: Arc<Cluster>, listener: Listener) {
     let turns = Arc::new(Turns::default());
-    let serves = |stream, seat| {
+    let serves = |stream| {
         let (all, turns) = (Arc::clone(&cluster), Arc::clone(&turns));
-        async move {
-            connection(&all, &turns, stream).await;
-            drop(seat);
-        }
+        async move { connection(&all, &turns, stream).await }
     };
-    listen::serve(|task| cluster.spawn(task), listener, MOST_CLIENTS, serves).await;
+    listen::serve(|task| cluster.spawn(task), listener, serves).await;
 }
 
 async fn connection(cluster: &Cluster, turns: &Turns, stream: Box<dyn Stream>) {
@@ -97,29 +89,15 @@ pub(crate) fn answer(view: &View<'_>, head: &Parts) -> Response<Full<Bytes>> {
     let path = uri
         .path_and_query()
         .map_or("/", http::uri::PathAndQuery::as_str);
-    let headers = head.headers.iter().map(|(name, value)| {
-        let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
-        (name.as_str().to_owned(), value)
-    });
-    let asked = Asked {
-        method: method.to_string(),
-        path: path.to_owned(),
-        // What it tells the proxy alone
-        headers: headers
-            .filter(|(name, _)| name != "proxy-connection")
-            .collect(),
-        body: String::new(),
-    };
-    reached(view, (address, port), &asked)
+    reached(view, (address, port), path)
 }
 
-fn reached(
-    view: &View<'_>,
-    (address, port): (IpAddr, u16),
-    asked: &Asked,
-) -> Response<Full<Bytes>> {
-    let (status, why) = match outside::ask(view, (address, port), asked) {
-        Reply::Answer(answer) => return passed_on(answer),
+fn reached(view: &View<'_>, (address, port): (IpAddr, u16), path: &str) -> Response<Full<Bytes>> {
+    let (status, why) = match outside::ask(view, (address, port), path) {
+        Reply::Answer(answer) => {
+            let status = StatusCode::from_u16(answer.status);
+            return said(status.unwrap_or(StatusCode::BAD_GATEWAY), answer.body);
+        }
         Reply::Refused => (StatusCode::BAD_GATEWAY, "refused"),
         Reply::NoRoute => (StatusCode::BAD_GATEWAY, "no route"),
         Reply::Reset => (StatusCode::BAD_GATEWAY, "reset"),
@@ -129,29 +107,9 @@ fn reached(
     said(status, format!("connection to {address}:{port}: {why}"))
 }
 
-fn passed_on(answer: Answer) -> Response<Full<Bytes>> {
-    let plain = answer.sniffed.then(|| (CONTENT_TYPE, PLAIN.to_owned()));
-    let headers = answer.headers.into_iter().filter_map(|(name, value)| {
-        let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
-        Some((name, value))
-    });
-    let headers: Vec<_> = headers.chain(plain).collect();
-    let mut response = Response::new(Full::new(Bytes::from(answer.body)));
-    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::BAD_GATEWAY);
-    for (name, value) in headers {
-        // Of what a client wrote into its request
-        if let Ok(value) = HeaderValue::from_str(&value) {
-            response.headers_mut().insert(name, value);
-        }
-    }
-    response
-}
-
 fn said(status: StatusCode, body: String) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() = status;
-    let plain = HeaderValue::from_static(PLAIN);
-    response.headers_mut().insert(CONTENT_TYPE, plain);
     response
 }
 
@@ -299,6 +257,7 @@ mod tests {
             let listening = BTreeMap::from([(8080, Page::Netexec)]);
             let own = Pod {
                 listening: listening.clone(),
+                listening_udp: BTreeMap::from([(8081, Page::Netexec)]),
                 ..Pod::new("lin", [10, 244, 1, 5], named)
             };
             let host = Pod {
@@ -330,19 +289,12 @@ mod tests {
         for (request, seen) in [
             (format!("{service}/hostname"), "calls-itself"),
             (
-                format!("{service}/dial?host=10.244.1.5&port=8080&request=hostname"),
+                format!(
+                    "{service}/dial?host=10.244.1.5&port=8081&protocol=udp&request=hostname&tries=1"
+                ),
                 "\"responses\":[\"calls-itself\"]",
             ),
-            (
-                format!("{service}/redirect?location=/echo"),
-                "location: /echo\r\n",
-            ),
-            (format!("{service}/header?key=connection"), "\r\n\r\nclose"),
             (format!("GET http://{linux}:8080/hostname"), "\r\n\r\nlin"),
-            (
-                format!("GET http://{linux}:8080/serverport"),
-                "\r\n\r\n8080",
-            ),
         ] {
             let answer = ask(proxy, &request).await;
             assert!(answer.contains(seen), "{request}: {answer}");

@@ -22,8 +22,6 @@ pub struct Topology {
     pub ip_families: IpFamilies,
     /// Whether anything outside the cluster answers.
     pub outside: bool,
-    /// Whether `metrics.k8s.io` is served, unless the cluster has it already.
-    pub metrics: bool,
     /// Whether Services of type LoadBalancer are given addresses, at which clients outside are
     /// answered.
     pub load_balancer: bool,

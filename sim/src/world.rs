@@ -127,7 +127,7 @@ impl Pod {
             Protocol::Udp => self.listening_udp.get(&port),
             Protocol::Icmp => None,
         }
-        .cloned()
+        .copied()
     }
 }
 

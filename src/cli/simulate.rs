@@ -166,33 +166,8 @@ async fn stay(
         screen.complain(&format!("warning: {}\n", printable(&unreached.to_string())));
     }
     screen.complain("Ctrl-C removes them.\n");
-    halt.run_until_cancelled(tell_of_silence(&joined, screen))
-        .await;
+    halt.cancelled().await;
     Ok(Some(joined))
-}
-
-/// Says when the API server has gone silent, and when it answers again.
-async fn tell_of_silence(joined: &Joined, screen: &Screen) {
-    let mut contact = joined.contact();
-    let mut before = None;
-    while contact.changed().await.is_ok() {
-        let now = contact.borrow_and_update().clone();
-        let words = match (&now, &before) {
-            (Some(silence), _) => format!(
-                "the API server has not answered since {}: {}; the nodes go on trying",
-                silence.since,
-                printable(&silence.why)
-            ),
-            (None, Some(since)) => {
-                format!("the API server answers again; it had not since {since}")
-            }
-            (None, None) => continue,
-        };
-        screen.complain(&format!("warning: {words}\n"));
-        before = now.map(|silence| silence.since);
-    }
-    // The nodes have gone with the other end: the signal is what is waited for
-    std::future::pending::<()>().await;
 }
 
 /// Every fault with its parameter and what it does.

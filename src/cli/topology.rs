@@ -81,7 +81,6 @@ fn empty() -> Topology {
         nodes: Vec::new(),
         ip_families: IpFamilies::default(),
         outside: true,
-        metrics: false,
         load_balancer: false,
     }
 }
@@ -123,7 +122,6 @@ impl Reader<'_, '_> {
             return;
         };
         let outside = fields.optional("outside");
-        let metrics = fields.optional("metrics");
         let balancer = fields.optional("load-balancer");
         let families = fields.optional("ip-families");
         let network = fields.optional("network");
@@ -131,9 +129,6 @@ impl Reader<'_, '_> {
         fields.finish(self.decoder);
         if let Some(node) = outside {
             topology.outside = self.flag(node, "`outside`").unwrap_or(true);
-        }
-        if let Some(node) = metrics {
-            topology.metrics = self.flag(node, "`metrics`").unwrap_or(false);
         }
         if let Some(node) = balancer {
             topology.load_balancer = self.flag(node, "`load-balancer`").unwrap_or(false);
@@ -483,7 +478,7 @@ mod tests {
 
     #[test]
     fn a_file_with_everything() {
-        let text = "outside: false\nmetrics: true\nload-balancer: true\nip-families: [IPv4, IPv6]\nnetwork: {mode: overlay, policies: true}\nnodes:\n\
+        let text = "outside: false\nload-balancer: true\nip-families: [IPv4, IPv6]\nnetwork: {mode: overlay, policies: true}\nnodes:\n\
                     - name: lin\n  pool: linux\n\
                     - name: win\n  pool: windows-2025\n  count: 2\n  cpus: 8\n  memory: 32Gi\n  \
                     labels: {example.com/disk: ssd, empty: \"\"}\n  \
@@ -498,13 +493,8 @@ mod tests {
             .map(|node| node.name.as_str())
             .collect();
         assert_eq!(
-            (
-                names,
-                topology.outside,
-                topology.metrics,
-                topology.load_balancer
-            ),
-            (vec!["lin", "win-1", "win-2"], false, true, true)
+            (names, topology.outside, topology.load_balancer),
+            (vec!["lin", "win-1", "win-2"], false, true)
         );
         assert_eq!(topology.ip_families, IpFamilies::DualStack);
         let [lin, .., win] = topology.nodes.as_slice() else {

@@ -207,14 +207,7 @@ pub(crate) fn seen_of(
         };
         let ran = undisturbed(&cluster, &options).await;
         let view = ran.view()?;
-        // What it says of what it left is true, and what it left can be removed
-        let torn_down = view.torn_down.as_ref();
-        if torn_down.is_some_and(|done| done.left.is_empty() && done.troubles.is_empty()) {
-            world.unchanged(&before)?;
-        } else {
-            world.cleaned_up().await?;
-            world.unchanged(&before)?;
-        }
+        world.left(&view, &before).await?;
         Ok(view)
     })
 }

@@ -20,13 +20,16 @@ mod suites;
 #[path = "../world/table.rs"]
 mod table;
 
+mod clusters;
 mod cost;
 mod deadline;
 mod faults;
 mod killed;
+mod objects;
 mod outages;
 mod passing;
 mod policy;
+mod rejections;
 mod repeated;
 mod ring;
 mod rows;

@@ -4,15 +4,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
-use hybrid_sim::{IpFamilies, Topology};
+use hybrid_sim::interference::Interference;
 use libtest_mimic::Trial;
-use winconform_core::claims::{Kind, Pattern};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use winconform::engine::RunOptions;
+use winconform_core::claims::Pattern;
+use winconform_core::plan::Selection;
 use winconform_core::record::{CheckView, RunView};
+use winconform_core::verdict::Verdict;
 
-use crate::faults::seen_of;
-use crate::products;
-use crate::table::{NONE, ROWS, Row};
-use crate::world::{Outcome, of_all_or, selection, trial};
+use crate::clusters::Nodes;
+use crate::harness::asked;
+use crate::policy::{mutating, validating};
+use crate::table::{self, NONE, ROWS, Row};
+use crate::world::{ALL, Outcome, World, ran_of, selection_of, trial, within_of};
+use crate::{objects, products, rejections};
 
 /// What takes long, and the term that leaves it out where it is not turned.
 const LONG: [(&str, &str); 3] = [
@@ -21,14 +28,29 @@ const LONG: [(&str, &str); 3] = [
     ("sched.", "!area=sched"),
 ];
 
+/// The rejections that are looked at beside those of the cases that a row turns.
+const OF_PODS: &str = "reject.*[workload=pod*";
+
+/// What the checks begin with that ask for no more than what the cluster says of itself.
+const OF_FACTS: &str = "env.";
+
 /// Runs of clusters in which nothing is wrong, of each topology one.
 static HEALTHY: LazyLock<Mutex<BTreeMap<String, &'static OnceLock<Healthy>>>> =
     LazyLock::new(Mutex::default);
 
 type Healthy = Result<RunView, String>;
 
+/// Every row, each of a family by itself.
+pub(crate) static EACH: LazyLock<Vec<Row>> = LazyLock::new(|| {
+    let each = |row: &Row| match row.for_each {
+        Some(expects) => rejections::rows(row, expects),
+        None => vec![row.clone()],
+    };
+    ROWS.iter().flat_map(each).collect()
+});
+
 pub(crate) fn trials() -> Vec<Trial> {
-    let trials = ROWS.iter().map(|row| {
+    let trials = EACH.iter().map(|row| {
         let name = format!("table::{}::{}", row.topology, row.fault);
         trial(name, move || shows(row))
     });
@@ -37,53 +59,81 @@ pub(crate) fn trials() -> Vec<Trial> {
 
 fn shows(row: &Row) -> Outcome {
     let ran;
+    let healthy = healthy(&row.topology)?;
     let view = match row.fault.as_str() {
-        NONE => healthy(&row.topology)?,
-        fault => {
-            ran = seen_of(topology(&row.topology), &[fault], Vec::new(), 1, of(row))?;
+        NONE => healthy,
+        _ => {
+            ran = seen(row, of(row))?;
             &ran
         }
     };
     products::shows(view, row)?;
-    tells(view, row)
+    products::is_about(view, row)?;
+    tells(view, row, healthy)
 }
 
-/// Whether the informational checks that a row names observe something else.
-fn tells(view: &RunView, row: &Row) -> Outcome {
-    if row.tells.is_empty() {
-        return Ok(());
-    }
+/// What a run sees of a row.
+fn seen(row: &Row, selection: Selection) -> Result<RunView, String> {
+    within_of(Nodes::of_row(&row.topology), 1, async |world: &World| {
+        if let Ok(fault) = row.fault.parse() {
+            world.joined.faults().set(fault);
+        }
+        world.joined.shown().await;
+        objects::change(world, &row.objects).await?;
+        let before = world.objects();
+        let of_the_way = row.fault.parse().into_iter().collect();
+        let interference = Interference::new(of_the_way, 1);
+        let client = interference.before(&world.server.client());
+        let client = validating(mutating(client, &[&row.fault]), &row.fault);
+        let options = RunOptions {
+            selection,
+            ..world.whole("r1")
+        };
+        let (_alive, signals) = watch::channel(0);
+        let cluster = world.behind(client);
+        let ran = ran_of(&ALL, &cluster, &options, signals, Box::new(|_| {})).await;
+        let view = ran.view()?;
+        // Objects that are otherwise are not left alone by those whose they are
+        if row.objects.is_empty() {
+            world.left(&view, &before).await?;
+        }
+        Ok(view)
+    })
+}
+
+/// Whether the informational checks that a row names observe something else, and all others of the environment
+/// the same: what they tell is of no run by itself.
+fn tells(view: &RunView, row: &Row, healthy: &RunView) -> Outcome {
     let parsed = row.tells.iter().map(|pattern| Pattern::parse(pattern));
     let patterns: Result<Vec<_>, _> = parsed.collect();
     let patterns = patterns.map_err(|error| error.to_string())?;
-    let healthy = healthy(&row.topology)?;
-    let informational = |view: &'static RunView| {
-        let checks = view.checks.values();
-        let told = checks.filter(|check| check.planned.kind == Kind::Evidence);
-        told.map(|check| (check.planned.id.as_str(), observed(check)))
-            .collect::<BTreeMap<_, _>>()
-    };
-    let before = informational(healthy);
+    let checks = healthy.checks.values();
+    let before = checks.map(|check| (check.planned.id.as_str(), check));
+    let before: BTreeMap<_, _> = before.collect();
     let mut wrong = Vec::new();
     let mut idle: BTreeSet<_> = (0..patterns.len()).collect();
     for check in view.checks.values() {
         let id = check.planned.id.as_str();
-        let Some(before) = before.get(id) else {
-            continue;
-        };
         let named = patterns.iter().position(|pattern| pattern.covers(id));
         if let Some(at) = named {
             idle.remove(&at);
         }
-        if named.is_some() && *before == observed(check) {
-            let now = observed(check);
+        let Some(before) = before.get(id) else {
+            continue;
+        };
+        let is_kept = id.starts_with(OF_FACTS) && is_recorded(before) && is_recorded(check);
+        if named.is_none() && !is_kept {
+            continue;
+        }
+        let (now, before) = (observed(check), observed(before));
+        if (now == before) == named.is_some() {
             wrong.push(format!(
-                "{id} observes {now:?}, and {before:?} where nothing is wrong"
+                "{id} observes\n{now}\nand where nothing is wrong\n{before}"
             ));
         }
     }
     for at in idle {
-        wrong.push(format!("{} is no informational check", patterns[at]));
+        wrong.push(format!("{} is no check", patterns[at]));
     }
     match wrong.as_slice() {
         [] => Ok(()),
@@ -91,50 +141,73 @@ fn tells(view: &RunView, row: &Row) -> Outcome {
     }
 }
 
-/// The letters of what a check observed: addresses and times are of each run.
-fn observed(check: &CheckView) -> Option<String> {
-    let look = check.attempts.last()?.looks.first()?;
-    let mut text = look.observation.as_ref()?.to_string();
-    text.retain(char::is_alphabetic);
-    // Targets are in the order of their addresses
-    let mut letters: Vec<_> = text.chars().collect();
-    letters.sort_unstable();
-    Some(letters.into_iter().collect())
+fn is_recorded(check: &CheckView) -> bool {
+    let conclusion = check.conclusion.as_ref();
+    conclusion.is_some_and(|it| it.verdict == Verdict::Recorded)
 }
 
-/// The one run of a topology in which nothing is wrong, with all checks.
+/// What a check observed: facts as they are; of the network without the digits, which are of addresses and times,
+/// and with the targets in the order of what is left of them.
+fn observed(check: &CheckView) -> String {
+    let looks = check.attempts.last().map(|attempt| &attempt.looks);
+    let look = looks.and_then(|looks| looks.first());
+    let mut observation = json!(look.and_then(|look| look.observation.clone()));
+    if check.planned.id.as_str().starts_with(OF_FACTS) {
+        return format!("{observation:#}");
+    }
+    let targets = observation["targets"].take();
+    let of = |target: &Value| {
+        let mut text = target.to_string();
+        text.retain(|c| !c.is_ascii_digit());
+        text
+    };
+    let mut targets: Vec<_> = targets.as_array().into_iter().flatten().map(of).collect();
+    targets.sort_unstable();
+    format!("{observation:#}\n{}", targets.join("\n"))
+}
+
+/// The one run of a topology in which nothing is wrong, with the checks of all areas that it has.
 pub(crate) fn healthy(name: &str) -> Result<&'static RunView, String> {
     let cell = {
         let mut known = HEALTHY.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh = || -> &'static OnceLock<Healthy> { Box::leak(Box::default()) };
         *known.entry(name.to_owned()).or_insert_with(fresh)
     };
-    let run = || seen_of(topology(name), &[], Vec::new(), 1, of_all_or(&[]));
+    let run = || {
+        let row = table::healthy(name);
+        seen(row, of_areas(row, &[]))
+    };
     cell.get_or_init(run).as_ref().map_err(Clone::clone)
 }
 
-/// The nodes of this name; those with addresses of two families end in `-dual-stack`.
-fn topology(name: &str) -> Topology {
-    let (nodes, ip_families) = match name.strip_suffix("-dual-stack") {
-        Some(nodes) => (nodes, IpFamilies::DualStack),
-        None => (name, IpFamilies::default()),
-    };
-    let topology = Topology::named(nodes).expect(name);
-    Topology {
-        ip_families,
-        ..topology
+/// The checks of a row's areas, less the long ones that it does not turn.
+fn of(row: &Row) -> Selection {
+    let left_out = LONG.iter().filter(|(name, _)| !row.turns.has(name));
+    let left_out: Vec<_> = left_out.map(|(_, term)| *term).collect();
+    match asked() {
+        Some(2..) if row.topology.starts_with("hybrid") => {
+            of_areas(table::healthy(&row.topology), &[])
+        }
+        _ if row.areas == ["reject"] => {
+            let turned = row.turns.patterns().map(case);
+            let terms: BTreeSet<_> = turned.chain([OF_PODS.to_owned()]).collect();
+            let terms: Vec<_> = terms.iter().map(String::as_str).collect();
+            selection_of(&ALL, &terms)
+        }
+        _ => of_areas(row, &left_out),
     }
 }
 
-/// The checks of a row's areas, less the long ones that it does not turn.
-fn of(row: &Row) -> winconform_core::plan::Selection {
+/// The cases that a pattern of checks is about.
+fn case(pattern: &Pattern) -> String {
+    let pattern = pattern.to_string();
+    pattern.split('[').next().unwrap_or(&pattern).to_owned()
+}
+
+fn of_areas(row: &Row, left_out: &[&str]) -> Selection {
     let areas = row.areas.iter().map(|area| format!("area={area}"));
-    let left_out = LONG.iter().filter(|(name, _)| !row.turns.has(name));
-    let left_out = left_out.map(|(_, term)| (*term).to_owned());
-    let terms: Vec<_> = areas.chain(left_out).collect();
+    let terms = areas.chain(left_out.iter().map(|term| (*term).to_owned()));
+    let terms: Vec<_> = terms.collect();
     let terms: Vec<_> = terms.iter().map(String::as_str).collect();
-    match row.topology.as_str() {
-        "hybrid" => of_all_or(&terms),
-        _ => selection(&terms),
-    }
+    selection_of(&ALL, &terms)
 }

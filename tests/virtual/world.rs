@@ -21,6 +21,7 @@ use winconform_core::record::{Exit, Line, RunView, SIMULATED, read};
 use winconform_core::suite::Suites;
 use winconform_core::verdict::Verdict;
 
+use crate::clusters::Nodes;
 use crate::harness::asked;
 use crate::{products, runs, suites};
 
@@ -29,6 +30,9 @@ pub(crate) type Outcome = Result<(), String>;
 
 /// When it always is.
 const EPOCH: Timestamp = Timestamp::constant(1_767_225_600, 0);
+
+/// How long what is there from the start has to run, as in `demo`.
+const SETTLING: Duration = Duration::from_mins(1);
 
 /// No run takes so long.
 const LONGEST: Duration = Duration::from_hours(2);
@@ -43,6 +47,9 @@ const FEW: [&str; 2] = [
 /// The suites without what depends on the moment.
 pub(crate) static SUITES: LazyLock<Suites> = LazyLock::new(suites::of_whole_runs);
 
+/// All of the suites.
+pub(crate) static ALL: LazyLock<Suites> = LazyLock::new(suites::whole);
+
 /// What is tried at every event.
 static SELECTED: LazyLock<Selection> = LazyLock::new(|| of_all_or(&FEW));
 
@@ -56,13 +63,18 @@ pub(crate) fn of_all_or(names: &[&str]) -> Selection {
 
 /// The checks of these names.
 pub(crate) fn selection(names: &[&str]) -> Selection {
+    selection_of(&SUITES, names)
+}
+
+/// Those of other suites.
+pub(crate) fn selection_of(suites: &Suites, names: &[&str]) -> Selection {
     let at = Place::argument("--select");
     let written = names.iter().map(|name| Placed {
         value: (*name).to_owned(),
         at: at.clone(),
     });
     let mut found = Vec::new();
-    let selection = Selection::read(&written.collect::<Vec<_>>(), &SUITES, &mut found);
+    let selection = Selection::read(&written.collect::<Vec<_>>(), suites, &mut found);
     assert_eq!(found, [], "there are checks of these names");
     selection
 }
@@ -89,10 +101,14 @@ pub(crate) fn within_seeded<T>(seed: u64, act: impl AsyncFnOnce(&World) -> T) ->
 }
 
 /// The same, of other nodes.
-pub(crate) fn within_of<T>(topology: Topology, seed: u64, act: impl AsyncFnOnce(&World) -> T) -> T {
+pub(crate) fn within_of<T>(
+    nodes: impl Into<Nodes>,
+    seed: u64,
+    act: impl AsyncFnOnce(&World) -> T,
+) -> T {
     let runtime = simulated_runtime(seed);
     runtime.expect("a runtime starts").block_on(async {
-        let world = World::begin(seed, topology).await;
+        let world = World::begin(seed, nodes.into()).await;
         let came_to = Box::pin(act(&world)).await;
         let unserved = world.server.unserved();
         assert!(
@@ -112,12 +128,14 @@ pub(crate) fn trial(
 }
 
 impl World {
-    async fn begin(seed: u64, topology: Topology) -> Self {
+    async fn begin(seed: u64, nodes: Nodes) -> Self {
+        let Nodes { topology, objects } = nodes;
         let memory = InMemory::begin(EPOCH);
         let env = Env::simulated(EPOCH, seed, dial(hybrid_sim::connect));
         let options = ServerOptions {
             seed,
             ip_families: topology.ip_families,
+            objects,
             ..ServerOptions::default()
         };
         let server = Server::start(&options).expect("a known version");
@@ -132,6 +150,7 @@ impl World {
             prefix: String::new(),
         };
         let joined = hybrid_sim::join(server.client(), options).await;
+        server.settled(SETTLING).await;
         Self {
             server,
             joined: joined.expect("the nodes join"),
@@ -230,6 +249,15 @@ impl World {
         }
     }
 
+    /// Whether what a run says of what it left is true, and what it left can be removed.
+    pub(crate) async fn left(&self, view: &RunView, before: &BTreeMap<String, Value>) -> Outcome {
+        let torn_down = view.torn_down.as_ref();
+        if torn_down.is_none_or(|done| !done.left.is_empty() || !done.troubles.is_empty()) {
+            self.cleaned_up().await?;
+        }
+        self.unchanged(before)
+    }
+
     /// Removes what runs have left, as `winconform cleanup` does.
     pub(crate) async fn cleaned_up(&self) -> Outcome {
         let removed = cleanup(&self.cluster().api, None, "this test", |_| {}).await;
@@ -300,9 +328,20 @@ pub(crate) async fn ran(
     signals: watch::Receiver<u32>,
     listener: Listener,
 ) -> Ran {
+    ran_of(&SUITES, cluster, options, signals, listener).await
+}
+
+/// The same with other suites.
+pub(crate) async fn ran_of(
+    suites: &Suites,
+    cluster: &Cluster,
+    options: &RunOptions,
+    signals: watch::Receiver<u32>,
+    listener: Listener,
+) -> Ran {
     let journal = Journal::create(cluster.api.env().clone(), None, Vec::new(), listener)
         .expect("a record in memory");
-    let running = Box::pin(run(cluster, &SUITES, options, &journal, signals));
+    let running = Box::pin(run(cluster, suites, options, &journal, signals));
     let finished = timeout(LONGEST, running).await;
     Ran {
         finished: finished.expect("it ends"),

@@ -23,11 +23,17 @@ const OF_THE_MOMENT: [&str; 3] = [
     "env.workloads-declare-os",
 ];
 
+/// All of the suites.
+#[allow(dead_code, reason = "not every binary looks at everything")]
+pub(crate) fn whole() -> Suites {
+    of_areas(&["env", "net", "reject", "sample", "sched"])
+}
+
 /// The suites without what depends on the moment, and with one rejection for all, which have
 /// their own tests.
 #[allow(dead_code, reason = "not every binary makes whole runs")]
 pub(crate) fn of_whole_runs() -> Suites {
-    let mut suites = of_areas(&["env", "net", "reject", "sample", "sched"]);
+    let mut suites = whole();
     suites.cases.retain(|case| {
         let claim = case.claim.as_str();
         let one = claim == "reject.hostPID" && case.name.is_none();

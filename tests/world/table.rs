@@ -1,6 +1,7 @@
 //! The table of faults, as `faults/*.yaml` writes it: what each turns, on which nodes, and what the true
 //! cause is.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use std::sync::LazyLock;
 
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use winconform_core::claims::Pattern;
 use winconform_core::record::Exit;
 use winconform_core::verdict::Verdict;
@@ -19,7 +21,7 @@ pub(crate) static ROWS: LazyLock<Vec<Row>> = LazyLock::new(read);
 pub(crate) const NONE: &str = "none";
 
 /// Something broken on some nodes, and what a run comes to there.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct Row {
     /// What is broken, as `demo --fault` takes it, or a policy of admission.
@@ -35,6 +37,13 @@ pub(crate) struct Row {
     /// What it shares with faults that no observation can tell from it.
     #[allow(dead_code, reason = "the table's own tests read it")]
     pub(crate) class: Option<String>,
+    /// What of the cluster's objects is otherwise.
+    #[serde(default)]
+    #[allow(dead_code, reason = "those of real servers are as they are")]
+    pub(crate) objects: BTreeMap<String, Value>,
+    /// Of which of the rejections it stands for as many rows as there are fields, `FIELD` in its fault.
+    #[allow(dead_code, reason = "real servers have tests of their own for them")]
+    pub(crate) for_each: Option<Expects>,
     /// What the run comes to.
     pub(crate) exit: Exit,
     /// What checks come to, the first pattern that matches one.
@@ -53,8 +62,20 @@ pub(crate) struct Row {
     pub(crate) real: Option<String>,
 }
 
+/// What a rejection expects of a server.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Expects {
+    /// That it refuses the field.
+    Refused,
+    /// That it accepts the field as it is.
+    Accepted,
+    /// That it takes the field away without a word.
+    Dropped,
+}
+
 /// The true cause of what a fault turns.
-#[derive(Debug, Deserialize, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Cause {
     /// The part of the cluster.
@@ -100,17 +121,25 @@ impl Row {
     /// Whether it is tried on a real control plane, where not all are.
     #[allow(dead_code, reason = "virtual runs have no real server")]
     pub(crate) fn is_of_real_servers(&self, all: bool) -> bool {
-        all || self.real.is_some()
+        let is_of_these = self.for_each.is_none() && self.objects.is_empty();
+        let is_of_validation = self.fault.starts_with("validation-");
+        is_of_these && !is_of_validation && (all || self.real.is_some())
     }
 }
 
 /// Patterns of check ids in the order in which they are written.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ordered<T>(Vec<(Pattern, T)>);
 
 impl<T> Default for Ordered<T> {
     fn default() -> Self {
         Self(Vec::new())
+    }
+}
+
+impl<T> FromIterator<(Pattern, T)> for Ordered<T> {
+    fn from_iter<I: IntoIterator<Item = (Pattern, T)>>(all: I) -> Self {
+        Self(all.into_iter().collect())
     }
 }
 
@@ -131,6 +160,12 @@ impl<T> Ordered<T> {
         }
         let idle = self.0.iter().zip(busy).filter(|(_, busy)| !busy);
         idle.map(|((pattern, _), _)| pattern).collect()
+    }
+
+    /// The patterns.
+    #[allow(dead_code, reason = "real servers are looked at as a whole")]
+    pub(crate) fn patterns(&self) -> impl Iterator<Item = &Pattern> {
+        self.0.iter().map(|(pattern, _)| pattern)
     }
 
     /// Whether a pattern begins with this.

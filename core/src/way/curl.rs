@@ -20,7 +20,7 @@ pub fn candidates(kind: SourceKind) -> &'static [Curl] {
 
 /// Whether the runtime or a shell says that there is no such program, rather than that exec is in trouble
 /// (containerd with hcsshim: hcsshim#1472; with runc: "executable file not found").
-fn is_missing(text: &str) -> bool {
+pub(super) fn is_missing(text: &str) -> bool {
     [
         "cannot find the file specified",
         "executable file not found",
@@ -141,7 +141,7 @@ pub fn split(
 }
 
 /// curl's messages in their order: `curl: (7) Failed to connect …`.
-fn failures(stderr: &str) -> impl Iterator<Item = (u16, String)> {
+pub(super) fn failures(stderr: &str) -> impl Iterator<Item = (u16, String)> {
     stderr.lines().filter_map(|line| {
         let (code, text) = line.trim_end().strip_prefix("curl: (")?.split_once(") ")?;
         Some((code.parse().ok()?, text.to_owned()))

@@ -416,3 +416,5 @@ impl Test {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod transcripts;

@@ -1,12 +1,14 @@
 //! One watch each of Services, `EndpointSlices`, `NetworkPolicies` and namespaces, as far as packets
 //! need them.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Namespace, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
-use kube::Api;
+use kube::{Api, Resource};
+use serde::de::DeserializeOwned;
 
 use super::Cluster;
 use crate::pods::watch::{Change, follow};
@@ -15,35 +17,23 @@ use crate::world::{self, Endpoint, Key, Labels, Protocol, ServicePort, World};
 
 /// Starts the watches.
 pub(crate) fn begin(cluster: &Arc<Cluster>) {
+    keep::<Service, _>(cluster, service);
+    keep::<EndpointSlice, _>(cluster, slice);
+    keep::<NetworkPolicy, _>(cluster, Policy::by);
+    keep::<Namespace, _>(cluster, labels);
+}
+
+/// Has the world keep what is read of the objects of a kind.
+fn keep<K, V>(cluster: &Arc<Cluster>, read: impl Fn(&K) -> V + Send + Sync + 'static)
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+    World: Kept<V>,
+{
     let all = Arc::clone(cluster);
     cluster.spawn(async move {
-        let api = Api::<Service>::all(all.client.clone());
+        let api = Api::<K>::all(all.client.clone());
         follow(api, |change| {
-            all.change(|world| apply(world, change, service));
-        })
-        .await;
-    });
-    let all = Arc::clone(cluster);
-    cluster.spawn(async move {
-        let api = Api::<EndpointSlice>::all(all.client.clone());
-        follow(api, |change| {
-            all.change(|world| apply(world, change, slice));
-        })
-        .await;
-    });
-    let all = Arc::clone(cluster);
-    cluster.spawn(async move {
-        let api = Api::<NetworkPolicy>::all(all.client.clone());
-        follow(api, |change| {
-            all.change(|world| apply(world, change, Policy::by));
-        })
-        .await;
-    });
-    let all = Arc::clone(cluster);
-    cluster.spawn(async move {
-        let api = Api::<Namespace>::all(all.client.clone());
-        follow(api, |change| {
-            all.change(|world| apply(world, change, labels));
+            all.change(|world| apply(world, change, &read));
         })
         .await;
     });

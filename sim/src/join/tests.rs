@@ -203,7 +203,6 @@ fn options(nodes: usize) -> JoinOptions {
             nodes: names.collect(),
             ip_families: crate::topology::IpFamilies::default(),
             outside: true,
-            metrics: false,
             load_balancer: false,
         },
         faults: FaultPlan::default(),
@@ -434,34 +433,5 @@ async fn a_server_that_does_not_reach_the_kubelets_is_told_of() {
         joined.leave().await.expect("it leaves");
         assert_eq!(server.paths(), Vec::<String>::new());
     }
-    nobody_is_left().await;
-}
-
-#[tokio::test]
-async fn metrics_that_are_not_reached_are_taken_away_again() {
-    let server = Arc::new(Server::new());
-    let joined = join(server.client(), options(1)).await.expect("it joins");
-    let halt = CancellationToken::new();
-    let tls = kubelet::listen_tls().expect("a certificate");
-    let why = metrics::try_serve(&joined.cluster, tls, &halt, Duration::ZERO).await;
-    let text = why.expect_err("nobody finds it").to_string();
-    assert!(
-        text.contains("aggregator does not reach 127.0.0.1:"),
-        "{text}"
-    );
-    assert!(
-        joined
-            .cluster
-            .traces
-            .objects()
-            .contains(&"apiservice/v1beta1.metrics.k8s.io".to_owned())
-    );
-    metrics::remove(&joined.cluster).await.expect("it goes");
-    let left = server.paths();
-    assert!(
-        !left.iter().any(|path| path.contains("metrics")),
-        "{left:?}"
-    );
-    joined.leave().await.expect("it leaves");
     nobody_is_left().await;
 }

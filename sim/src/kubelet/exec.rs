@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::sync::oneshot::Receiver;
 
 use super::server::{Body, text};
-use super::socket::{self, Asked, ERROR, Gone, OUTPUT, Out, Sent, Work};
+use super::socket::{self, Asked, ERROR, Gone, OUTPUT, Out, Work};
 use super::status;
 use crate::cluster::Cluster;
 use crate::fault::FaultKind;
@@ -89,14 +89,11 @@ struct Session {
 }
 
 impl Work for Session {
-    async fn run(self, out: &mut Out, sent: Receiver<Sent>) -> Result<Value, Gone> {
+    async fn run(self, out: &mut Out, sent: Receiver<Vec<u8>>) -> Result<Value, Gone> {
         if self.run.exec_fails(&self.cluster, &self.place) {
             return Ok(status::not_run(&self.refused(&Refusal::RpcUnavailable)));
         }
-        let Some(input) = sent.await.map_err(|_| Gone)? else {
-            let words = "hybrid-sim gives a program 64 MiB of input, and this is more";
-            return Ok(status::not_run(words));
-        };
+        let input = sent.await.map_err(|_| Gone)?;
         let world = self.cluster.world();
         let (input, view) = (input.as_slice().into(), self.cluster.view(&world));
         let started = program::start(&self.place, &self.argv, &input, &view);

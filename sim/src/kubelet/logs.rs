@@ -19,7 +19,7 @@ use jiff::fmt::temporal::DateTimePrinter;
 use super::server::{Body, boxed, text};
 use crate::cluster::Cluster;
 use crate::fault::FaultKind;
-use crate::log::{Line, Log, Reader, Stream};
+use crate::log::{Line, Log, Reader};
 use crate::loopback::wall;
 use crate::pods::book::{ContainerBook, State};
 use crate::pods::run::PodRun;
@@ -34,7 +34,6 @@ struct Options {
     since: Option<Timestamp>,
     tail: Option<usize>,
     limit: Option<usize>,
-    stream: Option<Stream>,
 }
 
 /// What of a log never reaches who reads it.
@@ -110,12 +109,6 @@ impl Options {
             now.checked_sub(Duration::from_secs(seconds))
                 .unwrap_or(Timestamp::MIN)
         });
-        let stream = match query.first("stream") {
-            None | Some("" | "All") => None,
-            Some("Stdout") => Some(Stream::Out),
-            Some("Stderr") => Some(Stream::Error),
-            Some(_) => return None,
-        };
         Some(Self {
             follow: query.is_set("follow"),
             previous: query.is_set("previous"),
@@ -123,14 +116,12 @@ impl Options {
             since: ago.or(time),
             tail: count("tailLines")?,
             limit,
-            stream,
         })
     }
 
     /// The line as it is written out; none for one that is not asked for.
     fn written(&self, line: &Line, begins: bool) -> Option<Bytes> {
-        let early = self.since.is_some_and(|since| line.at < since);
-        if early || self.stream.is_some_and(|stream| stream != line.stream) {
+        if self.since.is_some_and(|since| line.at < since) {
             return None;
         }
         if !(self.timestamps && begins) {
@@ -259,6 +250,7 @@ mod tests {
     use futures::StreamExt;
 
     use super::*;
+    use crate::log::Stream;
 
     fn options(query: &str) -> Option<Options> {
         let now = "2026-01-02T03:04:05Z".parse().expect("a time");
@@ -290,7 +282,6 @@ mod tests {
             ("tailLines=2", "two\noh\n"),
             ("tailLines=0", ""),
             ("limitBytes=6", "one\ntw"),
-            ("stream=Stderr", "oh\n"),
             ("sinceSeconds=1&follow=true", "one\ntwo\noh\n"),
             ("sinceTime=2999-01-01T00:00:00Z", ""),
         ] {
@@ -330,7 +321,6 @@ mod tests {
             "sinceSeconds=0",
             "sinceSeconds=1&sinceTime=2026-01-02T03:04:05Z",
             "sinceTime=yesterday",
-            "stream=stdout",
         ] {
             assert_eq!(options(query), None, "{query}");
         }

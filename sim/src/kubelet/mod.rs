@@ -1,11 +1,9 @@
-//! What a kubelet serves: exec, logs, statistics and its health, over TLS, to the API
-//! server; and what metrics-server makes of the statistics.
+//! What a kubelet serves: exec, logs, statistics and its health, over TLS, to the API server.
 //!
 //! It asks for no client certificate: it listens on loopback and there is nothing to protect.
 
 mod exec;
 mod logs;
-mod metrics;
 mod server;
 mod socket;
 mod stats;
@@ -15,7 +13,6 @@ mod tests;
 mod usage;
 mod wire;
 
-pub(crate) use metrics::serve as serve_metrics;
 pub use server::ServingError;
 #[cfg(test)]
 pub(crate) use server::speak;

@@ -27,7 +27,6 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use super::server::{Body, boxed, text};
 use crate::clock;
 use crate::cluster::Cluster;
-use crate::listen::Seat;
 use crate::query::Query;
 
 const INPUT: u8 = 0;
@@ -41,9 +40,6 @@ const CHUNK: usize = 32 * 1024;
 
 /// The largest message taken.
 const LONGEST: usize = 16 << 20;
-
-/// As much input as one program is given; a container of the real node would be killed for less.
-const MOST_INPUT: usize = 64 << 20;
 
 /// How long the client may take to close its side.
 const CLOSING: Duration = Duration::from_secs(5);
@@ -78,15 +74,12 @@ impl Asked {
 #[derive(Debug)]
 pub(super) struct Gone;
 
-/// All that the client sends to a program; `None` where it is more than one is given.
-pub(super) type Sent = Option<Vec<u8>>;
-
 /// What a session does: it gets the sending side and the input, and gives the Status to end with.
 pub(super) trait Work: Send + 'static {
     fn run(
         self,
         out: &mut Out,
-        input: Receiver<Sent>,
+        input: Receiver<Vec<u8>>,
     ) -> impl Future<Output = Result<Value, Gone>> + Send;
 }
 
@@ -141,10 +134,7 @@ pub(super) fn begin(
         return text(StatusCode::FORBIDDEN, "no WebSocket subprotocol in common");
     };
     let upgrade = hyper::upgrade::on(&mut request);
-    // The connection's future ends with the answer; its seat is taken until the session ends
-    let seat = request.extensions().get::<Seat>().cloned();
     cluster.spawn(async move {
-        let _seat = seat;
         match upgrade.await {
             Ok(upgraded) => serve(upgraded, asked, work).await,
             Err(error) => tracing::debug!(%error, "session is not upgraded"),
@@ -208,33 +198,17 @@ async fn serve(upgraded: Upgraded, asked: Asked, work: impl Work) {
     }
 }
 
-/// Keeps the input until it is whole, up to a bound.
+/// Keeps the input until it is whole.
 struct Collector {
     bytes: Vec<u8>,
-    sends: Option<Sender<Sent>>,
+    sends: Option<Sender<Vec<u8>>>,
 }
 
 impl Collector {
-    fn take(&mut self, bytes: &[u8]) {
-        if self.sends.is_none() {
-            return;
-        }
-        self.bytes.extend_from_slice(bytes);
-        if self.bytes.len() > MOST_INPUT {
-            self.bytes = Vec::new();
-            self.tell(None);
-        }
-    }
-
     fn end(&mut self) {
-        let bytes = std::mem::take(&mut self.bytes);
-        self.tell(Some(bytes));
-    }
-
-    fn tell(&mut self, sent: Sent) {
         if let Some(sends) = self.sends.take() {
             // Nobody waits once the session has ended
-            let _ = sends.send(sent);
+            let _ = sends.send(std::mem::take(&mut self.bytes));
         }
     }
 }
@@ -244,7 +218,7 @@ async fn read(mut stream: SplitStream<Socket>, mut input: Collector) {
     while let Some(Ok(message)) = stream.next().await {
         match message {
             Message::Binary(bytes) => match bytes.split_first() {
-                Some((&INPUT, rest)) => input.take(rest),
+                Some((&INPUT, rest)) => input.bytes.extend_from_slice(rest),
                 Some((&CLOSE, [INPUT, ..])) => input.end(),
                 _ => {}
             },
@@ -257,24 +231,6 @@ async fn read(mut stream: SplitStream<Socket>, mut input: Collector) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn input_has_a_bound() {
-        let (sends, mut told) = oneshot::channel();
-        let mut collector = Collector {
-            bytes: Vec::new(),
-            sends: Some(sends),
-        };
-        let megabyte = vec![b'x'; 1 << 20];
-        for _ in 0..MOST_INPUT >> 20 {
-            collector.take(&megabyte);
-        }
-        assert!(told.try_recv().is_err(), "it may go on");
-        collector.take(b"x");
-        assert_eq!(told.try_recv(), Ok(None));
-        collector.take(&megabyte);
-        assert!(collector.bytes.is_empty(), "nobody needs it");
-    }
 
     #[test]
     fn streams_are_chosen() {

@@ -1,8 +1,7 @@
 //! What containers and nodes use of processors and memory: part of what they request, else what
 //! their kind needs, and some chance that the seed fixes.
 //!
-//! Nothing is measured, for nothing runs: the numbers are plausible, and the same wherever they are
-//! told (`/stats/summary`, `/metrics/resource`, `metrics.k8s.io`).
+//! Nothing is measured, for nothing runs: the numbers are plausible, and are told by `/stats/summary`.
 
 use std::time::Duration;
 
@@ -15,7 +14,6 @@ use crate::pods::book::State;
 use crate::pods::run::PodRun;
 use crate::quantity::amount;
 use crate::topology::Os;
-use crate::world::Key;
 
 /// What is used at a moment, and of processor time since the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,7 +64,12 @@ pub(crate) struct NodeUsage {
 /// What a node and its pods use now.
 pub(crate) fn of(cluster: &Cluster, node: &NodeState) -> NodeUsage {
     let at = wall();
-    let pods = of_pods(cluster, node, at, |_| true);
+    let pods: Vec<PodUsage> = cluster
+        .runs(node)
+        .values()
+        .map(|run| pod(cluster, run, at))
+        .filter(|pod| !pod.containers.is_empty())
+        .collect();
     let since = node.started();
     // What the system itself uses
     let (milli_cores, mebibytes) = match node.pool.os() {
@@ -94,21 +97,6 @@ pub(crate) fn of(cluster: &Cluster, node: &NodeState) -> NodeUsage {
         memory: u64::from(node.spec.memory) << 20,
         pods,
     }
-}
-
-/// What those pods of a node use whose names are wanted, as far as they run.
-pub(super) fn of_pods(
-    cluster: &Cluster,
-    node: &NodeState,
-    at: Timestamp,
-    wanted: impl Fn(&Key) -> bool,
-) -> Vec<PodUsage> {
-    let runs = cluster.runs(node);
-    runs.iter()
-        .filter(|(key, _)| wanted(key))
-        .map(|(_, run)| pod(cluster, run, at))
-        .filter(|pod| !pod.containers.is_empty())
-        .collect()
 }
 
 fn pod(cluster: &Cluster, run: &PodRun, at: Timestamp) -> PodUsage {

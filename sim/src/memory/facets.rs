@@ -75,7 +75,6 @@ fn cluster() -> Memory {
         nodes: nodes.to_vec(),
         ip_families: IpFamilies::DualStack,
         outside: true,
-        metrics: false,
         ..Topology::hybrid()
     };
     let mut memory = Memory::new(&topology, 0);

@@ -7,9 +7,8 @@ use super::Memory;
 use crate::fault::FaultKind;
 use crate::network::{self, Backend, Origin, Outcome, Request};
 use crate::program::serve::{self, Exchange};
-use crate::program::{self, Input, Started};
+use crate::program::{self, Input, Started, kubelet};
 use crate::world::Key;
-use crate::world::Page;
 
 impl Memory {
     /// What a container's readiness probe says from its node; without one, a container that runs is
@@ -48,17 +47,15 @@ impl Memory {
                     source,
                 };
                 // pkg/probe/http/http.go: 200 to 399
-                (200..400).contains(&serve::respond(&page, path, exchange).status)
+                let os = crate::topology::Os::Linux;
+                let status = kubelet::on_node(&pod.name, os, &self.view(), |net| {
+                    serve::answer(page, path, exchange, net).status
+                });
+                (200..400).contains(&status)
             });
         }
         if let Some(socket) = &probe.tcp_socket {
             return reached(socket.host.as_ref(), &socket.port).is_some();
-        }
-        if let Some(health) = &probe.grpc {
-            let asked = health.service.as_deref().unwrap_or_default();
-            let found = reached(None, &IntOrString::Int(health.port));
-            let page = found.map(|(_, page, _)| page);
-            return matches!(page, Some(Page::Health { service }) if *service == *asked);
         }
         let command = probe.exec.as_ref().and_then(|exec| exec.command.as_ref());
         let place = self.places.get(&(key.clone(), container.name.clone()));

@@ -57,8 +57,6 @@ fn questions(by: Resolver, os: Os, servers: usize) -> (Vec<Sent>, Duration) {
             };
             1_000 * share.max(1)
         }),
-        // net/dnsclient_unix.go, `tryOneName`; dnsconfig_unix.go: 5 s, twice
-        (Resolver::Go, Os::Linux) => rounds(servers, 2, |_, _| 5_000),
         // c-ares from 1.20, ares_process.c: 2 s, doubled in each of three rounds; it takes something
         // off by chance, and this does not
         (Resolver::Cares, Os::Linux) => rounds(servers, 3, |round, _| 2_000 << round),
@@ -128,12 +126,9 @@ mod tests {
             (Resolver::System, linux, 1, 10_000),
             (Resolver::System, linux, 2, 20_000),
             (Resolver::System, linux, 3, 28_000),
-            (Resolver::Go, linux, 1, 10_000),
-            (Resolver::Go, linux, 2, 20_000),
             (Resolver::Cares, linux, 1, 14_000),
             (Resolver::System, windows, 1, 10_000),
             (Resolver::System, windows, 3, 10_000),
-            (Resolver::Go, windows, 1, 10_000),
             (Resolver::System, linux, 0, 0),
         ] {
             let seen = heard(by, os, &vec![DEAD; dead]);
@@ -145,7 +140,6 @@ mod tests {
     fn the_second_server_is_heard_when_its_turn_comes() {
         for (by, os, millis) in [
             (Resolver::System, Os::Linux, 5_002),
-            (Resolver::Go, Os::Linux, 5_002),
             (Resolver::Cares, Os::Linux, 2_002),
             (Resolver::System, Os::Windows, 1_002),
         ] {

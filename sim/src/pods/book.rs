@@ -10,16 +10,11 @@ use k8s_openapi::api::core::v1::{Container, EphemeralContainer, Pod, PodConditio
 use crate::clock;
 use crate::log::Log;
 use crate::program::Place;
-use crate::topology::Os;
 
 /// What a node knows of a pod of its own.
 pub(crate) struct Book {
     /// The pod as it was last seen: its generation, and conditions that others have set.
     pub(crate) pod: Arc<Pod>,
-    /// The node's operating system.
-    pub(super) os: Os,
-    /// How many processors the node has.
-    pub(super) processors: u32,
     /// A word from the node itself that ends the pod: refused, evicted, or past its deadline.
     pub(crate) verdict: Option<NodeVerdict>,
     /// Whether the node did not even take it.
@@ -125,7 +120,7 @@ pub(crate) struct Finished {
 const LOST: &str = "The container could not be located when the pod was terminated";
 
 impl Book {
-    pub(crate) fn new(pod: &Arc<Pod>, os: Os, processors: u32) -> Self {
+    pub(crate) fn new(pod: &Arc<Pod>) -> Self {
         let spec = pod.spec.clone().unwrap_or_default();
         let init = spec.init_containers.unwrap_or_default();
         let waiting = match init.is_empty() {
@@ -136,8 +131,6 @@ impl Book {
         let ephemeral = spec.ephemeral_containers.unwrap_or_default();
         Self {
             pod: Arc::clone(pod),
-            os,
-            processors,
             verdict: None,
             refused: false,
             ended: false,
@@ -217,16 +210,6 @@ impl Book {
     pub(crate) fn restarts(&self, container: &Container, role: Role, code: i32) -> bool {
         if self.ended || role == Role::Ephemeral {
             return false;
-        }
-        let rules = container.restart_policy_rules.iter().flatten();
-        for rule in rules {
-            let Some(codes) = &rule.exit_codes else {
-                continue;
-            };
-            let listed = codes.values.iter().flatten().any(|value| *value == code);
-            if rule.action.starts_with("Restart") && listed == (codes.operator == "In") {
-                return true;
-            }
         }
         let spec = self.pod.spec.as_ref();
         let of_pod = spec.and_then(|spec| spec.restart_policy.as_deref());
@@ -425,7 +408,7 @@ pub(crate) mod tests {
     )]
     pub(crate) fn book_of(spec: Value) -> Book {
         let pod: Pod = serde_json::from_value(json!({"spec": spec})).expect("a pod");
-        Book::new(&Arc::new(pod), Os::Linux, 4)
+        Book::new(&Arc::new(pod))
     }
 
     fn book(policy: &str) -> Book {
@@ -510,15 +493,6 @@ pub(crate) mod tests {
         assert!(!restarts("Always", 0, Role::Init) && restarts("Never", 0, Role::Sidecar));
         assert!(restarts("OnFailure", 1, Role::Main) && !restarts("OnFailure", 0, Role::Main));
         assert!(!restarts("Never", 1, Role::Main) && !restarts("Always", 1, Role::Ephemeral));
-    }
-
-    #[test]
-    fn a_container_may_have_rules_of_its_own() {
-        let rule = json!({"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}});
-        let own = json!({"name": "a", "restartPolicy": "Never", "restartPolicyRules": [rule]});
-        let book = book_of(json!({"containers": [own]}));
-        let spec = Arc::clone(&book.containers[0].spec);
-        assert!(book.restarts(&spec, Role::Main, 42) && !book.restarts(&spec, Role::Main, 1));
     }
 
     #[test]

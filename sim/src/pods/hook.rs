@@ -5,7 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::LifecycleHandler;
 
 use super::container::Slot;
-use super::reach::{self, Got, NotReached};
+use super::reach::{self, NotReached};
 use super::run::PodRun;
 use crate::cluster::Cluster;
 use crate::fault::FaultKind;
@@ -64,7 +64,7 @@ impl Slot<'_> {
             // handlers.go: its client has no limit of its own, and the system's is the last
             return match reach::get(self, get, Duration::from_mins(2)) {
                 // Whatever the answer says, it is one
-                Ok(Got::Answered(_) | Got::Redirected(_)) => Ok(()),
+                Ok(_) => Ok(()),
                 Err(NotReached::Failed { why, took }) => {
                     self.cluster.clock.pass(took).await;
                     Err(format!("HTTP lifecycle hook ({path}) {of} {why}"))

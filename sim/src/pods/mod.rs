@@ -10,7 +10,6 @@ pub(crate) mod events;
 pub(crate) mod evict;
 #[cfg(test)]
 pub(crate) mod facets;
-mod fleet;
 pub(crate) mod hook;
 pub(crate) mod life;
 mod listening;

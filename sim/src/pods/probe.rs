@@ -12,15 +12,13 @@ use tokio::time::timeout;
 use super::book::Role;
 use super::container::Slot;
 use super::hook::Execed;
-use super::reach::{self, Got, NotReached};
+use super::reach::{self, NotReached};
 use super::stop::Stop;
 use crate::fault::FaultKind;
 
 /// What one look gave.
 enum Checked {
     Healthy,
-    /// It leads elsewhere: good enough, and worth an event.
-    Warned(String),
     Failed(String),
     /// The look itself failed.
     Unknown(String),
@@ -124,10 +122,6 @@ impl<'a> Looks<'a> {
             let healthy = match Box::pin(check(slot, self.probe)).await {
                 _ if ignored => true,
                 Checked::Healthy => true,
-                Checked::Warned(why) => {
-                    slot.warn("ProbeWarning", format!("{kind} probe warning: {why}"));
-                    true
-                }
                 Checked::Failed(why) => {
                     slot.warn("Unhealthy", format!("{kind} probe failed: {why}"));
                     false
@@ -170,20 +164,15 @@ async fn check(slot: Slot<'_>, probe: &Probe) -> Checked {
         return by_exec(slot, command, limit).await;
     }
     let reached = if let Some(get) = &probe.http_get {
-        reach::get(slot, get, limit).map(|got| match got {
-            Got::Answered(answer) if answer.status < 400 => Checked::Healthy,
-            Got::Answered(answer) => Checked::Failed(format!(
-                "HTTP probe failed with statuscode: {}",
-                answer.status
-            )),
-            Got::Redirected(body) => {
-                Checked::Warned(format!("Probe terminated redirects, Response body: {body}"))
-            }
+        reach::get(slot, get, limit).map(|answer| match answer.status {
+            ..400 => Checked::Healthy,
+            status => Checked::Failed(format!("HTTP probe failed with statuscode: {status}")),
         })
     } else if let Some(socket) = &probe.tcp_socket {
         reach::open(slot, socket, limit).map(|()| Checked::Healthy)
-    } else if let Some(health) = &probe.grpc {
-        reach::health(slot, health, limit).map(|()| Checked::Healthy)
+    } else if probe.grpc.is_some() {
+        let why = "hybrid-sim does not simulate probes by gRPC";
+        Err(NotReached::Unknown(why.to_owned()))
     } else {
         let pod = slot.run.written();
         let why = format!("missing probe handler for {pod}:{}", slot.spec.name);

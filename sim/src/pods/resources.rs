@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{Container, PodSpec, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-use crate::topology::Os;
-
 type Amounts = BTreeMap<String, Quantity>;
 
 /// A quantity in thousandths of its unit, rounded up as the API server does.
@@ -41,51 +39,6 @@ pub(crate) fn milli(quantity: &Quantity) -> Option<i128> {
     let exact = number.checked_mul(factor)?;
     let below = scale * divisor;
     Some(exact.div_euclid(below) + i128::from(exact.rem_euclid(below) != 0))
-}
-
-/// What the runtime says that a running container has been given, in the form in which the kubelet
-/// writes it: limits of memory in powers of 1024; on Windows processors in ten-thousandths of all that
-/// the node has (kubernetes 1.37.0, `pkg/kubelet/kuberuntime/kuberuntime_container_{linux,windows}.go`,
-/// `toKubeContainerResources` and `calculateCPUMaximum`). Requests stay what they are.
-pub(super) fn actuated(
-    mut given: ResourceRequirements,
-    os: Os,
-    processors: u32,
-) -> ResourceRequirements {
-    let Some(limits) = &mut given.limits else {
-        return given;
-    };
-    if let Some(memory) = limits.get_mut("memory") {
-        let bytes = milli(memory).map_or(0, |amount| amount / 1000);
-        if bytes > 0 {
-            *memory = Quantity(binary(bytes));
-        }
-    }
-    if let (Os::Windows, Some(cpu)) = (os, limits.get_mut("cpu")) {
-        let count = i128::from(processors.max(1));
-        let asked = milli(cpu).unwrap_or(0);
-        if asked > 0 {
-            let most = (10 * asked / count).clamp(1, 10_000);
-            let given = most * count / 10;
-            *cpu = Quantity(match given % 1000 {
-                0 => (given / 1000).to_string(),
-                _ => format!("{given}m"),
-            });
-        }
-    }
-    given
-}
-
-/// `resource.BinarySI`: the largest suffix of which it is a whole multiple.
-fn binary(mut bytes: i128) -> String {
-    let mut suffixes = ["", "Ki", "Mi", "Gi", "Ti", "Pi"].into_iter().peekable();
-    let mut suffix = suffixes.next().unwrap_or_default();
-    while bytes % 1024 == 0
-        && let Some(next) = suffixes.next()
-    {
-        (bytes, suffix) = (bytes / 1024, next);
-    }
-    format!("{bytes}{suffix}")
 }
 
 /// What a pod asks for of one resource, in thousandths: the sum of its containers with sidecars, or
@@ -166,30 +119,6 @@ mod tests {
 
     fn spec(value: Value) -> PodSpec {
         serde_json::from_value(value).expect("a spec")
-    }
-
-    #[test]
-    fn what_a_running_container_has_is_told_as_the_runtime_holds_it() {
-        let given = |os, cpu: &str, memory: &str| {
-            let limits = [("cpu", cpu), ("memory", memory)];
-            let limits = limits.map(|(name, text)| (name.to_owned(), Quantity(text.to_owned())));
-            let given = ResourceRequirements {
-                limits: Some(limits.clone().into()),
-                requests: Some(limits.into()),
-                ..ResourceRequirements::default()
-            };
-            let actuated = actuated(given, os, 4);
-            let requests = actuated.requests.unwrap_or_default();
-            assert_eq!((&*requests["cpu"].0, &*requests["memory"].0), (cpu, memory));
-            let limits = actuated.limits.unwrap_or_default();
-            (limits["cpu"].0.clone(), limits["memory"].0.clone())
-        };
-        let is = |cpu: &str, memory: &str| (cpu.to_owned(), memory.to_owned());
-        assert_eq!(given(Os::Linux, "333m", "128Mi"), is("333m", "128Mi"));
-        assert_eq!(given(Os::Linux, "2", "100M"), is("2", "100000000"));
-        // 832 and 10,000 ten-thousandths of four processors
-        assert_eq!(given(Os::Windows, "333m", "1G"), is("332m", "1000000000"));
-        assert_eq!(given(Os::Windows, "8", "1024k"), is("4", "1000Ki"));
     }
 
     #[test]

@@ -4,15 +4,13 @@
 
 use k8s_openapi::api::core::v1::{
     ContainerState, ContainerStateRunning, ContainerStateTerminated, ContainerStateWaiting,
-    ContainerStatus, ContainerUser, HostIP, LinuxContainerUser, PodCondition, PodIP,
-    PodSecurityContext, PodStatus, VolumeMountStatus,
+    ContainerStatus, HostIP, PodCondition, PodIP, PodStatus,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::book::{Book, ContainerBook, Role, State};
 use super::resources;
 use crate::clock;
-use crate::topology::Os;
 use crate::world::Node;
 
 impl Book {
@@ -40,12 +38,8 @@ impl Book {
             // kubelet, `rejectPod`: neither addresses nor containers
             return head;
         }
-        let security = self.pod.spec.as_ref();
-        let security = security.and_then(|spec| spec.security_context.clone());
-        let (os, processors) = (self.os, self.processors);
         let list = |containers: &[ContainerBook]| {
-            let status = |book: &ContainerBook| book.status(security.as_ref(), os, processors);
-            let statuses = containers.iter().map(status);
+            let statuses = containers.iter().map(ContainerBook::status);
             (!containers.is_empty()).then(|| statuses.collect())
         };
         let conditions = self.conditions(phase);
@@ -176,23 +170,7 @@ impl Book {
 }
 
 impl ContainerBook {
-    fn status(&self, pod: Option<&PodSecurityContext>, os: Os, processors: u32) -> ContainerStatus {
-        let created = self.id.is_some();
-        let mounts = self.spec.volume_mounts.iter().flatten();
-        let mounts: Vec<_> = mounts
-            .map(|mount| VolumeMountStatus {
-                name: mount.name.clone(),
-                mount_path: mount.mount_path.clone(),
-                read_only: mount.read_only,
-                recursive_read_only: mount
-                    .read_only
-                    .filter(|only| *only)
-                    .map(|_| "Disabled".to_owned()),
-                ..VolumeMountStatus::default()
-            })
-            .collect();
-        let own = self.spec.resources.clone().filter(|_| created);
-        let runs = matches!(self.state, State::Running { .. });
+    fn status(&self) -> ContainerStatus {
         ContainerStatus {
             name: self.name.clone(),
             image: self.image.clone(),
@@ -206,37 +184,7 @@ impl ContainerBook {
                 .last
                 .as_ref()
                 .map(|last| State::Finished(last.clone()).reported()),
-            allocated_resources: own.as_ref().and_then(|own| own.requests.clone()),
-            // An empty one is told as well: the container has been given nothing
-            resources: created.then(|| match own.unwrap_or_default() {
-                own if runs => resources::actuated(own, os, processors),
-                own => own,
-            }),
-            volume_mounts: (!mounts.is_empty()).then_some(mounts),
-            user: (created && os == Os::Linux).then(|| ContainerUser {
-                linux: Some(self.user(pod)),
-            }),
             ..ContainerStatus::default()
-        }
-    }
-
-    /// The first process' identity. The images that are simulated run as root.
-    fn user(&self, pod: Option<&PodSecurityContext>) -> LinuxContainerUser {
-        let own = self.spec.security_context.as_ref();
-        let uid = own.and_then(|own| own.run_as_user);
-        let gid = own.and_then(|own| own.run_as_group);
-        let gid = gid.or_else(|| pod?.run_as_group).unwrap_or(0);
-        let mut groups = vec![gid];
-        if let Some(pod) = pod {
-            groups.extend(pod.fs_group);
-            groups.extend(pod.supplemental_groups.iter().flatten());
-        }
-        groups.sort_unstable();
-        groups.dedup();
-        LinuxContainerUser {
-            uid: uid.or_else(|| pod?.run_as_user).unwrap_or(0),
-            gid,
-            supplemental_groups: Some(groups),
         }
     }
 }
@@ -396,22 +344,5 @@ mod tests {
         book.init[0].ready = true;
         book.init[1].past_startup = true;
         assert_eq!(condition(&mut book, "Initialized").status, "True");
-    }
-
-    #[test]
-    fn containers_tell_their_mounts_and_resources() {
-        let mut book = book_of(json!({"containers": [{"name": "a",
-            "resources": {"requests": {"cpu": "1"}},
-            "volumeMounts": [{"name": "v", "mountPath": "/v", "readOnly": true}]}]}));
-        book.containers[0].id = Some("containerd://1".to_owned());
-        let status = serde_json::to_value(book.status(&host())).expect("JSON");
-        let container = &status["containerStatuses"][0];
-        assert_eq!(container["allocatedResources"], json!({"cpu": "1"}));
-        assert_eq!(
-            container["volumeMounts"],
-            json!([{"name": "v", "mountPath": "/v", "readOnly": true,
-                "recursiveReadOnly": "Disabled"}])
-        );
-        assert_eq!(status["qosClass"], "Burstable");
     }
 }

@@ -47,7 +47,7 @@ impl Reaction {
     }
 }
 
-/// How a program without a trap ends when it is told to; none for one that does not listen.
+/// How a program ends when it is told to; none for one that does not listen.
 ///
 /// On Linux the first process of a container gets no signal for which it has no handler
 /// (`pid_namespaces(7)`), so shells and `sleep` are killed in the end; Go programs have one and exit
@@ -134,11 +134,7 @@ impl Slot<'_> {
             let all = cluster.clock.real(LEAST);
             clock::elapse(all.saturating_sub(told.elapsed())).await;
         };
-        let reaction = match program::trap(argv).filter(|_| os == Os::Linux) {
-            Some(trap) => self.trapped(&trap),
-            None => reaction(os, argv, !shared),
-        };
-        match reaction {
+        match reaction(os, argv, !shared) {
             Some(reaction) => {
                 let ends = cluster.clock.pass(reaction.after);
                 let over = async {
@@ -164,17 +160,6 @@ impl Slot<'_> {
                 killed(os)
             }
         }
-    }
-
-    /// What a shell does on its trap. None where it goes on behind it.
-    fn trapped(self, trap: &program::Trap) -> Option<Reaction> {
-        self.print(Stream::Out, &trap.ran.stdout);
-        // It is heard of when the command is over that runs meanwhile
-        trap.ends.then(|| Reaction {
-            code: trap.ran.code,
-            after: Duration::from_secs(1) + trap.ran.lasted(),
-            prints: "",
-        })
     }
 
     /// What agnhost's pause says of the signal, in its log and for the kubelet.

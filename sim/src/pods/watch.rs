@@ -16,7 +16,6 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::fleet::{self, Seen};
 use super::life;
 use super::run::PodRun;
 use crate::cluster::Cluster;
@@ -30,8 +29,9 @@ pub(crate) fn begin(cluster: &Arc<Cluster>) {
             cluster: Arc::clone(&all),
             tasks: HashMap::new(),
         };
-        let ours = |node: &str| all.nodes.contains_key(node);
-        fleet::follow(&all.client, ours, |change| pods.take(change)).await;
+        let bound = watcher::Config::default().fields("spec.nodeName!=");
+        let api = Api::all(all.client.clone());
+        follow_some(api, bound.streaming_lists(), |change| pods.take(change)).await;
     });
 }
 
@@ -44,14 +44,19 @@ pub(crate) enum Change<K> {
 }
 
 /// Tells every change of one kind of object, for ever.
-pub(crate) async fn follow<K>(api: Api<K>, mut take: impl FnMut(Change<K>))
+pub(crate) async fn follow<K>(api: Api<K>, take: impl FnMut(Change<K>))
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    follow_some(api, watcher::Config::default(), take).await;
+}
+
+async fn follow_some<K>(api: Api<K>, which: watcher::Config, mut take: impl FnMut(Change<K>))
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
     let mut listed = HashSet::new();
-    let mut stream = watcher::watcher(api, watcher::Config::default())
-        .default_backoff()
-        .boxed();
+    let mut stream = watcher::watcher(api, which).default_backoff().boxed();
     while let Some(event) = stream.next().await {
         match event {
             Ok(Event::Init) => listed.clear(),
@@ -89,16 +94,17 @@ struct Task {
 }
 
 impl Pods {
-    fn take(&mut self, change: Seen) {
+    fn take(&mut self, change: Change<Pod>) {
         match change {
-            Seen::Is(key, pod) => self.is(key, Arc::new(*pod)),
-            Seen::Gone(key, told) => {
-                // A deletion that is told late must not end a new pod of the same name
-                if self.tasks.get(&key).is_some_and(|task| task.uid == told) {
-                    self.forget(&key);
-                }
+            Change::Is(key, mut pod) => {
+                // Nobody here asks who has set what, and it is the largest part
+                pod.metadata.managed_fields = None;
+                // A copy's lists have room for what is in them; those that were read have it for four and
+                // more
+                self.is(key, Arc::new(Pod::clone(&pod)));
             }
-            Seen::OnlyThese(keys) => {
+            Change::Gone(key) => self.forget(&key),
+            Change::OnlyThese(keys) => {
                 let gone: Vec<Key> = self
                     .tasks
                     .keys()

@@ -5,8 +5,7 @@
 use ring::digest::{SHA256, digest};
 
 use super::forms::Call;
-use super::net::Net;
-use super::{Place, Ran, Refusal, Started, agnhost, shell};
+use super::{Place, Ran, Refusal, Started, shell};
 use crate::files::FileError;
 use crate::topology::Os;
 
@@ -40,13 +39,9 @@ fn content(call: &Call<'_>, file: &str) -> Result<Result<Vec<u8>, FileError>, Ra
     if found.is_ok() {
         return Ok(found);
     }
-    match (place.os, at.as_str()) {
-        (Os::Linux, "/etc/hosts") => Ok(Ok(agnhost::hosts(place, call.seat).into_bytes())),
-        (Os::Linux, "/etc/resolv.conf") => Ok(Ok(resolv_conf(call.seat).into_bytes())),
-        (os, _) if is_of_system(os, &at) => {
-            Err(Refusal::instead_of(&format!("the content of {file}")))
-        }
-        _ => Ok(found),
+    match is_of_system(place.os, &at) {
+        true => Err(Refusal::instead_of(&format!("the content of {file}"))),
+        false => Ok(found),
     }
 }
 
@@ -63,24 +58,6 @@ fn is_of_system(os: Os, path: &str) -> bool {
         Os::Linux => LINUX.contains(&first),
         Os::Windows => first.starts_with("program files") || first == "windows",
     }
-}
-
-/// containerd, `internal/cri/opts`/`sandbox_run_linux.go`, `parseDNSOptions`: what the kubelet tells the
-/// runtime, a line each; `ndots:5` goes with the cluster's own servers (kubernetes 1.37.0,
-/// `pkg/kubelet/network/dns/dns.go`, `defaultDNSOptions`).
-fn resolv_conf(net: &dyn Net) -> String {
-    let settings = net.settings();
-    let mut text = String::new();
-    if !settings.searches.is_empty() {
-        text.push_str(&format!("search {}\n", settings.searches.join(" ")));
-    }
-    for server in &settings.servers {
-        text.push_str(&format!("nameserver {server}\n"));
-    }
-    if settings.ndots != 1 {
-        text.push_str(&format!("options ndots:{}\n", settings.ndots));
-    }
-    text
 }
 
 /// What is done with the content of a file, or said of why there is none.
@@ -107,12 +84,10 @@ fn complains(program: &str, file: &str, error: FileError) -> Ran {
 pub(super) fn read(call: &Call<'_>) -> Option<Started> {
     match call.args {
         [] => Some(Started::Ended(Ran::prints(call.input))),
-        [file] => Some(with(call, plain(file)?, Ran::prints, |error| {
+        [file] => Some(with(call, plain(file)?, Ran::prints, |error| match error {
             // bb_simple_perror_msg of a read, not of an open
-            match error {
-                FileError::IsDirectory => Ran::complains("cat: read error: Is a directory\n", 1),
-                error => complains("cat", file, error),
-            }
+            FileError::IsDirectory => Ran::complains("cat: read error: Is a directory\n", 1),
+            error => complains("cat", file, error),
         })),
         _ => None,
     }
@@ -401,7 +376,6 @@ mod tests {
     fn what_an_image_has_of_its_own_is_not_known() {
         let linux = place(Os::Linux, Family::Agnhost);
         assert_eq!(told(&linux, &["cat", "/etc/os-release"]).0, NOT_SIMULATED);
-        assert_eq!(told(&linux, &["cat", "/etc/hosts"]).0, 0);
         assert_eq!(told(&linux, &["cat", "/nowhere"]).0, 1);
     }
 }

@@ -1,24 +1,20 @@
 //! What a kubelet gets of the network: it is a Go program on the node itself.
 
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::go;
-use super::http::{Answer, Asked};
-use super::net::{Link, Lookup, Peer, Speaks};
+use super::http::Answer;
+use super::net::{Peer, Speaks};
 use super::seat::Seat;
-use super::{Place, Sight, View};
+use super::{Place, View};
 use crate::files::Files;
 use crate::image::Family;
-use crate::names::{Query, Resolver};
 use crate::network::Origin;
 use crate::topology::Os;
 
 pub(crate) use super::net::Net;
-
-/// Linux says after three tries that nobody answers ARP.
-const NO_ROUTE: Duration = Duration::from_millis(3070);
 
 /// Why there is no answer.
 #[derive(Debug, PartialEq, Eq)]
@@ -48,85 +44,35 @@ pub(crate) fn on_node<T>(
         directory: String::new(),
         user: None,
     };
-    let spent = super::Spent::default();
     work(&Seat {
         place: &place,
-        view: Sight::new(view, &spent),
+        view: *view,
     })
 }
 
 /// A refused connection.
 pub(crate) fn refused(os: Os, at: &str) -> String {
-    go::refused(os, "tcp", at)
+    go::refused(os, at)
 }
 
 /// `net.Dialer` with a time-out; else Go's words and after how long.
 pub(crate) fn open(
     net: &dyn Net,
-    (host, port): (&str, u16),
+    to: SocketAddr,
     limit: Duration,
 ) -> Result<Peer, (String, Duration)> {
-    let query = Query {
-        by: Resolver::Go,
-        ..Query::address(host)
-    };
-    let (found, resolved) = net.find(&query);
-    if resolved >= limit {
-        return Err((format!("dial tcp: lookup {host}: i/o timeout"), limit));
-    }
-    let addresses = found.map_err(|why| {
-        let error = go::lookup_error(net, host, &Lookup::from(Err(why)));
-        (format!("dial tcp: {error}"), resolved)
-    })?;
-    let mut first = None;
-    for address in addresses {
-        match link(net, address, port, limit) {
-            Ok(peer) => return Ok(peer),
-            Err((why, took)) => {
-                first.get_or_insert((why, (resolved + took).min(limit)));
-            }
-        }
-    }
-    let nobody = || {
-        let error = go::lookup_error(net, host, &Lookup::NoSuchName);
-        (format!("dial tcp: {error}"), resolved)
-    };
-    Err(first.unwrap_or_else(nobody))
-}
-
-fn link(
-    net: &dyn Net,
-    address: IpAddr,
-    port: u16,
-    limit: Duration,
-) -> Result<Peer, (String, Duration)> {
-    let os = net.os();
-    let at = format!("{}:{port}", go::host(address));
-    let too_late = || (format!("dial tcp {at}: i/o timeout"), limit);
-    // Windows repeats the SYN after a reset (curl issue 14144)
-    let refused = Duration::from_millis(if os == Os::Windows { 2040 } else { 1 });
-    Err(match net.open(address, port) {
-        Link::Open(peer) => return Ok(peer),
-        Link::Refused if refused < limit => (go::refused(os, "tcp", &at), refused),
-        Link::NoRoute if os == Os::Windows || NO_ROUTE < limit => {
-            let took = if os == Os::Linux {
-                NO_ROUTE
-            } else {
-                Duration::ZERO
-            };
-            (go::no_route(os, "tcp", &at), took)
-        }
-        Link::Unreachable => (go::unreachable(os, "tcp", &at), Duration::ZERO),
-        Link::Refused | Link::NoRoute | Link::TimedOut => too_late(),
+    go::dial(net, to).map_err(|failed| match failed.took < limit {
+        true => (failed.words, failed.took),
+        false => (format!("dial tcp {to}: i/o timeout"), limit),
     })
 }
 
 /// `http.Client` with a time-out.
 pub(crate) fn get(
     net: &dyn Net,
-    to: (&str, u16),
+    to: SocketAddr,
     secure: bool,
-    asked: &Asked,
+    path: &str,
     limit: Duration,
 ) -> Result<Answer, Lost> {
     let nothing = |why: String, took| Lost::Nothing { why, took };
@@ -152,13 +98,14 @@ pub(crate) fn get(
             "http: server gave HTTP response to HTTPS client".to_owned(),
             Duration::ZERO,
         )),
-        (_, false) => net.ask(&peer, asked).ok_or_else(too_late),
+        (_, false) => net.ask(&peer, path).ok_or_else(too_late),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::program::net::Link;
     use crate::program::network_table::Table;
     use crate::world::Page;
 
@@ -166,8 +113,6 @@ mod tests {
 
     fn net(os: Os) -> Table {
         Table::new(os)
-            .name("web.test", Lookup::Address([10, 0, 0, 1].into()))
-            .name("gone.test", Lookup::TimedOut)
             .page([10, 0, 0, 1], 80, Page::Iis)
             .peer([10, 0, 0, 1], 81, Speaks::Resets)
             .peer([10, 0, 0, 1], 443, Speaks::Tls)
@@ -177,12 +122,13 @@ mod tests {
 
     #[test]
     fn a_connection_is_opened_or_gos_words_tell_why_not() {
-        let why = |os, host, port| {
-            let opened = open(&net(os), (host, port), SECOND);
+        let why = |os, host: &str, port| {
+            let to = SocketAddr::new(host.parse().expect("an address"), port);
+            let opened = open(&net(os), to, SECOND);
             opened.map(|peer| peer.address).map_err(|(why, _)| why)
         };
         let linux = |host, port| why(Os::Linux, host, port);
-        assert_eq!(linux("web.test", 80), Ok([10, 0, 0, 1].into()));
+        assert_eq!(linux("10.0.0.1", 80), Ok([10, 0, 0, 1].into()));
         let failed = |text: &str| Err(text.to_owned());
         assert_eq!(
             linux("10.0.0.9", 80),
@@ -193,16 +139,13 @@ mod tests {
         assert_eq!(linux("10.0.0.2", 80), late("10.0.0.2"));
         assert_eq!(linux("10.0.0.3", 80), late("10.0.0.3"));
         assert_eq!(why(Os::Windows, "10.0.0.9", 80), late("10.0.0.9"));
-        let unknown = linux("nowhere", 80).expect_err("nobody");
-        assert!(unknown.starts_with("dial tcp: lookup nowhere"), "{unknown}");
-        assert!(unknown.ends_with("no such host"), "{unknown}");
     }
 
     #[test]
     fn an_answer_comes_or_gos_words_tell_why_not() {
-        let ask = |host, port, secure| {
-            let asked = Asked::get("/nothing");
-            get(&net(Os::Linux), (host, port), secure, &asked, SECOND)
+        let ask = |host: &str, port, secure| {
+            let to = SocketAddr::new(host.parse().expect("an address"), port);
+            get(&net(Os::Linux), to, secure, "/nothing", SECOND)
         };
         assert_eq!(ask("10.0.0.1", 80, false).map(|got| got.status), Ok(404));
         let why = |host, port, secure| match ask(host, port, secure) {

@@ -36,20 +36,17 @@ mod turns;
 
 pub(crate) use input::Input;
 pub(crate) use ran::{Piece, Ran};
-pub(crate) use shell::{Trap, trap};
 pub(crate) use turns::Turns;
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::files::Files;
-use crate::image::Family;
+use crate::image::{self, Family};
 use crate::network::Origin;
-use crate::topology::Os;
-use crate::world::Page;
-use crate::world::World;
+use crate::topology::{Build, Os, Pool};
+use crate::world::{Page, World};
 use seat::Seat;
 
 /// Where a program runs.
@@ -79,55 +76,6 @@ pub(crate) struct View<'a> {
     pub(crate) world: &'a World,
     /// Gives each connection a turn of its own.
     pub(crate) turns: &'a Turns,
-}
-
-/// How deep requests may stand in each other, by way of servers that ask others too. Each takes its part
-/// of a thread's stack, and no suite nests more than a few.
-const DEEPEST: u32 = 32;
-
-/// How many requests one program may make in all, by way of servers that ask others too: each of
-/// several nested `/dial` multiplies them.
-const MOST_ASKED: u32 = 10_000;
-
-/// What a program has done of what it may do at once.
-#[derive(Debug, Default)]
-struct Spent {
-    asked: Cell<u32>,
-}
-
-/// A view, and how deep the server that has it stands in others.
-#[derive(Clone, Copy)]
-struct Sight<'a> {
-    world: &'a World,
-    turns: &'a Turns,
-    depth: u32,
-    spent: &'a Spent,
-}
-
-impl<'a> Sight<'a> {
-    fn new(view: &View<'a>, spent: &'a Spent) -> Self {
-        Self {
-            world: view.world,
-            turns: view.turns,
-            depth: 0,
-            spent,
-        }
-    }
-
-    /// Takes down a request; `None` where there were too many.
-    fn asks(self) -> Option<()> {
-        let before = self.spent.asked.get();
-        self.spent.asked.set(before.saturating_add(1));
-        (before < MOST_ASKED).then_some(())
-    }
-
-    /// That of a server that it asks.
-    fn deeper(self) -> Option<Self> {
-        (self.depth < DEEPEST).then_some(Self {
-            depth: self.depth + 1,
-            ..self
-        })
-    }
 }
 
 /// After this the system itself gives up connecting: Windows sends three SYNs in 21 s, Linux seven in
@@ -219,11 +167,7 @@ pub(crate) fn start(place: &Place, argv: &[String], input: &Input, view: &View<'
     if place.family == Family::Component {
         return component(argv);
     }
-    let spent = Spent::default();
-    let seat = Seat {
-        place,
-        view: Sight::new(view, &spent),
-    };
+    let seat = Seat { place, view: *view };
     match forms::run(&seat, argv, input.bytes()) {
         // hcsshim, internal/jobcontainers/jobcontainer.go: the command line of a job container runs
         // through `cmd /c`
@@ -234,44 +178,53 @@ pub(crate) fn start(place: &Place, argv: &[String], input: &Input, view: &View<'
     }
 }
 
-/// Whether some container of a system runs a command line; whatever else it is given is refused.
-pub fn simulates(windows: bool, argv: &[&str]) -> bool {
-    let os = if windows { Os::Windows } else { Os::Linux };
+/// Whether a container of an image runs a command line with what it reads; what it refuses is told apart
+/// from what ends badly by the code alone.
+pub fn simulates(image: &ImageOn<'_>, argv: &[&str], input: &str) -> bool {
+    let pool = match image.windows {
+        true => Pool::Windows(Build::Ws2022),
+        false => Pool::Linux,
+    };
+    let Ok(resolved) = image::resolve(image.reference, pool) else {
+        return false;
+    };
     let argv: Vec<String> = argv.iter().map(|arg| (*arg).to_owned()).collect();
     let (world, turns) = (World::default(), Turns::default());
-    let view = View {
-        world: &world,
-        turns: &turns,
+    let place = Place {
+        os: pool.os(),
+        family: resolved.family,
+        of_2021: resolved.is_of_2021(),
+        host_process: image.host_process,
+        origin: Origin::Outside,
+        hostname: String::new(),
+        env: Arc::default(),
+        files: Files::new(pool.os()),
+        directory: String::new(),
+        user: None,
     };
-    let places = Family::ALL.into_iter().flat_map(|family| {
-        [false, windows].map(|host_process| Place {
-            os,
-            family,
-            of_2021: false,
-            host_process,
-            origin: Origin::Outside,
-            hostname: String::new(),
-            env: Arc::default(),
-            files: Files::new(os),
-            directory: String::new(),
-            user: None,
-        })
-    });
-    // What curl reads; others take any text
-    let input = Input::from(&b"silent\nurl = \"http://127.0.0.1:80/\"\n"[..]);
-    let spent = Spent::default();
-    let mut started = places.map(|place| {
-        let seat = Seat {
-            place: &place,
-            view: Sight::new(&view, &spent),
-        };
-        forms::run(&seat, &argv, input.bytes())
-    });
-    started.any(|started| match started {
+    let seat = Seat {
+        place: &place,
+        view: View {
+            world: &world,
+            turns: &turns,
+        },
+    };
+    match forms::run(&seat, &argv, input.as_bytes()) {
         Started::Ended(ran) => ran.code != NOT_SIMULATED,
         Started::Refused(_) => false,
         Started::Serves { .. } | Started::Stays { .. } => true,
-    })
+    }
+}
+
+/// An image where it runs.
+#[derive(Clone, Copy, Debug)]
+pub struct ImageOn<'a> {
+    /// As a pod names it.
+    pub reference: &'a str,
+    /// Whether its node is one of Windows; else of Linux.
+    pub windows: bool,
+    /// Whether its container is a `HostProcess` container.
+    pub host_process: bool,
 }
 
 #[cfg(test)]

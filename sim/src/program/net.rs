@@ -2,10 +2,10 @@
 //!
 //! Programs know this trait alone: the world stands behind it in the simulator, a table in tests.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::time::Duration;
 
-use super::http::{Answer, Asked};
+use super::http::Answer;
 use super::serve::{self, Exchange};
 use crate::names::{Query, Settings};
 use crate::network::Origin;
@@ -22,8 +22,8 @@ pub(crate) trait Net {
     fn datagram(&self, address: IpAddr, port: u16, payload: &str) -> Datagram;
     /// Sends an ICMP echo request with so many bytes.
     fn echo(&self, address: IpAddr, bytes: usize) -> Echo;
-    /// Asks over an open connection that is not cut; `None` where nothing comes back.
-    fn ask(&self, peer: &Peer, asked: &Asked) -> Option<Answer>;
+    /// GETs a path over an open connection that is not cut; `None` where nothing comes back.
+    fn ask(&self, peer: &Peer, path: &str) -> Option<Answer>;
     /// The program's own address.
     fn address(&self) -> IpAddr;
     /// The program's own address towards another.
@@ -36,30 +36,11 @@ pub(crate) trait Net {
     fn settings(&self) -> Settings;
 }
 
-/// What a look-up gave.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Lookup {
-    Address(IpAddr),
-    NoSuchName,
-    /// No server answered.
-    TimedOut,
-}
-
 /// Why a name has no address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotFound {
     NoSuchName,
     TimedOut,
-}
-
-impl From<Result<Vec<IpAddr>, NotFound>> for Lookup {
-    fn from(found: Result<Vec<IpAddr>, NotFound>) -> Self {
-        match found.as_deref() {
-            Ok([best, ..]) => Self::Address(*best),
-            Ok([]) | Err(NotFound::NoSuchName) => Self::NoSuchName,
-            Err(NotFound::TimedOut) => Self::TimedOut,
-        }
-    }
 }
 
 /// What became of a connection.
@@ -107,7 +88,6 @@ pub(crate) struct Server {
     pub(crate) page: Page,
     pub(crate) hostname: String,
     pub(crate) address: IpAddr,
-    pub(crate) port: u16,
     pub(crate) origin: Option<Origin>,
 }
 
@@ -134,13 +114,13 @@ pub(crate) enum Echo {
 
 impl Server {
     /// What its page answers somebody.
-    pub(crate) fn answer(&self, asked: &Asked, source: IpAddr, net: &dyn Net) -> Answer {
+    pub(crate) fn answer(&self, path: &str, source: IpAddr, net: &dyn Net) -> Answer {
         let exchange = Exchange {
             hostname: &self.hostname,
             address: self.address,
             source,
         };
-        serve::answer(&self.page, asked, exchange, self.port, net)
+        serve::answer(self.page, path, exchange, net)
     }
 }
 
@@ -153,42 +133,5 @@ impl Speaks {
             Self::Outside(name) => Some(serve::outside(name)),
             Self::Page(_) | Self::Resets | Self::Silence => None,
         }
-    }
-}
-
-/// No network at all.
-pub(crate) struct Nowhere;
-
-impl Net for Nowhere {
-    fn find(&self, _query: &Query<'_>) -> (Result<Vec<IpAddr>, NotFound>, Duration) {
-        (Err(NotFound::NoSuchName), Duration::ZERO)
-    }
-
-    fn open(&self, _address: IpAddr, _port: u16) -> Link {
-        Link::NoRoute
-    }
-
-    fn datagram(&self, _address: IpAddr, _port: u16, _payload: &str) -> Datagram {
-        Datagram::Lost
-    }
-
-    fn echo(&self, _address: IpAddr, _bytes: usize) -> Echo {
-        Echo::Lost
-    }
-
-    fn ask(&self, peer: &Peer, _asked: &Asked) -> Option<Answer> {
-        peer.speaks.own_answer()
-    }
-
-    fn address(&self) -> IpAddr {
-        Ipv4Addr::UNSPECIFIED.into()
-    }
-
-    fn os(&self) -> Os {
-        Os::Linux
-    }
-
-    fn settings(&self) -> Settings {
-        Settings::default()
     }
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::http::{Answer, Asked};
-use super::net::{Datagram, Echo, Link, Lookup, Net, NotFound, Peer, Server, Speaks};
+use super::http::Answer;
+use super::net::{Datagram, Echo, Link, Net, NotFound, Peer, Server, Speaks};
 use super::netexec;
 use super::serve::Exchange;
-use crate::names::{self, Query, Settings};
+use crate::names::{Query, Settings};
 use crate::topology::Os;
 use crate::world::Page;
 
@@ -17,7 +17,7 @@ pub(crate) struct Table {
     pub(crate) os: Os,
     pub(crate) hostname: String,
     pub(crate) own: IpAddr,
-    pub(crate) names: BTreeMap<String, Lookup>,
+    pub(crate) names: BTreeMap<String, Result<IpAddr, NotFound>>,
     pub(crate) links: BTreeMap<(IpAddr, u16), Link>,
     pub(crate) datagrams: BTreeMap<(IpAddr, u16), Datagram>,
     pub(crate) echoes: BTreeMap<IpAddr, Echo>,
@@ -48,8 +48,8 @@ impl Table {
         self
     }
 
-    pub(crate) fn name(mut self, name: &str, lookup: Lookup) -> Self {
-        self.names.insert(name.to_owned(), lookup);
+    pub(crate) fn name(mut self, name: &str, found: Result<IpAddr, NotFound>) -> Self {
+        self.names.insert(name.to_owned(), found);
         self
     }
 
@@ -73,7 +73,6 @@ impl Table {
             page,
             hostname: self.hostname.clone(),
             address,
-            port,
             origin: None,
         };
         self.peer(address, port, Speaks::Page(Box::new(server)))
@@ -82,19 +81,12 @@ impl Table {
 
 impl Net for Table {
     fn find(&self, query: &Query<'_>) -> (Result<Vec<IpAddr>, NotFound>, Duration) {
-        let literal = query.name.parse().map(Lookup::Address).ok();
-        let found = literal.or_else(|| self.names.get(query.name).cloned());
-        let wanted = |address: &IpAddr| match query.record {
-            names::RecordType::A => address.is_ipv4(),
-            names::RecordType::Aaaa => address.is_ipv6(),
-            _ => true,
-        };
-        match found {
-            Some(Lookup::Address(address)) if wanted(&address) => {
-                (Ok(vec![address]), Duration::ZERO)
-            }
-            Some(Lookup::TimedOut) => (Err(NotFound::TimedOut), Duration::from_secs(10)),
-            _ => (Err(NotFound::NoSuchName), Duration::ZERO),
+        let literal = query.name.parse().map(Ok).ok();
+        let found = literal.or_else(|| self.names.get(query.name).copied());
+        match found.unwrap_or(Err(NotFound::NoSuchName)) {
+            Ok(address) => (Ok(vec![address]), Duration::ZERO),
+            Err(NotFound::TimedOut) => (Err(NotFound::TimedOut), Duration::from_secs(10)),
+            Err(why) => (Err(why), Duration::ZERO),
         }
     }
 
@@ -112,8 +104,7 @@ impl Net for Table {
                 address,
                 source: self.own,
             };
-            return netexec::datagram(payload, exchange, port)
-                .map_or(Datagram::Lost, Datagram::Answered);
+            return netexec::datagram(payload, exchange).map_or(Datagram::Lost, Datagram::Answered);
         }
         self.datagrams
             .get(&(address, port))
@@ -125,9 +116,9 @@ impl Net for Table {
         self.echoes.get(&address).copied().unwrap_or(Echo::Lost)
     }
 
-    fn ask(&self, peer: &Peer, asked: &Asked) -> Option<Answer> {
+    fn ask(&self, peer: &Peer, path: &str) -> Option<Answer> {
         match &peer.speaks {
-            Speaks::Page(server) => Some(server.answer(asked, peer.source, self)),
+            Speaks::Page(server) => Some(server.answer(path, peer.source, self)),
             other => other.own_answer(),
         }
     }

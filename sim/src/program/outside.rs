@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::http::{Answer, Asked};
+use super::http::Answer;
 use super::net::{Link, Net, Speaks};
 use super::seat::Seat;
-use super::{Place, Sight, View};
+use super::{Place, View};
 use crate::files::Files;
 use crate::image::Family;
 use crate::network::Origin;
@@ -24,8 +24,8 @@ pub(crate) enum Reply {
     TimedOut,
 }
 
-/// Asks whoever is at an address, as a program of the cluster does.
-pub(crate) fn ask(view: &View<'_>, (address, port): (IpAddr, u16), asked: &Asked) -> Reply {
+/// GETs a path of whoever is at an address, as a program of the cluster does.
+pub(crate) fn ask(view: &View<'_>, (address, port): (IpAddr, u16), path: &str) -> Reply {
     let place = Place {
         os: Os::Linux,
         // The image that all programs are of which ask others in turn
@@ -39,10 +39,9 @@ pub(crate) fn ask(view: &View<'_>, (address, port): (IpAddr, u16), asked: &Asked
         directory: String::new(),
         user: None,
     };
-    let spent = super::Spent::default();
     let seat = Seat {
         place: &place,
-        view: Sight::new(view, &spent),
+        view: *view,
     };
     let peer = match seat.open(address, port) {
         Link::Open(peer) => peer,
@@ -50,7 +49,7 @@ pub(crate) fn ask(view: &View<'_>, (address, port): (IpAddr, u16), asked: &Asked
         Link::NoRoute | Link::Unreachable => return Reply::NoRoute,
         Link::TimedOut => return Reply::TimedOut,
     };
-    match seat.ask(&peer, asked) {
+    match seat.ask(&peer, path) {
         Some(answer) => Reply::Answer(answer),
         None if peer.speaks == Speaks::Resets => Reply::Reset,
         None => Reply::Silence,

@@ -3,21 +3,21 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use super::http::{Answer, Asked};
+use super::http::Answer;
 use super::net::{Datagram, Echo, Link, Net, NotFound, Peer, Server, Speaks};
 use super::ping::Language;
 use super::serve::Exchange;
-use super::{Place, Sight, netexec};
+use super::{Place, View, netexec};
 use crate::fault::FaultKind;
 use crate::names::{self, Query, Settings};
 use crate::network::{self, Backend, Origin, Outcome, Protocol, Request};
 use crate::topology::Os;
-use crate::world::{Key, Node, Pod};
+use crate::world::{Key, Node, Page, Pod};
 
 /// A place with what it sees.
 pub(crate) struct Seat<'a> {
     pub(crate) place: &'a Place,
-    pub(crate) view: Sight<'a>,
+    pub(crate) view: View<'a>,
 }
 
 impl Seat<'_> {
@@ -56,7 +56,7 @@ impl Seat<'_> {
         }
     }
 
-    fn server(&self, key: &Key, page: crate::world::Page, to: IpAddr, port: u16) -> Server {
+    fn server(&self, key: &Key, page: Page, to: IpAddr) -> Server {
         let pod = self.view.world.pods.get(key);
         // A pod of its node's network calls itself as the node does
         let hostname = match pod {
@@ -69,7 +69,6 @@ impl Seat<'_> {
             page,
             hostname,
             address: pod.and_then(|pod: &Pod| pod.like(to)).unwrap_or(to),
-            port,
             origin: Some(if host {
                 Origin::HostPod(key.clone())
             } else {
@@ -79,7 +78,7 @@ impl Seat<'_> {
     }
 }
 
-fn node_name<'a>(view: &Sight<'a>, origin: &'a Origin) -> Option<&'a str> {
+fn node_name<'a>(view: &View<'a>, origin: &'a Origin) -> Option<&'a str> {
     match origin {
         Origin::Pod(key) | Origin::HostPod(key) => Some(view.world.pods.get(key)?.node.as_str()),
         Origin::Node(name) => Some(name),
@@ -122,7 +121,7 @@ impl Net for Seat<'_> {
                     Backend::Dns | Backend::Echo => Speaks::Resets,
                     Backend::Outside { name } => Speaks::Outside(name),
                     Backend::Pod { pod, page } => {
-                        Speaks::Page(Box::new(self.server(&pod, page, address, port)))
+                        Speaks::Page(Box::new(self.server(&pod, page, address)))
                     }
                 },
             ),
@@ -148,7 +147,7 @@ impl Net for Seat<'_> {
                 backend: Backend::Pod { pod, page },
                 source,
             } => {
-                let server = self.server(&pod, page, address, port);
+                let server = self.server(&pod, page, address);
                 let exchange = Exchange {
                     hostname: &server.hostname,
                     address: server.address,
@@ -156,7 +155,7 @@ impl Net for Seat<'_> {
                 };
                 // Nothing is a datagram too, and then a lost one for who waits
                 let Some(text) =
-                    netexec::datagram(payload, exchange, port).filter(|text| !text.is_empty())
+                    netexec::datagram(payload, exchange).filter(|text| !text.is_empty())
                 else {
                     return Datagram::Lost;
                 };
@@ -194,30 +193,21 @@ impl Net for Seat<'_> {
         }
     }
 
-    fn ask(&self, peer: &Peer, asked: &Asked) -> Option<Answer> {
+    fn ask(&self, peer: &Peer, path: &str) -> Option<Answer> {
         let answer = match &peer.speaks {
             Speaks::Page(server) => {
                 let place = self.of(server);
-                // A server may ask another, and itself again
-                let Some(view) = self.view.deeper() else {
-                    let text = "hybrid-sim does not simulate requests nested so deep";
-                    return Some(Answer::error(501, text));
-                };
-                if view.asks().is_none() {
-                    let text = "hybrid-sim does not simulate so many requests";
-                    return Some(Answer::error(501, text));
-                }
                 let seat = Seat {
                     place: &place,
-                    view,
+                    view: self.view,
                 };
-                server.answer(asked, peer.source, &seat)
+                server.answer(path, peer.source, &seat)
             }
             speaks => speaks.own_answer()?,
         };
         // What is too large for a hop is lost without a word
         let request = Request {
-            payload: (asked.path.len() + asked.body.len()).max(answer.body.len()),
+            payload: path.len().max(answer.body.len()),
             ..Request::tcp(
                 self.place.origin.clone(),
                 peer.address,
@@ -309,7 +299,6 @@ mod tests {
             world: &world,
             turns: &turns,
         };
-        let spent = super::super::Spent::default();
         let outside = world.network.outside[0].address;
         let (linux, windows) = ("linux", "windows");
         // A Windows node lets no echo in from elsewhere
@@ -326,44 +315,10 @@ mod tests {
             };
             let seat = Seat {
                 place: &place,
-                view: Sight::new(&view, &spent),
+                view,
             };
             assert_eq!(seat.echo(address, 32), Echo::Reply(ttl), "{address}");
         }
-    }
-
-    #[test]
-    fn a_server_that_asks_itself_comes_to_an_end() {
-        let (world, turns) = (world(), Turns::default());
-        let place = place(Os::Linux, Family::Agnhost);
-        let view = View {
-            world: &world,
-            turns: &turns,
-        };
-        let spent = super::super::Spent::default();
-        let seat = Seat {
-            place: &place,
-            view: Sight::new(&view, &spent),
-        };
-        // Each asks the same server for the rest of it, so many times
-        let dial = |depth: usize, tries: u32| {
-            (0..depth).fold("hostname".to_owned(), |inner, _| {
-                let escaped = inner.bytes().map(|byte| format!("%{byte:02x}"));
-                let escaped = escaped.collect::<Vec<_>>().concat();
-                format!("dial?host=10.244.1.9&port=8080&tries={tries}&request={escaped}")
-            })
-        };
-        let Link::Open(peer) = seat.open([10, 244, 1, 9].into(), 8080) else {
-            panic!("it listens")
-        };
-        let ask = |path: &str| {
-            seat.ask(&peer, &Asked::get(&format!("/{path}")))
-                .expect("it")
-                .body
-        };
-        assert!(ask(&dial(2, 2)).contains("prober"));
-        let many = ask(&dial(4, 30));
-        assert!(many.contains("so many requests"), "{}", many.len());
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use super::http::{Answer, Asked};
-use super::net::{Net, Nowhere};
+use super::http::{Answer, plain};
+use super::net::Net;
 use super::netexec;
 use crate::world::Page;
 
@@ -21,103 +21,48 @@ pub(crate) struct Exchange<'a> {
 pub(crate) fn captive() -> Answer {
     let hostile =
         "<html>welcome</html>\u{1b}[31m\u{1b}]0;owned\u{7}\u{1b}[2J]]>\u{202e}\u{8}\u{fffe}\r";
-    Answer::html(200, format!("{hostile}{}", "<p>log in</p>".repeat(630)))
+    Answer::new(200, format!("{hostile}{}", "<p>log in</p>".repeat(630)))
 }
 
 /// Anything outside the cluster.
 pub(crate) fn outside(name: &str) -> Answer {
     match name {
         // Microsoft, NCSI: "http://www.msftconnecttest.com/connecttest.txt", whose text this is
-        "www.msftconnecttest.com" => Answer::text(200, "Microsoft Connect Test"),
+        "www.msftconnecttest.com" => Answer::new(200, "Microsoft Connect Test"),
         // Cloudflare answers plain HTTP with its page of a redirection
-        "one.one.one.one" => Answer::html(
+        "one.one.one.one" => Answer::new(
             301,
             "<html>\r\n<head><title>301 Moved Permanently</title></head>\r\n<body>\r\n\
              <center><h1>301 Moved Permanently</h1></center>\r\n<hr><center>cloudflare</center>\r\n\
              </body>\r\n</html>\r\n",
         ),
-        _ => Answer::html(200, format!("<html><title>{name}</title></html>")),
+        _ => Answer::new(200, format!("<html><title>{name}</title></html>")),
     }
 }
 
 /// What net/http answers to plain HTTP on a TLS port, the kubelet's for one.
 pub(crate) fn tls_expected() -> Answer {
-    Answer {
-        status: 400,
-        headers: Vec::new(),
-        sniffed: false,
-        body: "Client sent an HTTP request to an HTTPS server.\n".to_owned(),
-    }
+    Answer::new(400, "Client sent an HTTP request to an HTTPS server.\n")
 }
 
-/// What a page answers to a GET of a path, its query included, from a server that asks nobody else.
-pub(crate) fn respond(page: &Page, path: &str, exchange: Exchange<'_>) -> Answer {
-    answer(page, &Asked::get(path), exchange, 80, &Nowhere)
-}
-
-/// What a page answers; `port` is the server's, `net` its network.
-pub(crate) fn answer(
-    page: &Page,
-    asked: &Asked,
-    exchange: Exchange<'_>,
-    port: u16,
-    net: &dyn Net,
-) -> Answer {
+/// What a page answers to a GET of a path, its query included; `net` is its server's network.
+pub(crate) fn answer(page: Page, path: &str, exchange: Exchange<'_>, net: &dyn Net) -> Answer {
     match page {
         // Kubernetes website, content/en/docs/concepts/windows/user-guide.md: the script answers
         // every request alike
-        Page::WinWebserver => Answer {
-            status: 200,
-            headers: Vec::new(),
-            sniffed: false,
-            body: format!(
+        Page::WinWebserver => Answer::new(
+            200,
+            format!(
                 "<html><body><H1>Windows Container Web Server</H1><p>IP {} callerCount 1 </body></html>",
                 exchange.address
             ),
-        },
-        Page::Iis if matches!(asked.plain_path(), "/" | "/iisstart.htm") => {
-            Answer::html(200, IIS_START)
-        }
-        Page::Iis => Answer::html(404, "404 - File or directory not found."),
-        Page::Netexec => netexec::answer(asked, exchange, port, net),
-        Page::HealthControl
-            if matches!(asked.plain_path(), "/make-serving" | "/make-not-serving") =>
-        {
-            Answer::error(501, "hybrid-sim does not simulate a health that changes")
-        }
-        Page::HealthControl => Answer::error(404, "404 page not found"),
-        Page::Health { .. } => Answer::error(
-            501,
-            "hybrid-sim does not simulate plain HTTP to a gRPC server",
         ),
+        Page::Iis if matches!(plain(path), "/" | "/iisstart.htm") => Answer::new(200, IIS_START),
+        Page::Iis => Answer::new(404, "404 - File or directory not found."),
+        Page::Netexec => netexec::answer(path, exchange, net),
     }
 }
 
 const IIS_START: &str = "<!DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Strict//EN\" \
     \"http://www.w3.org/TR/xhtml1/DTD/xhtml1-strict.dtd\">\r\n<html xmlns=\"http://www.w3.org/1999/xhtml\">\r\n\
     <head>\r\n<title>IIS Windows Server</title>\r\n</head>\r\n<body>\r\n</body>\r\n</html>\r\n";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn get(page: &Page, path: &str) -> Answer {
-        let exchange = Exchange {
-            hostname: "web-1",
-            address: [10, 244, 2, 5].into(),
-            source: [10, 244, 1, 9].into(),
-        };
-        respond(page, path, exchange)
-    }
-
-    #[test]
-    fn pages_carry_what_tells_them_apart() {
-        assert!(
-            get(&Page::WinWebserver, "/")
-                .body
-                .contains("<H1>Windows Container Web Server</H1>")
-        );
-        assert_eq!(get(&Page::Netexec, "/hostname").body, "web-1");
-        assert_eq!(get(&Page::Iis, "/nothing").status, 404);
-    }
-}

@@ -16,7 +16,6 @@ pub(super) enum Verb {
     Update,
     Patch,
     Delete,
-    DeleteCollection,
 }
 
 /// A request for objects.
@@ -68,7 +67,7 @@ pub(super) fn read(method: &Method, path: &str, query: Option<&str>) -> Result<A
         return Ok(other(&parts));
     }
     let (namespace, rest) = match rest {
-        ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => ("", rest),
+        ["namespaces", _] | ["namespaces", _, "status"] => ("", rest),
         ["namespaces", namespace, rest @ ..] => (*namespace, rest),
         rest => ("", rest),
     };
@@ -104,8 +103,7 @@ pub(super) fn read(method: &Method, path: &str, query: Option<&str>) -> Result<A
         Method::POST => Verb::Create,
         Method::PUT if !name.is_empty() => Verb::Update,
         Method::PATCH if !name.is_empty() => Verb::Patch,
-        Method::DELETE if name.is_empty() => Verb::DeleteCollection,
-        Method::DELETE => Verb::Delete,
+        Method::DELETE if !name.is_empty() => Verb::Delete,
         _ => return Err(Refusal::unserved(format_args!("{method} of {plural}"))),
     };
     Ok(Asked::Objects(Ask {
@@ -147,18 +145,11 @@ mod tests {
             ),
             (Method::GET, pods, Verb::List, ["a", "", ""]),
             (Method::POST, pods, Verb::Create, ["a", "", ""]),
-            (Method::DELETE, pods, Verb::DeleteCollection, ["a", "", ""]),
             (
                 Method::GET,
                 "/api/v1/namespaces/a",
                 Verb::Get,
                 ["", "a", ""],
-            ),
-            (
-                Method::PUT,
-                "/api/v1/namespaces/a/finalize",
-                Verb::Update,
-                ["", "a", "finalize"],
             ),
             (
                 Method::PATCH,

@@ -11,7 +11,6 @@ use super::refusal::Refusal;
 use super::state::State;
 use super::store::Object;
 use super::{defaults, services, shape, valid};
-use crate::clock;
 use crate::world::Key;
 
 /// What of an object's metadata no client sets.
@@ -77,9 +76,6 @@ impl State {
         }
         for field in KEPT {
             take(&mut body["metadata"], &old["metadata"], field);
-        }
-        if body["metadata"].get("managedFields").is_none() {
-            take(&mut body["metadata"], &old["metadata"], "managedFields");
         }
         body["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
         match part {
@@ -147,9 +143,7 @@ impl State {
         is_named(key, &configuration)?;
         configuration["metadata"]["name"] = json!(key.name);
         let Some(live) = self.store.get(kind, key).cloned() else {
-            let mut made = configuration.clone();
-            made["metadata"]["managedFields"] = json!([entry(kind, manager, &configuration)]);
-            let made = self.create(kind, &key.namespace, made, dry)?;
+            let made = self.create(kind, &key.namespace, configuration.clone(), dry)?;
             if !dry {
                 self.remember(&made, manager, configuration);
             }
@@ -158,18 +152,7 @@ impl State {
         let uid = live.value()["metadata"]["uid"].as_str().unwrap_or_default();
         let nobody = patch::Applied::new();
         let applied = self.applied.get(uid).unwrap_or(&nobody);
-        let mut body = patch::apply(live.value(), applied, manager, &configuration)?;
-        let same = applied.get(manager) == Some(&configuration);
-        if !same {
-            let entries = body["metadata"]["managedFields"].take();
-            let mut entries = match entries {
-                Value::Array(entries) => entries,
-                _ => Vec::new(),
-            };
-            entries.retain(|entry| entry["manager"] != manager || entry["operation"] != "Apply");
-            entries.push(entry(kind, manager, &configuration));
-            body["metadata"]["managedFields"] = json!(entries);
-        }
+        let body = patch::apply(live.value(), applied, manager, &configuration)?;
         let changed = self.replace(kind, key, part, body, dry)?;
         if !dry {
             self.remember(&changed, manager, configuration);
@@ -243,12 +226,4 @@ fn take(into: &mut Value, from: &Value, field: &str) {
         Some(value) => drop(fields.insert(field.to_owned(), value.clone())),
         None => drop(fields.remove(field)),
     }
-}
-
-/// Who applied what, as an object tells it.
-fn entry(kind: &Kind, manager: &str, configuration: &Value) -> Value {
-    json!({
-        "manager": manager, "operation": "Apply", "apiVersion": kind.api_version(),
-        "time": clock::now(), "fieldsType": "FieldsV1", "fieldsV1": patch::fields(configuration),
-    })
 }

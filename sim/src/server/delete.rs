@@ -19,7 +19,6 @@ pub(super) struct Deletion {
     pub(super) grace: Option<i64>,
     pub(super) uid: Option<String>,
     pub(super) version: Option<String>,
-    pub(super) propagation: Option<String>,
     pub(super) dry: bool,
 }
 
@@ -33,9 +32,6 @@ pub(super) enum Deleted {
 
 /// Namespaces that stay (apiserver, plugin `NamespaceLifecycle`).
 const PERMANENT: [&str; 3] = ["default", "kube-system", "kube-public"];
-
-/// The finalizer of a deletion that waits for what is owned.
-const FOREGROUND: &str = "foregroundDeletion";
 
 impl State {
     pub(super) fn delete(
@@ -80,11 +76,6 @@ impl State {
         }
         let grace = grace(kind, live.value(), deletion.grace);
         let mut value = live.value().clone();
-        match deletion.propagation.as_deref() {
-            Some("Foreground") => hold(&mut value, FOREGROUND),
-            Some("Orphan") => self.orphan(meta["uid"].as_str().unwrap_or_default()),
-            _ => {}
-        }
         if kind.plural == "namespaces" {
             value["status"]["phase"] = json!("Terminating");
         }
@@ -135,47 +126,6 @@ impl State {
         };
         let _ = self.delete(Kind::named(plural), key, &now);
     }
-
-    /// Takes an owner from all that it owns.
-    fn orphan(&mut self, uid: &str) {
-        let owned = self.store.owned_by(uid).map(|(at, _)| at.clone());
-        let owned: Vec<_> = owned.collect();
-        for (plural, key) in &owned {
-            self.edit(plural, key, |value| {
-                if let Some(owners) = value["metadata"]["ownerReferences"].as_array_mut() {
-                    owners.retain(|owner| owner["uid"] != uid);
-                }
-            });
-        }
-    }
-
-    /// Lets an object go that waited for what it owned.
-    pub(super) fn release(&mut self, plural: &'static str, key: &Key) {
-        let Some(value) = self.store.value(plural, key) else {
-            return;
-        };
-        let uid = value["metadata"]["uid"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned();
-        let waits = finalizers(value).any(|one| one == FOREGROUND)
-            && value["metadata"]["deletionTimestamp"].is_string();
-        if !waits {
-            return;
-        }
-        let owned = self.store.owned_by(&uid).map(|(at, _)| at.clone());
-        let owned: Vec<_> = owned.collect();
-        for (plural, key) in &owned {
-            self.discard(plural, key);
-        }
-        if self.store.owned_by(&uid).next().is_none() {
-            self.edit(plural, key, |value| {
-                if let Some(held) = value["metadata"]["finalizers"].as_array_mut() {
-                    held.retain(|one| one != FOREGROUND);
-                }
-            });
-        }
-    }
 }
 
 /// How long a pod has that a node runs; everything else has nothing to end (kubernetes 1.37.0,
@@ -201,25 +151,12 @@ fn grace(kind: &Kind, value: &Value, asked: Option<i64>) -> i64 {
     }
 }
 
-fn finalizers(value: &Value) -> impl Iterator<Item = &Value> {
-    value["metadata"]["finalizers"]
-        .as_array()
-        .into_iter()
-        .flatten()
-}
-
-fn hold(value: &mut Value, finalizer: &str) {
-    let held = &mut value["metadata"]["finalizers"];
-    match held.as_array_mut() {
-        Some(held) if held.iter().any(|one| one == finalizer) => {}
-        Some(held) => held.push(json!(finalizer)),
-        None => *held = json!([finalizer]),
-    }
-}
-
 /// Whether anybody has still to do something before it goes; namespaces name those in their spec.
 fn is_held(kind: &Kind, value: &Value) -> bool {
-    let named = value["spec"]["finalizers"].as_array();
-    finalizers(value).next().is_some()
-        || (kind.plural == "namespaces" && named.is_some_and(|named| !named.is_empty()))
+    let names = |of: &Value| {
+        of["finalizers"]
+            .as_array()
+            .is_some_and(|all| !all.is_empty())
+    };
+    names(&value["metadata"]) || (kind.plural == "namespaces" && names(&value["spec"]))
 }

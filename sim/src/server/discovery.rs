@@ -46,15 +46,8 @@ pub(super) fn group(named: &str) -> Result<Value, Refusal> {
     Ok(group)
 }
 
-const VERBS: [&str; 8] = [
-    "create",
-    "delete",
-    "deletecollection",
-    "get",
-    "list",
-    "patch",
-    "update",
-    "watch",
+const VERBS: [&str; 7] = [
+    "create", "delete", "get", "list", "patch", "update", "watch",
 ];
 
 pub(super) fn resources(group: &str, version: &str) -> Result<Value, Refusal> {
@@ -64,13 +57,12 @@ pub(super) fn resources(group: &str, version: &str) -> Result<Value, Refusal> {
     let of = |kind: &&Kind| kind.group == group && kind.version == version;
     let mut all: Vec<Value> = KINDS.iter().filter(of).flat_map(entries).collect();
     if (group, version) == REVIEWS {
-        for kind in ["SelfSubjectAccessReview", "SelfSubjectRulesReview"] {
-            let name = format!("{}s", kind.to_lowercase());
-            all.push(
-                json!({"name": name, "singularName": kind.to_lowercase(), "namespaced": false,
+        let kind = "SelfSubjectAccessReview";
+        let name = kind.to_lowercase();
+        all.push(
+            json!({"name": format!("{name}s"), "singularName": name, "namespaced": false,
                 "kind": kind, "verbs": ["create"]}),
-            );
-        }
+        );
     }
     let named = if group.is_empty() {
         version.to_owned()

@@ -3,7 +3,7 @@
 //! Most changes of an object leave all of it as it was: then nothing is looked up but what it is owned
 //! by.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -21,8 +21,7 @@ type Label = (String, String, String);
 /// By UID, owner, node and label.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    /// Where an object of a UID is.
-    uids: HashMap<String, (&'static str, Key)>,
+    uids: HashSet<String>,
     /// What is owned, by the owner's UID.
     owned: HashMap<String, Owned>,
     /// Pods that no node has.
@@ -36,9 +35,9 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Where an object of a UID is.
-    pub(super) fn place_of(&self, uid: &str) -> Option<&(&'static str, Key)> {
-        self.uids.get(uid)
+    /// Whether there is an object of a UID.
+    pub(super) fn is_there(&self, uid: &str) -> bool {
+        self.uids.contains(uid)
     }
 
     /// What an owner owns.
@@ -113,8 +112,7 @@ impl Index {
     fn add(&mut self, kind: &'static Kind, key: &Key, object: &Arc<Object>) {
         let value = object.value();
         if let Some(uid) = value["metadata"]["uid"].as_str() {
-            let at = (kind.plural, key.clone());
-            self.uids.insert(uid.to_owned(), at);
+            self.uids.insert(uid.to_owned());
         }
         for owner in owners(value) {
             self.own(owner, kind, key, object);

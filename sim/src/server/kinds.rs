@@ -1,7 +1,19 @@
 //! The kinds that are served: one table, from which paths are read and discovery is told.
 
+use k8s_openapi::api::{
+    admissionregistration, apps, autoscaling, batch, coordination, core, discovery, networking,
+    node, policy, rbac, scheduling, storage,
+};
+use k8s_openapi::kube_aggregator::pkg::apis::apiregistration;
+use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope, Resource};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::shape;
+
 /// A kind of object.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Kind {
     /// Empty for the core group.
     pub(super) group: &'static str,
@@ -16,40 +28,48 @@ pub(super) struct Kind {
     pub(super) subresources: &'static [&'static str],
     /// Whether it is in the category `all`.
     pub(super) all: bool,
+    /// Reads a value as the kind's type.
+    pub(super) read: fn(&Value) -> Result<(), serde_json::Error>,
+    /// The same, and writes it again: without what the type does not have.
+    pub(super) rewrite: fn(&Value) -> Result<Value, serde_json::Error>,
 }
 
-const fn kind(
-    api: (&'static str, &'static str),
-    kind: &'static str,
-    plural: &'static str,
-    short: &'static [&'static str],
-) -> Kind {
+const fn kind<T>(short: &'static [&'static str], namespaced: bool) -> Kind
+where
+    T: Resource + Serialize + DeserializeOwned,
+{
     Kind {
-        group: api.0,
-        version: api.1,
-        name: kind,
-        plural,
+        group: T::GROUP,
+        version: T::VERSION,
+        name: T::KIND,
+        plural: T::URL_PATH_SEGMENT,
         short,
-        namespaced: true,
+        namespaced,
         status: false,
         subresources: &[],
         all: false,
+        read: shape::read::<T>,
+        rewrite: shape::rewrite::<T>,
     }
 }
 
-impl Kind {
-    const fn of_cluster(mut self) -> Self {
-        self.namespaced = false;
-        self
-    }
+const fn local<T>(short: &'static [&'static str]) -> Kind
+where
+    T: Resource<Scope = NamespaceResourceScope> + Serialize + DeserializeOwned,
+{
+    kind::<T>(short, true)
+}
 
+const fn global<T>(short: &'static [&'static str]) -> Kind
+where
+    T: Resource<Scope = ClusterResourceScope> + Serialize + DeserializeOwned,
+{
+    kind::<T>(short, false)
+}
+
+impl Kind {
     const fn with_status(mut self, subresources: &'static [&'static str]) -> Self {
         self.status = true;
-        self.subresources = subresources;
-        self
-    }
-
-    const fn with(mut self, subresources: &'static [&'static str]) -> Self {
         self.subresources = subresources;
         self
     }
@@ -104,166 +124,75 @@ impl Kind {
     }
 }
 
-const CORE: (&str, &str) = ("", "v1");
-const APPS: (&str, &str) = ("apps", "v1");
-const BATCH: (&str, &str) = ("batch", "v1");
-const NETWORKING: (&str, &str) = ("networking.k8s.io", "v1");
-const STORAGE: (&str, &str) = ("storage.k8s.io", "v1");
-const RBAC: (&str, &str) = ("rbac.authorization.k8s.io", "v1");
-const ADMISSION: (&str, &str) = ("admissionregistration.k8s.io", "v1");
-
 const WORKLOAD: &[&str] = &["status", "scale"];
 const STATUS: &[&str] = &["status"];
+const POD: &[&str] = &[
+    "status",
+    "binding",
+    "ephemeralcontainers",
+    "resize",
+    "log",
+    "exec",
+];
 
 pub(super) const KINDS: &[Kind] = &[
-    kind(CORE, "ConfigMap", "configmaps", &["cm"]),
-    kind(CORE, "Event", "events", &["ev"]),
-    kind(CORE, "LimitRange", "limitranges", &["limits"]),
-    kind(CORE, "Namespace", "namespaces", &["ns"])
-        .of_cluster()
-        .with_status(&["status", "finalize"]),
-    kind(CORE, "Node", "nodes", &["no"])
-        .of_cluster()
-        .with_status(STATUS),
-    kind(CORE, "PersistentVolume", "persistentvolumes", &["pv"])
-        .of_cluster()
-        .with_status(STATUS),
-    kind(
-        CORE,
-        "PersistentVolumeClaim",
-        "persistentvolumeclaims",
-        &["pvc"],
-    )
-    .with_status(STATUS),
-    kind(CORE, "Pod", "pods", &["po"])
-        .with_status(&[
-            "status",
-            "binding",
-            "ephemeralcontainers",
-            "resize",
-            "log",
-            "exec",
-        ])
-        .in_all(),
-    kind(CORE, "PodTemplate", "podtemplates", &[]),
-    kind(
-        CORE,
-        "ReplicationController",
-        "replicationcontrollers",
-        &["rc"],
-    )
-    .with_status(WORKLOAD)
-    .in_all(),
-    kind(CORE, "ResourceQuota", "resourcequotas", &["quota"]).with_status(STATUS),
-    kind(CORE, "Secret", "secrets", &[]),
-    kind(CORE, "Service", "services", &["svc"])
-        .with_status(STATUS)
-        .in_all(),
-    kind(CORE, "ServiceAccount", "serviceaccounts", &["sa"]).with(&["token"]),
-    kind(
-        ADMISSION,
-        "MutatingAdmissionPolicy",
-        "mutatingadmissionpolicies",
-        &[],
-    )
-    .of_cluster(),
-    kind(
-        ADMISSION,
-        "MutatingAdmissionPolicyBinding",
-        "mutatingadmissionpolicybindings",
-        &[],
-    )
-    .of_cluster(),
-    kind(
-        ADMISSION,
-        "MutatingWebhookConfiguration",
-        "mutatingwebhookconfigurations",
-        &[],
-    )
-    .of_cluster(),
-    kind(
-        ADMISSION,
-        "ValidatingAdmissionPolicy",
-        "validatingadmissionpolicies",
-        &[],
-    )
-    .of_cluster(),
-    kind(
-        ADMISSION,
-        "ValidatingAdmissionPolicyBinding",
-        "validatingadmissionpolicybindings",
-        &[],
-    )
-    .of_cluster(),
-    kind(
-        ADMISSION,
-        "ValidatingWebhookConfiguration",
-        "validatingwebhookconfigurations",
-        &[],
-    )
-    .of_cluster(),
-    kind(
-        ("apiregistration.k8s.io", "v1"),
-        "APIService",
-        "apiservices",
-        &[],
-    )
-    .of_cluster()
-    .with_status(STATUS),
-    kind(APPS, "DaemonSet", "daemonsets", &["ds"])
-        .with_status(STATUS)
-        .in_all(),
-    kind(APPS, "Deployment", "deployments", &["deploy"])
+    local::<core::v1::ConfigMap>(&["cm"]),
+    local::<core::v1::Event>(&["ev"]),
+    local::<core::v1::LimitRange>(&["limits"]),
+    global::<core::v1::Namespace>(&["ns"]).with_status(STATUS),
+    global::<core::v1::Node>(&["no"]).with_status(STATUS),
+    global::<core::v1::PersistentVolume>(&["pv"]).with_status(STATUS),
+    local::<core::v1::PersistentVolumeClaim>(&["pvc"]).with_status(STATUS),
+    local::<core::v1::Pod>(&["po"]).with_status(POD).in_all(),
+    local::<core::v1::PodTemplate>(&[]),
+    local::<core::v1::ReplicationController>(&["rc"])
         .with_status(WORKLOAD)
         .in_all(),
-    kind(APPS, "ReplicaSet", "replicasets", &["rs"])
-        .with_status(WORKLOAD)
-        .in_all(),
-    kind(APPS, "StatefulSet", "statefulsets", &["sts"])
-        .with_status(WORKLOAD)
-        .in_all(),
-    kind(
-        ("autoscaling", "v2"),
-        "HorizontalPodAutoscaler",
-        "horizontalpodautoscalers",
-        &["hpa"],
-    )
-    .with_status(STATUS)
-    .in_all(),
-    kind(BATCH, "CronJob", "cronjobs", &["cj"])
+    local::<core::v1::ResourceQuota>(&["quota"]).with_status(STATUS),
+    local::<core::v1::Secret>(&[]),
+    local::<core::v1::Service>(&["svc"])
         .with_status(STATUS)
         .in_all(),
-    kind(BATCH, "Job", "jobs", &[]).with_status(STATUS).in_all(),
-    kind(("coordination.k8s.io", "v1"), "Lease", "leases", &[]),
-    kind(
-        ("discovery.k8s.io", "v1"),
-        "EndpointSlice",
-        "endpointslices",
-        &[],
-    ),
-    kind(NETWORKING, "NetworkPolicy", "networkpolicies", &["netpol"]),
-    kind(("node.k8s.io", "v1"), "RuntimeClass", "runtimeclasses", &[]).of_cluster(),
-    kind(
-        ("policy", "v1"),
-        "PodDisruptionBudget",
-        "poddisruptionbudgets",
-        &["pdb"],
-    )
-    .with_status(STATUS),
-    kind(RBAC, "ClusterRole", "clusterroles", &[]).of_cluster(),
-    kind(RBAC, "ClusterRoleBinding", "clusterrolebindings", &[]).of_cluster(),
-    kind(RBAC, "Role", "roles", &[]),
-    kind(RBAC, "RoleBinding", "rolebindings", &[]),
-    kind(
-        ("scheduling.k8s.io", "v1"),
-        "PriorityClass",
-        "priorityclasses",
-        &["pc"],
-    )
-    .of_cluster(),
-    kind(STORAGE, "CSIDriver", "csidrivers", &[]).of_cluster(),
-    kind(STORAGE, "CSINode", "csinodes", &[]).of_cluster(),
-    kind(STORAGE, "StorageClass", "storageclasses", &["sc"]).of_cluster(),
+    local::<core::v1::ServiceAccount>(&["sa"]),
+    global::<admissionregistration::v1::MutatingAdmissionPolicy>(&[]),
+    global::<admissionregistration::v1::MutatingAdmissionPolicyBinding>(&[]),
+    global::<admissionregistration::v1::MutatingWebhookConfiguration>(&[]),
+    global::<admissionregistration::v1::ValidatingAdmissionPolicy>(&[]),
+    global::<admissionregistration::v1::ValidatingAdmissionPolicyBinding>(&[]),
+    global::<admissionregistration::v1::ValidatingWebhookConfiguration>(&[]),
+    global::<apiregistration::v1::APIService>(&[]).with_status(STATUS),
+    local::<apps::v1::DaemonSet>(&["ds"])
+        .with_status(STATUS)
+        .in_all(),
+    local::<apps::v1::Deployment>(&["deploy"])
+        .with_status(WORKLOAD)
+        .in_all(),
+    local::<apps::v1::ReplicaSet>(&["rs"])
+        .with_status(WORKLOAD)
+        .in_all(),
+    local::<apps::v1::StatefulSet>(&["sts"])
+        .with_status(WORKLOAD)
+        .in_all(),
+    local::<autoscaling::v2::HorizontalPodAutoscaler>(&["hpa"])
+        .with_status(STATUS)
+        .in_all(),
+    local::<batch::v1::CronJob>(&["cj"])
+        .with_status(STATUS)
+        .in_all(),
+    local::<batch::v1::Job>(&[]).with_status(STATUS).in_all(),
+    local::<coordination::v1::Lease>(&[]),
+    local::<discovery::v1::EndpointSlice>(&[]),
+    local::<networking::v1::NetworkPolicy>(&["netpol"]),
+    global::<node::v1::RuntimeClass>(&[]),
+    local::<policy::v1::PodDisruptionBudget>(&["pdb"]).with_status(STATUS),
+    global::<rbac::v1::ClusterRole>(&[]),
+    global::<rbac::v1::ClusterRoleBinding>(&[]),
+    local::<rbac::v1::Role>(&[]),
+    local::<rbac::v1::RoleBinding>(&[]),
+    global::<scheduling::v1::PriorityClass>(&["pc"]),
+    global::<storage::v1::CSIDriver>(&[]),
+    global::<storage::v1::CSINode>(&[]),
+    global::<storage::v1::StorageClass>(&["sc"]),
 ];
 
 /// The groups of a real server of which nothing is served here (kubernetes 1.37.0,
@@ -303,6 +232,6 @@ mod tests {
             (nodes.path(""), nodes.api_version()),
             ("/api/v1/nodes".into(), "v1".into())
         );
-        assert_eq!(Kind::find("apps", "v1", "pods"), None);
+        assert!(Kind::find("apps", "v1", "pods").is_none());
     }
 }

@@ -16,7 +16,6 @@ use tokio::io::copy_bidirectional;
 use super::ask::Ask;
 use super::refusal::Refusal;
 use super::serve::{Answer, Sent, Shared, refused};
-use crate::listen::Seat;
 use crate::lock::locked;
 use crate::loopback::{client, is_in_memory};
 use crate::world::Key;
@@ -53,15 +52,16 @@ impl Kubelets {
     }
 }
 
-/// What the kubelet calls what clients call otherwise.
-const RENAMED: [(&str, &str); 3] = [
+/// What of an exec's request is passed to the kubelet, and what it calls that.
+const OF_EXECS: [(&str, &str); 4] = [
     ("stdin", "input"),
     ("stdout", "output"),
     ("stderr", "error"),
+    ("command", "command"),
 ];
 
-/// What is passed to the kubelet of a log's request.
-const OF_LOGS: [&str; 8] = [
+/// The same of a log's request, which the kubelet calls alike.
+const OF_LOGS: [&str; 7] = [
     "follow",
     "previous",
     "sinceSeconds",
@@ -69,7 +69,6 @@ const OF_LOGS: [&str; 8] = [
     "timestamps",
     "tailLines",
     "limitBytes",
-    "stream",
 ];
 
 pub(super) async fn answer(
@@ -116,9 +115,7 @@ pub(super) async fn answer(
     let mut response = client.send(onward).await.map_err(unreached)?;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let far = hyper::upgrade::on(&mut response);
-        let seat = request.extensions().get::<Seat>().cloned();
         shared.spawn(async move {
-            let _seat = seat;
             if let (Ok(near), Ok(far)) = (near.await, far.await) {
                 let (mut near, mut far) = (TokioIo::new(near), TokioIo::new(far));
                 // Whoever ends it, ends it for both
@@ -193,34 +190,31 @@ fn whereto(shared: &Shared, ask: &Ask) -> Result<(String, String), Refusal> {
             node["status"]["addresses"]
         ))
     })?;
-    let (root, query) = match ask.subresource.as_str() {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    let mut pass = |name: &str, named: &str| {
+        for value in ask.query.all(name) {
+            query.append_pair(named, &value);
+        }
+    };
+    let root = match ask.subresource.as_str() {
         "log" => {
-            let query = OF_LOGS.iter().filter_map(|name| {
-                let value = ask.query.first(name)?;
-                Some(format!("{name}={}", escaped(value)))
-            });
-            ("containerLogs", query.collect::<Vec<_>>())
+            for name in OF_LOGS {
+                pass(name, name);
+            }
+            "containerLogs"
         }
         other => {
-            let mut query: Vec<String> = RENAMED
-                .iter()
-                .filter(|(name, _)| ask.query.is_set(name))
-                .map(|(_, renamed)| format!("{renamed}=1"))
-                .collect();
-            let command = ask.query.all("command");
-            query.extend(
-                command
-                    .iter()
-                    .map(|part| format!("command={}", escaped(part))),
-            );
-            (other, query)
+            for (name, named) in OF_EXECS {
+                pass(name, named);
+            }
+            other
         }
     };
     let path = format!(
         "/{root}/{}/{}/{container}?{}",
         ask.namespace,
         ask.name,
-        query.join("&")
+        query.finish()
     );
     Ok((format!("{address}:{port}"), path))
 }
@@ -260,32 +254,5 @@ fn container(ask: &Ask, pod: &Value) -> Result<String, Refusal> {
                 several.join(" ")
             ))),
         },
-    }
-}
-
-fn escaped(text: &str) -> String {
-    let mut out = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                out.push(char::from(byte));
-            }
-            other => out.push_str(&format!("%{other:02X}")),
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::query::Query;
-
-    #[test]
-    fn what_is_escaped_is_read_again() {
-        for text in ["a b", "C:\\x&y=z", "+%é\n"] {
-            let query = Query::parse(Some(&format!("command={}", escaped(text)))).all("command");
-            assert_eq!(query, [text]);
-        }
     }
 }

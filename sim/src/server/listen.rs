@@ -28,10 +28,10 @@ use super::kinds::{KINDS, Kind};
 use super::serve::{Shared, answer};
 use super::services::KUBERNETES;
 use super::state::State;
-use super::{admit, controllers, rbac};
+use super::{admit, controllers};
 use crate::clock;
 use crate::kubelet::{ServingError, self_signed};
-use crate::listen::{Seat, greet, http, serve};
+use crate::listen::{greet, http, serve};
 use crate::loopback::{Listener, exchange};
 use crate::topology::IpFamilies;
 use crate::world::Key;
@@ -39,10 +39,6 @@ use crate::world::Key;
 /// How long a client may say nothing between requests, and within the header of one (apiserver,
 /// `ReadHeaderTimeout`).
 const PATIENCE: Duration = Duration::from_secs(32);
-
-/// How many clients are served at once; each watch, each log that is followed and each session is
-/// one. More wait.
-const MOST_CLIENTS: usize = 256;
 
 /// How much a stream in memory holds.
 const BUFFER: usize = 256 * 1024;
@@ -164,7 +160,7 @@ impl Server {
     /// A client that reaches it without a socket.
     pub fn client(&self) -> Client {
         let shared = Arc::clone(&self.shared);
-        let administrator = shared.state().tokens.as_administrator();
+        let administrator = shared.state().token.header();
         let service = tower::service_fn(move |mut request: Request<Sent>| {
             let (shared, administrator) = (Arc::clone(&shared), administrator.clone());
             async move {
@@ -192,15 +188,15 @@ impl Server {
         let bound = listener.local_addr().map_err(failed)?;
         let (shared, tls) = (Arc::clone(&self.shared), self.tls.clone());
         self.shared.spawn(async move {
-            let serves = |stream, seat| {
+            let serves = |stream| {
                 let (all, tls) = (Arc::clone(&shared), tls.clone());
                 async move {
                     if let Some(stream) = greet(&tls, stream).await {
-                        speak(&all, stream, Some(&seat)).await;
+                        speak(&all, stream).await;
                     }
                 }
             };
-            serve(|task| shared.spawn(task), listener, MOST_CLIENTS, serves).await;
+            serve(|task| shared.spawn(task), listener, serves).await;
         });
         Ok(bound)
     }
@@ -210,7 +206,7 @@ impl Server {
         let authority = json!(ByteString(self.authority.clone().into_bytes()));
         let authority = authority.as_str().unwrap_or_default();
         let state = self.shared.state();
-        let token = state.tokens.administrator();
+        let token = state.token.as_str();
         format!(
             "apiVersion: v1\n\
              kind: Config\n\
@@ -283,7 +279,6 @@ fn begin(state: &mut State) {
     let body = json!({"metadata": {"name": "kubernetes", "labels": labels},
         "spec": {"clusterIP": KUBERNETES, "ports": ports}});
     make("services", "default", body);
-    rbac::begin(state);
     controllers::settle(state);
     debug_assert!(
         state
@@ -331,16 +326,9 @@ fn is_settled(state: &State) -> bool {
     ) && all("deployments", "/spec/replicas", "/status/readyReplicas")
 }
 
-/// Serves one connection until either side has done with it; a session goes on in its seat.
-async fn speak(
-    shared: &Arc<Shared>,
-    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    seat: Option<&Seat>,
-) {
-    let service = service_fn(async |mut request: Request<Incoming>| {
-        if let Some(seat) = seat {
-            request.extensions_mut().insert(Arc::clone(seat));
-        }
+/// Serves one connection until either side has done with it.
+async fn speak(shared: &Arc<Shared>, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) {
+    let service = service_fn(async |request: Request<Incoming>| {
         Ok::<_, Infallible>(answer(shared, request).await)
     });
     let served = http(PATIENCE)
@@ -359,6 +347,6 @@ async fn through_memory(
 ) -> Result<Response<Incoming>, hyper::Error> {
     let (near, far) = tokio::io::duplex(BUFFER);
     let all = Arc::clone(shared);
-    shared.spawn(async move { speak(&all, far, None).await });
+    shared.spawn(async move { speak(&all, far).await });
     exchange(near, request, |connection| shared.spawn(connection)).await
 }

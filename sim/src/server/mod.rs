@@ -14,7 +14,7 @@
 //! | `object.rs`, `store.rs`, `index.rs`, `state.rs`, `watch.rs` | the objects, their versions and who hears of them |
 //! | `create.rs`, `change.rs`, `delete.rs`, `patch/` | how objects come, change and go |
 //! | `shape.rs`, `valid.rs`, `defaults.rs`, `admit.rs`, `services.rs` | what an object must be and gets |
-//! | `rbac.rs` | who asks, and what roles grant |
+//! | `administrator.rs` | who asks |
 //! | `admission.rs`, `recorded/` | what real servers answered to dry runs |
 //! | `controllers/` | what is made of objects, the scheduler among them |
 //! | `kubelet.rs` | exec and logs: at the node |
@@ -22,10 +22,12 @@
 //!
 //! What it answers otherwise than a real one to what is asked there is listed, with reasons, in
 //! `tests/differential`. Left out:
-//! `PodSecurity` and quotas, validation beyond what `valid.rs` says, keeping accounts from granting
-//! more than they have, `continue`, ownership of fields but for applies, `port-forward`, `Endpoints`,
-//! indexed jobs, cron jobs, claims of volumes, and any storage beyond memory.
+//! `PodSecurity` and quotas, validation beyond what `valid.rs` says, roles and accounts other than the
+//! administrator, `continue`, `managedFields`, deletions in the foreground, of orphans and of collections,
+//! `attach`, `port-forward`, evictions, metrics, `Endpoints`, indexed jobs, cron jobs, claims of volumes, and
+//! any storage beyond memory.
 
+mod administrator;
 mod admission;
 mod admit;
 mod ask;
@@ -44,7 +46,6 @@ mod objects;
 mod openapi;
 mod other;
 mod patch;
-mod rbac;
 mod refusal;
 mod selector;
 mod serve;

@@ -30,7 +30,7 @@ pub(super) fn answer(
     match ask.verb {
         Verb::List | Verb::Watch => return list(&shared.state(), ask, head),
         Verb::Get => return get(&shared.state(), ask, &key, head),
-        Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection => {}
+        Verb::Create | Verb::Update | Verb::Patch | Verb::Delete => {}
     }
     if ask
         .query
@@ -54,41 +54,18 @@ pub(super) fn answer(
                 .to_owned();
             bound(state, ask, &key, &node)
         }
-        Verb::Create if ask.subresource == "token" => {
-            let account = state.store.get(ask.kind, &key);
-            let account = account.ok_or_else(|| Refusal::not_found(ask.kind, &ask.name))?;
-            let mut request = json(body)?;
-            let uid = account["metadata"]["uid"].as_str().unwrap_or_default();
-            request["status"] = json!({"token": state.tokens.of(uid)});
-            Ok(told(StatusCode::CREATED, request.to_string()))
-        }
         Verb::Create if ask.subresource.is_empty() && ask.name.is_empty() => {
             let made = state.create(ask.kind, &ask.namespace, json(body)?, ask.dry_run())?;
             Ok(told(StatusCode::CREATED, made.encoded()))
         }
-        Verb::Update => {
-            let body = json(body)?;
-            let changed = match ask.subresource.as_str() {
-                "scale" => scaled(state, ask, &key, &body)?,
-                _ => state.replace(ask.kind, &key, part(ask), body, ask.dry_run())?,
-            };
-            Ok(one(ask, &changed))
+        Verb::Update if ask.subresource != "scale" => {
+            let changed = state.replace(ask.kind, &key, part(ask), json(body)?, ask.dry_run())?;
+            Ok(told(StatusCode::OK, changed.encoded()))
         }
         Verb::Patch => patch(state, ask, &key, head, body),
         Verb::Delete => {
             let deleted = state.delete(ask.kind, &key, &deletion(ask, body)?)?;
             Ok(told(StatusCode::OK, deletion_told(ask, &deleted)))
-        }
-        Verb::DeleteCollection => {
-            let options = deletion(ask, body)?;
-            for (key, _) in selected(state, ask)? {
-                state.delete(ask.kind, &key, &options)?;
-            }
-            Ok(told(
-                StatusCode::OK,
-                json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
-                    .to_string(),
-            ))
         }
         _ => Err(Refusal::unserved(format_args!(
             "this verb of `{}`",
@@ -199,7 +176,7 @@ fn patch(
     if ask.subresource == "scale" {
         let scale = scale(state, ask, key)?;
         let changed = scaled(state, ask, key, &patched(form, &scale, body)?)?;
-        return Ok(one(ask, &changed));
+        return Ok(told(StatusCode::OK, scale_of(changed.value()).to_string()));
     }
     let patch = Patch {
         form,
@@ -213,13 +190,6 @@ fn patch(
         StatusCode::OK
     };
     Ok(told(code, object.encoded()))
-}
-
-fn one(ask: &Ask, object: &Object) -> Answer {
-    match ask.subresource == "scale" {
-        true => told(StatusCode::OK, scale_of(object.value()).to_string()),
-        false => told(StatusCode::OK, object.encoded()),
-    }
 }
 
 fn get(state: &State, ask: &Ask, key: &Key, head: &Parts) -> Result<Answer, Refusal> {
@@ -309,6 +279,11 @@ fn deletion(ask: &Ask, body: &Bytes) -> Result<Deletion, Refusal> {
     };
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let query = |name: &str| ask.query.first(name);
+    let propagation = options["propagationPolicy"].as_str();
+    let propagation = propagation.or(query("propagationPolicy"));
+    if propagation.is_some_and(|policy| policy != "Background") {
+        return Err(Refusal::unserved("deletions but in the background"));
+    }
     let grace = options["gracePeriodSeconds"].as_i64();
     let dry = options["dryRun"]
         .as_array()
@@ -317,8 +292,6 @@ fn deletion(ask: &Ask, body: &Bytes) -> Result<Deletion, Refusal> {
         grace: grace.or_else(|| query("gracePeriodSeconds")?.parse().ok()),
         uid: text(&options["preconditions"]["uid"]),
         version: text(&options["preconditions"]["resourceVersion"]),
-        propagation: text(&options["propagationPolicy"])
-            .or_else(|| query("propagationPolicy").map(str::to_owned)),
         dry: dry || ask.dry_run(),
     })
 }

@@ -121,29 +121,6 @@ impl Refusal {
         Self::new(401, "Unauthorized", "Unauthorized")
     }
 
-    /// What no role grants: of a plural, its group and a name, or of a path.
-    pub(super) fn denied(of: Option<(&str, &str, &str)>, why: &str) -> Self {
-        let Some((plural, group, name)) = of else {
-            return Self::new(403, "Forbidden", format!("forbidden: {why}"));
-        };
-        let mut resource = plural.to_owned();
-        if !group.is_empty() {
-            resource.push_str(&format!(".{group}"));
-        }
-        if !name.is_empty() {
-            resource.push_str(&format!(" \"{name}\""));
-        }
-        let message = format!("{resource} is forbidden: {why}");
-        let mut refusal = Self::new(403, "Forbidden", message);
-        refusal.details = json!({"kind": plural});
-        for (field, value) in [("group", group), ("name", name)] {
-            if !value.is_empty() {
-                refusal.details[field] = json!(value);
-            }
-        }
-        refusal
-    }
-
     pub(super) fn not_found(kind: &Kind, name: &str) -> Self {
         let message = format!("{} \"{name}\" not found", kind.resource());
         Self::new(404, "NotFound", message).of(kind, name)

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
@@ -14,12 +13,10 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Body as HttpBody;
 use serde_json::Value;
 use tokio::sync::Notify;
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::ask::{self, Ask, Asked, Verb};
-use super::rbac::{Access, User};
 use super::refusal::Refusal;
 use super::state::State;
 use super::{controllers, kubelet, objects, other, watch};
@@ -33,9 +30,6 @@ pub(super) type Answer = Response<Body>;
 
 /// The largest body (apiserver, `MaxRequestBodyBytes`).
 const LARGEST: usize = 3 * 1024 * 1024;
-
-/// How long a client may take to send a body.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What all connections share.
 pub(super) struct Shared {
@@ -139,18 +133,8 @@ pub(super) async fn answer(shared: &Arc<Shared>, request: Request<impl Sent>) ->
 
 async fn answered(shared: &Arc<Shared>, request: Request<impl Sent>) -> Result<Answer, Refusal> {
     let uri = request.uri();
-    let user = User::of(request.headers(), &shared.state())?;
+    shared.state().token.check(request.headers())?;
     let asked = ask::read(request.method(), uri.path(), uri.query())?;
-    let accesses = match &asked {
-        Asked::Objects(ask) => Access::all_of(ask),
-        Asked::Other(parts) => {
-            let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-            vec![Access::of_path(request.method(), &parts)]
-        }
-    };
-    for access in &accesses {
-        user.must(&shared.state(), access)?;
-    }
     match asked {
         Asked::Objects(ask) if matches!(ask.subresource.as_str(), "exec" | "log") => {
             kubelet::answer(shared, &ask, request).await
@@ -169,7 +153,7 @@ async fn answered(shared: &Arc<Shared>, request: Request<impl Sent>) -> Result<A
             let body = whole(body).await?;
             is_readable(&head, &body)?;
             let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-            other::answer(shared, &user, &parts, &head, &body)
+            other::answer(shared, &parts, &head, &body)
         }
     }
 }
@@ -183,14 +167,10 @@ async fn read(ask: &Ask, body: impl Sent) -> Result<Bytes, Refusal> {
 }
 
 async fn whole(body: impl Sent) -> Result<Bytes, Refusal> {
-    let collected = timeout(PATIENCE, Limited::new(body, LARGEST).collect()).await;
-    match collected {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
-            Err(Refusal::too_large())
-        }
-        Ok(Err(error)) => Err(Refusal::bad(error)),
-        Err(_) => Err(Refusal::bad("the body of the request does not end")),
+    match Limited::new(body, LARGEST).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(Refusal::too_large()),
+        Err(error) => Err(Refusal::bad(error)),
     }
 }
 

@@ -1,106 +1,33 @@
 //! Whether an object has the types of its kind: what is stored can be read by anybody.
 
-use k8s_openapi::api::{
-    admissionregistration, apps, autoscaling, batch, coordination, core, discovery, networking,
-    node, policy, rbac, scheduling, storage,
-};
-use k8s_openapi::kube_aggregator::pkg::apis::apiregistration;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::kinds::Kind;
 use super::refusal::Refusal;
 
-/// Which fields may be there.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fields {
-    Any,
-    Known,
-}
-
 /// Refuses what is of another shape.
 pub(super) fn check(kind: &Kind, value: &Value) -> Result<(), Refusal> {
-    unknown(kind, value, Fields::Any).map(drop)
+    (kind.read)(value).map_err(|error| Refusal::undecodable(kind, &error))
 }
 
 /// The fields that the kind does not have, as a server names them.
 pub(super) fn unknown_fields(kind: &Kind, value: &Value) -> Result<Vec<String>, Refusal> {
-    unknown(kind, value, Fields::Known)
-}
-
-fn unknown(kind: &Kind, value: &Value, fields: Fields) -> Result<Vec<String>, Refusal> {
-    let checked = match kind.plural {
-        "configmaps" => read::<core::v1::ConfigMap>(value, fields),
-        "events" => read::<core::v1::Event>(value, fields),
-        "limitranges" => read::<core::v1::LimitRange>(value, fields),
-        "namespaces" => read::<core::v1::Namespace>(value, fields),
-        "nodes" => read::<core::v1::Node>(value, fields),
-        "persistentvolumes" => read::<core::v1::PersistentVolume>(value, fields),
-        "persistentvolumeclaims" => read::<core::v1::PersistentVolumeClaim>(value, fields),
-        "pods" => read::<core::v1::Pod>(value, fields),
-        "podtemplates" => read::<core::v1::PodTemplate>(value, fields),
-        "replicationcontrollers" => read::<core::v1::ReplicationController>(value, fields),
-        "resourcequotas" => read::<core::v1::ResourceQuota>(value, fields),
-        "secrets" => read::<core::v1::Secret>(value, fields),
-        "services" => read::<core::v1::Service>(value, fields),
-        "clusterroles" => read::<rbac::v1::ClusterRole>(value, fields),
-        "clusterrolebindings" => read::<rbac::v1::ClusterRoleBinding>(value, fields),
-        "roles" => read::<rbac::v1::Role>(value, fields),
-        "rolebindings" => read::<rbac::v1::RoleBinding>(value, fields),
-        "serviceaccounts" => read::<core::v1::ServiceAccount>(value, fields),
-        "mutatingadmissionpolicies" => {
-            read::<admissionregistration::v1::MutatingAdmissionPolicy>(value, fields)
-        }
-        "mutatingadmissionpolicybindings" => {
-            read::<admissionregistration::v1::MutatingAdmissionPolicyBinding>(value, fields)
-        }
-        "mutatingwebhookconfigurations" => {
-            read::<admissionregistration::v1::MutatingWebhookConfiguration>(value, fields)
-        }
-        "validatingadmissionpolicies" => {
-            read::<admissionregistration::v1::ValidatingAdmissionPolicy>(value, fields)
-        }
-        "validatingadmissionpolicybindings" => {
-            read::<admissionregistration::v1::ValidatingAdmissionPolicyBinding>(value, fields)
-        }
-        "validatingwebhookconfigurations" => {
-            read::<admissionregistration::v1::ValidatingWebhookConfiguration>(value, fields)
-        }
-        "apiservices" => read::<apiregistration::v1::APIService>(value, fields),
-        "daemonsets" => read::<apps::v1::DaemonSet>(value, fields),
-        "deployments" => read::<apps::v1::Deployment>(value, fields),
-        "replicasets" => read::<apps::v1::ReplicaSet>(value, fields),
-        "statefulsets" => read::<apps::v1::StatefulSet>(value, fields),
-        "horizontalpodautoscalers" => {
-            read::<autoscaling::v2::HorizontalPodAutoscaler>(value, fields)
-        }
-        "cronjobs" => read::<batch::v1::CronJob>(value, fields),
-        "jobs" => read::<batch::v1::Job>(value, fields),
-        "leases" => read::<coordination::v1::Lease>(value, fields),
-        "endpointslices" => read::<discovery::v1::EndpointSlice>(value, fields),
-        "networkpolicies" => read::<networking::v1::NetworkPolicy>(value, fields),
-        "runtimeclasses" => read::<node::v1::RuntimeClass>(value, fields),
-        "poddisruptionbudgets" => read::<policy::v1::PodDisruptionBudget>(value, fields),
-        "priorityclasses" => read::<scheduling::v1::PriorityClass>(value, fields),
-        "csidrivers" => read::<storage::v1::CSIDriver>(value, fields),
-        "csinodes" => read::<storage::v1::CSINode>(value, fields),
-        "storageclasses" => read::<storage::v1::StorageClass>(value, fields),
-        other => return Err(Refusal::unserved(format_args!("what is in {other}"))),
-    };
-    checked.map_err(|error| Refusal::undecodable(kind, &error))
-}
-
-/// What is lost when a value is read and written again, where that matters.
-fn read<'a, K: Deserialize<'a> + Serialize>(
-    value: &'a Value,
-    fields: Fields,
-) -> Result<Vec<String>, serde_json::Error> {
-    let read = K::deserialize(value)?;
+    let written = (kind.rewrite)(value).map_err(|error| Refusal::undecodable(kind, &error))?;
     let mut lost = Vec::new();
-    if fields == Fields::Known {
-        losses("", value, &serde_json::to_value(read)?, &mut lost);
-    }
+    losses("", value, &written, &mut lost);
     Ok(lost)
+}
+
+pub(super) fn read<T: DeserializeOwned>(value: &Value) -> Result<(), serde_json::Error> {
+    T::deserialize(value).map(drop)
+}
+
+pub(super) fn rewrite<T: Serialize + DeserializeOwned>(
+    value: &Value,
+) -> Result<Value, serde_json::Error> {
+    serde_json::to_value(T::deserialize(value)?)
 }
 
 fn losses(at: &str, value: &Value, written: &Value, into: &mut Vec<String>) {

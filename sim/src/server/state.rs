@@ -9,11 +9,11 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::administrator::Token;
 use super::admission::Recorded;
 use super::controllers::{self, Work};
 use super::kinds::Kind;
 use super::patch::Applied;
-use super::rbac::Tokens;
 use super::store::{Change, Object, Store};
 use crate::clock;
 use crate::given::Given;
@@ -46,8 +46,8 @@ pub(super) struct State {
     told: HashMap<(String, String, String), Key>,
     /// What clients trust the server by, as PEM.
     pub(super) authority: String,
-    /// Whose tokens are whose.
-    pub(super) tokens: Tokens,
+    /// What the administrator shows.
+    pub(super) token: Token,
     chance: ChaCha8Rng,
 }
 
@@ -66,7 +66,7 @@ impl State {
             gone_nodes: BTreeMap::new(),
             told: HashMap::new(),
             authority,
-            tokens: Tokens::new(),
+            token: Token::new(),
             chance: ChaCha8Rng::seed_from_u64(seed),
         }
     }
@@ -83,7 +83,6 @@ impl State {
         let change = self.store.remove(kind, key)?;
         if let Some(uid) = change.object.value()["metadata"]["uid"].as_str() {
             self.applied.remove(uid);
-            self.tokens.forget(uid);
         }
         if change.plural == "events" {
             let event = change.object.value();

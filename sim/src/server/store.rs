@@ -133,12 +133,7 @@ impl Store {
     }
 
     pub(super) fn is_there(&self, uid: &str) -> bool {
-        self.index.place_of(uid).is_some()
-    }
-
-    /// Where an object of a UID is.
-    pub(super) fn place_of(&self, uid: &str) -> Option<(&'static str, Key)> {
-        self.index.place_of(uid).cloned()
+        self.index.is_there(uid)
     }
 
     /// What an owner owns.

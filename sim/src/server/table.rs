@@ -8,14 +8,119 @@ use super::ask::Ask;
 use super::objects::metadata_of;
 use crate::clock;
 
-/// Columns: a name, and whether it is shown in wide tables alone.
-type Columns = &'static [(&'static str, bool)];
+/// Where the text of a cell is from.
+enum Cell {
+    /// What is at a place, `<none>` where nothing is.
+    Text(&'static str),
+    /// A number at a place, 0 where none is.
+    Count(&'static str),
+    Made(fn(&Value) -> String),
+}
+
+use Cell::{Count, Made, Text};
+
+/// A column: its name, whether it is shown in wide tables alone, and its cells.
+type Column = (&'static str, bool, Cell);
+
+const NAME: Column = ("Name", false, Text("/metadata/name"));
+const AGE: Column = (
+    "Age",
+    false,
+    Made(|object| age(&object["metadata"]["creationTimestamp"])),
+);
+
+fn columns(plural: &str) -> &'static [Column] {
+    match plural {
+        "pods" => &[
+            NAME,
+            ("Ready", false, Made(ready_containers)),
+            ("Status", false, Made(phase)),
+            ("Restarts", false, Made(restarts)),
+            AGE,
+            ("IP", true, Text("/status/podIP")),
+            ("Node", true, Text("/spec/nodeName")),
+            ("Nominated Node", true, Text("/status/nominatedNodeName")),
+            ("Readiness Gates", true, Text("")),
+        ],
+        "nodes" => &[
+            NAME,
+            ("Status", false, Made(readiness)),
+            ("Roles", false, Made(roles)),
+            AGE,
+            ("Version", false, Text("/status/nodeInfo/kubeletVersion")),
+            ("Internal-IP", true, Made(internal_address)),
+            ("External-IP", true, Text("")),
+            ("OS-Image", true, Text("/status/nodeInfo/osImage")),
+            (
+                "Kernel-Version",
+                true,
+                Text("/status/nodeInfo/kernelVersion"),
+            ),
+            (
+                "Container-Runtime",
+                true,
+                Text("/status/nodeInfo/containerRuntimeVersion"),
+            ),
+        ],
+        "namespaces" => &[NAME, ("Status", false, Text("/status/phase")), AGE],
+        "services" => &[
+            NAME,
+            ("Type", false, Text("/spec/type")),
+            ("Cluster-IP", false, Text("/spec/clusterIP")),
+            ("External-IP", false, Made(external_address)),
+            ("Port(s)", false, Made(ports)),
+            AGE,
+        ],
+        "deployments" => &[
+            NAME,
+            ("Ready", false, Made(ready_pods)),
+            ("Up-to-date", false, Count("/status/updatedReplicas")),
+            ("Available", false, Count("/status/availableReplicas")),
+            AGE,
+        ],
+        "replicasets" => &[
+            NAME,
+            ("Desired", false, Count("/spec/replicas")),
+            ("Current", false, Count("/status/replicas")),
+            ("Ready", false, Count("/status/readyReplicas")),
+            AGE,
+        ],
+        "statefulsets" => &[NAME, ("Ready", false, Made(ready_pods)), AGE],
+        "daemonsets" => &[
+            NAME,
+            ("Desired", false, Count("/status/desiredNumberScheduled")),
+            ("Current", false, Count("/status/currentNumberScheduled")),
+            ("Ready", false, Count("/status/numberReady")),
+            ("Up-to-date", false, Count("/status/updatedNumberScheduled")),
+            ("Available", false, Count("/status/numberAvailable")),
+            AGE,
+        ],
+        "jobs" => &[
+            NAME,
+            ("Status", false, Made(ending)),
+            ("Completions", false, Count("/status/succeeded")),
+            AGE,
+        ],
+        "events" => &[
+            (
+                "Last Seen",
+                false,
+                Made(|event| age(&event["lastTimestamp"])),
+            ),
+            ("Type", false, Text("/type")),
+            ("Reason", false, Text("/reason")),
+            ("Object", false, Made(about)),
+            ("Message", false, Text("/message")),
+        ],
+        _ => &[NAME, AGE],
+    }
+}
 
 pub(super) fn of(ask: &Ask, objects: &[Value], version: u64) -> Value {
     let columns = columns(ask.kind.plural);
     let definitions: Vec<Value> = columns
         .iter()
-        .map(|(name, wide)| {
+        .map(|(name, wide, _)| {
             let format = if *name == "Name" { "name" } else { "" };
             json!({"name": name, "type": "string", "format": format, "description": "", "priority": i32::from(*wide)})
         })
@@ -23,10 +128,7 @@ pub(super) fn of(ask: &Ask, objects: &[Value], version: u64) -> Value {
     let rows: Vec<Value> = objects
         .iter()
         .map(|object| {
-            let cells: Vec<String> = columns
-                .iter()
-                .map(|(name, _)| cell(ask.kind.plural, name, object))
-                .collect();
+            let cells: Vec<String> = columns.iter().map(|(.., cell)| cell.of(object)).collect();
             json!({"cells": cells, "object": metadata_of(object)})
         })
         .collect();
@@ -36,270 +138,113 @@ pub(super) fn of(ask: &Ask, objects: &[Value], version: u64) -> Value {
     })
 }
 
-fn columns(plural: &str) -> Columns {
-    match plural {
-        "pods" => &[
-            ("Name", false),
-            ("Ready", false),
-            ("Status", false),
-            ("Restarts", false),
-            ("Age", false),
-            ("IP", true),
-            ("Node", true),
-            ("Nominated Node", true),
-            ("Readiness Gates", true),
-        ],
-        "nodes" => &[
-            ("Name", false),
-            ("Status", false),
-            ("Roles", false),
-            ("Age", false),
-            ("Version", false),
-            ("Internal-IP", true),
-            ("External-IP", true),
-            ("OS-Image", true),
-            ("Kernel-Version", true),
-            ("Container-Runtime", true),
-        ],
-        "namespaces" => &[("Name", false), ("Status", false), ("Age", false)],
-        "services" => &[
-            ("Name", false),
-            ("Type", false),
-            ("Cluster-IP", false),
-            ("External-IP", false),
-            ("Port(s)", false),
-            ("Age", false),
-            ("Selector", true),
-        ],
-        "deployments" => &[
-            ("Name", false),
-            ("Ready", false),
-            ("Up-to-date", false),
-            ("Available", false),
-            ("Age", false),
-            ("Containers", true),
-            ("Images", true),
-            ("Selector", true),
-        ],
-        "replicasets" => &[
-            ("Name", false),
-            ("Desired", false),
-            ("Current", false),
-            ("Ready", false),
-            ("Age", false),
-        ],
-        "statefulsets" => &[("Name", false), ("Ready", false), ("Age", false)],
-        "daemonsets" => &[
-            ("Name", false),
-            ("Desired", false),
-            ("Current", false),
-            ("Ready", false),
-            ("Up-to-date", false),
-            ("Available", false),
-            ("Age", false),
-        ],
-        "jobs" => &[
-            ("Name", false),
-            ("Status", false),
-            ("Completions", false),
-            ("Age", false),
-        ],
-        "events" => &[
-            ("Last Seen", false),
-            ("Type", false),
-            ("Reason", false),
-            ("Object", false),
-            ("Message", false),
-        ],
-        "endpointslices" => &[
-            ("Name", false),
-            ("AddressType", false),
-            ("Ports", false),
-            ("Endpoints", false),
-            ("Age", false),
-        ],
-        "configmaps" => &[("Name", false), ("Data", false), ("Age", false)],
-        _ => &[("Name", false), ("Age", false)],
+impl Cell {
+    fn of(&self, object: &Value) -> String {
+        match self {
+            Text(at) => {
+                let text = object.pointer(at).and_then(Value::as_str);
+                text.unwrap_or("<none>").trim().to_owned()
+            }
+            Count(at) => {
+                let number = object.pointer(at).and_then(Value::as_i64);
+                number.unwrap_or(0).to_string()
+            }
+            Made(make) => make(object),
+        }
     }
 }
 
 fn text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        other => other.to_string(),
-    }
-}
-
-fn count(value: &Value) -> String {
-    value.as_i64().unwrap_or(0).to_string()
-}
-
-/// What is not there is told so.
-fn or_none(text: String) -> String {
-    if text.is_empty() {
-        "<none>".to_owned()
-    } else {
-        text
-    }
-}
-
-fn joined<'a>(values: impl Iterator<Item = &'a Value>, each: impl Fn(&Value) -> String) -> String {
-    or_none(values.map(each).collect::<Vec<_>>().join(","))
-}
-
-fn pairs(labels: &Value) -> String {
-    let labels = labels.as_object().into_iter().flatten();
-    let pairs = labels.map(|(name, value)| format!("{name}={}", text(value)));
-    or_none(pairs.collect::<Vec<_>>().join(","))
+    value.as_str().unwrap_or_default().to_owned()
 }
 
 fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-fn cell(plural: &str, column: &str, object: &Value) -> String {
-    let (meta, spec, status) = (&object["metadata"], &object["spec"], &object["status"]);
-    match (plural, column) {
-        (_, "Name") => text(&meta["name"]),
-        (_, "Age") => age(&meta["creationTimestamp"]),
-        ("pods", "Ready") => {
-            let ready = items(&status["containerStatuses"])
-                .filter(|one| one["ready"] == true)
-                .count();
-            format!("{ready}/{}", items(&spec["containers"]).count())
-        }
-        ("pods", "Status") => phase(object),
-        ("pods", "Restarts") => {
-            let restarts =
-                items(&status["containerStatuses"]).filter_map(|one| one["restartCount"].as_i64());
-            restarts.sum::<i64>().to_string()
-        }
-        ("pods", "IP") => or_none(text(&status["podIP"])),
-        ("pods", "Node") => or_none(text(&spec["nodeName"])),
-        ("pods", "Nominated Node") => or_none(text(&status["nominatedNodeName"])),
-        ("nodes", _) => node(column, object),
-        ("namespaces", "Status") => text(&status["phase"]),
-        ("services", "Type") => text(&spec["type"]),
-        ("services", "Cluster-IP") => or_none(text(&spec["clusterIP"])),
-        ("services", "External-IP") => match spec["type"].as_str() {
-            Some("LoadBalancer") => match &status["loadBalancer"]["ingress"][0] {
-                Value::Null => "<pending>".to_owned(),
-                ingress => text(ingress.get("ip").unwrap_or(&ingress["hostname"])),
-            },
-            Some("ExternalName") => text(&spec["externalName"]),
-            _ => "<none>".to_owned(),
+fn or_none(texts: impl Iterator<Item = String>) -> String {
+    let all = texts.collect::<Vec<_>>().join(",");
+    match all.is_empty() {
+        true => "<none>".to_owned(),
+        false => all,
+    }
+}
+
+fn ready_containers(pod: &Value) -> String {
+    let ready = items(&pod["status"]["containerStatuses"]).filter(|one| one["ready"] == true);
+    let all = items(&pod["spec"]["containers"]).count();
+    format!("{}/{all}", ready.count())
+}
+
+fn restarts(pod: &Value) -> String {
+    let each = items(&pod["status"]["containerStatuses"]);
+    let restarts = each.filter_map(|one| one["restartCount"].as_i64());
+    restarts.sum::<i64>().to_string()
+}
+
+fn ready_pods(workload: &Value) -> String {
+    let of = |value: &Value| value.as_i64().unwrap_or(0);
+    let ready = of(&workload["status"]["readyReplicas"]);
+    format!("{ready}/{}", of(&workload["spec"]["replicas"]))
+}
+
+fn external_address(service: &Value) -> String {
+    match service["spec"]["type"].as_str() {
+        Some("LoadBalancer") => match &service["status"]["loadBalancer"]["ingress"][0]["ip"] {
+            Value::Null => "<pending>".to_owned(),
+            address => text(address),
         },
-        ("services", "Port(s)") => joined(items(&spec["ports"]), |port| {
-            let node = port["nodePort"]
-                .as_u64()
-                .map(|node| format!(":{node}"))
-                .unwrap_or_default();
-            format!("{}{node}/{}", port["port"], text(&port["protocol"]))
-        }),
-        ("services", "Selector") => pairs(&spec["selector"]),
-        ("deployments" | "statefulsets", "Ready") => {
-            format!(
-                "{}/{}",
-                count(&status["readyReplicas"]),
-                count(&spec["replicas"])
-            )
-        }
-        ("deployments", "Up-to-date") => count(&status["updatedReplicas"]),
-        ("deployments", "Containers") => {
-            joined(items(&spec["template"]["spec"]["containers"]), |one| {
-                text(&one["name"])
-            })
-        }
-        ("deployments", "Images") => {
-            joined(items(&spec["template"]["spec"]["containers"]), |one| {
-                text(&one["image"])
-            })
-        }
-        ("deployments", "Selector") => pairs(&spec["selector"]["matchLabels"]),
-        ("deployments", "Available") => count(&status["availableReplicas"]),
-        ("replicasets", "Desired") => count(&spec["replicas"]),
-        ("replicasets", "Current") => count(&status["replicas"]),
-        ("replicasets", "Ready") => count(&status["readyReplicas"]),
-        ("daemonsets", "Desired") => count(&status["desiredNumberScheduled"]),
-        ("daemonsets", "Current") => count(&status["currentNumberScheduled"]),
-        ("daemonsets", "Ready") => count(&status["numberReady"]),
-        ("daemonsets", "Up-to-date") => count(&status["updatedNumberScheduled"]),
-        ("daemonsets", "Available") => count(&status["numberAvailable"]),
-        ("jobs", "Status") => {
-            let ended = items(&status["conditions"])
-                .find(|one| one["type"] == "Complete" || one["type"] == "Failed");
-            ended.map_or_else(|| "Running".to_owned(), |end| text(&end["type"]))
-        }
-        ("jobs", "Completions") => format!(
-            "{}/{}",
-            count(&status["succeeded"]),
-            count(&spec["completions"])
-        ),
-        ("events", "Last Seen") => age(&object["lastTimestamp"]),
-        ("events", "Object") => {
-            let about = &object["involvedObject"];
-            format!(
-                "{}/{}",
-                text(&about["kind"]).to_lowercase(),
-                text(&about["name"])
-            )
-        }
-        ("events", "Message") => text(&object["message"]).trim().to_owned(),
-        ("events", other) => text(&object[other.to_lowercase()]),
-        ("endpointslices", "AddressType") => text(&object["addressType"]),
-        ("endpointslices", "Ports") => joined(items(&object["ports"]), |port| text(&port["port"])),
-        ("endpointslices", "Endpoints") => joined(items(&object["endpoints"]), |endpoint| {
-            text(&endpoint["addresses"][0])
-        }),
-        ("configmaps", "Data") => object["data"]
-            .as_object()
-            .map_or(0, serde_json::Map::len)
-            .to_string(),
         _ => "<none>".to_owned(),
     }
 }
 
-fn node(column: &str, object: &Value) -> String {
-    let (spec, status) = (&object["spec"], &object["status"]);
-    let address = |kind: &str| {
-        let found = items(&status["addresses"]).find(|address| address["type"] == kind);
-        or_none(
-            found
-                .map(|address| text(&address["address"]))
-                .unwrap_or_default(),
-        )
+fn ports(service: &Value) -> String {
+    or_none(items(&service["spec"]["ports"]).map(|port| {
+        let node = port["nodePort"].as_u64();
+        let node = node.map(|node| format!(":{node}")).unwrap_or_default();
+        format!("{}{node}/{}", port["port"], text(&port["protocol"]))
+    }))
+}
+
+fn ending(job: &Value) -> String {
+    let ended = items(&job["status"]["conditions"])
+        .find(|one| one["type"] == "Complete" || one["type"] == "Failed");
+    ended.map_or_else(|| "Running".to_owned(), |end| text(&end["type"]))
+}
+
+fn about(event: &Value) -> String {
+    let object = &event["involvedObject"];
+    format!(
+        "{}/{}",
+        text(&object["kind"]).to_lowercase(),
+        text(&object["name"])
+    )
+}
+
+fn internal_address(node: &Value) -> String {
+    let own = items(&node["status"]["addresses"]).filter(|one| one["type"] == "InternalIP");
+    or_none(own.take(1).map(|address| text(&address["address"])))
+}
+
+fn readiness(node: &Value) -> String {
+    let ready = items(&node["status"]["conditions"]).find(|one| one["type"] == "Ready");
+    let ready = ready.map(|ready| text(&ready["status"]));
+    let told = match ready.as_deref() {
+        Some("True") => "Ready",
+        Some(_) => "NotReady",
+        None => "Unknown",
     };
-    let info = |field: &str| text(&status["nodeInfo"][field]);
-    match column {
-        "Status" => {
-            let ready = items(&status["conditions"]).find(|one| one["type"] == "Ready");
-            let ready = ready.map(|ready| text(&ready["status"]));
-            let mut told = match ready.as_deref() {
-                Some("True") => "Ready",
-                Some(_) => "NotReady",
-                None => "Unknown",
-            }
-            .to_owned();
-            if spec["unschedulable"] == true {
-                told.push_str(",SchedulingDisabled");
-            }
-            told
-        }
-        "Roles" => {
-            let labels = object["metadata"]["labels"].as_object();
-            let roles = labels.into_iter().flatten();
-            let roles = roles.filter_map(|(name, _)| name.strip_prefix("node-role.kubernetes.io/"));
-            or_none(roles.collect::<Vec<_>>().join(","))
-        }
-        "Version" => info("kubeletVersion"),
-        "Internal-IP" => address("InternalIP"),
-        "External-IP" => address("ExternalIP"),
-        "OS-Image" => info("osImage"),
-        "Kernel-Version" => format!("{} ({})", info("kernelVersion"), info("architecture")),
-        "Container-Runtime" => info("containerRuntimeVersion"),
-        _ => "<none>".to_owned(),
+    match node["spec"]["unschedulable"] == true {
+        true => format!("{told},SchedulingDisabled"),
+        false => told.to_owned(),
     }
+}
+
+fn roles(node: &Value) -> String {
+    let labels = node["metadata"]["labels"].as_object();
+    let roles = labels.into_iter().flatten();
+    let roles = roles.filter_map(|(name, _)| name.strip_prefix("node-role.kubernetes.io/"));
+    or_none(roles.map(str::to_owned))
 }
 
 /// What people take for a pod's status: the reason of a container, else the phase.

@@ -16,7 +16,6 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::ask::Ask;
-use super::objects::metadata_of;
 use super::refusal::Refusal;
 use super::selector::Selection;
 use super::serve::{Answer, Shared};
@@ -49,7 +48,6 @@ struct Watch {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     Whole,
-    Metadata,
     Table,
 }
 
@@ -57,9 +55,7 @@ impl Form {
     fn of(headers: &HeaderMap) -> Self {
         let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
         let accepted = accepted.unwrap_or_default();
-        if accepted.contains("as=PartialObjectMetadata") {
-            Self::Metadata
-        } else if accepted.contains("as=Table") {
+        if accepted.contains("as=Table") {
             Self::Table
         } else {
             Self::Whole
@@ -203,7 +199,6 @@ impl Watch {
     fn tell(&mut self, kind: &str, object: &Arc<Object>) {
         let object = match self.form {
             Form::Whole => object.encoded(),
-            Form::Metadata => metadata_of(&object.read()).to_string().into(),
             Form::Table => {
                 let table = table::of(&self.ask, std::slice::from_ref(object.value()), self.at);
                 table.to_string().into()
@@ -226,7 +221,6 @@ impl Watch {
             json!({"kind": kind.name, "apiVersion": kind.api_version(), "metadata": metadata});
         match self.form {
             Form::Whole => {}
-            Form::Metadata => object = metadata_of(&object),
             Form::Table => object = table::of(&self.ask, &[], self.at),
         }
         let line = json!({"type": "BOOKMARK", "object": object});

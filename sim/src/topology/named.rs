@@ -85,7 +85,6 @@ impl NamedTopology {
             nodes: self.pools.iter().flat_map(each).collect(),
             ip_families: IpFamilies::default(),
             outside: true,
-            metrics: false,
             load_balancer: false,
         };
         if !self.objects.is_empty() {

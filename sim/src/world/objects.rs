@@ -187,13 +187,6 @@ impl Pods {
         self.maps.by_key.iter().map(|(key, pod)| (key, &**pod))
     }
 
-    /// Those of a namespace.
-    pub(crate) fn within(&self, namespace: &str) -> impl Iterator<Item = (&Key, &Pod)> {
-        let from = self.maps.by_key.range(Key::new(namespace, "")..);
-        from.take_while(move |(key, _)| key.namespace == namespace)
-            .map(|(key, pod)| (key, &**pod))
-    }
-
     /// The pod that has an address for itself.
     pub(crate) fn at(&self, address: IpAddr) -> Option<(&Key, &Pod)> {
         self.get_key_value(self.maps.by_address.get(&address)?)

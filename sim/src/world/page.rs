@@ -1,9 +1,7 @@
-//! What a container serves over HTTP and gRPC.
-
-use std::sync::Arc;
+//! What a container serves over HTTP.
 
 /// A web server's content.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Page {
     /// The `HttpListener` script of the Windows user guide.
     WinWebserver,
@@ -11,8 +9,4 @@ pub(crate) enum Page {
     Iis,
     /// `agnhost netexec`.
     Netexec,
-    /// `agnhost grpc-health-checking`, which speaks gRPC and knows the health of one service.
-    Health { service: Arc<str> },
-    /// Where that is told what to say of it.
-    HealthControl,
 }

@@ -62,16 +62,6 @@ impl Slices {
         keys.filter_map(|key| self.maps.by_key.get(key))
     }
 
-    /// The Services that have an address among their backends, in order.
-    pub(crate) fn with(&self, address: IpAddr) -> BTreeSet<&Key> {
-        let all = self.maps.by_service.iter();
-        all.filter(|(service, known)| {
-            !service.name.is_empty() && known.addresses.contains_key(&address)
-        })
-        .map(|(service, _)| service)
-        .collect()
-    }
-
     /// The backends that have left a Service, oldest first.
     pub(crate) fn gone(&self, service: &Key) -> &[Endpoint] {
         self.maps.gone.get(service).map_or(&[], Vec::as_slice)

@@ -7,7 +7,7 @@ use http::request::Builder;
 use http_body_util::BodyExt;
 use kube::Client;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::{Instant, interval, timeout_at};
 
 use crate::PATIENCE;
@@ -24,34 +24,23 @@ struct Asked {
     name: String,
     /// The method and the path.
     send: String,
-    /// The service account, if it is not the administrator.
-    #[serde(rename = "as")]
-    account: Option<String>,
     /// The media type, if it is not JSON.
     #[serde(rename = "type")]
     media: Option<String>,
     /// Text as it is, anything else as JSON.
     #[serde(default)]
     body: Value,
-    /// The code to wait for: a server's authorizer learns late of roles.
+    /// The code to wait for, where a server learns of something late.
     until: Option<u16>,
 }
 
-/// One of the two servers: as its administrator, and as nobody without a token.
-pub(crate) struct Side(pub(crate) [Client; 2]);
+/// One of the two servers.
+pub(crate) struct Side(pub(crate) Client);
 
 impl Side {
-    async fn send(&self, request: Builder, token: Option<&str>, body: &str) -> (u16, Value) {
-        let Self([administrator, nobody]) = self;
-        let (client, request) = match token {
-            None => (administrator, request),
-            Some(token) => {
-                let bearer = format!("Bearer {token}");
-                (nobody, request.header("authorization", bearer))
-            }
-        };
+    async fn send(&self, request: Builder, body: &str) -> (u16, Value) {
         let request = request.body(body.as_bytes().to_vec().into());
-        let answer = client.send(request.expect("a request")).await;
+        let answer = self.0.send(request.expect("a request")).await;
         let answer = answer.expect("an answer");
         let code = answer.status().as_u16();
         let body = answer.into_body().collect().await.expect("a whole body");
@@ -63,7 +52,7 @@ impl Side {
         )
     }
 
-    async fn once(&self, asked: &Asked, token: Option<&str>) -> (u16, Value) {
+    async fn once(&self, asked: &Asked) -> (u16, Value) {
         let (method, path) = asked.send.split_once(' ').expect("a method and a path");
         let media = asked.media.as_deref().unwrap_or("application/json");
         let request = Request::builder().method(method).uri(path);
@@ -73,29 +62,15 @@ impl Side {
             body => body.to_string(),
         };
         let request = request.header("content-type", media);
-        self.send(request, token, &body).await
-    }
-
-    async fn token(&self, account: &str) -> String {
-        let path = format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}/token");
-        let request = Request::post(path).header("content-type", "application/json");
-        let body = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
-            "metadata": {}, "spec": {}});
-        let (code, told) = self.send(request, None, &body.to_string()).await;
-        let token = told["status"]["token"].as_str();
-        token.unwrap_or_else(|| panic!("{code} {told}")).to_owned()
+        self.send(request, &body).await
     }
 
     /// The answer, once it is the one that is waited for.
     async fn answer(&self, asked: &Asked) -> Record {
-        let token = match &asked.account {
-            Some(account) => Some(self.token(account).await),
-            None => None,
-        };
         let deadline = Instant::now() + PATIENCE;
         let mut turn = interval(AGAIN);
         loop {
-            let (code, told) = self.once(asked, token.as_deref()).await;
+            let (code, told) = self.once(asked).await;
             let is_it = asked.until.is_none_or(|until| until == code);
             if is_it {
                 return record(&asked.name, code, &told);

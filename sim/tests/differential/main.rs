@@ -13,7 +13,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use hybrid_sim::server::{Server, ServerOptions};
-use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde::Deserialize;
 use serde_json::Value;
@@ -52,15 +52,8 @@ struct Step {
 #[serde(rename_all = "kebab-case")]
 enum Action {
     Create(Value),
-    Patch {
-        object: String,
-        merge: Value,
-    },
-    /// The query of the request, as `propagationPolicy=Orphan`.
-    Delete {
-        object: String,
-        query: Option<String>,
-    },
+    Patch { object: String, merge: Value },
+    Delete { object: String },
 }
 
 #[derive(Debug, Deserialize)]
@@ -74,8 +67,8 @@ struct Shown {
     is: Value,
 }
 
-/// Clients of a real server: one of its administrator, and one that is nobody without a token.
-async fn real() -> Option<[Client; 2]> {
+/// A client of a real server.
+async fn real() -> Option<Client> {
     let Ok(kubeconfig) = std::env::var(VARIABLE) else {
         // Not println, which the test runner keeps to itself when a test passes
         writeln!(std::io::stderr(), "not run: {VARIABLE} is not set").expect("stderr is open");
@@ -84,10 +77,8 @@ async fn real() -> Option<[Client; 2]> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let read = Kubeconfig::read_from(&kubeconfig).expect("the kubeconfig can be read");
     let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
-    let administrator = config.expect("the kubeconfig is whole");
-    let mut nobody = administrator.clone();
-    nobody.auth_info = AuthInfo::default();
-    Some([administrator, nobody].map(|config| Client::try_from(config).expect("a client")))
+    let config = config.expect("the kubeconfig is whole");
+    Some(Client::try_from(config).expect("a client"))
 }
 
 /// Does the same in both, step by step, and gives what differs in the end of each.
@@ -140,7 +131,7 @@ async fn settled([real, memory]: [&World; 2], namespace: &str, case: &str) -> Ve
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_embedded_server_does_what_a_real_one_does() {
-    let Some([client, _]) = real().await else {
+    let Some(client) = real().await else {
         return;
     };
     let server = Server::start(&ServerOptions::default()).expect("it starts");
@@ -168,7 +159,7 @@ async fn the_embedded_server_answers_what_a_real_one_does() {
         return;
     };
     let server = Server::start(&ServerOptions::default()).expect("it starts");
-    let memory = [server.client(), server.client()];
+    let memory = server.client();
     let (found, requests) = answers::differ([&Side(real), &Side(memory)]).await;
     server.stop().await;
     conclude(&format!("{requests} requests"), Allowed::answers(), &found);

@@ -145,9 +145,8 @@ impl World {
                 self.request("PATCH", &Self::path(namespace, object), merge)
                     .await;
             }
-            Action::Delete { object, query } => {
-                let query = query.as_ref().map(|query| format!("?{query}"));
-                let path = Self::path(namespace, object) + &query.unwrap_or_default();
+            Action::Delete { object } => {
+                let path = Self::path(namespace, object);
                 self.request("DELETE", &path, &Value::Null).await;
             }
         }

@@ -94,21 +94,10 @@ async fn services_of_both_families_are_reached() {
         slice.is_some_and(|slice| slice.endpoints.iter().flatten().next().is_some())
     })
     .await;
+    let session = "silent\nheader = \"Connection: close\"\nurl = \"http://six/hostname\"\n";
     for pod in ["prober", "looker"] {
-        let ran = scene
-            .kubectl(
-                &[
-                    "exec",
-                    pod,
-                    "--",
-                    "curl",
-                    "-q",
-                    "-sS",
-                    "http://six/hostname",
-                ],
-                "",
-            )
-            .await;
+        let curl = ["exec", "-i", pod, "--", "curl", "-q", "-K", "-"];
+        let ran = scene.kubectl(&curl, session).await;
         assert_eq!(text(&ran.stdout), "web", "{pod}: {}", text(&ran.stderr));
     }
     scene.end().await;

@@ -2,9 +2,7 @@
 
 use std::process::Command;
 
-use hybrid_sim::Topology;
 use k8s_openapi::api::core::v1::Node;
-use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::Api;
 use serde_json::{Value, json};
 
@@ -141,8 +139,6 @@ async fn sessions_carry_input_exit_codes_and_what_is_printed() {
         "container other is not valid",
     )
     .await;
-    let forward = ask(&scene, "linux-a", "portForward/any/linux").await;
-    assert!(forward.0.contains("does not forward ports"), "{forward:?}");
     scene.end().await;
 }
 
@@ -188,11 +184,7 @@ async fn lines_are_told_while_their_programs_run() {
     }
     let token = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
     let namespace = said(&scene, &["exec", "linux", "--", "cat", token]).await;
-    let hosts = said(&scene, &["exec", "linux", "--", "cat", "/etc/hosts"]).await;
-    assert!(
-        hosts.ends_with("\tlinux\n") && !namespace.is_empty(),
-        "{hosts}"
-    );
+    assert!(!namespace.is_empty());
     scene.end().await;
 }
 
@@ -218,13 +210,6 @@ async fn nodes_tell_what_they_hold_and_use() {
         .as_u64()
         .expect("bytes");
     assert!((1 << 20..64 << 20).contains(&set), "{summary}");
-    let metrics = get("metrics/resource").await;
-    assert!(
-        metrics.contains("pod_memory_working_set_bytes{namespace="),
-        "{metrics}"
-    );
-    let pods: Value = serde_json::from_str(&get("pods").await).expect("JSON");
-    assert_eq!(pods["items"][0]["status"]["phase"], "Running");
     let missing = ask(&scene, "windows-2022-a", "nonesuch").await;
     assert_eq!(missing, ("404 page not found\n".to_owned(), 404));
 
@@ -237,87 +222,4 @@ async fn nodes_tell_what_they_hold_and_use() {
         assert!(described.contains(words), "{words}: {described}");
     }
     scene.end().await;
-}
-
-const METRICS: &str = "v1beta1.metrics.k8s.io";
-
-/// The words of the line that begins with a name.
-fn line(table: &str, name: &str) -> Vec<String> {
-    let found = table.lines().find(|line| line.starts_with(name));
-    let words = found.unwrap_or_default().split_whitespace();
-    words.map(str::to_owned).collect()
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn kubectl_top_tells_what_the_kubelets_tell() {
-    let name = "kubectl_top_tells_what_the_kubelets_tell";
-    let topology = Topology {
-        metrics: true,
-        ..Topology::hybrid()
-    };
-    let Some(scene) = Scene::begin_with(topology.clone(), name, "top", &[]).await else {
-        return;
-    };
-    let mut sized = json!({"image": AGNHOST, "args": ["netexec"]});
-    sized["resources"] = json!({"requests": {"cpu": "500m", "memory": "200Mi"}});
-    scene.pod("web", scene.spec("windows-2022-a", &sized)).await;
-    scene.pod_until("web", is_ready).await;
-    let node = scene.node("windows-2022-a");
-
-    let (summary, _) = ask(&scene, "windows-2022-a", "stats/summary").await;
-    let summary: Value = serde_json::from_str(&summary).expect("JSON");
-    let whole = |value: &Value| value.as_u64().expect("a number");
-    let written = |used: &Value| {
-        // As kubectl rounds: up for processors, down for memory
-        let cores = whole(&used["cpu"]["usageNanoCores"]).div_ceil(1_000_000);
-        let memory = whole(&used["memory"]["workingSetBytes"]) >> 20;
-        (format!("{cores}m"), format!("{memory}Mi"))
-    };
-    let top = said(&scene, &["top", "node", "--no-headers"]).await;
-    let told = line(&top, &node);
-    assert_eq!(
-        (told[1].clone(), told[3].clone()),
-        written(&summary["node"]),
-        "{top}"
-    );
-    let top = said(
-        &scene,
-        &["top", "pod", "web", "--containers", "--no-headers"],
-    )
-    .await;
-    let told = line(&top, "web");
-    let used = written(&summary["pods"][0]["containers"][0]);
-    assert_eq!((told[2].clone(), told[3].clone()), used, "{top}");
-    refused(
-        &scene,
-        &["top", "pod", "other"],
-        "podmetrics.metrics.k8s.io \"",
-    )
-    .await;
-
-    // Of a node that is silent nothing is known
-    scene
-        .joined
-        .faults()
-        .set("node-vanishes=windows-2022".parse().expect("a fault"));
-    let top = said(&scene, &["top", "node", "--no-headers"]).await;
-    assert!(line(&top, &scene.node("linux-a")).len() == 5, "{top}");
-    assert_ne!(
-        line(&top, &node).get(1),
-        Some(&written(&summary["node"]).0),
-        "{top}"
-    );
-
-    // While they are served another simulator leaves them alone, and removes them when nobody does
-    let apis: Api<APIService> = Api::all(scene.client.clone());
-    let is_there = async || apis.get_opt(METRICS).await.expect("it is asked").is_some();
-    let other = Scene::begin(name, "top-other", &[]).await;
-    other.expect("it joins").end().await;
-    assert!(is_there().await);
-    let scene = scene.killed(Topology::hybrid()).await;
-    assert!(!is_there().await);
-    let scene = scene.killed(topology).await;
-    assert!(is_there().await);
-    scene.end().await;
-    assert!(!is_there().await);
 }

@@ -66,7 +66,7 @@ fn host_process(scene: &Scene) -> Value {
 
 fn sweep(address: &str) -> String {
     format!(
-        "silent\nshow-error\nnoproxy = \"*\"\nconnect-timeout = 4\nmax-time = 8\n\
+        "silent\nshow-error\nnoproxy = \"*\"\nheader = \"Connection: close\"\nconnect-timeout = 4\nmax-time = 8\n\
          url = \"http://{address}:80/\"\nwrite-out = \"\\n@@t0k 0 %{{http_code}} %{{url_effective}}\\n\"\n"
     )
 }

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use hybrid_sim::{FaultPlan, JoinError, JoinOptions, Joined, TimedFault, Topology, join};
+use hybrid_sim::{FaultPlan, JoinOptions, Joined, TimedFault, Topology, join};
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -142,35 +142,6 @@ impl Scene {
         let _ = child.wait();
         let lines = lines.expect("the lines come in time").expect("no panic");
         lines.expect("text")
-    }
-
-    /// Goes without leaving, and joins anew in the place of what that has left.
-    pub(crate) async fn killed(self, topology: Topology) -> Self {
-        let Self {
-            client,
-            kubeconfig,
-            name,
-            joined,
-        } = self;
-        drop(joined);
-        let again = async {
-            loop {
-                let options = options(topology.clone(), &[], &name);
-                match join(client.clone(), options).await {
-                    Ok(joined) => break joined,
-                    // Its listeners are just being closed
-                    Err(JoinError::Alive { .. }) => {}
-                    Err(error) => panic!("{error}"),
-                }
-            }
-        };
-        let joined = timeout(DEADLINE, again).await.expect("they join in time");
-        Self {
-            client,
-            kubeconfig,
-            name,
-            joined,
-        }
     }
 
     /// Leaves, and looks whether anything is left.

@@ -44,6 +44,9 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     rules.into_iter().map(rule).collect()
 });
 
+/// What a simulated node does not tell: what containers have been given, as whom they run, what is mounted.
+const UNTOLD: [&str; 4] = ["allocatedResources", "resources", "user", "volumeMounts"];
+
 /// What a busy machine makes of waiting: it is no trait of a node.
 const BUSY: [&str; 2] = [
     "cache: timed out waiting for the condition",
@@ -81,7 +84,10 @@ impl Names {
     fn leaves(&self, at: &str, value: &Value, record: &mut Record) {
         match value {
             Value::Object(fields) => {
-                for (name, value) in fields {
+                let told = fields
+                    .iter()
+                    .filter(|(name, _)| !UNTOLD.contains(&name.as_str()));
+                for (name, value) in told {
                     self.leaves(&format!("{at}.{name}"), value, record);
                 }
                 if fields.is_empty() {

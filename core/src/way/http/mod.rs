@@ -227,7 +227,7 @@ fn target_seen(aim: &Aim<'_>, reply: &HttpReply) -> Result<TargetSeen, Trouble> 
 /// The class of one of curl's failures. Exit 7 is always a connect that failed, and its text tells how:
 /// on Windows a refusal, a time-out or a missing route (calico#5522, kubernetes#85604). Of other codes
 /// unknown texts give none.
-fn classify(code: u16, text: &str) -> Option<FailureClass> {
+pub(super) fn classify(code: u16, text: &str) -> Option<FailureClass> {
     let says = |words: &[&str]| {
         let text = text.to_ascii_lowercase();
         words.iter().any(|word| text.contains(word))

@@ -101,7 +101,7 @@ fn targets(ask: PingAsk, at: &Bound<'_>) -> Result<Targets, Trouble> {
     })
 }
 
-fn read(target: IpAddr, reply: &PingReply) -> Result<ReachAnswer, Trouble> {
+pub(super) fn read(target: IpAddr, reply: &PingReply) -> Result<ReachAnswer, Trouble> {
     let lines = reply.text.lines().filter(|line| names(line, target));
     let lines: Vec<_> = lines.collect();
     let said = || {

@@ -9,7 +9,6 @@ use http::header::{
     CONNECTION, HOST, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_tungstenite::client_async;
 use tokio_tungstenite::tungstenite::Message;
@@ -26,11 +25,9 @@ fn connected(scene: &Scene, node: &str) -> DuplexStream {
     let (near, far) = duplex(1 << 16);
     let cluster = Arc::clone(&scene.cluster);
     let node = Arc::clone(&cluster.nodes[node]);
-    let seat = Arc::new(Semaphore::new(1)).try_acquire_owned();
-    let seat = Arc::new(seat.expect("it is free"));
     scene
         .cluster
-        .spawn(async move { speak(&cluster, &node, far, &seat).await });
+        .spawn(async move { speak(&cluster, &node, far).await });
     near
 }
 

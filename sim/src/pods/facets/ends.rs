@@ -1,4 +1,4 @@
-//! How containers end: by their own traps or killed, when their pods are deleted and when they alone
+//! How containers end: as their programs do or killed, when their pods are deleted and when they alone
 //! are ended.
 
 use serde_json::{Value, json};
@@ -8,32 +8,45 @@ use super::stub::path;
 use crate::fault::ProductFault;
 use crate::world::Key;
 
-fn pod(name: &str, script: &str, probe: &Value) -> Value {
+fn pod(name: &str, command: &[&str], probe: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": name, "namespace": "test", "uid": name},
         "spec": {"nodeName": "linux", "containers": [{"name": "main", "image": AGNHOST,
-            "command": ["sh", "-c", script], "livenessProbe": probe}]}})
+            "command": command, "livenessProbe": probe}]}})
 }
 
-const WAITS: &str = "while true; do sleep 1; done";
+const PAUSE: &[&str] = &["/agnhost", "pause"];
 
 #[tokio::test(start_paused = true)]
-async fn a_trap_ends_its_container_only_if_it_says_so() {
-    let traps = [
-        ("exits", "trap 'echo bye; exit 3' TERM", 3, 1, "bye\n"),
-        ("ignores", "trap '' TERM", 137, 30, ""),
-        ("tells", "trap 'echo bye' TERM", 137, 30, "bye\n"),
-        ("lingers", "trap 'sleep 5; exit 4' TERM", 4, 6, ""),
-        ("hangs", "trap 'sleep 99; exit 4' TERM", 137, 30, ""),
+async fn a_container_ends_as_its_program_takes_it() {
+    let said = "Paused\nSignals registered\nexiting because of signal \"terminated\"\n";
+    let started = "Started HTTP server on port 8080\n";
+    let pods: [(&str, &[&str], i32, u64, &str); 4] = [
+        ("exits", PAUSE, 2, 0, said),
+        ("ignores", &["sleep", "1000"], 137, 30, ""),
+        (
+            "lingers",
+            &["/agnhost", "netexec", "--delay-shutdown=5"],
+            0,
+            5,
+            started,
+        ),
+        (
+            "hangs",
+            &["/agnhost", "netexec", "--delay-shutdown=99"],
+            137,
+            30,
+            started,
+        ),
     ];
     let scene = Scene::begin().await;
-    for (name, trap, ..) in traps {
-        let pod = pod(name, &format!("{trap}; {WAITS}"), &Value::Null);
+    for (name, command, ..) in pods {
+        let pod = pod(name, command, &Value::Null);
         scene.stub.state().create(pod);
     }
     scene.pass(20).await;
     let mut logs = Vec::new();
-    for (name, ..) in traps {
+    for (name, ..) in pods {
         let runs = scene.cluster.runs(&scene.cluster.nodes["linux"]);
         let run = runs[&Key::new("test", name)].clone();
         let log = run.book().containers[0].log.clone();
@@ -41,7 +54,7 @@ async fn a_trap_ends_its_container_only_if_it_says_so() {
         scene.stub.state().delete(&path("test", name));
     }
     scene.pass(60).await;
-    for ((name, _, code, seconds, printed), log) in traps.into_iter().zip(logs) {
+    for ((name, _, code, seconds, printed), log) in pods.into_iter().zip(logs) {
         let state = scene.stub.state();
         let path = path("test", name);
         let ended = &state.objects[&path]["status"]["containerStatuses"][0]["state"];
@@ -62,14 +75,10 @@ async fn grace_is_ignored_where_a_pod_is_deleted_alone() {
     let scene = Scene::begin().await;
     let fault: ProductFault = "grace-ignored".parse().expect("a fault");
     scene.cluster.faults.set(fault);
-    let script = format!("trap 'exit 7' TERM; {WAITS}");
     let fails = json!({"exec": {"command": ["sh", "-c", "exit 1"]}, "periodSeconds": 10,
         "failureThreshold": 1});
-    scene.stub.state().create(pod("fails", &script, &fails));
-    scene
-        .stub
-        .state()
-        .create(pod("lives", &script, &Value::Null));
+    scene.stub.state().create(pod("fails", PAUSE, &fails));
+    scene.stub.state().create(pod("lives", PAUSE, &Value::Null));
     scene.pass(30).await;
     scene.stub.state().delete(&path("test", "lives"));
     scene.pass(60).await;
@@ -78,7 +87,7 @@ async fn grace_is_ignored_where_a_pod_is_deleted_alone() {
         let status = &state.objects[&path("test", name)]["status"];
         status["containerStatuses"][0][of]["terminated"]["exitCode"].clone()
     };
-    assert_eq!(code("fails", "lastState"), 7);
+    assert_eq!(code("fails", "lastState"), 2);
     assert_eq!(code("lives", "state"), 137);
     scene.end().await;
 }

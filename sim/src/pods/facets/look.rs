@@ -281,14 +281,7 @@ fn aspects(
     let ready = if is_ready { "ready" } else { "unready" };
     let unhealthy = said(&["Unhealthy"]).unwrap_or_default();
     let times = [&status["startTime"], &state["running"]["startedAt"]];
-    let fields = [
-        "image",
-        "imageID",
-        "resources",
-        "user",
-        "volumeMounts",
-        "allocatedResources",
-    ];
+    let fields = ["image", "imageID"];
     let fields = fields.map(|field| container[field].clone());
     let took = said(&["Successfully pulled"]).map(|_| {
         let pulled = texts

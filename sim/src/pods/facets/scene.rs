@@ -86,7 +86,7 @@ pub(in crate::pods) const SORTS: [Sort; 10] = [
     },
     Sort {
         told: true,
-        ..sort("traps")
+        ..sort("ends")
     },
     Sort {
         handler: "named",
@@ -125,14 +125,6 @@ impl Sort {
             Os::Linux => json!(["sh", "-c", linux]),
             Os::Windows => json!(["cmd", "/c", windows]),
         };
-        let stays = || {
-            shell(
-                "trap 'exit 7' TERM; while true; do sleep 1; done",
-                // Nobody answers there, and it says so every five minutes: pinging itself is a line
-                // a second, all day
-                "ping -t -w 300000 192.0.2.1",
-            )
-        };
         let mut container = json!({"name": "main", "image": AGNHOST, "args": ["pause"]});
         let mut spec = json!({"nodeName": node, "restartPolicy": "Always"});
         match self.name {
@@ -159,12 +151,7 @@ impl Sort {
                 let fails = json!({"exec": {"command": ["nonesuch"]}});
                 container["lifecycle"] = json!({"preStop": fails});
             }
-            // On Windows the image has nothing else that stays
-            "traps" if os == Os::Windows => {}
-            "traps" => {
-                container["command"] = stays();
-                container["args"] = Value::Null;
-            }
+            "ends" => {}
             "handled" => {
                 spec["runtimeClassName"] = json!(match os {
                     Os::Linux => "runc",
@@ -178,11 +165,11 @@ impl Sort {
                 let image = format!("mcr.microsoft.com/windows/servercore:ltsc{tag}");
                 container["image"] = json!(image);
                 container["imagePullPolicy"] = json!("Always");
-                container["command"] = stays();
+                container["command"] = json!(["cmd", "/c", "ping -t localhost > NUL"]);
                 container["args"] = Value::Null;
             }
             "host" => {
-                container["command"] = stays();
+                container["command"] = json!(["cmd", "/c", "ping -t localhost > NUL"]);
                 container["args"] = Value::Null;
                 spec["hostNetwork"] = json!(true);
                 spec["securityContext"] = json!({"windowsOptions":

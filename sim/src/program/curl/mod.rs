@@ -12,7 +12,7 @@ mod version;
 use std::time::Duration;
 
 use self::options::{Options, Written};
-use self::transfer::{Kept, Transfer};
+use self::transfer::Transfer;
 pub(crate) use self::version::Build;
 use super::forms::Call;
 use super::net::Net;
@@ -20,21 +20,24 @@ use super::ran::Mark;
 use super::{Ran, Started};
 use crate::topology::Os;
 
-/// Runs `curl ARGS`.
+/// Runs `curl -q -K -`.
 pub(super) fn run(build: &Build, call: &Call<'_>) -> Option<Started> {
-    perform(build, call.args, call.input, call.seat).map(Started::Ended)
+    let ["-q", "-K", "-"] = call.words()? else {
+        return None;
+    };
+    perform(build, call.input, call.seat).map(Started::Ended)
 }
 
 /// Performs all transfers, serially; the exit code is the last one's.
-pub(super) fn perform(build: &Build, args: &[String], input: &[u8], net: &dyn Net) -> Option<Ran> {
-    let options = Options::parse(args, input)?;
+pub(super) fn perform(build: &Build, input: &[u8], net: &dyn Net) -> Option<Ran> {
+    let options = Options::parse(input)?;
     let mut streams = Streams {
         os: build.os,
         ran: Ran::default(),
     };
-    let (mut code, mut kept) = (0, Kept::default());
+    let mut code = 0;
     for url in &options.urls {
-        let transfer = transfer::perform(net, build, &options, url, &mut kept)?;
+        let transfer = transfer::perform(net, build, &options, url)?;
         streams.until(streams.ran.took + transfer.total);
         streams.ran.stdout.extend(transfer.output.as_bytes());
         streams.report(&options, &transfer);

@@ -1,17 +1,17 @@
-//! The options that a prober gives curl, on its command line and in a configuration on its input.
+//! The configuration that a prober gives curl on its input.
 
 use std::time::Duration;
 
-/// What a whole command line asks for.
+/// What a session asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Options {
     pub(super) urls: Vec<String>,
     silent: bool,
+    closes: bool,
     pub(super) show_error: bool,
     pub(super) connect_timeout: Option<Duration>,
     pub(super) max_time: Option<Duration>,
     pub(super) write_out: Vec<Written>,
-    pub(super) headers: Vec<(String, String)>,
 }
 
 /// A part of the line behind each transfer.
@@ -23,51 +23,20 @@ pub(super) enum Written {
 }
 
 impl Options {
-    /// Reads a command line, and the configuration that it names; none where something in them is not
-    /// simulated.
-    pub(super) fn parse(args: &[String], input: &[u8]) -> Option<Self> {
+    /// Reads a configuration (`src/tool_parsecfg.c`): an option a line, with its value in quotes; none where
+    /// something in it is not simulated, as a meter is not, nor a connection that is used again.
+    pub(super) fn parse(input: &[u8]) -> Option<Self> {
         let mut read = Self::default();
-        let mut args = args.iter().map(String::as_str);
-        while let Some(arg) = args.next() {
-            match arg {
-                "-q" => {}
-                "-K" => match args.next()? {
-                    "-" => read.configure(std::str::from_utf8(input).ok()?)?,
-                    _ => return None,
-                },
-                "-s" => read.apply("silent", None)?,
-                "-S" => read.apply("show-error", None)?,
-                "-sS" => {
-                    read.apply("silent", None)?;
-                    read.apply("show-error", None)?;
-                }
-                "-g" => read.apply("globoff", None)?,
-                "-m" => read.apply("max-time", args.next())?,
-                "-w" => read.apply("write-out", args.next())?,
-                "-H" => read.apply("header", args.next())?,
-                _ => match arg.strip_prefix("--") {
-                    Some(name @ ("silent" | "show-error" | "globoff")) => read.apply(name, None)?,
-                    Some(name) => read.apply(name, args.next())?,
-                    None if arg.starts_with('-') => return None,
-                    None => read.urls.push(arg.to_owned()),
-                },
-            }
-        }
-        (read.silent && !read.urls.is_empty()).then_some(read)
-    }
-
-    /// One option a line, with its value in quotes (`src/tool_parsecfg.c`).
-    fn configure(&mut self, text: &str) -> Option<()> {
-        for line in text.lines() {
+        for line in std::str::from_utf8(input).ok()?.lines() {
             match line.split_once(" = ") {
                 Some((name, value)) => {
                     let quoted = value.strip_prefix('"').map(|value| value.strip_suffix('"'));
-                    self.apply(name, Some(&unslashed(quoted.unwrap_or(Some(value))?)?))?;
+                    read.apply(name, Some(&unslashed(quoted.unwrap_or(Some(value))?)?))?;
                 }
-                None => self.apply(line, None)?,
+                None => read.apply(line, None)?,
             }
         }
-        Some(())
+        (read.silent && read.closes && !read.urls.is_empty()).then_some(read)
     }
 
     fn apply(&mut self, name: &str, value: Option<&str>) -> Option<()> {
@@ -78,10 +47,7 @@ impl Options {
             ("connect-timeout", Some(seconds)) => self.connect_timeout = Some(limit(seconds)?),
             ("max-time", Some(seconds)) => self.max_time = Some(limit(seconds)?),
             ("write-out", Some(format)) => self.write_out = written(format)?,
-            ("header", Some(header)) => {
-                let (name, value) = header.split_once(": ")?;
-                self.headers.push((name.to_owned(), value.to_owned()));
-            }
+            ("header", Some("Connection: close")) => self.closes = true,
             ("url", Some(url)) => self.urls.push(url.to_owned()),
             _ => return None,
         }

@@ -3,9 +3,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::log::Stream;
-use crate::program::net::{Link, Lookup, Speaks};
+use crate::program::net::{Link, NotFound, Speaks};
 use crate::program::network_table::Table;
-use crate::program::tests::argv;
 use crate::world::Page;
 
 const SILENT: [u8; 4] = [192, 0, 2, 1];
@@ -19,12 +18,19 @@ pub(super) fn net(os: Os) -> Table {
         .link([192, 0, 2, 2], 80, Link::NoRoute)
         .peer([192, 0, 2, 3], 80, Speaks::Resets)
         .peer([192, 0, 2, 4], 80, Speaks::Silence)
-        .name("web", Lookup::Address(IpAddr::from([10, 244, 2, 5])))
-        .name("slow", Lookup::TimedOut)
+        .name("web", Ok(IpAddr::from([10, 244, 2, 5])))
+        .name("slow", Err(NotFound::TimedOut))
 }
 
-fn curl_as(build: &Build, args: &[&str], input: &str) -> Ran {
-    perform(build, &argv(args), input.as_bytes(), &net(build.os)).expect("it is simulated")
+fn curl_as(build: &Build, input: &str) -> Ran {
+    perform(build, input.as_bytes(), &net(build.os)).expect("it is simulated")
+}
+
+/// A session with one target, and these options before it.
+fn one(options: &str, host: &str) -> String {
+    format!(
+        "silent\nshow-error\nheader = \"Connection: close\"\n{options}url = \"http://{host}/\"\n"
+    )
 }
 
 fn out(ran: &Ran) -> String {
@@ -49,7 +55,7 @@ url = "http://192.0.2.1:80/"
 
 #[test]
 fn a_sweep_from_its_input() {
-    let ran = curl_as(&Build::SYSTEM32, &["-q", "-K", "-"], SWEEP);
+    let ran = curl_as(&Build::SYSTEM32, SWEEP);
     let body = "<html><body><H1>Windows Container Web Server</H1><p>IP 10.244.2.5 callerCount 1 </body></html>";
     let expected =
         format!("{body}\n@@t0k 200 http://10.244.2.5:80/\n\n@@t0k 000 http://192.0.2.1:80/\n");
@@ -69,7 +75,7 @@ fn a_sweep_from_its_input() {
 #[test]
 fn what_fails_is_told_when_it_fails() {
     let sweep = format!("{SWEEP}url = \"http://192.0.2.2:80/\"\n");
-    let ran = curl_as(&Build::SYSTEM32, &["-q", "-K", "-"], &sweep);
+    let ran = curl_as(&Build::SYSTEM32, &sweep);
     let (pieces, ..) = ran.pieces();
     let mut at = Duration::ZERO;
     let mut complaints = Vec::new();
@@ -85,7 +91,7 @@ fn what_fails_is_told_when_it_fails() {
 
 #[test]
 fn refusals_read_as_curl_of_that_age_and_system_writes_them() {
-    let refused = |build| err(&curl_as(build, &["-sS", "http://10.244.2.5:81/"], ""));
+    let refused = |build| err(&curl_as(build, &one("", "10.244.2.5:81")));
     assert_eq!(
         refused(&Build::SYSTEM32),
         "curl: (7) Failed to connect to 10.244.2.5 port 81 after 2045 ms: Could not connect to server\r\n"
@@ -102,21 +108,18 @@ fn refusals_read_as_curl_of_that_age_and_system_writes_them() {
 
 #[test]
 fn without_a_limit_the_system_gives_up() {
-    let old = curl_as(&Build::AGNHOST_WINDOWS, &["-sS", "http://192.0.2.1/"], "");
+    let old = curl_as(&Build::AGNHOST_WINDOWS, &one("", "192.0.2.1"));
     assert_eq!(
         err(&old),
         "curl: (7) Failed to connect to 192.0.2.1 port 80: Timed out\r\n"
     );
     assert_eq!((old.code, old.took.as_secs()), (7, 21));
-    assert_eq!(
-        curl_as(&Build::SYSTEM32, &["-sS", "http://192.0.2.1/"], "").code,
-        28
-    );
+    assert_eq!(curl_as(&Build::SYSTEM32, &one("", "192.0.2.1")).code, 28);
 }
 
 #[test]
 fn names_that_do_not_resolve() {
-    let ran = curl_as(&Build::SYSTEM32, &["-sS", "http://nowhere.test/"], "");
+    let ran = curl_as(&Build::SYSTEM32, &one("", "nowhere.test"));
     assert_eq!(
         (err(&ran).as_str(), ran.code),
         ("curl: (6) Could not resolve host: nowhere.test\r\n", 6)
@@ -128,8 +131,7 @@ fn silence_is_complete_without_show_error() {
     assert_eq!(
         err(&curl_as(
             &Build::ALPINE,
-            &["-s", "http://10.244.2.5:81/"],
-            ""
+            &one("", "10.244.2.5:81").replace("show-error\n", "")
         )),
         ""
     );
@@ -137,43 +139,36 @@ fn silence_is_complete_without_show_error() {
 
 #[test]
 fn limits_end_in_the_words_of_the_version() {
-    let at = |version, args: &[&str]| {
+    let at = |version, options: &str| {
         let build = Build {
             version,
             ..Build::SYSTEM32
         };
-        let ran = curl_as(&build, args, "");
+        let ran = curl_as(&build, &one(options, "192.0.2.1"));
         (ran.code, err(&ran).trim_end().to_owned())
     };
-    let connect = ["-sS", "--connect-timeout", "4", "http://192.0.2.1/"];
-    let all = [
-        "-sS",
-        "-m",
-        "4",
-        "--connect-timeout",
-        "5",
-        "http://192.0.2.1/",
-    ];
+    let connect = "connect-timeout = 4\n";
+    let all = "max-time = 4\nconnect-timeout = 5\n";
     let plain = "curl: (28) Connection timed out after 4001 milliseconds";
     for version in [(7, 55, 1), (7, 77, 0), (8, 11, 0), (8, 14, 1)] {
-        assert_eq!(at(version, &connect), (28, plain.to_owned()));
+        assert_eq!(at(version, connect), (28, plain.to_owned()));
     }
     assert_eq!(
-        at((7, 88, 1), &connect).1,
+        at((7, 88, 1), connect).1,
         "curl: (28) Failed to connect to 192.0.2.1 port 80 after 4001 ms: Timeout was reached"
     );
     assert_eq!(
-        at((7, 83, 1), &connect).1,
+        at((7, 83, 1), connect).1,
         "curl: (28) Failed to connect to 192.0.2.1 port 80 after 4001 ms: Couldn't connect to server"
     );
     assert_eq!(
-        at((7, 79, 1), &connect).1,
+        at((7, 79, 1), connect).1,
         "curl: (28) Failed to connect to 192.0.2.1 port 80 after 4001 ms: Timed out"
     );
-    assert_eq!(at((7, 88, 1), &all).1, plain);
-    assert_eq!(at((7, 66, 0), &["-sS", "http://192.0.2.1/"]).0, 7);
+    assert_eq!(at((7, 88, 1), all).1, plain);
+    assert_eq!(at((7, 66, 0), "").0, 7);
     assert_eq!(
-        at((7, 67, 0), &["-sS", "http://192.0.2.1/"]),
+        at((7, 67, 0), ""),
         (
             28,
             "curl: (28) Failed to connect to 192.0.2.1 port 80: Timed out".to_owned()
@@ -183,48 +178,37 @@ fn limits_end_in_the_words_of_the_version() {
 
 #[test]
 fn cut_and_silent_connections() {
-    let windows = |args: &[&str]| err(&curl_as(&Build::SYSTEM32, args, ""));
+    let windows = |options: &str, host| err(&curl_as(&Build::SYSTEM32, &one(options, host)));
     assert_eq!(
-        windows(&["-sS", "http://192.0.2.3/"]),
+        windows("", "192.0.2.3"),
         "curl: (56) Recv failure: Connection was reset\r\n"
     );
     assert_eq!(
-        windows(&["-sS", "-m", "8", "http://192.0.2.4/"]),
+        windows("max-time = 8\n", "192.0.2.4"),
         "curl: (28) Operation timed out after 8001 milliseconds with 0 bytes received\r\n"
     );
     assert_eq!(
-        windows(&["-sS", "--connect-timeout", "3", "http://slow/"]),
+        windows("connect-timeout = 3\n", "slow"),
         "curl: (28) Resolving timed out after 3001 milliseconds\r\n"
     );
 }
 
 #[test]
 fn what_is_not_simulated_is_refused() {
-    for (args, input) in [
-        (
-            &["-q", "-K", "-"][..],
-            "silent\nnonesuch = 1\nurl = \"http://web/\"\n",
-        ),
-        (&["-q", "-K", "-"], "silent\nurl = \"http://web/\"\nnext\n"),
-        (
-            &["-q", "-K", "-"],
-            "silent\nwrite-out = \"%{json}\"\nurl = \"http://web/\"\n",
-        ),
-        (&["-q", "-K", "-"], "silent\nurl = \"https://web/\"\n"),
-        (&["-q", "-K", "-"], "silent\nurl = \"http://web/"),
-        (&["-q", "-K", "-"], ""),
-        (&["-sS", "-o", "/dev/null", "http://web/"], ""),
-        (&["-v", "http://web/"], ""),
-        (&["http://web/"], ""),
-        (&[], ""),
+    let good = one("", "web");
+    assert!(perform(&Build::ALPINE, good.as_bytes(), &net(Os::Linux)).is_some());
+    for input in [
+        one("nonesuch = 1\n", "web"),
+        one("write-out = \"%{json}\"\n", "web"),
+        good.clone() + "next\n",
+        good.replace("http:", "https:"),
+        good.replace("silent\n", ""),
+        good.replace("Connection", "X"),
+        good.replace("/\"\n", "/"),
+        String::new(),
     ] {
-        let told = perform(
-            &Build::ALPINE,
-            &argv(args),
-            input.as_bytes(),
-            &net(Os::Linux),
-        );
-        assert_eq!(told, None, "{args:?} {input}");
+        let told = perform(&Build::ALPINE, input.as_bytes(), &net(Os::Linux));
+        assert_eq!(told, None, "{input}");
     }
 }
 
@@ -237,7 +221,7 @@ fn what_failed_is_told_at_once_and_what_answered_in_blocks() {
         })
     };
     let told = |urls: &str| {
-        let ran = curl_as(&Build::ALPINE, &["-q", "-K", "-"], &input(urls));
+        let ran = curl_as(&Build::ALPINE, &input(urls));
         ran.pieces().0
     };
     let pieces = told("192.0.2.1 192.0.2.1 10.244.2.5");

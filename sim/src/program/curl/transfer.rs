@@ -1,13 +1,11 @@
 //! One transfer: from a URL to its result.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::connect::{bare, happily, resolved};
 use super::options::Options;
 use super::version::Build;
-use crate::program::http::{Answer, Asked};
-use crate::program::net::{Net, Peer, Speaks};
+use crate::program::net::{Net, Speaks};
 use crate::topology::Os;
 
 /// What a transfer gave.
@@ -22,32 +20,19 @@ pub(super) struct Transfer {
     pub(super) total: Duration,
 }
 
-/// The connections that stand from transfers before, by host and port. curl uses them again, so
-/// that several requests of one run reach one backend of a Service.
-#[derive(Debug, Default)]
-pub(super) struct Kept(BTreeMap<(String, u16), Peer>);
-
-fn closes(options: &Options) -> bool {
-    let mut headers = options.headers.iter();
-    headers.any(|(name, value)| {
-        name.eq_ignore_ascii_case("connection") && value.eq_ignore_ascii_case("close")
-    })
-}
-
 /// Performs a transfer; none of a URL that is not simulated.
 pub(super) fn perform(
     net: &dyn Net,
     build: &Build,
     options: &Options,
     url: &str,
-    kept: &mut Kept,
 ) -> Option<Transfer> {
     let target = Target::parse(url)?;
     let mut transfer = Transfer {
         url: target.url(),
         ..Transfer::default()
     };
-    once(net, build, options, &target, kept, &mut transfer);
+    once(net, build, options, &target, &mut transfer);
     Some(transfer)
 }
 
@@ -56,18 +41,8 @@ fn once(
     build: &Build,
     options: &Options,
     target: &Target<'_>,
-    kept: &mut Kept,
     transfer: &mut Transfer,
 ) {
-    let asked = request(options, target);
-    let key = (target.host.to_owned(), target.port);
-    if let Some(peer) = kept.0.get(&key) {
-        transfer.total += Duration::from_millis(2);
-        return match net.ask(peer, &asked) {
-            Some(answer) => answered(answer, transfer),
-            None => silent(options, transfer),
-        };
-    }
     let Some(addresses) = resolved(net, build, options, target.host, transfer) else {
         return;
     };
@@ -85,16 +60,13 @@ fn once(
                     transfer.fails(56, error, Duration::from_millis(2));
                 }
                 Speaks::Silence => silent(options, transfer),
-                _ => {
-                    let Some(answer) = net.ask(&peer, &asked) else {
-                        return silent(options, transfer);
-                    };
-                    answered(answer, transfer);
-                    // What the server closes because it was asked to is not used again (RFC 9112, 9.6)
-                    if !closes(options) {
-                        kept.0.insert(key, peer);
+                _ => match net.ask(&peer, &target.path) {
+                    Some(answer) => {
+                        transfer.status = answer.status;
+                        transfer.output = answer.body;
                     }
-                }
+                    None => silent(options, transfer),
+                },
             }
             return;
         }
@@ -132,27 +104,6 @@ fn silent(options: &Options, transfer: &mut Transfer) {
     );
     transfer.total = Duration::ZERO;
     transfer.fails(28, &error, took);
-}
-
-fn request(options: &Options, target: &Target<'_>) -> Asked {
-    let mut headers = vec![
-        ("Host".to_owned(), target.host.to_owned()),
-        ("User-Agent".to_owned(), "curl".to_owned()),
-        ("Accept".to_owned(), "*/*".to_owned()),
-    ];
-    for (name, value) in &options.headers {
-        headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
-        headers.push((name.clone(), value.clone()));
-    }
-    Asked {
-        headers,
-        ..Asked::get(&target.path)
-    }
-}
-
-fn answered(answer: Answer, transfer: &mut Transfer) {
-    transfer.status = answer.status;
-    transfer.output = answer.body;
 }
 
 impl Transfer {

@@ -7,6 +7,9 @@ use super::sockets::Scene;
 use crate::program::curl::{Build, perform};
 use crate::topology::Os;
 
+/// Those of all sessions.
+const ARGUMENTS: &[&str] = &["-q", "-K", "-"];
+
 /// How often the real curl may come to something else.
 const TRIES: usize = 4;
 
@@ -19,7 +22,16 @@ const MACHINES: &str = "curl";
 /// The paths of others, written as PATH is; `ci/windows-programs/curl` builds and names them.
 const OTHERS: &str = "WINCONFORM_TEST_CURLS";
 
-fn real(program: &Path, args: &[String], input: &str) -> Outcome {
+/// A session's configuration.
+fn session(scene: &Scene, (options, urls): &(&[&str], &[&str])) -> String {
+    let mut lines = options.join("\n") + "\nheader = \"Connection: close\"\n";
+    for url in *urls {
+        lines.push_str(&format!("url = \"http://{url}\"\n"));
+    }
+    scene.filled(&lines)
+}
+
+fn real(program: &Path, args: &[&str], input: &str) -> Outcome {
     let mut child = Command::new(program)
         .args(args)
         .env_remove("http_proxy")
@@ -43,7 +55,7 @@ fn real(program: &Path, args: &[String], input: &str) -> Outcome {
 
 #[expect(clippy::print_stdout, reason = "which version was compared with")]
 fn build(program: &Path) -> Build {
-    let (banner, _, _) = real(program, &["--version".to_owned()], "");
+    let (banner, _, _) = real(program, &["--version"], "");
     let version = banner
         .strip_prefix("curl ")
         .and_then(|rest| rest.split_whitespace().next())
@@ -58,8 +70,8 @@ fn build(program: &Path) -> Build {
     Build::of_the_machine(Os::Linux, version, banner.contains("c-ares"))
 }
 
-fn simulated(build: &Build, scene: &Scene, args: &[String], input: &str) -> Outcome {
-    let ran = perform(build, args, input.as_bytes(), scene.table.as_ref());
+fn simulated(build: &Build, scene: &Scene, input: &str) -> Outcome {
+    let ran = perform(build, input.as_bytes(), scene.table.as_ref());
     let ran = ran.expect("it is simulated");
     (
         String::from_utf8_lossy(&ran.stdout).into_owned(),
@@ -99,24 +111,23 @@ fn plain((stdout, errors, code): Outcome) -> Outcome {
 }
 
 /// Compares a curl with its simulation.
-fn compare(program: &Path, build: &Build, cases: &[(&[&str], &str)]) {
+fn compare(program: &Path, build: &Build, cases: &[(&[&str], &[&str])]) {
     let scene = Scene::new();
     let mut differ = Vec::new();
-    for (args, input) in cases {
-        let arguments = scene.arguments(args);
-        let input = scene.arguments(&[input]).concat();
-        let found = plain(simulated(build, &scene, &arguments, &input));
+    for case in cases {
+        let input = session(&scene, case);
+        let found = plain(simulated(build, &scene, &input));
         // On a busy machine a limit of 0.3 s may pass between two of the real curl's own looks at
         // it, which has other words; not every time
-        let mut expected = plain(real(program, &arguments, &input));
+        let mut expected = plain(real(program, ARGUMENTS, &input));
         for _ in 1..TRIES {
             if expected != found {
-                expected = plain(real(program, &arguments, &input));
+                expected = plain(real(program, ARGUMENTS, &input));
             }
         }
         if expected != found {
             differ.push(format!(
-                "{args:?} {input:?}\n  real      {expected:?}\n  simulated {found:?}"
+                "{input:?}\n  real      {expected:?}\n  simulated {found:?}"
             ));
         }
     }
@@ -153,7 +164,7 @@ fn sessions_of_old_and_new_curls_and_their_simulations_come_to_the_same() {
 #[test]
 fn a_wrong_word_would_be_seen() {
     let scene = Scene::new();
-    let arguments = scene.arguments(&["-q", "-sS", "http://{refused}/"]);
+    let input = session(&scene, &(&["silent", "show-error"], &["{refused}/"]));
     let other = Build::of_the_machine(Os::Linux, (7, 57, 0), false);
     let machines = Path::new(MACHINES);
     let build = build(machines);
@@ -162,7 +173,7 @@ fn a_wrong_word_would_be_seen() {
         "the machine's curl is from 2021 or newer"
     );
     assert_ne!(
-        plain(real(machines, &arguments, "")),
-        plain(simulated(&other, &scene, &arguments, ""))
+        plain(real(machines, ARGUMENTS, &input)),
+        plain(simulated(&other, &scene, &input))
     );
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::program::http::Asked;
 use crate::program::net::{Link, Server, Speaks};
 use crate::program::network_table::Table;
 use crate::topology::Os;
@@ -53,7 +52,7 @@ impl Scene {
             ..Table::new(Os::Linux)
         };
         for (_, page, on) in &pages {
-            table = table.page(LOCAL, port(on), page.clone());
+            table = table.page(LOCAL, port(on), *page);
         }
         table = table
             .peer(LOCAL, port(&mute), Speaks::Silence)
@@ -65,7 +64,6 @@ impl Scene {
                 page,
                 hostname: table.hostname.clone(),
                 address: LOCAL,
-                port: port(&listener),
                 origin: None,
             };
             let table = Arc::clone(&table);
@@ -80,16 +78,13 @@ impl Scene {
         }
     }
 
-    /// The arguments with addresses for names.
-    pub(super) fn arguments(&self, args: &[&str]) -> Vec<String> {
-        let replaced = |arg: &&str| {
-            let mut arg = (*arg).to_owned();
-            for (name, port) in &self.ports {
-                arg = arg.replace(&format!("{{{name}}}"), &format!("127.0.0.1:{port}"));
-            }
-            arg
-        };
-        args.iter().map(replaced).collect()
+    /// A text with addresses for names.
+    pub(super) fn filled(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (name, port) in &self.ports {
+            text = text.replace(&format!("{{{name}}}"), &format!("127.0.0.1:{port}"));
+        }
+        text
     }
 }
 
@@ -109,54 +104,27 @@ fn converse(stream: &TcpStream, server: &Server, table: &Table) {
     let source = stream.peer_addr().map_or(LOCAL, |peer| peer.ip());
     let mut reader = BufReader::new(stream);
     let mut writer = stream;
-    // net/http's words for a client that begins with TLS
-    if reader
-        .fill_buf()
-        .is_ok_and(|bytes| bytes.first() == Some(&0x16))
-    {
-        let _ = writer.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
-        return;
-    }
-    while let Some(asked) = request(&mut reader) {
-        let answer = server.answer(&asked, source, table);
-        let body = if asked.method == "HEAD" {
-            ""
-        } else {
-            answer.body.as_str()
-        };
-        let bytes = answer.head() + body;
-        if writer.write_all(bytes.as_bytes()).is_err() {
+    while let Some(path) = request(&mut reader) {
+        let answer = server.answer(&path, source, table);
+        let (status, body) = (answer.status, answer.body);
+        let length = body.len();
+        let text = format!("HTTP/1.1 {status} \r\nContent-Length: {length}\r\n\r\n{body}");
+        if writer.write_all(text.as_bytes()).is_err() {
             return;
         }
     }
 }
 
-fn request(reader: &mut impl BufRead) -> Option<Asked> {
+/// The path of the next request, which is a GET.
+fn request(reader: &mut impl BufRead) -> Option<String> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
-    let mut words = line.split_whitespace();
-    let mut asked = Asked {
-        method: words.next()?.to_owned(),
-        path: words.next()?.to_owned(),
-        ..Asked::default()
-    };
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).ok()?;
-        let Some((name, value)) = line.trim_end().split_once(':') else {
-            break;
-        };
-        asked
-            .headers
-            .push((name.to_owned(), value.trim().to_owned()));
+    let path = line.split_whitespace().nth(1)?.to_owned();
+    while line != "\r\n" {
+        line.clear();
+        reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
     }
-    let length = asked
-        .header("content-length")
-        .and_then(|length| length.parse().ok());
-    let mut body = vec![0; length.unwrap_or(0)];
-    reader.read_exact(&mut body).ok()?;
-    asked.body = String::from_utf8(body).ok()?;
-    Some(asked)
+    Some(path)
 }
 
 /// Takes everything, and says nothing.

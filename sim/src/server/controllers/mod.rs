@@ -34,8 +34,6 @@ pub(super) enum Work {
     Orphans(String),
     /// Something whose owners may be gone.
     Owned(&'static str, Key),
-    /// Something that waits for what it owns.
-    Owner(&'static str, Key),
     Deployment(Key),
     ReplicaSet(Key),
     StatefulSet(Key),
@@ -62,7 +60,6 @@ pub(super) fn settle(state: &mut State) {
             Work::Node(name) => node::look(state, &name),
             Work::Orphans(node) => node::orphans(state, &node),
             Work::Owned(plural, key) => collect(state, plural, &key),
-            Work::Owner(plural, key) => state.release(plural, &key),
             Work::Deployment(key) => deployment::look(state, &key),
             Work::ReplicaSet(key) => replicaset::look(state, &key),
             Work::StatefulSet(key) => statefulset::look(state, &key),
@@ -91,22 +88,11 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
     } else if owners(object).any(|owner| !store.is_there(owner)) {
         work.insert(Work::Owned(change.plural, key.clone()));
     }
-    if object["metadata"]["finalizers"].is_array() {
-        work.insert(Work::Owner(change.plural, key.clone()));
-    }
     for owner in object["metadata"]["ownerReferences"]
         .as_array()
         .into_iter()
         .flatten()
     {
-        if change.deleted {
-            let uid = owner["uid"].as_str().unwrap_or_default();
-            work.extend(
-                store
-                    .place_of(uid)
-                    .map(|(plural, key)| Work::Owner(plural, key)),
-            );
-        }
         let named = Key::new(&key.namespace, owner["name"].as_str().unwrap_or_default());
         match owner["kind"].as_str().unwrap_or_default() {
             "Deployment" => work.insert(Work::Deployment(named)),

@@ -1,7 +1,6 @@
 //! What controllers ask of pods, and how they make them.
 
 use std::cmp::Reverse;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -21,8 +20,6 @@ pub(in crate::server) struct Standing {
     /// Neither over nor on its way out.
     pub(super) active: bool,
     pub(super) ready: bool,
-    /// Its labels, as [`hash`] has them.
-    pub(super) labels: u64,
 }
 
 impl Standing {
@@ -30,16 +27,8 @@ impl Standing {
         Self {
             active: !is_over(pod) && !is_going(pod),
             ready: is_ready(pod),
-            labels: hash(&pod["metadata"]["labels"]),
         }
     }
-}
-
-/// The same for equal values, and in practice for them alone.
-pub(super) fn hash(value: &Value) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
 }
 
 pub(super) fn is_over(pod: &Value) -> bool {

@@ -27,7 +27,9 @@ pub(super) fn is_touched(store: &Store, set: &Key, before: Option<&Object>, pod:
     number(wanted) != number(has)
         || by_time
         || before.standing() != pod.standing()
-        || before["metadata"]["ownerReferences"] != pod["metadata"]["ownerReferences"]
+        || ["labels", "ownerReferences"]
+            .iter()
+            .any(|field| before["metadata"][field] != pod["metadata"][field])
 }
 
 pub(super) fn look(state: &mut State, key: &Key) {
@@ -63,7 +65,6 @@ pub(super) fn look(state: &mut State, key: &Key) {
     }
     let least = number(&set["spec"]["minReadySeconds"]);
     let labels = &template["metadata"]["labels"];
-    let same = pods::hash(labels);
     let labelled = |pod: &Value| {
         let own = &pod["metadata"]["labels"];
         let mut all = labels.as_object().into_iter().flatten();
@@ -73,7 +74,7 @@ pub(super) fn look(state: &mut State, key: &Key) {
     for pod in &now {
         let standing = pod.standing();
         ready += i64::from(standing.ready);
-        full += i64::from(standing.labels == same || labelled(pod));
+        full += i64::from(labelled(pod));
         let is_fit = match (standing.ready, least) {
             (false, _) => Err(None),
             (true, 0) => Ok(()),

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{keys_of, place};
 use crate::server::refusal::Refusal;
@@ -124,44 +124,6 @@ fn set(name: &str, into: &mut Value, configuration: &Value) {
     }
 }
 
-/// The fields of a configuration, as `managedFields` writes them (`FieldsV1`).
-pub(in crate::server) fn fields(configuration: &Value) -> Value {
-    fn of(name: &str, value: &Value) -> Value {
-        let mut out = Map::new();
-        match value {
-            Value::Object(fields) => {
-                for (name, value) in fields {
-                    out.insert(format!("f:{name}"), of(name, value));
-                }
-            }
-            Value::Array(items) => {
-                for item in items {
-                    let keys = keys_of(name, item);
-                    if keys.is_empty() {
-                        break;
-                    }
-                    let key: Map<String, Value> = keys
-                        .iter()
-                        .map(|key| ((*key).to_owned(), item[*key].clone()))
-                        .collect();
-                    out.insert(format!("k:{}", Value::Object(key)), of("", item));
-                }
-            }
-            _ => {}
-        }
-        Value::Object(out)
-    }
-    let mut own = configuration.clone();
-    if let Some(own) = own.as_object_mut() {
-        own.remove("apiVersion");
-        own.remove("kind");
-    }
-    if let Some(metadata) = own["metadata"].as_object_mut() {
-        metadata.retain(|name, _| ["labels", "annotations", "finalizers"].contains(&name.as_str()));
-    }
-    of("", &own)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,17 +147,6 @@ mod tests {
             object,
             json!({"metadata": {"name": "x", "uid": "u", "labels": {"b": "2", "c": "4"}},
                 "spec": {"containers": [{"name": "one", "image": "j"}]}, "status": {}})
-        );
-    }
-
-    #[test]
-    fn fields_name_what_is_owned() {
-        let configuration = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p",
-            "labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "args": ["x"]}]}});
-        assert_eq!(
-            fields(&configuration),
-            json!({"f:metadata": {"f:labels": {"f:a": {}}},
-                "f:spec": {"f:containers": {"k:{\"name\":\"c\"}": {"f:args": {}, "f:name": {}}}}})
         );
     }
 }

@@ -3,7 +3,7 @@
 mod apply;
 mod strategic;
 
-pub(super) use apply::{Applied, apply, fields};
+pub(super) use apply::{Applied, apply};
 
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! Which nodes take a pod: the plugins in their order, the first that refuses counts.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Place, Rejection, Scene, Wanted, affinity, room};
 use crate::server::controllers::node::tolerates;
@@ -65,7 +65,7 @@ pub(in crate::server::controllers) fn takes(pod: &Value, node: &Value) -> bool {
 }
 
 fn unschedulable() -> Value {
-    serde_json::json!({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"})
+    json!({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"})
 }
 
 fn tolerated(pod: &Value, taint: &Value) -> bool {
@@ -121,14 +121,10 @@ pub(super) fn selected(pod: &Value, node: &Value) -> bool {
 }
 
 pub(super) fn term_holds(term: &Value, node: &Value) -> bool {
-    let label = |key: &str| node["metadata"]["labels"][key].as_str();
-    let field = |key: &str| match key {
-        "metadata.name" => node["metadata"]["name"].as_str(),
-        _ => None,
-    };
+    let named = json!({"metadata.name": node["metadata"]["name"]});
     let says = ["matchExpressions", "matchFields"]
         .iter()
         .any(|list| term[list].is_array());
-    says && expressions(&term["matchExpressions"], label)
-        && expressions(&term["matchFields"], field)
+    says && expressions(&term["matchExpressions"], &node["metadata"]["labels"])
+        && expressions(&term["matchFields"], &named)
 }

@@ -1,0 +1,97 @@
+//! Objects that are otherwise than the nodes and controllers of a cluster make them.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use winconform_core::way::{ApiReply, ApiRequest, Verb};
+
+use crate::world::{Outcome, World};
+
+/// What divides the path of an object from that of a value in it.
+const IN: char = '#';
+
+/// Makes objects as a row has them: by the path of each, or behind `#` of a value in it. Nothing (`null`)
+/// takes away, and the name of another object of its kind makes another one like it.
+pub(crate) async fn change(world: &World, objects: &BTreeMap<String, Value>) -> Outcome {
+    for (path, value) in objects {
+        let changed = match (path.split_once(IN), value) {
+            (Some((path, pointer)), value) => set(world, path, pointer, value).await,
+            (None, Value::Null) => send(world, Verb::Delete, path, Some(at_once()))
+                .await
+                .map(drop),
+            (None, Value::String(like)) => another(world, path, like).await,
+            (None, object) => make(world, path, object.clone()).await,
+        };
+        changed.map_err(|why| format!("{path}: {why}"))?;
+    }
+    Ok(())
+}
+
+async fn set(world: &World, path: &str, pointer: &str, value: &Value) -> Outcome {
+    let mut object = send(world, Verb::Get, path, None).await?;
+    let (parent, key) = pointer.rsplit_once('/').ok_or("no path of a value")?;
+    let key = key.replace("~1", "/");
+    match (object.pointer_mut(parent), value) {
+        (Some(Value::Object(parent)), Value::Null) => drop(parent.remove(&key)),
+        (Some(parent @ Value::Object(_)), value) => parent[&key] = value.clone(),
+        (Some(Value::Array(list)), value) => {
+            let index: usize = key.parse().map_err(|_| format!("{key} is no index"))?;
+            *list.get_mut(index).ok_or("no such element")? = value.clone();
+        }
+        _ => return Err(format!("nothing is at {parent}")),
+    }
+    let of_status = pointer.starts_with("/status/");
+    let path = if of_status {
+        &format!("{path}/status")
+    } else {
+        path
+    };
+    send(world, Verb::Replace, path, Some(object))
+        .await
+        .map(drop)
+}
+
+async fn another(world: &World, path: &str, like: &str) -> Outcome {
+    let (collection, name) = divided(path)?;
+    let mut object = send(world, Verb::Get, &format!("{collection}/{like}"), None).await?;
+    let labels = object["metadata"]["labels"].take();
+    object["metadata"] = json!({"name": name, "labels": labels});
+    make(world, path, object).await
+}
+
+async fn make(world: &World, path: &str, object: Value) -> Outcome {
+    let (collection, name) = divided(path)?;
+    let mut object = object;
+    object["metadata"]["name"] = json!(name);
+    let made = send(world, Verb::Create, collection, Some(object.clone())).await?;
+    if !object["status"].is_null() {
+        object["metadata"] = made["metadata"].clone();
+        let path = format!("{path}/status");
+        send(world, Verb::Replace, &path, Some(object)).await?;
+    }
+    Ok(())
+}
+
+fn divided(path: &str) -> Result<(&str, &str), String> {
+    path.rsplit_once('/')
+        .ok_or(format!("{path} is no object's"))
+}
+
+fn at_once() -> Value {
+    json!({"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0})
+}
+
+async fn send(world: &World, verb: Verb, path: &str, body: Option<Value>) -> Result<Value, String> {
+    let request = ApiRequest {
+        verb,
+        path: path.to_owned(),
+        body,
+    };
+    match world.cluster().api.send(&request).await {
+        Ok(ApiReply {
+            status: 200..=202,
+            body,
+        }) => Ok(body),
+        other => Err(format!("{verb:?}: {other:?}")),
+    }
+}
