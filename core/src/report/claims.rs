@@ -20,10 +20,7 @@ pub fn list_text(suites: &Suites, selection: &Selection) -> String {
     let mut text = String::new();
     let mut area = "";
     let widest = claims.iter().map(|claim| columns(claim.id.as_str())).max();
-    let kinds = Kind::ALL
-        .into_iter()
-        .map(|kind| columns(kind.as_str()))
-        .max();
+    let kinds = Kind::ALL.iter().map(|kind| columns(kind.as_str())).max();
     for claim in &claims {
         if area != claim.id.area() {
             let gap = if area.is_empty() { "" } else { "\n" };

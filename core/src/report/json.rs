@@ -213,7 +213,7 @@ struct ExitCode {
 /// Every verdict with its count, also those that did not occur.
 fn counts(tally: &Tally) -> BTreeMap<&'static str, usize> {
     let verdicts = Verdict::ALL
-        .into_iter()
+        .iter()
         .map(|&verdict| (verdict.as_str(), tally.count(verdict)));
     verdicts.chain([(word(None), tally.unfinished)]).collect()
 }
