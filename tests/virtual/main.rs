@@ -27,6 +27,7 @@ mod faults;
 mod killed;
 mod objects;
 mod outages;
+mod page;
 mod passing;
 mod policy;
 mod rejections;
@@ -56,6 +57,7 @@ fn main() {
         faults::trials(),
         passing::trials(),
         outages::trials(),
+        page::trials(),
         cost::trials(),
         shown::trials(),
     ];

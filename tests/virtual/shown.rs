@@ -84,6 +84,13 @@ fn every_fault() -> Outcome {
         if !claims.iter().any(|known| known.id.as_str() == claim) {
             wrong.push(format!("{feature} waits for {claim}, which is no claim"));
         }
+        if SUITES.cases.iter().any(|case| case.claim.as_str() == claim) {
+            wrong.push(format!("{feature} waits for {claim}, which has a case"));
+        }
+        let is_there = Path::new(env!("CARGO_MANIFEST_DIR")).join(feature).exists();
+        if !is_there && !known.contains(feature.as_str()) {
+            wrong.push(format!("{feature} is no fault and no file"));
+        }
     }
     for (name, file) in &elsewhere {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);

@@ -168,6 +168,12 @@ impl<T> Ordered<T> {
         self.0.iter().map(|(pattern, _)| pattern)
     }
 
+    /// The patterns and what they say.
+    #[allow(dead_code, reason = "the page of the table is printed by virtual runs")]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Pattern, &T)> {
+        self.0.iter().map(|(pattern, what)| (pattern, what))
+    }
+
     /// Whether a pattern begins with this.
     #[allow(dead_code, reason = "real servers are looked at as a whole")]
     pub(crate) fn has(&self, begin: &str) -> bool {
