@@ -121,7 +121,7 @@ async fn sessions_carry_input_exit_codes_and_what_is_printed() {
     scene.pod_until("linux", is_ready).await;
     scene.pod_until("once", is_ready).await;
 
-    refused(&scene, &["attach", "once"], "does not attach").await;
+    refused(&scene, &["attach", "once"], "404 page not found").await;
 
     let much = "0123456789abcdef".repeat(10 << 16);
     let ran = scene
