@@ -290,3 +290,33 @@ fn kind(value: &Value) -> &'static str {
         Value::Map(_) => "a mapping",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree::parse;
+    use super::*;
+
+    #[derive(Clone, Copy, Debug, Eq, PartialEq, strum::IntoStaticStr, strum::VariantArray)]
+    #[strum(serialize_all = "kebab-case")]
+    enum Part {
+        Container,
+        ReplicaSet,
+    }
+
+    #[test]
+    fn a_word_of_no_member_is_refused_with_all_that_are_known() {
+        use strum::VariantArray;
+        let read = |word: &str| {
+            let node = parse("a.yaml", word).expect("valid");
+            let mut decoder = Decoder::new("a.yaml");
+            let member = decoder.member(&node, "part", Part::VARIANTS);
+            let found = decoder.finish().into_iter();
+            (member, found.map(|it| it.to_string()).collect::<Vec<_>>())
+        };
+        assert_eq!(read("replica-set"), (Some(Part::ReplicaSet), Vec::new()));
+        let (member, found) = read("sidecar");
+        assert_eq!(member, None);
+        assert!(found[0].contains("unknown part `sidecar`"), "{found:?}");
+        assert!(found[0].contains("container, replica-set"), "{found:?}");
+    }
+}
