@@ -5,6 +5,8 @@
 //! every kind of stage. `WINCONFORM_TEST_SEEDS` is the number of seeds with each harness fault, 8 if it
 //! is not set; when it is set to more than 1, all checks are looked at everywhere.
 
+#[path = "../world/asking.rs"]
+mod asking;
 #[path = "../world/execs.rs"]
 mod execs;
 #[path = "../world/harness.rs"]
@@ -38,6 +40,7 @@ mod same;
 mod shown;
 mod signals;
 mod together;
+mod validation;
 mod world;
 
 use libtest_mimic::{Arguments, run};

@@ -3,32 +3,34 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use winconform_core::way::{ApiReply, ApiRequest, Verb};
+use winconform::transport::Api;
+use winconform_core::way::Verb;
 
-use crate::world::{Outcome, World};
+use crate::asking::send;
+use crate::world::Outcome;
 
 /// What divides the path of an object from that of a value in it.
 const IN: char = '#';
 
 /// Makes objects as a row has them: by the path of each, or behind `#` of a value in it. Nothing (`null`)
 /// takes away, and the name of another object of its kind makes another one like it.
-pub(crate) async fn change(world: &World, objects: &BTreeMap<String, Value>) -> Outcome {
+pub(crate) async fn change(api: &Api, objects: &BTreeMap<String, Value>) -> Outcome {
     for (path, value) in objects {
         let changed = match (path.split_once(IN), value) {
-            (Some((path, pointer)), value) => set(world, path, pointer, value).await,
-            (None, Value::Null) => send(world, Verb::Delete, path, Some(at_once()))
+            (Some((path, pointer)), value) => set(api, path, pointer, value).await,
+            (None, Value::Null) => send(api, Verb::Delete, path, Some(at_once()))
                 .await
                 .map(drop),
-            (None, Value::String(like)) => another(world, path, like).await,
-            (None, object) => make(world, path, object.clone()).await,
+            (None, Value::String(like)) => another(api, path, like).await,
+            (None, object) => make(api, path, object.clone()).await,
         };
         changed.map_err(|why| format!("{path}: {why}"))?;
     }
     Ok(())
 }
 
-async fn set(world: &World, path: &str, pointer: &str, value: &Value) -> Outcome {
-    let mut object = send(world, Verb::Get, path, None).await?;
+async fn set(api: &Api, path: &str, pointer: &str, value: &Value) -> Outcome {
+    let mut object = send(api, Verb::Get, path, None).await?;
     let (parent, key) = pointer.rsplit_once('/').ok_or("no path of a value")?;
     let key = key.replace("~1", "/");
     match (object.pointer_mut(parent), value) {
@@ -46,28 +48,26 @@ async fn set(world: &World, path: &str, pointer: &str, value: &Value) -> Outcome
     } else {
         path
     };
-    send(world, Verb::Replace, path, Some(object))
-        .await
-        .map(drop)
+    send(api, Verb::Replace, path, Some(object)).await.map(drop)
 }
 
-async fn another(world: &World, path: &str, like: &str) -> Outcome {
+async fn another(api: &Api, path: &str, like: &str) -> Outcome {
     let (collection, name) = divided(path)?;
-    let mut object = send(world, Verb::Get, &format!("{collection}/{like}"), None).await?;
+    let mut object = send(api, Verb::Get, &format!("{collection}/{like}"), None).await?;
     let labels = object["metadata"]["labels"].take();
     object["metadata"] = json!({"name": name, "labels": labels});
-    make(world, path, object).await
+    make(api, path, object).await
 }
 
-async fn make(world: &World, path: &str, object: Value) -> Outcome {
+async fn make(api: &Api, path: &str, object: Value) -> Outcome {
     let (collection, name) = divided(path)?;
     let mut object = object;
     object["metadata"]["name"] = json!(name);
-    let made = send(world, Verb::Create, collection, Some(object.clone())).await?;
+    let made = send(api, Verb::Create, collection, Some(object.clone())).await?;
     if !object["status"].is_null() {
         object["metadata"] = made["metadata"].clone();
         let path = format!("{path}/status");
-        send(world, Verb::Replace, &path, Some(object)).await?;
+        send(api, Verb::Replace, &path, Some(object)).await?;
     }
     Ok(())
 }
@@ -79,19 +79,4 @@ fn divided(path: &str) -> Result<(&str, &str), String> {
 
 fn at_once() -> Value {
     json!({"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0})
-}
-
-async fn send(world: &World, verb: Verb, path: &str, body: Option<Value>) -> Result<Value, String> {
-    let request = ApiRequest {
-        verb,
-        path: path.to_owned(),
-        body,
-    };
-    match world.cluster().api.send(&request).await {
-        Ok(ApiReply {
-            status: 200..=202,
-            body,
-        }) => Ok(body),
-        other => Err(format!("{verb:?}: {other:?}")),
-    }
 }

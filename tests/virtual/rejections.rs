@@ -84,14 +84,13 @@ fn as_in_a_pod(place: &str) -> String {
 
 /// The rows that one stands for: of each field by itself, but for those that have a row of their own.
 pub(crate) fn rows(row: &Row, expects: Expects) -> Vec<Row> {
-    let all = ASKED.iter().filter(|asked| asked.expects == expects);
+    let all = || ASKED.iter().filter(|asked| asked.expects == expects);
     let mut fields = BTreeMap::<_, Vec<_>>::new();
-    for asked in all {
+    for asked in all() {
         fields.entry(asked.field.as_str()).or_default();
     }
     for (field, turned) in &mut fields {
-        let all = ASKED.iter().filter(|asked| asked.expects == expects);
-        turned.extend(all.filter(|asked| match expects {
+        turned.extend(all().filter(|asked| match expects {
             Expects::Refused if !asked.is_of_whole_pod => goes_with(&asked.field, field),
             _ => asked.field == *field,
         }));

@@ -16,8 +16,9 @@ use winconform_core::verdict::Verdict;
 
 use crate::clusters::Nodes;
 use crate::harness::asked;
-use crate::policy::{mutating, validating};
+use crate::policy::mutating;
 use crate::table::{self, NONE, ROWS, Row};
+use crate::validation::Validation;
 use crate::world::{ALL, Outcome, World, ran_of, selection_of, trial, within_of};
 use crate::{objects, products, rejections};
 
@@ -79,12 +80,16 @@ fn seen(row: &Row, selection: Selection) -> Result<RunView, String> {
             world.joined.faults().set(fault);
         }
         world.joined.shown().await;
-        objects::change(world, &row.objects).await?;
+        objects::change(&world.cluster().api, &row.objects).await?;
         let before = world.objects();
         let of_the_way = row.fault.parse().into_iter().collect();
         let interference = Interference::new(of_the_way, 1);
         let client = interference.before(&world.server.client());
-        let client = validating(mutating(client, &[&row.fault]), &row.fault);
+        let client = mutating(client, &[&row.fault]);
+        let client = match Validation::of(&row.fault) {
+            Some(validation) => validation.before(client),
+            None => client,
+        };
         let options = RunOptions {
             selection,
             ..world.whole("r1")

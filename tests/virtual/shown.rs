@@ -11,10 +11,10 @@ use winconform_core::claims::{Kind, Pattern};
 use winconform_core::record::Exit;
 use winconform_core::verdict::Verdict;
 
-use crate::policy::is_of_validation;
 use crate::rows::{EACH, healthy};
 use crate::scheduling::POLICIES;
 use crate::table::{self, NONE, Row};
+use crate::validation::Validation;
 use crate::world::{Outcome, SUITES, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -54,7 +54,8 @@ fn every_fault() -> Outcome {
     let mut rows = BTreeSet::new();
     for row in EACH.iter() {
         let fault = row.fault.as_str();
-        let is_policy = fault == NONE || POLICIES.contains(&fault) || is_of_validation(fault);
+        let is_policy =
+            fault == NONE || POLICIES.contains(&fault) || Validation::of(fault).is_some();
         let is_of_objects = !row.objects.is_empty();
         let is_known = is_policy || is_of_objects;
         if !is_known && fault.parse::<ProductFault>().is_err() && fault.parse::<Fault>().is_err() {
