@@ -68,6 +68,9 @@ fn line(row: &Row) -> Result<String, String> {
     for (pattern, verdict) in row.turns.iter() {
         checks.push(format!("`{pattern}` {}", word(verdict)?));
     }
+    if row.for_each.is_some() {
+        checks.push("for each `FIELD`, what rests on it fail".to_owned());
+    }
     checks.extend(row.tells.iter().map(|pattern| format!("`{pattern}` told")));
     let (what, exit, checks) = (what.join(", "), word(&row.exit)?, checks.join("<br>"));
     Ok(format!(
