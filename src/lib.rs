@@ -28,7 +28,6 @@
 //! | what a comparison comes to | `core/src/verdict/judge.rs` |
 //! | what a user may set, and what a profile changes | `core/src/config/` |
 //! | a known limitation's scope or signature | `suites/limitations.yaml` |
-//! | what each fault of the network turns, in milliseconds | `src/engine/cross/` |
 //! | what runs when | `src/engine/dispatcher.rs`, a pure step function |
 //! | which nodes of a pool are each looked from | `Pool::ring`, and by themselves `Pool::together`, in `core/src/facts/cluster.rs`; `suites/net/ring.yaml`, `each-linux-node.yaml` and `each-windows-node.yaml`; a case with `node: each` |
 //! | what is looked at over the second family of addresses | `core/src/facts/family.rs`, `src/engine/second_family.rs`; a case with `family: all` |

@@ -13,7 +13,6 @@
 //! | which images run where | `image.rs` |
 //! | the files of a container | `files.rs` |
 //! | what a connection comes to | `network.rs`, names in `names.rs` |
-//! | the same without an API server | `memory.rs` |
 //! | how clients outside come in | `proxy.rs`, `listen.rs` |
 //! | which command lines containers know | `program/forms.rs`; when what they print comes: `play.rs` |
 //! | exec, logs and statistics | `kubelet/`; what is kept of a log: `log.rs` |
@@ -39,7 +38,6 @@ mod listen;
 mod lock;
 mod log;
 mod loopback;
-pub mod memory;
 mod names;
 mod nearest;
 mod network;

@@ -136,8 +136,6 @@ impl Pod {
 pub(crate) struct Told {
     pub(crate) uid: String,
     pub(crate) labels: Labels,
-    /// `spec.hostname` and `spec.subdomain`, where both are given.
-    pub(crate) host_name: Option<(String, String)>,
     /// What it calls itself, where that is not its name.
     pub(crate) own_name: Option<String>,
     pub(crate) ports: Vec<PodPort>,
@@ -182,7 +180,6 @@ impl Told {
             uid: pod.metadata.uid.clone().unwrap_or_default(),
             labels: pod.metadata.labels.clone().unwrap_or_default(),
             own_name: pod.spec.as_ref().and_then(own_name).map(str::to_owned),
-            host_name: spec.hostname.zip(spec.subdomain),
             ports: ports
                 .filter_map(|port| {
                     Some(PodPort {
@@ -271,6 +268,7 @@ pub(crate) struct Endpoint {
 
 impl Endpoint {
     /// A ready backend on a node nobody knows.
+    #[cfg(test)]
     pub(crate) fn ready(address: impl Into<IpAddr>) -> Self {
         Self {
             address: address.into(),

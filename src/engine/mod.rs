@@ -13,8 +13,6 @@ mod balancer;
 mod churn;
 mod command;
 mod company;
-#[cfg(test)]
-mod cross;
 mod diagnose;
 mod dispatcher;
 #[cfg(test)]

@@ -12,6 +12,8 @@ const DUAL_STACK: &str = "-dual-stack";
 const CALICO: &str = "-calico";
 /// Nodes without the overlay that the configuration of their network plugin tells of.
 const ROUTED: &str = "-routed";
+/// Nodes with an overlay, of which nothing tells.
+const OVERLAY: &str = "-overlay";
 
 /// Nodes, and what else is in their cluster from the start.
 pub(crate) struct Nodes {
@@ -27,34 +29,44 @@ impl From<Topology> for Nodes {
 }
 
 impl Nodes {
-    /// Those that a row names: a topology of `demo`, and what is otherwise there.
+    /// Those that a row names: a topology of `demo`, and behind it what is otherwise.
     pub(crate) fn of_row(name: &str) -> Self {
         let all = NamedTopology::all();
-        let known = all.iter().find_map(|known| {
-            let suffix = name.strip_prefix(known.name)?;
-            let is_one = ["", DUAL_STACK, CALICO, ROUTED].contains(&suffix);
-            is_one.then_some((known, suffix))
-        });
-        let (known, suffix) = known.unwrap_or_else(|| panic!("`{name}` is no topology"));
-        let mut topology = known.topology();
+        let starts = all
+            .iter()
+            .find_map(|known| Some((known, name.strip_prefix(known.name)?)));
+        let (known, suffixes) = starts.unwrap_or_else(|| panic!("`{name}` is no topology"));
         let version = Server::versions().next().unwrap_or_default();
-        let mut objects = known.objects(version);
-        match suffix {
-            DUAL_STACK => topology.ip_families = IpFamilies::DualStack,
-            CALICO => {
-                for node in &mut topology.nodes {
-                    node.network.policies = true;
-                }
-                objects.extend(calico());
-            }
-            ROUTED => {
-                for node in &mut topology.nodes {
-                    node.network.mode = NetworkMode::L2Bridge;
-                }
-            }
-            _ => {}
+        let mut nodes = Self {
+            topology: known.topology(),
+            objects: known.objects(version),
+        };
+        let mut rest = suffixes;
+        while !rest.is_empty() {
+            let all = [DUAL_STACK, CALICO, ROUTED, OVERLAY];
+            let next = all.into_iter().find(|suffix| rest.starts_with(suffix));
+            let suffix = next.unwrap_or_else(|| panic!("`{name}`: `{rest}` is not known"));
+            nodes.change(suffix);
+            rest = &rest[suffix.len()..];
         }
-        Self { topology, objects }
+        nodes
+    }
+
+    fn change(&mut self, suffix: &str) {
+        if suffix == DUAL_STACK {
+            self.topology.ip_families = IpFamilies::DualStack;
+        }
+        if suffix == CALICO {
+            self.objects.extend(calico());
+        }
+        for node in &mut self.topology.nodes {
+            match suffix {
+                CALICO => node.network.policies = true,
+                ROUTED => node.network.mode = NetworkMode::L2Bridge,
+                OVERLAY => node.network.mode = NetworkMode::Overlay,
+                _ => {}
+            }
+        }
     }
 }
 

@@ -25,6 +25,7 @@ mod table;
 mod clusters;
 mod cost;
 mod deadline;
+mod families;
 mod faults;
 mod killed;
 mod objects;
@@ -57,6 +58,7 @@ fn main() {
         same::trials(),
         together::trials(),
         rows::trials(),
+        families::trials(),
         faults::trials(),
         passing::trials(),
         outages::trials(),

@@ -74,7 +74,7 @@ fn shows(row: &Row) -> Outcome {
 }
 
 /// What a run sees of a row.
-fn seen(row: &Row, selection: Selection) -> Result<RunView, String> {
+pub(crate) fn seen(row: &Row, selection: Selection) -> Result<RunView, String> {
     within_of(Nodes::of_row(&row.topology), 1, async |world: &World| {
         if let Ok(fault) = row.fault.parse() {
             world.joined.faults().set(fault);
@@ -209,7 +209,7 @@ fn case(pattern: &Pattern) -> String {
     pattern.split('[').next().unwrap_or(&pattern).to_owned()
 }
 
-fn of_areas(row: &Row, left_out: &[&str]) -> Selection {
+pub(crate) fn of_areas(row: &Row, left_out: &[&str]) -> Selection {
     let areas = row.areas.iter().map(|area| format!("area={area}"));
     let terms = areas.chain(left_out.iter().map(|term| (*term).to_owned()));
     let terms: Vec<_> = terms.collect();

@@ -1,5 +1,6 @@
 mod broken;
 mod documented;
+mod facets;
 mod families;
 mod limits;
 

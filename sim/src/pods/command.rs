@@ -40,14 +40,6 @@ pub(crate) fn of(
         .collect()
 }
 
-/// The variables that a container's spec gives in so many words.
-pub(crate) fn literal(spec: &Container) -> BTreeMap<String, String> {
-    let variables = spec.env.iter().flatten();
-    variables
-        .filter_map(|variable| Some((variable.name.clone(), variable.value.clone()?)))
-        .collect()
-}
-
 /// Kubernetes, `third_party/forked/golang/expansion`: `$(NAME)` expands where NAME is known, `$$`
 /// is one `$`.
 pub(crate) fn expanded(word: &str, known: impl Fn(&str) -> Option<String>) -> String {

@@ -326,3 +326,28 @@ async fn a_status_is_sent_when_it_is_another_and_not_at_each_look() {
     assert_eq!(lived.map(|(name, _)| (name, sent(name))), lived);
     life.0.end().await;
 }
+
+/// N08: KEP-3503, withdrawn in 1.33: the API takes `hostNetwork` of any pod, and Windows gives it to
+/// `HostProcess` pods alone.
+#[tokio::test(start_paused = true)]
+async fn n08_ordinary_windows_pods_are_not_on_their_nodes_network() {
+    let life = Life::begin().await;
+    let ordinary = json!({});
+    let host_process = json!({"windowsOptions": {"hostProcess": true}});
+    let pods = [
+        ("linux", "linux", &ordinary, true),
+        ("ws2022-a", "ordinary", &ordinary, false),
+        ("ws2022-a", "host-process", &host_process, true),
+    ];
+    for (node, name, security_context, _) in pods {
+        let spec = json!({"hostNetwork": true, "securityContext": security_context});
+        life.create_with(node, name, json!({"args": ["pause"]}), spec);
+    }
+    life.0.pass(30).await;
+    for (_, name, _, on_node) in pods {
+        let status = &life.pod(name)["status"];
+        assert!(status["podIP"].is_string(), "{name}");
+        assert_eq!(status["podIP"] == status["hostIP"], on_node, "{name}");
+    }
+    life.0.end().await;
+}

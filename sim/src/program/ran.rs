@@ -120,11 +120,6 @@ impl Ran {
         }
     }
 
-    /// How long it went on.
-    pub(crate) fn lasted(&self) -> Duration {
-        self.took.saturating_add(self.slept)
-    }
-
     /// What is printed, piece by piece; then how much time is left to the end.
     pub(crate) fn pieces(&self) -> (Vec<Piece>, Duration, Duration) {
         let (mut pieces, mut before) = (Vec::new(), [0, 0]);

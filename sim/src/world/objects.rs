@@ -183,10 +183,6 @@ impl Pods {
             .map(Arc::make_mut)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &Pod)> {
-        self.maps.by_key.iter().map(|(key, pod)| (key, &**pod))
-    }
-
     /// The pod that has an address for itself.
     pub(crate) fn at(&self, address: IpAddr) -> Option<(&Key, &Pod)> {
         self.get_key_value(self.maps.by_address.get(&address)?)

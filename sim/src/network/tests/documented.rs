@@ -6,7 +6,7 @@ const TESTS: [&str; 5] = [
     include_str!("limits.rs"),
     include_str!("families.rs"),
     include_str!("../../names/tests.rs"),
-    include_str!("../../memory/tests.rs"),
+    include_str!("../../pods/tests.rs"),
 ];
 
 #[test]

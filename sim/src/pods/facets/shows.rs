@@ -5,7 +5,7 @@ use crate::fault::FaultKind;
 /// Where a kind of fault is seen in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shows {
-    /// In connections and names: `memory/facets.rs`.
+    /// In connections and names: `network/tests/facets.rs`.
     InTheNetwork,
     /// Beside this, at once: in nodes, kubelets and pods that run.
     AtOnce,

@@ -4,17 +4,18 @@
 //! Everything that can be observed of a small cluster is observed with and without the fault. An
 //! observation has a subject and facets, as the patterns of the catalogue have.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 use serde_json::json;
 
-use super::{Key, Memory};
-use crate::fault::{FaultKind, FaultSet, Place, ProductFault};
+use super::*;
+use crate::fault::Parameter;
 use crate::names::{self, Query};
-use crate::network::{Backend, Origin, Outcome, Protocol, Request, connect};
 use crate::pods::facets;
-use crate::topology::{Build, IpFamilies, NodeSpec, Os, Pool, Topology};
+use crate::topology::{IpFamilies, NetworkSpec, Os};
+use crate::world::policy::Policy;
 
 /// What is observed, as `subject facet=value …`, and what was seen.
 type Observed = BTreeMap<Observation, String>;
@@ -40,14 +41,16 @@ const POOLS: [Pool; 4] = [
     Pool::Windows(Build::Ws2025),
 ];
 
-/// Where the cloud's load balancer answers for the web server of a pool.
-fn balancer(pool: Pool) -> IpAddr {
+/// Which of the pools it is.
+fn number(pool: Pool) -> u8 {
     let at = POOLS.iter().position(|each| *each == pool);
-    let last = u8::try_from(at.expect("a pool of the cluster")).expect("few pools");
-    [192, 0, 2, 100 + last].into()
+    u8::try_from(at.expect("a pool of the cluster")).expect("few pools")
 }
 
-const NAMESPACE: &str = "test";
+/// Where the cloud's load balancer answers for the web server of a pool.
+fn balancer(pool: Pool) -> IpAddr {
+    [192, 0, 2, 100 + number(pool)].into()
+}
 
 /// What policies do with the prober, and whom they select.
 const POLICIES: [(&str, &str); 2] = [("deny", "closed"), ("allow", "open")];
@@ -62,83 +65,159 @@ fn of_the_network() -> impl Iterator<Item = FaultKind> {
     kinds.filter(|kind| facets::shows(*kind) == facets::Shows::InTheNetwork)
 }
 
-/// A node of each pool with a web server, a prober, a prober on the node's network and two servers
-/// that policies select; a Service per web server, one for all, and one whose only backend was
-/// deleted.
-fn cluster() -> Memory {
-    let nodes = POOLS.map(|pool| {
-        let mut node = NodeSpec::new(pool.to_string(), pool);
-        node.network.policies = true;
-        node
-    });
-    let topology = Topology {
-        nodes: nodes.to_vec(),
-        ip_families: IpFamilies::DualStack,
-        outside: true,
-        ..Topology::hybrid()
-    };
-    let mut memory = Memory::new(&topology, 0);
-    let mut pod = |name: String, pool: Pool, args: &[&str]| {
-        let pod = json!({"kind": "Pod",
-            "metadata": {"namespace": NAMESPACE, "name": name,
-                "labels": {"of": pool.to_string(), "app": name.split('-').next()}},
-            "spec": {"nodeName": pool.to_string(), "containers": [{"name": "main",
-                "image": "registry.k8s.io/e2e-test-images/agnhost:2.66.1", "args": args}]}});
-        memory.apply(&pod).expect("a pod");
-    };
+/// The name server's address, and the one at which its Service answers.
+const DNS: [[u8; 4]; 2] = [[10, 128, 1, 2], [10, 96, 0, 10]];
+
+/// A node of each pool with a web server, a prober and two servers that policies select; a Service
+/// in each family per web server, one for all, and one whose only backend has gone.
+fn cluster() -> World {
+    let mut world = World::default();
     for pool in POOLS {
-        let netexec = ["netexec", "--http-port=80", "--udp-port=81"];
-        pod(format!("web-{pool}"), pool, &netexec);
-        pod(format!("prober-{pool}"), pool, &["pause"]);
-        for (_, name) in POLICIES {
-            pod(format!("{name}-{pool}"), pool, &netexec);
+        let spec = NetworkSpec {
+            policies: true,
+            ..NetworkSpec::default()
+        };
+        let last = number(pool) + 1;
+        let node = Node::new(pool, [127, 77, 0, last], 10250, [10, 128, last])
+            .connected(spec)
+            .of_families(IpFamilies::DualStack);
+        for (name, place) in [("prober", 3), ("web", 4), ("closed", 5), ("open", 6)] {
+            let told = Told {
+                labels: BTreeMap::from([("app".to_owned(), name.to_owned())]),
+                ..Told::default()
+            };
+            let mut pod = Pod::new(&pool.to_string(), [10, 128, last, place], told).on(&node);
+            if name != "prober" {
+                pod.listening = BTreeMap::from([(80, Page::Netexec)]);
+                pod.listening_udp = BTreeMap::from([(81, Page::Netexec)]);
+            }
+            world.pods.insert(key(&format!("{name}-{pool}")), pod);
         }
+        world.nodes.insert(pool.to_string(), node);
     }
-    pod(
-        "gone-pod".to_owned(),
-        Pool::Linux,
-        &["netexec", "--http-port=80"],
+    for pool in POOLS {
+        let (web, last) = (format!("web-{pool}"), number(pool));
+        let six = [0xfd00, 0x10, 0x96, 0, 0, 0, 0, 0x10 + u16::from(last)];
+        serve(
+            &mut world,
+            &web,
+            [10, 96, 1, last].into(),
+            30100 + u16::from(last),
+            &[pool],
+        );
+        serve(
+            &mut world,
+            &format!("six-{pool}"),
+            six.into(),
+            30200 + u16::from(last),
+            &[pool],
+        );
+        // The balancer sends to the node of the only backend
+        let mut service = world.services.get(&key(&web)).expect("just made").clone();
+        service.external.push(balancer(pool));
+        service.external_local = true;
+        world.services.insert(key(&web), service);
+    }
+    serve(&mut world, "all", [10, 96, 2, 1].into(), 30301, &POOLS);
+    serve(
+        &mut world,
+        "gone",
+        [10, 96, 2, 2].into(),
+        30302,
+        &[Pool::Linux],
     );
-    for pool in POOLS {
-        let service = json!({"kind": "Service",
-            "metadata": {"namespace": NAMESPACE, "name": format!("six-{pool}")},
-            "spec": {"type": "NodePort", "ipFamilies": ["IPv6"],
-                "selector": {"app": "web", "of": pool.to_string()}, "ports": [
-                {"name": "http", "port": 80, "targetPort": 80},
-                {"name": "udp", "port": 81, "targetPort": 81, "protocol": "UDP"}]}});
-        memory.apply(&service).expect("a Service");
-    }
-    let mut service = |name: String, selector: serde_json::Value, balancer: Option<IpAddr>| {
-        let mut service = json!({"kind": "Service", "metadata": {"namespace": NAMESPACE, "name": name},
-            "spec": {"type": "NodePort", "selector": selector, "ports": [
-                {"name": "http", "port": 80, "targetPort": 80},
-                {"name": "udp", "port": 81, "targetPort": 81, "protocol": "UDP"}]}});
-        if let Some(address) = balancer {
-            // The balancer sends to the node of the only backend
-            service["spec"]["type"] = json!("LoadBalancer");
-            service["spec"]["externalTrafficPolicy"] = json!("Local");
-            service["status"]["loadBalancer"]["ingress"] = json!([{"ip": address.to_string()}]);
-        }
-        memory.apply(&service).expect("a Service");
+    let left = Slice {
+        service: "gone".to_owned(),
+        ..Slice::default()
     };
-    for pool in POOLS {
-        let one = json!({"app": "web", "of": pool.to_string()});
-        service(format!("web-{pool}"), one, Some(balancer(pool)));
-    }
-    service("all".to_owned(), json!({"app": "web"}), None);
-    service("gone".to_owned(), json!({"app": "gone"}), None);
+    world.slices.insert(key("gone-1"), left);
+    dns(&mut world);
     let prober = json!([{"from": [{"podSelector": {"matchLabels": {"app": "prober"}}}]}]);
     for ((_, name), ingress) in POLICIES.into_iter().zip([json!([]), prober]) {
-        let policy = json!({"kind": "NetworkPolicy",
-            "metadata": {"namespace": NAMESPACE, "name": name},
+        let policy = json!({"metadata": {},
             "spec": {"podSelector": {"matchLabels": {"app": name}}, "policyTypes": ["Ingress"],
                 "ingress": ingress}});
-        memory.apply(&policy).expect("a policy");
+        let policy: NetworkPolicy = serde_json::from_value(policy).expect("a policy");
+        Arc::make_mut(&mut world.policies).insert(key(name), Policy::by(&policy));
     }
-    memory
-        .delete("Pod", NAMESPACE, "gone-pod")
-        .expect("it was there");
-    memory
+    world
+}
+
+/// Adds a Service at an address, with the web servers of these pools behind it.
+fn serve(world: &mut World, name: &str, address: IpAddr, node_port: u16, pools: &[Pool]) {
+    let port = |name: &str, protocol, port, node_port| ServicePort {
+        name: name.to_owned(),
+        protocol,
+        port,
+        node_port: Some(node_port),
+    };
+    let service = Service {
+        addresses: vec![address],
+        ports: vec![
+            port("http", Protocol::Tcp, 80, node_port),
+            port("udp", Protocol::Udp, 81, node_port),
+        ],
+        ..Service::default()
+    };
+    let endpoints = pools.iter().filter_map(|pool| {
+        let pod = world.pods.get(&key(&format!("web-{pool}")))?;
+        Some(Endpoint {
+            node: Some(pod.node.clone()),
+            ..Endpoint::ready(pod.like(address)?)
+        })
+    });
+    let slice = Slice {
+        service: name.to_owned(),
+        ports: BTreeMap::from([("http".to_owned(), 80), ("udp".to_owned(), 81)]),
+        endpoints: endpoints.collect(),
+    };
+    world.slices.insert(key(&format!("{name}-1")), slice);
+    world.services.insert(key(name), service);
+}
+
+/// Adds the cluster's name server, on the Linux node.
+fn dns(world: &mut World) {
+    let [own, virtual_address] = DNS;
+    let at = |name: &str| Key::new("kube-system", name);
+    let port = ServicePort {
+        name: "dns".to_owned(),
+        protocol: Protocol::Udp,
+        port: 53,
+        node_port: None,
+    };
+    let service = Service {
+        addresses: vec![virtual_address.into()],
+        ports: vec![port],
+        ..Service::default()
+    };
+    let slice = Slice {
+        service: "kube-dns".to_owned(),
+        ports: BTreeMap::from([("dns".to_owned(), 53)]),
+        endpoints: vec![on(&Pool::Linux.to_string(), own)],
+    };
+    world.services.insert(at("kube-dns"), service);
+    world.slices.insert(at("kube-dns-1"), slice);
+}
+
+/// The address of a pod of a pool in a family.
+fn pod_address(world: &World, name: &str, six: bool) -> Option<IpAddr> {
+    let pod = world.pods.get(&key(name))?;
+    pod.addresses().find(|address| address.is_ipv6() == six)
+}
+
+/// The address of a pool's node in a family.
+fn node_address(world: &World, pool: Pool, six: bool) -> IpAddr {
+    let node = world.nodes.get(&pool.to_string()).expect("a node");
+    let mut addresses = node.addresses();
+    let found = addresses.find(|address| address.is_ipv6() == six);
+    found.expect("it has both")
+}
+
+/// The address of a Service, and its node port.
+fn service_address(world: &World, name: &str) -> (IpAddr, u16) {
+    let service = world.services.get(&key(name)).expect("a Service");
+    let port = service.ports[0].node_port.expect("a node port");
+    (service.addresses[0], port)
 }
 
 /// An outcome in a word; who answered, but not what it printed.
@@ -154,28 +233,18 @@ fn word(outcome: &Outcome) -> String {
 
 /// The connections from one pod or node to the servers of all pools, in each family that those have,
 /// and to the outside.
-fn connections(
-    memory: &Memory,
-    from: Pool,
-    (source, origin): (&str, &Origin),
-    seen: &mut Observed,
-) {
-    let address = |kind, name: &str, six: bool| {
-        let mut all = memory.addresses(kind, NAMESPACE, name).into_iter();
-        all.find(|address| address.is_ipv6() == six)
-    };
+fn connections(world: &World, from: Pool, (source, origin): (&str, &Origin), seen: &mut Observed) {
     let mut ways: Vec<(String, &str, &str, Protocol, IpAddr, u16)> = Vec::new();
     let (tcp, udp, icmp) = (Protocol::Tcp, Protocol::Udp, Protocol::Icmp);
     for to in POOLS {
         let crosses = if from == to { "nothing" } else { "nodes" };
         for (six, service) in [(false, format!("web-{to}")), (true, format!("six-{to}"))] {
             // Windows Server 2019 has no IPv6
-            let Some(direct) = address("Pod", &format!("web-{to}"), six) else {
+            let Some(direct) = pod_address(world, &format!("web-{to}"), six) else {
                 continue;
             };
-            let node_port = memory.node_port(NAMESPACE, &service).expect("a node port");
-            let node = address("Node", &to.to_string(), six).expect("an address");
-            let service = address("Service", &service, six).expect("an address");
+            let (service, node_port) = service_address(world, &service);
+            let node = node_address(world, to, six);
             let own = [
                 ("pod-ip", tcp, direct, 80),
                 ("pod-ip", udp, direct, 81),
@@ -220,17 +289,16 @@ fn connections(
                     ("family", &if ip.is_ipv6() { "ipv6" } else { "ipv4" }),
                 ],
             );
-            seen.insert(observation, word(&connect(&memory.world, &request)));
+            seen.insert(observation, word(&connect(world, &request)));
         }
     }
 }
 
 /// The connections of a client outside to each pool's server, by its balancer and its node.
-fn from_outside(memory: &Memory, seen: &mut Observed) {
+fn from_outside(world: &World, seen: &mut Observed) {
     for to in POOLS {
-        let node = memory.address("Node", NAMESPACE, &to.to_string());
-        let port = memory.node_port(NAMESPACE, &format!("web-{to}"));
-        let (node, port) = (node.expect("an address"), port.expect("a node port"));
+        let (_, port) = service_address(world, &format!("web-{to}"));
+        let node = node_address(world, to, false);
         for (via, ip, port) in [
             ("load-balancer", balancer(to), 80),
             ("node-port", node, port),
@@ -246,7 +314,7 @@ fn from_outside(memory: &Memory, seen: &mut Observed) {
                 ],
             );
             let request = Request::tcp(Origin::Outside, ip, port, 0);
-            seen.insert(observation, word(&connect(&memory.world, &request)));
+            seen.insert(observation, word(&connect(world, &request)));
         }
     }
 }
@@ -264,28 +332,25 @@ fn works(observation: &Observation, seen: &str) -> bool {
     }
 }
 
-fn observe(memory: &Memory) -> Observed {
+fn observe(world: &World) -> Observed {
     let mut seen = Observed::new();
-    from_outside(memory, &mut seen);
-    let world = &memory.world;
-    let address = |kind, name: &str| memory.address(kind, NAMESPACE, name).expect("an address");
+    from_outside(world, &mut seen);
+    let pod = |name: &str| pod_address(world, name, false).expect("an address");
+    let service = |name: &str| service_address(world, name).0;
     for from in POOLS {
-        let prober = Origin::Pod(Key::new(NAMESPACE, &format!("prober-{from}")));
-        let web = Origin::Pod(Key::new(NAMESPACE, &format!("web-{from}")));
-        let node = Origin::Node(from.to_string());
+        let prober = from_pod(&format!("prober-{from}"));
+        let web = from_pod(&format!("web-{from}"));
+        let node = from_node(&from.to_string());
         for (source, origin) in [("pod", &prober), ("node", &node)] {
-            connections(memory, from, (source, origin), &mut seen);
+            connections(world, from, (source, origin), &mut seen);
         }
-        let gone = Request::tcp(prober.clone(), address("Service", "gone"), 80, 0);
+        let gone = Request::tcp(prober.clone(), service("gone"), 80, 0);
         seen.insert(
             observation("stale", &[("from", &from), ("via", &"cluster-ip")]),
             word(&connect(world, &gone)),
         );
         let name = format!("web-{from}");
-        for (via, own) in [
-            ("cluster-ip", address("Service", &name)),
-            ("pod-ip", address("Pod", &name)),
-        ] {
+        for (via, own) in [("cluster-ip", service(&name)), ("pod-ip", pod(&name))] {
             let own = Request::tcp(web.clone(), own, 80, 0);
             seen.insert(
                 observation("hairpin", &[("from", &from), ("via", &via)]),
@@ -294,14 +359,14 @@ fn observe(memory: &Memory) -> Observed {
         }
         // On one node, so that nothing but policies is in between
         for (rule, name) in POLICIES {
-            let to = address("Pod", &format!("{name}-{from}"));
+            let to = pod(&format!("{name}-{from}"));
             seen.insert(
                 observation("policy", &[("at", &from), ("rule", &rule)]),
                 word(&connect(world, &Request::tcp(prober.clone(), to, 80, 0))),
             );
         }
         let turns = (0..30).map(|turn| {
-            let request = Request::tcp(prober.clone(), address("Service", "all"), 80, turn);
+            let request = Request::tcp(prober.clone(), service("all"), 80, turn);
             word(&connect(world, &request))
         });
         let reached: BTreeSet<String> = turns.collect();
@@ -311,7 +376,7 @@ fn observe(memory: &Memory) -> Observed {
         );
         // Of all that answers, who is asking
         for to in POOLS {
-            let request = Request::tcp(prober.clone(), address("Pod", &format!("web-{to}")), 80, 0);
+            let request = Request::tcp(prober.clone(), pod(&format!("web-{to}")), 80, 0);
             let source = match connect(world, &request) {
                 Outcome::Answered { source, .. } => source.to_string(),
                 _ => "-".to_owned(),
@@ -322,7 +387,7 @@ fn observe(memory: &Memory) -> Observed {
             );
         }
         let short = format!("web-{}", Pool::Linux);
-        let partial = format!("{short}.{NAMESPACE}");
+        let partial = format!("{short}.test");
         let full = format!("{partial}.svc.cluster.local");
         for (kind, name) in [
             ("short", short.as_str()),
@@ -364,7 +429,6 @@ fn is_about(pattern: &str, fault: &ProductFault, observation: &Observation) -> b
 
 /// Every place the fault can have in this cluster.
 fn places(kind: FaultKind) -> Vec<ProductFault> {
-    use crate::fault::Parameter;
     let windows = POOLS.into_iter().filter(|pool| pool.os() == Os::Windows);
     let name = kind.info().name;
     let node = |pool: Pool| Place::Node(pool.to_string()).to_string();
@@ -394,14 +458,14 @@ fn places(kind: FaultKind) -> Vec<ProductFault> {
 
 #[test]
 fn each_fault_of_the_network_changes_what_it_says_and_nothing_else() {
-    let mut memory = cluster();
-    let healthy = observe(&memory);
+    let mut world = cluster();
+    let healthy = observe(&world);
     let mut wrong = Vec::new();
     for kind in of_the_network() {
         let mut ever = false;
         for fault in places(kind) {
-            memory.break_with([fault.clone()].into_iter().collect::<FaultSet>());
-            let broken = observe(&memory);
+            world.faults = [fault.clone()].into_iter().collect();
+            let broken = observe(&world);
             for (observation, before) in &healthy {
                 let after = &broken[observation];
                 let meant = kind
@@ -422,8 +486,8 @@ fn each_fault_of_the_network_changes_what_it_says_and_nothing_else() {
                     ));
                 }
             }
-            memory.break_with(FaultSet::default());
-            assert_eq!(observe(&memory), healthy, "{fault} leaves nothing behind");
+            world.faults = FaultSet::default();
+            assert_eq!(observe(&world), healthy, "{fault} leaves nothing behind");
         }
         if !ever {
             wrong.push(format!(

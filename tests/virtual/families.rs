@@ -1,0 +1,108 @@
+//! Faults that know no family of addresses, where there are two: what is looked at in the second family comes
+//! to what it does in the first, and every case of it is turned.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use libtest_mimic::Trial;
+use winconform_core::record::RunView;
+use winconform_core::verdict::Verdict::{self, Recorded, Skip};
+
+use crate::harness::asked;
+use crate::rows;
+use crate::table::{self, NONE, ROWS, Row};
+use crate::world::{Outcome, trial};
+
+const TOPOLOGY: &str = "three-builds-dual-stack";
+
+const FAULTS: [&str; 13] = [
+    "kube-proxy-dead=windows-2022",
+    "node-service-ip-answers=windows-2022",
+    "node-service-ip-resets=windows-2022",
+    "local-node-port-answers=windows-2022",
+    "udp-dropped=windows-2022",
+    "mtu-black-hole=windows-2022",
+    "source-rewritten=windows-2022",
+    "source-rewritten=linux",
+    "vip-sticks=windows-2022",
+    "endpoint-stale=windows-2022",
+    "endpoint-stale=linux",
+    "dns-suffix-wrong=windows-2022",
+    "partial-names-resolve=windows-2022",
+];
+
+/// Which pod of two a Service leads to is chance, and one is cut off.
+const CUT: &str = "traffic-cut=node/windows-2022-a:node/windows-2022-a";
+
+/// One run for each fault: nightly.
+pub(crate) fn trials() -> Vec<Trial> {
+    match asked() {
+        Some(2..) => vec![trial("families::of_both", turn_both)],
+        _ => Vec::new(),
+    }
+}
+
+fn turn_both() -> Outcome {
+    let healthy = rows::healthy(TOPOLOGY)?;
+    let verdicts = |view: &RunView| -> BTreeMap<String, Verdict> {
+        let checks = view.checks.values();
+        let concluded = checks.filter_map(|check| {
+            let conclusion = check.conclusion.as_ref()?;
+            Some((check.planned.id.to_string(), conclusion.verdict))
+        });
+        concluded.collect()
+    };
+    let usual = verdicts(healthy);
+    let (mut turned, mut wrong) = (BTreeSet::new(), Vec::new());
+    let of_one = ROWS.iter().filter(|row| row.topology == TOPOLOGY);
+    let of_one = of_one
+        .map(|row| row.fault.as_str())
+        .filter(|fault| *fault != NONE);
+    for fault in FAULTS.into_iter().chain([CUT]).chain(of_one) {
+        let row = Row {
+            fault: fault.to_owned(),
+            areas: vec!["net".to_owned()],
+            ..table::healthy(TOPOLOGY).clone()
+        };
+        let seen = verdicts(&rows::seen(&row, rows::of_areas(&row, &[]))?);
+        for (id, verdict) in &seen {
+            let Some(first) = in_first(id).filter(|_| *verdict != Skip) else {
+                continue;
+            };
+            if FAULTS.contains(&fault) && *verdict != seen[&first] {
+                wrong.push(format!(
+                    "{fault}: {id}: {verdict}, and in the first family {}",
+                    seen[&first]
+                ));
+            }
+            if *verdict != usual[id] && verdict.is_conclusive() {
+                turned.insert(case(id));
+            }
+        }
+    }
+    let second = usual.iter().filter(|(id, _)| in_first(id).is_some());
+    let told = second.filter(|(_, verdict)| !matches!(verdict, Skip | Recorded));
+    let all: BTreeSet<_> = told.map(|(id, _)| case(id)).collect();
+    let idle = all
+        .difference(&turned)
+        .map(|case| format!("no fault turns {case} in the second family"));
+    wrong.extend(idle);
+    match wrong.as_slice() {
+        [] => Ok(()),
+        wrong => Err(wrong.join("\n")),
+    }
+}
+
+/// A check's case: its id without the point.
+fn case(id: &str) -> String {
+    id.split('[').next().unwrap_or(id).to_owned()
+}
+
+/// An id's check in the first family.
+fn in_first(id: &str) -> Option<String> {
+    let point = id.strip_suffix("family=ipv6]")?;
+    let point = point.strip_suffix(['[', ',']).unwrap_or(point);
+    Some(match point.contains('[') {
+        true => format!("{point}]"),
+        false => point.to_owned(),
+    })
+}
