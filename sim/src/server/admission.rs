@@ -142,11 +142,12 @@ mod tests {
         for line in VERSIONS[0].answers.lines() {
             let line: Line = serde_json::from_str(line).expect("a line of the recording");
             let (path, _) = line.path.split_once('?').expect("a dry run");
-            if line.verb != "create" {
+            // What HostProcess pods must be, too, the embedded server does not look at
+            if line.verb != "create" || line.body.to_string().contains("hostProcess") {
                 continue;
             }
             let plural = path.rsplit('/').next().expect("a path");
-            let own = valid::check(Kind::named(plural), &line.body, None);
+            let own = valid::check(Kind::named(plural), &line.body);
             let own = own.map_or_else(|refusal| causes(&refusal.status()), |()| Vec::new());
             let real = causes(&line.answer);
             refused += usize::from(!real.is_empty());

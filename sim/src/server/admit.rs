@@ -50,7 +50,7 @@ fn pod(state: &mut State, body: &mut Value) -> Result<(), Refusal> {
     account(state, &namespace, &name, &mut body["spec"])?;
     priority(state, &name, &mut body["spec"])?;
     if let Some(class) = body["spec"]["runtimeClassName"].as_str().map(str::to_owned) {
-        let Some(class) = state.store.value("runtimeclasses", &Key::new("", &class)) else {
+        let Some(class) = state.store.get("runtimeclasses", &Key::new("", &class)) else {
             let why = format!("pod rejected: RuntimeClass \"{class}\" not found");
             return Err(Refusal::forbidden(kind, &name, &why));
         };
@@ -87,14 +87,14 @@ fn account(
     spec["serviceAccount"] = json!(own);
     let Some(account) = state
         .store
-        .value("serviceaccounts", &Key::new(namespace, &own))
+        .get("serviceaccounts", &Key::new(namespace, &own))
     else {
         let why = format!(
             "error looking up service account {namespace}/{own}: serviceaccount \"{own}\" not found"
         );
         return Err(Refusal::forbidden(Kind::named("pods"), name, &why));
     };
-    let mounts = [spec, account]
+    let mounts = [&*spec, &**account]
         .into_iter()
         .find_map(|of| of["automountServiceAccountToken"].as_bool());
     if mounts == Some(false) {
@@ -138,13 +138,13 @@ fn priority(state: &State, name: &str, spec: &mut Value) -> Result<(), Refusal> 
         .map(str::to_owned);
     let global = || {
         let classes = state.store.all("priorityclasses", "");
-        let mut global = classes.filter(|(_, class)| class.value()["globalDefault"] == true);
-        global.next().map(|(_, class)| class.value())
+        let mut global = classes.filter(|(_, class)| class["globalDefault"] == true);
+        global.next().map(|(_, class)| class)
     };
     let class = match &named {
         None => global(),
         Some(named) => {
-            let class = state.store.value("priorityclasses", &Key::new("", named));
+            let class = state.store.get("priorityclasses", &Key::new("", named));
             let why = format!("no PriorityClass with name {named} was found");
             Some(class.ok_or_else(|| Refusal::forbidden(Kind::named("pods"), name, &why))?)
         }

@@ -45,11 +45,6 @@ impl Ask {
         self.query.first("dryRun") == Some("All")
     }
 
-    /// Who writes, as `managedFields` names him.
-    pub(super) fn manager(&self) -> &str {
-        self.query.first("fieldManager").unwrap_or("unknown")
-    }
-
     pub(super) fn names_status(&self) -> bool {
         self.subresource == "status"
     }

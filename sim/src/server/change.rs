@@ -31,16 +31,9 @@ pub(super) enum Part {
     Status,
 }
 
-/// A patch, and whose.
-pub(super) struct Patch<'a> {
-    pub(super) form: Form,
-    pub(super) body: Value,
-    pub(super) manager: &'a str,
-}
-
 impl State {
-    fn live(&self, kind: &Kind, key: &Key) -> Result<Arc<Object>, Refusal> {
-        let found = self.store.get(kind, key).cloned();
+    fn live(&self, kind: &Kind, key: &Key) -> Result<Object, Refusal> {
+        let found = self.store.get(kind.plural, key).cloned();
         found.ok_or_else(|| Refusal::not_found(kind, &key.name))
     }
 
@@ -52,12 +45,12 @@ impl State {
         part: Part,
         mut body: Value,
         dry: bool,
-    ) -> Result<Arc<Object>, Refusal> {
+    ) -> Result<Object, Refusal> {
         identify(kind, &key.namespace, &mut body)?;
         is_named(key, &body)?;
         let live = self.live(kind, key)?;
         shape::check(kind, &body)?;
-        let (old, meta) = (live.value(), &body["metadata"]);
+        let (old, meta) = (&*live, &body["metadata"]);
         let version = meta["resourceVersion"]
             .as_str()
             .filter(|version| !version.is_empty());
@@ -99,7 +92,7 @@ impl State {
                 if kind.plural == "services" {
                     services::keep(&mut body, old);
                 }
-                valid::check(kind, &body, Some(old))?;
+                valid::check(kind, &body)?;
                 if kind.plural == "services" {
                     services::complete(self, key, &mut body)?;
                 }
@@ -113,7 +106,7 @@ impl State {
             return Ok(live);
         }
         if dry {
-            return Ok(Object::new(body));
+            return Ok(Arc::new(body));
         }
         let put = self.put(kind, key, body);
         Ok(self.finalized(kind, key).unwrap_or(put))
@@ -125,56 +118,28 @@ impl State {
         kind: &'static Kind,
         key: &Key,
         part: Part,
-        patch: Patch<'_>,
+        (form, mut body): (Form, Value),
         dry: bool,
-    ) -> Result<(Arc<Object>, bool), Refusal> {
-        let Patch {
-            form,
-            body,
-            manager,
-        } = patch;
-        if form != Form::Apply {
-            let live = self.live(kind, key)?;
-            let body = patch::patched(form, live.value(), body)?;
-            return Ok((self.replace(kind, key, part, body, dry)?, false));
-        }
-        let mut configuration = body;
-        identify(kind, &key.namespace, &mut configuration)?;
-        is_named(key, &configuration)?;
-        configuration["metadata"]["name"] = json!(key.name);
-        let Some(live) = self.store.get(kind, key).cloned() else {
-            let made = self.create(kind, &key.namespace, configuration.clone(), dry)?;
-            if !dry {
-                self.remember(&made, manager, configuration);
+    ) -> Result<(Object, bool), Refusal> {
+        if form == Form::Apply {
+            identify(kind, &key.namespace, &mut body)?;
+            is_named(key, &body)?;
+            body["metadata"]["name"] = json!(key.name);
+            if self.store.get(kind.plural, key).is_none() {
+                return Ok((self.create(kind, &key.namespace, body, dry)?, true));
             }
-            return Ok((made, true));
-        };
-        let uid = live.value()["metadata"]["uid"].as_str().unwrap_or_default();
-        let nobody = patch::Applied::new();
-        let applied = self.applied.get(uid).unwrap_or(&nobody);
-        let body = patch::apply(live.value(), applied, manager, &configuration)?;
-        let changed = self.replace(kind, key, part, body, dry)?;
-        if !dry {
-            self.remember(&changed, manager, configuration);
         }
-        Ok((changed, false))
-    }
-
-    fn remember(&mut self, object: &Object, manager: &str, configuration: Value) {
-        let uid = object.value()["metadata"]["uid"]
-            .as_str()
-            .unwrap_or_default();
-        let applied = self.applied.entry(uid.to_owned()).or_default();
-        applied.insert(manager.to_owned(), configuration);
+        let body = patch::patched(form, &*self.live(kind, key)?, body)?;
+        Ok((self.replace(kind, key, part, body, dry)?, false))
     }
 
     /// Sets the status that a controller has found, if it is another.
     pub(super) fn set_status(&mut self, plural: &str, key: &Key, status: Value) {
         let kind = Kind::named(plural);
-        if let Some(live) = self.store.get(kind, key)
-            && live.value()["status"] != status
+        if let Some(live) = self.store.get(kind.plural, key)
+            && live["status"] != status
         {
-            let mut value = live.value().clone();
+            let mut value = Value::clone(live);
             value["status"] = status;
             self.put(kind, key, value);
         }
@@ -183,15 +148,15 @@ impl State {
     /// Changes an object as a controller does, if that makes another of it.
     pub(super) fn edit(&mut self, plural: &str, key: &Key, edit: impl FnOnce(&mut Value)) {
         let kind = Kind::named(plural);
-        let Some(live) = self.store.get(kind, key).cloned() else {
+        let Some(live) = self.store.get(kind.plural, key).cloned() else {
             return;
         };
-        let mut value = live.value().clone();
+        let mut value = Value::clone(&live);
         edit(&mut value);
-        if value == *live.value() {
+        if value == *live {
             return;
         }
-        if kind.status && value.get("spec") != live.value().get("spec") && kind.plural != "nodes" {
+        if kind.status && value.get("spec") != live.get("spec") && kind.plural != "nodes" {
             let generation = value["metadata"]["generation"].as_i64().unwrap_or(0);
             value["metadata"]["generation"] = json!(generation + 1);
         }

@@ -29,7 +29,7 @@ impl State {
         namespace: &str,
         mut body: Value,
         dry: bool,
-    ) -> Result<Arc<Object>, Refusal> {
+    ) -> Result<Object, Refusal> {
         identify(kind, namespace, &mut body)?;
         shape::check(kind, &body)?;
         let name = self.name(kind, &mut body)?;
@@ -60,15 +60,15 @@ impl State {
         }
         defaults::set(kind, &mut body);
         admit::created(self, kind, &mut body)?;
-        valid::check(kind, &body, None)?;
+        valid::check(kind, &body)?;
         if kind.plural == "services" {
             services::complete(self, &key, &mut body)?;
         }
-        if self.store.get(kind, &key).is_some() {
+        if self.store.get(kind.plural, &key).is_some() {
             return Err(Refusal::exists(kind, &name));
         }
         if dry {
-            return Ok(Object::new(body));
+            return Ok(Arc::new(body));
         }
         Ok(self.put(kind, &key, body))
     }
@@ -102,7 +102,7 @@ impl State {
     /// Whether a namespace takes objects (apiserver, plugin `NamespaceLifecycle`).
     fn admits(&self, kind: &Kind, namespace: &str, name: &str) -> Result<(), Refusal> {
         let namespaces = Kind::named("namespaces");
-        let Some(own) = self.store.value("namespaces", &Key::new("", namespace)) else {
+        let Some(own) = self.store.get("namespaces", &Key::new("", namespace)) else {
             return Err(Refusal::not_found(namespaces, namespace));
         };
         if own["metadata"]["deletionTimestamp"].is_string() {

@@ -1,6 +1,5 @@
 //! How objects go: at once, after their grace, or when nobody holds them any more.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
@@ -26,8 +25,8 @@ pub(super) struct Deletion {
 #[derive(Debug)]
 pub(super) enum Deleted {
     /// It is there until its grace is over or its finalizers are gone.
-    Goes(Arc<Object>),
-    Gone(Arc<Object>),
+    Goes(Object),
+    Gone(Object),
 }
 
 /// Namespaces that stay (apiserver, plugin `NamespaceLifecycle`).
@@ -40,9 +39,9 @@ impl State {
         key: &Key,
         deletion: &Deletion,
     ) -> Result<Deleted, Refusal> {
-        let live = self.store.get(kind, key).cloned();
+        let live = self.store.get(kind.plural, key).cloned();
         let live = live.ok_or_else(|| Refusal::not_found(kind, &key.name))?;
-        let meta = &live.value()["metadata"];
+        let meta = &live["metadata"];
         for (what, given, field, happened) in [
             ("UID", &deletion.uid, "uid", "deleted and then recreated"),
             (
@@ -74,8 +73,8 @@ impl State {
         if deletion.dry {
             return Ok(Deleted::Gone(live));
         }
-        let grace = grace(kind, live.value(), deletion.grace);
-        let mut value = live.value().clone();
+        let grace = grace(kind, &live, deletion.grace);
+        let mut value = Value::clone(&live);
         if kind.plural == "namespaces" {
             value["status"]["phase"] = json!("Terminating");
         }
@@ -100,8 +99,8 @@ impl State {
     }
 
     /// Removes what is to go and nobody holds any more.
-    pub(super) fn finalized(&mut self, kind: &'static Kind, key: &Key) -> Option<Arc<Object>> {
-        let value = self.store.get(kind, key)?.value();
+    pub(super) fn finalized(&mut self, kind: &'static Kind, key: &Key) -> Option<Object> {
+        let value = self.store.get(kind.plural, key)?;
         let goes = value["metadata"]["deletionTimestamp"].is_string()
             && value["metadata"]["deletionGracePeriodSeconds"]
                 .as_i64()

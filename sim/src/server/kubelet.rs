@@ -163,7 +163,7 @@ async fn said(response: Response<Body>) -> Refusal {
 fn whereto(shared: &Shared, ask: &Ask) -> Result<(String, String), Refusal> {
     let state = shared.state();
     let key = Key::new(&ask.namespace, &ask.name);
-    let pod = state.store.value("pods", &key);
+    let pod = state.store.get("pods", &key);
     let pod = pod.ok_or_else(|| Refusal::not_found(ask.kind, &ask.name))?;
     let container = container(ask, pod)?;
     let named = pod["spec"]["nodeName"].as_str().unwrap_or_default();
@@ -173,7 +173,7 @@ fn whereto(shared: &Shared, ask: &Ask) -> Result<(String, String), Refusal> {
             ask.name
         )));
     }
-    let node = state.store.value("nodes", &Key::new("", named));
+    let node = state.store.get("nodes", &Key::new("", named));
     let node = node.ok_or_else(|| Refusal::not_found(super::kinds::Kind::named("nodes"), named))?;
     let addresses = node["status"]["addresses"].as_array();
     let internal = addresses

@@ -239,7 +239,7 @@ impl Server {
                     key.namespace.clone(),
                     key.name.clone(),
                 );
-                (key, object.value().clone())
+                (key, Value::clone(object))
             })
         };
         KINDS.iter().flat_map(of).collect()
@@ -283,7 +283,7 @@ fn begin(state: &mut State) {
     debug_assert!(
         state
             .store
-            .value("serviceaccounts", &Key::new("default", "default"))
+            .get("serviceaccounts", &Key::new("default", "default"))
             .is_some()
     );
 }
@@ -315,7 +315,7 @@ fn seed(state: &mut State, object: Value) -> Result<(), String> {
 fn is_settled(state: &State) -> bool {
     let all = |plural, wanted: &str, ready: &str| {
         state.store.all(plural, "").all(|(_, object)| {
-            let count = |place| object.value().pointer(place).and_then(Value::as_u64);
+            let count = |place| object.pointer(place).and_then(Value::as_u64);
             count(ready).unwrap_or(0) >= count(wanted).unwrap_or(1)
         })
     };

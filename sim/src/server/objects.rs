@@ -1,13 +1,14 @@
 //! What is asked of objects, but for watching them.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::ask::{Ask, Verb};
-use super::change::{Part, Patch};
+use super::change::Part;
 use super::controllers;
 use super::create::bare;
 use super::delete::{Deleted, Deletion};
@@ -56,11 +57,11 @@ pub(super) fn answer(
         }
         Verb::Create if ask.subresource.is_empty() && ask.name.is_empty() => {
             let made = state.create(ask.kind, &ask.namespace, json(body)?, ask.dry_run())?;
-            Ok(told(StatusCode::CREATED, made.encoded()))
+            Ok(told(StatusCode::CREATED, made.to_string()))
         }
         Verb::Update if ask.subresource != "scale" => {
             let changed = state.replace(ask.kind, &key, part(ask), json(body)?, ask.dry_run())?;
-            Ok(told(StatusCode::OK, changed.encoded()))
+            Ok(told(StatusCode::OK, changed.to_string()))
         }
         Verb::Patch => patch(state, ask, &key, head, body),
         Verb::Delete => {
@@ -138,7 +139,7 @@ fn recorded(shared: &Shared, ask: &Ask, head: &Parts, body: &Bytes) -> Option<An
         // Of an object that must be there
         state
             .store
-            .get(ask.kind, &Key::new(&ask.namespace, &ask.name))?;
+            .get(ask.kind.plural, &Key::new(&ask.namespace, &ask.name))?;
     }
     let (code, answer) = state
         .recorded
@@ -176,39 +177,31 @@ fn patch(
     if ask.subresource == "scale" {
         let scale = scale(state, ask, key)?;
         let changed = scaled(state, ask, key, &patched(form, &scale, body)?)?;
-        return Ok(told(StatusCode::OK, scale_of(changed.value()).to_string()));
+        return Ok(told(StatusCode::OK, scale_of(&changed).to_string()));
     }
-    let patch = Patch {
-        form,
-        body,
-        manager: ask.manager(),
-    };
-    let (object, made) = state.patch(ask.kind, key, part(ask), patch, ask.dry_run())?;
+    let (object, made) = state.patch(ask.kind, key, part(ask), (form, body), ask.dry_run())?;
     let code = if made {
         StatusCode::CREATED
     } else {
         StatusCode::OK
     };
-    Ok(told(code, object.encoded()))
+    Ok(told(code, object.to_string()))
 }
 
 fn get(state: &State, ask: &Ask, key: &Key, head: &Parts) -> Result<Answer, Refusal> {
     if ask.subresource == "scale" {
         return Ok(told(StatusCode::OK, scale(state, ask, key)?.to_string()));
     }
-    let found = state.store.get(ask.kind, key);
+    let found = state.store.get(ask.kind.plural, key);
     let found = found.ok_or_else(|| Refusal::not_found(ask.kind, &ask.name))?;
     if accepts(head, "Table") {
-        let rows = [found.value().clone()];
-        return Ok(told(
-            StatusCode::OK,
-            table::of(ask, &rows, state.store.version()).to_string(),
-        ));
+        let table = table::of(ask, std::slice::from_ref(found), state.store.version());
+        return Ok(told(StatusCode::OK, table.to_string()));
     }
     if accepts(head, "PartialObjectMetadata") {
-        return Ok(told(StatusCode::OK, metadata_of(found.value()).to_string()));
+        return Ok(told(StatusCode::OK, metadata_of(found).to_string()));
     }
-    Ok(told(StatusCode::OK, found.encoded()))
+    Ok(told(StatusCode::OK, found.to_string()))
 }
 
 /// An object of which nothing but its metadata is told.
@@ -216,13 +209,12 @@ pub(super) fn metadata_of(value: &Value) -> Value {
     json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": value["metadata"]})
 }
 
-fn selected(state: &State, ask: &Ask) -> Result<Vec<(Key, std::sync::Arc<Object>)>, Refusal> {
+fn selected(state: &State, ask: &Ask) -> Result<Vec<Object>, Refusal> {
     let selection = Selection::of(ask.kind, &ask.query)?;
     let all = state.store.all(ask.kind.plural, &ask.namespace);
-    let taken = all.filter(|(key, object)| selection.takes(key, object));
-    Ok(taken
-        .map(|(key, object)| (key.clone(), std::sync::Arc::clone(object)))
-        .collect())
+    let all = all.map(|(_, object)| object);
+    let taken = all.filter(|object| selection.takes(object));
+    Ok(taken.cloned().collect())
 }
 
 fn list(state: &State, ask: &Ask, head: &Parts) -> Result<Answer, Refusal> {
@@ -236,39 +228,36 @@ fn list(state: &State, ask: &Ask, head: &Parts) -> Result<Answer, Refusal> {
     let items = selected(state, ask)?;
     let version = state.store.version();
     if accepts(head, "Table") {
-        let rows: Vec<Value> = items
-            .into_iter()
-            .map(|(_, object)| object.value().clone())
-            .collect();
         return Ok(told(
             StatusCode::OK,
-            table::of(ask, &rows, version).to_string(),
+            table::of(ask, &items, version).to_string(),
         ));
     }
-    let slim = accepts(head, "PartialObjectMetadataList");
-    let (kind, api) = match slim {
+    let (kind, api, items) = match accepts(head, "PartialObjectMetadataList") {
         true => (
-            "PartialObjectMetadata".to_owned(),
+            "PartialObjectMetadata",
             "meta.k8s.io/v1".to_owned(),
+            items.iter().map(|own| metadata_of(own).into()).collect(),
         ),
-        false => (ask.kind.name.to_owned(), ask.kind.api_version()),
+        false => (ask.kind.name, ask.kind.api_version(), items),
     };
-    let mut body = BytesMut::new();
-    let begin = format!(
-        "{{\"kind\":\"{kind}List\",\"apiVersion\":\"{api}\",\"metadata\":{{\"resourceVersion\":\"{version}\"}},\"items\":["
-    );
-    body.put_slice(begin.as_bytes());
-    for (at, (_, object)) in items.iter().enumerate() {
-        if at > 0 {
-            body.put_u8(b',');
-        }
-        match slim {
-            true => body.put_slice(metadata_of(&object.read()).to_string().as_bytes()),
-            false => body.put_slice(&object.encoded()),
-        }
-    }
-    body.put_slice(b"]}");
-    Ok(told(StatusCode::OK, body.freeze()))
+    let list = List {
+        kind: format!("{kind}List"),
+        api_version: api,
+        metadata: json!({"resourceVersion": version.to_string()}),
+        items: items.iter().map(AsRef::as_ref).collect(),
+    };
+    let list = serde_json::to_string(&list).map_err(Refusal::internal)?;
+    Ok(told(StatusCode::OK, list))
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct List<'a> {
+    kind: String,
+    api_version: String,
+    metadata: Value,
+    items: Vec<&'a Value>,
 }
 
 /// `DeleteOptions`, from the body, and from the query where it is silent.
@@ -306,23 +295,23 @@ const RETURNED: [&str; 6] = [
     "podtemplates",
 ];
 
-fn deletion_told(ask: &Ask, deleted: &Deleted) -> Bytes {
+fn deletion_told(ask: &Ask, deleted: &Deleted) -> String {
     match deleted {
-        Deleted::Goes(object) => object.encoded(),
-        Deleted::Gone(object) if RETURNED.contains(&ask.kind.plural) => object.encoded(),
+        Deleted::Goes(object) => object.to_string(),
+        Deleted::Gone(object) if RETURNED.contains(&ask.kind.plural) => object.to_string(),
         Deleted::Gone(object) => {
-            let mut details = json!({"name": ask.name, "kind": ask.kind.plural, "uid": object.value()["metadata"]["uid"]});
+            let mut details = json!({"name": ask.name, "kind": ask.kind.plural, "uid": object["metadata"]["uid"]});
             if !ask.kind.group.is_empty() {
                 details["group"] = json!(ask.kind.group);
             }
             let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
-            status.to_string().into()
+            status.to_string()
         }
     }
 }
 
 fn bound(state: &mut State, ask: &Ask, key: &Key, node: &str) -> Result<Answer, Refusal> {
-    let pod = state.store.value("pods", key);
+    let pod = state.store.get("pods", key);
     let pod = pod.ok_or_else(|| Refusal::not_found(ask.kind, &key.name))?;
     if let Some(has) = pod["spec"]["nodeName"]
         .as_str()
@@ -339,9 +328,9 @@ fn bound(state: &mut State, ask: &Ask, key: &Key, node: &str) -> Result<Answer, 
 }
 
 fn scale(state: &State, ask: &Ask, key: &Key) -> Result<Value, Refusal> {
-    let found = state.store.get(ask.kind, key);
+    let found = state.store.get(ask.kind.plural, key);
     let found = found.ok_or_else(|| Refusal::not_found(ask.kind, &key.name))?;
-    Ok(scale_of(found.value()))
+    Ok(scale_of(found))
 }
 
 fn scale_of(value: &Value) -> Value {
@@ -362,17 +351,10 @@ fn scale_of(value: &Value) -> Value {
     })
 }
 
-fn scaled(
-    state: &mut State,
-    ask: &Ask,
-    key: &Key,
-    scale: &Value,
-) -> Result<std::sync::Arc<Object>, Refusal> {
-    let found = state.store.get(ask.kind, key);
-    let mut value = found
-        .ok_or_else(|| Refusal::not_found(ask.kind, &key.name))?
-        .value()
-        .clone();
+fn scaled(state: &mut State, ask: &Ask, key: &Key, scale: &Value) -> Result<Object, Refusal> {
+    let found = state.store.get(ask.kind.plural, key);
+    let found = found.ok_or_else(|| Refusal::not_found(ask.kind, &key.name))?;
+    let mut value = Value::clone(found);
     let wanted = scale["spec"]["replicas"]
         .as_i64()
         .filter(|wanted| *wanted >= 0);

@@ -8,10 +8,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::kinds::Kind;
-use super::object::Object;
 use super::refusal::Refusal;
 use crate::query::Query;
-use crate::world::Key;
 
 /// What a list or a watch is narrowed to.
 #[derive(Clone, Debug)]
@@ -28,12 +26,6 @@ struct Term {
     value: String,
 }
 
-impl Term {
-    fn holds(&self, value: &str) -> bool {
-        (value == self.value) == self.is
-    }
-}
-
 impl Selection {
     pub(super) fn of(kind: &'static Kind, query: &Query) -> Result<Self, Refusal> {
         Ok(Self {
@@ -42,30 +34,11 @@ impl Selection {
         })
     }
 
-    /// Whether it takes an object: one that rests is not read for its name or its node.
-    pub(super) fn takes(&self, key: &Key, object: &Object) -> bool {
-        let known = |name: &str| match name {
-            "metadata.name" => Some(key.name.as_str()),
-            "metadata.namespace" => Some(key.namespace.as_str()),
-            "spec.nodeName" => Some(object.node()),
-            _ => None,
-        };
-        let mut unread = Vec::new();
-        for term in &self.fields {
-            match known(term.field.0) {
-                Some(value) if !term.holds(value) => return false,
-                Some(_) => {}
-                None => unread.push(term),
-            }
-        }
-        if unread.is_empty() && self.labels.selects_all() {
-            return true;
-        }
-        let value = object.read();
-        self.labels.matches(&map_of(&value["metadata"]["labels"]))
-            && unread
-                .iter()
-                .all(|term| term.holds(&field(term.field, &value)))
+    pub(super) fn takes(&self, object: &Value) -> bool {
+        let is = |term: &Term| (field(term.field, object) == term.value) == term.is;
+        self.fields.iter().all(is)
+            && (self.labels.selects_all()
+                || self.labels.matches(&map_of(&object["metadata"]["labels"])))
     }
 }
 
@@ -250,12 +223,7 @@ mod tests {
             ("labelSelector=kubernetes.io/os!=linux", true),
         ] {
             let selection = Selection::of(kind(query), &Query::parse(Some(query))).expect(query);
-            let key = Key::new("", "x");
-            let kept = Object::new(object.clone());
-            assert_eq!(selection.takes(&key, &kept), takes, "{query}");
-            let rests = kept.at_rest();
-            assert_eq!(selection.takes(&key, &rests), takes, "{query}");
-            assert!(rests.is_at_rest(), "{query}");
+            assert_eq!(selection.takes(&object), takes, "{query}");
         }
         for query in [
             "labelSelector=a in b",

@@ -166,7 +166,7 @@ fn node_ports(state: &mut State, key: &Key, spec: &mut Value) -> Result<(), Refu
 fn used<'a>(state: &'a State, key: &'a Key) -> impl Iterator<Item = &'a Value> {
     let all = state.store.all("services", "");
     all.filter(move |(other, _)| *other != key)
-        .map(|(_, service)| &service.value()["spec"])
+        .map(|(_, service)| &service["spec"])
 }
 
 fn strings(value: &Value) -> impl Iterator<Item = &str> {

@@ -1,7 +1,6 @@
 //! What the server knows, and what controllers still have to look at.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
@@ -13,7 +12,6 @@ use super::administrator::Token;
 use super::admission::Recorded;
 use super::controllers::{self, Work};
 use super::kinds::Kind;
-use super::patch::Applied;
 use super::store::{Change, Object, Store};
 use crate::clock;
 use crate::given::Given;
@@ -28,8 +26,6 @@ const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 pub(super) struct State {
     pub(super) store: Store,
     pub(super) recorded: Recorded,
-    /// By UID.
-    pub(super) applied: BTreeMap<String, Applied>,
     pub(super) given: Given,
     /// The families of the addresses of Services.
     pub(super) families: IpFamilies,
@@ -56,7 +52,6 @@ impl State {
         Self {
             store: Store::default(),
             recorded,
-            applied: BTreeMap::new(),
             given: Given::default(),
             families: IpFamilies::default(),
             work: BTreeSet::new(),
@@ -72,20 +67,17 @@ impl State {
     }
 
     /// Stores an object and notes who has to look at it.
-    pub(super) fn put(&mut self, kind: &'static Kind, key: &Key, value: Value) -> Arc<Object> {
+    pub(super) fn put(&mut self, kind: &'static Kind, key: &Key, value: Value) -> Object {
         let change = self.store.put(kind, key, value);
         self.note(&change);
         change.object
     }
 
     /// Removes an object and notes who has to look at that.
-    pub(super) fn remove(&mut self, kind: &'static Kind, key: &Key) -> Option<Arc<Object>> {
+    pub(super) fn remove(&mut self, kind: &'static Kind, key: &Key) -> Option<Object> {
         let change = self.store.remove(kind, key)?;
-        if let Some(uid) = change.object.value()["metadata"]["uid"].as_str() {
-            self.applied.remove(uid);
-        }
         if change.plural == "events" {
-            let event = change.object.value();
+            let event = &change.object;
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
             let about = text(&event["involvedObject"]["uid"]);
             self.told
@@ -170,9 +162,9 @@ impl State {
         let uid = meta["uid"].as_str().unwrap_or_default();
         let words = (uid.to_owned(), reason.to_owned(), message.to_owned());
         if let Some(key) = self.told.get(&words).cloned()
-            && let Some(event) = self.store.value("events", &key)
+            && let Some(event) = self.store.get("events", &key)
         {
-            let mut event = event.clone();
+            let mut event = Value::clone(event);
             event["count"] = json!(event["count"].as_i64().unwrap_or(1) + 1);
             event["lastTimestamp"] = now;
             self.put(events, &key, event);

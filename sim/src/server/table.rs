@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::ask::Ask;
 use super::objects::metadata_of;
+use super::store::Object;
 use crate::clock;
 
 /// Where the text of a cell is from.
@@ -116,7 +117,7 @@ fn columns(plural: &str) -> &'static [Column] {
     }
 }
 
-pub(super) fn of(ask: &Ask, objects: &[Value], version: u64) -> Value {
+pub(super) fn of(ask: &Ask, objects: &[Object], version: u64) -> Value {
     let columns = columns(ask.kind.plural);
     let definitions: Vec<Value> = columns
         .iter()

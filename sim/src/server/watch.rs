@@ -102,8 +102,8 @@ pub(super) fn answer(
         }
         _ => {
             let all = state.store.all(watch.ask.kind.plural, &watch.ask.namespace);
-            let taken = all.filter(|(key, object)| watch.selection.takes(key, object));
-            let taken: Vec<Arc<Object>> = taken.map(|(_, object)| Arc::clone(object)).collect();
+            let taken = all.filter(|(_, object)| watch.selection.takes(object));
+            let taken: Vec<Object> = taken.map(|(_, object)| Arc::clone(object)).collect();
             for object in &taken {
                 watch.tell("ADDED", object);
             }
@@ -185,7 +185,7 @@ impl Watch {
         if change.plural != ask.kind.plural || elsewhere {
             return;
         }
-        let takes = |object: &Arc<Object>| self.selection.takes(&change.key, object);
+        let takes = |object: &Object| self.selection.takes(object);
         let before = change.before.as_ref().is_some_and(takes);
         let now = !change.deleted && takes(&change.object);
         match (before, now) {
@@ -196,18 +196,13 @@ impl Watch {
         }
     }
 
-    fn tell(&mut self, kind: &str, object: &Arc<Object>) {
+    fn tell(&mut self, kind: &str, object: &Object) {
         let object = match self.form {
-            Form::Whole => object.encoded(),
-            Form::Table => {
-                let table = table::of(&self.ask, std::slice::from_ref(object.value()), self.at);
-                table.to_string().into()
-            }
+            Form::Whole => object.to_string(),
+            Form::Table => table::of(&self.ask, std::slice::from_ref(object), self.at).to_string(),
         };
-        self.queue
-            .push_back(format!("{{\"type\":\"{kind}\",\"object\":").into());
-        self.queue.push_back(object);
-        self.queue.push_back(Bytes::from_static(b"}\n"));
+        let line = format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n");
+        self.queue.push_back(line.into());
     }
 
     fn bookmark(&mut self, initial: bool) {

@@ -1,7 +1,6 @@
 //! Daemon sets: a pod on every node that takes it (kubernetes 1.37.0, `pkg/controller/daemon/`).
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -29,7 +28,7 @@ const TOLERATED: [(&str, &str); 6] = [
 
 pub(super) fn look(state: &mut State, key: &Key) {
     let kind = Kind::named("daemonsets");
-    let Some(set) = state.store.value("daemonsets", key).cloned() else {
+    let Some(set) = state.store.get("daemonsets", key).cloned() else {
         return;
     };
     if is_going(&set) {
@@ -42,9 +41,9 @@ pub(super) fn look(state: &mut State, key: &Key) {
     let nodes: Vec<(String, bool)> = state
         .store
         .all("nodes", "")
-        .map(|(key, node)| (key.name.clone(), scheduler::takes(&wanted, node.value())))
+        .map(|(key, node)| (key.name.clone(), scheduler::takes(&wanted, node)))
         .collect();
-    let mut by_node: BTreeMap<String, Vec<(Key, Arc<Object>)>> = BTreeMap::new();
+    let mut by_node: BTreeMap<String, Vec<(Key, Object)>> = BTreeMap::new();
     for (key, pod) in made(&state.store, "pods", &set) {
         by_node.entry(node_of(&pod)).or_default().push((key, pod));
     }
@@ -72,18 +71,16 @@ pub(super) fn look(state: &mut State, key: &Key) {
             });
         }
     }
-    if set["spec"]["updateStrategy"]["type"] != "OnDelete" {
-        let most = &set["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"];
-        let mut may_go = most.as_i64().unwrap_or(1).max(1) - missing;
-        for (key, pod) in by_node.values().flatten() {
-            let old = pod["metadata"]["labels"][REVISION] != hash && !is_going(pod);
-            if old && (may_go > 0 || !is_ready(pod)) {
-                may_go -= i64::from(is_ready(pod));
-                pods::delete(state, COMPONENT, (kind, &set), key);
-            }
+    let most = &set["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"];
+    let mut may_go = most.as_i64().unwrap_or(1).max(1) - missing;
+    for (key, pod) in by_node.values().flatten() {
+        let old = pod["metadata"]["labels"][REVISION] != hash && !is_going(pod);
+        if old && (may_go > 0 || !is_ready(pod)) {
+            may_go -= i64::from(is_ready(pod));
+            pods::delete(state, COMPONENT, (kind, &set), key);
         }
     }
-    let own: Vec<Arc<Object>> = made(&state.store, "pods", &set)
+    let own: Vec<Object> = made(&state.store, "pods", &set)
         .into_iter()
         .map(|(_, pod)| pod)
         .collect();

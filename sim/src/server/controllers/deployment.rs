@@ -1,7 +1,6 @@
 //! Deployments: a replica set per template, the newest growing as the others shrink (kubernetes
 //! 1.37.0, `pkg/controller/deployment/`).
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -22,7 +21,7 @@ const REVISION: &str = "deployment.kubernetes.io/revision";
 
 pub(super) fn look(state: &mut State, key: &Key) {
     let kind = Kind::named("deployments");
-    let Some(deployment) = state.store.get(kind, key).cloned() else {
+    let Some(deployment) = state.store.get(kind.plural, key).cloned() else {
         return;
     };
     if is_going(&deployment) {
@@ -32,16 +31,12 @@ pub(super) fn look(state: &mut State, key: &Key) {
         return;
     };
     if deployment["spec"]["paused"] != true {
-        match deployment["spec"]["strategy"]["type"].as_str() {
-            Some("Recreate") => recreate(state, &deployment, &newest),
-            _ => roll(state, &deployment, &newest),
-        }
-        tidy(state, &deployment, &newest);
+        roll(state, &deployment, &newest);
     }
     tell(state, key, &newest);
 }
 
-fn sets(state: &State, deployment: &Value) -> Vec<(Key, Arc<Object>)> {
+fn sets(state: &State, deployment: &Value) -> Vec<(Key, Object)> {
     let mut sets = made(&state.store, "replicasets", deployment);
     sets.sort_by_key(|(_, set)| revision(set));
     sets
@@ -62,7 +57,10 @@ fn newest(state: &mut State, key: &Key, deployment: &Value) -> Option<Key> {
         .map(|(_, set)| revision(set))
         .max()
         .unwrap_or(0);
-    let found = state.store.value("replicasets", &named).map(revision);
+    let found = state
+        .store
+        .get("replicasets", &named)
+        .map(|set| revision(set));
     let number = match found {
         Some(own) if own == last => own,
         _ => last + 1,
@@ -72,15 +70,12 @@ fn newest(state: &mut State, key: &Key, deployment: &Value) -> Option<Key> {
         template["metadata"]["labels"][HASH] = json!(hash);
         let mut selector = deployment["spec"]["selector"].clone();
         selector["matchLabels"][HASH] = json!(hash);
-        let mut set = json!({
+        let set = json!({
             "metadata": {"name": named.name, "labels": template["metadata"]["labels"],
                 "ownerReferences": owned_by(Kind::named("deployments"), deployment),
                 "annotations": {REVISION: number.to_string()}},
             "spec": {"replicas": 0, "selector": selector, "template": template},
         });
-        if let Some(least) = deployment["spec"].get("minReadySeconds") {
-            set["spec"]["minReadySeconds"] = least.clone();
-        }
         if let Err(refusal) = state.create(Kind::named("replicasets"), &key.namespace, set, false) {
             tracing::debug!(?refusal, deployment = %key, "no replica set can be made");
             return None;
@@ -95,7 +90,7 @@ fn newest(state: &mut State, key: &Key, deployment: &Value) -> Option<Key> {
 /// Writes a revision down where another is, or none: on most looks it is there.
 fn number_it(state: &mut State, plural: &str, key: &Key, number: i64) {
     let number = number.to_string();
-    let live = state.store.value(plural, key);
+    let live = state.store.get(plural, key);
     if live.is_some_and(|live| live["metadata"]["annotations"][REVISION] != number) {
         state.edit(plural, key, |value| {
             value["metadata"]["annotations"][REVISION] = json!(number);
@@ -179,7 +174,7 @@ fn roll(state: &mut State, deployment: &Value, newest: &Key) {
         .sum();
     let mut may_go = fit - least;
     for (key, _) in old {
-        let Some(set) = state.store.value("replicasets", &key) else {
+        let Some(set) = state.store.get("replicasets", &key) else {
             continue;
         };
         let goes = of(set).min(may_go).max(0);
@@ -191,26 +186,8 @@ fn roll(state: &mut State, deployment: &Value, newest: &Key) {
     }
 }
 
-fn recreate(state: &mut State, deployment: &Value, newest: &Key) {
-    let mut left = false;
-    for (key, set) in sets(state, deployment) {
-        if key != *newest {
-            scale(state, deployment, &key, 0);
-            left |= !made(&state.store, "pods", &set).is_empty();
-        }
-    }
-    if !left {
-        scale(
-            state,
-            deployment,
-            newest,
-            number(&deployment["spec"]["replicas"]),
-        );
-    }
-}
-
 fn scale(state: &mut State, deployment: &Value, key: &Key, to: i64) {
-    let Some(set) = state.store.value("replicasets", key) else {
+    let Some(set) = state.store.get("replicasets", key) else {
         return;
     };
     let from = number(&set["spec"]["replicas"]);
@@ -231,27 +208,9 @@ fn scale(state: &mut State, deployment: &Value, key: &Key, to: i64) {
     state.tell(COMPONENT, about, ("Normal", "ScalingReplicaSet", &message));
 }
 
-/// Removes the oldest of the replica sets that have done their part.
-fn tidy(state: &mut State, deployment: &Value, newest: &Key) {
-    let kept = deployment["spec"]["revisionHistoryLimit"]
-        .as_u64()
-        .unwrap_or(10);
-    let mut idle = sets(state, deployment);
-    idle.retain(|(key, set)| {
-        key != newest
-            && number(&set["spec"]["replicas"]) == 0
-            && number(&set["status"]["replicas"]) == 0
-    });
-    let kept = usize::try_from(kept).unwrap_or(usize::MAX);
-    let more = idle.len().saturating_sub(kept);
-    for (key, _) in idle.into_iter().take(more) {
-        state.discard("replicasets", &key);
-    }
-}
-
 fn tell(state: &mut State, key: &Key, newest: &Key) {
     let kind = Kind::named("deployments");
-    let Some(deployment) = state.store.get(kind, key).cloned() else {
+    let Some(deployment) = state.store.get(kind.plural, key).cloned() else {
         return;
     };
     let all = sets(state, &deployment);

@@ -1,13 +1,11 @@
 //! Jobs: pods until so many have succeeded (kubernetes 1.37.0, `pkg/controller/job/`), without
-//! indices, policies and back-off between pods.
+//! indices, policies, deadlines and back-off between pods.
 
-use std::time::Duration;
-
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::pods::{self, condition, is_going, is_over, is_ready, set_condition};
-use super::{Work, made, number};
+use super::{made, number};
 use crate::clock;
 use crate::server::kinds::Kind;
 use crate::server::state::State;
@@ -27,24 +25,21 @@ struct Course {
 type Ending = (&'static str, &'static str, &'static str);
 
 pub(super) fn look(state: &mut State, key: &Key) {
-    let Some(job) = state.store.value("jobs", key).cloned() else {
+    let Some(job) = state.store.get("jobs", key).cloned() else {
         return;
     };
     if is_going(&job) {
         return;
     }
-    if ["Complete", "Failed"]
-        .iter()
-        .any(|how| condition(&job, how).is_some())
-    {
-        expire(state, key, &job);
+    let is_over = |how: &&str| condition(&job, how).is_some();
+    if ["Complete", "Failed"].iter().any(is_over) {
         return;
     }
     let course = course(state, &job);
     let ending = ending(&job, &course);
     match ending {
         Some(ending) => end(state, &job, &course, ending),
-        None => go_on(state, key, &job, &course),
+        None => go_on(state, &job, &course),
     }
     tell(state, key, &job, &course, ending);
 }
@@ -76,12 +71,6 @@ fn course(state: &State, job: &Value) -> Course {
     }
 }
 
-/// How long a job may still take; none without a deadline.
-fn left(job: &Value, course: &Course) -> Option<SignedDuration> {
-    let limit = job["spec"]["activeDeadlineSeconds"].as_i64()?;
-    Some(SignedDuration::from_secs(limit) - clock::now().duration_since(course.started))
-}
-
 fn ending(job: &Value, course: &Course) -> Option<Ending> {
     let done = match job["spec"]["completions"].as_i64() {
         Some(wanted) => course.succeeded >= wanted,
@@ -92,12 +81,6 @@ fn ending(job: &Value, course: &Course) -> Option<Ending> {
             "Complete",
             "CompletionsReached",
             "Reached expected number of succeeded pods",
-        ))
-    } else if left(job, course).is_some_and(|left| !left.is_positive()) {
-        Some((
-            "Failed",
-            "DeadlineExceeded",
-            "Job was active longer than specified deadline",
         ))
     } else if course.failed > number(&job["spec"]["backoffLimit"]) {
         Some((
@@ -123,19 +106,9 @@ fn end(state: &mut State, job: &Value, course: &Course, (how, reason, message): 
 }
 
 /// Makes the pods that are missing.
-fn go_on(state: &mut State, key: &Key, job: &Value, course: &Course) {
+fn go_on(state: &mut State, job: &Value, course: &Course) {
     let about = (Kind::named("jobs"), job);
-    if let Some(left) = left(job, course) {
-        let left = Duration::try_from(left).unwrap_or_default();
-        state.later(left, Work::Job(key.clone()));
-    }
     let spec = &job["spec"];
-    if spec["suspend"] == true {
-        for key in &course.active {
-            pods::delete(state, COMPONENT, about, key);
-        }
-        return;
-    }
     let most = number(&spec["parallelism"]);
     let needed = match spec["completions"].as_i64() {
         Some(wanted) => (wanted - course.succeeded).min(most),
@@ -183,26 +156,4 @@ fn tell(state: &mut State, key: &Key, job: &Value, course: &Course, ending: Opti
         }
     }
     state.set_status("jobs", key, status);
-}
-
-/// `ttlSecondsAfterFinished`.
-fn expire(state: &mut State, key: &Key, job: &Value) {
-    let Some(ttl) = job["spec"]["ttlSecondsAfterFinished"].as_i64() else {
-        return;
-    };
-    let ended = ["Complete", "Failed"]
-        .iter()
-        .find_map(|how| condition(job, how));
-    let ended = ended.and_then(|end| {
-        end["lastTransitionTime"]
-            .as_str()?
-            .parse::<Timestamp>()
-            .ok()
-    });
-    let passed = ended.map(|at| clock::now().duration_since(at));
-    let left = SignedDuration::from_secs(ttl) - passed.unwrap_or_default();
-    match Duration::try_from(left) {
-        Ok(left) if !left.is_zero() => state.later(left, Work::Job(key.clone())),
-        _ => state.discard("jobs", key),
-    }
 }

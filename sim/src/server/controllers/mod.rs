@@ -12,8 +12,7 @@ mod scheduler;
 mod slices;
 mod statefulset;
 
-pub(super) use pods::Standing;
-pub(super) use scheduler::{Load, Room, bind};
+pub(super) use scheduler::bind;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -77,31 +76,20 @@ pub(super) fn settle(state: &mut State) {
 /// Who has to look at something because of a change.
 pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
     let mut work = BTreeSet::new();
-    let (object, key) = (change.object.value(), &change.key);
-    let was = change.before.as_deref();
-    let before = was.map_or(&Value::Null, Object::value);
+    let (object, key) = (&*change.object, &change.key);
+    let before = change.before.as_deref().unwrap_or(&Value::Null);
     let other = |path: &str| before.pointer(path) != object.pointer(path);
     if change.deleted {
         let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
         let owned = store.owned_by(uid);
-        work.extend(owned.map(|((plural, key), _)| Work::Owned(plural, key.clone())));
-    } else if owners(object).any(|owner| !store.is_there(owner)) {
+        work.extend(owned.map(|(plural, key, _)| Work::Owned(plural, key.clone())));
+    } else if owners(object).any(|owner| !store.is_there(&key.namespace, owner)) {
         work.insert(Work::Owned(change.plural, key.clone()));
     }
-    for owner in object["metadata"]["ownerReferences"]
-        .as_array()
-        .into_iter()
-        .flatten()
-    {
+    for owner in owners(object) {
         let named = Key::new(&key.namespace, owner["name"].as_str().unwrap_or_default());
         match owner["kind"].as_str().unwrap_or_default() {
             "Deployment" => work.insert(Work::Deployment(named)),
-            "ReplicaSet"
-                if !change.deleted
-                    && !replicaset::is_touched(store, &named, was, &change.object) =>
-            {
-                continue;
-            }
             "ReplicaSet" => work.insert(Work::ReplicaSet(named)),
             "StatefulSet" => work.insert(Work::StatefulSet(named)),
             "DaemonSet" => work.insert(Work::DaemonSet(named)),
@@ -124,8 +112,8 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
         }
         "leases" if key.namespace == "kube-node-lease" => {
             // Every renewal is noted; only one that ends a silence is looked at
-            let ready = store.value("nodes", &Key::new("", &key.name));
-            if ready.is_some_and(node::is_silent) || before.is_null() {
+            let ready = store.get("nodes", &Key::new("", &key.name));
+            if ready.is_some_and(|node| node::is_silent(node)) || before.is_null() {
                 work.insert(Work::Node(key.name.clone()));
             }
         }
@@ -151,8 +139,8 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
             if let Some(node) = object["spec"]["nodeName"].as_str()
                 && other("/spec/nodeName")
                 && store
-                    .value("nodes", &Key::new("", node))
-                    .is_none_or(node::is_troubled)
+                    .get("nodes", &Key::new("", node))
+                    .is_none_or(|node| node::is_troubled(node))
             {
                 work.insert(Work::Node(node.to_owned()));
                 work.insert(Work::Orphans(node.to_owned()));
@@ -160,7 +148,7 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
         }
         _ => {}
     }
-    let namespace = store.value("namespaces", &Key::new("", &key.namespace));
+    let namespace = store.get("namespaces", &Key::new("", &key.namespace));
     if namespace.is_some_and(|own| own["metadata"]["deletionTimestamp"].is_string()) {
         work.insert(Work::Namespace(key.namespace.clone()));
     }
@@ -169,12 +157,9 @@ pub(super) fn affected(store: &Store, change: &Change) -> BTreeSet<Work> {
 
 /// Whether a node has told something of itself.
 pub(super) fn is_heard(change: &Change) -> bool {
-    fn conditions(object: &Object) -> &Value {
-        &object.value()["status"]["conditions"]
-    }
     let now = &change.object;
-    let differ = |before: &Arc<Object>| conditions(before) != conditions(now);
-    !change.deleted && !node::is_silent(now.value()) && change.before.as_ref().is_some_and(differ)
+    let differ = |before: &Object| before["status"]["conditions"] != now["status"]["conditions"];
+    !change.deleted && !node::is_silent(now) && change.before.as_ref().is_some_and(differ)
 }
 
 fn all<'a>(
@@ -192,19 +177,20 @@ fn serving<'a>(
     pods: [&'a Value; 2],
 ) -> impl Iterator<Item = Work> + use<'a> {
     let each = pods.into_iter().flat_map(move |pod| {
-        let near = store.services_near(key, pod);
-        near.filter(move |(_, service)| slices::selects(service, pod))
+        let all = store.all("services", &key.namespace);
+        all.filter(move |(_, service)| slices::selects(service, pod))
     });
     each.map(|(key, _)| Work::Endpoints(key.clone()))
 }
 
 /// The garbage collector: what had owners and has none any more goes.
 fn collect(state: &mut State, plural: &'static str, key: &Key) {
-    let Some(value) = state.store.value(plural, key) else {
+    let Some(value) = state.store.get(plural, key) else {
         return;
     };
     let mut all = owners(value).peekable();
-    let alone = all.peek().is_some() && all.all(|owner| !state.store.is_there(owner));
+    let alone =
+        all.peek().is_some() && all.all(|owner| !state.store.is_there(&key.namespace, owner));
     drop(all);
     if alone {
         state.discard(plural, key);
@@ -220,11 +206,11 @@ fn owned_by(kind: &Kind, owner: &Value) -> Value {
 }
 
 /// What a controller has made of a kind, in the order of their names.
-fn made(store: &Store, plural: &str, owner: &Value) -> Vec<(Key, Arc<Object>)> {
+fn made(store: &Store, plural: &str, owner: &Value) -> Vec<(Key, Object)> {
     let uid = owner["metadata"]["uid"].as_str().unwrap_or_default();
     let all = store.owned_by(uid);
-    all.filter(|((owned, _), _)| *owned == plural)
-        .map(|((_, key), object)| (key.clone(), Arc::clone(object)))
+    all.filter(|(owned, ..)| *owned == plural)
+        .map(|(_, key, object)| (key.clone(), Arc::clone(object)))
         .collect()
 }
 

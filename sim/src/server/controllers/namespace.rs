@@ -8,7 +8,7 @@ use crate::world::Key;
 
 pub(super) fn look(state: &mut State, name: &str) {
     let key = Key::new("", name);
-    let Some(own) = state.store.value("namespaces", &key) else {
+    let Some(own) = state.store.get("namespaces", &key) else {
         return;
     };
     if !own["metadata"]["deletionTimestamp"].is_string() {
@@ -18,7 +18,7 @@ pub(super) fn look(state: &mut State, name: &str) {
     for plural in state.store.kinds_in(name) {
         let within: Vec<Key> = super::all(&state.store, plural, name).collect();
         for key in within {
-            let going = state.store.value(plural, &key);
+            let going = state.store.get(plural, &key);
             if going.is_some_and(|value| !value["metadata"]["deletionTimestamp"].is_string()) {
                 state.discard(plural, &key);
             }
@@ -46,7 +46,7 @@ fn furnish(state: &mut State, name: &str) {
         ),
     ] {
         let key = Key::new(name, named);
-        if state.store.value(plural, &key).is_none() {
+        if state.store.get(plural, &key).is_none() {
             let mut body = body;
             body["metadata"]["name"] = json!(named);
             if let Err(refusal) = state.create(Kind::named(plural), name, body, false) {

@@ -61,7 +61,7 @@ pub(super) fn look(state: &mut State, name: &str) {
     let key = Key::new("", name);
     greet(state, name, &key);
     watch(state, name, &key);
-    let Some(node) = state.store.value("nodes", &key) else {
+    let Some(node) = state.store.get("nodes", &key) else {
         return;
     };
     let taints = wanted(node);
@@ -73,7 +73,7 @@ pub(super) fn look(state: &mut State, name: &str) {
         }
         false => node["spec"]["taints"] = json!(taints),
     });
-    let Some(node) = state.store.value("nodes", &key).cloned() else {
+    let Some(node) = state.store.get("nodes", &key).cloned() else {
         return;
     };
     if is_troubled(&node) && condition(&node, "Ready").is_some() {
@@ -87,12 +87,12 @@ fn greet(state: &mut State, name: &str, key: &Key) {
     if state.renewed.contains_key(name) {
         return;
     }
-    let Some(node) = state.store.value("nodes", key).cloned() else {
+    let Some(node) = state.store.get("nodes", key).cloned() else {
         return;
     };
     state.renewed.insert(name.to_owned(), clock::moment());
     let message = format!("Node {name} event: Registered Node {name} in Controller");
-    let about = (Kind::named("nodes"), &node);
+    let about = (Kind::named("nodes"), &*node);
     state.tell(
         "node-controller",
         about,
@@ -102,7 +102,7 @@ fn greet(state: &mut State, name: &str, key: &Key) {
 
 /// Notes that a node is silent, or when it is to be asked again whether it is.
 fn watch(state: &mut State, name: &str, key: &Key) {
-    let Some(node) = state.store.value("nodes", key) else {
+    let Some(node) = state.store.get("nodes", key) else {
         return;
     };
     if condition(node, "Ready").is_none() {
@@ -184,8 +184,7 @@ fn wanted(node: &Value) -> Vec<Value> {
 
 /// The pods of a node that is not ready are not ready.
 fn unready(state: &mut State, node: &str) {
-    let keys: Vec<Key> = state.store.pods_of(node).map(|pod| key_of(pod)).collect();
-    for key in keys {
+    for (key, _) in pods_of(state, node) {
         state.edit("pods", &key, |pod| {
             if condition(pod, "Ready").is_some_and(|ready| ready["status"] == "True") {
                 let message = "";
@@ -214,18 +213,15 @@ fn evict(state: &mut State, name: &str, node: &Value) {
     if taints.is_empty() {
         return;
     }
-    let pods: Vec<Arc<Object>> = state
-        .store
-        .pods_of(name)
-        .filter(|pod| !is_going(pod))
-        .cloned()
-        .collect();
-    for pod in pods {
+    for (key, pod) in pods_of(state, name) {
+        if is_going(&pod) {
+            continue;
+        }
         let Some(left) = taints.iter().map(|taint| stays(&pod, taint)).min() else {
             continue;
         };
         if !left.is_positive() {
-            state.discard("pods", &key_of(&pod));
+            state.discard("pods", &key);
         } else if left != SignedDuration::MAX {
             let left = Duration::try_from(left).unwrap_or_default();
             state.later(left, Work::Node(name.to_owned()));
@@ -255,6 +251,12 @@ fn stays(pod: &Value, taint: &Value) -> SignedDuration {
     SignedDuration::from_secs(least) - passed.unwrap_or_default()
 }
 
+fn pods_of(state: &State, node: &str) -> Vec<(Key, Object)> {
+    let pods = state.store.pods_of(node);
+    pods.map(|(key, pod)| (key.clone(), Arc::clone(pod)))
+        .collect()
+}
+
 /// Whether a toleration tolerates a taint (`k8s.io/api/core/v1/toleration.go`).
 pub(super) fn tolerates(toleration: &Value, taint: &Value) -> bool {
     fn text<'a>(of: &'a Value, field: &str) -> &'a str {
@@ -273,14 +275,14 @@ pub(super) fn tolerates(toleration: &Value, taint: &Value) -> bool {
 
 /// The pods of a node that is gone go, after a while.
 pub(super) fn orphans(state: &mut State, node: &str) {
-    if state.store.value("nodes", &Key::new("", node)).is_some() {
+    if state.store.get("nodes", &Key::new("", node)).is_some() {
         state.gone_nodes.remove(node);
         return;
     }
     let now = clock::moment();
     let since = *state.gone_nodes.entry(node.to_owned()).or_insert(now);
     let passed = now.duration_since(since);
-    let pods: Vec<Arc<Object>> = state.store.pods_of(node).cloned().collect();
+    let pods = pods_of(state, node);
     if pods.is_empty() {
         state.gone_nodes.remove(node);
         state.renewed.remove(node);
@@ -293,8 +295,7 @@ pub(super) fn orphans(state: &mut State, node: &str) {
         );
         return;
     }
-    for pod in pods {
-        let key = key_of(&pod);
+    for (key, pod) in pods {
         if !is_over(&pod) {
             state.edit("pods", &key, |pod| {
                 pod["status"]["phase"] = json!("Failed");
@@ -310,11 +311,6 @@ pub(super) fn orphans(state: &mut State, node: &str) {
         }
         state.discard_now("pods", &key);
     }
-}
-
-fn key_of(pod: &Value) -> Key {
-    let text = |field: &str| pod["metadata"][field].as_str().unwrap_or_default();
-    Key::new(text("namespace"), text("name"))
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! What controllers ask of pods, and how they make them.
 
 use std::cmp::Reverse;
-use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::owned_by;
@@ -13,23 +12,6 @@ use crate::server::refusal::Refusal;
 use crate::server::state::State;
 use crate::server::store::Object;
 use crate::world::Key;
-
-/// How a pod counts for who owns it: asked of all its pods whenever one of them changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::server) struct Standing {
-    /// Neither over nor on its way out.
-    pub(super) active: bool,
-    pub(super) ready: bool,
-}
-
-impl Standing {
-    pub(in crate::server) fn of(pod: &Value) -> Self {
-        Self {
-            active: !is_over(pod) && !is_going(pod),
-            ready: is_ready(pod),
-        }
-    }
-}
 
 pub(super) fn is_over(pod: &Value) -> bool {
     matches!(
@@ -65,20 +47,6 @@ fn ready_since(pod: &Value) -> Option<Timestamp> {
     ready["lastTransitionTime"].as_str()?.parse().ok()
 }
 
-/// Whether a pod has been ready for so many seconds; else for how long it has still to be, if it is.
-pub(super) fn available(pod: &Value, least: i64) -> Result<(), Option<SignedDuration>> {
-    if least == 0 && is_ready(pod) {
-        return Ok(());
-    }
-    let missing = ready_since(pod)
-        .map(|since| SignedDuration::from_secs(least) - clock::now().duration_since(since));
-    match missing {
-        Some(missing) if missing.is_positive() => Err(Some(missing)),
-        Some(_) => Ok(()),
-        None => Err(None),
-    }
-}
-
 /// Which of several pods go first (kubernetes 1.37.0, `pkg/controller/controller_utils.go`,
 /// `ActivePodsWithRanks`): those without a node, pending, not ready, then the youngest.
 pub(super) fn rank(pod: &Value) -> impl Ord + use<> {
@@ -112,7 +80,7 @@ pub(super) fn create(
     (kind, owner): (&Kind, &Value),
     template: &Value,
     change: impl FnOnce(&mut Value),
-) -> Result<Arc<Object>, Refusal> {
+) -> Result<Object, Refusal> {
     let namespace = owner["metadata"]["namespace"]
         .as_str()
         .unwrap_or_default()
@@ -131,7 +99,7 @@ pub(super) fn create(
     let created = state.create(Kind::named("pods"), &namespace, pod, false);
     match &created {
         Ok(pod) => {
-            let name = pod.value()["metadata"]["name"].as_str().unwrap_or_default();
+            let name = pod["metadata"]["name"].as_str().unwrap_or_default();
             let message = format!("Created pod: {name}");
             state.tell(
                 component,

@@ -2,7 +2,6 @@
 //! `staging/src/k8s.io/endpointslice/`), one slice per Service and family of addresses, which is enough for a thousand
 //! pods.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -29,7 +28,7 @@ const MANY: usize = 20;
 const BATCH: Duration = Duration::from_secs(1);
 
 pub(super) fn look(state: &mut State, key: &Key) {
-    let service = state.store.value("services", key);
+    let service = state.store.get("services", key);
     let slices = service
         .into_iter()
         .flat_map(|service| existing(state, service));
@@ -44,14 +43,14 @@ pub(super) fn look(state: &mut State, key: &Key) {
 }
 
 /// The slices that are told of a Service.
-fn existing(state: &State, service: &Value) -> impl Iterator<Item = (Key, Arc<Object>)> + use<> {
+fn existing(state: &State, service: &Value) -> impl Iterator<Item = (Key, Object)> + use<> {
     let slices = made(&state.store, "endpointslices", service).into_iter();
     slices.filter(|(_, slice)| slice["metadata"]["labels"][MANAGER.0] == MANAGER.1)
 }
 
 /// Tells the endpoints of a Service as they are.
 pub(super) fn tell(state: &mut State, key: &Key) {
-    let Some(service) = state.store.value("services", key).cloned() else {
+    let Some(service) = state.store.get("services", key).cloned() else {
         return;
     };
     let selector = service["spec"]["selector"].as_object();
@@ -64,7 +63,7 @@ pub(super) fn tell(state: &mut State, key: &Key) {
     let pods: Vec<&Value> = state
         .store
         .pods_with(&key.namespace, selector)
-        .map(|pod| pod.value())
+        .map(AsRef::as_ref)
         .filter(|pod| !is_over(pod) && pod["status"]["podIP"].is_string())
         .collect();
     let unready_too = service["spec"]["publishNotReadyAddresses"] == true;
@@ -177,7 +176,7 @@ fn endpoint(
         "targetRef": {"kind": "Pod", "namespace": meta["namespace"], "name": meta["name"], "uid": meta["uid"]},
     });
     let node = pod["spec"]["nodeName"].as_str().unwrap_or_default();
-    let node = state.store.value("nodes", &Key::new("", node));
+    let node = state.store.get("nodes", &Key::new("", node));
     let zone = node.and_then(|node| node["metadata"]["labels"].get("topology.kubernetes.io/zone"));
     if let Some(zone) = zone {
         endpoint["zone"] = zone.clone();

@@ -1,8 +1,6 @@
 //! Stateful sets: pods with numbers, one after the other (kubernetes 1.37.0,
 //! `pkg/controller/statefulset/`). Of volumes that are claimed nothing is made.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
 use super::pods::{self, is_going, is_over, is_ready};
@@ -18,7 +16,7 @@ const REVISION: &str = "controller-revision-hash";
 
 pub(super) fn look(state: &mut State, key: &Key) {
     let kind = Kind::named("statefulsets");
-    let Some(set) = state.store.value("statefulsets", key).cloned() else {
+    let Some(set) = state.store.get("statefulsets", key).cloned() else {
         return;
     };
     if is_going(&set) {
@@ -74,7 +72,7 @@ pub(super) fn look(state: &mut State, key: &Key) {
             .and_then(|(_, number)| number.parse().ok())
             .unwrap_or(-1)
     };
-    let mut beyond: Vec<&(Key, Arc<Object>)> = own
+    let mut beyond: Vec<&(Key, Object)> = own
         .iter()
         .filter(|(key, _)| number_of(key) >= wanted)
         .collect();
@@ -87,9 +85,8 @@ pub(super) fn look(state: &mut State, key: &Key) {
             pods::delete(state, COMPONENT, (kind, &set), key);
         }
     }
-    if settled && beyond.is_empty() && set["spec"]["updateStrategy"]["type"] != "OnDelete" {
-        let partition = number(&set["spec"]["updateStrategy"]["rollingUpdate"]["partition"]);
-        let old = (partition..wanted)
+    if settled && beyond.is_empty() {
+        let old = (0..wanted)
             .rev()
             .filter_map(at)
             .find(|(_, pod)| pod["metadata"]["labels"][REVISION] != hash);

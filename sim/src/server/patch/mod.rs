@@ -1,9 +1,6 @@
 //! The four forms of a patch, each a function from an object to another.
 
-mod apply;
 mod strategic;
-
-pub(super) use apply::{Applied, apply};
 
 use serde_json::Value;
 
@@ -33,7 +30,8 @@ impl Form {
     }
 }
 
-/// What an object becomes by a patch that is no apply.
+/// What an object becomes by a patch. What is applied is as a strategic merge: what a manager applied before and
+/// applies no more stays, and there are no conflicts, as every apply is taken for forced.
 pub(super) fn patched(form: Form, object: &Value, patch: Value) -> Result<Value, Refusal> {
     let mut object = object.clone();
     match form {
@@ -49,7 +47,7 @@ pub(super) fn patched(form: Form, object: &Value, patch: Value) -> Result<Value,
             json_patch::patch(&mut object, &operations).map_err(Refusal::inapplicable)?;
         }
         Form::Merge => json_patch::merge(&mut object, &patch),
-        Form::Strategic | Form::Apply => strategic::patch(&mut object, patch)?,
+        Form::Strategic | Form::Apply => strategic::patch(&mut object, patch),
     }
     match object.is_object() {
         true => Ok(object),

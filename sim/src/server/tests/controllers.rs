@@ -338,7 +338,7 @@ async fn many_endpoints_are_told_together() {
         let state = scene.server.shared.state();
         let slices = state.store.since(Kind::named("endpointslices"), 0);
         let slices = slices.expect("all are remembered");
-        let endpoints = slices.map(|change| change.object.value()["endpoints"].as_array());
+        let endpoints = slices.map(|change| change.object["endpoints"].as_array());
         endpoints
             .map(|endpoints| endpoints.map_or(0, Vec::len))
             .collect()

@@ -86,7 +86,7 @@ pub(super) fn check(
     }
     let aloof = scene.aloof.iter().filter(|(other, _)| stays(other));
     let mut aloof = aloof.flat_map(|(other, there)| {
-        terms(other, "podAntiAffinity").map(move |term| (term, other.value(), there.value()))
+        terms(other, "podAntiAffinity").map(move |term| (term, other, there))
     });
     let unwanted = aloof.any(|(term, other, there)| against(term, other, pod, there));
     match unwanted {

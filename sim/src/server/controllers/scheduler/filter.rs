@@ -13,13 +13,13 @@ pub(super) fn check(
     place: &Place,
     without: &[&Value],
 ) -> Result<(), Rejection> {
-    let (pod, node) = (wanted.pod, place.node.value());
+    let (pod, node) = (wanted.pod, &*place.node);
     if !named(pod, &place.name) {
         return Err(Rejection::for_good(
             "node(s) didn't satisfy plugin(s) [NodeAffinity]",
         ));
     }
-    if !place.node.room().open {
+    if !place.open {
         if node["spec"]["unschedulable"] == true && !tolerated(pod, &unschedulable()) {
             return Err(Rejection::for_good("node(s) were unschedulable"));
         }
@@ -49,7 +49,7 @@ impl Place {
         &'a self,
         without: &'a [&Value],
     ) -> impl Iterator<Item = &'a Value> + Clone {
-        let pods = self.pods.iter().map(|pod| pod.value());
+        let pods = self.pods.iter().map(AsRef::as_ref);
         pods.filter(|pod| !without.iter().any(|gone| std::ptr::eq(*gone, *pod)))
     }
 }

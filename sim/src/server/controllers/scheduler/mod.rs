@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use self::room::Amounts;
 use self::score::Scores;
-use super::pods::{condition, is_going, set_condition};
+use super::pods::{condition, is_going, is_over, set_condition};
 use crate::clock;
 use crate::server::kinds::Kind;
 use crate::server::state::State;
@@ -56,49 +56,23 @@ type Fit = Result<Scores, Rejection>;
 /// A node with what is on it, without the pods that are over.
 struct Place {
     name: String,
-    node: Arc<Object>,
-    pods: Vec<Arc<Object>>,
+    node: Object,
+    pods: Vec<Object>,
     /// What its pods ask for together.
     taken: Amounts,
-}
-
-/// What of a pod on a node is read for each pod that is to be placed.
-#[derive(Debug)]
-pub(in crate::server) struct Load {
-    requests: Amounts,
-    /// Whether it keeps others away.
-    aloof: bool,
-    owner: Option<Box<str>>,
-}
-
-/// The UID of a pod's first owner.
-fn owner(pod: &Value) -> Option<&str> {
-    pod["metadata"]["ownerReferences"][0]["uid"].as_str()
-}
-
-impl Load {
-    /// `None` of a pod that is over.
-    pub(in crate::server) fn of(pod: &Value) -> Option<Self> {
-        (!super::pods::is_over(pod)).then(|| Self {
-            requests: room::requests(pod),
-            aloof: affinity::keeps_away(pod),
-            owner: owner(pod).map(Into::into),
-        })
-    }
-}
-
-/// What of a node is read for each pod that is to be placed.
-#[derive(Debug)]
-pub(in crate::server) struct Room {
     allocatable: Amounts,
     /// Whether it keeps no pod away, by a taint or by being closed.
     open: bool,
 }
 
-impl Room {
-    pub(in crate::server) fn of(node: &Value) -> Self {
+impl Place {
+    fn of(name: &str, node: &Object) -> Self {
         let taints = node["spec"]["taints"].as_array();
         Self {
+            name: name.to_owned(),
+            node: Arc::clone(node),
+            pods: Vec::new(),
+            taken: Amounts::new(),
             allocatable: room::allocatable(node),
             open: node["spec"]["unschedulable"] != true && taints.is_none_or(Vec::is_empty),
         }
@@ -109,29 +83,26 @@ impl Room {
 struct Scene {
     /// In the order of their names.
     places: Vec<Place>,
-    namespaces: BTreeMap<String, Arc<Object>>,
+    namespaces: BTreeMap<String, Object>,
     /// The pods that keep others away, with their nodes.
-    aloof: Vec<(Arc<Object>, Arc<Object>)>,
+    aloof: Vec<(Object, Object)>,
 }
 
 impl Scene {
     fn of(state: &State) -> Self {
-        let named = |(key, object): (&Key, &Arc<Object>)| (key.name.clone(), Arc::clone(object));
-        let nodes = state.store.all("nodes", "").map(named);
+        let nodes = state.store.all("nodes", "");
+        let namespaces = state.store.all("namespaces", "");
         let mut scene = Self {
             places: nodes
-                .map(|(name, node)| Place {
-                    name,
-                    node,
-                    pods: Vec::new(),
-                    taken: Amounts::new(),
-                })
+                .map(|(key, node)| Place::of(&key.name, node))
                 .collect(),
-            namespaces: state.store.all("namespaces", "").map(named).collect(),
+            namespaces: namespaces
+                .map(|(key, own)| (key.name.clone(), Arc::clone(own)))
+                .collect(),
             aloof: Vec::new(),
         };
         for at in 0..scene.places.len() {
-            for pod in state.store.pods_of(&scene.places[at].name) {
+            for (_, pod) in state.store.pods_of(&scene.places[at].name) {
                 scene.put(at, pod);
             }
         }
@@ -139,14 +110,14 @@ impl Scene {
     }
 
     /// Has a pod be on a node.
-    fn put(&mut self, at: usize, pod: &Arc<Object>) {
-        let Some(load) = pod.load() else {
+    fn put(&mut self, at: usize, pod: &Object) {
+        if is_over(pod) {
             return;
-        };
+        }
         let place = &mut self.places[at];
         place.pods.push(Arc::clone(pod));
-        room::add(&mut place.taken, &load.requests);
-        if load.aloof {
+        room::add(&mut place.taken, &room::requests(pod));
+        if affinity::keeps_away(pod) {
             self.aloof.push((Arc::clone(pod), Arc::clone(&place.node)));
         }
     }
@@ -162,7 +133,7 @@ impl Scene {
     fn placed(&self) -> impl Iterator<Item = (&Value, &Value)> + '_ {
         self.places.iter().flat_map(|place| {
             let pods = place.pods.iter();
-            pods.map(|pod| (pod.value(), place.node.value()))
+            pods.map(|pod| (&**pod, &*place.node))
         })
     }
 }
@@ -177,9 +148,8 @@ struct Wanted<'a> {
 pub(super) fn look(state: &mut State) {
     let mut waiting: Vec<(Reverse<i64>, String, Key)> = state
         .store
-        .unbound_pods()
-        .filter_map(|key| {
-            let pod = state.store.value("pods", key)?;
+        .pods_of("")
+        .filter_map(|(key, pod)| {
             let ours = pod["spec"]["schedulerName"] == COMPONENT && !is_going(pod);
             let gated = pod["spec"]["schedulingGates"]
                 .as_array()
@@ -220,14 +190,9 @@ fn is_like(one: &Value, other: &Value) -> bool {
 
 /// Places a pod, or says why it stays where it is. The scene is kept as it then is, and what was found
 /// for the `last` pod holds for another like it.
-fn place(
-    state: &mut State,
-    scene: &mut Scene,
-    last: &mut Option<(Arc<Object>, Vec<Fit>)>,
-    key: &Key,
-) {
+fn place(state: &mut State, scene: &mut Scene, last: &mut Option<(Object, Vec<Fit>)>, key: &Key) {
     let pods = Kind::named("pods");
-    let Some(pod) = state.store.get(pods, key).cloned() else {
+    let Some(pod) = state.store.get("pods", key).cloned() else {
         return;
     };
     let wanted = Wanted {
@@ -244,7 +209,7 @@ fn place(
     };
     if let Some(at) = score::best(scene, &pod, &looked) {
         bind(state, key, &scene.places[at].name);
-        if let Some(bound) = state.store.get(pods, key) {
+        if let Some(bound) = state.store.get("pods", key) {
             scene.put(at, bound);
         }
         // A pod that looks at others makes a difference to them on other nodes too
@@ -344,7 +309,7 @@ pub(in crate::server) fn bind(state: &mut State, key: &Key, node: &str) {
         }
     });
     tracing::trace!(pod = %key, node, at = %clock::now(), "placed");
-    let Some(pod) = state.store.value("pods", key).cloned() else {
+    let Some(pod) = state.store.get("pods", key).cloned() else {
         return;
     };
     let message = format!("Successfully assigned {key} to {node}");

@@ -60,7 +60,7 @@ pub(super) fn find(scene: &Scene, wanted: &Wanted<'_>, looked: &[Fit]) -> Found 
     let lower = |other: &&Value| priority(other) < priority(pod);
     if let Some(node) = pod["status"]["nominatedNodeName"].as_str() {
         let own = scene.at(node).map(|at| &scene.places[at].pods);
-        let own = own.into_iter().flatten().map(|pod| pod.value());
+        let own = own.into_iter().flatten().map(AsRef::as_ref);
         if own.filter(lower).any(is_going) {
             return Found::Not("a terminating pod on the nominated node");
         }
@@ -75,7 +75,7 @@ pub(super) fn find(scene: &Scene, wanted: &Wanted<'_>, looked: &[Fit]) -> Found 
             unhelpful += 1;
             continue;
         }
-        let own = place.pods.iter().map(|pod| pod.value());
+        let own = place.pods.iter().map(AsRef::as_ref);
         let mut gone: Vec<&Value> = own.filter(lower).collect();
         if gone.is_empty() || filter::check(scene, wanted, place, &gone).is_err() {
             in_vain += 1;

@@ -73,7 +73,7 @@ pub(super) fn missing(wanted: &Wanted<'_>, place: &Place, without: &[&Value]) ->
     let mut missing = Vec::new();
     #[expect(clippy::cast_precision_loss, reason = "a count of pods")]
     let places = (place.pods.len() - without.len() + 1) as f64;
-    let has = &place.node.room().allocatable;
+    let has = &place.allocatable;
     if has.get("pods").is_none_or(|most| places > *most) {
         missing.push("Too many pods".to_owned());
     }
@@ -116,10 +116,11 @@ pub(super) fn ports_are_free<'a>(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::json;
 
     use super::*;
-    use crate::server::store::Object;
 
     fn asks(cpu: &str, port: u16) -> Value {
         json!({"spec": {"containers": [{"resources": {"requests": {"cpu": cpu}},
@@ -136,10 +137,9 @@ mod tests {
                 add(&mut taken, &requests(pod));
             }
             Place {
-                name: "a".to_owned(),
-                node: Object::new(node.clone()),
-                pods: pods.iter().map(|pod| Object::new((*pod).clone())).collect(),
+                pods: pods.iter().map(|pod| Arc::new((*pod).clone())).collect(),
                 taken,
+                ..Place::of("a", &Arc::new(node.clone()))
             }
         };
         let lacks = |pod, place: &Place, without: &[&Value]| {
@@ -153,7 +153,7 @@ mod tests {
             lacks(&large, &full, &[]),
             ["Too many pods", "Insufficient cpu"]
         );
-        assert_eq!(lacks(&large, &full, &[full.pods[0].value()]), nothing);
+        assert_eq!(lacks(&large, &full, &[&full.pods[0]]), nothing);
         let free = |own: &[&Value]| ports_are_free(&small, &own.iter().copied());
         assert!(!free(&[&large, &small]) && free(&[&large]));
         let gpu = json!({"spec": {"containers": [{"resources": {"requests": {"gpu": "1"}}}]}});

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::affinity::{is_about, is_together};
 use super::filter::term_holds;
 use super::room::Amounts;
-use super::{Fit, Place, Scene, Wanted, owner};
+use super::{Fit, Place, Scene, Wanted};
 use crate::server::controllers::node::tolerates;
 
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
@@ -20,7 +20,7 @@ pub(super) struct Scores {
 
 impl Scores {
     pub(super) fn of(scene: &Scene, wanted: &Wanted<'_>, place: &Place) -> Self {
-        let (pod, node) = (wanted.pod, place.node.value());
+        let (pod, node) = (wanted.pod, &*place.node);
         Self {
             raw: [
                 by_node(pod, node),
@@ -99,7 +99,7 @@ fn by_pods(scene: &Scene, pod: &Value, node: &Value) -> f64 {
 
 /// Taints that only ask.
 fn by_taints(pod: &Value, place: &Place) -> f64 {
-    if place.node.room().open {
+    if place.open {
         return 0.0;
     }
     let taints = place.node["spec"]["taints"].as_array();
@@ -119,13 +119,20 @@ fn by_taints(pod: &Value, place: &Place) -> f64 {
     -count
 }
 
+/// The UID of a pod's first owner.
+fn owner_of(pod: &Value) -> Option<&str> {
+    pod["metadata"]["ownerReferences"][0]["uid"].as_str()
+}
+
 /// Pods of one owner spread over the nodes (`plugins/podtopologyspread`, `systemDefaultConstraints`).
 fn spread(place: &Place, pod: &Value) -> f64 {
-    let Some(owner) = owner(pod) else {
+    let Some(owner) = owner_of(pod) else {
         return 0.0;
     };
-    let loads = place.pods.iter().filter_map(|other| other.load());
-    let same = loads.filter(|load| load.owner.as_deref() == Some(owner));
+    let same = place
+        .pods
+        .iter()
+        .filter(|other| owner_of(other) == Some(owner));
     #[expect(clippy::cast_precision_loss, reason = "a count of pods")]
     let count = same.count() as f64;
     -count
@@ -135,7 +142,7 @@ fn spread(place: &Place, pod: &Value) -> f64 {
 fn least(place: &Place, wanted: &Wanted<'_>) -> f64 {
     let left = ["cpu", "memory"].map(|what| {
         let of = |amounts: &Amounts| amounts.get(what).copied().unwrap_or(0.0);
-        let all = of(&place.node.room().allocatable);
+        let all = of(&place.allocatable);
         // What asks for nothing counts as a little (`pkg/scheduler/util/pod_resources.go`)
         let used = of(&place.taken) + of(&wanted.requests);
         if all > 0.0 {
