@@ -6,7 +6,6 @@
 //! reach its server learns nothing. A cluster without the Service `kube-dns` has a DNS that answers
 //! wherever it is asked from.
 
-mod timing;
 mod zone;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -15,7 +14,7 @@ use std::time::Duration;
 use crate::fault::FaultKind;
 use crate::network::{self, Origin, Outcome, Request};
 use crate::topology::Os;
-use crate::world::{Told, World};
+use crate::world::World;
 
 /// How a program completes names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,8 +49,6 @@ impl<'a> Query<'a> {
 /// What a lookup gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Lookup {
-    /// The server that answered, or the last that did not; `None` where there is none to ask.
-    pub(crate) server: Option<IpAddr>,
     /// The complete names that were asked for, in turn.
     pub(crate) asked: Vec<String>,
     pub(crate) answer: Answer,
@@ -79,7 +76,8 @@ const SLOW: Duration = Duration::from_secs(4);
 /// How names are completed and who is asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Settings {
-    pub(crate) servers: Vec<IpAddr>,
+    /// None where there is nobody to ask.
+    pub(crate) server: Option<IpAddr>,
     pub(crate) searches: Vec<String>,
     pub(crate) ndots: u32,
 }
@@ -87,7 +85,7 @@ pub(crate) struct Settings {
 /// The resolver settings of a pod or a node: its `/etc/resolv.conf`, or what `ipconfig /all` says.
 pub(crate) fn settings(world: &World, from: &Origin) -> Settings {
     let nodes_own = || Settings {
-        servers: vec![world.network.nodes_resolver],
+        server: Some(world.network.nodes_resolver),
         searches: Vec::new(),
         ndots: 1,
     };
@@ -101,12 +99,7 @@ pub(crate) fn settings(world: &World, from: &Origin) -> Settings {
         return Settings::default();
     };
     let os = world.nodes.get(&pod.node).map(|node| node.pool.os());
-    let told = &*pod.told;
-    let mut settings = match (told.dns_policy.as_str(), host, os) {
-        ("None", ..) => Settings {
-            ndots: 1,
-            ..Settings::default()
-        },
+    let mut settings = match (pod.told.dns_policy.as_str(), host, os) {
         ("Default", ..) => nodes_own(),
         // windows-networking.md: ClusterFirstWithHostNet is not supported on Windows
         ("ClusterFirstWithHostNet", true, Some(Os::Linux)) | (_, false, _) => {
@@ -114,7 +107,6 @@ pub(crate) fn settings(world: &World, from: &Origin) -> Settings {
         }
         (_, true, _) => nodes_own(),
     };
-    complete(&mut settings, told);
     if os == Some(Os::Windows) && !world.suffers(FaultKind::PartialNamesResolve, &pod.node) {
         // dns-pod-service.md: on Windows there is only one DNS suffix, that of the pod's namespace
         settings.searches.truncate(1);
@@ -130,7 +122,7 @@ fn of_cluster(world: &World, namespace: &str, node: &str) -> Settings {
         &world.network.domain
     };
     Settings {
-        servers: vec![world.services.dns().unwrap_or(UNKNOWN_SERVER)],
+        server: Some(world.services.dns().unwrap_or(UNKNOWN_SERVER)),
         searches: vec![
             format!("{namespace}.svc.{domain}"),
             format!("svc.{domain}"),
@@ -146,35 +138,28 @@ const WRONG_DOMAIN: &str = "cluster.invalid";
 /// Stands for the DNS of a cluster that has no Service for it.
 const UNKNOWN_SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 96, 0, 10));
 
-fn complete(settings: &mut Settings, told: &Told) {
-    settings.servers.extend(&told.nameservers);
-    settings.searches.extend(told.searches.iter().cloned());
-    settings.ndots = told.ndots.unwrap_or(settings.ndots);
-}
-
 /// Asks for the addresses of a name.
 pub(crate) fn lookup(world: &World, from: &Origin, query: &Query<'_>) -> Lookup {
     let settings = settings(world, from);
-    let servers = &settings.servers;
     let os = os(world, from);
-    let delays: Vec<Option<Duration>> = servers
-        .iter()
-        .map(|server| delay(world, from, *server, query.turn))
-        .collect();
-    let heard = timing::exchange(query.by, os, &delays);
+    let takes = |server| delay(world, from, server, query.turn);
+    let heard = settings
+        .server
+        .map(|server| (server, heard(query.by, os, takes(server))));
     let mut given = Lookup {
-        server: servers.last().copied(),
         asked: Vec::new(),
         answer: Answer::TimedOut,
         took: Duration::ZERO,
     };
     for name in candidates(&settings, os, query) {
-        given.took += heard.after;
         given.asked.push(name.clone());
-        let Some(server) = heard.server.map(|at| servers[at]) else {
+        let Some((server, (in_time, after))) = heard else {
             break;
         };
-        given.server = Some(server);
+        given.took += after;
+        if !in_time {
+            break;
+        }
         let mut found = zone::answer(world, server, &name, query.turn);
         given.answer = Answer::NoSuchName;
         // What has nothing may still be completed otherwise
@@ -276,6 +261,28 @@ fn candidates(settings: &Settings, os: Os, query: &Query<'_>) -> Vec<String> {
         (_, Os::Linux) if dots >= settings.ndots => as_it_is.chain(completed).collect(),
         _ => completed.chain(as_it_is).collect(),
     }
+}
+
+/// Whether a resolver hears a server whose answers take so long, or do not come; and after how long it
+/// has the answer, or gives up. What comes after its question was asked again is lost.
+fn heard(by: Resolver, os: Os, takes: Option<Duration>) -> (bool, Duration) {
+    let patience: &[u64] = match (by, os) {
+        // Microsoft, "DNS client resolution timeouts" (2834226): it asks again, and hears each answer
+        (_, Os::Windows) => &[10],
+        // resolv.conf(5): `timeout:5`, `attempts:2`
+        (Resolver::System, Os::Linux) => &[5, 5],
+        // c-ares from 1.20, ares_process.c: 2 s, doubled in each of three rounds; it takes something off by
+        // chance, and this does not
+        (Resolver::Cares, Os::Linux) => &[2, 4, 8],
+    };
+    let mut at = Duration::ZERO;
+    for patience in patience.iter().copied().map(Duration::from_secs) {
+        if let Some(takes) = takes.filter(|takes| *takes < patience) {
+            return (true, at + takes);
+        }
+        at += patience;
+    }
+    (false, at)
 }
 
 /// After how long a server's answers come back; `None` where they do not.

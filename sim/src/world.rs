@@ -141,10 +141,6 @@ pub(crate) struct Told {
     pub(crate) ports: Vec<PodPort>,
     /// `spec.dnsPolicy`; empty is `ClusterFirst`.
     pub(crate) dns_policy: String,
-    /// `spec.dnsConfig.nameservers`, as far as they are addresses.
-    pub(crate) nameservers: Vec<IpAddr>,
-    pub(crate) searches: Vec<String>,
-    pub(crate) ndots: Option<u32>,
 }
 
 /// A port of a container.
@@ -170,7 +166,6 @@ impl Told {
     /// Reads a pod's object.
     pub(crate) fn by(pod: &v1::Pod) -> Self {
         let spec = pod.spec.clone().unwrap_or_default();
-        let config = spec.dns_config.unwrap_or_default();
         let number = |port: i32| u16::try_from(port).ok().filter(|port| *port != 0);
         let ports = spec
             .containers
@@ -191,17 +186,6 @@ impl Told {
                 })
                 .collect(),
             dns_policy: spec.dns_policy.unwrap_or_default(),
-            nameservers: config
-                .nameservers
-                .iter()
-                .flatten()
-                .filter_map(|server| server.parse().ok())
-                .collect(),
-            searches: config.searches.unwrap_or_default(),
-            ndots: config.options.iter().flatten().find_map(|option| {
-                let ndots = option.name.as_deref() == Some("ndots");
-                option.value.as_ref().filter(|_| ndots)?.parse().ok()
-            }),
         }
     }
 }

@@ -5,8 +5,6 @@ use crate::world::{Endpoint, Key, Node, Pod, Service, Slice, Told};
 const WINDOWS: Pool = Pool::Windows(Build::Ws2022);
 const CLUSTER_DNS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 96, 0, 10));
 const NODES_DNS: IpAddr = IpAddr::V4(Ipv4Addr::new(8, 8, 8, 8));
-/// Nobody is there.
-const DEAD: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 
 /// A pod in the namespace `app`, alone on its node.
 fn pod_on(pool: Pool, host_network: bool, told: Told) -> (World, Origin) {
@@ -31,7 +29,7 @@ fn pod_on(pool: Pool, host_network: bool, told: Told) -> (World, Origin) {
 fn kubelets_keep_the_address_of_a_dns_that_is_gone() {
     for pool in [Pool::Linux, WINDOWS] {
         let (mut world, origin) = pod_on(pool, false, Told::default());
-        assert_eq!(settings(&world, &origin).servers, [CLUSTER_DNS]);
+        assert_eq!(settings(&world, &origin).server, Some(CLUSTER_DNS));
         let own = IpAddr::V4(Ipv4Addr::new(10, 97, 1, 2));
         let service = Service {
             addresses: vec![own],
@@ -39,9 +37,9 @@ fn kubelets_keep_the_address_of_a_dns_that_is_gone() {
         };
         let key = Key::new("kube-system", "kube-dns");
         world.services.insert(key.clone(), service);
-        assert_eq!(settings(&world, &origin).servers, [own]);
+        assert_eq!(settings(&world, &origin).server, Some(own));
         world.services.remove(&key);
-        assert_eq!(settings(&world, &origin).servers, [own]);
+        assert_eq!(settings(&world, &origin).server, Some(own));
         let query = Query::address("kubernetes.default");
         let answer = lookup(&world, &origin, &query).answer;
         assert_eq!(answer, Answer::TimedOut);
@@ -227,118 +225,34 @@ fn resolvers_complete_names_each_in_its_way() {
 /// kubelet, pkg/kubelet/network/dns/dns.go: `GetPodDNS`; dns-pod-service.md: on Windows
 /// `ClusterFirstWithHostNet` is not supported, and there is one suffix.
 #[test]
-#[expect(clippy::too_many_lines, reason = "a table")]
-fn settings_follow_the_policy_and_the_configuration_of_the_pod() {
-    let config = || Told {
-        nameservers: vec![[1, 1, 1, 1].into()],
-        searches: vec!["own.example".to_owned()],
-        ndots: Some(2),
-        ..Told::default()
-    };
+fn settings_follow_the_policy_of_the_pod() {
     let full = [
         "app.svc.cluster.local",
         "svc.cluster.local",
         "cluster.local",
     ];
-    let cluster = |searches: &[&'static str]| (vec![CLUSTER_DNS], searches.to_vec(), 5);
-    let nodes = (vec![NODES_DNS], Vec::new(), 1);
-    let own: IpAddr = [1, 1, 1, 1].into();
-    for (pool, host, policy, told, expected) in [
-        (Pool::Linux, false, "", Told::default(), cluster(&full)),
-        (WINDOWS, false, "", Told::default(), cluster(&full[..1])),
-        (
-            Pool::Linux,
-            false,
-            "ClusterFirst",
-            Told::default(),
-            cluster(&full),
-        ),
-        (
-            Pool::Linux,
-            true,
-            "ClusterFirst",
-            Told::default(),
-            nodes.clone(),
-        ),
-        (
-            WINDOWS,
-            true,
-            "ClusterFirst",
-            Told::default(),
-            nodes.clone(),
-        ),
-        (
-            Pool::Linux,
-            true,
-            "ClusterFirstWithHostNet",
-            Told::default(),
-            cluster(&full),
-        ),
-        (
-            WINDOWS,
-            true,
-            "ClusterFirstWithHostNet",
-            Told::default(),
-            nodes.clone(),
-        ),
-        (
-            Pool::Linux,
-            false,
-            "Default",
-            Told::default(),
-            nodes.clone(),
-        ),
-        (WINDOWS, false, "Default", Told::default(), nodes),
-        (
-            Pool::Linux,
-            false,
-            "None",
-            config(),
-            (vec![own], vec!["own.example"], 2),
-        ),
-        // test/e2e/windows/dns.go injects both so
-        (
-            WINDOWS,
-            false,
-            "None",
-            config(),
-            (vec![own], vec!["own.example"], 2),
-        ),
-        (
-            Pool::Linux,
-            false,
-            "ClusterFirst",
-            config(),
-            (
-                vec![CLUSTER_DNS, own],
-                [&full[..], &["own.example"]].concat(),
-                2,
-            ),
-        ),
-        (
-            WINDOWS,
-            false,
-            "ClusterFirst",
-            config(),
-            (vec![CLUSTER_DNS, own], full[..1].to_vec(), 2),
-        ),
-        (
-            Pool::Linux,
-            false,
-            "Default",
-            config(),
-            (vec![NODES_DNS, own], vec!["own.example"], 2),
-        ),
+    let cluster = |searches: &[&'static str]| (CLUSTER_DNS, searches.to_vec(), 5);
+    let nodes = (NODES_DNS, Vec::new(), 1);
+    for (pool, host, policy, expected) in [
+        (Pool::Linux, false, "", cluster(&full)),
+        (WINDOWS, false, "", cluster(&full[..1])),
+        (Pool::Linux, false, "ClusterFirst", cluster(&full)),
+        (Pool::Linux, true, "ClusterFirst", nodes.clone()),
+        (WINDOWS, true, "ClusterFirst", nodes.clone()),
+        (Pool::Linux, true, "ClusterFirstWithHostNet", cluster(&full)),
+        (WINDOWS, true, "ClusterFirstWithHostNet", nodes.clone()),
+        (Pool::Linux, false, "Default", nodes.clone()),
+        (WINDOWS, false, "Default", nodes),
     ] {
         let what = format!("`{policy}` on {pool}, on the node's network: {host}");
         let told = Told {
             dns_policy: policy.to_owned(),
-            ..told
+            ..Told::default()
         };
         let (world, origin) = pod_on(pool, host, told);
-        let (servers, searches, ndots) = expected;
+        let (server, searches, ndots) = expected;
         let expected = Settings {
-            servers,
+            server: Some(server),
             searches: searches.into_iter().map(str::to_owned).collect(),
             ndots,
         };
@@ -348,42 +262,23 @@ fn settings_follow_the_policy_and_the_configuration_of_the_pod() {
     assert_eq!(settings(&world, &Origin::Outside), Settings::default());
 }
 
-/// resolv.conf(5): servers are asked in turn; who says that there is no such name is believed.
 #[test]
-fn the_next_server_is_asked_where_the_first_is_silent() {
-    let name = "web.app.svc.cluster.local.";
-    for pool in [Pool::Linux, WINDOWS] {
-        let ask = |servers: &[IpAddr]| {
-            let told = Told {
-                dns_policy: "None".to_owned(),
-                nameservers: servers.to_vec(),
-                ..Told::default()
-            };
-            let (mut world, origin) = pod_on(pool, false, told);
-            with_services(&mut world);
-            lookup(&world, &origin, &Query::address(name))
-        };
-        let web = addresses(&["10.96.3.4"]);
-        let prompt = ask(&[CLUSTER_DNS, DEAD]);
-        assert_eq!((prompt.server, &prompt.answer), (Some(CLUSTER_DNS), &web));
-        let late = ask(&[DEAD, CLUSTER_DNS]);
-        assert_eq!((late.server, &late.answer), (Some(CLUSTER_DNS), &web));
-        let waited = if pool == WINDOWS { 1 } else { 5 };
-        assert_eq!(late.took, prompt.took + Duration::from_secs(waited));
-        let outside = ask(&[NODES_DNS, CLUSTER_DNS]);
+fn an_answer_counts_as_long_as_it_is_waited_for() {
+    for (by, os, millis, expected) in [
+        (Resolver::System, Os::Linux, Some(4_000), (true, 4_000)),
+        (Resolver::System, Os::Linux, Some(5_000), (false, 10_000)),
+        (Resolver::System, Os::Linux, None, (false, 10_000)),
+        (Resolver::Cares, Os::Linux, Some(3_000), (true, 5_000)),
+        (Resolver::Cares, Os::Linux, None, (false, 14_000)),
+        (Resolver::System, Os::Windows, Some(9_999), (true, 9_999)),
+        (Resolver::System, Os::Windows, Some(10_000), (false, 10_000)),
+    ] {
+        let (in_time, after) = heard(by, os, millis.map(Duration::from_millis));
         assert_eq!(
-            (outside.server, outside.answer),
-            (Some(NODES_DNS), Answer::NoSuchName),
-            "the node's own knows no name of the cluster"
+            (in_time, after.as_millis()),
+            expected,
+            "{by:?} on {os:?}, {millis:?} ms"
         );
-        let silent = ask(&[DEAD]);
-        assert_eq!(
-            (silent.server, silent.answer),
-            (Some(DEAD), Answer::TimedOut)
-        );
-        assert_eq!(silent.took, Duration::from_secs(10));
-        let none = ask(&[]);
-        assert_eq!((none.server, none.answer), (None, Answer::TimedOut));
     }
 }
 
@@ -514,7 +409,7 @@ fn addresses_are_tried_in_the_order_of_their_policy() {
     assert_eq!(ranks(false)[0], "10.0.0.1");
 }
 
-/// The same wait wherever it is asked from: see timing.rs for each resolver's.
+/// The same wait wherever it is asked from: see `heard` for each resolver's.
 #[test]
 fn every_name_that_is_asked_for_costs_its_time() {
     use crate::fault::{FaultSet, Place};

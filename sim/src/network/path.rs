@@ -209,7 +209,7 @@ impl<'a> Flow<'a> {
                 return Some(Outcome::TimedOut);
             }
         }
-        if !policy::allows(self, there, pod, to) {
+        if !policy::allows(self, there, pod, to.1) {
             return Some(Outcome::TimedOut);
         }
         None

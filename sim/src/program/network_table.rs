@@ -133,7 +133,7 @@ impl Net for Table {
 
     fn settings(&self) -> Settings {
         Settings {
-            servers: self.server.into_iter().collect(),
+            server: self.server,
             searches: vec!["test.svc.cluster.local".to_owned()],
             ndots: 5,
         }

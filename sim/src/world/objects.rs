@@ -236,8 +236,6 @@ struct ServiceMaps {
     /// When each was first seen, and how many there have been.
     arrived: HashMap<Key, u64>,
     arrivals: u64,
-    /// How often any has changed.
-    version: u64,
     /// The first address that the cluster's DNS had last.
     dns: Option<IpAddr>,
 }
@@ -250,7 +248,6 @@ impl Services {
         let arrived = arrived.unwrap_or(maps.arrivals);
         maps.arrived.insert(key.clone(), arrived);
         maps.arrivals = maps.arrivals.max(arrived + 1);
-        maps.version += 1;
         for address in service.addresses.iter().chain(&service.external) {
             maps.by_address.insert(*address, key.clone());
         }
@@ -269,7 +266,6 @@ impl Services {
     pub(crate) fn remove(&mut self, key: &Key) {
         let maps = Arc::make_mut(&mut self.maps);
         if let Some(service) = maps.all.remove(key) {
-            maps.version += 1;
             for address in service.addresses.iter().chain(&service.external) {
                 if maps.by_address.get(address) == Some(key) {
                     maps.by_address.remove(address);
@@ -288,17 +284,6 @@ impl Services {
     /// once, when they are set up.
     pub(crate) fn dns(&self) -> Option<IpAddr> {
         self.maps.dns
-    }
-
-    /// A number that is another after every change.
-    pub(crate) fn version(&self) -> u64 {
-        self.maps.version
-    }
-
-    /// Those of a namespace.
-    pub(crate) fn within(&self, namespace: &str) -> impl Iterator<Item = (&Key, &Service)> {
-        let from = self.maps.all.range(Key::new(namespace, "")..);
-        from.take_while(move |(key, _)| key.namespace == namespace)
     }
 
     pub(crate) fn get(&self, key: &Key) -> Option<&Service> {
@@ -399,17 +384,5 @@ mod tests {
         assert!(at(&pods), "the newer has it");
         pods.remove(&key("new"));
         assert!(!at(&pods) && pods.maps.host_ports.is_empty());
-    }
-
-    #[test]
-    fn services_are_found_by_namespace() {
-        let keys = [("a", "z"), ("ab", "y"), ("a", "b"), ("b", "a")];
-        let keys = keys.map(|(namespace, name)| (Key::new(namespace, name), Service::default()));
-        let services = Services::from_iter(keys);
-        let names: Vec<&str> = services
-            .within("a")
-            .map(|(key, _)| key.name.as_str())
-            .collect();
-        assert_eq!(names, ["b", "z"]);
     }
 }
